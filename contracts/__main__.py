@@ -1,0 +1,88 @@
+"""Writes the JSON Schemas and checks the examples: ``python -m contracts [--check]``."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from contracts.artifacts import ArtifactSpec
+from contracts.blocks import Block, Digest
+from contracts.events import OutputEvent, QueuedEvent, StartedEvent
+from contracts.problems import Problem
+from contracts.tool_calls import Attachment, CallStatus, ToolCallRequest, ToolCallResponse
+from contracts.tools import ExecParams, Tool, exec_params_schema
+
+HERE = Path(__file__).parent
+MODELS: dict[str, type[BaseModel]] = {
+    "tool_call_request": ToolCallRequest,
+    "tool_call_response": ToolCallResponse,
+    "artifact_spec": ArtifactSpec,
+    "exec_params": ExecParams,
+    "attachment": Attachment,
+    "block": Block,
+    "call_status": CallStatus,
+    "digest": Digest,
+    "event_output": OutputEvent,
+    "event_queued": QueuedEvent,
+    "event_started": StartedEvent,
+    "problem": Problem,
+    "tool": Tool,
+}
+
+
+def schema_text(name: str) -> str:
+    """The JSON Schema of one model, as it is committed."""
+    schema: dict[str, Any] = (
+        exec_params_schema() if name == "exec_params" else MODELS[name].model_json_schema(mode="validation")
+    )
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def drifted_schemas() -> list[str]:
+    """The names of models whose committed schema is not what the model says today."""
+    return [
+        name
+        for name in MODELS
+        if not (path := HERE / "schemas" / f"{name}.schema.json").is_file()
+        or path.read_text(encoding="utf-8") != schema_text(name)
+    ]
+
+
+def misjudged_examples() -> list[str]:
+    """Examples that should be accepted and are not, or ``*.invalid.*`` ones that are accepted."""
+    wrong = []
+    for path in sorted((HERE / "examples").glob("*.json")):
+        model = MODELS[path.name.split(".", 1)[0]]
+        expected = ".invalid." not in path.name
+        try:
+            model.model_validate_json(path.read_bytes())
+            accepted = True
+        except ValidationError:
+            accepted = False
+        if accepted != expected:
+            wrong.append(path.name)
+    return wrong
+
+
+def main(argv: list[str]) -> int:
+    """Writes the schemas, or with ``--check`` only compares; both check the examples. 1 on any difference."""
+    if "--check" not in argv:
+        (HERE / "schemas").mkdir(exist_ok=True)
+        for name in MODELS:
+            (HERE / "schemas" / f"{name}.schema.json").write_text(schema_text(name), encoding="utf-8")
+    drifted, wrong = drifted_schemas(), misjudged_examples()
+    for name in drifted:
+        sys.stdout.write(f"contracts: schemas/{name}.schema.json is out of date; run python -m contracts\n")
+    for name in wrong:
+        sys.stdout.write(f"contracts: examples/{name} is not judged as its name says\n")
+    if not drifted and not wrong:
+        count = len(list((HERE / "examples").glob("*.json")))
+        sys.stdout.write(f"contracts: {len(MODELS)} schemas, {count} examples, all in step\n")
+    return 1 if drifted or wrong else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

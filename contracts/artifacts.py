@@ -1,0 +1,243 @@
+"""The contract of an exec call: which files the program promises, and what must be true of each."""
+
+import json
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from contracts.codes import ContractCode
+from contracts.paths import FilePath, Namespace, UnsafePathError, in_turn
+
+ENTRIES_MAX = 200
+GLOB_MATCHES_MAX = 200
+_WILDCARDS = frozenset("*?[")
+
+
+class ContractError(ValueError):
+    """A call that the model has to write differently; nothing of it ran.
+
+    Attributes:
+        code: the stable code of the mistake.
+        message: one sentence for the model: which entry, what is wrong, what to do.
+        details: what the notice carries beside code and message.
+    """
+
+    def __init__(self, code: ContractCode, message: str, **details: Any) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.details = details
+
+
+class Checks(BaseModel):
+    """What must be true of a promised file beyond opening as what its extension says."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, strict=True)
+
+    mime: Annotated[str, Field(min_length=3, max_length=128)] | None = None
+    """The media type that the content must have, such as ``application/pdf``."""
+    min_bytes: Annotated[int, Field(ge=0)] | None = None
+    """The smallest size, in bytes."""
+    max_bytes: Annotated[int, Field(ge=0)] | None = None
+    """The largest size, in bytes."""
+    min_pages: Annotated[int, Field(ge=0)] | None = None
+    """The fewest pages (pdf, docx) or slides (pptx)."""
+    max_pages: Annotated[int, Field(ge=0)] | None = None
+    """The most pages (pdf, docx) or slides (pptx)."""
+    min_rows: Annotated[int, Field(ge=0)] | None = None
+    """The fewest data rows, the header not counted (csv, xlsx, parquet, jsonl)."""
+    columns: Annotated[list[str], Field(min_length=1, max_length=1_000)] | None = None
+    """Column names that must be there, in any order (csv, xlsx, parquet, jsonl)."""
+    json_schema: dict[str, Any] | None = None
+    """A JSON Schema that the content must satisfy (json; each line of jsonl)."""
+    min_width: Annotated[int, Field(ge=1)] | None = None
+    """The smallest width of an image, in pixels."""
+    min_height: Annotated[int, Field(ge=1)] | None = None
+    """The smallest height of an image, in pixels."""
+    not_blank: bool | None = None
+    """True: the file must show something."""
+
+    def inspected(self) -> dict[str, Any]:
+        """The checks that need the file to be opened: all but the sizes."""
+        return self.model_dump(exclude_none=True, exclude={"min_bytes", "max_bytes"})
+
+
+class ArtifactSpec(Checks):
+    """One entry of a contract, as the caller writes it."""
+
+    filename: Annotated[str, Field(min_length=1, max_length=2_048)] | None = None
+    """The promised file: bare, below ``files/``, physical or logical; always in the current turn."""
+    glob: Annotated[str, Field(min_length=1, max_length=1_024)] | None = None
+    """In place of a filename: a pattern below ``files/`` (``charts/*.png``, ``**/*.csv``)."""
+    description: str
+    """What the file is, for the reader of the timeline."""
+    visibility: Literal["external", "internal"] = "external"
+    """``external`` files are hosted for the user, ``internal`` ones stay in the workspace."""
+    min_count: Annotated[int, Field(ge=0)] | None = None
+    """With ``glob``: the fewest files that must match; 1 if not given."""
+    max_count: Annotated[int, Field(ge=0, le=GLOB_MATCHES_MAX)] | None = None
+    """With ``glob``: the most files that may match; 200 if not given."""
+
+    @model_validator(mode="after")
+    def _one_name(self) -> Self:
+        if (self.filename is None) == (self.glob is None):
+            raise ValueError("give either filename or glob")
+        if self.glob is None and (self.min_count is not None or self.max_count is not None):
+            raise ValueError("min_count and max_count go with glob")
+        low = 1 if self.min_count is None else self.min_count
+        if self.max_count is not None and self.max_count < low:
+            raise ValueError(f"max_count {self.max_count} is below min_count {low}")
+        if not self.description.strip():
+            raise ValueError("description is blank")
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """One entry of a contract after it was read: a file or a pattern of the current turn, and its checks.
+
+    Attributes:
+        path: the file, or the pattern as if it were a file (``is_glob``).
+        is_glob: whether ``path.rel`` is a pattern.
+        description: what the file is.
+        visibility: ``external`` or ``internal``.
+        min_count: the fewest matches of a pattern; 1 for a file.
+        max_count: the most matches of a pattern; 1 for a file.
+        checks: what must be true of each file.
+    """
+
+    path: FilePath
+    is_glob: bool
+    description: str
+    visibility: Literal["external", "internal"]
+    min_count: int
+    max_count: int
+    checks: Checks
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """All that a call promises, and the paths that changed their meaning when they were read.
+
+    Attributes:
+        promises: the entries in the order given; no two are the same file.
+        rewritten: ``(original, rewritten physical path)`` of entries whose spelling was normalised.
+    """
+
+    promises: tuple[Promise, ...]
+    rewritten: tuple[tuple[str, str], ...]
+
+
+def parse_contract(raw: object, turn_id: str | None) -> Contract:
+    """Reads a contract: a list of entries, or the JSON string of one.
+
+    Raises:
+        ContractError: with the code of the protocol's table and a message that names the entry.
+    """
+    entries = _entries(raw)
+    if not turn_id:
+        raise ContractError(ContractCode.MISSING_TURN_ID, "the call has no turn_id; give the current turn's id")
+    promises: list[Promise] = []
+    rewritten: list[tuple[str, str]] = []
+    seen: dict[str, int] = {}
+    for index, entry in enumerate(entries):
+        promise, original = _promise(index, entry, turn_id)
+        key = promise.path.physical
+        if key in seen:
+            raise ContractError(
+                ContractCode.DUPLICATE_ARTIFACT,
+                f"contract[{index}] and contract[{seen[key]}] are the same file, {key}; promise it once",
+            )
+        seen[key] = index
+        promises.append(promise)
+        if original is not None:
+            rewritten.append((original, key))
+    return Contract(tuple(promises), tuple(rewritten))
+
+
+def _entries(raw: object) -> list[dict[str, Any]]:
+    if raw is None or raw == "":
+        raise ContractError(
+            ContractCode.MISSING_ARTIFACTS,
+            "params.contract is missing; give a list of {filename, description} of what the code writes",
+        )
+    if isinstance(raw, str):
+        try:
+            raw = json.loads(raw)
+        except (ValueError, RecursionError) as exc:
+            raise ContractError(
+                ContractCode.INVALID_ARTIFACTS_JSON, f"params.contract is a string but no JSON: {exc}"
+            ) from exc
+    if not isinstance(raw, list) or not raw:
+        raise ContractError(
+            ContractCode.INVALID_ARTIFACTS,
+            "params.contract is not a non-empty list of {filename, description}",
+        )
+    if len(raw) > ENTRIES_MAX:
+        raise ContractError(
+            ContractCode.INVALID_ARTIFACTS,
+            f"params.contract has {len(raw)} entries, {ENTRIES_MAX} are allowed; use glob for many files",
+        )
+    for index, entry in enumerate(raw):
+        if not isinstance(entry, dict):
+            raise ContractError(
+                ContractCode.INVALID_ARTIFACTS,
+                f"contract[{index}] is no object; write {{filename, description}}",
+            )
+    return raw
+
+
+def _promise(index: int, entry: dict[str, Any], turn_id: str) -> tuple[Promise, str | None]:
+    """One entry as a promise, and its original spelling if its meaning or namespace spelling changed."""
+    spec = _spec(index, entry)
+    text = spec.filename if spec.filename is not None else spec.glob or ""
+    try:
+        named = in_turn(text.strip(), turn_id)
+    except UnsafePathError as exc:
+        raise ContractError(ContractCode.INVALID_FILENAME, f"contract[{index}]: {exc}") from exc
+    if named.foreign:
+        raise ContractError(
+            ContractCode.INVALID_FILENAME,
+            f"contract[{index}]: '{text}' lies outside {turn_id}/files/; a call can promise files of its own "
+            "turn only",
+        )
+    is_glob = spec.glob is not None
+    if is_glob and not _WILDCARDS & set(named.file.rel):
+        raise ContractError(
+            ContractCode.INVALID_ARTIFACT_SPEC,
+            f"contract[{index}]: glob '{text}' has no wildcard; use filename",
+        )
+    path = FilePath(turn_id, Namespace.FILES, named.file.rel)
+    promise = Promise(
+        path=path,
+        is_glob=is_glob,
+        description=spec.description,
+        visibility=spec.visibility,
+        min_count=(1 if spec.min_count is None else spec.min_count) if is_glob else 1,
+        max_count=(GLOB_MATCHES_MAX if spec.max_count is None else spec.max_count) if is_glob else 1,
+        checks=Checks(**spec.model_dump(include=set(Checks.model_fields))),
+    )
+    plain_spellings = {path.rel, f"files/{path.rel}", path.physical, path.logical}
+    return promise, None if text in plain_spellings else text
+
+
+def _spec(index: int, entry: dict[str, Any]) -> ArtifactSpec:
+    fields = dict(entry)
+    if "filepath" in fields:
+        alias = fields.pop("filepath")
+        if fields.setdefault("filename", alias) != alias:
+            raise ContractError(
+                ContractCode.INVALID_ARTIFACT_SPEC,
+                f"contract[{index}] has a filename and another filepath; give one of them",
+            )
+    blank = [name for name in ("filename", "glob") if name in fields and not str(fields[name] or "").strip()]
+    if blank:
+        raise ContractError(ContractCode.INVALID_ARTIFACT_SPEC, f"contract[{index}].{blank[0]} is blank")
+    try:
+        return ArtifactSpec.model_validate(fields)
+    except ValidationError as exc:
+        first = exc.errors(include_url=False, include_context=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        message = f"contract[{index}]{'.' + where if where else ''}: {first['msg'].removeprefix('Value error, ')}"
+        raise ContractError(ContractCode.INVALID_ARTIFACT_SPEC, message) from exc

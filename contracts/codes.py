@@ -1,0 +1,86 @@
+"""The stable codes of the wire, one enumeration per table of the protocol."""
+
+from enum import StrEnum
+
+
+class ContractCode(StrEnum):
+    """What can be wrong with a call before anything runs: the model's mistakes, answered with HTTP 200."""
+
+    MISSING_ARTIFACTS = "missing_artifacts"
+    INVALID_ARTIFACTS_JSON = "invalid_artifacts_json"
+    INVALID_ARTIFACTS = "invalid_artifacts"
+    INVALID_ARTIFACT_SPEC = "invalid_artifact_spec"
+    INVALID_FILENAME = "invalid_filename"
+    DUPLICATE_ARTIFACT = "duplicate_artifact"
+    MISSING_TURN_ID = "missing_turn_id"
+    MISSING_CODE = "missing_code"
+    CODE_CONTAMINATED = "code_contaminated"
+    UNSAFE_PATH = "unsafe_path"
+    PRE_EXEC_MISSING_PATHS = "pre_exec_missing_paths"
+
+
+class RuntimeCode(StrEnum):
+    """How a program's run ended, when it did not end well."""
+
+    TIMEOUT = "timeout"
+    OUT_OF_MEMORY = "out_of_memory"
+    OUTPUT_LIMIT = "output_limit"
+    DISK_LIMIT = "disk_limit"
+    PROCESS_LIMIT = "process_limit"
+    KILLED = "killed"
+    NONZERO_EXIT = "nonzero_exit"
+    SANDBOX_FAILED = "sandbox_failed"
+    EXECUTION_FAILED = "execution_failed"
+
+
+class VerdictCode(StrEnum):
+    """What became of one promised file."""
+
+    PRODUCED = "produced"
+    MISSING_FILE = "missing_file"
+    EMPTY_FILE = "empty_file"
+    STALE_FILE = "stale_file"
+    SYMLINK_BLOCKED = "artifact_symlink_blocked"
+    NOT_REGULAR_FILE = "artifact_not_regular_file"
+    PATH_ESCAPE_BLOCKED = "artifact_path_escape_blocked"
+    TOO_LARGE = "artifact_too_large"
+    INVALID = "artifact_invalid"
+    UNUSUALLY_SMALL = "file_unusually_small"
+
+
+class NoticeCode(StrEnum):
+    """The codes of ``react.notice`` blocks that a call can leave on the timeline."""
+
+    PATH_REWRITTEN = "protocol_violation.path_rewritten"
+    EXEC_CONTRACT_REWRITTEN = "protocol_violation.exec_contract_rewritten"
+    EXEC_CONTRACT_INVALID = "protocol_violation.exec_contract_invalid"
+    PRE_EXEC_MISSING_PATHS = "tool_call_error.pre_exec_missing_paths"
+    MISSING_SOURCES = "tool_call_warning.missing_sources"
+    WORKSPACE_TRUNCATED = "workspace_truncated"
+
+
+class ProblemCode(StrEnum):
+    """The codes of problem documents: the caller's program or the service is at fault, never the model."""
+
+    INVALID_REQUEST = "invalid_request"
+    BODY_TOO_LARGE = "body_too_large"
+    UNKNOWN_TOOL = "unknown_tool"
+    UNKNOWN_CALL = "unknown_call"
+    UNKNOWN_ARTIFACT = "unknown_artifact"
+    AMBIGUOUS_CALL = "ambiguous_call"
+    UNSAFE_PATH = "unsafe_path"
+    LIMIT_NOT_ALLOWED = "limit_not_allowed"
+    ASSET_REFUSED = "asset_refused"
+    SID_CONFLICT = "sid_conflict"
+    ID_REUSED = "id_reused"
+    RANGE_NOT_SATISFIABLE = "range_not_satisfiable"
+    CANCELLED = "cancelled"
+    QUEUE_FULL = "queue_full"
+    QUEUE_TIMEOUT = "queue_timeout"
+    SHUTTING_DOWN = "shutting_down"
+    ENGINE_UNAVAILABLE = "engine_unavailable"
+    STORE_FAILED = "store_failed"
+    STORE_FULL = "store_full"
+    NOT_FOUND = "not_found"
+    METHOD_NOT_ALLOWED = "method_not_allowed"
+    INTERNAL = "internal"

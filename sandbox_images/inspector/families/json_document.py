@@ -1,0 +1,19 @@
+"""One JSON document: strict, and held against the contract's schema; blank if null, empty or white."""
+
+from __future__ import annotations
+
+from verdict import Problem, Subject
+
+from families.json_schema import schema_check
+from families.strict_json import parse_json
+from families.text_stream import whole_text
+
+
+def inspect(subject: Subject) -> None:
+    """Parse the document. Zero and false are values: only null, "", [], {} and white strings are blank."""
+    value = parse_json(whole_text(subject), "it")
+    if "json_schema" in subject.checks:
+        schema_check(subject.checks["json_schema"])(value, "")
+    empty = value is None or (isinstance(value, str | list | dict) and not value)
+    if subject.must_not_be_blank() and (empty or (isinstance(value, str) and not value.strip())):
+        raise Problem("is blank: its value is empty")

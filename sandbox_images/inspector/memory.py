@@ -1,0 +1,50 @@
+"""How much memory a judge may take before the kernel would kill something in its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_CGROUP_FILES = (
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+)
+"""The limit and the use of this container's memory, in bytes: cgroup version 2, then 1."""
+
+_RESERVE_BYTES = 16 * 1024 * 1024
+"""Left for the runner and the page tables: a judge that meets its own limit gets to say so."""
+
+_ROOM_BYTES_MIN = 64 * 1024 * 1024
+"""Below this no library could open anything: better to try, and be killed if it comes to that."""
+
+
+def room_for_child(bytes_max: int) -> int:
+    """Return the private memory in bytes (as RLIMIT_DATA counts it) that a forked judge may reach.
+
+    That is what the process holds already, plus ``bytes_max`` or what the container has left, whichever is less.
+    """
+    room = bytes_max
+    for limit_file, use_file in _CGROUP_FILES:
+        limit, use = _number_in(limit_file), _number_in(use_file)
+        if limit is not None and use is not None:
+            room = min(room, limit - use - _RESERVE_BYTES)
+    return _data_bytes_held() + max(room, _ROOM_BYTES_MIN)
+
+
+def _number_in(path: str) -> int | None:
+    """Return the number that a kernel file holds; None if there is no such file or it says ``max``."""
+    try:
+        text = Path(path).read_text(encoding="ascii").strip()
+    except OSError:
+        return None
+    return int(text) if text.isdigit() else None
+
+
+def _data_bytes_held() -> int:
+    try:
+        status = Path("/proc/self/status").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return 0
+    for line in status.splitlines():
+        if line.startswith("VmData:"):
+            return int(line.split()[1]) * 1024
+    return 0

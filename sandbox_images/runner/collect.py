@@ -1,0 +1,124 @@
+"""After the run: judges every promised file, has it opened by the inspector, sends it to the service."""
+
+import json
+import os
+import subprocess
+import sys
+
+import frames
+import outdir
+
+_PIECE_BYTES = 256 * 1024
+_INSPECTOR = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "inspector")
+# Kept by the inspector for each file; this one is for the inspector itself, should it hang as a whole.
+_SPARE_S = 30
+
+
+class Collection:
+    """One collection: the request of the service, and the files that were found for it."""
+
+    def __init__(self, channel, out, wanted):
+        self._channel = channel
+        self._out = out
+        self._wanted = wanted
+        self._sent = {}
+        self._rows = []
+
+    def send_all(self):
+        """Judges, inspects and sends; ends with COLLECTED."""
+        limits = self._wanted["limits"]
+        walked, over_files, over_depth = self._out.walk(limits["files"], limits["depth"])
+        extras = self._judge_promises(walked)
+        inspections = self._inspect()
+        for index, row in enumerate(self._rows):
+            row["inspection"] = inspections.get(index)
+            keep = row["inspection"] is not None and row["inspection"]["ok"]
+            self._send(row, keep)
+        for position, (rel, path) in enumerate(extras):
+            if position >= self._wanted["extras_max"]:
+                break
+            state, size = self._out.look(path, limits["artifact_bytes"])
+            row = {"promise": None, "rel": rel, "path": path, "state": state, "size": size, "inspection": None}
+            self._send(row, state == outdir.FILE)
+        self._channel.send_json(
+            frames.COLLECTED,
+            {"extras_total": len(extras), "files_exceeded": over_files, "depth_exceeded": over_depth},
+        )
+
+    def _judge_promises(self, walked):
+        """Fills the rows of the promises; returns what nobody promised, as ``(rel, path)``."""
+        bytes_max = self._wanted["limits"]["artifact_bytes"]
+        spelled = {outdir.composed(rel): rel for rel, _ in walked}
+        promised = set()
+        for index, wanted in enumerate(self._wanted["files"]):
+            if wanted["is_glob"]:
+                matches = outdir.matching(wanted["rel"], [rel for rel, _ in walked])[: wanted["matches_max"]]
+            else:
+                # The program may have written the name in another Unicode form.
+                matches = [spelled.get(wanted["rel"], wanted["rel"])]
+            promised.update(matches)
+            if not matches:
+                self._rows.append(
+                    {"promise": index, "rel": wanted["rel"], "path": None, "state": outdir.MISSING, "size": 0}
+                )
+            for rel in matches:
+                state, path, size = self._out.judge(rel, bytes_max)
+                self._rows.append({"promise": index, "rel": rel, "path": path, "state": state, "size": size})
+        return [(rel, path) for rel, path in walked if rel not in promised]
+
+    def _inspect(self):
+        """The inspector's word on every promised regular file that is not empty, by row."""
+        files = [
+            {"id": index, "path": row["path"], "checks": self._wanted["files"][row["promise"]]["checks"]}
+            for index, row in enumerate(self._rows)
+            if row["state"] == outdir.FILE and row["size"] > 0
+        ]
+        if not files:
+            return {}
+        seconds = self._wanted["seconds_per_file"]
+        request = {"root": self._out.root, "seconds_per_file": seconds, **self._wanted["inspect"], "files": files}
+        try:
+            done = subprocess.run(  # noqa: S603 - our own program
+                [sys.executable, "-I", "-B", _INSPECTOR],
+                input=json.dumps(request).encode(),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                timeout=seconds * len(files) + _SPARE_S,
+                check=False,
+                cwd="/",
+            )
+            lines = done.stdout.splitlines()
+        except subprocess.TimeoutExpired as exc:
+            lines = (exc.stdout or b"").splitlines()
+        verdicts = {}
+        for line in lines:
+            verdict = json.loads(line)
+            verdicts[verdict.pop("id")] = verdict
+        for file in files:
+            verdicts.setdefault(
+                file["id"],
+                {"ok": False, "mime": "", "problem": "could not be opened: the inspector died", "facts": {}},
+            )
+        return verdicts
+
+    def _send(self, row, keep):
+        """One FOUND frame and, if the file is kept, its bytes; a second name of an inode is sent as a reference."""
+        found = {key: row.get(key) for key in ("promise", "rel", "state", "size", "inspection")}
+        found["keep"] = keep
+        if not keep:
+            self._channel.send_json(frames.FOUND, found)
+            return
+        fd = os.open(os.path.join(self._out.root, row["path"]), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with open(fd, "rb", buffering=0) as file:
+            status = os.fstat(fd)
+            found["size"] = status.st_size
+            found["same_as"] = self._sent.get(status.st_ino)
+            self._channel.send_json(frames.FOUND, found)
+            if found["same_as"] is not None:
+                return
+            self._sent[status.st_ino] = len(self._sent)
+            left = status.st_size
+            while left:
+                piece = file.read(min(left, _PIECE_BYTES))
+                self._channel.send(frames.DATA, piece)
+                left -= len(piece)

@@ -1,0 +1,76 @@
+"""The framed stream between the service and this runner: standard input and output of the container.
+
+A frame is ``type (1 byte) | nonce (16 bytes) | length (4 bytes, big endian) | payload``. The service draws the
+nonce and sends it with its first frame, after the launcher has been started: no process of the program ever
+holds it, so no program can write a frame that the service would believe.
+"""
+
+import json
+import os
+import struct
+
+HEADER = struct.Struct(">B16sI")
+PAYLOAD_BYTES_MAX = 1024 * 1024
+NO_NONCE = bytes(16)
+
+# From the service.
+PUT = 1
+DATA = 2
+JOB = 3
+COLLECT = 4
+# From the runner.
+READY = 16
+PUT_DONE = 17
+STDOUT = 18
+STDERR = 19
+EXIT = 20
+FOUND = 21
+COLLECTED = 22
+FAILED = 23
+
+
+class StreamEndedError(Exception):
+    """The service closed the stream: nothing in this container is wanted any more."""
+
+
+class Channel:
+    """Blocking frames over two file descriptors."""
+
+    def __init__(self, read_fd, write_fd):
+        self._read_fd = read_fd
+        self._write_fd = write_fd
+        self._buffer = bytearray()
+        self.nonce = NO_NONCE
+
+    def _fill(self, size):
+        while len(self._buffer) < size:
+            piece = os.read(self._read_fd, max(65536, size - len(self._buffer)))
+            if not piece:
+                raise StreamEndedError
+            self._buffer += piece
+
+    def receive(self):
+        """The next frame as ``(type, payload)``; waits for it."""
+        self._fill(HEADER.size)
+        kind, nonce, length = HEADER.unpack_from(self._buffer)
+        if length > PAYLOAD_BYTES_MAX or (self.nonce not in (NO_NONCE, nonce)):
+            raise StreamEndedError
+        self.nonce = nonce
+        self._fill(HEADER.size + length)
+        payload = bytes(memoryview(self._buffer)[HEADER.size : HEADER.size + length])
+        del self._buffer[: HEADER.size + length]
+        return kind, payload
+
+    def has_buffered(self):
+        """Whether bytes were read that no frame has used yet."""
+        return bool(self._buffer)
+
+    def send(self, kind, payload=b""):
+        """Writes one frame; a payload over the limit is a mistake of this program."""
+        view = memoryview(HEADER.pack(kind, self.nonce, len(payload)) + payload)
+        while view:
+            view = view[os.write(self._write_fd, view) :]
+
+    def send_json(self, kind, value):
+        """Writes one frame with a JSON payload; lone surrogates (odd file names) travel as escapes."""
+        self.send(kind, json.dumps(value).encode("ascii"))

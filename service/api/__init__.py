@@ -1,0 +1,1 @@
+"""The HTTP doors: parse, call, return."""

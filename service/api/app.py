@@ -1,0 +1,56 @@
+"""The HTTP application: every route, and every guard around them."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+
+from fastapi import FastAPI
+from fastapi_offline import FastAPIOffline
+
+from service.api import artifacts, attachments, call_events, error_answers, health, openapi, tool_calls, tools
+from service.api.body_limit import BodyLimit
+from service.api.doors import Doors
+from service.api.request_log import RequestLog
+
+Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
+
+
+def create_app(doors: Doors, *, lifespan: Lifespan | None = None) -> FastAPI:
+    """The application that serves what ``doors`` leads to.
+
+    Args:
+        doors: the services, made by the composition root.
+        lifespan: what has to be running while requests are served.
+    """
+    # FastAPI's own page of documentation loads its scripts from a CDN; this one brings them along.
+    app = FastAPIOffline(
+        title="Proofbox",
+        summary="Sandboxed code execution for agents: promised files, proven.",
+        version=_version(),
+        license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        docs_url="/docs",
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
+    )
+    app.state.doors = doors
+    for module in (tool_calls, call_events, tools, attachments, artifacts, health):
+        app.include_router(module.router)
+    error_answers.install(app)
+    app.add_middleware(
+        BodyLimit,
+        bytes_max=doors.body_bytes_max,
+        # The one route that takes files takes them with this method.
+        bytes_max_of_method={"PUT": doors.attachments.bytes_max},
+    )
+    app.add_middleware(RequestLog)  # the last one added is the outermost
+    app.openapi = partial(openapi.document, app)  # type: ignore[method-assign]  # as FastAPI documents it
+    return app
+
+
+def _version() -> str:
+    try:
+        return version("proofbox")
+    except PackageNotFoundError:
+        return "0.0.0"  # a checkout that was not installed

@@ -1,0 +1,148 @@
+"""``GET /v1/conversations/{c}/artifacts/{logical path}``: the bytes of files and attachments."""
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header, Path, Request, Response
+
+from contracts.logical import parse
+from contracts.paths import FilePath, UnsafePathError
+from service.api.byte_ranges import ByteRange, requested_range
+from service.api.documented import answer, header, problems
+from service.api.doors import OpenDoors
+from service.api.download_headers import download_headers, is_unchanged, range_holds
+from service.api.principal import CurrentScope
+from service.api.responses import ClosingStream, problem_response, request_id_of
+from service.core import errors
+from service.core.ports import ArtifactStore, Scope, StoredArtifact
+
+ROUTE = "/v1/conversations/{conversation_id}/artifacts/{logical_path:path}"
+_BINARY = {"*/*": {"schema": {"type": "string", "format": "binary"}}}
+_VERSION_HEADERS = {
+    "ETag": header("The SHA-256 of the version, quoted."),
+    "Last-Modified": header("When the version was stored."),
+    "Content-Disposition": header("Always `attachment`, with the file's name."),
+    "Accept-Ranges": header("`bytes`."),
+}
+router = APIRouter(tags=["files"])
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """Which bytes the client wants, and which version it has."""
+
+    wanted: Annotated[str | None, Header(alias="Range", description="One range of bytes.")] = None
+    if_range: Annotated[
+        str | None, Header(alias="If-Range", description="Serve the range only of this version.")
+    ] = None
+    if_none_match: Annotated[
+        str | None, Header(alias="If-None-Match", description="Versions that the client has.")
+    ] = None
+
+
+@router.head(ROUTE, include_in_schema=False)
+@router.get(
+    ROUTE,
+    operation_id="get_artifact",
+    summary="Read a file or an attachment",
+    response_class=Response,
+    responses={
+        200: answer("The latest version.", _BINARY, _VERSION_HEADERS),
+        206: answer(
+            "The part that `Range` asks for.",
+            _BINARY,
+            {**_VERSION_HEADERS, "Content-Range": header("Which part of how many bytes.")},
+        ),
+        304: answer(
+            "It is still the version that `If-None-Match` names.", None, {"ETag": _VERSION_HEADERS["ETag"]}
+        ),
+        **problems(
+            errors.UnsafeNameError,
+            errors.UnknownArtifactError,
+            errors.RangeNotSatisfiableError,
+            errors.StoreFailedError,
+        ),
+    },
+)
+async def get_artifact(
+    request: Request,
+    doors: OpenDoors,
+    scope: CurrentScope,
+    logical_path: Annotated[
+        str, Path(description="`fi:<turn_id>.files/<path>` or `fi:<turn_id>.user.attachments/<name>`.")
+    ],
+    conditions: Annotated[Conditions, Depends()],
+) -> Response:
+    """The latest version of a file; a browser saves it and runs nothing of it."""
+    artifact = await _latest(doors.artifacts, scope, logical_path)
+    headers = download_headers(artifact)
+    if is_unchanged(artifact, conditions.if_none_match):
+        kept = ("Cache-Control", "ETag", "Last-Modified")
+        return Response(status_code=304, headers={name: headers[name] for name in kept})
+    if request.method == "HEAD":
+        return Response(headers={**headers, "Content-Length": str(artifact.size_bytes)})
+    try:
+        wanted = conditions.wanted if range_holds(artifact, conditions.if_range) else None
+        part = requested_range(wanted, artifact.size_bytes)
+    except errors.RangeNotSatisfiableError as exc:
+        size = {"Content-Range": f"bytes */{artifact.size_bytes}"}
+        return problem_response(exc, request_id_of(request), headers=size)
+    return await _body(doors.artifacts, scope, artifact, part, headers)
+
+
+async def _latest(store: ArtifactStore, scope: Scope, logical_path: str) -> StoredArtifact:
+    """The latest version of what a logical path names.
+
+    Raises:
+        UnsafeNameError: it has no form of a logical path.
+        UnknownArtifactError: nothing is stored there, or it is a block of the timeline and no file.
+    """
+    try:
+        path = parse(logical_path)
+    except UnsafePathError as exc:
+        raise errors.UnsafeNameError(str(exc)) from exc
+    artifact = await store.latest(scope, path) if isinstance(path, FilePath) else None
+    if artifact is None:
+        raise errors.UnknownArtifactError("the conversation has no file or attachment of this path")
+    return artifact
+
+
+async def _body(
+    store: ArtifactStore,
+    scope: Scope,
+    artifact: StoredArtifact,
+    part: ByteRange | None,
+    headers: dict[str, str],
+) -> Response:
+    """The file or the part of it.
+
+    The first piece is read before the status is sent, so that a store that fails is a problem and no empty file.
+
+    Raises:
+        StoreFailedError: the store cannot read it.
+    """
+    wanted = part or ByteRange(0, artifact.size_bytes)
+    length = {"Content-Length": str(wanted.end - wanted.start)}
+    pieces = _pieces(store, scope, artifact, wanted)
+    await anext(pieces)
+    if part is None:
+        return ClosingStream(pieces, 200, {**headers, **length})
+    content_range = f"bytes {part.start}-{part.end - 1}/{artifact.size_bytes}"
+    return ClosingStream(pieces, 206, {**headers, **length, "Content-Range": content_range})
+
+
+async def _pieces(
+    store: ArtifactStore, scope: Scope, artifact: StoredArtifact, wanted: ByteRange
+) -> AsyncGenerator[bytes, None]:
+    """Nothing once the store has answered, then the bytes."""
+    reading = store.read(scope, artifact, wanted.start, wanted.end)
+    try:
+        first = await anext(reading, b"")
+        yield b""
+        yield first
+        async for piece in reading:
+            yield piece
+    finally:
+        if isinstance(reading, AsyncGenerator):
+            await reading.aclose()

@@ -1,0 +1,99 @@
+"""What the HTTP doors lead to: the services and bounds that the composition root hands over."""
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Annotated, Protocol
+
+from fastapi import Depends, Request
+
+from contracts.tool_calls import CallStatus, ToolCallRequest
+from service.core.attachments import Attachments
+from service.core.calls import Answer
+from service.core.events import CallEvent
+from service.core.ports import ArtifactStore, Principal, SandboxEngine
+
+
+class Ticket(Protocol):
+    """The place of one request at a call that was accepted."""
+
+    @property
+    def replayed(self) -> bool:
+        """The answer was stored before this request."""
+
+    async def answer(self) -> Answer:
+        """Waits for the call's one answer; the service's failures are answers too."""
+
+    async def leave(self) -> None:
+        """The client went away; the last one to leave cancels the call, unless somebody asked for it to go on."""
+
+
+class ToolCalls(Protocol):
+    """The calls, as far as the doors need them."""
+
+    async def submit(
+        self,
+        principal: Principal,
+        request: ToolCallRequest,
+        *,
+        idempotency_key: str | None,
+        request_id: str,
+        detached: bool,
+    ) -> Ticket:
+        """Accepts a call, joins it or finds its answer.
+
+        Raises:
+            ServiceError: it is refused.
+        """
+
+    async def status(self, principal: Principal, tool_call_id: str, conversation_id: str | None) -> CallStatus:
+        """How a call stands.
+
+        Raises:
+            UnknownCallError: there is none of that id.
+            AmbiguousCallError: several conversations have one.
+        """
+
+    async def cancel(self, principal: Principal, tool_call_id: str, conversation_id: str | None) -> CallStatus:
+        """Ends a call, or leaves one that has ended as it is; how it stands. Raises as ``status``."""
+
+    async def events(
+        self, principal: Principal, tool_call_id: str, conversation_id: str | None, *, after: int
+    ) -> AsyncIterator[CallEvent]:
+        """The events of a call with a greater id than ``after``, up to the terminal one. Raises as ``status``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """Everything that a route may reach.
+
+    Attributes:
+        calls: the tool calls.
+        attachments: takes attachments in; knows their largest size.
+        artifacts: the files of conversations.
+        engine: where sandboxes come from; asked whether it answers.
+        principal: on whose behalf every request speaks.
+        draining: whether the service takes no new calls any more.
+        body_bytes_max: the largest request body but for attachments, in bytes.
+        heartbeat_s: after so many seconds without an event a stream of events shows that it is alive.
+        ping_s_max: how long the engine may take to answer when the service is asked whether it is ready.
+    """
+
+    calls: ToolCalls
+    attachments: Attachments
+    artifacts: ArtifactStore
+    engine: SandboxEngine
+    principal: Principal
+    draining: Callable[[], bool]
+    body_bytes_max: int
+    heartbeat_s: float = 15.0
+    # Below the time-out of the usual probes, so that they get the reason and not silence.
+    ping_s_max: float = 5.0
+
+
+async def doors_of(request: Request) -> Doors:
+    """The doors of the application that serves a request."""
+    doors: Doors = request.app.state.doors
+    return doors
+
+
+OpenDoors = Annotated[Doors, Depends(doors_of)]

@@ -1,0 +1,112 @@
+"""Every error of a route or of the router as a problem document."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
+from starlette.exceptions import HTTPException
+
+from contracts.codes import ProblemCode
+from contracts.problems import FieldError
+from service.api.responses import problem_response, request_id_of
+from service.core.errors import BodyTooLargeError, CallerError, InvalidRequestError, ServiceError, UnsafeNameError
+
+# A body can be wrong in a million places; a program fixes the first few.
+ERRORS_MAX = 50
+FIELD_PART_CHARS_MAX = 100
+_SERVER_ERROR = 500
+_LOGGER = logging.getLogger("proofbox.api")
+_Refused = TypeVar("_Refused", bound=CallerError)
+
+
+class NoRouteError(CallerError):
+    """No route has this path."""
+
+    code = ProblemCode.NOT_FOUND
+    status = 404
+    where = "route"
+
+
+class MethodNotAllowedError(CallerError):
+    """The route does not take this method; the header ``Allow`` says which it takes."""
+
+    code = ProblemCode.METHOD_NOT_ALLOWED
+    status = 405
+    where = "route"
+
+
+def install(app: FastAPI) -> None:
+    """Makes an application answer every error that it foresees with a problem document."""
+    app.add_exception_handler(ServiceError, answer_service_error)
+    app.add_exception_handler(RequestValidationError, answer_invalid_parameters)
+    app.add_exception_handler(HTTPException, answer_router_error)
+
+
+async def answer_service_error(request: Request, exc: Exception) -> Response:
+    """The problem of an error that the core raised; of ours, the log gets what the client does not."""
+    request_id = request_id_of(request)
+    if isinstance(exc, ServiceError) and exc.status >= _SERVER_ERROR:
+        _LOGGER.warning("%s request_id=%s", type(exc).__name__, request_id, exc_info=exc)
+    # The rest of a body that was refused is not read: a client that never ends must not hold the connection.
+    headers = {"Connection": "close"} if isinstance(exc, BodyTooLargeError) else {}
+    return problem_response(exc, request_id, headers=headers)
+
+
+async def answer_invalid_parameters(request: Request, exc: Exception) -> Response:
+    """The problem of path, query or header parameters that the route does not take."""
+    assert isinstance(exc, RequestValidationError)
+    errors = exc.errors()
+    in_path = any(error["loc"][:1] == ("path",) for error in errors)
+    located = [{**error, "loc": error["loc"][1:]} for error in errors]
+    kind: type[CallerError] = UnsafeNameError if in_path else InvalidRequestError
+    return problem_response(_refusal(kind, located), request_id_of(request))
+
+
+async def answer_router_error(request: Request, exc: Exception) -> Response:
+    """The problem of a path or method that no route has; whatever else the framework raises is unforeseen."""
+    assert isinstance(exc, HTTPException)
+    error: CallerError
+    if exc.status_code == NoRouteError.status:
+        error = NoRouteError("no route has this path; GET /openapi.json lists them all")
+    elif exc.status_code == MethodNotAllowedError.status:
+        error = MethodNotAllowedError("the route does not take this method; the header Allow says which it takes")
+    else:
+        raise exc
+    return problem_response(error, request_id_of(request), headers=exc.headers)
+
+
+def invalid_body(exc: ValidationError) -> InvalidRequestError:
+    """The error of a body that is JSON but not what the schema asks for."""
+    return _refusal(InvalidRequestError, exc.errors(include_url=False, include_context=False, include_input=False))
+
+
+def invalid_field(field: str, code: str, message: str) -> InvalidRequestError:
+    """The error of one field, header or body as a whole."""
+    return _refusal(InvalidRequestError, [{"loc": (field,), "type": code, "msg": message}])
+
+
+def _refusal(kind: type[_Refused], errors: Sequence[Mapping[str, Any]]) -> _Refused:
+    told = [
+        FieldError(
+            field=_field(error["loc"]),
+            code=error["type"],
+            message=error["msg"].removeprefix("Value error, "),
+        )
+        for error in errors[:ERRORS_MAX]
+    ]
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    return kind(f"{told[0].field}: {told[0].message}{more}", errors=told)
+
+
+def _field(loc: Sequence[int | str]) -> str:
+    """A location as it is written in code: ``limits.wall_s``, ``assets[0].base64``; ``body`` for the whole."""
+    text = ""
+    for part in loc:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += f"{'.' if text else ''}{part[:FIELD_PART_CHARS_MAX]}"
+    return text or "body"

@@ -1,0 +1,60 @@
+"""Models and errors as HTTP responses: JSON that is serialised once, problem documents, streams that clean up."""
+
+import math
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+
+from fastapi import Request, Response
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel
+from starlette.types import Scope, Send
+
+from service.core.errors import ServiceError
+from service.core.problems import problem_of
+
+JSON = "application/json"
+PROBLEM_JSON = "application/problem+json"
+REQUEST_ID_HEADER = "X-Request-ID"
+NO_STORE = {"Cache-Control": "no-store"}
+
+
+def request_id_of(connection: Request | Scope) -> str:
+    """The id that names a request in the log, as the request log gave it."""
+    scope = connection.scope if isinstance(connection, Request) else connection
+    request_id: str = scope["state"]["request_id"]
+    return request_id
+
+
+def retry_after(seconds: float | None) -> dict[str, str]:
+    """The header that says when to try again, in whole seconds rounded up; none without a time."""
+    return {} if seconds is None else {"Retry-After": str(max(0, math.ceil(seconds)))}
+
+
+def model_response(model: BaseModel, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A model as JSON; fields that do not apply are left out, as in the stored answers."""
+    return Response(model.model_dump_json(exclude_none=True), status, headers, JSON)
+
+
+def problem_response(exc: BaseException, request_id: str, *, headers: Mapping[str, str] | None = None) -> Response:
+    """An error as a problem document, with ``Retry-After`` if the error knows when."""
+    problem = problem_of(exc, request_id)
+    seconds = exc.retry_after_s if isinstance(exc, ServiceError) else None
+    return Response(
+        problem.model_dump_json(exclude_none=True),
+        problem.status,
+        {**retry_after(seconds), **(headers or {})},
+        PROBLEM_JSON,
+    )
+
+
+class ClosingStream(StreamingResponse):
+    """A streamed body whose generator is closed at once when the client goes away, not when it is collected."""
+
+    def __init__(self, content: AsyncGenerator[bytes, None], status_code: int, headers: Mapping[str, str]) -> None:
+        super().__init__(content, status_code, headers)
+        self._content = content
+
+    async def stream_response(self, send: Send) -> None:
+        """Sends the body to its end and closes the generator whatever happens."""
+        async with aclosing(self._content):
+            await super().stream_response(send)

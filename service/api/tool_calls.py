@@ -1,0 +1,199 @@
+"""``/v1/tool-calls``: making a call, asking how it stands, ending it."""
+
+import asyncio
+from typing import Annotated, Any
+from urllib.parse import quote, urlencode
+
+from fastapi import APIRouter, Header, Request, Response
+
+from contracts.tool_calls import CallStatus, ToolCallRequest, ToolCallResponse
+from service.api.call_names import CallIdInPath, ConversationIdInQuery
+from service.api.documented import header, json_answer, json_content, problems
+from service.api.doors import Doors, OpenDoors, Ticket
+from service.api.json_body import read_model
+from service.api.principal import CurrentPrincipal
+from service.api.request_log import CLIENT_GONE
+from service.api.responses import JSON, NO_STORE, PROBLEM_JSON, model_response, request_id_of, retry_after
+from service.core import errors
+from service.core.calls import Answer
+from service.core.ports import Principal
+
+RESPOND_ASYNC = "respond-async"
+IDEMPOTENCY_KEY_CHARS_MAX = 255
+REPLAYED = {"Idempotent-Replayed": "true"}
+_REPLAYED_HEADER = {
+    "Idempotent-Replayed": header(
+        "`true` if the answer was stored before this request.", type="string", enum=["true"]
+    )
+}
+_SAME_ERRORS = (errors.UnsafeNameError, errors.UnknownCallError, errors.AmbiguousCallError)
+router = APIRouter(prefix="/v1/tool-calls", tags=["tool calls"])
+
+
+@router.post(
+    "",
+    operation_id="make_tool_call",
+    summary="Call a tool",
+    response_class=Response,
+    openapi_extra={
+        "requestBody": {"required": True, "content": json_content(ToolCallRequest, "tool_call_request")}
+    },
+    responses={
+        200: json_answer(
+            "The result, also of a program that failed or of a call that the model has to write differently.",
+            ToolCallResponse,
+            "tool_call_response",
+            _REPLAYED_HEADER,
+        ),
+        202: json_answer(
+            "Accepted, for `Prefer: respond-async`.",
+            CallStatus,
+            headers={
+                "Location": header("Where the call stands."),
+                "Preference-Applied": header("`respond-async`."),
+                **_REPLAYED_HEADER,
+            },
+        ),
+        **problems(
+            errors.UnknownToolError,
+            errors.IdReusedError,
+            errors.SidConflictError,
+            errors.CallCancelledError,
+            errors.BodyTooLargeError,
+            errors.InvalidRequestError,
+            errors.LimitNotAllowedError,
+            errors.AssetRefusedError,
+            errors.QueueFullError,
+            errors.QueueTimeoutError,
+            errors.ShuttingDownError,
+            errors.EngineUnavailableError,
+            errors.StoreFailedError,
+            errors.StoreFullError,
+        ),
+    },
+)
+async def make_tool_call(
+    request: Request,
+    doors: OpenDoors,
+    principal: CurrentPrincipal,
+    prefer: Annotated[
+        list[str] | None,
+        Header(alias="Prefer", description="`respond-async`: answer 202 at once and let the call run."),
+    ] = None,
+    idempotency_key: Annotated[
+        str | None,
+        Header(
+            alias="Idempotency-Key",
+            min_length=1,
+            max_length=IDEMPOTENCY_KEY_CHARS_MAX,
+            pattern=r"^[\x20-\x7e]+$",
+            description="A second name of the call, of the client's own making: 1 to 255 printable characters.",
+        ),
+    ] = None,
+) -> Response:
+    """Runs a call and answers its result, or joins the same call, or answers what is stored of it.
+
+    A client that goes away before the answer cancels the call, unless another one waits for it or it was made with
+    `Prefer: respond-async`.
+    """
+    detached = prefers_async(prefer or [])
+    call = await read_model(request, ToolCallRequest)
+    ticket = await doors.calls.submit(
+        principal,
+        call,
+        idempotency_key=idempotency_key,
+        request_id=request_id_of(request),
+        detached=detached,
+    )
+    replayed = REPLAYED if ticket.replayed else {}
+    if detached:
+        return await _accepted(doors, principal, call, replayed)
+    answer = await answer_or_leave(request, ticket)
+    if answer is None:
+        return Response(status_code=CLIENT_GONE)
+    return Response(
+        answer.body,
+        answer.http_status,
+        {**retry_after(answer.retry_after_s), **replayed},
+        PROBLEM_JSON if answer.is_problem else JSON,
+    )
+
+
+@router.get(
+    "/{tool_call_id}",
+    operation_id="get_tool_call",
+    summary="Ask how a call stands",
+    response_class=Response,
+    responses={
+        200: json_answer("How it stands; with the answer if there is one.", CallStatus, "call_status"),
+        **problems(*_SAME_ERRORS, errors.InvalidRequestError, errors.StoreFailedError),
+    },
+)
+async def get_tool_call(
+    doors: OpenDoors,
+    principal: CurrentPrincipal,
+    tool_call_id: CallIdInPath,
+    conversation_id: ConversationIdInQuery = None,
+) -> Response:
+    """Whether a call waits, runs or has ended, and its answer."""
+    status = await doors.calls.status(principal, tool_call_id, conversation_id)
+    return model_response(status, headers=NO_STORE)
+
+
+@router.delete(
+    "/{tool_call_id}",
+    operation_id="cancel_tool_call",
+    summary="Cancel a call",
+    response_class=Response,
+    responses={
+        200: json_answer("How it stands now.", CallStatus, "call_status"),
+        **problems(*_SAME_ERRORS, errors.InvalidRequestError, errors.StoreFailedError),
+    },
+)
+async def cancel_tool_call(
+    doors: OpenDoors,
+    principal: CurrentPrincipal,
+    tool_call_id: CallIdInPath,
+    conversation_id: ConversationIdInQuery = None,
+) -> Response:
+    """Ends a call that waits or runs; one that has ended stays as it is, so asking twice changes nothing."""
+    status = await doors.calls.cancel(principal, tool_call_id, conversation_id)
+    return model_response(status, headers=NO_STORE)
+
+
+def prefers_async(values: list[str]) -> bool:
+    """Whether the ``Prefer`` headers (RFC 7240) ask for ``respond-async``."""
+    preferences = (preference for value in values for preference in value.split(","))
+    return any(preference.partition(";")[0].strip().lower() == RESPOND_ASYNC for preference in preferences)
+
+
+async def answer_or_leave(request: Request, ticket: Ticket) -> Answer | None:
+    """The answer of a call, or None if the client went away first: then its place at the call is given up."""
+    answering = asyncio.ensure_future(ticket.answer())
+    leaving = asyncio.ensure_future(_disconnected(request))
+    try:
+        await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if answering.done():
+            return answering.result()
+        # Not when this request is cancelled: then the service stops, and that is what the call should say.
+        await ticket.leave()
+        return None
+    finally:
+        answering.cancel()
+        leaving.cancel()
+        await asyncio.gather(answering, leaving, return_exceptions=True)
+
+
+async def _disconnected(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _accepted(doors: Doors, principal: Principal, call: ToolCallRequest, headers: dict[str, str]) -> Response:
+    status = await doors.calls.status(principal, call.tool_call_id, call.conversation_id)
+    query = urlencode({"conversation_id": call.conversation_id})
+    location: dict[str, Any] = {
+        "Location": f"/v1/tool-calls/{quote(call.tool_call_id, safe='')}?{query}",
+        "Preference-Applied": RESPOND_ASYNC,
+    }
+    return model_response(status, status=202, headers={**location, **headers})

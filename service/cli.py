@@ -1,0 +1,86 @@
+"""The command line: ``proofbox serve``, ``proofbox exec``, ``proofbox demo``."""
+
+import argparse
+import asyncio
+import contextlib
+import logging
+import sys
+import tempfile
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from service.core.errors import ServiceError
+from service.settings import Settings
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs one command; the exit status is 0 if it did what it was asked, 1 if a call failed, 2 if it could not."""
+    arguments = _parser().parse_args(argv)
+    logging.basicConfig(
+        level=logging.INFO if arguments.command == "serve" else logging.WARNING,
+        format="%(asctime)s %(levelname)s %(name)s %(message)s",
+        stream=sys.stderr,
+    )
+    try:
+        return _run(arguments)
+    except ServiceError as exc:
+        sys.stderr.write(f"proofbox: {exc.message}\n")
+    except ValidationError as exc:
+        for error in exc.errors(include_url=False):
+            where = ".".join(str(part) for part in error["loc"])
+            sys.stderr.write(f"proofbox: {where}: {error['msg']}\n")
+    except OSError as exc:
+        sys.stderr.write(f"proofbox: {exc}\n")
+    except KeyboardInterrupt:
+        return 130
+    return 2
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    # Each command loads only what it needs; a mistake in its arguments is told before that.
+    if arguments.command == "serve":
+        from service.main import serve  # noqa: PLC0415
+
+        serve(Settings(host=arguments.host, port=arguments.port) if arguments.port else Settings())
+        return 0
+    from service.demo import demo  # noqa: PLC0415
+    from service.local_jobs import execute  # noqa: PLC0415
+
+    # A store of its own for each job, so that a service that runs on the same machine is not disturbed.
+    with contextlib.ExitStack() as stack:
+        data_dir = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="proofbox-")))
+        settings = Settings(data_dir=data_dir, pool_size=1)
+        if arguments.command == "demo":
+            return asyncio.run(demo(settings, arguments.out))
+        return asyncio.run(
+            execute(
+                settings,
+                code=arguments.code,
+                contract=arguments.contract.split(),
+                inputs=[Path(name) for name in arguments.inputs.split()],
+                out=arguments.out,
+            )
+        )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="proofbox", description="Promised files, proven.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    serve = commands.add_parser("serve", help="serve the HTTP API")
+    serve.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    serve.add_argument("--port", type=int, default=0, help="port to listen on; PROOFBOX_PORT or 8080 if not given")
+    run = commands.add_parser("exec", help="run one script in a sandbox and check the files that it promises")
+    run.add_argument("code", type=Path, help="the script: .py or .sh")
+    run.add_argument("--contract", required=True, help="names of the promised files, separated by spaces")
+    run.add_argument("--in", dest="inputs", default="", help="files that the script reads as attachments/<name>")
+    run.add_argument("--out", type=Path, default=Path("out"), help="folder that the produced files are put into")
+    demo = commands.add_parser("demo", help="run the story of two turns on real data")
+    demo.add_argument(
+        "--out", type=Path, default=Path("demo-out"), help="folder that the produced files are put into"
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

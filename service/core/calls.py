@@ -1,0 +1,417 @@
+"""Accepted calls: each is run once and has one answer, whoever asks, joins, leaves or cancels."""
+
+import asyncio
+import codecs
+import hashlib
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from contracts.events import EventName, OutputEvent, QueuedEvent, StartedEvent
+from contracts.problems import FieldError, Problem
+from contracts.tool_calls import CallStatus, SandboxInfo, ToolCallRequest, ToolCallResponse
+from contracts.tools import ExecParams, exec_language
+from service.core.admission import Admission
+from service.core.answers import interrupted
+from service.core.errors import (
+    AmbiguousCallError,
+    CallCancelledError,
+    InvalidRequestError,
+    OurError,
+    ServiceError,
+    ShuttingDownError,
+    UnknownCallError,
+    UnknownToolError,
+)
+from service.core.events import CallEvent, EventLog
+from service.core.exec_call import ExecCall
+from service.core.execution import Execution
+from service.core.limits import CallLimits
+from service.core.ports import CallKey, CallState, CallStore, NewCall, Principal, Scope, StoredCall, StreamName
+from service.core.problems import problem_of
+
+__all__ = ["Answer", "CallEvent", "CallSettings", "CallTicket", "Calls"]
+
+log = logging.getLogger("proofbox.calls")
+
+_STATUS = {
+    CallState.OPEN: "running",
+    CallState.DONE: "done",
+    CallState.FAILED: "failed",
+    CallState.CANCELLED: "cancelled",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CallSettings:
+    """How calls are treated.
+
+    Attributes:
+        limits: the operator's limits.
+        queue_s: how long a call may wait for a place beyond its own wall clock.
+        overhead_s: what a sandbox may exist beyond the program's wall clock.
+        remembered_max: finished calls whose events can still be followed.
+        boot_id: this life of the service.
+    """
+
+    limits: CallLimits
+    queue_s: float
+    overhead_s: float
+    remembered_max: int
+    boot_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The one answer of a call as it goes over the wire: serialised once, stored and sent as it is.
+
+    Attributes:
+        http_status: 200, or the problem's status.
+        body: JSON text of a response, or of a problem.
+        is_problem: which of the two.
+        retry_after_s: when to come again, for a refusal that may pass.
+    """
+
+    http_status: int
+    body: str
+    is_problem: bool
+    retry_after_s: float | None = None
+
+
+class _Running:
+    """One call of this life of the service: its task, its events, and who waits for it."""
+
+    def __init__(self, key: CallKey, request_id: str, created: str, *, detached: bool) -> None:
+        self.key = key
+        self.request_id = request_id
+        self.created = created
+        self.detached = detached
+        self.waiting = 0
+        self.has_started = False
+        self.has_place = False
+        self.events = EventLog()
+        self.answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self.task: asyncio.Task[None] | None = None
+        self.cancel_reason: ServiceError | None = None
+        # Pieces end anywhere: a character that is cut is completed by the next piece.
+        decoder = codecs.getincrementaldecoder("utf-8")
+        self._decoders = {"stdout": decoder("replace"), "stderr": decoder("replace")}
+
+    def emit(self, name: EventName, data: str) -> None:
+        self.events.append(name, data)
+
+    def queued(self, position: int) -> None:
+        self.emit("queued", QueuedEvent(position=position).model_dump_json())
+
+    def started(self, sandbox: SandboxInfo) -> None:
+        self.has_started = True
+        self.emit("started", StartedEvent(acquired=sandbox.acquired).model_dump_json())
+
+    def output(self, stream: StreamName, piece: bytes, truncated: bool) -> None:
+        text = self._decoders[stream].decode(piece)
+        if text or truncated:
+            self.emit(stream, OutputEvent(text=text, truncated=truncated).model_dump_json())
+
+    def cancel(self, reason: ServiceError) -> None:
+        if self.task is not None and self.cancel_reason is None and not self.answer.done():
+            self.cancel_reason = reason
+            self.task.cancel()
+
+
+class CallTicket:
+    """One request's hold on a call."""
+
+    def __init__(self, key: CallKey, answer: Answer | None, running: _Running | None) -> None:
+        self.key = key
+        self.replayed = answer is not None
+        """Whether the answer was stored before this request."""
+        self._answer = answer
+        self._running = running
+        if running is not None:
+            running.waiting += 1
+
+    async def answer(self) -> Answer:
+        """Waits for the answer; a ServiceError has become a problem."""
+        if self._answer is None and self._running is not None:
+            self._answer = await asyncio.shield(self._running.answer)
+        if self._answer is None:
+            raise AssertionError("a ticket has an answer or a running call")
+        return self._answer
+
+    async def leave(self) -> None:
+        """The client of a synchronous request went away; the last one to leave cancels the call."""
+        running = self._running
+        if running is None:
+            return
+        running.waiting -= 1
+        if running.waiting <= 0 and not running.detached:
+            running.cancel(CallCancelledError("the only client of the call went away; call again under a new id"))
+
+
+class Calls:
+    """The door's view of calls; one instance for each life of the service."""
+
+    def __init__(
+        self, execution: Execution, admission: Admission, store: CallStore, settings: CallSettings
+    ) -> None:
+        self._execution = execution
+        self._admission = admission
+        self._store = store
+        self._settings = settings
+        self._running: dict[CallKey, _Running] = {}
+        self._ended: OrderedDict[CallKey, _Running] = OrderedDict()
+        self._is_closing = False
+        self._late: asyncio.Future[None] | None = None
+
+    async def recover(self) -> int:
+        """Answers the calls that an earlier life of the service left open; how many.
+
+        A store has one life of the service at a time, so every other boot id in it is of a dead one.
+        """
+        count = 0
+        for left in await self._store.left_open(self._settings.boot_id):
+            request = ToolCallRequest.model_validate_json(left.request)
+            response = interrupted(self._exec_call(left.key.scope, request))
+            await self._store.finish(left.key, CallState.DONE, response.model_dump_json(exclude_none=True))
+            count += 1
+        return count
+
+    async def submit(
+        self,
+        principal: Principal,
+        request: ToolCallRequest,
+        *,
+        idempotency_key: str | None,
+        request_id: str,
+        detached: bool,
+    ) -> CallTicket:
+        """Accepts a call, joins the one that is running, or finds the answer of one that has ended.
+
+        Raises:
+            UnknownToolError, InvalidRequestError, LimitNotAllowedError: the request is wrong.
+            IdReusedError: the id or the key is taken by another payload.
+            QueueFullError, ShuttingDownError: not now; nothing was run.
+            StoreFailedError, StoreFullError: the call could not be registered; nothing was run.
+        """
+        if self._is_closing:
+            raise ShuttingDownError("the service is shutting down; call again in a moment", retry_after_s=5)
+        scope = Scope(principal, request.conversation_id)
+        call = self._exec_call(scope, request)
+        text = request.model_dump_json()
+        key = CallKey(scope, request.tool_call_id)
+        new = NewCall(
+            key=key,
+            payload_sha256=hashlib.sha256(text.encode()).hexdigest(),
+            request=text,
+            boot_id=self._settings.boot_id,
+            idempotency_key=idempotency_key,
+        )
+        stored, is_new = await self._store.claim(new)
+        if not is_new:
+            return await self._known(stored, detached=detached)
+        try:
+            self._admission.refuse_if_full()
+        except ServiceError:
+            await self._store.forget(key)
+            raise
+        running = _Running(key, request_id, stored.created, detached=detached)
+        self._running[key] = running
+        running.task = asyncio.create_task(self._run(running, call))
+        # A task that is cancelled before its first step never enters _run; its call needs an answer too.
+        running.task.add_done_callback(lambda _: self._answer_unentered(running))
+        return CallTicket(key, None, running)
+
+    async def status(self, principal: Principal, tool_call_id: str, conversation_id: str | None) -> CallStatus:
+        """How a call stands.
+
+        Raises:
+            UnknownCallError: no call of that id.
+            AmbiguousCallError: several conversations have one; ``conversation_id`` says which.
+        """
+        return self._status(await self._find(principal, tool_call_id, conversation_id))
+
+    async def cancel(self, principal: Principal, tool_call_id: str, conversation_id: str | None) -> CallStatus:
+        """Cancels a call; one that has ended stays as it is. Raises as `status` does."""
+        stored = await self._find(principal, tool_call_id, conversation_id)
+        running = self._running.get(stored.key)
+        if running is not None:
+            running.cancel(CallCancelledError("the call was cancelled; call again under a new id"))
+            await asyncio.wait([running.answer])
+        return self._status(await self._find(principal, tool_call_id, stored.key.scope.conversation_id))
+
+    async def events(
+        self, principal: Principal, tool_call_id: str, conversation_id: str | None, *, after: int
+    ) -> AsyncIterator[CallEvent]:
+        """The events of a call with an id above ``after``, ending with the terminal one.
+
+        Of a call that ended long ago, or in an earlier life of the service, only the terminal one is left.
+        Raises as `status` does.
+        """
+        stored = await self._find(principal, tool_call_id, conversation_id)
+        running = self._running.get(stored.key) or self._ended.get(stored.key)
+        if running is not None:
+            return running.events.follow(after)
+        events = EventLog()
+        if stored.answer is not None:
+            events.append("result" if stored.state is CallState.DONE else "error", stored.answer)
+            return events.follow(0)
+        # Open, but not ours: another life of the service on the same store runs it, or it has just ended.
+        fresh = await self._find(principal, tool_call_id, stored.key.scope.conversation_id)
+        if fresh.answer is None:
+            raise ShuttingDownError("another process of the service runs this call; ask for its status instead")
+        events.append("result" if fresh.state is CallState.DONE else "error", fresh.answer)
+        return events.follow(0)
+
+    async def close(self, grace_s: float) -> None:
+        """Takes no new calls, gives those that run ``grace_s`` seconds, then cancels them."""
+        self._is_closing = True
+        tasks = [running.task for running in self._running.values() if running.task is not None]
+        if tasks:
+            await asyncio.wait(tasks, timeout=grace_s)
+        for running in list(self._running.values()):
+            running.cancel(ShuttingDownError("the service stopped while the call ran; its outcome is unknown"))
+        if tasks:
+            await asyncio.wait(tasks)
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether no new calls are taken any more."""
+        return self._is_closing
+
+    @property
+    def open_count(self) -> int:
+        """Calls of this life of the service that have no answer yet."""
+        return len(self._running)
+
+    def _exec_call(self, scope: Scope, request: ToolCallRequest) -> ExecCall:
+        language = exec_language(request.tool_id)
+        if language is None:
+            raise UnknownToolError(f"there is no tool '{request.tool_id[:80]}'; GET /v1/tools lists them")
+        try:
+            params = ExecParams.model_validate(request.params)
+        except ValidationError as exc:
+            errors = [
+                FieldError(
+                    field=".".join(["params", *(str(part) for part in error["loc"])]),
+                    code=error["type"],
+                    message=error["msg"],
+                )
+                for error in exc.errors(include_url=False, include_context=False)
+            ]
+            raise InvalidRequestError(f"{errors[0].field}: {errors[0].message}", errors=errors) from exc
+        limits = self._settings.limits.lowered(request.limits, timeout_s=params.timeout_s)
+        return ExecCall(
+            scope=scope,
+            request=request,
+            language=language,
+            params=params,
+            limits=limits,
+            deadline=time.monotonic() + limits.wall_s + self._settings.queue_s,
+            lifetime_s=limits.wall_s + self._settings.overhead_s,
+        )
+
+    async def _known(self, stored: StoredCall, *, detached: bool) -> CallTicket:
+        if stored.answer is not None:
+            return CallTicket(stored.key, _stored_answer(stored.state, stored.answer), None)
+        running = self._running.get(stored.key)
+        if running is None:
+            raise ShuttingDownError("another process of the service runs this call; ask for its status instead")
+        running.detached = running.detached or detached
+        return CallTicket(stored.key, None, running)
+
+    async def _run(self, running: _Running, call: ExecCall) -> None:
+        try:
+            response = await self._execution.execute(call, running)
+            body = await asyncio.to_thread(response.model_dump_json, exclude_none=True)
+            await self._finish(running, CallState.DONE, Answer(200, body, is_problem=False))
+        except asyncio.CancelledError:
+            await self._finish_cancelled(running)
+        except Exception as exc:
+            if not isinstance(exc, ServiceError):
+                log.exception("call %s failed in an unforeseen way", running.key.tool_call_id)
+            await self._fail(running, exc)
+
+    def _answer_unentered(self, running: _Running) -> None:
+        if not running.answer.done():
+            self._late = asyncio.ensure_future(self._finish_cancelled(running))
+
+    async def _finish_cancelled(self, running: _Running) -> None:
+        reason = running.cancel_reason or ShuttingDownError("the service is shutting down")
+        state = CallState.CANCELLED if isinstance(reason, CallCancelledError) else CallState.FAILED
+        await self._finish(running, state, _problem_answer(reason, running.request_id))
+
+    async def _fail(self, running: _Running, exc: Exception) -> None:
+        """Answers a call that the service or its caller failed; one of which nothing ran may come again."""
+        answer = _problem_answer(exc, running.request_id)
+        if running.has_started or running.detached or not isinstance(exc, ServiceError):
+            await self._finish(running, CallState.FAILED, answer)
+            return
+        try:
+            await self._store.forget(running.key)
+        except OurError:
+            log.exception("call %s could not be forgotten", running.key.tool_call_id)
+        self._end(running, CallState.FAILED, answer)
+
+    async def _finish(self, running: _Running, state: CallState, answer: Answer) -> None:
+        try:
+            await self._store.finish(running.key, state, answer.body)
+        except ServiceError as exc:
+            log.exception("the answer of call %s could not be stored", running.key.tool_call_id)
+            state, answer = CallState.FAILED, _problem_answer(exc, running.request_id)
+        self._end(running, state, answer)
+
+    def _end(self, running: _Running, state: CallState, answer: Answer) -> None:
+        running.emit("result" if state is CallState.DONE else "error", answer.body)
+        del self._running[running.key]
+        self._ended[running.key] = running
+        while len(self._ended) > self._settings.remembered_max:
+            self._ended.popitem(last=False)
+        running.answer.set_result(answer)
+
+    async def _find(self, principal: Principal, tool_call_id: str, conversation_id: str | None) -> StoredCall:
+        found = [
+            call
+            for call in await self._store.find(principal, tool_call_id)
+            if conversation_id in (None, call.key.scope.conversation_id)
+        ]
+        if not found:
+            raise UnknownCallError(f"no call '{tool_call_id[:128]}' is known here")
+        if len(found) > 1:
+            raise AmbiguousCallError(
+                f"{len(found)} conversations have a call '{tool_call_id[:128]}'; say which by ?conversation_id="
+            )
+        return found[0]
+
+    def _status(self, stored: StoredCall) -> CallStatus:
+        running = self._running.get(stored.key)
+        status = _STATUS[stored.state]
+        if running is not None and not running.has_started:
+            status = "queued"
+        answer = stored.answer
+        is_done = stored.state is CallState.DONE
+        return CallStatus(
+            tool_call_id=stored.key.tool_call_id,
+            conversation_id=stored.key.scope.conversation_id,
+            status=status,
+            created=stored.created,
+            response=ToolCallResponse.model_validate_json(answer) if answer and is_done else None,
+            problem=Problem.model_validate_json(answer) if answer and not is_done else None,
+        )
+
+
+def _problem_answer(exc: BaseException, request_id: str) -> Answer:
+    problem = problem_of(exc, request_id)
+    retry_after_s = exc.retry_after_s if isinstance(exc, ServiceError) else None
+    if retry_after_s is None and problem.retryable:
+        retry_after_s = 1.0
+    return Answer(problem.status, problem.model_dump_json(exclude_none=True), True, retry_after_s)  # noqa: FBT003
+
+
+def _stored_answer(state: CallState, body: str) -> Answer:
+    if state is CallState.DONE:
+        return Answer(200, body, is_problem=False)
+    return Answer(Problem.model_validate_json(body).status, body, is_problem=True)

@@ -1,0 +1,211 @@
+"""What can go wrong on our side or the caller's; the model's mistakes and the program's failures are results.
+
+ServiceError
+├── CallerError            the caller's program has to change something
+│   ├── InvalidRequestError
+│   ├── BodyTooLargeError
+│   ├── RangeNotSatisfiableError
+│   ├── UnknownToolError
+│   ├── UnknownCallError
+│   ├── UnknownArtifactError
+│   ├── AmbiguousCallError
+│   ├── UnsafeNameError
+│   ├── LimitNotAllowedError
+│   ├── AssetRefusedError
+│   ├── SidConflictError
+│   ├── IdReusedError
+│   └── CallCancelledError
+└── OurError               the service could not do it; the same request may succeed later
+    ├── QueueFullError
+    ├── QueueTimeoutError
+    ├── ShuttingDownError
+    ├── EngineUnavailableError
+    ├── StoreFailedError
+    └── StoreFullError
+
+Each class carries the HTTP status, a stable ``code``, whether a retry makes sense, and which part (``where``)
+speaks; the message is for the caller and names the field, the limit and the way out.
+"""
+
+from typing import ClassVar
+
+from contracts.codes import ProblemCode
+from contracts.problems import FieldError
+
+
+class ServiceError(Exception):
+    """Any error that becomes a problem document."""
+
+    code: ClassVar[ProblemCode] = ProblemCode.INTERNAL
+    status: ClassVar[int] = 500
+    retryable: ClassVar[bool] = False
+    where: ClassVar[str] = "service"
+
+    def __init__(
+        self, message: str, *, retry_after_s: float | None = None, errors: list[FieldError] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.retry_after_s = retry_after_s
+        self.errors = errors
+
+
+class CallerError(ServiceError):
+    """The caller's program has to change something."""
+
+    status = 400
+
+
+class InvalidRequestError(CallerError):
+    """A field of the request is not what the schema asks for."""
+
+    code = ProblemCode.INVALID_REQUEST
+    status = 422
+    where = "request"
+
+
+class BodyTooLargeError(CallerError):
+    """The body of a request is larger than the operator allows."""
+
+    code = ProblemCode.BODY_TOO_LARGE
+    status = 413
+    where = "body"
+
+
+class RangeNotSatisfiableError(CallerError):
+    """A range request that asks for bytes the artifact does not have."""
+
+    code = ProblemCode.RANGE_NOT_SATISFIABLE
+    status = 416
+    where = "range"
+
+
+class UnknownToolError(CallerError):
+    """No tool of that id is in the catalogue."""
+
+    code = ProblemCode.UNKNOWN_TOOL
+    status = 404
+    where = "tool_id"
+
+
+class UnknownCallError(CallerError):
+    """No call of that id is known."""
+
+    code = ProblemCode.UNKNOWN_CALL
+    status = 404
+    where = "tool_call_id"
+
+
+class UnknownArtifactError(CallerError):
+    """No artifact of that path is stored in the conversation."""
+
+    code = ProblemCode.UNKNOWN_ARTIFACT
+    status = 404
+    where = "artifact"
+
+
+class AmbiguousCallError(CallerError):
+    """Several conversations have a call of that id; ``conversation_id`` says which."""
+
+    code = ProblemCode.AMBIGUOUS_CALL
+    status = 409
+    where = "conversation_id"
+
+
+class UnsafeNameError(CallerError):
+    """A path or name in the URL that is refused at every door."""
+
+    code = ProblemCode.UNSAFE_PATH
+    status = 400
+    where = "path"
+
+
+class LimitNotAllowedError(CallerError):
+    """A limit of the request is above the operator's."""
+
+    code = ProblemCode.LIMIT_NOT_ALLOWED
+    status = 422
+    where = "limits"
+
+
+class AssetRefusedError(CallerError):
+    """An asset of the request cannot be had: its store is not allowed, or nothing is there."""
+
+    code = ProblemCode.ASSET_REFUSED
+    status = 422
+    where = "assets"
+
+
+class SidConflictError(CallerError):
+    """A row of the request gives a known source id another meaning."""
+
+    code = ProblemCode.SID_CONFLICT
+    status = 409
+    where = "sources_pool"
+
+
+class IdReusedError(CallerError):
+    """The same call id or idempotency key came with another payload."""
+
+    code = ProblemCode.ID_REUSED
+    status = 409
+    where = "tool_call_id"
+
+
+class CallCancelledError(CallerError):
+    """The call was cancelled, or its only client went away."""
+
+    code = ProblemCode.CANCELLED
+    status = 409
+    where = "call"
+
+
+class OurError(ServiceError):
+    """The service could not do it; the same request may succeed later."""
+
+    status = 503
+    retryable = True
+
+
+class QueueFullError(OurError):
+    """As many calls wait as the operator allows."""
+
+    code = ProblemCode.QUEUE_FULL
+    status = 429
+    where = "admission"
+
+
+class QueueTimeoutError(OurError):
+    """The call's deadline passed while it waited."""
+
+    code = ProblemCode.QUEUE_TIMEOUT
+    where = "admission"
+
+
+class ShuttingDownError(OurError):
+    """The service takes no new calls."""
+
+    code = ProblemCode.SHUTTING_DOWN
+    where = "admission"
+
+
+class EngineUnavailableError(OurError):
+    """The container engine does not answer, or cannot start a sandbox."""
+
+    code = ProblemCode.ENGINE_UNAVAILABLE
+    where = "engine"
+
+
+class StoreFailedError(OurError):
+    """A store could not read or write."""
+
+    code = ProblemCode.STORE_FAILED
+    where = "store"
+
+
+class StoreFullError(OurError):
+    """The store has no space left."""
+
+    code = ProblemCode.STORE_FULL
+    status = 507
+    where = "store"

@@ -1,0 +1,54 @@
+"""Reads the code of an exec call: it runs byte for byte as given, or is refused; it is never repaired."""
+
+import re
+
+from contracts.artifacts import ContractError
+from contracts.codes import ContractCode
+
+_FENCE = re.compile(r"(```+|~~~+)[\w+-]*")
+_TAG = re.compile(
+    r"</?(?:channel(?::[\w-]+)?|thinking|think|reasoning|scratchpad|antml:\w+)(?:\s[^<>]*)?>|<\|[\w-]+\|>",
+    re.IGNORECASE,
+)
+
+
+def read_code(code: str | None) -> bytes:
+    """The bytes of the program.
+
+    Raises:
+        ContractError: ``missing_code`` if there is none; ``code_contaminated`` {marker, line} if its very start
+            or end is a code fence, or a channel or thinking tag: text of the model's protocol, not of the
+            program.
+    """
+    if code is None or not code.strip():
+        raise ContractError(ContractCode.MISSING_CODE, "the call has no code; send the program beside the params")
+    try:
+        source = code.encode()
+    except UnicodeEncodeError as exc:
+        raise ContractError(
+            ContractCode.CODE_CONTAMINATED,
+            "the code holds a lone surrogate, which no encoding can write; send valid Unicode",
+            marker="lone surrogate",
+            line=code.count("\n", 0, exc.start) + 1,
+        ) from exc
+    lines = code.split("\n")
+    shown = [number for number, line in enumerate(lines, 1) if line.strip()]
+    for number, at_end in ((shown[0], False), (shown[-1], True)):
+        marker = _marker(lines[number - 1].strip(), at_end=at_end)
+        if marker is not None:
+            raise ContractError(
+                ContractCode.CODE_CONTAMINATED,
+                f"line {number} of the code holds '{marker}', which is no part of a program; send the code alone",
+                marker=marker,
+                line=number,
+            )
+    return source
+
+
+def _marker(line: str, *, at_end: bool) -> str | None:
+    if _FENCE.fullmatch(line):
+        return line
+    tags = list(_TAG.finditer(line))
+    if tags and (tags[-1].end() == len(line) if at_end else tags[0].start() == 0):
+        return tags[-1 if at_end else 0][0]
+    return None

@@ -1,0 +1,64 @@
+"""The limits of one call: the operator's, lowered by what the request asks for."""
+
+from dataclasses import dataclass, fields, replace
+
+from contracts.tool_calls import Limits
+from service.core.errors import LimitNotAllowedError
+
+# A sandbox that lowers its memory must not be filled by its own temporary file systems, which count as memory.
+TMPFS_SHARE_OF_MEMORY = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class CallLimits:
+    """Every limit of a call, filled in; the units stand in the names."""
+
+    wall_s: float
+    cpus: float
+    memory_bytes: int
+    pids: int
+    out_dir_bytes: int
+    out_dir_inodes: int
+    file_bytes: int
+    files: int
+    depth: int
+    output_bytes: int
+    artifact_bytes: int
+
+    def lowered(self, asked: Limits, *, timeout_s: float | None = None) -> "CallLimits":
+        """These limits with what a request asks for in place of the operator's.
+
+        ``timeout_s``, the model's own parameter, is capped; ``limits`` come from the caller's program and are
+        refused when they ask for more.
+
+        Raises:
+            LimitNotAllowedError: a limit above the operator's.
+        """
+        given = {name: value for name, value in asked.model_dump().items() if value is not None}
+        for name, value in given.items():
+            allowed = getattr(self, name)
+            if value > allowed:
+                raise LimitNotAllowedError(
+                    f"limits.{name} is {value}, the operator allows {allowed} at most; ask for less or leave it out"
+                )
+        lowered = replace(self, **given)
+        if timeout_s is not None:
+            lowered = replace(lowered, wall_s=min(lowered.wall_s, timeout_s))
+        room = int(lowered.memory_bytes * TMPFS_SHARE_OF_MEMORY)
+        return replace(lowered, out_dir_bytes=min(lowered.out_dir_bytes, room))
+
+    def needs_own_container(self, default: "CallLimits") -> bool:
+        """Whether a container started with ``default`` limits cannot serve a call with these.
+
+        The runner inside keeps the wall clock, file size, counts and output itself; the rest belongs to the
+        container.
+        """
+        return any(
+            getattr(self, name) != getattr(default, name)
+            for name in ("cpus", "memory_bytes", "pids", "out_dir_bytes", "out_dir_inodes")
+        )
+
+
+def limit_names() -> tuple[str, ...]:
+    """The names of all limits, for docs and tests."""
+    return tuple(field.name for field in fields(CallLimits))

@@ -1,0 +1,151 @@
+"""Finds what a text refers to: files of turns and citation tokens, in every spelling that models write.
+
+A mention is a place in the text; what it means is only known against a store. So each one carries its possible
+readings, the longest first, and the first one that exists is taken.
+"""
+
+import re
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from contracts.logical import sid_ranges
+from contracts.paths import FilePath, Namespace, UnsafePathError, is_turn_id
+
+_MENTION = re.compile(r"(?<![A-Za-z0-9_.-])(turn_[A-Za-z0-9_.-]+)/(files|attachments)(?![A-Za-z0-9_.-])(/?)")
+_CITATION = re.compile(r"\[\[\s*[Ss]\s*:\s*([0-9,\s\-\u2010-\u2015]{1,4096}?)\s*\]\]")
+_CLOSING = {'"': '"', "'": "'", "`": "`", "<": ">", "(": ")"}
+_BARE_END = re.compile(r"[\s\"'`<>|]")
+_TRAILING = ".,;:!?)]}'\""
+_READ_BACK_CHARS = 256
+_REL_CHARS_MAX = 1_024
+_PLACEHOLDER = re.compile(r"\{[^{}]*\}|%[sdr]|\$\{?\w+\}?")
+_WILDCARD = re.compile(r"[*\[]")
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """One place where a text refers to files of a turn.
+
+    Attributes:
+        asked: what the text says, at its most plausible reading.
+        turn_id: which turn.
+        namespace: its files or its attachments.
+        readings: paths below the namespace that it may mean, the likeliest first; empty: the folder itself.
+        pattern: a pattern for paths below the namespace, where the text holds a wildcard or a placeholder.
+    """
+
+    asked: str
+    turn_id: str
+    namespace: Namespace
+    readings: tuple[str, ...]
+    pattern: str | None = None
+
+
+def find_mentions(text: str) -> list[Mention]:
+    """Every distinct mention of ``turn_<id>/files/…`` and ``turn_<id>/attachments/…``, in order."""
+    found: dict[Mention, None] = {}
+    for match in _MENTION.finditer(text):
+        turn_id, namespace, slash = match[1], Namespace(match[2]), match[3]
+        if is_turn_id(turn_id):
+            found.setdefault(_mention(text, match.start(), match.end(), turn_id, namespace, bool(slash)))
+    return list(found)
+
+
+def _mention(text: str, start: int, end: int, turn_id: str, namespace: Namespace, slash: bool) -> Mention:
+    folder = f"{turn_id}/{namespace}"
+    tails = _tails(text, start, end) if slash else []
+    tails = [tail for tail in tails if tail.strip("/")]
+    if not tails:
+        return Mention(folder, turn_id, namespace, ())
+    asked = f"{folder}/{tails[0]}"
+    if _PLACEHOLDER.search(tails[0]) or _WILDCARD.search(tails[0]):
+        return Mention(asked, turn_id, namespace, (), _PLACEHOLDER.sub("*", tails[0]))
+    readings: dict[str, None] = {}
+    for tail in tails:
+        for reading in _spellings(tail):
+            try:
+                readings.setdefault(FilePath(turn_id, namespace, reading).rel)
+            except UnsafePathError:
+                continue
+    plausible = _spellings(tails[0])[-1] if tails else ""
+    return Mention(f"{folder}/{plausible}", turn_id, namespace, tuple(readings))
+
+
+def _tails(text: str, start: int, end: int) -> list[str]:
+    """What may follow the namespace: up to the closing delimiter, up to white space, less trailing marks."""
+    line_end = text.find("\n", end)
+    line = text[end : len(text) if line_end < 0 else line_end][:_REL_CHARS_MAX]
+    tails = []
+    delimited = _delimited(line, _opening(text, start))
+    if delimited is not None:
+        tails.append(delimited)
+    stop = _BARE_END.search(line)
+    bare = line[: stop.start()] if stop else line
+    tails.append(bare)
+    while bare and bare[-1] in _TRAILING:
+        bare = bare[:-1]
+        tails.append(bare)
+    if delimited is None:
+        # Without a delimiter the sentence's own punctuation is the likelier end.
+        tails.reverse()
+    return list(dict.fromkeys(tails))
+
+
+def _opening(text: str, start: int) -> str:
+    """The delimiter that the mention stands in, looking back over a prefix such as ``./`` or ``{OUT_DIR}/``."""
+    line_start = max(text.rfind("\n", 0, start) + 1, start - _READ_BACK_CHARS)
+    for character in reversed(text[line_start:start]):
+        if character in _CLOSING:
+            return character
+        if character.isspace() or character == "=":
+            return ""
+    return ""
+
+
+def _delimited(line: str, opening: str) -> str | None:
+    if not opening:
+        return None
+    if opening == "(":
+        return _balanced(line)
+    at = line.find(_CLOSING[opening])
+    return line[:at] if at >= 0 else None
+
+
+def _balanced(line: str) -> str | None:
+    """Up to the parenthesis that closes, so that ``(turn_1/files/a (2).png)`` is read whole."""
+    depth = 0
+    for at, character in enumerate(line):
+        if character == "(":
+            depth += 1
+        elif character == ")":
+            if depth == 0:
+                return line[:at]
+            depth -= 1
+    return None
+
+
+def _spellings(tail: str) -> list[str]:
+    """A tail as it stands, percent-decoded, and without query and fragment."""
+    cut = re.split(r"[?#]", tail, maxsplit=1)[0]
+    spellings = (tail, unquote(tail), cut, unquote(cut))
+    return list(dict.fromkeys(spelling.strip().rstrip("/") for spelling in spellings if spelling.strip("/ ")))
+
+
+def find_sids(text: str, known: frozenset[int]) -> tuple[list[int], list[int]]:
+    """The source ids that a text cites: those in ``known``, and those that are not.
+
+    A range is cut to what is known, so it costs no more than the pool; one that meets nothing is reported by its
+    first id.
+    """
+    cited: dict[int, None] = {}
+    missing: dict[int, None] = {}
+    for match in _CITATION.finditer(text):
+        for first, last in sid_ranges(match[1]) or ():
+            if last - first < len(known):
+                inside = [sid for sid in range(first, last + 1) if sid in known]
+            else:
+                inside = sorted(sid for sid in known if first <= sid <= last)
+            cited.update(dict.fromkeys(inside))
+            if not inside:
+                missing.setdefault(first)
+    return list(cited), list(missing)

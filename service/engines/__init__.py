@@ -1,0 +1,1 @@
+"""Where sandboxes come from: one folder per kind of engine."""

@@ -1,0 +1,1 @@
+"""Sandboxes from a Docker engine."""

@@ -1,0 +1,168 @@
+"""The Engine API, blocking calls kept off the event loop, foreign errors translated once."""
+
+import asyncio
+import contextlib
+import os
+import socket
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import docker
+import requests
+from docker.errors import APIError, DockerException, ImageNotFound, NotFound
+
+from service.core.errors import EngineUnavailableError
+from service.engines.docker.container import LABEL_BOOT, LABEL_DEADLINE, LABEL_SERVICE
+
+T = TypeVar("T")
+_CONFLICT = 409  # "removal of container … is already in progress"
+
+
+@dataclass(frozen=True, slots=True)
+class LeftContainer:
+    """A container of this service that the engine still has.
+
+    Attributes:
+        container_id: its id.
+        boot_id: the life of the service that made it.
+        deadline_epoch_s: when it has to be gone.
+    """
+
+    container_id: str
+    boot_id: str
+    deadline_epoch_s: float
+
+
+class EngineClient:
+    """One Docker engine; every method raises EngineUnavailableError when it does not do what it is asked."""
+
+    def __init__(self, host: str, timeout_s: float, threads: int) -> None:
+        self._host = host
+        self._timeout_s = timeout_s
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="engine")
+        self._client: docker.DockerClient | None = None
+
+    async def connect(self) -> None:
+        """Connects and agrees on an API version."""
+
+        def connect() -> docker.DockerClient:
+            options: dict[str, Any] = {"timeout": self._timeout_s, "version": "auto"}
+            if self._host:
+                return docker.DockerClient(base_url=self._host, **options)
+            return docker.from_env(**options)
+
+        self._client = await self._call("connect to the engine", connect)
+
+    async def close(self) -> None:
+        """Closes the connections; never raises."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        if self._client is not None:
+            with contextlib.suppress(DockerException, OSError):
+                self._client.close()
+
+    async def ping(self) -> None:
+        """Asks the engine whether it is there."""
+        await self._call("answer a ping", lambda: self._api().ping())
+
+    async def info(self) -> dict[str, Any]:
+        """What the engine says of itself."""
+        return await self._call("describe itself", lambda: self._api().info())
+
+    async def image_id(self, image: str) -> str:
+        """The id (digest) of an image."""
+        inspected = await self._call("find the sandbox image", lambda: self._api().inspect_image(image))
+        return str(inspected["Id"])
+
+    async def start(self, config: dict[str, Any], name: str) -> tuple[str, socket.socket]:
+        """Creates, attaches and starts a container; its id and the attached connection.
+
+        Attached before it starts, so nothing it says is lost.
+        """
+
+        def start() -> tuple[str, socket.socket]:
+            api = self._api()
+            container_id = str(api.create_container_from_config(config, name)["Id"])
+            try:
+                attached = api.attach_socket(
+                    container_id, params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
+                )
+                connection = _own_socket(attached)
+                try:
+                    api.start(container_id)
+                except BaseException:
+                    connection.close()
+                    raise
+            except BaseException:
+                with contextlib.suppress(DockerException, OSError):
+                    api.remove_container(container_id, force=True, v=True)
+                raise
+            return container_id, connection
+
+        return await self._call("start a sandbox", start)
+
+    async def remove(self, container_id: str) -> None:
+        """Removes a container, running or not; one that is gone or going is fine."""
+
+        def remove() -> None:
+            try:
+                self._api().remove_container(container_id, force=True, v=True)
+            except NotFound:
+                return
+            except APIError as exc:
+                if exc.status_code != _CONFLICT:
+                    raise
+
+        await self._call("remove a sandbox", remove)
+
+    async def died_of_memory(self, container_id: str) -> bool:
+        """Whether the kernel killed the first process of a container for memory; False if nobody knows."""
+
+        def inspect() -> bool:
+            try:
+                return bool(self._api().inspect_container(container_id)["State"]["OOMKilled"])
+            except NotFound:
+                return False
+
+        return await self._call("inspect a sandbox", inspect)
+
+    async def left(self, service_name: str) -> list[LeftContainer]:
+        """All containers of this service, of any life of it, running or not."""
+
+        def listed() -> list[LeftContainer]:
+            rows = self._api().containers(all=True, filters={"label": f"{LABEL_SERVICE}={service_name}"})
+            return [
+                LeftContainer(
+                    container_id=str(row["Id"]),
+                    boot_id=str(row["Labels"].get(LABEL_BOOT, "")),
+                    deadline_epoch_s=float(row["Labels"].get(LABEL_DEADLINE, "0")),
+                )
+                for row in rows
+            ]
+
+        return await self._call("list sandboxes", listed)
+
+    def _api(self) -> Any:
+        if self._client is None:
+            raise EngineUnavailableError("the engine client is not connected")
+        return self._client.api
+
+    async def _call(self, what: str, call: Callable[[], T]) -> T:
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+        except ImageNotFound as exc:
+            raise EngineUnavailableError("the engine has no sandbox image; run 'make images'") from exc
+        except (DockerException, requests.RequestException, OSError) as exc:
+            raise EngineUnavailableError(f"the container engine could not {what}") from exc
+
+
+def _own_socket(attached: Any) -> socket.socket:
+    """The connection itself: the SDK wraps a plain one, and closes it with the response it belongs to."""
+    connection = getattr(attached, "_sock", attached)
+    if type(connection) is not socket.socket:
+        return connection  # type: ignore[no-any-return]  # TLS
+    try:
+        return socket.socket(fileno=os.dup(connection.fileno()))
+    finally:
+        attached.close()

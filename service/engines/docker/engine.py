@@ -1,0 +1,219 @@
+"""The port `SandboxEngine` over a Docker engine: hardened containers, a pool of them, and a sweeper."""
+
+import asyncio
+import contextlib
+import logging
+import socket
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from contracts.tool_calls import SandboxInfo
+from service.core.errors import EngineUnavailableError
+from service.core.limits import CallLimits
+from service.core.ports import Sandbox, SandboxLostError, SandboxSpec
+from service.engines.docker.client import EngineClient
+from service.engines.docker.container import ContainerSettings, container_config
+from service.engines.docker.pool import Box, Pool
+from service.engines.docker.transport import AttachTransport
+from service.engines.runner_sandbox import InspectorBounds, RunnerSandbox, StreamBounds
+
+log = logging.getLogger("proofbox.docker")
+
+_NAME_RUNTIME_DEFAULT = "runc"
+
+
+@dataclass(frozen=True, slots=True)
+class DockerEngineSettings:
+    """How this engine works.
+
+    Attributes:
+        container: what every container is made of.
+        default_limits: the limits of waiting containers, the operator's.
+        pool_size: containers kept waiting.
+        starts_max: containers starting at a time.
+        ready_s: how long a start may take until its runner answers.
+        waiting_lifetime_s: when a container that waits is replaced by a younger one.
+        call_lifetime_s: how long the longest call may hold a container.
+        sweep_every_s: how often leftovers are looked for.
+        stream: bounds of the stream to a runner.
+        inspector: bounds of the inspector.
+    """
+
+    container: ContainerSettings
+    default_limits: CallLimits
+    pool_size: int
+    starts_max: int
+    ready_s: float
+    waiting_lifetime_s: float
+    call_lifetime_s: float
+    sweep_every_s: float
+    stream: StreamBounds
+    inspector: InspectorBounds
+
+
+class DockerEngine:
+    """Fresh, single-use containers; see `SandboxEngine` for the promises.
+
+    A service name has one life at a time (its store keeps others out), so a container of the same service and
+    another boot was left by a dead one.
+    """
+
+    def __init__(self, client: EngineClient, settings: DockerEngineSettings) -> None:
+        self._client = client
+        self._settings = settings
+        self._pool = Pool(
+            self._start_waiting,
+            self._discard,
+            size=settings.pool_size,
+            starts_max=settings.starts_max,
+            age_max_s=settings.waiting_lifetime_s,
+        )
+        self._info: SandboxInfo | None = None
+        self._count = 0
+        self._removals: set[asyncio.Task[None]] = set()
+        self._sweeper: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """See `SandboxEngine.start`."""
+        await self._client.connect()
+        facts = await self._client.info()
+        self._info = SandboxInfo(
+            engine="docker",
+            runtime=self._settings.container.runtime or facts.get("DefaultRuntime") or _NAME_RUNTIME_DEFAULT,
+            image_digest=await self._client.image_id(self._settings.container.image),
+            acquired="cold",
+        )
+        swept = await self.sweep()
+        if swept:
+            log.info("removed %d sandboxes of an earlier life of the service", swept)
+        self._pool.fill()
+        self._sweeper = asyncio.create_task(self._sweep_for_ever())
+
+    async def stop(self) -> None:
+        """See `SandboxEngine.stop`."""
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+            await asyncio.gather(self._sweeper, return_exceptions=True)
+        await self._pool.drain()
+        await asyncio.gather(*self._removals, return_exceptions=True)
+        with contextlib.suppress(EngineUnavailableError):
+            await self._remove_left(lambda boot_id, _: boot_id == self._settings.container.boot_id)
+        await self._client.close()
+
+    @asynccontextmanager
+    async def open(self, spec: SandboxSpec) -> AsyncIterator[Sandbox]:
+        """See `SandboxEngine.open`."""
+        if spec.limits.needs_own_container(self._settings.default_limits):
+            box = await self._start_box(spec.limits, spec.lifetime_s)
+        else:
+            box = await self._pool.take()
+        expiry = asyncio.get_running_loop().call_later(spec.lifetime_s, self._discard_later, box)
+        try:
+            yield box.sandbox
+        finally:
+            expiry.cancel()
+            self._discard_later(box)  # after the answer: nobody waits for a removal
+
+    async def ping(self) -> None:
+        """See `SandboxEngine.ping`."""
+        await self._client.ping()
+
+    async def sweep(self) -> int:
+        """See `SandboxEngine.sweep`."""
+        own, now = self._settings.container.boot_id, time.time()
+        return await self._remove_left(lambda boot_id, deadline: deadline < now or boot_id != own)
+
+    async def _remove_left(self, is_left: Callable[[str, float], bool]) -> int:
+        count = 0
+        for found in await self._client.left(self._settings.container.service_name):
+            if is_left(found.boot_id, found.deadline_epoch_s):
+                await self._client.remove(found.container_id)
+                count += 1
+        return count
+
+    async def _sweep_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(self._settings.sweep_every_s)
+            try:
+                if swept := await self.sweep():
+                    log.warning("removed %d sandboxes that should have been gone", swept)
+            except EngineUnavailableError as exc:
+                log.warning("cannot look for leftovers: %s", exc)
+            await self._pool.renew()
+
+    async def _start_waiting(self) -> Box:
+        settings = self._settings
+        return await self._start_box(
+            settings.default_limits, settings.waiting_lifetime_s + settings.call_lifetime_s
+        )
+
+    async def _start_box(self, limits: CallLimits, lifetime_s: float) -> Box:
+        info = self._info
+        if info is None:
+            raise EngineUnavailableError("the engine is not started")
+        self._count += 1
+        name = f"proofbox-{self._settings.container.boot_id}-{self._count}"
+        deadline = time.time() + lifetime_s + self._settings.ready_s
+        config = container_config(self._settings.container, limits, deadline)
+        # A start that is cancelled half-way is finished and then removed: a thread cannot be stopped.
+        starting = asyncio.create_task(self._client.start(config, name))
+        try:
+            container_id, connection = await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            starting.add_done_callback(self._abandon)
+            raise
+        transport = await AttachTransport.over(connection)
+        box = Box(
+            container_id,
+            transport,
+            RunnerSandbox(
+                transport,
+                info,
+                self._settings.stream,
+                self._settings.inspector,
+                died_of_memory=lambda: self._died_of_memory(container_id),
+            ),
+        )
+        try:
+            async with asyncio.timeout(self._settings.ready_s):
+                await box.sandbox.wait_ready()
+        except BaseException as exc:
+            self._discard_later(box)
+            if isinstance(exc, (TimeoutError, SandboxLostError)):
+                said = transport.stderr_tail.decode(errors="replace").strip()
+                log.warning("a sandbox did not get ready: %s %s", exc, said)
+                raise EngineUnavailableError("a sandbox was started but its runner did not answer") from exc
+            raise
+        return box
+
+    async def _died_of_memory(self, container_id: str) -> bool:
+        try:
+            return await self._client.died_of_memory(container_id)
+        except EngineUnavailableError:
+            return False
+
+    def _abandon(self, starting: asyncio.Task[tuple[str, socket.socket]]) -> None:
+        if starting.cancelled() or starting.exception() is not None:
+            return
+        container_id, connection = starting.result()
+        connection.close()
+        self._remove_later(container_id)
+
+    def _discard_later(self, box: Box) -> None:
+        task = asyncio.create_task(self._discard(box))
+        self._removals.add(task)
+        task.add_done_callback(self._removals.discard)
+
+    def _remove_later(self, container_id: str) -> None:
+        task = asyncio.create_task(self._client.remove(container_id))
+        self._removals.add(task)
+        task.add_done_callback(self._removals.discard)
+
+    async def _discard(self, box: Box) -> None:
+        await box.transport.close()
+        try:
+            await self._client.remove(box.container_id)
+        except EngineUnavailableError as exc:
+            log.warning("a sandbox could not be removed yet, the sweeper will: %s", exc)

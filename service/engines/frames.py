@@ -1,0 +1,72 @@
+"""The framed stream to a runner, service side: decoding any chunking of it into frames, and encoding.
+
+A frame is ``type (1 byte) | nonce (16 bytes) | length (4 bytes, big endian) | payload``. Frames that do not carry
+the nonce of this sandbox, drawn by us after its runner started, are not believed.
+"""
+
+import struct
+from collections.abc import Iterator
+from enum import IntEnum
+
+HEADER = struct.Struct(">B16sI")
+PAYLOAD_BYTES_MAX = 1024 * 1024
+NO_NONCE = bytes(16)
+
+
+class Frame(IntEnum):
+    """The types of frames; below 16 the service sends them."""
+
+    PUT = 1
+    DATA = 2
+    JOB = 3
+    COLLECT = 4
+    READY = 16
+    PUT_DONE = 17
+    STDOUT = 18
+    STDERR = 19
+    EXIT = 20
+    FOUND = 21
+    COLLECTED = 22
+    FAILED = 23
+
+
+class FrameError(ValueError):
+    """Bytes that are no frame of our runner."""
+
+
+def encode(kind: Frame, nonce: bytes, payload: bytes | memoryview = b"") -> bytes:
+    """One frame; the payload is at most ``PAYLOAD_BYTES_MAX`` bytes."""
+    return HEADER.pack(kind, nonce, len(payload)) + payload
+
+
+class FrameDecoder:
+    """Turns a stream of bytes, however it is cut, into frames."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self.nonce = NO_NONCE
+        """What every frame has to carry; zeros until the service has drawn one."""
+
+    def feed(self, data: bytes) -> Iterator[tuple[Frame, bytes]]:
+        """Yields the frames that are complete with ``data``.
+
+        Raises:
+            FrameError: an unknown type, a payload over the limit, or another nonce.
+        """
+        self._buffer += data
+        at = 0
+        while len(self._buffer) - at >= HEADER.size:
+            kind, nonce, length = HEADER.unpack_from(self._buffer, at)
+            if length > PAYLOAD_BYTES_MAX:
+                raise FrameError(f"a frame of {length} bytes, {PAYLOAD_BYTES_MAX} are allowed")
+            if nonce != self.nonce:
+                raise FrameError("a frame without the nonce of this sandbox")
+            if kind not in Frame.__members__.values():
+                raise FrameError(f"a frame of the unknown type {kind}")
+            end = at + HEADER.size + length
+            if len(self._buffer) < end:
+                break
+            payload = bytes(memoryview(self._buffer)[at + HEADER.size : end])
+            at = end
+            yield Frame(kind), payload
+        del self._buffer[:at]

@@ -1,0 +1,327 @@
+"""A sandbox behind a stream to its runner: what every engine shares, whatever starts the container."""
+
+import asyncio
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import secrets
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from contracts.paths import FilePath, Namespace, UnsafePathError
+from contracts.tool_calls import SandboxInfo
+from service.core.errors import StoreFailedError, StoreFullError
+from service.core.ports import (
+    Collected,
+    FileState,
+    Found,
+    InputFile,
+    Inspection,
+    Job,
+    OnOutput,
+    ProcessOutcome,
+    SandboxLostError,
+    StreamName,
+    Wanted,
+)
+from service.engines.frames import NO_NONCE, Frame, FrameDecoder, FrameError, encode
+
+_PIECE_BYTES = 256 * 1024
+_ATTACHMENT_PREFIX = "../attachments/"
+_ODD_NAMES_MAX = 50
+
+
+class Transport(Protocol):
+    """The bytes to and from a runner."""
+
+    async def read(self) -> bytes:
+        """The next bytes; empty when the other side is gone. Raises OSError."""
+
+    async def write(self, data: bytes) -> None:
+        """Writes all of it, waiting while the other side is slow. Raises OSError."""
+
+
+@dataclass(frozen=True, slots=True)
+class InspectorBounds:
+    """What the inspector may spend on opening files, inside the sandbox.
+
+    Attributes:
+        seconds_per_file: wall clock for one file.
+        image_pixels_max: pixels of one image.
+        unpacked_bytes_max: bytes that the members of one archive may claim.
+        members_max: members of one archive.
+        pages_max: pages of one document.
+    """
+
+    seconds_per_file: int
+    image_pixels_max: int
+    unpacked_bytes_max: int
+    members_max: int
+    pages_max: int
+
+
+@dataclass(frozen=True, slots=True)
+class StreamBounds:
+    """How long the service waits and what it passes on.
+
+    Attributes:
+        pass_on_bytes: how much of each of stdout and stderr is passed on as it comes.
+        grace_s: what the runner has beyond the program's wall clock before it counts as lost.
+        collect_s: how long putting files in and taking them out may take.
+    """
+
+    pass_on_bytes: int
+    grace_s: float
+    collect_s: float
+
+
+class RunnerSandbox:
+    """The port `Sandbox` over a stream to a runner."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        info: SandboxInfo,
+        bounds: StreamBounds,
+        inspector: InspectorBounds,
+        *,
+        died_of_memory: Callable[[], Awaitable[bool]],
+    ) -> None:
+        self._transport = transport
+        self._bounds = bounds
+        self._inspector = inspector
+        self._died_of_memory = died_of_memory
+        self._decoder = FrameDecoder()
+        self._nonce = NO_NONCE
+        self._frames: deque[tuple[Frame, bytes]] = deque()
+        self.info = info
+
+    async def wait_ready(self) -> None:
+        """Waits for READY, then draws the nonce that every later frame has to carry.
+
+        Raises:
+            SandboxLostError: the container ended before.
+        """
+        kind, _ = await self._receive()
+        if kind is not Frame.READY:
+            raise SandboxLostError(f"the runner began with {kind.name}")
+        self._nonce = self._decoder.nonce = secrets.token_bytes(16)
+
+    async def put(self, turn_id: str, files: Sequence[InputFile]) -> None:
+        """See `Sandbox.put`."""
+        rows = [{"path": file.path.physical, "size": file.size_bytes, "writable": file.writable} for file in files]
+        async with self._answers_within(self._bounds.collect_s):
+            await self._send(Frame.PUT, {"turn_id": turn_id, "files": rows})
+            for file in files:
+                await self._send_file(file)
+            await self._expect(Frame.PUT_DONE)
+
+    async def run(self, job: Job, *, on_output: OnOutput) -> ProcessOutcome:
+        """See `Sandbox.run`."""
+        limits = job.limits
+        request = {
+            "language": job.language,
+            "code_bytes": len(job.code),
+            "prog_name": job.prog_name,
+            "turn_id": job.turn_id,
+            "wall_s": limits.wall_s,
+            "file_bytes": limits.file_bytes,
+            "output_bytes": limits.output_bytes,
+            "pass_on_bytes": self._bounds.pass_on_bytes,
+        }
+        try:
+            async with self._answers_within(limits.wall_s + self._bounds.grace_s):
+                await self._send(Frame.JOB, request)
+                for at in range(0, len(job.code), _PIECE_BYTES):
+                    await self._write(encode(Frame.DATA, self._nonce, job.code[at : at + _PIECE_BYTES]))
+                return await self._follow(on_output)
+        except SandboxLostError as exc:
+            return ProcessOutcome(lost=str(exc), lost_to_memory=await self._died_of_memory())
+
+    async def collect(self, wanted: Wanted, into: Path) -> Collected:
+        """See `Sandbox.collect`."""
+        bounds = self._inspector
+        request = {
+            "files": [
+                {"rel": w.rel, "is_glob": w.is_glob, "matches_max": w.matches_max, "checks": w.checks}
+                for w in wanted.files
+            ],
+            "extras_max": wanted.extras_max,
+            "limits": {
+                "files": wanted.limits.files,
+                "depth": wanted.limits.depth,
+                "artifact_bytes": wanted.limits.artifact_bytes,
+            },
+            "seconds_per_file": bounds.seconds_per_file,
+            "inspect": {
+                "image_pixels_max": bounds.image_pixels_max,
+                "unpacked_bytes_max": bounds.unpacked_bytes_max,
+                "members_max": bounds.members_max,
+                "pages_max": bounds.pages_max,
+            },
+        }
+        budget_s = self._bounds.collect_s + bounds.seconds_per_file * len(wanted.files)
+        async with self._answers_within(budget_s):
+            await self._send(Frame.COLLECT, request)
+            return await self._receive_collection(wanted, into)
+
+    async def _receive_collection(self, wanted: Wanted, into: Path) -> Collected:
+        found: list[Found] = []
+        odd_names: list[str] = []
+        sent: list[tuple[Path, str]] = []
+        bytes_left = wanted.limits.out_dir_bytes
+        while True:
+            kind, payload = await self._receive()
+            if kind is Frame.COLLECTED:
+                summary = json.loads(payload)
+                return Collected(
+                    found=tuple(found),
+                    odd_names=tuple(odd_names[:_ODD_NAMES_MAX]),
+                    extras_total=int(summary["extras_total"]),
+                    files_exceeded=bool(summary["files_exceeded"]),
+                    depth_exceeded=bool(summary["depth_exceeded"]),
+                )
+            if kind is not Frame.FOUND:
+                raise SandboxLostError(f"the runner sent {kind.name} while it collected")
+            row = json.loads(payload)
+            local = sha256 = None
+            if row["keep"]:
+                if row["same_as"] is None:
+                    bytes_left -= row["size"]
+                    if bytes_left < 0:
+                        raise SandboxLostError("the runner sent more bytes than OUT_DIR can hold")
+                    local = into / str(len(sent))  # a name of ours, never one that the program made
+                    sent.append((local, await self._receive_file(local, row["size"])))
+                local, sha256 = sent[row["same_as"] if row["same_as"] is not None else -1]
+            path = _file_path(wanted.turn_id, row["rel"])
+            if path is None:
+                odd_names.append(row["rel"].encode("unicode_escape").decode("ascii"))
+                continue
+            found.append(_found(path, row, local, sha256))
+
+    async def _receive_file(self, local: Path, size: int) -> str:
+        digest = hashlib.sha256()
+        left = size
+        try:
+            with local.open("xb", buffering=0) as file:
+                while left > 0:
+                    kind, piece = await self._receive()
+                    if kind is not Frame.DATA or len(piece) > left:
+                        raise SandboxLostError("the runner broke off in a file")
+                    left -= len(piece)
+                    digest.update(piece)
+                    file.write(piece)
+        except OSError as exc:
+            if exc.errno in {errno.ENOSPC, errno.EDQUOT}:
+                raise StoreFullError("the artifact store has no space left for the files of the call") from exc
+            raise StoreFailedError("the staging folder of the artifact store cannot be written") from exc
+        return digest.hexdigest()
+
+    async def _follow(self, on_output: OnOutput) -> ProcessOutcome:
+        names: dict[Frame, StreamName] = {Frame.STDOUT: "stdout", Frame.STDERR: "stderr"}
+        while True:
+            kind, payload = await self._receive()
+            if kind in names:
+                on_output(names[kind], payload[1:], payload[:1] == b"\1")
+            elif kind is Frame.EXIT:
+                fields = json.loads(payload)
+                for tail in ("log_tail", "stderr_tail"):
+                    fields[tail] = fields[tail].encode("latin-1")
+                return ProcessOutcome(**fields)
+            else:
+                raise SandboxLostError(f"the runner sent {kind.name} while the program ran")
+
+    async def _send_file(self, file: InputFile) -> None:
+        async for piece in _pieces(file):
+            await self._write(encode(Frame.DATA, self._nonce, piece))
+
+    async def _send(self, kind: Frame, value: dict[str, Any]) -> None:
+        await self._write(encode(kind, self._nonce, json.dumps(value).encode()))
+
+    async def _write(self, data: bytes) -> None:
+        try:
+            await self._transport.write(data)
+        except OSError as exc:
+            raise await self._lost() from exc
+
+    async def _expect(self, wanted: Frame) -> None:
+        kind, payload = await self._receive()
+        if kind is Frame.FAILED:
+            raise SandboxLostError(json.loads(payload)["reason"])
+        if kind is not wanted:
+            raise SandboxLostError(f"the runner sent {kind.name} in place of {wanted.name}")
+
+    async def _receive(self) -> tuple[Frame, bytes]:
+        while not self._frames:
+            try:
+                data = await self._transport.read()
+            except OSError as exc:
+                raise await self._lost() from exc
+            if not data:
+                raise await self._lost()
+            try:
+                self._frames.extend(self._decoder.feed(data))
+            except FrameError as exc:
+                raise SandboxLostError(f"the stream of the sandbox is broken: {exc}") from exc
+        return self._frames.popleft()
+
+    async def _lost(self) -> SandboxLostError:
+        if await self._died_of_memory():
+            return SandboxLostError("the sandbox was killed for memory")
+        return SandboxLostError("the sandbox ended by itself")
+
+    @contextlib.asynccontextmanager
+    async def _answers_within(self, seconds: float) -> AsyncIterator[None]:
+        """The host's own clock: a runner that does not answer in time counts as lost."""
+        try:
+            async with asyncio.timeout(seconds):
+                yield
+        except TimeoutError as exc:
+            raise SandboxLostError(f"the sandbox did not answer within {seconds:.0f} s") from exc
+
+
+async def _pieces(file: InputFile) -> AsyncIterator[bytes]:
+    """The bytes of an input, read off the event loop; exactly ``size_bytes`` of them or StoreFailedError."""
+    left = file.size_bytes
+    try:
+        fd = await asyncio.to_thread(os.open, file.source, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            while left > 0:
+                piece = await asyncio.to_thread(os.read, fd, min(left, _PIECE_BYTES))
+                if not piece:
+                    raise StoreFailedError(f"{file.path.physical} is shorter in the store than its record says")
+                left -= len(piece)
+                yield piece
+        finally:
+            os.close(fd)
+    except OSError as exc:
+        raise StoreFailedError(f"{file.path.physical} cannot be read from the store") from exc
+
+
+def _file_path(turn_id: str, rel: str) -> FilePath | None:
+    """The path of something that a program wrote; None if its name is one that the protocol refuses."""
+    try:
+        if rel.startswith(_ATTACHMENT_PREFIX):
+            return FilePath(turn_id, Namespace.ATTACHMENTS, rel.removeprefix(_ATTACHMENT_PREFIX))
+        return FilePath(turn_id, Namespace.FILES, rel)
+    except UnsafePathError:
+        return None
+
+
+def _found(path: FilePath, row: dict[str, Any], local: Path | None, sha256: str | None) -> Found:
+    told = row["inspection"]
+    inspection = None if told is None else Inspection(told["ok"], told["mime"], told["problem"], told["facts"])
+    return Found(
+        path=path,
+        promise=row["promise"],
+        state=FileState(row["state"]),
+        size_bytes=row["size"],
+        inspection=inspection,
+        local=local,
+        sha256=sha256,
+    )

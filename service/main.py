@@ -1,0 +1,198 @@
+"""The composition root: reads the settings, builds engine, stores and services, hands them to the doors."""
+
+import hashlib
+import logging
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+import uvicorn
+from fastapi import FastAPI
+
+from service.api.app import create_app
+from service.api.doors import Doors
+from service.core.admission import Admission
+from service.core.attachments import Attachments
+from service.core.calls import Calls, CallSettings
+from service.core.execution import Execution
+from service.core.limits import CallLimits, limit_names
+from service.core.ports import Principal
+from service.core.rehosting import Rehosting, WorkspaceBounds
+from service.engines.docker.client import EngineClient
+from service.engines.docker.container import ContainerSettings
+from service.engines.docker.engine import DockerEngine, DockerEngineSettings
+from service.engines.runner_sandbox import InspectorBounds, StreamBounds
+from service.settings import Settings
+from service.stores.calls import SqliteCallStore
+from service.stores.folders import AssetFolders
+from service.stores.local_artifacts import LocalArtifactStore
+from service.stores.sources import SqliteSourcePool
+from service.stores.sqlite import Database
+
+log = logging.getLogger("proofbox")
+
+_ENGINE_THREADS = 16
+_BOOT_ID_BYTES = 4
+_CANCEL_S = 5  # what cancelling the calls that outlived the grace may take
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Everything that runs, wired together.
+
+    Attributes:
+        settings: the operator's decisions.
+        principal: on whose behalf every request speaks.
+        database: what the stores keep their records in.
+        artifacts: the files of conversations.
+        attachments: takes attachments in.
+        engine: where sandboxes come from.
+        calls: the calls.
+    """
+
+    settings: Settings
+    principal: Principal
+    database: Database
+    artifacts: LocalArtifactStore
+    attachments: Attachments
+    engine: DockerEngine
+    calls: Calls
+
+
+def _call_limits(settings: Settings) -> CallLimits:
+    return CallLimits(**{name: getattr(settings, name) for name in limit_names()})
+
+
+def _service_name(settings: Settings) -> str:
+    """Two services on one engine have two data folders, so each sweeps only its own containers."""
+    folder = str(settings.data_dir.resolve())
+    return settings.service_name or f"proofbox-{hashlib.sha256(folder.encode()).hexdigest()[:12]}"
+
+
+def _docker_engine(settings: Settings, limits: CallLimits, boot_id: str) -> DockerEngine:
+    container = ContainerSettings(
+        image=settings.image,
+        runtime=settings.runtime,
+        seccomp_profile=settings.seccomp_profile.read_text(encoding="utf-8"),
+        cgroup_parent=settings.cgroup_parent,
+        service_name=_service_name(settings),
+        boot_id=boot_id,
+    )
+    return DockerEngine(
+        EngineClient(settings.engine_host, settings.engine_timeout_s, _ENGINE_THREADS),
+        DockerEngineSettings(
+            container=container,
+            default_limits=limits,
+            pool_size=settings.pool_size,
+            starts_max=settings.starts_max,
+            ready_s=settings.ready_s,
+            waiting_lifetime_s=settings.waiting_lifetime_s,
+            call_lifetime_s=limits.wall_s + settings.overhead_s,
+            sweep_every_s=settings.sweep_every_s,
+            stream=StreamBounds(
+                pass_on_bytes=settings.pass_on_bytes,
+                grace_s=settings.lost_grace_s,
+                collect_s=settings.collect_s,
+            ),
+            inspector=InspectorBounds(
+                seconds_per_file=settings.inspect_s_per_file,
+                image_pixels_max=settings.inspect_image_pixels_max,
+                unpacked_bytes_max=settings.inspect_unpacked_bytes_max,
+                members_max=settings.inspect_members_max,
+                pages_max=settings.inspect_pages_max,
+            ),
+        ),
+    )
+
+
+def build(settings: Settings) -> Service:
+    """Wires everything together; nothing is opened or started yet.
+
+    Raises:
+        OSError: the seccomp profile cannot be read.
+    """
+    boot_id = secrets.token_hex(_BOOT_ID_BYTES)
+    limits = _call_limits(settings)
+    database = Database(settings.data_dir)
+    artifacts = LocalArtifactStore(database, settings.data_dir)
+    sources = SqliteSourcePool(database)
+    engine = _docker_engine(settings, limits, boot_id)
+    workspace = WorkspaceBounds(settings.workspace_bytes_max, settings.workspace_files_max)
+    rehosting = Rehosting(artifacts, sources, AssetFolders(settings.asset_roots), workspace)
+    admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max)
+    calls = Calls(
+        Execution(admission, rehosting, engine, artifacts, sources),
+        admission,
+        SqliteCallStore(database),
+        CallSettings(
+            limits=limits,
+            queue_s=settings.queue_s,
+            overhead_s=settings.overhead_s,
+            remembered_max=settings.remembered_max,
+            boot_id=boot_id,
+        ),
+    )
+    return Service(
+        settings=settings,
+        principal=Principal(settings.tenant, settings.project, settings.user_type, settings.user),
+        database=database,
+        artifacts=artifacts,
+        attachments=Attachments(artifacts, sources, bytes_max=settings.attachment_bytes_max),
+        engine=engine,
+        calls=calls,
+    )
+
+
+@asynccontextmanager
+async def running(service: Service) -> AsyncIterator[None]:
+    """Opens the stores, starts the engine, answers what an earlier life left; closes all on exit.
+
+    Raises:
+        ServiceError: a store or the engine cannot be used; the message says what to do.
+    """
+    async with AsyncExitStack() as stack:
+        await service.database.open()
+        stack.push_async_callback(service.database.close)
+        await service.artifacts.open()
+        stack.push_async_callback(service.artifacts.close)
+        stack.push_async_callback(service.engine.stop)
+        await service.engine.start()
+        if interrupted := await service.calls.recover():
+            log.warning("answered %d calls that an earlier life of the service left open", interrupted)
+        stack.push_async_callback(service.calls.close, service.settings.shutdown_grace_s)
+        yield
+
+
+def application(service: Service) -> FastAPI:
+    """The HTTP application; the service behind it starts and stops with it."""
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with running(service):
+            yield
+
+    doors = Doors(
+        calls=service.calls,
+        attachments=service.attachments,
+        artifacts=service.artifacts,
+        engine=service.engine,
+        principal=service.principal,
+        draining=lambda: service.calls.is_closing,
+        body_bytes_max=service.settings.body_bytes_max,
+        heartbeat_s=service.settings.heartbeat_s,
+    )
+    return create_app(doors, lifespan=lifespan)
+
+
+def serve(settings: Settings) -> None:
+    """Serves until it is told to stop (SIGINT, SIGTERM)."""
+    uvicorn.run(
+        application(build(settings)),
+        host=settings.host,
+        port=settings.port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=int(settings.shutdown_grace_s) + _CANCEL_S,
+    )

@@ -1,0 +1,139 @@
+"""Every limit, image and path: a named setting with its unit in the name, a default and a sentence.
+
+Set by environment variables, ``PROOFBOX_`` and the name in capitals: ``PROOFBOX_WALL_S=60``.
+"""
+
+import os
+from pathlib import Path
+from typing import Self
+
+from pydantic import Field, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+_MIB = 1024 * 1024
+_ROOT = Path(__file__).parent.parent
+
+
+class Settings(BaseSettings):
+    """The operator's decisions."""
+
+    model_config = SettingsConfigDict(env_prefix="PROOFBOX_", use_attribute_docstrings=True, extra="forbid")
+
+    # ---- where ----
+    host: str = "127.0.0.1"
+    """Address to listen on."""
+    port: int = Field(default=8080, ge=0, le=65535)
+    """Port to listen on."""
+    data_dir: Path = Path(".proofbox")
+    """Folder of artifacts, staging and the database."""
+    service_name: str = ""
+    """Name of this service on its engine; two services sweep only their own. Empty: made from data_dir."""
+    tenant: str = "default"
+    """Tenant of every request."""
+    project: str = "default"
+    """Project of every request."""
+    user_type: str = "registered"
+    """User type of every request."""
+    user: str = "local"
+    """User of every request."""
+    asset_roots: tuple[Path, ...] = ()
+    """Folders below which a call may name assets by file:// URI, as a JSON list."""
+
+    # ---- engine ----
+    engine_host: str = ""
+    """Docker engine, as DOCKER_HOST says it; empty: the environment's."""
+    engine_timeout_s: float = Field(default=30, gt=0)
+    """How long one request to the engine may take."""
+    image: str = "proofbox-sandbox:latest"
+    """The sandbox image."""
+    runtime: str = ""
+    """OCI runtime of sandboxes, such as runsc; empty: the engine's default."""
+    cgroup_parent: str = ""
+    """One cgroup above all sandboxes; empty: the engine's default."""
+    seccomp_profile: Path = _ROOT / "sandbox_images" / "seccomp" / "sandbox.json"
+    """The seccomp profile of every sandbox."""
+    pool_size: int = Field(default=2, ge=0, le=100)
+    """Containers that wait, started, for a call."""
+    starts_max: int = Field(default=2, ge=1, le=32)
+    """Containers that start at one time."""
+    ready_s: float = Field(default=30, gt=0)
+    """How long a container may take until its runner answers."""
+    waiting_lifetime_s: float = Field(default=1800, gt=0)
+    """When a waiting container is replaced by a younger one."""
+    sweep_every_s: float = Field(default=5, gt=0)
+    """How often leftovers are looked for."""
+
+    # ---- calls ----
+    running_max: int = Field(default_factory=lambda: max(2, 2 * (os.cpu_count() or 1)), ge=1)
+    """Calls that run at one time; by default two for each core."""
+    queue_max: int = Field(default=1000, ge=0)
+    """Calls that wait for a place; one more is refused with Retry-After."""
+    queue_s: float = Field(default=60, gt=0)
+    """How long a call may wait for a place, beyond its own wall clock."""
+    overhead_s: float = Field(default=120, gt=0)
+    """What a sandbox may exist beyond the program's wall clock: put, collect, check."""
+    collect_s: float = Field(default=60, gt=0)
+    """How long putting files in, and taking them out, may take."""
+    lost_grace_s: float = Field(default=10, gt=0)
+    """When a sandbox that overran its wall clock counts as lost."""
+    remembered_max: int = Field(default=64, ge=0)
+    """Ended calls whose events can still be followed."""
+    shutdown_grace_s: float = Field(default=20, ge=0)
+    """How long running calls may take to end when the service is told to stop."""
+    body_bytes_max: int = Field(default=100 * _MIB, ge=1024)
+    """Size of a request's body."""
+    attachment_bytes_max: int = Field(default=100 * _MIB, ge=1)
+    """Size of an uploaded attachment."""
+    heartbeat_s: float = Field(default=15, gt=0)
+    """Pause after which an event stream says that it is alive."""
+
+    # ---- limits of one call; a request can only lower them ----
+    wall_s: float = Field(default=600, gt=0)
+    """Wall clock of the program."""
+    cpus: float = Field(default_factory=lambda: float(os.cpu_count() or 1), gt=0)
+    """CPU share of a sandbox, in cores; by default all of the machine."""
+    memory_bytes: int = Field(default=1024 * _MIB, ge=32 * _MIB)
+    """Memory of a sandbox, its temporary file systems included."""
+    pids: int = Field(default=256, ge=8)
+    """Processes and threads of a sandbox."""
+    out_dir_bytes: int = Field(default=256 * _MIB, ge=4096)
+    """Size of OUT_DIR."""
+    out_dir_inodes: int = Field(default=20_000, ge=16)
+    """Files and folders that OUT_DIR can hold."""
+    file_bytes: int = Field(default=256 * _MIB, ge=1)
+    """Size of any one file that a program writes."""
+    files: int = Field(default=5_000, ge=1)
+    """Files that a program may leave behind."""
+    depth: int = Field(default=32, ge=1)
+    """Folders below one another that a program may leave behind."""
+    output_bytes: int = Field(default=256 * _MIB, ge=1)
+    """What a program may write to stdout and stderr together before it is ended."""
+    artifact_bytes: int = Field(default=100 * _MIB, ge=1)
+    """Size of any one file that is taken out of a sandbox."""
+    pass_on_bytes: int = Field(default=_MIB, ge=0)
+    """How much of each of stdout and stderr is passed on as events; the rest is counted and its end kept."""
+
+    # ---- the turn's workspace, and what the inspector may spend ----
+    workspace_bytes_max: int = Field(default=64 * _MIB, ge=0)
+    """Bytes of the turn's own files that are put into OUT_DIR unasked."""
+    workspace_files_max: int = Field(default=500, ge=0)
+    """Number of the turn's own files that are put into OUT_DIR unasked."""
+    inspect_s_per_file: int = Field(default=10, ge=1)
+    """Wall clock for opening one promised file."""
+    inspect_image_pixels_max: int = Field(default=100_000_000, ge=1)
+    """Pixels of an image that is opened."""
+    inspect_unpacked_bytes_max: int = Field(default=1024 * _MIB, ge=1)
+    """Bytes that the members of one archive may claim."""
+    inspect_members_max: int = Field(default=10_000, ge=1)
+    """Members of an archive that is opened."""
+    inspect_pages_max: int = Field(default=20_000, ge=1)
+    """Pages of a document that is opened."""
+
+    @model_validator(mode="after")
+    def _tmpfs_fits_memory(self) -> Self:
+        if self.out_dir_bytes > self.memory_bytes // 2:
+            raise ValueError(
+                f"PROOFBOX_OUT_DIR_BYTES {self.out_dir_bytes} is over half of PROOFBOX_MEMORY_BYTES "
+                f"{self.memory_bytes}: OUT_DIR counts as memory of its sandbox"
+            )
+        return self

@@ -1,0 +1,1 @@
+"""Where artifacts, sources and calls are kept."""

@@ -1,0 +1,94 @@
+"""File operations that survive a crash: hashing, syncing, and putting a file in place by one rename."""
+
+import errno
+import hashlib
+import os
+import shutil
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+
+# Hard links are refused across file systems, by some file systems at all, and beyond a count for each file.
+_NO_LINK = frozenset(
+    {errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP}
+)
+_READ_ONLY = 0o444  # links share the bytes of a blob: nobody may write through one
+
+
+def sha256_of(file: Path) -> str:
+    """The SHA-256 of a file, in hex."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def seal(file: Path, size_bytes: int) -> bool:
+    """Makes a regular file of that size read-only and durable; False, and untouched, if it is another thing."""
+    handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode) or status.st_size != size_bytes:
+            return False
+        os.fchmod(handle, _READ_ONLY)
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+    return True
+
+
+def make_folders(folder: Path) -> set[Path]:
+    """Makes a folder and its parents; the folders whose entries changed, for `sync_folders`."""
+    changed = set()
+    missing = folder
+    while not missing.is_dir():
+        missing = missing.parent
+        changed.add(missing)
+    folder.mkdir(parents=True, exist_ok=True)
+    return changed
+
+
+def sync_folders(folders: Iterable[Path]) -> None:
+    """Makes the entries of folders durable."""
+    for folder in folders:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def link(source: Path, target: Path) -> None:
+    """Makes ``target`` a second name of ``source``, or a read-only copy where links are refused.
+
+    Raises:
+        OSError: also if ``target`` exists.
+    """
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError as exc:
+        if exc.errno not in _NO_LINK:
+            raise
+        _copy(source, target)
+
+
+def _copy(source: Path, target: Path) -> None:
+    with source.open("rb") as reader, target.open("xb") as writer:
+        shutil.copyfileobj(reader, writer, 1024 * 1024)
+        writer.flush()
+        os.fchmod(writer.fileno(), _READ_ONLY)
+        os.fsync(writer.fileno())
+
+
+def link_over(source: Path, target: Path, passing: Path) -> None:
+    """Puts a link or copy of ``source`` in the place of ``target``; whoever opens it sees the old or the new.
+
+    Args:
+        source: the file.
+        target: the name to take; its folder is there.
+        passing: a free name on the same file system.
+    """
+    try:
+        link(source, passing)
+        passing.replace(target)
+    finally:
+        # rename() of two names of one file succeeds and leaves both.
+        passing.unlink(missing_ok=True)

@@ -1,0 +1,31 @@
+"""Blocking work beside the event loop."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+async def in_thread(executor: Executor, work: Callable[[], T]) -> T:
+    """Runs ``work`` in a thread of ``executor``.
+
+    A thread can't be stopped: when the waiting task is cancelled, the cancellation goes on only after the work
+    has ended, so that nothing the work uses (a staging folder, a connection) is taken away under its hands.
+
+    Raises:
+        Exception: whatever ``work`` raises.
+    """
+    future = asyncio.get_running_loop().run_in_executor(executor, work)
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        while not future.done():
+            try:
+                await asyncio.wait([future])
+            except asyncio.CancelledError:
+                continue
+        if not future.cancelled():
+            future.exception()  # seen: the loop would report it as never retrieved
+        raise

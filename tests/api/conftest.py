@@ -1,0 +1,166 @@
+"""The application on real local stores, with calls and an engine in memory: behind ASGI and on a real port."""
+
+import asyncio
+import contextlib
+import hashlib
+import socket
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+from fastapi import FastAPI
+
+from contracts.paths import FilePath
+from contracts.tools import Language, exec_tool_id
+from service.api.app import create_app
+from service.api.doors import Doors
+from service.core.attachments import Attachments
+from service.core.ports import NewArtifact, Principal, Scope, StoredArtifact
+from service.stores.local_artifacts import LocalArtifactStore
+from service.stores.sources import SqliteSourcePool
+from service.stores.sqlite import Database
+from tests.fakes.calls import MemoryCalls
+from tests.fakes.engine import BareEngine
+
+PRINCIPAL = Principal("acme", "sales", "registered", "u-17")
+BODY_BYTES_MAX = 300_000
+ATTACHMENT_BYTES_MAX = 3_000_000
+
+
+@dataclass
+class Flags:
+    draining: bool = False
+
+
+@dataclass
+class Stores:
+    database: Database
+    artifacts: LocalArtifactStore
+    sources: SqliteSourcePool
+
+
+@pytest.fixture
+async def stores(tmp_path: Path) -> AsyncIterator[Stores]:
+    database = Database(tmp_path / "data")
+    await database.open()
+    artifacts = LocalArtifactStore(database, tmp_path / "data")
+    await artifacts.open()
+    yield Stores(database, artifacts, SqliteSourcePool(database))
+    await artifacts.close()
+    await database.close()
+
+
+@pytest.fixture
+def calls() -> MemoryCalls:
+    return MemoryCalls()
+
+
+@pytest.fixture
+def engine() -> BareEngine:
+    return BareEngine()
+
+
+@pytest.fixture
+def flags() -> Flags:
+    return Flags()
+
+
+@pytest.fixture
+def doors(stores: Stores, calls: MemoryCalls, engine: BareEngine, flags: Flags) -> Doors:
+    return Doors(
+        calls=calls,
+        attachments=Attachments(stores.artifacts, stores.sources, bytes_max=ATTACHMENT_BYTES_MAX),
+        artifacts=stores.artifacts,
+        engine=engine,
+        principal=PRINCIPAL,
+        draining=lambda: flags.draining,
+        body_bytes_max=BODY_BYTES_MAX,
+    )
+
+
+@pytest.fixture
+def app(doors: Doors) -> FastAPI:
+    return create_app(doors)
+
+
+@pytest.fixture
+async def client(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
+    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://proofbox") as client:
+        yield client
+
+
+class AnnouncedServer(uvicorn.Server):
+    """A server that can be waited for."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.up = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.up.set()
+
+
+@pytest.fixture
+async def server(doors: Doors) -> AsyncIterator[str]:
+    """The application behind a real server; its base URL. Its heartbeat is fast."""
+    app = create_app(replace(doors, heartbeat_s=0.02))
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        running = AnnouncedServer(uvicorn.Config(app, log_config=None, lifespan="off", timeout_graceful_shutdown=1))
+        serving = asyncio.create_task(running.serve(sockets=[listening]))
+        await running.up.wait()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        running.should_exit = True
+        with contextlib.suppress(asyncio.CancelledError):
+            await serving
+
+
+@pytest.fixture
+async def web(server: str) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(base_url=server, timeout=60, trust_env=False) as client:
+        yield client
+
+
+@pytest.fixture
+def saved(stores: Stores) -> Any:
+    """Saves a file of a conversation and answers what is stored."""
+
+    async def save(
+        path: FilePath, content: bytes, mime: str = "text/plain", conversation: str = "c1"
+    ) -> StoredArtifact:
+        async with stores.artifacts.staging() as folder:
+            source = folder / "file"
+            source.write_bytes(content)
+            artifact = NewArtifact(
+                path=path,
+                source=source,
+                size_bytes=len(content),
+                sha256=hashlib.sha256(content).hexdigest(),
+                mime=mime,
+                visibility="external",
+                description="a file",
+                tool_call_id="t1",
+            )
+            [stored] = await stores.artifacts.save(Scope(PRINCIPAL, conversation), [artifact])
+        return stored
+
+    return save
+
+
+@pytest.fixture
+def call_body() -> dict[str, Any]:
+    """The body of a call that is answered at once."""
+    return {
+        "tool_id": exec_tool_id(Language.PYTHON),
+        "tool_call_id": "t1",
+        "conversation_id": "c1",
+        "turn_id": "turn_1",
+        "params": {"contract": [{"filename": "a.txt", "description": "a text"}]},
+        "code": "print('ünï')\n",
+    }

@@ -1,0 +1,202 @@
+import hashlib
+
+import pytest
+
+from contracts.paths import FilePath, Namespace
+
+BASE = "/v1/conversations/c1/artifacts"
+ABC = bytes(range(256)) * 4_000
+PATH = FilePath("turn_1", Namespace.FILES, "charts/a.png")
+URL = f"{BASE}/{PATH.logical}"
+TAG = f'"{hashlib.sha256(ABC).hexdigest()}"'
+
+
+@pytest.fixture
+async def stored(saved):
+    return await saved(PATH, ABC, "image/png")
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+async def test_a_file_is_served_whole_with_headers_that_make_it_harmless(client, stored, method):
+    answer = await client.request(method, URL)
+    assert answer.status_code == 200
+    assert answer.content == (ABC if method == "GET" else b"")
+    shown = {name: value for name, value in answer.headers.items() if name not in {"x-request-id", "last-modified"}}
+    assert shown == {
+        "accept-ranges": "bytes",
+        "cache-control": "private, no-cache",
+        "content-disposition": "attachment; filename=\"a.png\"; filename*=UTF-8''a.png",
+        "content-length": str(len(ABC)),
+        "content-security-policy": "sandbox; default-src 'none'",
+        "content-type": "image/png",
+        "etag": TAG,
+        "x-content-type-options": "nosniff",
+    }
+    year = stored.created[:4]
+    assert (year in answer.headers["last-modified"], answer.headers["last-modified"][-4:]) == (True, " GMT")
+
+
+@pytest.mark.usefixtures("stored")
+async def test_the_latest_version_is_served(client, saved):
+    await saved(PATH, b"newer", "image/png")
+    assert (await client.get(URL)).content == b"newer"
+
+
+@pytest.mark.usefixtures("stored")
+async def test_another_conversation_has_no_such_file(client):
+    answer = await client.get(URL.replace("/c1/", "/c2/"))
+    assert (answer.status_code, answer.json()["code"]) == (404, "unknown_artifact")
+
+
+@pytest.mark.parametrize("mime", ["text/html", "image/svg+xml", "application/pdf", "text/javascript"])
+async def test_active_content_is_an_attachment_too(client, saved, mime):
+    await saved(PATH, b"<script>alert(1)</script>", mime)
+    answer = await client.get(URL)
+    assert answer.headers["content-type"] == mime
+    assert answer.headers["content-disposition"].startswith("attachment;")
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["content-security-policy"] == "sandbox; default-src 'none'"
+
+
+async def test_a_media_type_that_is_none_is_served_as_bytes(client, saved):
+    await saved(PATH, b"x", "text/html\r\nX-Evil: 1")
+    answer = await client.get(URL)
+    assert answer.headers["content-type"] == "application/octet-stream"
+    assert "x-evil" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    ("asked", "start", "end"),
+    [
+        ("bytes=0-0", 0, 1),
+        ("bytes=10-19", 10, 20),
+        ("bytes=1000000-", 1_000_000, len(ABC)),
+        ("bytes=-7", len(ABC) - 7, len(ABC)),
+        ("bytes=0-99999999", 0, len(ABC)),
+        ("bytes=300000-900000", 300_000, 900_001),
+    ],
+)
+@pytest.mark.usefixtures("stored")
+async def test_one_range_is_served_in_part(client, asked, start, end):
+    answer = await client.get(URL, headers={"Range": asked})
+    assert answer.status_code == 206
+    assert answer.content == ABC[start:end]
+    assert answer.headers["content-range"] == f"bytes {start}-{end - 1}/{len(ABC)}"
+    assert answer.headers["content-length"] == str(end - start)
+    assert answer.headers["etag"] == TAG
+
+
+@pytest.mark.parametrize("asked", ["bytes=0-1,5-9", "lines=1-2", "bytes=9-5", "bytes=a-b", "bytes", "bytes=-", ""])
+@pytest.mark.usefixtures("stored")
+async def test_several_ranges_and_ranges_that_are_none_are_answered_with_the_whole(client, asked):
+    answer = await client.get(URL, headers={"Range": asked})
+    assert (answer.status_code, answer.content) == (200, ABC)
+    assert "content-range" not in answer.headers
+
+
+@pytest.mark.parametrize("asked", [f"bytes={len(ABC)}-", "bytes=-0", "bytes=" + ",".join(["0-0"] * 10_000)])
+@pytest.mark.usefixtures("stored")
+async def test_a_range_without_a_byte_and_a_flood_of_ranges_are_not_satisfiable(client, asked):
+    answer = await client.get(URL, headers={"Range": asked})
+    assert (answer.status_code, answer.json()["code"]) == (416, "range_not_satisfiable")
+    assert answer.headers["content-range"] == f"bytes */{len(ABC)}"
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+async def test_an_empty_file_has_no_range(client, saved):
+    await saved(PATH, b"")
+    assert (await client.get(URL)).content == b""
+    assert (await client.get(URL, headers={"Range": "bytes=0-"})).status_code == 416
+
+
+@pytest.mark.parametrize(
+    ("if_range", "expected"),
+    [(TAG, 206), (f"W/{TAG}", 200), ('"other"', 200), ("Sat, 04 Jul 2026 13:18:14 GMT", 200)],
+)
+@pytest.mark.usefixtures("stored")
+async def test_a_range_holds_only_for_the_version_that_the_client_has(client, if_range, expected):
+    answer = await client.get(URL, headers={"Range": "bytes=0-3", "If-Range": if_range})
+    assert answer.status_code == expected
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize("known", [TAG, f"W/{TAG}", f'"x", {TAG}', "*"])
+@pytest.mark.usefixtures("stored")
+async def test_a_version_that_the_client_has_is_not_sent_again(client, method, known):
+    answer = await client.request(method, URL, headers={"If-None-Match": known, "Range": "bytes=0-3"})
+    assert (answer.status_code, answer.content) == (304, b"")
+    assert answer.headers["etag"] == TAG
+    assert "content-length" not in answer.headers
+
+
+@pytest.mark.usefixtures("stored")
+async def test_another_version_is_sent(client):
+    answer = await client.get(URL, headers={"If-None-Match": '"other"'})
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "fi:turn_1.files/none.txt",
+        "fi:turn_1.user.attachments/none.txt",
+        "fi:turn_1.code.t1",
+        "tc:turn_1.t1.result",
+        "ar:turn_1.user.prompt",
+        "so:sources_pool[1]",
+        "sk:pdf",
+    ],
+)
+@pytest.mark.usefixtures("stored")
+async def test_what_is_not_stored_as_a_file_is_unknown(client, path):
+    answer = await client.get(f"{BASE}/{path}")
+    assert (answer.status_code, answer.json()["code"]) == (404, "unknown_artifact")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "report.pdf",
+        "turn_1/files/charts/a.png",
+        "fi:turn_1.files/../x",
+        "fi:turn_1.files/%2e%2e/%2e%2e/etc/passwd",
+        "fi:turn_1.files//charts/a.png",
+        "fi:turn_1.files/%2Fetc%2Fpasswd",
+        "fi:turn_1.files/a%00b",
+        "fi:turn_1.files/charts/a.png%0A",
+        "fi:turn_1.files/a%5Cb",
+        "fi:nope.files/a",
+        "fi:turn_1.files/" + "x" * 256,
+        "%FF",
+        "fi:",
+    ],
+)
+@pytest.mark.usefixtures("stored")
+async def test_what_has_no_form_of_a_path_is_refused(client, path):
+    answer = await client.get(f"{BASE}/{path}")
+    assert (answer.status_code, answer.json()["code"]) == (400, "unsafe_path")
+
+
+@pytest.mark.usefixtures("stored")
+async def test_an_encoded_slash_inside_a_path_is_the_slash_that_it_encodes(client):
+    answer = await client.get(f"{BASE}/fi%3Aturn_1.files%2Fcharts%2Fa.png")
+    assert answer.content == ABC
+
+
+@pytest.mark.usefixtures("stored")
+async def test_bytes_that_the_store_lost_are_our_failure_and_no_empty_file(client, tmp_path):
+    for blob in (tmp_path / "data" / "blobs").rglob("*"):
+        if blob.is_file():
+            blob.unlink()
+    answer = await client.get(URL)
+    assert (answer.status_code, answer.json()["code"]) == (503, "store_failed")
+
+
+@pytest.mark.usefixtures("stored")
+async def test_a_real_server_sends_the_same_bytes_and_survives_readers_that_leave(web):
+    async with web.stream("GET", URL) as answer:
+        first = await anext(answer.aiter_raw(10))
+    whole = await web.get(URL)
+    head = await web.head(URL)
+    assert (first, whole.content) == (ABC[:10], ABC)
+    assert (head.content, head.headers["content-length"]) == (b"", str(len(ABC)))

@@ -1,0 +1,170 @@
+import hashlib
+from urllib.parse import quote
+
+import pytest
+
+from contracts.tool_calls import Attachment
+from service.core.attachments import mime_of_name
+from service.core.ports import Scope
+
+BASE = "/v1/conversations/c1/turns/turn_1/attachments"
+
+
+async def test_an_attachment_is_stored_with_its_hash_and_a_source_id(client, stores, doors):
+    content = bytes(range(256)) * 1_000
+    answer = await client.put(
+        f"{BASE}/notes.bin", content=content, headers={"Content-Type": "Application/X-Notes; v=1"}
+    )
+    assert answer.status_code == 201
+    assert Attachment.model_validate_json(answer.content) == Attachment(
+        logical_path="fi:turn_1.user.attachments/notes.bin",
+        physical_path="turn_1/attachments/notes.bin",
+        sid=1,
+        sha256=hashlib.sha256(content).hexdigest(),
+        size_bytes=len(content),
+        mime="application/x-notes",
+    )
+    read = await client.get(answer.headers["location"])
+    assert read.content == content
+    rows = await stores.sources.rows(Scope(doors.principal, "c1"))
+    assert [(row.sid, row.source_type, row.physical_path) for row in rows] == [
+        (1, "attachment", "turn_1/attachments/notes.bin")
+    ]
+
+
+async def test_the_very_same_bytes_again_are_no_new_version(client):
+    first = await client.put(f"{BASE}/a.txt", content=b"same")
+    again = await client.put(f"{BASE}/a.txt", content=b"same")
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert again.json() == first.json()
+    assert "location" not in again.headers
+
+
+async def test_other_bytes_under_the_name_are_a_new_version_of_the_same_source(client):
+    first = await client.put(f"{BASE}/a.txt", content=b"one")
+    second = await client.put(f"{BASE}/a.txt", content=b"two")
+    assert second.status_code == 201
+    assert second.json()["sid"] == first.json()["sid"]
+    read = await client.get("/v1/conversations/c1/artifacts/fi:turn_1.user.attachments/a.txt")
+    assert read.content == b"two"
+
+
+async def test_a_corrected_media_type_is_a_new_version(client):
+    await client.put(f"{BASE}/a", content=b"x", headers={"Content-Type": "text/plain"})
+    answer = await client.put(f"{BASE}/a", content=b"x", headers={"Content-Type": "text/csv"})
+    assert (answer.status_code, answer.json()["mime"]) == (201, "text/csv")
+
+
+async def test_an_empty_attachment_is_one(client):
+    answer = await client.put(f"{BASE}/empty.txt", content=b"")
+    assert (answer.status_code, answer.json()["size_bytes"]) == (201, 0)
+    read = await client.get("/v1/conversations/c1/artifacts/fi:turn_1.user.attachments/empty.txt")
+    assert (read.status_code, read.content) == (200, b"")
+
+
+@pytest.mark.parametrize("declared", [None, "", "application/octet-stream", "application/x-www-form-urlencoded"])
+async def test_without_a_media_type_that_says_something_the_name_decides(client, declared):
+    headers = {} if declared is None else {"Content-Type": declared}
+    answer = await client.put(f"{BASE}/report.docx", content=b"x", headers=headers)
+    assert answer.json()["mime"] == "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+
+
+@pytest.mark.parametrize(
+    "declared", ["text", "text/", "te xt/plain", "multipart/form-data; boundary=x", "a/" + "b" * 200]
+)
+async def test_a_media_type_that_is_none_or_a_form_is_refused(client, declared):
+    answer = await client.put(f"{BASE}/a.txt", content=b"x", headers={"Content-Type": declared})
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "Content-Type")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("a.csv", "text/csv"),
+        ("A.CSV", "text/csv"),
+        ("table.xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+        ("notes.md", "text/markdown"),
+        ("photo.webp", "image/webp"),
+        ("code.ts", "text/x-typescript"),
+        ("logs.csv.gz", "application/gzip"),
+        ("backup.tgz", "application/gzip"),
+        ("noextension", "application/octet-stream"),
+        (".bashrc", "application/octet-stream"),
+        ("odd.\u202egpj", "application/octet-stream"),
+        ("data:text/html,x.unknown", "application/octet-stream"),
+    ],
+)
+def test_names_give_the_same_media_type_on_every_machine(name, expected):
+    assert mime_of_name(name) == expected
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a%2Fb.txt",
+        "%2Fetc%2Fpasswd",
+        "..%2Fa.txt",
+        "%2e%2e",
+        "%2e",
+        "a%5Cb",
+        "a%00b",
+        "a%0A",
+        "a%7F",
+        "%FF.txt",
+        "x" * 256,
+        "",
+    ],
+)
+async def test_a_name_that_is_no_plain_file_name_is_refused(client, name):
+    answer = await client.put(f"{BASE}/{name}", content=b"x")
+    assert (answer.status_code, answer.json()["code"]) == (400, "unsafe_path")
+
+
+async def test_a_name_of_two_lines_has_no_route_and_makes_no_header(client):
+    answer = await client.put(f"{BASE}/a%0D%0AX-Evil:%201", content=b"x")
+    assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+    assert "x-evil" not in answer.headers
+
+
+@pytest.mark.parametrize("name", ["-rf", "~", "a b.txt", "trailing ", "ünï.txt", "x" * 255, "a?b#c.txt", "%25.txt"])
+async def test_odd_but_harmless_names_are_kept_and_read_back(client, name):
+    answer = await client.put(f"{BASE}/{quote(name)}", content=name.encode())
+    assert answer.status_code == 201
+    assert answer.json()["physical_path"] == f"turn_1/attachments/{name}"
+    read = await client.get(answer.headers["location"])
+    assert read.content == name.encode()
+
+
+@pytest.mark.parametrize(
+    "place", ["c1/turns/1", "%2e%2e/turns/turn_1", "c1/turns/turn_%20", "c1/turns/turn_" + "x" * 300]
+)
+async def test_a_conversation_or_turn_of_another_form_is_refused(client, place):
+    answer = await client.put(f"/v1/conversations/{place}/attachments/a.txt", content=b"x")
+    assert (answer.status_code, answer.json()["code"]) == (400, "unsafe_path")
+
+
+async def test_an_attachment_of_exactly_the_bound_is_taken_and_one_byte_more_is_not(client, doors):
+    bytes_max = doors.attachments.bytes_max
+    full = await client.put(f"{BASE}/full.bin", content=b"x" * bytes_max)
+    over = await client.put(f"{BASE}/over.bin", content=b"x" * (bytes_max + 1))
+    assert (full.status_code, full.json()["size_bytes"]) == (201, bytes_max)
+    assert (over.status_code, over.json()["code"]) == (413, "body_too_large")
+
+
+async def test_a_chunked_attachment_is_stopped_at_the_bound_and_leaves_nothing(client, tmp_path):
+    async def endless():
+        while True:
+            yield b"x" * 65_536
+
+    answer = await client.put(f"{BASE}/endless.bin", content=endless())
+    assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
+    read = await client.get("/v1/conversations/c1/artifacts/fi:turn_1.user.attachments/endless.bin")
+    assert read.status_code == 404
+    left = [path for path in tmp_path.rglob("attachment") if path.is_file()]
+    assert left == []
+
+
+async def test_a_store_that_is_closed_is_our_failure(client, stores):
+    await stores.artifacts.close()
+    answer = await client.put(f"{BASE}/a.txt", content=b"x")
+    assert (answer.status_code, answer.json()["code"], answer.json()["retryable"]) == (503, "store_failed", True)

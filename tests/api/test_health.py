@@ -1,0 +1,44 @@
+from dataclasses import replace
+
+import httpx
+import pytest
+
+from service.api.app import create_app
+
+
+async def test_the_process_is_alive_whatever_the_engine_does(client, engine, flags):
+    engine.down = flags.draining = True
+    answer = await client.get("/livez")
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+
+
+async def test_the_service_is_ready_when_the_engine_answers(client):
+    answer = await client.get("/readyz")
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+    assert answer.headers["cache-control"] == "no-store"
+
+
+async def test_an_engine_that_is_down_makes_the_service_unready(client, engine):
+    engine.down = True
+    answer = await client.get("/readyz")
+    assert (answer.status_code, answer.json()["code"]) == (503, "engine_unavailable")
+
+
+async def test_a_service_that_shuts_down_is_unready(client, flags):
+    flags.draining = True
+    answer = await client.get("/readyz")
+    assert (answer.status_code, answer.json()["code"]) == (503, "shutting_down")
+
+
+async def test_an_engine_that_hangs_makes_the_service_unready(doors, engine):
+    engine.hangs = True
+    transport = httpx.ASGITransport(create_app(replace(doors, ping_s_max=0.05)))
+    async with httpx.AsyncClient(transport=transport, base_url="http://proofbox") as client:
+        answer = await client.get("/readyz")
+    assert (answer.status_code, answer.json()["code"]) == (503, "engine_unavailable")
+    assert "0.05 s" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("path", ["/livez", "/readyz"])
+async def test_health_answers_are_json(client, path):
+    assert (await client.get(path)).headers["content-type"] == "application/json"

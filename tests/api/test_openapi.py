@@ -1,0 +1,160 @@
+import json
+import re
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+import contracts
+from contracts.problems import Problem
+from contracts.tools import catalogue
+
+METHODS = ("get", "put", "post", "delete")
+JUNK = ("%00", "..%2F..%2Fetc%2Fpasswd", "x" * 400, "%FF%FE", "%0d%0aX-Evil:1", "'\";--", "\u202e")
+
+
+@pytest.fixture
+def document(app) -> dict[str, Any]:
+    # As it goes over the wire.
+    return json.loads(json.dumps(app.openapi()))
+
+
+def operations(document: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
+    return [
+        (method, path, item[method])
+        for path, item in document["paths"].items()
+        for method in METHODS
+        if method in item
+    ]
+
+
+def references(node: Any) -> list[str]:
+    if isinstance(node, dict):
+        below = [ref for value in node.values() for ref in references(value)]
+        return [node["$ref"], *below] if "$ref" in node else below
+    return [ref for item in node for ref in references(item)] if isinstance(node, list) else []
+
+
+def test_every_route_is_documented_under_its_stable_name(document):
+    assert {(method, path): operation["operationId"] for method, path, operation in operations(document)} == {
+        ("post", "/v1/tool-calls"): "make_tool_call",
+        ("get", "/v1/tool-calls/{tool_call_id}"): "get_tool_call",
+        ("delete", "/v1/tool-calls/{tool_call_id}"): "cancel_tool_call",
+        ("get", "/v1/tool-calls/{tool_call_id}/events"): "watch_tool_call",
+        ("get", "/v1/tools"): "list_tools",
+        ("put", "/v1/conversations/{conversation_id}/turns/{turn_id}/attachments/{name}"): "put_attachment",
+        ("get", "/v1/conversations/{conversation_id}/artifacts/{logical_path}"): "get_artifact",
+        ("get", "/livez"): "live",
+        ("get", "/readyz"): "ready",
+    }
+
+
+def test_every_route_has_a_summary_a_description_and_described_answers(document):
+    for _, _, operation in operations(document):
+        assert operation["summary"]
+        assert operation["description"]
+        assert all(answer["description"] for answer in operation["responses"].values())
+
+
+def test_every_reference_of_the_document_leads_somewhere(document):
+    known = {f"#/components/schemas/{name}" for name in document["components"]["schemas"]}
+    assert sorted(set(references(document)) - known) == []
+
+
+def test_every_schema_is_a_json_schema(document):
+    for schema in document["components"]["schemas"].values():
+        jsonschema.Draft202012Validator.check_schema(schema)
+
+
+def test_problems_are_documented_as_problem_json_and_name_their_codes(document):
+    [tool_call] = [op for _, _, op in operations(document) if op["operationId"] == "make_tool_call"]
+    conflict = tool_call["responses"]["409"]
+    assert list(conflict["content"]) == ["application/problem+json"]
+    assert re.findall(r"`(\w+)`:", conflict["description"]) == ["id_reused", "sid_conflict", "cancelled"]
+    assert "Retry-After" in tool_call["responses"]["429"]["headers"]
+
+
+def test_the_frameworks_own_error_model_is_nowhere(document):
+    assert "HTTPValidationError" not in json.dumps(document)
+
+
+def test_the_examples_of_the_request_are_those_of_the_contracts_and_hold_to_the_schema(document):
+    content = document["paths"]["/v1/tool-calls"]["post"]["requestBody"]["content"]["application/json"]
+    assert content["schema"] == {"$ref": "#/components/schemas/ToolCallRequest"}
+    folder = Path(contracts.__file__).parent / "examples"
+    expected = {
+        path.name.split(".")[1]: {"value": json.loads(path.read_text(encoding="utf-8"))}
+        for path in folder.glob("tool_call_request.*.json")
+        if ".invalid." not in path.name
+    }
+    assert content["examples"] == expected
+    schema = {**content["schema"], "components": document["components"]}
+    for example in content["examples"].values():
+        jsonschema.validate(example["value"], schema)
+
+
+async def test_every_example_of_a_request_is_taken_by_the_route(client, document):
+    content = document["paths"]["/v1/tool-calls"]["post"]["requestBody"]["content"]["application/json"]
+    statuses = {
+        name: (await client.post("/v1/tool-calls", json=e["value"])).status_code
+        for name, e in content["examples"].items()
+    }
+    assert statuses == dict.fromkeys(statuses, 200)
+    assert len(statuses) >= 3
+
+
+async def test_the_document_is_served(client, document):
+    answer = await client.get("/openapi.json")
+    assert (answer.status_code, answer.json()) == (200, document)
+
+
+async def test_the_page_of_documentation_loads_nothing_from_elsewhere(client):
+    page = await client.get("/docs")
+    assert page.status_code == 200
+    loaded = re.findall(r"""(?:src|href)=["']([^"']+)["']""", page.text)
+    assert [url for url in loaded if not url.startswith("/")] == []
+    scripts = [url for url in loaded if url.endswith((".js", ".css"))]
+    assert len(scripts) == 2
+    assert [(await client.get(url)).status_code for url in scripts] == [200, 200]
+
+
+async def test_the_catalogue_is_listed_in_the_order_of_the_protocol(client):
+    answer = await client.get("/v1/tools")
+    assert answer.json() == {"tools": [tool.model_dump() for tool in catalogue()]}
+    assert list(answer.json()["tools"][0]["params_schema"]["properties"]) == ["contract", "prog_name", "timeout_s"]
+
+
+def junk_requests(document: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
+    made = []
+    for (method, path, operation), junk in product(operations(document), JUNK):
+        if "{" not in path and "requestBody" not in operation:
+            continue
+        url = re.sub(r"\{\w+\}", junk, path)
+        named = [p for p in operation.get("parameters", []) if p["in"] in {"query", "header"}]
+        raw = junk.encode()
+        made.append(
+            (
+                method,
+                url + "?" + "&".join(f"{p['name']}={junk}" for p in named if p["in"] == "query"),
+                {"headers": {p["name"].encode(): raw for p in named if p["in"] == "header"}, "content": raw},
+            )
+        )
+    return made
+
+
+async def test_every_route_answers_junk_with_a_problem_of_the_caller(client, document):
+    answers = []
+    for method, url, options in junk_requests(document):
+        if method == "get":
+            options.pop("content")
+        answers.append(await client.request(method, url, **options))
+    assert len(answers) == 6 * len(JUNK)
+    for answer in answers:
+        problem = Problem.model_validate_json(answer.content)
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert answer.status_code == problem.status
+        assert answer.status_code in {400, 404, 422}
+        assert problem.request_id == answer.headers["x-request-id"]
+        assert "x-evil" not in answer.headers

@@ -1,0 +1,172 @@
+import asyncio
+import json
+import logging
+import re
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from contracts.problems import Problem
+from service.api.app import create_app
+
+ROUTE = "/v1/tool-calls"
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/v1", "/v1/tool-calls/", "/v1/tools/x", "/v1/conversations/c1", "/v2/tools", "/redoc"]
+)
+async def test_a_path_without_a_route_is_a_problem(client, path):
+    answer = await client.get(path)
+    assert answer.status_code == 404
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert Problem.model_validate_json(answer.content).code == "not_found"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("DELETE", "/v1/tools", "GET"),
+        ("GET", ROUTE, "POST"),
+        ("OPTIONS", ROUTE, "POST"),
+        ("TRACE", "/livez", "GET"),
+    ],
+)
+async def test_a_method_that_a_route_does_not_take_is_a_problem_that_says_which_it_takes(
+    client, method, path, allowed
+):
+    answer = await client.request(method, path)
+    assert (answer.status_code, answer.json()["code"]) == (405, "method_not_allowed")
+    assert answer.headers["allow"] == allowed
+
+
+async def test_no_answer_lets_another_origin_read_it(client, call_body):
+    headers = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
+    answers = [
+        await client.options(ROUTE, headers=headers),
+        await client.post(ROUTE, json=call_body, headers=headers),
+        await client.get("/v1/tools", headers=headers),
+    ]
+    assert [name for answer in answers for name in answer.headers if name.startswith("access-control-")] == []
+
+
+async def test_a_declared_body_that_is_too_large_is_refused(client, doors, call_body):
+    call_body["notes"] = "x" * doors.body_bytes_max
+    answer = await client.post(ROUTE, json=call_body)
+    assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
+    assert str(doors.body_bytes_max) in answer.json()["detail"]
+    assert answer.headers["connection"] == "close"
+
+
+async def test_a_chunked_body_is_refused_at_the_first_byte_too_many(client, doors):
+    sent = 0
+
+    async def endless():
+        nonlocal sent
+        while True:
+            sent += 10_000
+            yield b" " * 10_000
+
+    answer = await client.post(ROUTE, content=endless(), headers={"Content-Type": "application/json"})
+    assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
+    assert sent == doors.body_bytes_max + 10_000
+
+
+async def test_a_body_of_exactly_the_bound_is_read(client, doors, call_body):
+    body = json.dumps(call_body).encode()
+    answer = await client.post(
+        ROUTE, content=body.ljust(doors.body_bytes_max), headers={"Content-Type": "application/json"}
+    )
+    assert answer.status_code == 200
+
+
+async def test_a_client_that_waits_for_a_go_ahead_is_refused_before_it_sends(server):
+    parts = urlsplit(server)
+    reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
+    writer.write(
+        b"POST /v1/tool-calls HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        b"Content-Length: 99999999\r\nExpect: 100-continue\r\n\r\n"
+    )
+    answer = await reader.read()
+    writer.close()
+    assert answer.startswith(b"HTTP/1.1 413 ")
+
+
+async def test_a_client_that_never_stops_sending_loses_its_connection(server):
+    parts = urlsplit(server)
+    _, writer = await asyncio.open_connection(parts.hostname, parts.port)
+    writer.write(
+        b"POST /v1/tool-calls HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        b"Transfer-Encoding: chunked\r\n\r\n"
+    )
+    lost = False
+    while not lost:
+        try:
+            writer.write(b"10000\r\n" + b" " * 0x10000 + b"\r\n")
+            await writer.drain()
+        except ConnectionError:
+            lost = True
+    writer.close()
+    assert lost
+
+
+@pytest.fixture
+def broken_app(doors) -> FastAPI:
+    app = create_app(doors)
+
+    @app.get("/broken")
+    async def broken() -> None:
+        raise RuntimeError("the password is hunter2")
+
+    return app
+
+
+async def test_an_unforeseen_error_tells_nothing_but_the_log_has_it(broken_app, caplog):
+    transport = httpx.ASGITransport(broken_app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://proofbox") as client:
+        with caplog.at_level(logging.INFO, "proofbox.api"):
+            answer = await client.get("/broken", headers={"X-Request-ID": "find-me"})
+    assert (answer.status_code, answer.json()["code"]) == (500, "internal")
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.headers["x-request-id"] == answer.json()["request_id"] == "find-me"
+    assert "hunter2" not in answer.text
+    [logged] = [record for record in caplog.records if record.levelno == logging.ERROR]
+    assert "find-me" in logged.getMessage()
+    assert "hunter2" in str(logged.exc_info)
+
+
+@pytest.mark.parametrize("path", ["/livez", "/nowhere", "/v1/tool-calls/t9", "/openapi.json"])
+async def test_a_sane_request_id_comes_back_on_every_answer(client, path):
+    answer = await client.get(path, headers={"X-Request-ID": "Loop_7:call.3/b=+-1"})
+    assert answer.headers["x-request-id"] == "Loop_7:call.3/b=+-1"
+
+
+@pytest.mark.parametrize("given", ["", "a b", "a\tb", "x" * 129, "<script>", "-", '"', "ü"])
+async def test_an_odd_request_id_is_replaced(client, given):
+    answer = await client.get("/livez", headers={b"X-Request-ID": given.encode()})
+    assert re.fullmatch("[0-9a-f]{32}", answer.headers["x-request-id"])
+
+
+async def test_each_request_leaves_one_line_with_its_route_status_and_id(client, caplog, call_body):
+    with caplog.at_level(logging.INFO, "proofbox.api"):
+        await client.post(ROUTE, json=call_body, headers={"X-Request-ID": "r1"})
+        await client.get(
+            "/v1/conversations/c1/artifacts/fi:turn_1.files/secret-name.txt", headers={"X-Request-ID": "r2"}
+        )
+        await client.get("/nowhere/%0aforged", headers={"X-Request-ID": "r3"})
+    lines = [re.sub(r"\d+\.\dms", "0ms", record.getMessage()) for record in caplog.records]
+    assert lines == [
+        "POST /v1/tool-calls 200 0ms request_id=r1",
+        "GET /v1/conversations/{conversation_id}/artifacts/{logical_path:path} 404 0ms request_id=r2",
+        "GET - 404 0ms request_id=r3",
+    ]
+
+
+async def test_a_failure_of_ours_is_logged_with_its_cause(client, stores, caplog):
+    await stores.artifacts.close()
+    with caplog.at_level(logging.WARNING, "proofbox.api"):
+        await client.put(
+            "/v1/conversations/c1/turns/turn_1/attachments/a", content=b"", headers={"X-Request-ID": "r9"}
+        )
+    assert [record.getMessage() for record in caplog.records] == ["StoreFailedError request_id=r9"]

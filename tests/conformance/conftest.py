@@ -1,0 +1,145 @@
+"""The stores under test: a new backend is one more parameter of these fixtures."""
+
+import hashlib
+from contextlib import asynccontextmanager
+
+import pytest
+
+from contracts.paths import FilePath
+from service.core.ports import NewArtifact, Principal, Scope
+from service.stores.calls import SqliteCallStore
+from service.stores.local_artifacts import LocalArtifactStore
+from service.stores.sources import SqliteSourcePool
+from service.stores.sqlite import Database
+
+
+@asynccontextmanager
+async def _opened_database(data_dir):
+    database = Database(data_dir)
+    await database.open()
+    try:
+        yield database
+    finally:
+        await database.close()
+
+
+@asynccontextmanager
+async def _opened_sources(data_dir):
+    async with _opened_database(data_dir) as database:
+        yield SqliteSourcePool(database)
+
+
+@asynccontextmanager
+async def _opened_calls(data_dir):
+    async with _opened_database(data_dir) as database:
+        yield SqliteCallStore(database)
+
+
+@asynccontextmanager
+async def _opened_artifacts(data_dir):
+    async with _opened_database(data_dir) as database:
+        store = LocalArtifactStore(database, data_dir)
+        await store.open()
+        try:
+            yield store
+        finally:
+            await store.close()
+
+
+@pytest.fixture
+def opened_database():
+    """Opens the local stores' database below a folder."""
+    return _opened_database
+
+
+@pytest.fixture
+def opened_artifacts():
+    """Opens a local artifact store below a folder."""
+    return _opened_artifacts
+
+
+@pytest.fixture(params=[pytest.param(_opened_artifacts, id="local")])
+async def artifact_store(request, tmp_path):
+    async with request.param(tmp_path / "data") as store:
+        yield store
+
+
+@pytest.fixture(params=[pytest.param(_opened_sources, id="sqlite")])
+async def source_pool(request, tmp_path):
+    async with request.param(tmp_path / "data") as store:
+        yield store
+
+
+@pytest.fixture(params=[pytest.param(_opened_calls, id="sqlite")])
+async def call_store(request, tmp_path):
+    async with request.param(tmp_path / "data") as store:
+        yield store
+
+
+def _scope(tenant="acme", project="books", user_type="registered", user="ann", conversation="conv-1"):
+    return Scope(Principal(tenant, project, user_type, user), conversation)
+
+
+@pytest.fixture
+def scope_of():
+    """A scope, each part of it with a default."""
+    return _scope
+
+
+@pytest.fixture
+def scope():
+    return _scope()
+
+
+@pytest.fixture
+def others():
+    """Scopes that each differ from ``scope`` in one part."""
+    return [
+        _scope(tenant="other"),
+        _scope(project="other"),
+        _scope(user_type="anonymous"),
+        _scope(user="bob"),
+        _scope(conversation="conv-2"),
+    ]
+
+
+@pytest.fixture
+def stage():
+    """Writes bytes into a staging folder and describes them as an artifact."""
+
+    def staged(folder, physical, data, visibility="external", **more):
+        count = len(list(folder.iterdir()))
+        source = folder / f"in-{count}"
+        source.write_bytes(data)
+        fields = {"mime": "text/plain", "description": "a test file", "tool_call_id": "call-1"} | more
+        return NewArtifact(
+            path=FilePath.from_physical(physical),
+            source=source,
+            size_bytes=len(data),
+            sha256=hashlib.sha256(data).hexdigest(),
+            visibility=visibility,
+            **fields,
+        )
+
+    return staged
+
+
+@pytest.fixture
+def save(stage):
+    """Saves ``{physical path: bytes}`` as one call."""
+
+    async def saved(store, scope, files, **more):
+        async with store.staging() as folder:
+            return await store.save(scope, [stage(folder, path, data, **more) for path, data in files.items()])
+
+    return saved
+
+
+@pytest.fixture
+def content():
+    """All bytes of a stored version."""
+
+    async def read(store, scope, artifact):
+        return b"".join([piece async for piece in store.read(scope, artifact, 0, artifact.size_bytes)])
+
+    return read

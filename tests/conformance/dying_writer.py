@@ -1,0 +1,111 @@
+"""Programs that save artifacts and die in the middle; run as ``dying_writer.py (loop|points) <folder>``.
+
+``loop`` saves sets of three files until somebody kills it, and prints the number of each set that is stored.
+
+``points`` kills itself with SIGKILL at the first, second, third … file operation of one save, each time in a
+process and a data folder of its own (``<folder>/<number>``), until a save comes through; prints how many died.
+"""
+
+import asyncio
+import hashlib
+import itertools
+import os
+import signal
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from contracts.paths import FilePath
+from service.core.ports import NewArtifact, Principal, Scope
+from service.stores.local_artifacts import LocalArtifactStore
+from service.stores.sqlite import Database
+
+SCOPE = Scope(Principal("acme", "books", "registered", "ann"), "conv-1")
+FILE_OPERATIONS = {"open", "os.rename", "os.link", "os.mkdir", "os.remove", "os.rmdir", "os.chmod"}
+
+
+@asynccontextmanager
+async def opened(data_dir):
+    database = Database(data_dir)
+    await database.open()
+    store = LocalArtifactStore(database, data_dir)
+    await store.open()
+    try:
+        yield store
+    finally:
+        await store.close()
+        await database.close()
+
+
+def staged(folder, physical, data, visibility):
+    source = folder / hashlib.sha256(physical.encode()).hexdigest()
+    source.write_bytes(data)
+    return NewArtifact(
+        path=FilePath.from_physical(physical),
+        source=source,
+        size_bytes=len(data),
+        sha256=hashlib.sha256(data).hexdigest(),
+        mime="text/plain",
+        visibility=visibility,
+        description="",
+        tool_call_id="call-1",
+    )
+
+
+async def save_for_ever(data_dir):
+    async with opened(data_dir) as store:
+        first = await store.latest(SCOPE, FilePath.from_physical("turn_1/files/one"))
+        for number in itertools.count(first.version + 1 if first else 1):
+            async with store.staging() as folder:
+                files = [
+                    staged(folder, "turn_1/files/one", f"one {number}".encode(), "external"),
+                    staged(folder, "turn_1/files/deep/two", os.urandom(50_000), "external"),
+                    staged(folder, "turn_1/files/three", f"three {number}".encode(), "internal"),
+                ]
+                await store.save(SCOPE, files)
+            print(number, flush=True)  # noqa: T201 - the test reads it
+
+
+async def save_twice(data_dir, die_at):
+    """The first save is whole; at its file operation number ``die_at`` the second one dies."""
+    async with opened(data_dir) as store:
+        async with store.staging() as folder:
+            files = [
+                staged(folder, "turn_1/files/kept", b"first", "external"),
+                staged(folder, "turn_1/files/quiet", b"first, internal", "internal"),
+            ]
+            await store.save(SCOPE, files)
+        async with store.staging() as folder:
+            files = [
+                staged(folder, "turn_1/files/kept", b"second", "external"),
+                staged(folder, "turn_1/files/quiet", b"second, internal", "internal"),
+                staged(folder, "turn_1/files/new/file", b"first", "external"),
+            ]
+            passed = itertools.count(1)
+
+            def die(event, _arguments):
+                if event in FILE_OPERATIONS and next(passed) == die_at:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+            sys.addaudithook(die)
+            await store.save(SCOPE, files)
+
+
+def die_at_every_point(folder):
+    for die_at in itertools.count(1):
+        child = os.fork()
+        if child == 0:
+            asyncio.run(save_twice(folder / str(die_at), die_at))
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        if not os.WIFSIGNALED(status):
+            print(die_at - 1)  # noqa: T201 - the test reads it
+            return os.waitstatus_to_exitcode(status)
+    return 1
+
+
+if __name__ == "__main__":
+    mode, where = sys.argv[1], Path(sys.argv[2])
+    if mode == "points":
+        sys.exit(die_at_every_point(where))
+    asyncio.run(save_for_ever(where))

@@ -1,0 +1,451 @@
+"""The local stores when the disk is full, read-only or damaged, and when the process dies; what lies where."""
+
+import asyncio
+import hashlib
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+import service
+from contracts.paths import FilePath
+from contracts.tool_calls import SourceRow
+from service.core.errors import StoreFailedError, StoreFullError
+from service.core.ports import CallKey, CallState, NewCall
+from service.stores.calls import SqliteCallStore
+from service.stores.local_artifacts import LocalArtifactStore
+from service.stores.sources import SqliteSourcePool
+from service.stores.sqlite import Database
+
+REPOSITORY = Path(service.__file__).parents[1]
+WRITER = Path(__file__).with_name("dying_writer.py")
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+
+
+def path_of(uri):
+    return Path(unquote(uri.removeprefix("file://")))
+
+
+def new_call(scope, tool_call_id="call-1"):
+    return NewCall(CallKey(scope, tool_call_id), "a" * 64, "request", "boot-1", None)
+
+
+def files_below(folder):
+    return {file.relative_to(folder).as_posix() for file in folder.rglob("*") if not file.is_dir()}
+
+
+def assert_disk_says_what_the_rows_say(data_dir):
+    """Every row's blob is there with its bytes, the hosted tree serves the latest rows, nothing else is there."""
+    with sqlite3.connect(data_dir / "proofbox.sqlite3") as connection:
+        hashes = {sha256 for (sha256,) in connection.execute("SELECT sha256 FROM artifacts")}
+        hosted = dict(
+            connection.execute(
+                "SELECT hosted_name, sha256 FROM artifacts WHERE hosted_name IS NOT NULL ORDER BY version"
+            )
+        )
+        unfinished = connection.execute("SELECT name FROM unfinished").fetchall()
+    connection.close()
+    assert files_below(data_dir / "blobs") == {f"{sha256[:2]}/{sha256}" for sha256 in hashes}
+    for sha256 in hashes:
+        blob = data_dir / "blobs" / sha256[:2] / sha256
+        assert hashlib.sha256(blob.read_bytes()).hexdigest() == sha256
+    assert files_below(data_dir / "hosted") == set(hosted)
+    for name, sha256 in hosted.items():
+        assert hashlib.sha256((data_dir / "hosted" / name).read_bytes()).hexdigest() == sha256
+    assert (list((data_dir / "staging").iterdir()), unfinished) == ([], [])
+
+
+# ---- what lies where ----
+
+
+async def test_a_hosted_uri_is_a_file_with_the_bytes_named_by_its_key(artifact_store, scope, save, tmp_path):
+    (saved,) = await save(artifact_store, scope, {"turn_1/files/a b/ü.txt": b"bytes"})
+    assert path_of(saved.hosted_uri).read_bytes() == b"bytes"
+    assert path_of(saved.hosted_uri) == tmp_path / "data" / "hosted" / "files" / "2" / saved.key
+
+
+async def test_a_new_version_replaces_the_hosted_file_and_keeps_the_old_blob(artifact_store, scope, save, tmp_path):
+    (old,) = await save(artifact_store, scope, {"turn_1/files/a": b"old"})
+    with path_of(old.hosted_uri).open("rb") as reader:
+        await save(artifact_store, scope, {"turn_1/files/a": b"new"})
+        assert reader.read() == b"old"
+    assert path_of(old.hosted_uri).read_bytes() == b"new"
+    assert_disk_says_what_the_rows_say(tmp_path / "data")
+
+
+async def test_saving_the_same_bytes_again_leaves_no_stray_file(artifact_store, scope, save, tmp_path):
+    for _ in range(3):
+        await save(artifact_store, scope, {"turn_1/files/a": b"same", "turn_1/files/b": b"same"})
+    assert_disk_says_what_the_rows_say(tmp_path / "data")
+
+
+async def test_stored_bytes_are_read_only_files(artifact_store, scope, save):
+    (saved,) = await save(artifact_store, scope, {"turn_1/files/a": b"x"})
+    async with artifact_store.staging() as folder:
+        fetched = await artifact_store.fetch(scope, saved, folder)
+        assert [file.stat().st_mode & 0o777 for file in (fetched, path_of(saved.hosted_uri))] == [0o444] * 2
+
+
+async def test_a_symbolic_link_in_the_hosted_folder_leads_nowhere(artifact_store, scope, save, tmp_path):
+    (saved,) = await save(artifact_store, scope, {"turn_1/files/a": b"x"})
+    outside = tmp_path / "outside"
+    outside.write_bytes(b"secret")
+    path_of(saved.hosted_uri).with_name("link").symlink_to(outside)
+    path_of(saved.hosted_uri).parent.with_name("turn_2").symlink_to(tmp_path)
+    async with artifact_store.staging() as folder:
+        for uri in (
+            saved.hosted_uri.replace("turn_1/a", "turn_1/link"),
+            saved.hosted_uri.replace("turn_1/a", "turn_2/outside"),
+        ):
+            assert path_of(uri).read_bytes() == b"secret"
+            assert await artifact_store.fetch_uri(scope, uri, folder) is None
+        path_of(saved.hosted_uri).unlink()
+        path_of(saved.hosted_uri).symlink_to(outside)
+        assert (await artifact_store.fetch_uri(scope, saved.hosted_uri, folder)).read_bytes() == b"x"
+
+
+async def test_uris_of_the_stores_own_other_files_open_nothing(artifact_store, scope, save, tmp_path):
+    (saved,) = await save(artifact_store, scope, {"turn_1/files/a": b"x"})
+    data = tmp_path / "data"
+    async with artifact_store.staging() as folder:
+        for file in (data / "blobs" / saved.sha256[:2] / saved.sha256, data / "proofbox.sqlite3", data / "lock"):
+            assert file.is_file()
+            assert await artifact_store.fetch_uri(scope, file.as_uri(), folder) is None
+
+
+async def test_a_store_that_was_moved_serves_its_files_from_the_new_place(opened_artifacts, scope, save, tmp_path):
+    async with opened_artifacts(tmp_path / "old") as store:
+        await save(store, scope, {"turn_1/files/a": b"x"})
+    (tmp_path / "old").rename(tmp_path / "new")
+    async with opened_artifacts(tmp_path / "new") as store:
+        found = await store.latest(scope, FilePath.from_physical("turn_1/files/a"))
+        assert path_of(found.hosted_uri) == tmp_path / "new" / "hosted" / "files" / "1" / found.key
+        assert path_of(found.hosted_uri).read_bytes() == b"x"
+
+
+# ---- lives of the process ----
+
+
+async def test_everything_is_there_after_a_restart(opened_database, scope, save, content, tmp_path):
+    rows = []
+    for _ in range(2):
+        async with opened_database(tmp_path) as database:
+            artifacts = LocalArtifactStore(database, tmp_path)
+            await artifacts.open()
+            calls, sources = SqliteCallStore(database), SqliteSourcePool(database)
+            if not rows:
+                (saved,) = await save(artifacts, scope, {"turn_1/files/a": b"x"})
+                stored, _ = await calls.claim(new_call(scope))
+                await calls.finish(stored.key, CallState.DONE, "answer")
+                rows = [await sources.add_file(scope, saved)]
+            assert await content(artifacts, scope, await artifacts.latest(scope, saved.path)) == b"x"
+            assert await sources.rows(scope) == rows
+            assert [call.answer for call in await calls.find(scope.principal, "call-1")] == ["answer"]
+            await artifacts.close()
+
+
+async def test_a_data_folder_serves_one_process_at_a_time(opened_database, tmp_path):
+    async with opened_database(tmp_path):
+        with pytest.raises(StoreFailedError, match="in use by another process"):
+            await Database(tmp_path).open()
+    async with opened_database(tmp_path):
+        pass
+
+
+async def test_a_closed_store_says_that_it_is_closed(opened_database, opened_artifacts, scope, save, tmp_path):
+    async with opened_artifacts(tmp_path) as store:
+        (saved,) = await save(store, scope, {"turn_1/files/a": b"x"})
+    with pytest.raises(StoreFailedError, match="is closed"):
+        await store.latest(scope, saved.path)
+    with pytest.raises(StoreFailedError, match="is closed"):
+        await save(store, scope, {"turn_1/files/a": b"x"})
+    async with opened_database(tmp_path) as database:
+        calls = SqliteCallStore(database)
+    with pytest.raises(StoreFailedError, match="is closed"):
+        await calls.claim(new_call(scope))
+
+
+async def test_closing_waits_for_what_is_under_way(opened_database, scope, tmp_path):
+    async with opened_database(tmp_path) as database:
+        claims = [
+            asyncio.ensure_future(SqliteCallStore(database).claim(new_call(scope, f"call-{number}")))
+            for number in range(20)
+        ]
+        await asyncio.sleep(0)
+    assert [is_new for _, is_new in await asyncio.gather(*claims)] == [True] * 20
+
+
+async def test_a_database_of_a_newer_release_is_refused(opened_database, tmp_path):
+    async with opened_database(tmp_path):
+        pass
+    with sqlite3.connect(tmp_path / "proofbox.sqlite3") as connection:
+        connection.execute("PRAGMA user_version = 9999")
+    connection.close()
+    with pytest.raises(StoreFailedError, match=r"schema 9999.*newer release"):
+        await Database(tmp_path).open()
+
+
+async def test_leftovers_of_staging_are_gone_after_a_start(opened_artifacts, tmp_path):
+    (tmp_path / "staging" / "old" / "deep").mkdir(parents=True)
+    (tmp_path / "staging" / "old" / "deep" / "file").write_bytes(b"x")
+    async with opened_artifacts(tmp_path):
+        assert list((tmp_path / "staging").iterdir()) == []
+
+
+# ---- killed ----
+
+
+async def test_a_save_that_dies_at_any_file_operation_is_whole_or_undone(opened_artifacts, tmp_path, scope):
+    ran = await asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, WRITER, "points", tmp_path],
+        env=ENVIRONMENT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    died = int(ran.stdout)
+    states = []
+    for number in range(1, died + 2):
+        data_dir = tmp_path / str(number)
+        async with opened_artifacts(data_dir) as store:
+            found = await store.of_turn(scope, "turn_1")
+            async with store.staging() as folder:
+                contents = [(await store.fetch(scope, artifact, folder)).read_bytes() for artifact in found]
+        assert_disk_says_what_the_rows_say(data_dir)
+        states.append(contents)
+    before, after = [b"first", b"first, internal"], [b"second", b"first", b"second, internal"]
+    # Three files: sealed, placed, two of them hosted and folders synced, so at least so many points lie before.
+    assert states.count(before) > 15
+    assert states[: states.count(before)] == [before] * states.count(before)
+    assert states[states.count(before) :] == [after] * (died + 1 - states.count(before))
+
+
+async def test_a_process_killed_while_it_saves_leaves_whole_saves_only(opened_artifacts, tmp_path, scope):
+    chance = random.Random(7)
+    for _ in range(5):
+        told = await asyncio.to_thread(_saves_until_killed, tmp_path, chance.randint(1, 12), chance.random() / 100)
+        async with opened_artifacts(tmp_path) as store:
+            found = await store.of_turn(scope, "turn_1")
+            assert len(found) == 3
+            assert len({artifact.version for artifact in found}) == 1
+            assert found[0].version in {told, told + 1}
+        assert_disk_says_what_the_rows_say(tmp_path)
+
+
+def _saves_until_killed(data_dir, saves, more_s):
+    """Kills the writer a while after some saves; the number of the last one that it told of."""
+    with subprocess.Popen(
+        [sys.executable, WRITER, "loop", data_dir], env=ENVIRONMENT, stdout=subprocess.PIPE, text=True
+    ) as child:
+        told = [child.stdout.readline() for _ in range(saves)]
+        time.sleep(more_s)
+        child.kill()
+        told += child.stdout.readlines()
+    return int([line for line in told if line.endswith("\n")][-1])
+
+
+# ---- full ----
+
+
+needs_mount = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk")
+
+
+def mount(*arguments):
+    subprocess.run(["mount", *arguments], check=True)
+
+
+@contextmanager
+def small_disk(folder, options):
+    folder.mkdir()
+    mount("-t", "tmpfs", "-o", options, "tmpfs", folder)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+def ballast_of_bytes(folder):
+    """Takes all bytes of a disk, then frees one page each time it is asked."""
+    ballast = folder / "ballast"
+    size = 0
+    with suppress(OSError), ballast.open("wb", buffering=0) as file:
+        while True:
+            size += file.write(bytes(4096))
+    while size > 0:
+        yield
+        size -= 4096
+        os.truncate(ballast, size)
+
+
+def ballast_of_files(folder):
+    """Takes all inodes of a disk, then frees one each time it is asked."""
+    folder = folder / "ballast"
+    folder.mkdir()
+    made = []
+    with suppress(OSError):
+        while True:
+            file = folder / str(len(made))
+            file.touch()
+            made.append(file)
+    while made:
+        yield
+        made.pop().unlink()
+
+
+@needs_mount
+@pytest.mark.parametrize("ballast_of", [ballast_of_bytes, ballast_of_files])
+async def test_a_save_that_meets_a_full_disk_at_any_point_leaves_nothing(
+    opened_artifacts, tmp_path, scope, save, stage, ballast_of
+):
+    contents = {"turn_1/files/kept": b"new", "turn_1/files/deep/er/file": b"old", "turn_2/files/more": b"more"}
+    with small_disk(tmp_path / "disk", "size=1m,nr_inodes=200") as data_dir:
+        async with opened_artifacts(data_dir) as store:
+            (old,) = await save(store, scope, {"turn_1/files/kept": b"old"})
+            async with store.staging() as folder:
+                tries = []
+                for number in range(30):
+                    (folder / str(number)).mkdir()
+                    tries.append([stage(folder / str(number), *file) for file in contents.items()])
+                refused = 0
+                for files, _ in zip(tries, ballast_of(data_dir), strict=False):
+                    try:
+                        saved = await store.save(scope, files)
+                    except StoreFullError:
+                        refused += 1
+                        assert await store.latest(scope, old.path) == old
+                        assert [each.path for each in await store.of_turn(scope, "turn_1")] == [old.path]
+                        assert await store.of_turn(scope, "turn_2") == []
+                        assert path_of(old.hosted_uri).read_bytes() == b"old"
+                        continue
+                    break
+            assert 0 < refused < 30
+            assert [artifact.version for artifact in saved] == [2, 1, 1]
+        assert_disk_says_what_the_rows_say(data_dir)
+
+
+@needs_mount
+async def test_a_full_disk_refuses_calls_and_sources_and_takes_them_later(opened_database, tmp_path, scope):
+    with small_disk(tmp_path / "disk", "size=1m") as data_dir:
+        async with opened_database(data_dir) as database:
+            calls, sources = SqliteCallStore(database), SqliteSourcePool(database)
+            stored, _ = await calls.claim(new_call(scope))
+            source = SourceRow(sid=1, source_type="manual", text="x" * 9_000)
+            with pytest.raises(StoreFullError):
+                await calls.finish(stored.key, CallState.DONE, "a" * 1_800_000)
+            assert shutil.disk_usage(data_dir).free > 500_000
+            next(ballast_of_bytes(data_dir))
+            with pytest.raises(StoreFullError):
+                await calls.claim(new_call(scope, "call-2" + "x" * 9_000))
+            with pytest.raises(StoreFullError):
+                await sources.complete(scope, [source])
+            assert await calls.find(scope.principal, "call-1") == [stored]
+            assert await calls.claim(new_call(scope)) == (stored, False)
+            assert await sources.rows(scope) == []
+            (data_dir / "ballast").unlink()
+            assert (await calls.finish(stored.key, CallState.DONE, "answer")).answer == "answer"
+            await sources.complete(scope, [source])
+            assert await sources.rows(scope) == [source]
+
+
+@needs_mount
+async def test_a_staging_folder_on_a_full_disk_says_that_it_is_full(opened_artifacts, tmp_path):
+    with small_disk(tmp_path / "disk", "size=1m,nr_inodes=60") as data_dir:
+        async with opened_artifacts(data_dir) as store:
+            next(ballast_of_files(data_dir))
+            with pytest.raises(StoreFullError, match="the artifact folder has no space left"):
+                async with store.staging():
+                    pass
+
+
+@needs_mount
+async def test_a_database_that_cannot_be_opened_for_lack_of_space_says_so(opened_database, tmp_path):
+    with small_disk(tmp_path / "disk", "size=1m") as data_dir:
+        async with opened_database(data_dir):
+            pass
+        next(ballast_of_bytes(data_dir))
+        with pytest.raises(StoreFullError):
+            await Database(data_dir).open()
+
+
+@needs_mount
+async def test_where_no_link_can_be_made_a_fetched_file_is_a_read_only_copy(artifact_store, scope, save, tmp_path):
+    (saved,) = await save(artifact_store, scope, {"turn_1/files/a": b"bytes"})
+    with small_disk(tmp_path / "disk", "size=1m") as other_disk:
+        fetched = await artifact_store.fetch(scope, saved, other_disk)
+        assert (fetched.parent, fetched.read_bytes()) == (other_disk, b"bytes")
+        assert (fetched.stat().st_nlink, fetched.stat().st_mode & 0o777) == (1, 0o444)
+
+
+# ---- damaged and read-only ----
+
+
+async def test_a_file_where_a_folder_of_the_store_belongs_stops_the_start(opened_artifacts, tmp_path):
+    (tmp_path / "blobs").write_bytes(b"")
+    with pytest.raises(StoreFailedError, match="the artifact folder failed: File exists"):
+        async with opened_artifacts(tmp_path):
+            pass
+    (tmp_path / "blobs").unlink()
+    async with opened_artifacts(tmp_path):
+        pass
+
+
+@needs_mount
+async def test_a_read_only_data_folder_is_named_without_its_path(opened_database, tmp_path):
+    with small_disk(tmp_path / "disk", "size=1m") as data_dir:
+        async with opened_database(data_dir):
+            pass
+        mount("-o", "remount,ro", data_dir)
+        with pytest.raises(StoreFailedError) as caught:
+            await Database(data_dir).open()
+        assert caught.value.message == "the data folder is read-only"
+
+
+async def test_a_database_that_is_none_is_named_without_its_path(tmp_path):
+    (tmp_path / "proofbox.sqlite3").write_bytes(b"this was a database once " * 1000)
+    with pytest.raises(StoreFailedError) as caught:
+        await Database(tmp_path).open()
+    assert caught.value.message == "the database of artifacts, sources and calls is damaged or no database"
+
+
+async def test_a_damaged_page_is_told_as_damage(opened_database, tmp_path, scope):
+    async with opened_database(tmp_path) as database:
+        await SqliteCallStore(database).claim(new_call(scope))
+    with (tmp_path / "proofbox.sqlite3").open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * (os.fstat(file.fileno()).st_size - 4096))
+    async with opened_database(tmp_path) as database:
+        calls = SqliteCallStore(database)
+        for work in (calls.find(scope.principal, "call-1"), calls.claim(new_call(scope)), calls.left_open("x")):
+            with pytest.raises(StoreFailedError, match="the database of artifacts, sources and calls is damaged"):
+                await work
+
+
+@pytest.mark.parametrize("damage", ["changed", "cut", "gone"])
+async def test_damaged_bytes_are_never_given_out_as_whole(artifact_store, scope, save, content, tmp_path, damage):
+    (saved,) = await save(artifact_store, scope, {"turn_1/files/a": b"12345"})
+    blob = tmp_path / "data" / "blobs" / saved.sha256[:2] / saved.sha256
+    blob.unlink()
+    if damage != "gone":
+        blob.write_bytes({"changed": b"1234X", "cut": b"123"}[damage])
+    async with artifact_store.staging() as folder:
+        for fetched in (
+            artifact_store.fetch(scope, saved, folder),
+            artifact_store.fetch_uri(scope, saved.hosted_uri, folder),
+        ):
+            with pytest.raises(StoreFailedError, match=r"stored bytes of an artifact are (damaged|missing)"):
+                await fetched
+    if damage != "changed":
+        with pytest.raises(StoreFailedError):
+            await content(artifact_store, scope, saved)
+    (again,) = await save(artifact_store, scope, {"turn_1/files/a": b"12345"})
+    assert await content(artifact_store, scope, again) == b"12345"
+    assert await content(artifact_store, scope, saved) == b"12345"

@@ -1,0 +1,201 @@
+"""What every sources pool promises."""
+
+import asyncio
+
+import pytest
+
+from contracts.paths import FilePath
+from contracts.tool_calls import SourceRow
+from service.core.errors import SidConflictError
+from service.core.ports import StoredArtifact
+
+
+def stored(physical, version=1, **more):
+    fields = {"size_bytes": 3, "mime": "text/plain", "visibility": "external", "description": ""}
+    hosted = {"hosted_uri": "file:///h/a", "rn": "ef:a", "key": "cb/a"}
+    return StoredArtifact(
+        path=FilePath.from_physical(physical),
+        version=version,
+        sha256="0" * 64,
+        created="2026-01-01T00:00:00.000Z",
+        **fields | hosted | more,
+    )
+
+
+def web(sid, url="https://example.com/a", **more):
+    return SourceRow(sid=sid, source_type="web", url=url, **more)
+
+
+async def test_a_fresh_pool_is_empty(source_pool, scope):
+    assert await source_pool.rows(scope) == []
+
+
+async def test_an_attachment_becomes_a_row_that_says_all_about_it(source_pool, scope):
+    row = await source_pool.add_file(scope, stored("turn_1/attachments/in/q 1.csv", size_bytes=7, mime="text/csv"))
+    assert row == SourceRow(
+        sid=1,
+        source_type="attachment",
+        title="q 1.csv",
+        mime="text/csv",
+        size_bytes=7,
+        artifact_path="fi:turn_1.user.attachments/in/q 1.csv",
+        physical_path="turn_1/attachments/in/q 1.csv",
+        hosted_uri="file:///h/a",
+        rn="ef:a",
+        key="cb/a",
+        turn_id="turn_1",
+    )
+    assert await source_pool.rows(scope) == [row]
+
+
+async def test_a_produced_file_is_of_type_file(source_pool, scope):
+    assert (await source_pool.add_file(scope, stored("turn_1/files/a"))).source_type == "file"
+
+
+async def test_each_new_path_gets_the_next_sid(source_pool, scope):
+    paths = ["turn_1/files/a", "turn_1/attachments/a", "turn_2/files/a"]
+    assert [(await source_pool.add_file(scope, stored(path))).sid for path in paths] == [1, 2, 3]
+
+
+async def test_a_new_version_keeps_the_sid_and_brings_size_and_type_up_to_date(source_pool, scope):
+    await source_pool.add_file(scope, stored("turn_1/files/a"))
+    await source_pool.add_file(scope, stored("turn_1/files/b"))
+    row = await source_pool.add_file(scope, stored("turn_1/files/a", version=2, size_bytes=99, mime="text/html"))
+    assert (row.sid, row.size_bytes, row.mime) == (1, 99, "text/html")
+    assert [(each.sid, each.size_bytes) for each in await source_pool.rows(scope)] == [(1, 99), (2, 3)]
+
+
+async def test_a_media_type_longer_than_the_wire_allows_is_left_out(source_pool, scope):
+    row = await source_pool.add_file(scope, stored("turn_1/files/a", mime="text/" + "x" * 200))
+    assert row.mime is None
+
+
+async def test_concurrent_files_never_share_a_sid(source_pool, scope):
+    rows = await asyncio.gather(
+        *(source_pool.add_file(scope, stored(f"turn_1/files/{number}")) for number in range(30))
+    )
+    assert sorted(row.sid for row in rows) == list(range(1, 31))
+
+
+async def test_one_file_added_concurrently_is_one_row(source_pool, scope):
+    rows = await asyncio.gather(*(source_pool.add_file(scope, stored("turn_1/files/a")) for _ in range(20)))
+    assert {row.sid for row in rows} == {1}
+    assert len(await source_pool.rows(scope)) == 1
+
+
+async def test_conversations_have_pools_of_their_own(source_pool, scope, others):
+    await source_pool.complete(scope, [web(5)])
+    for other in others:
+        assert await source_pool.rows(other) == []
+        await source_pool.complete(other, [web(5, url="https://example.com/other")])
+        assert (await source_pool.add_file(other, stored("turn_1/files/a"))).sid == 6
+    assert await source_pool.rows(scope) == [web(5)]
+
+
+async def test_given_rows_are_kept_as_they_are_in_sid_order(source_pool, scope):
+    rows = [
+        web(9, title="nine", text="ü\0\n", mime="text/html", turn_id="turn_1", size_bytes=0),
+        SourceRow(sid=2, source_type="manual", title="note", text="said"),
+        SourceRow(sid=4, source_type="file", artifact_path="fi:turn_1.files/a", rn="ef:x"),
+    ]
+    await source_pool.complete(scope, rows)
+    assert await source_pool.rows(scope) == [rows[1], rows[2], rows[0]]
+
+
+async def test_completing_with_no_rows_changes_nothing(source_pool, scope):
+    await source_pool.complete(scope, [])
+    assert await source_pool.rows(scope) == []
+
+
+async def test_the_next_sid_follows_the_highest_given_one(source_pool, scope):
+    await source_pool.complete(scope, [web(2), web(40)])
+    assert (await source_pool.add_file(scope, stored("turn_1/files/a"))).sid == 41
+
+
+async def test_a_pool_whose_highest_sid_is_taken_still_takes_files(source_pool, scope):
+    await source_pool.complete(scope, [web(10**9), web(1), web(3)])
+    sids = [(await source_pool.add_file(scope, stored(f"turn_1/files/{name}"))).sid for name in "abc"]
+    assert sids == [2, 4, 5]
+
+
+async def test_a_file_that_a_caller_listed_keeps_the_callers_sid_and_words(source_pool, scope):
+    given = SourceRow(sid=7, source_type="file", title="My report", physical_path="turn_1/files/a", text="short")
+    await source_pool.complete(scope, [given])
+    row = await source_pool.add_file(scope, stored("turn_1/files/a", size_bytes=9))
+    assert (row.sid, row.title, row.text, row.size_bytes) == (7, "My report", "short", 9)
+    assert await source_pool.rows(scope) == [row]
+
+
+@pytest.mark.parametrize(
+    ("known", "again"),
+    [
+        (web(1, title="old"), web(1, title="new", text="more")),
+        (
+            SourceRow(sid=1, source_type="file", physical_path="turn_1/files/a", title="x"),
+            SourceRow(sid=1, source_type="file", artifact_path="fi:turn_1.files/a", size_bytes=5),
+        ),
+        (
+            SourceRow(sid=1, source_type="manual", title="t", text="x"),
+            SourceRow(sid=1, source_type="manual", title="t", text="x", mime="text/plain"),
+        ),
+        (
+            SourceRow(sid=1, source_type="manual", artifact_path="ar:turn_1.user.prompt", title="x"),
+            SourceRow(sid=1, source_type="manual", artifact_path="ar:turn_1.user.prompt", title="y"),
+        ),
+    ],
+)
+async def test_a_row_of_the_same_meaning_is_accepted_and_the_stored_one_stays(source_pool, scope, known, again):
+    await source_pool.complete(scope, [known])
+    await source_pool.complete(scope, [again])
+    assert await source_pool.rows(scope) == [known]
+
+
+@pytest.mark.parametrize(
+    ("known", "other"),
+    [
+        (web(1), web(1, url="https://example.com/b")),
+        (web(1), SourceRow(sid=1, source_type="file", physical_path="turn_1/files/a")),
+        (
+            SourceRow(sid=1, source_type="file", physical_path="turn_1/files/a"),
+            SourceRow(sid=1, source_type="attachment", physical_path="turn_1/attachments/a"),
+        ),
+        (
+            SourceRow(sid=1, source_type="manual", title="t", text="x"),
+            SourceRow(sid=1, source_type="manual", title="t", text="y"),
+        ),
+        (
+            SourceRow(sid=1, source_type="manual", artifact_path="ar:turn_1.user.prompt"),
+            SourceRow(sid=1, source_type="manual", artifact_path="ar:turn_2.user.prompt"),
+        ),
+    ],
+)
+async def test_another_meaning_is_refused_and_nothing_of_the_call_is_added(source_pool, scope, known, other):
+    await source_pool.complete(scope, [known])
+    with pytest.raises(SidConflictError):
+        await source_pool.complete(scope, [web(2), other, web(3)])
+    assert await source_pool.rows(scope) == [known]
+
+
+async def test_the_refusal_names_the_sid_and_both_meanings(source_pool, scope):
+    await source_pool.add_file(scope, stored("turn_1/files/a"))
+    with pytest.raises(SidConflictError) as caught:
+        await source_pool.complete(scope, [web(1)])
+    assert caught.value.message == (
+        "source 1 is the file 'fi:turn_1.files/a' in this conversation and the page 'https://example.com/a' in "
+        "sources_pool; give the new source another sid"
+    )
+
+
+async def test_rows_of_one_call_must_agree_with_each_other(source_pool, scope):
+    with pytest.raises(SidConflictError):
+        await source_pool.complete(scope, [web(1), web(1, url="https://example.com/b")])
+    assert await source_pool.rows(scope) == []
+    await source_pool.complete(scope, [web(1), web(1)])
+    assert await source_pool.rows(scope) == [web(1)]
+
+
+async def test_of_two_calls_that_give_one_sid_two_meanings_one_wins_as_a_whole(source_pool, scope):
+    calls = [[web(sid, url=f"https://example.com/{name}") for sid in range(1, 50)] for name in "abcdef"]
+    results = await asyncio.gather(*(source_pool.complete(scope, rows) for rows in calls), return_exceptions=True)
+    assert [type(result) for result in results].count(SidConflictError) == 5
+    assert await source_pool.rows(scope) == calls[results.index(None)]
