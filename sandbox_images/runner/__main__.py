@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import sys
+from typing import Any
 
 import frames
 import run
@@ -20,7 +21,7 @@ _SKELETON = "/opt/proofbox/skel"
 _SUFFIX = {"python": ".py", "bash": ".sh"}
 
 
-def _environment():
+def _environment() -> dict[str, str]:
     return {
         "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
         "LANG": "C.UTF-8",
@@ -32,7 +33,7 @@ def _environment():
     }
 
 
-def _put(channel, out, request):
+def _put(channel: frames.Channel, out: OutDir, request: dict[str, Any]) -> None:
     """Takes one file: its bytes follow in DATA frames."""
     fd = out.create(request["path"])
     try:
@@ -50,14 +51,14 @@ def _put(channel, out, request):
     out.seal(request["path"], writable=request["writable"])
 
 
-def _program_path(request):
+def _program_path(request: dict[str, Any]) -> str:
     """Where the code lies: the name that its tracebacks show."""
     name = "".join(c if c.isalnum() or c in "_.-" else "_" for c in request["prog_name"]).strip(".")[:100] or "main"
     suffix = _SUFFIX[request["language"]]
     return os.path.join(JOB_DIR, name if name.endswith(suffix) else name + suffix)
 
 
-def _run(channel, out, launcher, request):
+def _run(channel: frames.Channel, out: OutDir, launcher: run.Launcher, request: dict[str, Any]) -> None:
     code = bytearray()
     while len(code) < request["code_bytes"]:
         kind, piece = channel.receive()
@@ -78,7 +79,7 @@ def _run(channel, out, launcher, request):
     channel.send_json(frames.EXIT, outcome)
 
 
-def _serve(channel, out, launcher):
+def _serve(channel: frames.Channel, out: OutDir, launcher: run.Launcher) -> None:
     while True:
         kind, payload = channel.receive()
         request = json.loads(payload) if payload else {}
@@ -88,7 +89,9 @@ def _serve(channel, out, launcher):
                 for file in request["files"]:
                     _put(channel, out, file)
             except OSError as exc:
-                channel.send_json(frames.FAILED, {"reason": f"OUT_DIR cannot hold the files of the call: {exc.strerror}"})
+                channel.send_json(
+                    frames.FAILED, {"reason": f"OUT_DIR cannot hold the files of the call: {exc.strerror}"}
+                )
                 return
             channel.send(frames.PUT_DONE)
         elif kind == frames.JOB:
@@ -97,7 +100,7 @@ def _serve(channel, out, launcher):
             Collection(channel, out, request).send_all()
 
 
-def main():
+def main() -> None:
     """Serves one call, or ends when the service hangs up."""
     if os.path.isdir(_SKELETON):
         shutil.copytree(_SKELETON, HOME, dirs_exist_ok=True)

@@ -5,7 +5,7 @@ _PIDS = (("/sys/fs/cgroup/pids.events", "max"), ("/sys/fs/cgroup/pids/pids.event
 _PEAK = ("/sys/fs/cgroup/memory.peak", "/sys/fs/cgroup/memory/memory.max_usage_in_bytes")
 
 
-def _keyed(places):
+def _keyed(places: tuple[tuple[str, str], ...]) -> int:
     for path, key in places:
         try:
             with open(path, encoding="ascii") as file:
@@ -18,17 +18,17 @@ def _keyed(places):
     return 0
 
 
-def oom_kills():
+def oom_kills() -> int:
     """How many processes of this container the kernel has killed for memory."""
     return _keyed(_OOM)
 
 
-def pids_hits():
+def pids_hits() -> int:
     """How often the kernel has refused this container a new process."""
     return _keyed(_PIDS)
 
 
-def memory_peak_bytes():
+def memory_peak_bytes() -> int | None:
     """The most memory that this container has held, or None."""
     for path in _PEAK:
         try:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from typing import Any
 
 import frames
 import outdir
@@ -17,35 +18,39 @@ _SPARE_S = 30
 class Collection:
     """One collection: the request of the service, and the files that were found for it."""
 
-    def __init__(self, channel, out, wanted):
+    def __init__(self, channel: frames.Channel, out: outdir.OutDir, wanted: dict[str, Any]) -> None:
         self._channel = channel
         self._out = out
         self._wanted = wanted
-        self._sent = {}
-        self._rows = []
+        self._sent: dict[int, int] = {}
+        self._rows: list[dict[str, Any]] = []
 
-    def send_all(self):
+    def send_all(self) -> None:
         """Judges, inspects and sends; ends with COLLECTED."""
         limits = self._wanted["limits"]
-        walked, over_files, over_depth = self._out.walk(limits["files"], limits["depth"])
-        extras = self._judge_promises(walked)
+        walk = self._out.walk(limits["files"], limits["depth"])
+        extras = self._judge_promises(walk.files())
         inspections = self._inspect()
         for index, row in enumerate(self._rows):
             row["inspection"] = inspections.get(index)
             keep = row["inspection"] is not None and row["inspection"]["ok"]
-            self._send(row, keep)
+            self._send(row, keep=keep)
         for position, (rel, path) in enumerate(extras):
             if position >= self._wanted["extras_max"]:
                 break
             state, size = self._out.look(path, limits["artifact_bytes"])
             row = {"promise": None, "rel": rel, "path": path, "state": state, "size": size, "inspection": None}
-            self._send(row, state == outdir.FILE)
+            self._send(row, keep=state == outdir.FILE)
         self._channel.send_json(
             frames.COLLECTED,
-            {"extras_total": len(extras), "files_exceeded": over_files, "depth_exceeded": over_depth},
+            {
+                "extras_total": len(extras),
+                "files_exceeded": walk.files_exceeded,
+                "depth_exceeded": walk.depth_exceeded,
+            },
         )
 
-    def _judge_promises(self, walked):
+    def _judge_promises(self, walked: list[tuple[str, str]]) -> list[tuple[str, str]]:
         """Fills the rows of the promises; returns what nobody promised, as ``(rel, path)``."""
         bytes_max = self._wanted["limits"]["artifact_bytes"]
         spelled = {outdir.composed(rel): rel for rel, _ in walked}
@@ -66,7 +71,7 @@ class Collection:
                 self._rows.append({"promise": index, "rel": rel, "path": path, "state": state, "size": size})
         return [(rel, path) for rel, path in walked if rel not in promised]
 
-    def _inspect(self):
+    def _inspect(self) -> dict[int, dict[str, Any]]:
         """The inspector's word on every promised regular file that is not empty, by row."""
         files = [
             {"id": index, "path": row["path"], "checks": self._wanted["files"][row["promise"]]["checks"]}
@@ -101,7 +106,7 @@ class Collection:
             )
         return verdicts
 
-    def _send(self, row, keep):
+    def _send(self, row: dict[str, Any], *, keep: bool) -> None:
         """One FOUND frame and, if the file is kept, its bytes; a second name of an inode is sent as a reference."""
         found = {key: row.get(key) for key in ("promise", "rel", "state", "size", "inspection")}
         found["keep"] = keep

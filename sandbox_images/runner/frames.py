@@ -8,6 +8,7 @@ holds it, so no program can write a frame that the service would believe.
 import json
 import os
 import struct
+from typing import Any
 
 HEADER = struct.Struct(">B16sI")
 PAYLOAD_BYTES_MAX = 1024 * 1024
@@ -36,20 +37,20 @@ class StreamEndedError(Exception):
 class Channel:
     """Blocking frames over two file descriptors."""
 
-    def __init__(self, read_fd, write_fd):
+    def __init__(self, read_fd: int, write_fd: int) -> None:
         self._read_fd = read_fd
         self._write_fd = write_fd
         self._buffer = bytearray()
         self.nonce = NO_NONCE
 
-    def _fill(self, size):
+    def _fill(self, size: int) -> None:
         while len(self._buffer) < size:
             piece = os.read(self._read_fd, max(65536, size - len(self._buffer)))
             if not piece:
                 raise StreamEndedError
             self._buffer += piece
 
-    def receive(self):
+    def receive(self) -> tuple[int, bytes]:
         """The next frame as ``(type, payload)``; waits for it."""
         self._fill(HEADER.size)
         kind, nonce, length = HEADER.unpack_from(self._buffer)
@@ -61,16 +62,16 @@ class Channel:
         del self._buffer[: HEADER.size + length]
         return kind, payload
 
-    def has_buffered(self):
+    def has_buffered(self) -> bool:
         """Whether bytes were read that no frame has used yet."""
         return bool(self._buffer)
 
-    def send(self, kind, payload=b""):
+    def send(self, kind: int, payload: bytes = b"") -> None:
         """Writes one frame; a payload over the limit is a mistake of this program."""
         view = memoryview(HEADER.pack(kind, self.nonce, len(payload)) + payload)
         while view:
             view = view[os.write(self._write_fd, view) :]
 
-    def send_json(self, kind, value):
+    def send_json(self, kind: int, value: Any) -> None:
         """Writes one frame with a JSON payload; lone surrogates (odd file names) travel as escapes."""
         self.send(kind, json.dumps(value).encode("ascii"))

@@ -6,6 +6,7 @@ numbers, tracebacks, ``__file__``, threads, subprocesses and exit codes are thos
 It never knows the nonce of the stream.
 """
 
+import builtins
 import json
 import os
 import resource
@@ -13,18 +14,20 @@ import signal
 import socket
 import sys
 import types
+from typing import Any
 
 CONTROL_FD = 3
 
 
-def _receive_job():
+def _receive_job() -> dict[str, Any]:
     control = socket.socket(fileno=CONTROL_FD)
     control.sendall(b"R")
     with control, control.makefile("rb") as stream:
-        return json.loads(stream.readline())
+        job: dict[str, Any] = json.loads(stream.readline())
+        return job
 
 
-def _confine(job):
+def _confine(job: dict[str, Any]) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (job["file_bytes"], job["file_bytes"]))
     try:
@@ -35,12 +38,12 @@ def _confine(job):
         pass  # gVisor has no such file; its runner is not in the program's address space either
 
 
-def _run_python(path):
+def _run_python(path: str) -> None:
     with open(path, "rb") as file:
         source = file.read()
     module = types.ModuleType("__main__")
     module.__file__ = path
-    module.__builtins__ = __builtins__
+    module.__builtins__ = builtins  # type: ignore[attr-defined]  # as the interpreter sets it
     sys.modules["__main__"] = module
     try:
         code = compile(source, path, "exec", dont_inherit=True)
@@ -56,7 +59,7 @@ def _run_python(path):
         sys.exit(1)
 
 
-def _show(exc):
+def _show(exc: BaseException) -> None:
     """Prints the traceback without the frames of this file, as if the script had been started by hand."""
     traceback = exc.__traceback__
     while traceback is not None and traceback.tb_frame.f_code.co_filename == __file__:
@@ -64,13 +67,13 @@ def _show(exc):
     sys.excepthook(type(exc), exc.with_traceback(traceback), traceback)
 
 
-def main():
+def main() -> None:
     """Waits for the job, then is the program."""
     for name in sys.argv[1:]:
         __import__(name)
     for stream in (sys.stdout, sys.stderr):
         # Output is streamed as it comes, and what was printed is there when a program is killed.
-        stream.reconfigure(line_buffering=True)
+        stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # not replaced yet
     job = _receive_job()
     _confine(job)
     os.environ.update(job["env"])
@@ -80,7 +83,7 @@ def main():
     if job["language"] == "python":
         _run_python(job["path"])
     else:
-        os.execv("/bin/bash", ["bash", job["path"]])
+        os.execv("/bin/bash", ["bash", job["path"]])  # noqa: S606 - becoming it is the purpose
 
 
 if __name__ == "__main__":

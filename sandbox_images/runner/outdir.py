@@ -9,6 +9,7 @@ import os
 import re
 import stat
 import unicodedata
+from collections.abc import Iterable, Iterator
 
 FILE = "file"
 MISSING = "missing"
@@ -18,18 +19,20 @@ NOT_REGULAR = "not_regular"
 ESCAPE = "escape"
 TOO_LARGE = "too_large"
 
+ATTACHMENTS = "../attachments/"  # in front of what was changed there: it is not below files/
+
 _EPOCH_NS = 946_684_800 * 10**9  # 2000-01-01: what was put in is older than anything the program writes
 
 
 class OutDir:
     """The folder that the program works in."""
 
-    def __init__(self, root):
+    def __init__(self, root: str) -> None:
         self.root = root
         self.turn_id = ""
-        self._put = {}
+        self._put: dict[str, tuple[int, int, int]] = {}
 
-    def begin_turn(self, turn_id):
+    def begin_turn(self, turn_id: str) -> None:
         """Makes the current turn's folders, and ``files`` as another name of the same place."""
         self.turn_id = turn_id
         os.makedirs(os.path.join(self.root, turn_id, "files"), exist_ok=True)
@@ -37,13 +40,13 @@ class OutDir:
         if not os.path.lexists(alias):
             os.symlink(f"{turn_id}/files", alias)
 
-    def create(self, path):
+    def create(self, path: str) -> int:
         """Opens a new file below OUT_DIR for writing, its folders made."""
         full = os.path.join(self.root, path)
         os.makedirs(os.path.dirname(full), exist_ok=True)
         return os.open(full, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
 
-    def seal(self, path, *, writable):
+    def seal(self, path: str, *, writable: bool) -> None:
         """Finishes a file that was put in, and remembers it to tell later whether the program changed it."""
         full = os.path.join(self.root, path)
         os.utime(full, ns=(_EPOCH_NS, _EPOCH_NS))
@@ -51,7 +54,7 @@ class OutDir:
             os.chmod(full, 0o444)
         self._put[path] = _identity(os.lstat(full))
 
-    def is_full(self):
+    def is_full(self) -> bool:
         """Whether OUT_DIR or /tmp has no byte or no inode left."""
         for folder in (self.root, "/tmp"):  # noqa: S108 - the container's own
             space = os.statvfs(folder)
@@ -59,23 +62,23 @@ class OutDir:
                 return True
         return False
 
-    def unchanged(self, path):
+    def unchanged(self, path: str) -> bool:
         """Whether a file that was put in is still what was put in."""
         try:
             return self._put.get(path) == _identity(os.lstat(os.path.join(self.root, path)))
         except OSError:
             return False
 
-    def places(self, rel):
+    def places(self, rel: str) -> Iterator[str]:
         """Where a path below ``files/`` may have been written: in files/, or bare in the working directory."""
         yield f"{self.turn_id}/files/{rel}"
         if not os.path.islink(os.path.join(self.root, "files")):
             yield f"files/{rel}"  # the program replaced the alias by a folder of its own
         yield rel
 
-    def judge(self, rel, bytes_max):
+    def judge(self, rel: str, bytes_max: int) -> tuple[str, str | None, int]:
         """What lies at a promised path: ``(state, path, size)``; ``path`` is relative to OUT_DIR."""
-        verdict = (MISSING, None, 0)
+        verdict: tuple[str, str | None, int] = (MISSING, None, 0)
         for path in self.places(rel):
             state, size = self._state(path)
             if state == MISSING:
@@ -86,12 +89,12 @@ class OutDir:
             return self.look(path, bytes_max)[0], path, size
         return verdict
 
-    def look(self, path, bytes_max):
+    def look(self, path: str, bytes_max: int) -> tuple[str, int]:
         """What lies at a path that nobody promised: ``(state, size)``."""
         state, size = self._state(path)
         return (TOO_LARGE if state == FILE and size > bytes_max else state), size
 
-    def _state(self, path):
+    def _state(self, path: str) -> tuple[str, int]:
         parts = path.split("/")
         for depth in range(1, len(parts)):
             folder = os.path.join(self.root, *parts[:depth])
@@ -116,71 +119,86 @@ class OutDir:
         _make_readable(os.path.join(self.root, path), found.st_mode, 0o400)
         return FILE, found.st_size
 
-    def walk(self, files_max, depth_max):
-        """All that the program left in the current turn: a list of ``(rel, path)``, and whether bounds were hit.
-
-        ``rel`` is the path below ``files/``, or ``../attachments/<name>`` for an attachment that is no longer
-        what was put in.
-        """
-        seen, left = {}, [files_max]
-        deep = False
+    def walk(self, files_max: int, depth_max: int) -> "Walk":
+        """All that the program left in the current turn."""
+        walk = Walk(files_max, depth_max)
         for top, prefix in self._tops():
-            deep = self._walk_below(top, prefix, depth_max, left, seen) or deep
-            if left[0] < 0:
-                break
-        return sorted(seen.items()), left[0] < 0, deep
+            self._walk_below(top, prefix, walk)
+        return walk
 
-    def _tops(self):
+    def _tops(self) -> Iterator[tuple[str, str]]:
         yield f"{self.turn_id}/files", ""
-        yield f"{self.turn_id}/attachments", "../attachments/"
+        yield f"{self.turn_id}/attachments", ATTACHMENTS
         if not os.path.islink(os.path.join(self.root, "files")):
             yield "files", ""
         yield "", ""
 
-    def _walk_below(self, top, prefix, depth_max, left, seen):
-        deep = False
+    def _walk_below(self, top: str, prefix: str, walk: "Walk") -> None:
         stack = [(top, prefix, 1)]
-        while stack and left[0] >= 0:
+        while stack and not walk.files_exceeded:
             folder, rel_prefix, depth = stack.pop()
             for name, is_dir, full in _entries(os.path.join(self.root, folder)):
-                path = f"{folder}/{name}" if folder else name
                 if not folder and (name == "files" or name.startswith("turn_")):
                     continue
+                path = f"{folder}/{name}" if folder else name
                 if is_dir:
-                    if depth >= depth_max:
-                        deep = True
-                    else:
+                    if walk.may_enter(depth):
                         _make_readable(full, os.lstat(full).st_mode, 0o700)
                         stack.append((path, f"{rel_prefix}{name}/", depth + 1))
                 elif not self.unchanged(path):
-                    left[0] -= 1
-                    if left[0] < 0:
+                    walk.add(rel_prefix + name, path)
+                    if walk.files_exceeded:
                         break
-                    seen.setdefault(rel_prefix + name, path)
-        return deep
 
 
-def matching(pattern, rels):
-    """The paths below ``files/`` that match a pattern, in order; ``**`` crosses folders, names may start with a dot."""
+class Walk:
+    """What a walk through OUT_DIR has seen, within bounds."""
+
+    def __init__(self, files_max: int, depth_max: int) -> None:
+        self._files_max = files_max
+        self._depth_max = depth_max
+        self._seen: dict[str, str] = {}
+        self.files_exceeded = False
+        self.depth_exceeded = False
+
+    def may_enter(self, depth: int) -> bool:
+        """Whether a folder below one of ``depth`` is looked at."""
+        self.depth_exceeded = self.depth_exceeded or depth >= self._depth_max
+        return depth < self._depth_max
+
+    def add(self, rel: str, path: str) -> None:
+        """One file; of two with the same place below ``files/`` the first counts."""
+        if len(self._seen) >= self._files_max:
+            self.files_exceeded = True
+        else:
+            self._seen.setdefault(rel, path)
+
+    def files(self) -> list[tuple[str, str]]:
+        """``(rel, path)`` in the order of ``rel``, the path below ``files/`` or ``../attachments/<name>``."""
+        return sorted(self._seen.items())
+
+
+def matching(pattern: str, rels: Iterable[str]) -> list[str]:
+    """The paths below ``files/`` that match a pattern, in order; ``**`` crosses folders, dot files count."""
     expression = re.compile(glob.translate(pattern, recursive=True, include_hidden=True))
-    return [rel for rel in rels if not rel.startswith("../") and expression.match(composed(rel))]
+    return [rel for rel in rels if not rel.startswith(ATTACHMENTS) and expression.match(composed(rel))]
 
 
-def composed(rel):
+def composed(rel: str) -> str:
     """A path in NFC, the spelling in which promises are written."""
     return unicodedata.normalize("NFC", rel)
 
 
-def _identity(found):
+def _identity(found: os.stat_result) -> tuple[int, int, int]:
     return found.st_ino, found.st_mtime_ns, found.st_size
 
 
-def _make_readable(full, mode, bits):
+def _make_readable(full: str, mode: int, bits: int) -> None:
     if stat.S_IMODE(mode) & bits != bits:
         os.chmod(full, stat.S_IMODE(mode) | bits)
 
 
-def _entries(folder):
+def _entries(folder: str) -> Iterator[tuple[str, bool, str]]:
     try:
         with os.scandir(folder) as entries:
             for entry in entries:

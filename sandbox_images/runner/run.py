@@ -17,6 +17,8 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import cgroup
 import frames
@@ -25,18 +27,19 @@ _PR_SET_DUMPABLE = 4
 _READ_BYTES = 65536
 _TAIL_BYTES = 16_000  # 4,000 characters of at most 4 bytes
 _REAP_EVERY_S = 0.1
+OnReaped = Callable[[int, int], None]  # process id and wait status
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class Launcher:
     """The warm interpreter that becomes the program."""
 
-    def __init__(self, env, imports):
+    def __init__(self, env: dict[str, str], imports: list[str]) -> None:
         self._control, theirs = socket.socketpair()
         out_read, out_write = os.pipe()
         err_read, err_write = os.pipe()
 
-        def wire():
+        def wire() -> None:
             os.dup2(theirs.fileno(), 3)
 
         # An exec of its own, not a fork: a forked child would stay undumpable and could not use /proc/self.
@@ -58,18 +61,18 @@ class Launcher:
             os.close(fd)
         theirs.close()
 
-    def wait_ready(self):
+    def wait_ready(self) -> None:
         """Waits until the interpreter is up; raises OSError if it died."""
         if self._control.recv(1) != b"R":
             raise OSError("the launcher did not start")
 
-    def start(self, job):
+    def start(self, job: dict[str, Any]) -> None:
         """Hands over the job; from here on the launcher is the user's program."""
         self._control.sendall(json.dumps(job).encode() + b"\n")
         self._control.close()
 
 
-def become_init():
+def become_init() -> None:
     """Makes this process unreadable for the program."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
@@ -79,7 +82,7 @@ def become_init():
 class Pump:
     """Passes output on, keeps its end, and counts it."""
 
-    def __init__(self, channel, pass_on_bytes):
+    def __init__(self, channel: frames.Channel, pass_on_bytes: int) -> None:
         self._channel = channel
         self._pass_on = pass_on_bytes
         self.counted = {frames.STDOUT: 0, frames.STDERR: 0}
@@ -87,11 +90,11 @@ class Pump:
         self.stderr_tail = bytearray()
 
     @property
-    def total(self):
+    def total(self) -> int:
         """All that was written so far, in bytes."""
         return sum(self.counted.values())
 
-    def take(self, kind, piece):
+    def take(self, kind: int, piece: bytes) -> None:
         """One piece of output."""
         room = self._pass_on - self.counted[kind]
         self.counted[kind] += len(piece)
@@ -99,25 +102,25 @@ class Pump:
             # One byte in front says whether the rest of the stream is not passed on.
             self._channel.send(kind, (b"\1" if len(piece) > room else b"\0") + piece[:room])
         for tail in (self.log_tail, self.stderr_tail) if kind == frames.STDERR else (self.log_tail,):
-            tail += piece
+            tail.extend(piece)
             del tail[:-_TAIL_BYTES]
 
 
 class Run:
     """One run of a program, by one launcher."""
 
-    def __init__(self, channel, launcher, job):
+    def __init__(self, channel: frames.Channel, launcher: Launcher, job: dict[str, Any]) -> None:
         self._channel = channel
         self._launcher = launcher
         self._job = job
         self._pump = Pump(channel, job["pass_on_bytes"])
-        self._status = None
+        self._status: int | None = None
         self._timed_out = False
         self._oom_before = cgroup.oom_kills()
         self._pids_before = cgroup.pids_hits()
         self._cpu_before = _children_cpu_s()
 
-    def to_end(self):
+    def to_end(self) -> dict[str, Any]:
         """Runs the program until it ends or is ended; returns what EXIT says, disk_full left to the caller."""
         self._launcher.start(self._job)
         deadline = time.monotonic() + self._job["wall_s"]
@@ -133,11 +136,11 @@ class Run:
         self._drain()
         return self._outcome()
 
-    def _reaped(self, pid, status):
+    def _reaped(self, pid: int, status: int) -> None:
         if pid == self._launcher.pid:
             self._status = status
 
-    def _watch(self, selector, deadline):
+    def _watch(self, selector: selectors.BaseSelector, deadline: float) -> None:
         reap_at = 0.0
         while True:
             now = time.monotonic()
@@ -160,14 +163,14 @@ class Run:
             if self._status is not None:
                 return
 
-    def _read(self, selector, key):
+    def _read(self, selector: selectors.BaseSelector, key: selectors.SelectorKey) -> None:
         piece = os.read(key.fd, _READ_BYTES)
         if piece:
             self._pump.take(key.data, piece)
         else:
             selector.unregister(key.fd)
 
-    def _drain(self):
+    def _drain(self) -> None:
         """What the program had written when it ended is still in the pipes."""
         for fd, kind in ((self._launcher.stdout, frames.STDOUT), (self._launcher.stderr, frames.STDERR)):
             os.set_blocking(fd, False)
@@ -175,7 +178,7 @@ class Run:
                 while piece := os.read(fd, _READ_BYTES):
                     self._pump.take(kind, piece)
 
-    def _outcome(self):
+    def _outcome(self) -> dict[str, Any]:
         exceeded = self._pump.total > self._job["output_bytes"]
         status = self._status
         code = os.waitstatus_to_exitcode(status) if status is not None else -signal.SIGKILL
@@ -195,13 +198,13 @@ class Run:
         }
 
 
-def _children_cpu_s():
+def _children_cpu_s() -> float:
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
 
 @contextlib.contextmanager
-def _exit_notice(pid):
+def _exit_notice(pid: int) -> Iterator[int | None]:
     """A descriptor that becomes readable when the process ends; None where the kernel has none (gVisor)."""
     try:
         fd = os.pidfd_open(pid)
@@ -214,7 +217,7 @@ def _exit_notice(pid):
         os.close(fd)
 
 
-def reap(on_reaped):
+def reap(on_reaped: OnReaped) -> None:
     """Collects every child that has ended, without waiting."""
     with contextlib.suppress(ChildProcessError):
         while True:
@@ -224,7 +227,7 @@ def reap(on_reaped):
             on_reaped(pid, status)
 
 
-def end_all_processes(on_reaped):
+def end_all_processes(on_reaped: OnReaped) -> None:
     """Kills every other process of the container and waits until none is left."""
     if os.getpid() != 1:
         raise RuntimeError("the runner has to be PID 1 of a container: it kills every process it can see")

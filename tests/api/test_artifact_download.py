@@ -1,5 +1,7 @@
 import hashlib
+import os
 
+import httpx
 import pytest
 
 from contracts.paths import FilePath, Namespace
@@ -200,3 +202,15 @@ async def test_a_real_server_sends_the_same_bytes_and_survives_readers_that_leav
     head = await web.head(URL)
     assert (first, whole.content) == (ABC[:10], ABC)
     assert (head.content, head.headers["content-length"]) == (b"", str(len(ABC)))
+
+
+@pytest.mark.usefixtures("stored")
+async def test_a_store_that_fails_in_the_middle_breaks_the_connection(web, saved, tmp_path):
+    await saved(PATH, os.urandom(20_000_000))
+    async with web.stream("GET", URL) as answer:
+        assert answer.status_code == 200
+        for blob in (tmp_path / "data" / "blobs").rglob("*"):
+            if blob.is_file():
+                blob.unlink()
+        with pytest.raises(httpx.RemoteProtocolError):
+            await answer.aread()

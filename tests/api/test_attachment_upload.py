@@ -1,10 +1,14 @@
+import asyncio
 import hashlib
-from urllib.parse import quote
+import logging
+from pathlib import Path
+from urllib.parse import quote, urlsplit
 
 import pytest
 
 from contracts.tool_calls import Attachment
-from service.core.attachments import mime_of_name
+from service.core.attachments import _append, _open, mime_of_name
+from service.core.errors import StoreFailedError, StoreFullError
 from service.core.ports import Scope
 
 BASE = "/v1/conversations/c1/turns/turn_1/attachments"
@@ -168,3 +172,32 @@ async def test_a_store_that_is_closed_is_our_failure(client, stores):
     await stores.artifacts.close()
     answer = await client.put(f"{BASE}/a.txt", content=b"x")
     assert (answer.status_code, answer.json()["code"], answer.json()["retryable"]) == (503, "store_failed", True)
+
+
+def test_a_full_disk_and_a_folder_that_is_gone_are_told_apart(tmp_path):
+    with Path("/dev/full").open("wb", buffering=0) as full, pytest.raises(StoreFullError):
+        _append(full, hashlib.sha256(), b"x")
+    with pytest.raises(StoreFailedError):
+        _open(tmp_path / "gone" / "attachment")
+
+
+async def test_an_upload_that_is_cut_short_stores_nothing_and_is_logged_as_such(server, client, tmp_path, caplog):
+    parts = urlsplit(server)
+    _, writer = await asyncio.open_connection(parts.hostname, parts.port)
+    with caplog.at_level(logging.INFO, "proofbox.api"):
+        writer.write(f"PUT {BASE}/cut.txt HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nhalf".encode())
+        await writer.drain()
+        staging = tmp_path / "data" / "staging"
+        await _until(lambda: any(staging.rglob("attachment")))
+        writer.close()
+        await _until(lambda: caplog.records)
+    assert " 499 " in caplog.records[0].getMessage()
+    assert list(staging.rglob("attachment")) == []
+    read = await client.get("/v1/conversations/c1/artifacts/fi:turn_1.user.attachments/cut.txt")
+    assert read.status_code == 404
+
+
+async def _until(holds) -> None:
+    async with asyncio.timeout(60):
+        while not holds():  # noqa: ASYNC110 - what is waited for is a file
+            await asyncio.sleep(0.005)

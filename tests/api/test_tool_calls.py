@@ -243,3 +243,13 @@ async def test_a_call_that_is_cancelled_answers_the_client_that_waits(client, ca
     await client.delete(f"{ROUTE}/held1", params=C1)
     answer = await waiting
     assert (answer.status_code, answer.json()["code"]) == (CallCancelledError.status, "cancelled")
+
+
+async def test_a_request_that_the_server_ends_gives_no_place_up(client, calls, call_body):
+    """Servers cancel requests when they stop: the calls are then ended by the service, with that reason."""
+    call_body["tool_call_id"] = "held1"
+    waiting = asyncio.create_task(client.post(ROUTE, json=call_body))
+    call = await calls.made("held1")
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    assert (call.waiting, call.status) == (1, "running")

@@ -1,0 +1,100 @@
+# One door: `make <target>`, the same by hand and in CI. Each target does the set-up that it needs, once.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PORT ?= 8080
+OUT ?= out
+IN ?=
+
+# What a command needs to reach the engine that `make engine` found.
+ENGINE = DOCKER_HOST="$$(sandbox_images/engine.sh --print-host)"
+
+.PHONY: help
+help: ## print this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
+
+# ---- set-up ----
+
+# Debian and Ubuntu keep the venv module in a package of its own.
+$(VENV)/.done: requirements.lock pyproject.toml
+	@echo "python: installing the locked packages into $(VENV)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "python: Python 3.11 or newer is needed"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { [ "$$(id -u)" = 0 ] && apt-get -qq update && apt-get -qq -y install python3-venv >/dev/null; } || { echo "python: install the package python3-venv"; exit 1; }
+	@[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.PHONY: venv engine images
+venv: $(VENV)/.done ## make the Python environment from the lock file
+
+engine: ## find a container engine, or install and start one
+	@sandbox_images/engine.sh
+
+images: ## build the sandbox image; returns at once if nothing changed
+	@sandbox_images/build.sh
+
+# ---- use ----
+
+.PHONY: demo serve exec
+demo: venv images ## run the main job: two turns on real data, and a promise that is not kept
+	@$(ENGINE) $(BIN)/proofbox demo --out demo-out
+
+serve: venv images ## serve the HTTP API at 127.0.0.1:$PORT (8080)
+	@$(ENGINE) $(BIN)/proofbox serve --port $(PORT)
+
+exec: venv images ## run a script: CODE=x.py CONTRACT='a.md b.pdf' [IN='data.csv'] [OUT=out]
+	@[ -n "$(CODE)" ] && [ -n "$(CONTRACT)" ] || { echo "usage: make exec CODE=script.py CONTRACT='a.md b.pdf' [IN='data.csv'] [OUT=out]"; exit 2; }
+	@$(ENGINE) $(BIN)/proofbox exec "$(CODE)" --contract "$(CONTRACT)" --in "$(IN)" --out "$(OUT)"
+
+# ---- checks ----
+
+.PHONY: test check lint types layers schemas tests bench bench-quick
+test: check ## all that CI does: lint, types, layers, schemas, tests
+
+check: venv images lint types layers schemas tests ## the same
+
+lint: venv ## ruff, formatting, seccomp list
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/python sandbox_images/seccomp/generate.py --check
+
+types: venv ## mypy, strict
+	@$(BIN)/mypy
+	@for program in runner inspector; do (cd sandbox_images/$$program && ../../$(BIN)/mypy --config-file ../mypy.ini --cache-dir ../../.mypy_cache/$$program .); done
+
+layers: venv ## imports point down only
+	@$(BIN)/lint-imports --no-cache
+
+schemas: venv ## committed JSON Schemas and examples are what the models say
+	@$(BIN)/python -m contracts --check
+
+tests: venv images ## the tests, against the real engine
+	@$(ENGINE) $(BIN)/python -m pytest
+
+bench: venv images ## measure against docker run of the same image, side by side
+	@$(ENGINE) $(BIN)/python bench/side_by_side.py
+
+bench-quick: venv images ## the same, fewer rounds
+	@$(ENGINE) $(BIN)/python bench/side_by_side.py --quick
+
+# ---- upkeep ----
+
+.PHONY: lock sbom clean
+lock: venv ## re-pin the service's own packages
+	@$(BIN)/python -m pip install --quiet pip-tools
+	@$(BIN)/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras --no-header \
+		--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --extra dev --extra image -o requirements.lock pyproject.toml
+
+sbom: images ## print the sandbox image's bill of materials (CycloneDX)
+	@docker run --rm --network none --entrypoint cat proofbox-sandbox:latest /opt/proofbox/sbom.cdx.json
+
+clean: ## remove images, environment and data that the targets made; stop the engine if we started it
+	@sandbox_images/build.sh --clean
+	@sandbox_images/engine.sh --stop
+	@rm -rf $(VENV) .proofbox demo-out out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

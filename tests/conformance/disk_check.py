@@ -1,0 +1,35 @@
+"""What has to lie on the disk below a local artifact store."""
+
+import hashlib
+import sqlite3
+from pathlib import Path
+from urllib.parse import unquote
+
+
+def path_of(uri):
+    return Path(unquote(uri.removeprefix("file://")))
+
+
+def files_below(folder):
+    return {file.relative_to(folder).as_posix() for file in folder.rglob("*") if not file.is_dir()}
+
+
+def assert_disk_says_what_the_rows_say(data_dir):
+    """Every row's blob is there with its bytes, the hosted tree serves the latest rows, nothing else is there."""
+    with sqlite3.connect(data_dir / "proofbox.sqlite3") as connection:
+        hashes = {sha256 for (sha256,) in connection.execute("SELECT sha256 FROM artifacts")}
+        hosted = dict(
+            connection.execute(
+                "SELECT hosted_name, sha256 FROM artifacts WHERE hosted_name IS NOT NULL ORDER BY version"
+            )
+        )
+        unfinished = connection.execute("SELECT name FROM unfinished").fetchall()
+    connection.close()
+    assert files_below(data_dir / "blobs") == {f"{sha256[:2]}/{sha256}" for sha256 in hashes}
+    for sha256 in hashes:
+        blob = data_dir / "blobs" / sha256[:2] / sha256
+        assert hashlib.sha256(blob.read_bytes()).hexdigest() == sha256
+    assert files_below(data_dir / "hosted") == set(hosted)
+    for name, sha256 in hosted.items():
+        assert hashlib.sha256((data_dir / "hosted" / name).read_bytes()).hexdigest() == sha256
+    assert (list((data_dir / "staging").iterdir()), unfinished) == ([], [])
