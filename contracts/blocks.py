@@ -2,11 +2,15 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 TEXT_BYTES_MAX = 20_480
 """How much of a text file its content block carries, in bytes, cut at a character boundary."""
 TRUNCATED_SUFFIX = "\n...[truncated]"
+
+
+def _is_none(value: str | None) -> bool:
+    return value is None
 
 
 class Block(BaseModel):
@@ -26,11 +30,11 @@ class Block(BaseModel):
     """The media type of ``text`` or ``base64``."""
     path: str
     """Its logical path."""
-    text: str | None = None
+    text: str | None = Field(default=None, exclude_if=_is_none)
     """The content of a text block."""
-    base64: str | None = None
+    base64: str | None = Field(default=None, exclude_if=_is_none)
     """The content of a PDF or an image."""
-    call_id: str | None = None
+    call_id: str | None = Field(default=None, exclude_if=_is_none)
     """The tool call that it belongs to."""
     meta: dict[str, Any] = {}
     """What ties it to its call and its artifact; hosting fields live here and are never shown to a model."""

@@ -1,8 +1,6 @@
 """Every error of a route or of the router as a problem document."""
 
 import logging
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -10,16 +8,12 @@ from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
 from contracts.codes import ProblemCode
-from contracts.problems import FieldError
 from service.api.responses import problem_response, request_id_of
 from service.core.errors import BodyTooLargeError, CallerError, InvalidRequestError, ServiceError, UnsafeNameError
+from service.core.refusals import invalid_model, refusal
 
-# A body can be wrong in a million places; a program fixes the first few.
-ERRORS_MAX = 50
-FIELD_PART_CHARS_MAX = 100
 _SERVER_ERROR = 500
 _LOGGER = logging.getLogger("proofbox.api")
-_Refused = TypeVar("_Refused", bound=CallerError)
 
 
 class NoRouteError(CallerError):
@@ -62,7 +56,7 @@ async def answer_invalid_parameters(request: Request, exc: Exception) -> Respons
     in_path = any(error["loc"][:1] == ("path",) for error in errors)
     located = [{**error, "loc": error["loc"][1:]} for error in errors]
     kind: type[CallerError] = UnsafeNameError if in_path else InvalidRequestError
-    return problem_response(_refusal(kind, located), request_id_of(request))
+    return problem_response(refusal(kind, located), request_id_of(request))
 
 
 async def answer_router_error(request: Request, exc: Exception) -> Response:
@@ -80,33 +74,9 @@ async def answer_router_error(request: Request, exc: Exception) -> Response:
 
 def invalid_body(exc: ValidationError) -> InvalidRequestError:
     """The error of a body that is JSON but not what the schema asks for."""
-    return _refusal(InvalidRequestError, exc.errors(include_url=False, include_context=False, include_input=False))
+    return invalid_model(exc)
 
 
 def invalid_field(field: str, code: str, message: str) -> InvalidRequestError:
     """The error of one field, header or body as a whole."""
-    return _refusal(InvalidRequestError, [{"loc": (field,), "type": code, "msg": message}])
-
-
-def _refusal(kind: type[_Refused], errors: Sequence[Mapping[str, Any]]) -> _Refused:
-    told = [
-        FieldError(
-            field=_field(error["loc"]),
-            code=error["type"],
-            message=error["msg"].removeprefix("Value error, "),
-        )
-        for error in errors[:ERRORS_MAX]
-    ]
-    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    return kind(f"{told[0].field}: {told[0].message}{more}", errors=told)
-
-
-def _field(loc: Sequence[int | str]) -> str:
-    """A location as it is written in code: ``limits.wall_s``, ``assets[0].base64``; ``body`` for the whole."""
-    text = ""
-    for part in loc:
-        if isinstance(part, int):
-            text += f"[{part}]"
-        else:
-            text += f"{'.' if text else ''}{part[:FIELD_PART_CHARS_MAX]}"
-    return text or "body"
+    return refusal(InvalidRequestError, [{"loc": (field,), "type": code, "msg": message}])

@@ -31,8 +31,8 @@ def retry_after(seconds: float | None) -> dict[str, str]:
 
 
 def model_response(model: BaseModel, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """A model as JSON; fields that do not apply are left out, as in the stored answers."""
-    return Response(model.model_dump_json(exclude_none=True), status, headers, JSON)
+    """A model as JSON; a field that does not apply is null, as in the stored answers."""
+    return Response(model.model_dump_json(), status, headers, JSON)
 
 
 def problem_response(exc: BaseException, request_id: str, *, headers: Mapping[str, str] | None = None) -> Response:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from contracts.events import EventName, OutputEvent, QueuedEvent, StartedEvent
-from contracts.problems import FieldError, Problem
+from contracts.problems import Problem
 from contracts.tool_calls import CallStatus, SandboxInfo, ToolCallRequest, ToolCallResponse
 from contracts.tools import ExecParams, exec_language
 from service.core.admission import Admission
@@ -20,7 +20,6 @@ from service.core.answers import interrupted
 from service.core.errors import (
     AmbiguousCallError,
     CallCancelledError,
-    InvalidRequestError,
     OurError,
     ServiceError,
     ShuttingDownError,
@@ -33,6 +32,7 @@ from service.core.execution import Execution
 from service.core.limits import CallLimits
 from service.core.ports import CallKey, CallState, CallStore, NewCall, Principal, Scope, StoredCall, StreamName
 from service.core.problems import problem_of
+from service.core.refusals import invalid_model
 
 __all__ = ["Answer", "CallEvent", "CallSettings", "CallTicket", "Calls"]
 
@@ -176,7 +176,7 @@ class Calls:
         for left in await self._store.left_open(self._settings.boot_id):
             request = ToolCallRequest.model_validate_json(left.request)
             response = interrupted(self._exec_call(left.key.scope, request))
-            await self._store.finish(left.key, CallState.DONE, response.model_dump_json(exclude_none=True))
+            await self._store.finish(left.key, CallState.DONE, response.model_dump_json())
             count += 1
         return count
 
@@ -201,11 +201,11 @@ class Calls:
             raise ShuttingDownError("the service is shutting down; call again in a moment", retry_after_s=5)
         scope = Scope(principal, request.conversation_id)
         call = self._exec_call(scope, request)
-        text = request.model_dump_json()
+        text, payload_sha256 = await asyncio.to_thread(_payload, request)
         key = CallKey(scope, request.tool_call_id)
         new = NewCall(
             key=key,
-            payload_sha256=hashlib.sha256(text.encode()).hexdigest(),
+            payload_sha256=payload_sha256,
             request=text,
             boot_id=self._settings.boot_id,
             idempotency_key=idempotency_key,
@@ -294,15 +294,7 @@ class Calls:
         try:
             params = ExecParams.model_validate(request.params)
         except ValidationError as exc:
-            errors = [
-                FieldError(
-                    field=".".join(["params", *(str(part) for part in error["loc"])]),
-                    code=error["type"],
-                    message=error["msg"],
-                )
-                for error in exc.errors(include_url=False, include_context=False)
-            ]
-            raise InvalidRequestError(f"{errors[0].field}: {errors[0].message}", errors=errors) from exc
+            raise invalid_model(exc, "params") from exc
         limits = self._settings.limits.lowered(request.limits, timeout_s=params.timeout_s)
         return ExecCall(
             scope=scope,
@@ -326,7 +318,7 @@ class Calls:
     async def _run(self, running: _Running, call: ExecCall) -> None:
         try:
             response = await self._execution.execute(call, running)
-            body = await asyncio.to_thread(response.model_dump_json, exclude_none=True)
+            body = await asyncio.to_thread(response.model_dump_json)
             await self._finish(running, CallState.DONE, Answer(200, body, is_problem=False))
         except asyncio.CancelledError:
             await self._finish_cancelled(running)
@@ -401,6 +393,12 @@ class Calls:
             response=ToolCallResponse.model_validate_json(answer) if answer and is_done else None,
             problem=Problem.model_validate_json(answer) if answer and not is_done else None,
         )
+
+
+def _payload(request: ToolCallRequest) -> tuple[str, str]:
+    """The request as it is stored, and its hash; off the event loop, for it may hold 100 MB of assets."""
+    text = request.model_dump_json()
+    return text, hashlib.sha256(text.encode()).hexdigest()
 
 
 def _problem_answer(exc: BaseException, request_id: str) -> Answer:

@@ -4,7 +4,7 @@ import math
 import pytest
 
 from contracts.tool_calls import ToolCallRequest
-from service.api.error_answers import ERRORS_MAX
+from service.core.refusals import ERRORS_MAX
 from service.api.json_body import DEPTH_MAX, INLINE_BYTES_MAX
 
 ROUTE = "/v1/tool-calls"

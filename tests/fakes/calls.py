@@ -208,7 +208,7 @@ def _is_longer(events: list[CallEvent], count: int) -> bool:
 def result(ret: Any) -> Answer:
     """An answer with a result."""
     response = ToolCallResponse(ok=True, ret=ret, report="Produced files:\n", blocks=[])
-    return Answer(http_status=200, body=response.model_dump_json(exclude_none=True), is_problem=False)
+    return Answer(http_status=200, body=response.model_dump_json(), is_problem=False)
 
 
 def problem(exc: ServiceError) -> Answer:

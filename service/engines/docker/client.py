@@ -166,3 +166,4 @@ def _own_socket(attached: Any) -> socket.socket:
         return socket.socket(fileno=os.dup(connection.fileno()))
     finally:
         attached.close()
+        connection.close()  # closing the wrapper alone leaves the descriptor to the garbage collector
