@@ -1,5 +1,6 @@
 """The composition root: reads the settings, builds engine, stores and services, hands them to the doors."""
 
+import asyncio
 import hashlib
 import logging
 import secrets
@@ -12,6 +13,7 @@ from fastapi import FastAPI
 
 from service.api.app import create_app
 from service.api.doors import Doors
+from service.api.server import DrainingServer
 from service.core.admission import Admission
 from service.core.attachments import Attachments
 from service.core.calls import Calls, CallSettings
@@ -34,7 +36,7 @@ log = logging.getLogger("proofbox")
 
 _ENGINE_THREADS = 16
 _BOOT_ID_BYTES = 4
-_CANCEL_S = 5  # what cancelling the calls that outlived the grace may take
+_LAST_ANSWERS_S = 5  # until answers and event streams that are still being sent are cut off
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,13 +167,7 @@ async def running(service: Service) -> AsyncIterator[None]:
 
 
 def application(service: Service) -> FastAPI:
-    """The HTTP application; the service behind it starts and stops with it."""
-
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with running(service):
-            yield
-
+    """The HTTP application over a service that runs."""
     doors = Doors(
         calls=service.calls,
         attachments=service.attachments,
@@ -182,17 +178,29 @@ def application(service: Service) -> FastAPI:
         body_bytes_max=service.settings.body_bytes_max,
         heartbeat_s=service.settings.heartbeat_s,
     )
-    return create_app(doors, lifespan=lifespan)
+    return create_app(doors)
 
 
 def serve(settings: Settings) -> None:
-    """Serves until it is told to stop (SIGINT, SIGTERM)."""
-    uvicorn.run(
-        application(build(settings)),
+    """Serves until it is told to stop (SIGINT, SIGTERM).
+
+    Raises:
+        ServiceError: a store or the engine cannot be used; the message says what to do.
+    """
+    asyncio.run(_serve(build(settings)))
+
+
+async def _serve(service: Service) -> None:
+    settings = service.settings
+    config = uvicorn.Config(
+        application(service),
         host=settings.host,
         port=settings.port,
+        lifespan="off",
         log_config=None,
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=int(settings.shutdown_grace_s) + _CANCEL_S,
+        timeout_graceful_shutdown=_LAST_ANSWERS_S,
     )
+    async with running(service):
+        await DrainingServer(config, lambda: service.calls.close(settings.shutdown_grace_s)).serve()

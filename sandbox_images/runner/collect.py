@@ -24,6 +24,8 @@ class Collection:
         self._wanted = wanted
         self._sent: dict[int, int] = {}
         self._rows: list[dict[str, Any]] = []
+        # Sparse files claim more than OUT_DIR holds.
+        self._bytes_left: int = wanted["limits"]["out_dir_bytes"]
 
     def send_all(self) -> None:
         """Judges, inspects and sends; ends with COLLECTED."""
@@ -53,11 +55,15 @@ class Collection:
     def _judge_promises(self, walked: list[tuple[str, str]]) -> list[tuple[str, str]]:
         """Fills the rows of the promises; returns what nobody promised, as ``(rel, path)``."""
         bytes_max = self._wanted["limits"]["artifact_bytes"]
-        spelled = {outdir.composed(rel): rel for rel, _ in walked}
+        # Two spellings of one name are one file to the service: NFC is the one, the other nobody promised.
+        spelled: dict[str, str] = {}
+        for rel, _ in walked:
+            if outdir.composed(rel) not in spelled or rel == outdir.composed(rel):
+                spelled[outdir.composed(rel)] = rel
         promised = set()
         for index, wanted in enumerate(self._wanted["files"]):
             if wanted["is_glob"]:
-                matches = outdir.matching(wanted["rel"], [rel for rel, _ in walked])[: wanted["matches_max"]]
+                matches = outdir.matching(wanted["rel"], sorted(spelled.values()))[: wanted["matches_max"]]
             else:
                 # The program may have written the name in another Unicode form.
                 matches = [spelled.get(wanted["rel"], wanted["rel"])]
@@ -69,7 +75,8 @@ class Collection:
             for rel in matches:
                 state, path, size = self._out.judge(rel, bytes_max)
                 self._rows.append({"promise": index, "rel": rel, "path": path, "state": state, "size": size})
-        return [(rel, path) for rel, path in walked if rel not in promised]
+        others = [(rel, path) for rel, path in walked if rel not in promised]
+        return sorted(others, key=lambda other: spelled[outdir.composed(other[0])] != other[0])
 
     def _inspect(self) -> dict[int, dict[str, Any]]:
         """The inspector's word on every promised regular file that is not empty, by row."""
@@ -109,6 +116,8 @@ class Collection:
     def _send(self, row: dict[str, Any], *, keep: bool) -> None:
         """One FOUND frame and, if the file is kept, its bytes; a second name of an inode is sent as a reference."""
         found = {key: row.get(key) for key in ("promise", "rel", "state", "size", "inspection")}
+        if keep and not self._has_room(row):
+            found["state"], keep = outdir.TOO_LARGE, False
         found["keep"] = keep
         if not keep:
             self._channel.send_json(frames.FOUND, found)
@@ -122,8 +131,13 @@ class Collection:
             if found["same_as"] is not None:
                 return
             self._sent[status.st_ino] = len(self._sent)
+            self._bytes_left -= status.st_size
             left = status.st_size
             while left:
                 piece = file.read(min(left, _PIECE_BYTES))
                 self._channel.send(frames.DATA, piece)
                 left -= len(piece)
+
+    def _has_room(self, row: dict[str, Any]) -> bool:
+        inode = os.lstat(os.path.join(self._out.root, row["path"])).st_ino
+        return inode in self._sent or row["size"] <= self._bytes_left

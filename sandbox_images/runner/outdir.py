@@ -95,19 +95,9 @@ class OutDir:
         return (TOO_LARGE if state == FILE and size > bytes_max else state), size
 
     def _state(self, path: str) -> tuple[str, int]:
-        parts = path.split("/")
-        for depth in range(1, len(parts)):
-            folder = os.path.join(self.root, *parts[:depth])
-            try:
-                mode = os.lstat(folder).st_mode
-            except OSError:
-                return MISSING, 0
-            if stat.S_ISLNK(mode):
-                inside = os.path.realpath(folder).startswith(os.path.join(self.root, self.turn_id, "files") + "/")
-                return (SYMLINK if inside else ESCAPE), 0
-            if not stat.S_ISDIR(mode):
-                return MISSING, 0
-            _make_readable(folder, mode, 0o700)
+        blocked = self._open_way(path.split("/")[:-1])
+        if blocked is not None:
+            return blocked, 0
         try:
             found = os.lstat(os.path.join(self.root, path))
         except OSError:
@@ -118,6 +108,22 @@ class OutDir:
             return NOT_REGULAR, 0
         _make_readable(os.path.join(self.root, path), found.st_mode, 0o400)
         return FILE, found.st_size
+
+    def _open_way(self, parts: list[str]) -> str | None:
+        """Makes the folders on a way readable; what blocks it (no folder, or a link in place of one), or None."""
+        for depth in range(len(parts) + 1):
+            folder = os.path.join(self.root, *parts[:depth])
+            try:
+                mode = os.lstat(folder).st_mode
+            except OSError:
+                return MISSING
+            if stat.S_ISLNK(mode):
+                inside = os.path.realpath(folder).startswith(os.path.join(self.root, self.turn_id, "files") + "/")
+                return SYMLINK if inside else ESCAPE
+            if not stat.S_ISDIR(mode):
+                return MISSING
+            _make_readable(folder, mode, 0o700)
+        return None
 
     def walk(self, files_max: int, depth_max: int) -> "Walk":
         """All that the program left in the current turn."""
@@ -134,6 +140,8 @@ class OutDir:
         yield "", ""
 
     def _walk_below(self, top: str, prefix: str, walk: "Walk") -> None:
+        if self._open_way(top.split("/") if top else []) is not None:
+            return  # a link in its place leads to what is not the program's
         stack = [(top, prefix, 1)]
         while stack and not walk.files_exceeded:
             folder, rel_prefix, depth = stack.pop()
@@ -142,8 +150,7 @@ class OutDir:
                     continue
                 path = f"{folder}/{name}" if folder else name
                 if is_dir:
-                    if walk.may_enter(depth):
-                        _make_readable(full, os.lstat(full).st_mode, 0o700)
+                    if walk.may_enter(depth, full):
                         stack.append((path, f"{rel_prefix}{name}/", depth + 1))
                 elif not self.unchanged(path):
                     walk.add(rel_prefix + name, path)
@@ -161,10 +168,11 @@ class Walk:
         self.files_exceeded = False
         self.depth_exceeded = False
 
-    def may_enter(self, depth: int) -> bool:
-        """Whether a folder below one of ``depth`` is looked at."""
-        self.depth_exceeded = self.depth_exceeded or depth >= self._depth_max
-        return depth < self._depth_max
+    def may_enter(self, depth: int, full: str) -> bool:
+        """Whether a folder below one of ``depth`` is looked at; it is made readable."""
+        enters = depth < self._depth_max and _opened(full)
+        self.depth_exceeded = self.depth_exceeded or not enters
+        return enters
 
     def add(self, rel: str, path: str) -> None:
         """One file; of two with the same place below ``files/`` the first counts."""
@@ -196,6 +204,16 @@ def _identity(found: os.stat_result) -> tuple[int, int, int]:
 def _make_readable(full: str, mode: int, bits: int) -> None:
     if stat.S_IMODE(mode) & bits != bits:
         os.chmod(full, stat.S_IMODE(mode) | bits)
+
+
+def _opened(folder: str) -> bool:
+    """Makes a folder readable; False if its path, made step by step, is longer than the kernel takes."""
+    try:
+        mode = os.lstat(folder).st_mode
+    except OSError:
+        return False
+    _make_readable(folder, mode, 0o700)
+    return True
 
 
 def _entries(folder: str) -> Iterator[tuple[str, bool, str]]:

@@ -1,6 +1,6 @@
 """One program from start to end: output pumped and bounded, the wall clock kept, every process ended.
 
-This process is PID 1 of the container. It installs no signal handler, so the kernel lets no signal from inside
+This process is PID 1 of the container. It has no signal handler, so the kernel lets no signal from inside
 reach it, and it is not dumpable, so the program cannot read its memory or its descriptors although both run as
 the same user.
 """
@@ -14,6 +14,7 @@ import select
 import selectors
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -25,6 +26,7 @@ import frames
 
 _PR_SET_DUMPABLE = 4
 _READ_BYTES = 65536
+_READY = struct.Struct(">d")  # the CPU seconds that the launcher took to start
 _TAIL_BYTES = 16_000  # 4,000 characters of at most 4 bytes
 _REAP_EVERY_S = 0.1
 OnReaped = Callable[[int, int], None]  # process id and wait status
@@ -63,8 +65,10 @@ class Launcher:
 
     def wait_ready(self) -> None:
         """Waits until the interpreter is up; raises OSError if it died."""
-        if self._control.recv(1) != b"R":
+        said = self._control.recv(_READY.size, socket.MSG_WAITALL)
+        if len(said) != _READY.size:
             raise OSError("the launcher did not start")
+        self.start_cpu_s: float = _READY.unpack(said)[0]
 
     def start(self, job: dict[str, Any]) -> None:
         """Hands over the job; from here on the launcher is the user's program."""
@@ -73,7 +77,8 @@ class Launcher:
 
 
 def become_init() -> None:
-    """Makes this process unreadable for the program."""
+    """Makes this process unreadable for the program, and deaf to its signals."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # by Python's own handler a program could interrupt PID 1
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_DUMPABLE)")
@@ -193,7 +198,7 @@ class Run:
             "stderr_bytes": self._pump.counted[frames.STDERR],
             "log_tail": self._pump.log_tail.decode("latin-1"),
             "stderr_tail": self._pump.stderr_tail.decode("latin-1"),
-            "cpu_ms": (_children_cpu_s() - self._cpu_before) * 1000,
+            "cpu_ms": max(0.0, _children_cpu_s() - self._cpu_before - self._launcher.start_cpu_s) * 1000,
             "memory_peak_bytes": cgroup.memory_peak_bytes(),
         }
 

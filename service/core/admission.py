@@ -48,7 +48,7 @@ class Admission:
     async def place(self, deadline: float, on_queued: Callable[[int], None]) -> AsyncIterator[None]:
         """A place to run, held until the block is left; ``deadline`` is on the monotonic clock.
 
-        ``on_queued`` is told how many calls are before this one, if it has to wait.
+        ``on_queued`` is told how many calls are before this one; 0 if it has a place at once.
 
         Raises:
             QueueFullError: as many calls wait as the operator allows.
@@ -65,6 +65,7 @@ class Admission:
     async def _enter(self, deadline: float, on_queued: Callable[[int], None]) -> None:
         if self._running < self._running_max and not self._line:
             self._running += 1
+            on_queued(0)
             return
         self.refuse_if_full()
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()

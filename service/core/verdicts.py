@@ -93,10 +93,7 @@ def _judged(promise: Promise, found: Found, limits: CallLimits) -> tuple[Verdict
     if found.state in _STATES:
         return _STATES[found.state]
     if found.state is FileState.TOO_LARGE:
-        return (
-            VerdictCode.TOO_LARGE,
-            f"is {found.size_bytes} bytes large, {limits.artifact_bytes} are allowed",
-        )
+        return VerdictCode.TOO_LARGE, _too_large(found.size_bytes, limits)
     if found.size_bytes == 0:
         return VerdictCode.EMPTY_FILE, "file is empty"
     if found.inspection is not None and not found.inspection.ok:
@@ -110,6 +107,12 @@ def _judged(promise: Promise, found: Found, limits: CallLimits) -> tuple[Verdict
     if size < small:
         return VerdictCode.UNUSUALLY_SMALL, f"is only {size} bytes large, such a file has {small} or more"
     return VerdictCode.PRODUCED, None
+
+
+def _too_large(size: int, limits: CallLimits) -> str:
+    if size > limits.artifact_bytes:
+        return f"is {size} bytes large, {limits.artifact_bytes} are allowed"
+    return f"is {size} bytes large; with it the files claim more than the {limits.out_dir_bytes} that OUT_DIR holds"
 
 
 def _suffix(rel: str) -> str:

@@ -156,6 +156,7 @@ class RunnerSandbox:
                 "files": wanted.limits.files,
                 "depth": wanted.limits.depth,
                 "artifact_bytes": wanted.limits.artifact_bytes,
+                "out_dir_bytes": wanted.limits.out_dir_bytes,
             },
             "seconds_per_file": bounds.seconds_per_file,
             "inspect": {
@@ -174,6 +175,7 @@ class RunnerSandbox:
         found: list[Found] = []
         odd_names: list[str] = []
         sent: list[tuple[Path, str]] = []
+        taken: set[FilePath] = set()  # a name in another Unicode form is no version of the file it looks like
         bytes_left = wanted.limits.out_dir_bytes
         while True:
             kind, payload = await self._receive()
@@ -199,9 +201,10 @@ class RunnerSandbox:
                     sent.append((local, await self._receive_file(local, row["size"])))
                 local, sha256 = sent[row["same_as"] if row["same_as"] is not None else -1]
             path = _file_path(wanted.turn_id, row["rel"])
-            if path is None:
+            if path is None or (row["promise"] is None and path in taken):
                 odd_names.append(row["rel"].encode("unicode_escape").decode("ascii"))
                 continue
+            taken.add(path)
             found.append(_found(path, row, local, sha256))
 
     async def _receive_file(self, local: Path, size: int) -> str:

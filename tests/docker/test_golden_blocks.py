@@ -3,6 +3,7 @@
 ``PROOFBOX_GOLDEN=write`` writes the committed files anew; read the difference before you commit it.
 """
 
+import asyncio
 import base64
 import hashlib
 import json
@@ -169,7 +170,8 @@ async def test_external_file_is_hosted_where_its_block_says(call: Caller) -> Non
     artifact = artifact_of(response, "notes.txt")
     hosted = (block.meta["hosted_uri"], block.meta["rn"], block.meta["key"])
     assert hosted == (artifact.hosted_uri, artifact.rn, artifact.key)
-    assert Path(block.meta["hosted_uri"].removeprefix("file://")).read_text() == "Grüße — 12 rows\n"
+    place = Path(block.meta["hosted_uri"].removeprefix("file://"))
+    assert await asyncio.to_thread(place.read_text) == "Grüße — 12 rows\n"
 
 
 async def test_digest_of_content_block_is_the_text_of_its_meta_block(call: Caller) -> None:

@@ -1,0 +1,34 @@
+"""The HTTP server: when it is told to stop it answers what it has taken before it closes its door."""
+
+import asyncio
+import signal
+import socket
+from collections.abc import Awaitable, Callable
+from types import FrameType
+
+import uvicorn
+
+_LOOK_EVERY_S = 0.1
+
+
+class DrainingServer(uvicorn.Server):
+    """While the calls that run come to their end, new ones get a 503 with its reason and not a refused connection."""
+
+    def __init__(self, config: uvicorn.Config, drain: Callable[[], Awaitable[None]]) -> None:
+        super().__init__(config)
+        self._drain = drain
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - the form of a signal handler
+        """SIGTERM or SIGINT: stop; a second SIGINT: at once.
+
+        The signal is not raised again afterwards, as uvicorn would: a stop that was asked for is no failure.
+        """
+        self.force_exit = self.force_exit or (self.should_exit and sig == signal.SIGINT)
+        self.should_exit = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Drains, still serving, and closes."""
+        draining = asyncio.ensure_future(self._drain())
+        while not draining.done() and not self.force_exit:
+            await asyncio.wait({draining}, timeout=_LOOK_EVERY_S)
+        await super().shutdown(sockets)

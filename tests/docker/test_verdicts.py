@@ -1,0 +1,261 @@
+"""Every verdict on a promised file, each produced by a real program."""
+
+from typing import Any
+
+import pytest
+
+from contracts.tool_calls import ToolCallResponse
+from tests.docker.calling import Caller
+
+pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
+
+# 327 bytes that open as a PDF of one page.
+SMALL_PDF = r"""
+parts = [b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+         b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]>>"]
+pdf, offsets = b"%PDF-1.4\n", []
+for number, part in enumerate(parts, 1):
+    offsets.append(len(pdf))
+    pdf += b"%d 0 obj\n%s\nendobj\n" % (number, part)
+table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+pdf += b"xref\n0 4\n0000000000 65535 f \n%strailer<</Size 4/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF\n" % (table, len(pdf))
+open("files/small.pdf", "wb").write(pdf)
+"""
+
+
+def verdicts(response: ToolCallResponse) -> dict[str, tuple[str, str | None]]:
+    return {a.physical_path.removeprefix("turn_1/files/"): (str(a.verdict), a.message) for a in response.artifacts}
+
+
+def failed(name: str, message: str) -> str:
+    return f"Runtime error: none\nFile errors:\n- turn_1/files/{name}: {message}"
+
+
+SINGLE: dict[str, tuple[str, str, str, str]] = {
+    "empty": ("open('files/a.txt', 'w')", "a.txt", "empty_file", "file is empty"),
+    "symlink_out_of_the_sandbox": (
+        "import os; os.symlink('/etc/passwd', 'files/a.txt')",
+        "a.txt",
+        "artifact_symlink_blocked",
+        "is a symbolic link; write a regular file",
+    ),
+    "symlink_to_a_file_beside_it": (
+        "import os; open('/tmp/b', 'w').write('b'); os.symlink('/tmp/b', 'files/a.txt')",
+        "a.txt",
+        "artifact_symlink_blocked",
+        "is a symbolic link; write a regular file",
+    ),
+    "dangling_symlink": (
+        "import os; os.symlink('nowhere', 'files/a.txt')",
+        "a.txt",
+        "artifact_symlink_blocked",
+        "is a symbolic link; write a regular file",
+    ),
+    "fifo": ("import os; os.mkfifo('files/a.txt')", "a.txt", "artifact_not_regular_file", "is no regular file"),
+    "folder": ("import os; os.mkdir('files/a.txt')", "a.txt", "artifact_not_regular_file", "is no regular file"),
+    "socket": (
+        "import socket; socket.socket(socket.AF_UNIX).bind('files/a.txt')",
+        "a.txt",
+        "artifact_not_regular_file",
+        "is no regular file",
+    ),
+    "behind_a_linked_folder": (
+        "import os; os.symlink('/etc', 'files/sub')",
+        "sub/passwd",
+        "artifact_path_escape_blocked",
+        "lies behind a symbolic link that leaves files/",
+    ),
+    "files_itself_is_a_link": (
+        "import os; os.rmdir('turn_1/files'); os.symlink('/etc', 'turn_1/files')",
+        "passwd",
+        "artifact_path_escape_blocked",
+        "lies behind a symbolic link that leaves files/",
+    ),
+    "behind_a_linked_folder_inside": (
+        "import os; os.mkdir('files/real'); os.symlink('real', 'files/sub'); open('/tmp/x', 'w').write('x')",
+        "sub/a.txt",
+        "artifact_symlink_blocked",
+        "is a symbolic link; write a regular file",
+    ),
+    "no_pdf": (
+        "open('files/a.pdf', 'w').write('hello ' * 100)",
+        "a.pdf",
+        "artifact_invalid",
+        "does not open as a PDF: the content is text/plain",
+    ),
+    "unusually_small": (
+        SMALL_PDF,
+        "small.pdf",
+        "file_unusually_small",
+        "is only 327 bytes large, such a file has 500 or more",
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "name", "verdict", "message"), SINGLE.values(), ids=SINGLE)
+async def test_file_that_is_not_right_gets_its_verdict(
+    call: Caller, code: str, name: str, verdict: str, message: str
+) -> None:
+    response = await call(code, [name])
+    assert verdicts(response)[name] == (verdict, message)
+    assert response.report == failed(name, message)
+    assert response.error is not None
+    assert (response.ok, response.error.code, response.error.where) == (False, verdict, "check")
+    assert response.error.message == f"turn_1/files/{name}: {message}"
+    assert [block.path for block in response.blocks if block.path.startswith("fi:turn_1.files/")] == []
+    assert await call.stored(f"turn_1/files/{name}") is None
+
+
+async def test_file_that_was_not_produced_is_execution_failed(call: Caller) -> None:
+    response = await call("print('nothing')", ["a.txt", "sub/b.csv"])
+    missing = ("missing_file", "file not produced")
+    assert verdicts(response) == {"a.txt": missing, "sub/b.csv": missing}
+    assert response.report == (
+        "Runtime error: execution_failed — Missing output files: turn_1/files/a.txt, turn_1/files/sub/b.csv\n"
+        "File errors:\n"
+        "- turn_1/files/a.txt: file not produced\n"
+        "- turn_1/files/sub/b.csv: file not produced"
+    )
+
+
+async def test_file_of_an_earlier_call_that_did_not_change_is_stale(call: Caller) -> None:
+    assert (await call("open('files/a.txt', 'w').write('one')", ["a.txt"])).ok
+    response = await call("print(open('files/a.txt').read())", ["a.txt"])
+    message = "file was there before the run and did not change"
+    assert verdicts(response) == {"a.txt": ("stale_file", message)}
+    assert response.report == failed("a.txt", message)
+
+
+async def test_file_written_anew_with_the_same_bytes_is_produced(call: Caller) -> None:
+    first = await call("open('files/a.txt', 'w').write('one')", ["a.txt"])
+    second = await call("open('files/a.txt', 'w').write('one')", ["a.txt"])
+    assert (first.ok, second.ok) == (True, True)
+
+
+async def test_file_above_the_artifact_limit_is_too_large_and_stays_inside(call: Caller) -> None:
+    code = "for n in (1000, 1001): open(f'files/{n}.bin', 'wb').write(bytes(n))"
+    response = await call(code, ["1000.bin", "1001.bin"], limits={"artifact_bytes": 1000})
+    assert verdicts(response) == {
+        "1000.bin": ("produced", None),
+        "1001.bin": ("artifact_too_large", "is 1001 bytes large, 1000 are allowed"),
+    }
+    assert (await call.stored("turn_1/files/1000.bin"), await call.stored("turn_1/files/1001.bin")) == (
+        bytes(1000),
+        None,
+    )
+
+
+async def test_two_names_of_one_file_are_both_produced(call: Caller) -> None:
+    code = "import os; open('files/a.txt', 'w').write('one'); os.link('files/a.txt', 'files/b.txt')"
+    response = await call(code, ["a.txt", "b.txt"])
+    assert (response.ok, await call.text("a.txt"), await call.text("b.txt")) == (True, "one", "one")
+
+
+async def test_file_that_its_owner_may_not_read_is_produced_all_the_same(call: Caller) -> None:
+    code = "import os; open('files/a.txt', 'w').write('one'); os.chmod('files/a.txt', 0); os.chmod('files', 0)"
+    response = await call(code, ["a.txt"])
+    assert (response.report, await call.text("a.txt")) == (
+        "Runtime error: none\nProduced files:\n- turn_1/files/a.txt",
+        "one",
+    )
+
+
+def charts(count: int) -> str:
+    return (
+        "import os; os.mkdir('files/charts')\n"
+        f"for n in range({count}): open(f'files/charts/{{n}}.csv', 'w').write('a\\n1\\n')"
+    )
+
+
+@pytest.mark.parametrize(
+    ("count", "bounds", "ok", "verdict", "message"),
+    [
+        (2, {"min_count": 2, "max_count": 2}, True, None, None),
+        (0, {"min_count": 0}, True, None, None),
+        (0, {}, False, "missing_file", "file not produced: 0 match, at least 1 were promised"),
+        (2, {"min_count": 3}, False, "missing_file", "file not produced: 2 match, at least 3 were promised"),
+        (
+            3,
+            {"max_count": 2},
+            False,
+            "artifact_invalid",
+            "more files match than the 2 that were promised at most",
+        ),
+    ],
+)
+async def test_pattern_is_kept_by_as_many_files_as_it_promises(  # noqa: PLR0913, PLR0917 - one row of the table
+    call: Caller, count: int, bounds: dict[str, int], ok: bool, verdict: str | None, message: str | None
+) -> None:
+    response = await call(charts(count), [{"glob": "charts/*.csv", "description": "charts", **bounds}])
+    judged = verdicts(response)
+    assert (response.ok, judged.pop("charts/*.csv", (None, None))) == (ok, (verdict, message))
+    assert set(judged.values()) <= {("produced", None), ("produced", "not in the contract")}
+    assert len(judged) == count
+
+
+async def test_each_match_of_a_pattern_is_judged_by_itself(call: Caller) -> None:
+    code = charts(2) + "\nopen('files/charts/0.csv', 'w')"
+    response = await call(code, [{"glob": "**/*.csv", "description": "charts"}])
+    assert verdicts(response) == {
+        "charts/0.csv": ("empty_file", "file is empty"),
+        "charts/1.csv": ("produced", None),
+    }
+
+
+CHECKED = """
+import json
+from PIL import Image
+from pypdf import PdfWriter
+open("files/t.csv", "w").write("month,sales\\nMay,1\\nJune,2\\n")
+json.dump({"total": 3}, open("files/t.json", "w"))
+Image.new("RGB", (40, 30), "white").save("files/white.png")
+pdf = PdfWriter()
+pdf.add_metadata({"/Subject": "x" * 500})
+pdf.add_blank_page(100, 100)
+pdf.write("files/one.pdf")
+"""
+CHECKS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("t.csv", {"min_rows": 2}, {"min_rows": 3}),
+    ("t.csv", {"columns": ["sales", "month"]}, {"columns": ["sales", "year"]}),
+    ("t.csv", {"mime": "text/csv"}, {"mime": "application/json"}),
+    ("t.csv", {"min_bytes": 27, "max_bytes": 27}, {"max_bytes": 26}),
+    ("t.csv", {"not_blank": True}, {"min_bytes": 28}),
+    ("t.json", {"json_schema": {"required": ["total"]}}, {"json_schema": {"required": ["sum"]}}),
+    ("white.png", {"min_width": 40, "min_height": 30}, {"min_width": 41}),
+    ("white.png", {"mime": "image/png"}, {"not_blank": True}),
+    ("one.pdf", {"min_pages": 1, "max_pages": 1}, {"min_pages": 2}),
+]
+
+
+async def test_checks_of_the_contract_hold_for_what_was_promised(call: Caller) -> None:
+    kept: dict[str, dict[str, Any]] = {}
+    for name, holds, _ in CHECKS:
+        kept.setdefault(name, {}).update(holds)
+    contract = [{"filename": name, "description": "d", **checks} for name, checks in kept.items()]
+    response = await call(CHECKED, contract)
+    assert response.report == "Runtime error: none\nProduced files:\n" + "\n".join(
+        f"- turn_1/files/{name}" for name in kept
+    )
+
+
+@pytest.mark.parametrize(("name", "check"), [(name, fails) for name, _, fails in CHECKS])
+async def test_check_that_fails_makes_the_file_invalid(call: Caller, name: str, check: dict[str, Any]) -> None:
+    response = await call(CHECKED, [{"filename": name, "description": "d", **check}])
+    verdict, message = verdicts(response)[name]
+    assert verdict == "artifact_invalid"
+    assert response.report.startswith(failed(name, message or "?"))
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ("open('files/bad.json', 'w').write('{'); raise SystemExit(3)", "nonzero_exit"),
+        ("open('files/bad.json', 'w').write('{')", "execution_failed"),
+        ("open('files/bad.json', 'w').write('{'); open('files/a.txt', 'w').write('a')", "artifact_invalid"),
+    ],
+)
+async def test_worst_failure_names_the_error(call: Caller, code: str, error: str) -> None:
+    response = await call(code, ["bad.json", "a.txt"])
+    assert response.error is not None
+    assert response.error.code == error
+    assert verdicts(response)["bad.json"][0] == "artifact_invalid"
