@@ -11,6 +11,7 @@ from contracts.paths import FilePath, Namespace, UnsafePathError, in_turn
 
 ENTRIES_MAX = 200
 GLOB_MATCHES_MAX = 200
+DEPTH_MAX = 64  # what goes on from here recurses
 _WILDCARDS = frozenset("*?[")
 
 
@@ -74,7 +75,7 @@ class ArtifactSpec(Checks):
     """What the file is, for the reader of the timeline."""
     visibility: Literal["external", "internal"] = "external"
     """``external`` files are hosted for the user, ``internal`` ones stay in the workspace."""
-    min_count: Annotated[int, Field(ge=0)] | None = None
+    min_count: Annotated[int, Field(ge=0, le=GLOB_MATCHES_MAX)] | None = None
     """With ``glob``: the fewest files that must match; 1 if not given."""
     max_count: Annotated[int, Field(ge=0, le=GLOB_MATCHES_MAX)] | None = None
     """With ``glob``: the most files that may match; 200 if not given."""
@@ -169,6 +170,7 @@ def _entries(raw: object) -> list[dict[str, Any]]:
             raise ContractError(
                 ContractCode.INVALID_ARTIFACTS_JSON, f"params.contract is a string but no JSON: {exc}"
             ) from exc
+    _refuse_unsendable(raw)
     if not isinstance(raw, list) or not raw:
         raise ContractError(
             ContractCode.INVALID_ARTIFACTS,
@@ -186,6 +188,28 @@ def _entries(raw: object) -> list[dict[str, Any]]:
                 f"contract[{index}] is no object; write {{filename, description}}",
             )
     return raw
+
+
+def _refuse_unsendable(raw: object) -> None:
+    """Refuses what no JSON text carries on: a contract given as a string has passed no other door.
+
+    Raises:
+        ContractError: ``invalid_artifacts_json``: lone surrogates, NaN, infinite numbers, or too deep.
+    """
+    try:
+        json.dumps(raw, allow_nan=False, ensure_ascii=False).encode()
+        if _is_deeper(raw, DEPTH_MAX):
+            raise ValueError(f"it is nested deeper than {DEPTH_MAX} levels")
+    except (TypeError, ValueError, RecursionError) as exc:
+        shown = str(exc).encode("ascii", "backslashreplace").decode()
+        raise ContractError(
+            ContractCode.INVALID_ARTIFACTS_JSON, f"params.contract cannot be sent on as JSON: {shown}"
+        ) from exc
+
+
+def _is_deeper(value: object, depth: int) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(depth == 0 or _is_deeper(item, depth - 1) for item in inner if isinstance(item, (dict, list)))
 
 
 def _promise(index: int, entry: dict[str, Any], turn_id: str) -> tuple[Promise, str | None]:
@@ -226,12 +250,14 @@ def _spec(index: int, entry: dict[str, Any]) -> ArtifactSpec:
     fields = dict(entry)
     if "filepath" in fields:
         alias = fields.pop("filepath")
-        if fields.setdefault("filename", alias) != alias:
+        if fields.get("filename") is None:
+            fields["filename"] = alias
+        elif alias not in (None, fields["filename"]):
             raise ContractError(
                 ContractCode.INVALID_ARTIFACT_SPEC,
                 f"contract[{index}] has a filename and another filepath; give one of them",
             )
-    blank = [name for name in ("filename", "glob") if name in fields and not str(fields[name] or "").strip()]
+    blank = [name for name in ("filename", "glob") if fields.get(name) is not None and not str(fields[name]).strip()]
     if blank:
         raise ContractError(ContractCode.INVALID_ARTIFACT_SPEC, f"contract[{index}].{blank[0]} is blank")
     try:

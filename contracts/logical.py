@@ -8,22 +8,24 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from contracts.paths import FilePath, UnsafePathError, is_call_id, is_turn_id
+from contracts.paths import FilePath, UnsafePathError, is_call_id, is_turn_id, relative_path
 
 SID_TOKENS_BYTES_MAX = 4_096
 _TURN = r"(?P<turn>turn_[A-Za-z0-9_.-]+?)"
+# Call ids hold no dot, so the last marker before one is the one that counts: turn ids may hold ".code." themselves.
+_CALL = r"(?P<id>[A-Za-z0-9_:-]+)"
 _FORMS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("code", re.compile(rf"fi:{_TURN}\.code\.(?P<id>[^/]+)")),
+    ("code", re.compile(rf"fi:{_TURN}\.code\.{_CALL}")),
     ("prompt", re.compile(rf"ar:{_TURN}\.user\.prompt")),
     ("completion", re.compile(rf"ar:{_TURN}\.assistant\.completion")),
-    ("notes", re.compile(rf"ar:{_TURN}\.react\.notes\.(?P<id>.+)")),
+    ("notes", re.compile(rf"ar:{_TURN}\.react\.notes\.{_CALL}")),
     ("plan", re.compile(rf"ar:{_TURN}\.react\.plan\.(?P<id>.+)")),
     ("artifact", re.compile(rf"ar:{_TURN}\.artifacts\.(?P<id>.+)")),
-    ("call", re.compile(rf"tc:{_TURN}\.tool_calls\.(?P<id>.+)\.in\.json")),
-    ("result", re.compile(rf"tc:{_TURN}\.tool_calls\.(?P<id>.+)\.out\.json")),
-    ("call", re.compile(rf"tc:{_TURN}\.(?P<id>[A-Za-z0-9_:-]+)\.call")),
-    ("notice", re.compile(rf"tc:{_TURN}\.(?P<id>[A-Za-z0-9_:-]+)\.notice")),
-    ("result", re.compile(rf"tc:{_TURN}\.(?P<id>[A-Za-z0-9_:-]+)\.result")),
+    ("call", re.compile(rf"tc:{_TURN}\.tool_calls\.{_CALL}\.in\.json")),
+    ("result", re.compile(rf"tc:{_TURN}\.tool_calls\.{_CALL}\.out\.json")),
+    ("call", re.compile(rf"tc:{_TURN}\.{_CALL}\.call")),
+    ("notice", re.compile(rf"tc:{_TURN}\.{_CALL}\.notice")),
+    ("result", re.compile(rf"tc:{_TURN}\.{_CALL}\.result")),
     ("summary", re.compile(rf"su:{_TURN}\.conv\.range\.summary")),
 )
 _SPELLING = {
@@ -120,13 +122,15 @@ def parse(text: str) -> LogicalPath:
         if ranges is not None:
             return SourcesPath(ranges)
     if match := _SKILL.fullmatch(text):
-        return SkillPath(match["id"])
+        return SkillPath(relative_path(match["id"]))
     raise UnsafePathError(f"'{text[:80]!a}' has no form of a logical path (fi:, ar:, tc:, so:, su:, sk:)")
 
 
 def _turn_path(kind: str, turn_id: str, item_id: str) -> TurnPath:
     if not is_turn_id(turn_id):
         raise UnsafePathError(f"'{turn_id[:80]!a}' is no turn id")
-    if kind in {"code", "call", "notice", "result"} and not is_call_id(item_id):
+    if kind in {"code", "notes", "call", "notice", "result"} and not is_call_id(item_id):
         raise UnsafePathError(f"'{item_id[:80]!a}' is no tool call id")
+    if kind in {"plan", "artifact"}:
+        item_id = relative_path(item_id)
     return TurnPath(kind, turn_id, item_id)  # type: ignore[arg-type]  # kind comes from _FORMS

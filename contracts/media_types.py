@@ -70,9 +70,11 @@ _TEXT_TYPES = frozenset(
 
 def mime_of_name(name: str) -> str:
     """The media type that a file name promises; ``application/octet-stream`` if it promises none."""
-    parts = name.rsplit("/", 1)[-1].lower().split(".")
-    for suffix in (".".join(parts[-2:]), parts[-1]) if len(parts) > 1 else ():
-        if suffix in MIME_BY_EXTENSION:
+    # A dot in front hides a file, it begins no extension.
+    parts = name.rsplit("/", 1)[-1].lower().lstrip(".").split(".")
+    for count in (2, 1):
+        suffix = ".".join(parts[-count:])
+        if len(parts) > count and suffix in MIME_BY_EXTENSION:
             return MIME_BY_EXTENSION[suffix]
     return _OCTET_STREAM
 

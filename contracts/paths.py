@@ -15,6 +15,7 @@ SEGMENT_BYTES_MAX = 255  # NAME_MAX of every file system we write to
 PATH_BYTES_MAX = 1_024
 
 _TURN_ID = re.compile(r"turn_[A-Za-z0-9_.-]+")
+_REFUSED_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # Unicode categories Cc and Cs
 # No dot: it ends the turn id in tc:<turn>.<call>.result, and turn ids may hold dots.
 _CALL_ID = re.compile(r"[A-Za-z0-9_:-]{1,128}")
 
@@ -26,9 +27,8 @@ class UnsafePathError(ValueError):
 
 
 def _refused_character(text: str) -> str | None:
-    for character in text:
-        if unicodedata.category(character) in {"Cc", "Cs"}:
-            return f"holds the control character U+{ord(character):04X}"
+    if found := _REFUSED_CHARACTER.search(text):
+        return f"holds the control character U+{ord(found[0]):04X}"
     return "holds a backslash" if "\\" in text else None
 
 
@@ -109,6 +109,12 @@ class FilePath:
         if not is_turn_id(self.turn_id):
             raise UnsafePathError(f"'{self.turn_id[:80]!a}' is no turn id: it starts with turn_ and a name")
         object.__setattr__(self, "rel", relative_path(self.rel))
+        # Of the whole path, so that it can be read back in each of its spellings.
+        if len(self.physical.encode()) > PATH_BYTES_MAX:
+            raise UnsafePathError(
+                f"the path '{self.rel[:80]!a}' is {len(self.physical.encode())} bytes long with its turn, "
+                f"{PATH_BYTES_MAX} are allowed; give a shorter name"
+            )
 
     @property
     def physical(self) -> str:

@@ -1,5 +1,6 @@
 """Builds the blocks of one call, in the order of the timeline."""
 
+import codecs
 import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -144,15 +145,15 @@ def digest_text(digest: Digest) -> str:
 def embedded_text(content: bytes, *, more: bool) -> str:
     """A text file as its content block carries it: at most 20,480 bytes, cut at a character boundary.
 
-    ``content`` may be the beginning of a larger file; ``more`` says so.
+    ``content`` may be the beginning of a larger file; ``more`` says so. Bytes that are no UTF-8 become U+FFFD,
+    which counts with the three bytes that it has.
     """
-    if len(content) <= TEXT_BYTES_MAX and not more:
-        return content.decode("utf-8", errors="replace")
-    end = min(len(content), TEXT_BYTES_MAX)
-    # A byte of the form 10xxxxxx continues a character: step back to where that one begins.
-    while end > 0 and end < len(content) and content[end] & 0xC0 == 0x80:  # noqa: PLR2004
-        end -= 1
-    return content[:end].decode("utf-8", errors="replace") + TRUNCATED_SUFFIX
+    # With more to come, a character that is cut at the end of ``content`` is left out, not replaced.
+    text = codecs.getincrementaldecoder("utf-8")("replace").decode(content, not more)
+    encoded = text.encode()
+    if len(encoded) <= TEXT_BYTES_MAX and not more:
+        return text
+    return encoded[:TEXT_BYTES_MAX].decode("utf-8", errors="ignore") + TRUNCATED_SUFFIX
 
 
 def _json(value: Any) -> str:

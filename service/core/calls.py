@@ -350,10 +350,14 @@ class Calls:
 
     async def _finish(self, running: _Running, state: CallState, answer: Answer) -> None:
         try:
-            await self._store.finish(running.key, state, answer.body)
+            stored = await self._store.finish(running.key, state, answer.body)
         except ServiceError as exc:
             log.exception("the answer of call %s could not be stored", running.key.tool_call_id)
             state, answer = CallState.FAILED, _problem_answer(exc, running.request_id)
+        else:
+            if stored.answer is not None and stored.answer != answer.body:
+                # Cancelled while its answer was being stored: what is stored is the one answer.
+                state, answer = stored.state, _stored_answer(stored.state, stored.answer)
         self._end(running, state, answer)
 
     def _end(self, running: _Running, state: CallState, answer: Answer) -> None:

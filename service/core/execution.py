@@ -10,6 +10,7 @@ from typing import Any
 from contracts.artifacts import Contract, ContractError, parse_contract
 from contracts.codes import ContractCode, RuntimeCode
 from contracts.media_types import mime_of_name
+from contracts.paths import FilePath
 from contracts.tool_calls import Timings, ToolCallResponse
 from service.core.admission import Admission
 from service.core.answers import answered, read_contents, refused
@@ -118,7 +119,11 @@ class Execution:
         """Stores what was produced and what nobody promised; all of it or nothing."""
         new = [_promised(call, verdict) for verdict in verdicts if verdict.produced]
         new += [_unpromised(call, found) for found in extras(collected) if found.local is not None]
-        stored = await self._artifacts.save(call.scope, new) if new else []
+        # A file that two entries promise, by name and by pattern, is one version; the first entry describes it.
+        once: dict[FilePath, NewArtifact] = {}
+        for artifact in new:
+            once.setdefault(artifact.path, artifact)
+        stored = await self._artifacts.save(call.scope, list(once.values())) if once else []
         for artifact in stored:
             if artifact.visibility == "external":
                 await self._sources.add_file(call.scope, artifact)

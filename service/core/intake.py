@@ -6,6 +6,9 @@ from contracts.artifacts import ContractError
 from contracts.codes import ContractCode
 
 _FENCE = re.compile(r"(```+|~~~+)[\w+-]*")
+# No line of a program begins so; a line may end so, in a comment.
+_OPENING_FENCE = re.compile(r"```[^`]*")
+_MARKER_CHARS_MAX = 40
 _TAG = re.compile(
     r"</?(?:channel(?::[\w-]+)?|thinking|think|reasoning|scratchpad|antml:\w+)(?:\s[^<>]*)?>|<\|[\w-]+\|>",
     re.IGNORECASE,
@@ -46,8 +49,8 @@ def read_code(code: str | None) -> bytes:
 
 
 def _marker(line: str, *, at_end: bool) -> str | None:
-    if _FENCE.fullmatch(line):
-        return line
+    if _FENCE.fullmatch(line) or (not at_end and _OPENING_FENCE.fullmatch(line)):
+        return line[:_MARKER_CHARS_MAX]
     tags = list(_TAG.finditer(line))
     if tags and (tags[-1].end() == len(line) if at_end else tags[0].start() == 0):
         return tags[-1 if at_end else 0][0]

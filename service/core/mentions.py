@@ -5,21 +5,28 @@ readings, the longest first, and the first one that exists is taken.
 """
 
 import re
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from urllib.parse import unquote
 
 from contracts.logical import sid_ranges
 from contracts.paths import FilePath, Namespace, UnsafePathError, is_turn_id
 
-_MENTION = re.compile(r"(?<![A-Za-z0-9_.-])(turn_[A-Za-z0-9_.-]+)/(files|attachments)(?![A-Za-z0-9_.-])(/?)")
-_CITATION = re.compile(r"\[\[\s*[Ss]\s*:\s*([0-9,\s\-\u2010-\u2015]{1,4096}?)\s*\]\]")
+_MENTION = re.compile(r"(?<![A-Za-z0-9_.-])(turn_[A-Za-z0-9_.-]+)/(files|attachments)(?![A-Za-z0-9_]|[.-]+[A-Za-z0-9_])(/?)")
+# One run of characters between the colon and the brackets: two that can share a space would backtrack for hours.
+_CITATION = re.compile(r"\[\[\s*[Ss]\s*:([0-9,\s\-\u2010-\u2015]{1,4096})\]\]")
 _CLOSING = {'"': '"', "'": "'", "`": "`", "<": ">", "(": ")"}
 _BARE_END = re.compile(r"[\s\"'`<>|]")
 _TRAILING = ".,;:!?)]}'\""
+_TRAILING_MAX = 8
 _READ_BACK_CHARS = 256
 _REL_CHARS_MAX = 1_024
-_PLACEHOLDER = re.compile(r"\{[^{}]*\}|%[sdr]|\$\{?\w+\}?")
+MENTIONS_MAX = 5_000
+"""How many distinct mentions of one text are looked at: each costs a look into the store."""
+# Followed by a hexadecimal digit, %d begins an encoded byte: Cyrillic is %d0%b0 and so on.
+_PLACEHOLDER = re.compile(r"\{[^{}]*\}|%[sr]|%d(?![0-9A-Fa-f])|%0\dd|\$\{?\w+\}?")
 _WILDCARD = re.compile(r"[*\[]")
+_LINK_TITLE = re.compile(r"""(\S.*?)\s+(?:"[^"]*"|'[^']*')\s*""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +37,10 @@ class Mention:
         asked: what the text says, at its most plausible reading.
         turn_id: which turn.
         namespace: its files or its attachments.
-        readings: paths below the namespace that it may mean, the likeliest first; empty: the folder itself.
-        pattern: a pattern for paths below the namespace, where the text holds a wildcard or a placeholder.
+        readings: paths below the namespace that it may mean, the likeliest first; empty: the folder itself, or
+            what ``pattern`` says.
+        pattern: a pattern for paths below the namespace, where the text holds a wildcard or a placeholder: it
+            counts if no reading exists.
     """
 
     asked: str
@@ -42,24 +51,27 @@ class Mention:
 
 
 def find_mentions(text: str) -> list[Mention]:
-    """Every distinct mention of ``turn_<id>/files/…`` and ``turn_<id>/attachments/…``, in order."""
+    """The distinct mentions of ``turn_<id>/files/…`` and ``turn_<id>/attachments/…``, in order; at most 5,000."""
     found: dict[Mention, None] = {}
     for match in _MENTION.finditer(text):
         turn_id, namespace, slash = match[1], Namespace(match[2]), match[3]
         if is_turn_id(turn_id):
             found.setdefault(_mention(text, match.start(), match.end(), turn_id, namespace, bool(slash)))
+        if len(found) >= MENTIONS_MAX:
+            break
     return list(found)
 
 
 def _mention(text: str, start: int, end: int, turn_id: str, namespace: Namespace, slash: bool) -> Mention:
     folder = f"{turn_id}/{namespace}"
     tails = _tails(text, start, end) if slash else []
-    tails = [tail for tail in tails if tail.strip("/")]
+    tails = [tail for tail in tails if _spellings(tail)]
     if not tails:
         return Mention(folder, turn_id, namespace, ())
-    asked = f"{folder}/{tails[0]}"
+    pattern = None
     if _PLACEHOLDER.search(tails[0]) or _WILDCARD.search(tails[0]):
-        return Mention(asked, turn_id, namespace, (), _PLACEHOLDER.sub("*", tails[0]))
+        closed = next((tail for tail in tails if tail.count("[") == tail.count("]")), tails[0])
+        pattern = _PLACEHOLDER.sub("*", closed)
     readings: dict[str, None] = {}
     for tail in tails:
         for reading in _spellings(tail):
@@ -67,22 +79,27 @@ def _mention(text: str, start: int, end: int, turn_id: str, namespace: Namespace
                 readings.setdefault(FilePath(turn_id, namespace, reading).rel)
             except UnsafePathError:
                 continue
-    plausible = _spellings(tails[0])[-1] if tails else ""
-    return Mention(f"{folder}/{plausible}", turn_id, namespace, tuple(readings))
+    plausible = _spellings(tails[0])[-1] if pattern is None else tails[0]
+    return Mention(f"{folder}/{plausible}", turn_id, namespace, tuple(readings), pattern)
 
 
 def _tails(text: str, start: int, end: int) -> list[str]:
     """What may follow the namespace: up to the closing delimiter, up to white space, less trailing marks."""
-    line_end = text.find("\n", end)
-    line = text[end : len(text) if line_end < 0 else line_end][:_REL_CHARS_MAX]
+    line = text[end : end + _REL_CHARS_MAX].partition("\n")[0]
     tails = []
     delimited = _delimited(line, _opening(text, start))
+    if delimited is not None and _MENTION.search(delimited):
+        delimited = None  # a list such as srcset, not a name
     if delimited is not None:
+        if titled := _LINK_TITLE.fullmatch(delimited):
+            tails.append(titled[1])
         tails.append(delimited)
     stop = _BARE_END.search(line)
     bare = line[: stop.start()] if stop else line
     tails.append(bare)
-    while bare and bare[-1] in _TRAILING:
+    for _ in range(_TRAILING_MAX):
+        if not bare or bare[-1] not in _TRAILING:
+            break
         bare = bare[:-1]
         tails.append(bare)
     if delimited is None:
@@ -93,8 +110,7 @@ def _tails(text: str, start: int, end: int) -> list[str]:
 
 def _opening(text: str, start: int) -> str:
     """The delimiter that the mention stands in, looking back over a prefix such as ``./`` or ``{OUT_DIR}/``."""
-    line_start = max(text.rfind("\n", 0, start) + 1, start - _READ_BACK_CHARS)
-    for character in reversed(text[line_start:start]):
+    for character in reversed(text[max(0, start - _READ_BACK_CHARS) : start]):
         if character in _CLOSING:
             return character
         if character.isspace() or character == "=":
@@ -128,24 +144,26 @@ def _spellings(tail: str) -> list[str]:
     """A tail as it stands, percent-decoded, and without query and fragment."""
     cut = re.split(r"[?#]", tail, maxsplit=1)[0]
     spellings = (tail, unquote(tail), cut, unquote(cut))
-    return list(dict.fromkeys(spelling.strip().rstrip("/") for spelling in spellings if spelling.strip("/ ")))
+    cleaned = (spelling.strip().rstrip("/") for spelling in spellings)
+    return list(dict.fromkeys(spelling for spelling in cleaned if spelling))
 
 
 def find_sids(text: str, known: frozenset[int]) -> tuple[list[int], list[int]]:
     """The source ids that a text cites: those in ``known``, and those that are not.
 
-    A range is cut to what is known, so it costs no more than the pool; one that meets nothing is reported by its
-    first id.
+    A range is cut to what is known, and each known id is looked at once, so that all ranges together cost no more
+    than the pool; one that meets nothing is reported by its first id.
     """
-    cited: dict[int, None] = {}
+    cited: list[int] = []
     missing: dict[int, None] = {}
+    pool = sorted(known)
+    uncited = pool.copy()
     for match in _CITATION.finditer(text):
         for first, last in sid_ranges(match[1]) or ():
-            if last - first < len(known):
-                inside = [sid for sid in range(first, last + 1) if sid in known]
-            else:
-                inside = sorted(sid for sid in known if first <= sid <= last)
-            cited.update(dict.fromkeys(inside))
-            if not inside:
+            if bisect_left(pool, first) == bisect_right(pool, last):
                 missing.setdefault(first)
-    return list(cited), list(missing)
+                continue
+            new = slice(bisect_left(uncited, first), bisect_right(uncited, last))
+            cited += uncited[new]
+            del uncited[new]
+    return cited, list(missing)

@@ -112,7 +112,7 @@ class Rehosting:
         await self._sources.complete(wish.scope, wish.rows)
         for index, asset in enumerate(wish.assets):
             await self._take_asset(wish, index, asset, staging, gathered)
-        mentions = find_mentions(wish.text)
+        mentions = await asyncio.to_thread(find_mentions, wish.text)
         turns: dict[str, list[StoredArtifact]] = {}
         for mention in mentions:
             await self._resolve(wish, mention, turns, staging, gathered)
@@ -150,11 +150,15 @@ class Rehosting:
         gathered: Gathered,
     ) -> None:
         began = time.perf_counter()
-        if any(f"{mention.turn_id}/{mention.namespace}/{rel}" in gathered.inputs for rel in mention.readings):
-            return
         if mention.turn_id not in turns:
             turns[mention.turn_id] = await self._artifacts.of_turn(wish.scope, mention.turn_id)
         stored = [a for a in turns[mention.turn_id] if a.path.namespace is mention.namespace]
+        rels = {a.path.rel for a in stored}
+        for rel in mention.readings:
+            if f"{mention.turn_id}/{mention.namespace}/{rel}" in gathered.inputs:
+                return
+            if rel in rels:
+                break  # a likelier reading than one that is there already
         meant = _meant(mention, stored)
         for artifact in meant:
             await self._take(wish, mention.asked, artifact, staging, gathered, began)
@@ -233,14 +237,14 @@ class Rehosting:
 
 def _meant(mention: Mention, stored: list[StoredArtifact]) -> list[StoredArtifact]:
     """Which artifacts of the turn a mention means: a file, all below a folder, or all that match a pattern."""
-    if mention.pattern is not None:
-        return [a for a in stored if fnmatch.fnmatchcase(a.path.rel, mention.pattern)]
-    if not mention.readings:
-        return stored
     for rel in mention.readings:
         exact = [a for a in stored if a.path.rel == rel]
         if exact:
             return exact
+    if mention.pattern is not None:
+        return [a for a in stored if fnmatch.fnmatchcase(a.path.rel, mention.pattern)]
+    if not mention.readings:
+        return stored
     for rel in mention.readings:
         below = [a for a in stored if a.path.rel.startswith(f"{rel}/")]
         if below:

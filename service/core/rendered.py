@@ -6,6 +6,9 @@ from typing import Any
 
 from contracts.blocks import Block
 
+# A loop's own timeline may hold meta blocks that another program wrote.
+_HOSTING = frozenset({"hosted_uri", "rn", "key"})
+
 
 def rendered(blocks: Iterable[Block]) -> str:
     """The text of the blocks of calls, as a model reads them; byte-stable for the same blocks."""
@@ -31,7 +34,9 @@ def _digest(block: Block) -> dict[str, Any] | None:
         payload = json.loads(block.text or "")
     except ValueError:
         return None
-    return payload if isinstance(payload, dict) and "artifact_path" in payload else None
+    if not isinstance(payload, dict) or not isinstance(payload.get("artifact_path"), str):
+        return None
+    return {name: value for name, value in payload.items() if name not in _HOSTING}
 
 
 def _part(block: Block, tool_id: str, digests: dict[tuple[str | None, str], dict[str, Any]]) -> str:

@@ -1,0 +1,123 @@
+"""Writes the reference pages that the code itself holds, docs/settings.md and docs/errors.md; ``--check`` compares."""
+
+import sys
+from pathlib import Path
+
+from pydantic_core import PydanticUndefined
+
+from contracts.codes import ContractCode, NoticeCode, RuntimeCode, VerdictCode
+from service.core import errors
+from service.core.limits import limit_names
+from service.settings import Settings
+
+HERE = Path(__file__).parent
+
+# One sentence per code: what happened, for the reader of a timeline.
+CONTRACT = {
+    ContractCode.MISSING_ARTIFACTS: "The call has no contract.",
+    ContractCode.INVALID_ARTIFACTS_JSON: "The contract is a string that is no JSON.",
+    ContractCode.INVALID_ARTIFACTS: "The contract is no list, empty, too long, or has an entry that is no object.",
+    ContractCode.INVALID_ARTIFACT_SPEC: "An entry has a blank name or description, an unknown visibility or check.",
+    ContractCode.INVALID_FILENAME: "An entry's path is unsafe, or lies in another turn or among attachments.",
+    ContractCode.DUPLICATE_ARTIFACT: "Two entries are the same file.",
+    ContractCode.MISSING_TURN_ID: "The call has no turn id.",
+    ContractCode.MISSING_CODE: "The call has no code.",
+    ContractCode.CODE_CONTAMINATED: "The code starts or ends with a code fence, or a channel or thinking tag.",
+    ContractCode.UNSAFE_PATH: "A path is absolute, has empty or dot segments, control characters, or is too long.",
+    ContractCode.PRE_EXEC_MISSING_PATHS: "The code refers to files of other turns that cannot be had.",
+}
+RUNTIME = {
+    RuntimeCode.TIMEOUT: "The wall clock ended the program.",
+    RuntimeCode.OUT_OF_MEMORY: "The kernel ended the program, or a child that it depends on, for memory.",
+    RuntimeCode.OUTPUT_LIMIT: "The program wrote too much to stdout and stderr and was ended.",
+    RuntimeCode.DISK_LIMIT: "OUT_DIR, /tmp or a file was full, or too many files or too deep folders were left.",
+    RuntimeCode.PROCESS_LIMIT: "The program needed more processes or threads than it may have.",
+    RuntimeCode.KILLED: "A signal ended the program.",
+    RuntimeCode.NONZERO_EXIT: "The program ended with a status other than 0; its last line of stderr is given.",
+    RuntimeCode.SANDBOX_FAILED: "Our failure: the sandbox or the service died. Call again under a new id.",
+    RuntimeCode.EXECUTION_FAILED: "The program ended well but promised files are missing.",
+}
+VERDICT = {
+    VerdictCode.PRODUCED: "The file is there, opens, and keeps what was promised of it.",
+    VerdictCode.MISSING_FILE: "Nothing is there.",
+    VerdictCode.EMPTY_FILE: "It has no bytes.",
+    VerdictCode.STALE_FILE: "It was there before the run and was not written.",
+    VerdictCode.SYMLINK_BLOCKED: "It is a symbolic link.",
+    VerdictCode.NOT_REGULAR_FILE: "It is a folder, a pipe, a socket or a device.",
+    VerdictCode.PATH_ESCAPE_BLOCKED: "A folder on its path is a symbolic link that leads elsewhere.",
+    VerdictCode.TOO_LARGE: "It is larger than a file that is taken out of a sandbox may be.",
+    VerdictCode.INVALID: "It does not open as what its extension says, or a check of the contract failed.",
+    VerdictCode.UNUSUALLY_SMALL: "It opens, but is smaller than any real document of its format.",
+}
+NOTICE = {
+    NoticeCode.PATH_REWRITTEN: "A path was rewritten to the current turn.",
+    NoticeCode.EXEC_CONTRACT_REWRITTEN: "Names of the contract were rewritten.",
+    NoticeCode.EXEC_CONTRACT_INVALID: "The call was refused: `error` has one of the codes above.",
+    NoticeCode.PRE_EXEC_MISSING_PATHS: "The call was refused: `missing` lists what cannot be had.",
+    NoticeCode.MISSING_SOURCES: "The code cites sources that are not in the pool: `missing_sids`.",
+    NoticeCode.WORKSPACE_TRUNCATED: "The turn's files are too many: only those that the code names are in place.",
+}
+
+
+def _rows(table: dict[object, str]) -> str:
+    return "".join(f"| `{code}` | {text} |\n" for code, text in table.items())
+
+
+def _problems() -> str:
+    kinds = [errors.CallerError, errors.OurError]
+    classes = [cls for kind in kinds for cls in kind.__subclasses__() if cls.__module__ == errors.__name__]
+    return "".join(
+        f"| `{cls.code}` | {cls.status} | {'yes' if cls.retryable else 'no'} | {(cls.__doc__ or '').strip()} |\n"
+        for cls in classes
+    )
+
+
+def errors_page() -> str:
+    """The page of all codes."""
+    return (
+        "# Codes\n\n"
+        "Made by `docs/generate.py`. A program's failure and a model's mistake are answers (HTTP 200, "
+        "`ok: false`);\nonly the caller's program and the service itself cause problem documents.\n\n"
+        "## Mistakes of the model: nothing was run\n\n| `error.code` | |\n|---|---|\n"
+        + _rows(dict(CONTRACT))
+        + "\n"
+        "## Failures of a run\n\n| `error.code` | |\n|---|---|\n" + _rows(dict(RUNTIME)) + "\n"
+        "## Verdicts on promised files\n\n| `verdict` | |\n|---|---|\n" + _rows(dict(VERDICT)) + "\n"
+        "## Notices on the timeline\n\n| `code` | |\n|---|---|\n" + _rows(dict(NOTICE)) + "\n"
+        "## Problem documents\n\n| `code` | status | retryable | |\n|---|---|---|---|\n" + _problems()
+    )
+
+
+def settings_page() -> str:
+    """The page of all settings."""
+    limits = set(limit_names())
+    text = (
+        "# Settings and limits\n\n"
+        "Made by `docs/generate.py` from `service/settings.py`. Each is an environment variable. Limits of a call "
+        "(marked) can be\nlowered, never raised, by `limits` of a request.\n\n"
+        "| variable | default | | of a call |\n|---|---|---|---|\n"
+    )
+    for name, field in Settings.model_fields.items():
+        default = "by the machine" if field.default is PydanticUndefined else field.default
+        if name == "seccomp_profile":
+            default = "the project's own"
+        mark = f"`limits.{name}`" if name in limits else ""
+        text += f"| `PROOFBOX_{name.upper()}` | {default} | {field.description} | {mark} |\n"
+    return text
+
+
+def main() -> int:
+    """Writes the pages; with ``--check`` says which are out of date."""
+    pages = {"errors.md": errors_page(), "settings.md": settings_page()}
+    stale = [name for name, text in pages.items() if (HERE / name).read_text(encoding="utf-8") != text]
+    if "--check" in sys.argv[1:]:
+        for name in stale:
+            sys.stdout.write(f"docs/{name} is out of date; run python docs/generate.py\n")
+        return 1 if stale else 0
+    for name, text in pages.items():
+        (HERE / name).write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
