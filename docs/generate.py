@@ -1,4 +1,4 @@
-"""Writes the reference pages that the code itself holds, docs/settings.md and docs/errors.md; ``--check`` compares."""
+"""Writes the reference pages that the code itself holds: docs/settings.md, docs/errors.md; ``--check`` compares."""
 
 import sys
 from pathlib import Path

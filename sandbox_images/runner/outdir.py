@@ -146,7 +146,7 @@ class OutDir:
         while stack and not walk.files_exceeded:
             folder, rel_prefix, depth = stack.pop()
             for name, is_dir, full in _entries(os.path.join(self.root, folder)):
-                if not folder and (name == "files" or name.startswith("turn_")):
+                if not folder and (name == "files" or (is_dir and name.startswith("turn_"))):
                     continue
                 path = f"{folder}/{name}" if folder else name
                 if is_dir:

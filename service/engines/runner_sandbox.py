@@ -8,7 +8,7 @@ import json
 import os
 import secrets
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -34,6 +34,7 @@ from service.engines.frames import NO_NONCE, Frame, FrameDecoder, FrameError, en
 _PIECE_BYTES = 256 * 1024
 _ATTACHMENT_PREFIX = "../attachments/"
 _ODD_NAMES_MAX = 50
+_ODD_NAME_CHARS_MAX = 300
 
 
 class Transport(Protocol):
@@ -180,32 +181,34 @@ class RunnerSandbox:
         while True:
             kind, payload = await self._receive()
             if kind is Frame.COLLECTED:
-                summary = json.loads(payload)
-                return Collected(
-                    found=tuple(found),
-                    odd_names=tuple(odd_names[:_ODD_NAMES_MAX]),
-                    extras_total=int(summary["extras_total"]),
-                    files_exceeded=bool(summary["files_exceeded"]),
-                    depth_exceeded=bool(summary["depth_exceeded"]),
-                )
+                with _reading():
+                    summary = json.loads(payload)
+                    return Collected(
+                        found=tuple(found),
+                        odd_names=tuple(odd_names[:_ODD_NAMES_MAX]),
+                        extras_total=int(summary["extras_total"]),
+                        files_exceeded=bool(summary["files_exceeded"]),
+                        depth_exceeded=bool(summary["depth_exceeded"]),
+                    )
             if kind is not Frame.FOUND:
                 raise SandboxLostError(f"the runner sent {kind.name} while it collected")
-            row = json.loads(payload)
-            local = sha256 = None
-            if row["keep"]:
-                if row["same_as"] is None:
-                    bytes_left -= row["size"]
-                    if bytes_left < 0:
-                        raise SandboxLostError("the runner sent more bytes than OUT_DIR can hold")
-                    local = into / str(len(sent))  # a name of ours, never one that the program made
-                    sent.append((local, await self._receive_file(local, row["size"])))
-                local, sha256 = sent[row["same_as"] if row["same_as"] is not None else -1]
-            path = _file_path(wanted.turn_id, row["rel"])
-            if path is None or (row["promise"] is None and path in taken):
-                odd_names.append(row["rel"].encode("unicode_escape").decode("ascii"))
-                continue
-            taken.add(path)
-            found.append(_found(path, row, local, sha256))
+            with _reading():
+                row = json.loads(payload)
+                path, size, keep = _file_path(wanted.turn_id, row["rel"]), _size(row["size"]), bool(row["keep"])
+                same_as = row["same_as"] if keep else None
+            if keep and same_as is None:
+                bytes_left -= size
+                if bytes_left < 0:
+                    raise SandboxLostError("the runner sent more bytes than OUT_DIR can hold")
+                same_as = len(sent)
+                local = into / str(same_as)  # a name of ours, never one that the program made
+                sent.append((local, await self._receive_file(local, size)))
+            with _reading():
+                if path is None or (row["promise"] is None and path in taken):
+                    odd_names.append(row["rel"].encode("unicode_escape").decode("ascii")[:_ODD_NAME_CHARS_MAX])
+                    continue
+                taken.add(path)
+                found.append(_found(path, row, *(sent[same_as] if keep else (None, None))))
 
     async def _receive_file(self, local: Path, size: int) -> str:
         digest = hashlib.sha256()
@@ -232,10 +235,11 @@ class RunnerSandbox:
             if kind in names:
                 on_output(names[kind], payload[1:], payload[:1] == b"\1")
             elif kind is Frame.EXIT:
-                fields = json.loads(payload)
-                for tail in ("log_tail", "stderr_tail"):
-                    fields[tail] = fields[tail].encode("latin-1")
-                return ProcessOutcome(**fields)
+                with _reading():
+                    fields = json.loads(payload)
+                    for tail in ("log_tail", "stderr_tail"):
+                        fields[tail] = fields[tail].encode("latin-1")
+                    return ProcessOutcome(**fields)
             else:
                 raise SandboxLostError(f"the runner sent {kind.name} while the program ran")
 
@@ -255,7 +259,9 @@ class RunnerSandbox:
     async def _expect(self, wanted: Frame) -> None:
         kind, payload = await self._receive()
         if kind is Frame.FAILED:
-            raise SandboxLostError(json.loads(payload)["reason"])
+            with _reading():
+                reason = str(json.loads(payload)["reason"])
+            raise SandboxLostError(reason)
         if kind is not wanted:
             raise SandboxLostError(f"the runner sent {kind.name} in place of {wanted.name}")
 
@@ -286,6 +292,21 @@ class RunnerSandbox:
                 yield
         except TimeoutError as exc:
             raise SandboxLostError(f"the sandbox did not answer within {seconds:.0f} s") from exc
+
+
+@contextlib.contextmanager
+def _reading() -> Iterator[None]:
+    """A payload that no runner of ours sends means a broken sandbox, not a mistake of the service."""
+    try:
+        yield
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as exc:
+        raise SandboxLostError("the runner sent an answer that cannot be read") from exc
+
+
+def _size(told: Any) -> int:
+    if not isinstance(told, int) or told < 0:
+        raise ValueError("no size")
+    return told
 
 
 async def _pieces(file: InputFile) -> AsyncIterator[bytes]:

@@ -53,7 +53,8 @@ class EngineClient:
                 return docker.DockerClient(base_url=self._host, **options)
             return docker.from_env(**options)
 
-        self._client = await self._call("connect to the engine", connect)
+        where = self._host or os.environ.get("DOCKER_HOST") or "its default socket"
+        self._client = await self._call(f"be reached at {where}", connect)
 
     async def close(self) -> None:
         """Closes the connections; never raises."""
