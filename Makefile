@@ -66,7 +66,7 @@ lint: venv ## ruff, formatting, seccomp list
 
 types: venv ## mypy, strict
 	@$(BIN)/mypy
-	@for program in runner inspector; do (cd sandbox_images/$$program && ../../$(BIN)/mypy --config-file ../mypy.ini --cache-dir ../../.mypy_cache/$$program .); done
+	@for program in runner inspector; do (cd sandbox_images/$$program && MYPYPATH=../inspector ../../$(BIN)/mypy --config-file ../mypy.ini --cache-dir ../../.mypy_cache/$$program .); done
 
 layers: venv ## imports point down only
 	@$(BIN)/lint-imports --no-cache

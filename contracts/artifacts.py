@@ -198,8 +198,7 @@ def _refuse_unsendable(raw: object) -> None:
     """
     try:
         json.dumps(raw, allow_nan=False, ensure_ascii=False).encode()
-        if _is_deeper(raw, DEPTH_MAX):
-            raise ValueError(f"it is nested deeper than {DEPTH_MAX} levels")
+        _refuse_deeper(raw, DEPTH_MAX)
     except (TypeError, ValueError, RecursionError) as exc:
         shown = str(exc).encode("ascii", "backslashreplace").decode()
         raise ContractError(
@@ -207,9 +206,12 @@ def _refuse_unsendable(raw: object) -> None:
         ) from exc
 
 
-def _is_deeper(value: object, depth: int) -> bool:
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return any(depth == 0 or _is_deeper(item, depth - 1) for item in inner if isinstance(item, (dict, list)))
+def _refuse_deeper(value: object, levels: int) -> None:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    if inner is not None and levels == 0:
+        raise ValueError(f"it is nested deeper than {DEPTH_MAX} levels")
+    for item in inner or ():
+        _refuse_deeper(item, levels - 1)
 
 
 def _promise(index: int, entry: dict[str, Any], turn_id: str) -> tuple[Promise, str | None]:
@@ -257,7 +259,8 @@ def _spec(index: int, entry: dict[str, Any]) -> ArtifactSpec:
                 ContractCode.INVALID_ARTIFACT_SPEC,
                 f"contract[{index}] has a filename and another filepath; give one of them",
             )
-    blank = [name for name in ("filename", "glob") if fields.get(name) is not None and not str(fields[name]).strip()]
+    names = {name: fields.get(name) for name in ("filename", "glob")}
+    blank = [name for name, value in names.items() if value is not None and not str(value).strip()]
     if blank:
         raise ContractError(ContractCode.INVALID_ARTIFACT_SPEC, f"contract[{index}].{blank[0]} is blank")
     try:

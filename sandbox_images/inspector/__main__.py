@@ -1,7 +1,8 @@
 """The inspector: opens each promised file with its format's own library and says whether it is what it promises.
 
-It runs inside the sandbox, on what a hostile program left there, as ``python3 -I inspector``: one JSON request
-on stdin, one JSON line per file on stdout, in order and as soon as each is judged::
+It runs inside the sandbox, on what a hostile program left there, in a fork of the runner, or by hand as
+``python3 -I inspector``: one JSON request on stdin, one JSON line per file on stdout, in order and as soon as each
+is judged::
 
     request  {root, seconds_per_file, image_pixels_max, unpacked_bytes_max, members_max, pages_max,
               memory_bytes_max?, files: [{id, path, checks}]}
@@ -13,36 +14,21 @@ request.
 
 from __future__ import annotations
 
-import json
-import logging
-import os
 import sys
-import warnings
-from pathlib import Path
 
-# Set before numpy is imported: a pool of threads is of no use here and does not survive a fork.
-os.environ["OPENBLAS_NUM_THREADS"] = "1"
-os.environ["OMP_NUM_THREADS"] = "1"
-
-from child import judge_in_child
-from request import MalformedRequest, read_request
+from inspection import inspect
+from request import MalformedRequest
 
 _BAD_REQUEST_STATUS = 2
 
 
 def main() -> int:
     """Judge the files of the request on stdin; returns the exit status."""
-    warnings.simplefilter("ignore")
-    logging.disable(logging.CRITICAL)
     try:
-        request = read_request(sys.stdin.buffer.read())
+        inspect(sys.stdin.buffer.read(), sys.stdout)
     except MalformedRequest as error:
         sys.stderr.write(f"inspector: {error}\n")
         return _BAD_REQUEST_STATUS
-    for entry in request.files:
-        verdict = judge_in_child(Path(request.root), entry, request.limits)
-        sys.stdout.write(json.dumps(verdict) + "\n")
-        sys.stdout.flush()
     return 0
 
 

@@ -109,7 +109,7 @@ def main() -> None:
     channel = frames.Channel(sys.stdin.fileno(), sys.stdout.fileno())
     launcher = run.Launcher(_environment(), sys.argv[1:])
     launcher.wait_ready()
-    run.become_init()
+    run.set_dumpable(readable=False)
     try:
         channel.send_json(frames.READY, {"python": sys.version.split()[0]})
         _serve(channel, OutDir(OUT_DIR), launcher)

@@ -2,15 +2,13 @@
 
 import json
 import os
-import subprocess
-import sys
 from typing import Any
 
 import frames
+import inspector
 import outdir
 
 _PIECE_BYTES = 256 * 1024
-_INSPECTOR = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "inspector")
 # Kept by the inspector for each file; this one is for the inspector itself, should it hang as a whole.
 _SPARE_S = 30
 
@@ -89,21 +87,9 @@ class Collection:
             return {}
         seconds = self._wanted["seconds_per_file"]
         request = {"root": self._out.root, "seconds_per_file": seconds, **self._wanted["inspect"], "files": files}
-        try:
-            done = subprocess.run(  # noqa: S603 - our own program
-                [sys.executable, "-I", "-B", _INSPECTOR],
-                input=json.dumps(request).encode(),
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                timeout=seconds * len(files) + _SPARE_S,
-                check=False,
-                cwd="/",
-            )
-            lines = done.stdout.splitlines()
-        except subprocess.TimeoutExpired as exc:
-            lines = (exc.stdout or b"").splitlines()
+        said = inspector.ask(json.dumps(request).encode(), seconds * len(files) + _SPARE_S)
         verdicts = {}
-        for line in lines:
+        for line in said.splitlines():
             verdict = json.loads(line)
             verdicts[verdict.pop("id")] = verdict
         for file in files:

@@ -7,6 +7,7 @@ It never knows the nonce of the stream.
 """
 
 import builtins
+import importlib.machinery
 import json
 import os
 import resource
@@ -46,6 +47,8 @@ def _run_python(path: str) -> None:
         source = file.read()
     module = types.ModuleType("__main__")
     module.__file__ = path
+    module.__loader__ = importlib.machinery.SourceFileLoader("__main__", path)
+    module.__dict__.update(__cached__=None, __annotations__={})
     module.__builtins__ = builtins  # type: ignore[attr-defined]  # as the interpreter sets it
     sys.modules["__main__"] = module
     try:
@@ -86,6 +89,9 @@ def main() -> None:
     if job["language"] == "python":
         _run_python(job["path"])
     else:
+        # Python ignores these two; a shell and what it starts would inherit that, so `yes | head` would complain.
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(number, signal.SIG_DFL)
         os.execv("/bin/bash", ["bash", job["path"]])  # noqa: S606 - becoming it is the purpose
 
 

@@ -76,11 +76,10 @@ class Launcher:
         self._control.close()
 
 
-def become_init() -> None:
-    """Makes this process unreadable for the program, and deaf to its signals."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # by Python's own handler a program could interrupt PID 1
+def set_dumpable(*, readable: bool) -> None:
+    """Lets processes of the same user read this one's memory and descriptors, or not."""
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
+    if libc.prctl(_PR_SET_DUMPABLE, int(readable), 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_DUMPABLE)")
 
 

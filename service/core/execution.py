@@ -121,8 +121,8 @@ class Execution:
         new += [_unpromised(call, found) for found in extras(collected) if found.local is not None]
         # A file that two entries promise, by name and by pattern, is one version; the first entry describes it.
         once: dict[FilePath, NewArtifact] = {}
-        for artifact in new:
-            once.setdefault(artifact.path, artifact)
+        for file in new:
+            once.setdefault(file.path, file)
         stored = await self._artifacts.save(call.scope, list(once.values())) if once else []
         for artifact in stored:
             if artifact.visibility == "external":

@@ -7,12 +7,15 @@ readings, the longest first, and the first one that exists is taken.
 import re
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
+from itertools import islice
 from urllib.parse import unquote
 
 from contracts.logical import sid_ranges
 from contracts.paths import FilePath, Namespace, UnsafePathError, is_turn_id
 
-_MENTION = re.compile(r"(?<![A-Za-z0-9_.-])(turn_[A-Za-z0-9_.-]+)/(files|attachments)(?![A-Za-z0-9_]|[.-]+[A-Za-z0-9_])(/?)")
+_MENTION = re.compile(
+    r"(?<![A-Za-z0-9_.-])(turn_[A-Za-z0-9_.-]+)/(files|attachments)(?![A-Za-z0-9_]|[.-]+[A-Za-z0-9_])(/?)"
+)
 # One run of characters between the colon and the brackets: two that can share a space would backtrack for hours.
 _CITATION = re.compile(r"\[\[\s*[Ss]\s*:([0-9,\s\-\u2010-\u2015]{1,4096})\]\]")
 _CLOSING = {'"': '"', "'": "'", "`": "`", "<": ">", "(": ")"}
@@ -22,11 +25,10 @@ _TRAILING_MAX = 8
 _READ_BACK_CHARS = 256
 _REL_CHARS_MAX = 1_024
 MENTIONS_MAX = 5_000
-"""How many distinct mentions of one text are looked at: each costs a look into the store."""
+"""How many places of one text are looked at: each costs a look into the store."""
 # Followed by a hexadecimal digit, %d begins an encoded byte: Cyrillic is %d0%b0 and so on.
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}|%[sr]|%d(?![0-9A-Fa-f])|%0\dd|\$\{?\w+\}?")
 _WILDCARD = re.compile(r"[*\[]")
-_LINK_TITLE = re.compile(r"""(\S.*?)\s+(?:"[^"]*"|'[^']*')\s*""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +53,15 @@ class Mention:
 
 
 def find_mentions(text: str) -> list[Mention]:
-    """The distinct mentions of ``turn_<id>/files/…`` and ``turn_<id>/attachments/…``, in order; at most 5,000."""
+    """The distinct mentions of ``turn_<id>/files/…`` and ``turn_<id>/attachments/…``, in order.
+
+    Only the first `MENTIONS_MAX` places of a text are looked at.
+    """
     found: dict[Mention, None] = {}
-    for match in _MENTION.finditer(text):
+    for match in islice(_MENTION.finditer(text), MENTIONS_MAX):
         turn_id, namespace, slash = match[1], Namespace(match[2]), match[3]
         if is_turn_id(turn_id):
             found.setdefault(_mention(text, match.start(), match.end(), turn_id, namespace, bool(slash)))
-        if len(found) >= MENTIONS_MAX:
-            break
     return list(found)
 
 
@@ -87,12 +90,13 @@ def _tails(text: str, start: int, end: int) -> list[str]:
     """What may follow the namespace: up to the closing delimiter, up to white space, less trailing marks."""
     line = text[end : end + _REL_CHARS_MAX].partition("\n")[0]
     tails = []
-    delimited = _delimited(line, _opening(text, start))
+    opening = _opening(text, start)
+    delimited = _delimited(line, opening)
     if delimited is not None and _MENTION.search(delimited):
         delimited = None  # a list such as srcset, not a name
     if delimited is not None:
-        if titled := _LINK_TITLE.fullmatch(delimited):
-            tails.append(titled[1])
+        if opening == "(":
+            tails.append(_without_title(delimited))
         tails.append(delimited)
     stop = _BARE_END.search(line)
     bare = line[: stop.start()] if stop else line
@@ -138,6 +142,13 @@ def _balanced(line: str) -> str | None:
                 return line[:at]
             depth -= 1
     return None
+
+
+def _without_title(target: str) -> str:
+    """A Markdown target less its title: ``a.png "A chart"`` is a.png."""
+    text = target.rstrip()
+    at = text.rfind(text[-1], 0, -1) if text.endswith(('"', "'")) else -1
+    return text[:at].rstrip() if at > 0 and text[at - 1].isspace() else target
 
 
 def _spellings(tail: str) -> list[str]:

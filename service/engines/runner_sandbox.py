@@ -208,7 +208,7 @@ class RunnerSandbox:
                     odd_names.append(row["rel"].encode("unicode_escape").decode("ascii")[:_ODD_NAME_CHARS_MAX])
                     continue
                 taken.add(path)
-                found.append(_found(path, row, *(sent[same_as] if keep else (None, None))))
+                found.append(_found(path, row, *(sent[same_as] if same_as is not None else (None, None))))
 
     async def _receive_file(self, local: Path, size: int) -> str:
         digest = hashlib.sha256()

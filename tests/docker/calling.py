@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import json
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -78,6 +79,10 @@ class Caller:
         return await self.service.calls.events(
             self.service.principal, call_id or self.last_id, self.conversation, after=0
         )
+
+    async def output(self, stream: str = "stdout") -> str:
+        """What the last call passed on of a stream."""
+        return "".join(json.loads(event.data)["text"] for event in await self.events() if event.name == stream)
 
     async def attach(self, name: str, content: bytes, turn_id: str | None = None) -> Attachment:
         """Uploads an attachment of a turn."""

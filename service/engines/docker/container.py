@@ -58,6 +58,7 @@ def container_config(settings: ContainerSettings, limits: CallLimits, deadline_e
         "Ulimits": [
             {"Name": "nofile", "Soft": _OPEN_FILES, "Hard": _OPEN_FILES},
             {"Name": "core", "Soft": 0, "Hard": 0},
+            {"Name": "msgqueue", "Soft": 0, "Hard": 0},  # counted for all containers of our user together
         ],
         "Tmpfs": {
             "/out": f"rw,nosuid,nodev,exec,size={limits.out_dir_bytes},nr_inodes={limits.out_dir_inodes},{owner}",

@@ -1,0 +1,32 @@
+"""One inspection: a request, and a line for each of its files as soon as it is judged."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import warnings
+from pathlib import Path
+from typing import TextIO
+
+# Set before numpy is imported: a pool of threads is of no use here and does not survive a fork.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+os.environ["OMP_NUM_THREADS"] = "1"
+
+from child import judge_in_child
+from request import read_request
+
+
+def inspect(data: bytes, out: TextIO) -> None:
+    """Judge the files of a request, writing the JSON line of each to ``out``.
+
+    Raises:
+        MalformedRequest: ``data`` is no request; nothing was judged.
+    """
+    warnings.simplefilter("ignore")
+    logging.disable(logging.CRITICAL)
+    request = read_request(data)
+    for entry in request.files:
+        verdict = judge_in_child(Path(request.root), entry, request.limits)
+        out.write(json.dumps(verdict) + "\n")
+        out.flush()
