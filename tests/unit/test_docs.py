@@ -1,0 +1,47 @@
+"""The documents say what the code does: generated pages, targets, links and files that they name."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+_TARGET = re.compile(r"(?:^|[`\s(])make ([a-z][a-z-]*)", re.MULTILINE)
+_LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
+_CODE_PATH = re.compile(r"`((?:contracts|service|sandbox_images|tests|docs|bench)/[\w./-]*\w)`")
+
+
+def test_generated_pages_are_what_the_code_says() -> None:
+    checked = subprocess.run(
+        [sys.executable, "docs/generate.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+    assert (checked.stdout, checked.returncode) == ("", 0)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_make_target_that_a_page_names_exists(page: Path) -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    code = "\n".join(_code(page))
+
+    assert [name for name in _TARGET.findall(code) if name not in targets] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_of_a_page_leads_to_a_file(page: Path) -> None:
+    assert [link for link in _LINK.findall(page.read_text()) if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_path_that_a_page_names_exists(page: Path) -> None:
+    assert [path for path in _CODE_PATH.findall(page.read_text()) if not (ROOT / path).exists()] == []
+
+
+def _code(page: Path) -> list[str]:
+    """What a page shows as code: shell blocks and inline spans."""
+    text = page.read_text()
+    blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+    return [*blocks, *re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))]
