@@ -18,9 +18,10 @@ from service.core.admission import Admission
 from service.core.attachments import Attachments
 from service.core.calls import Calls, CallSettings
 from service.core.execution import Execution
-from service.core.limits import CallLimits, limit_names
+from service.core.limits import CallLimits, CallPolicy, limit_names
 from service.core.ports import Principal
 from service.core.rehosting import Rehosting, WorkspaceBounds
+from service.core.sandbox_runs import SandboxRuns
 from service.engines.docker.client import EngineClient
 from service.engines.docker.container import ContainerSettings
 from service.engines.docker.engine import DockerEngine, DockerEngineSettings
@@ -123,17 +124,13 @@ def build(settings: Settings) -> Service:
     workspace = WorkspaceBounds(settings.workspace_bytes_max, settings.workspace_files_max)
     rehosting = Rehosting(artifacts, sources, AssetFolders(settings.asset_roots), workspace)
     admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max)
+    runs = SandboxRuns(admission, rehosting, engine, artifacts, sources)
+    policy = CallPolicy(limits, settings.queue_s, settings.overhead_s)
     calls = Calls(
-        Execution(admission, rehosting, engine, artifacts, sources),
+        (Execution(runs, policy),),  # one story for each kind of tool
         admission,
         SqliteCallStore(database),
-        CallSettings(
-            limits=limits,
-            queue_s=settings.queue_s,
-            overhead_s=settings.overhead_s,
-            remembered_max=settings.remembered_max,
-            boot_id=boot_id,
-        ),
+        CallSettings(remembered_max=settings.remembered_max, boot_id=boot_id),
     )
     return Service(
         settings=settings,

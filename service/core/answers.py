@@ -7,25 +7,26 @@ from contracts.artifacts import Contract, ContractError
 from contracts.blocks import TEXT_BYTES_MAX, Block, Digest
 from contracts.codes import ContractCode, NoticeCode, RuntimeCode, VerdictCode
 from contracts.media_types import is_inline_binary, is_text
-from contracts.tool_calls import ArtifactResult, EnvelopeError, Timings, ToolCallResponse, Usage
+from contracts.tool_calls import ArtifactResult, EnvelopeError, ToolCallResponse, Usage
 from service.core.blocks import BlockWriter, Notice, embedded_text, now_text
-from service.core.exec_call import Attempt, ExecCall
+from service.core.exec_call import ExecCall
 from service.core.outcomes import RuntimeFailure
 from service.core.ports import FileState, Found, StoredArtifact
 from service.core.reports import RunReport, Unpromised, refusal_text, report_text, run_error
+from service.core.sandbox_runs import Attempt
 from service.core.verdicts import Verdict, extras
 
 
 def refused(
-    call: ExecCall, error: ContractError, timings: Timings, attempt: Attempt | None = None
+    call: ExecCall, error: ContractError, attempt: Attempt, contract: Contract | None = None
 ) -> ToolCallResponse:
     """The answer to a call that the model has to write differently; nothing of it ran."""
     is_path = error.code is ContractCode.PRE_EXEC_MISSING_PATHS
     code = NoticeCode.PRE_EXEC_MISSING_PATHS if is_path else NoticeCode.EXEC_CONTRACT_INVALID
     details = error.details if is_path else {"error": error.code, **error.details}
     notices = [Notice(code, error.message, details)]
-    if attempt is not None:
-        notices = [*_rewrites(attempt.contract), *attempt.gathered.notices, *notices]
+    if contract is not None:
+        notices = [*_rewrites(contract), *attempt.gathered.notices, *notices]
     report = refusal_text(error)
     return ToolCallResponse(
         ok=False,
@@ -34,7 +35,7 @@ def refused(
         ),
         report=report,
         blocks=_opening_blocks(call, notices, report),
-        timings_ms=timings,
+        timings_ms=attempt.timings,
     )
 
 
@@ -80,6 +81,7 @@ def _content(mime: str, found: Found) -> Content:
 
 def answered(
     call: ExecCall,
+    contract: Contract,
     attempt: Attempt,
     verdicts: list[Verdict],
     contents: dict[str, Content],
@@ -97,7 +99,7 @@ def answered(
     )
     text = report_text(report)
     error = run_error(report)
-    notices = [*_rewrites(attempt.contract), *attempt.gathered.notices]
+    notices = [*_rewrites(contract), *attempt.gathered.notices]
     blocks = _opening_blocks(call, notices, text)
     if blocks:
         for verdict in verdicts:

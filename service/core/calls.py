@@ -4,19 +4,14 @@ import asyncio
 import codecs
 import hashlib
 import logging
-import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-
-from pydantic import ValidationError
 
 from contracts.events import EventName, OutputEvent, QueuedEvent, StartedEvent
 from contracts.problems import Problem
 from contracts.tool_calls import CallStatus, SandboxInfo, ToolCallRequest, ToolCallResponse
-from contracts.tools import ExecParams, exec_language
 from service.core.admission import Admission
-from service.core.answers import interrupted
 from service.core.errors import (
     AmbiguousCallError,
     CallCancelledError,
@@ -27,12 +22,9 @@ from service.core.errors import (
     UnknownToolError,
 )
 from service.core.events import CallEvent, EventLog
-from service.core.exec_call import ExecCall
-from service.core.execution import Execution
-from service.core.limits import CallLimits
 from service.core.ports import CallKey, CallState, CallStore, NewCall, Principal, Scope, StoredCall, StreamName
 from service.core.problems import problem_of
-from service.core.refusals import invalid_model
+from service.core.watcher import OpenedCall, Story
 
 __all__ = ["Answer", "CallEvent", "CallSettings", "CallTicket", "Calls"]
 
@@ -51,16 +43,10 @@ class CallSettings:
     """How calls are treated.
 
     Attributes:
-        limits: the operator's limits.
-        queue_s: how long a call may wait for a place beyond its own wall clock.
-        overhead_s: what a sandbox may exist beyond the program's wall clock.
         remembered_max: finished calls whose events can still be followed.
         boot_id: this life of the service.
     """
 
-    limits: CallLimits
-    queue_s: float
-    overhead_s: float
     remembered_max: int
     boot_id: str
 
@@ -156,9 +142,9 @@ class Calls:
     """The door's view of calls; one instance for each life of the service."""
 
     def __init__(
-        self, execution: Execution, admission: Admission, store: CallStore, settings: CallSettings
+        self, stories: Sequence[Story], admission: Admission, store: CallStore, settings: CallSettings
     ) -> None:
-        self._execution = execution
+        self._stories = stories
         self._admission = admission
         self._store = store
         self._settings = settings
@@ -175,7 +161,7 @@ class Calls:
         count = 0
         for left in await self._store.left_open(self._settings.boot_id):
             request = ToolCallRequest.model_validate_json(left.request)
-            response = interrupted(self._exec_call(left.key.scope, request))
+            response = self._open(left.key.scope, request).interrupted()
             await self._store.finish(left.key, CallState.DONE, response.model_dump_json())
             count += 1
         return count
@@ -200,7 +186,7 @@ class Calls:
         if self._is_closing:
             raise ShuttingDownError("the service is shutting down; call again in a moment", retry_after_s=5)
         scope = Scope(principal, request.conversation_id)
-        call = self._exec_call(scope, request)
+        call = self._open(scope, request)
         text, payload_sha256 = await asyncio.to_thread(_payload, request)
         key = CallKey(scope, request.tool_call_id)
         new = NewCall(
@@ -287,24 +273,11 @@ class Calls:
         """Calls of this life of the service that have no answer yet."""
         return len(self._running)
 
-    def _exec_call(self, scope: Scope, request: ToolCallRequest) -> ExecCall:
-        language = exec_language(request.tool_id)
-        if language is None:
-            raise UnknownToolError(f"there is no tool '{request.tool_id[:80]}'; GET /v1/tools lists them")
-        try:
-            params = ExecParams.model_validate(request.params)
-        except ValidationError as exc:
-            raise invalid_model(exc, "params") from exc
-        limits = self._settings.limits.lowered(request.limits, timeout_s=params.timeout_s)
-        return ExecCall(
-            scope=scope,
-            request=request,
-            language=language,
-            params=params,
-            limits=limits,
-            deadline=time.monotonic() + limits.wall_s + self._settings.queue_s,
-            lifetime_s=limits.wall_s + self._settings.overhead_s,
-        )
+    def _open(self, scope: Scope, request: ToolCallRequest) -> OpenedCall:
+        for story in self._stories:
+            if (call := story.open(scope, request)) is not None:
+                return call
+        raise UnknownToolError(f"there is no tool '{request.tool_id[:80]}'; GET /v1/tools lists them")
 
     async def _known(self, stored: StoredCall, *, detached: bool) -> CallTicket:
         if stored.answer is not None:
@@ -315,9 +288,9 @@ class Calls:
         running.detached = running.detached or detached
         return CallTicket(stored.key, None, running)
 
-    async def _run(self, running: _Running, call: ExecCall) -> None:
+    async def _run(self, running: _Running, call: OpenedCall) -> None:
         try:
-            response = await self._execution.execute(call, running)
+            response = await call.tell(running)
             body = await asyncio.to_thread(response.model_dump_json)
             await self._finish(running, CallState.DONE, Answer(200, body, is_problem=False))
         except asyncio.CancelledError:

@@ -1,28 +1,11 @@
-"""One exec call on its way: what came through the door, and what is known of it so far."""
+"""One exec call, its parameters read."""
 
 from dataclasses import dataclass
-from typing import Protocol
 
-from contracts.artifacts import Contract
-from contracts.tool_calls import SandboxInfo, Timings, ToolCallRequest
+from contracts.tool_calls import ToolCallRequest
 from contracts.tools import ExecParams, Language
-from service.core.limits import CallLimits
-from service.core.outcomes import RuntimeFailure
-from service.core.ports import Collected, ProcessOutcome, Scope, StreamName
-from service.core.rehosting import Gathered
-
-
-class Watcher(Protocol):
-    """Who is told how a call goes on."""
-
-    def queued(self, position: int) -> None:
-        """It waits; so many calls are before it."""
-
-    def started(self, sandbox: SandboxInfo) -> None:
-        """It has a sandbox: from here on the program may have had effects."""
-
-    def output(self, stream: StreamName, piece: bytes, truncated: bool) -> None:
-        """The program wrote something."""
+from service.core.limits import CallBounds
+from service.core.ports import Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,29 +17,11 @@ class ExecCall:
         request: the call as it came.
         language: what its code is.
         params: its parameters.
-        limits: what it may use.
-        deadline: until when it has to have a place, on the monotonic clock.
-        lifetime_s: how long its sandbox may exist.
+        bounds: what it may use.
     """
 
     scope: Scope
     request: ToolCallRequest
     language: Language
     params: ExecParams
-    limits: CallLimits
-    deadline: float
-    lifetime_s: float
-
-
-@dataclass(slots=True)
-class Attempt:
-    """What is known of a call while it goes through the story; the answer is written from it."""
-
-    contract: Contract
-    code: bytes
-    gathered: Gathered
-    timings: Timings
-    outcome: ProcessOutcome
-    collected: Collected
-    sandbox: SandboxInfo | None = None
-    failure: RuntimeFailure | None = None
+    bounds: CallBounds

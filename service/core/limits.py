@@ -1,5 +1,6 @@
 """The limits of one call: the operator's, lowered by what the request asks for."""
 
+import time
 from dataclasses import dataclass, fields, replace
 
 from contracts.tool_calls import Limits
@@ -57,6 +58,41 @@ class CallLimits:
             getattr(self, name) != getattr(default, name)
             for name in ("cpus", "memory_bytes", "pids", "out_dir_bytes", "out_dir_inodes")
         )
+
+
+@dataclass(frozen=True, slots=True)
+class CallBounds:
+    """What one call may use.
+
+    Attributes:
+        limits: its limits, the request's in place.
+        deadline: until when it has to have a place, on the monotonic clock.
+        lifetime_s: how long its sandbox may exist.
+    """
+
+    limits: CallLimits
+    deadline: float
+    lifetime_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class CallPolicy:
+    """The operator's decisions about any call.
+
+    Attributes:
+        limits: the highest limits.
+        queue_s: how long a call may wait for a place beyond its own wall clock.
+        overhead_s: what a sandbox may exist beyond the program's wall clock.
+    """
+
+    limits: CallLimits
+    queue_s: float
+    overhead_s: float
+
+    def bounds(self, asked: Limits, *, timeout_s: float | None = None) -> CallBounds:
+        """The bounds of a call that comes now. Raises as `CallLimits.lowered`."""
+        limits = self.limits.lowered(asked, timeout_s=timeout_s)
+        return CallBounds(limits, time.monotonic() + limits.wall_s + self.queue_s, limits.wall_s + self.overhead_s)
 
 
 def limit_names() -> tuple[str, ...]:

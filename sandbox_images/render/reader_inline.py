@@ -1,0 +1,142 @@
+"""Text on its way into runs: the look that elements give it, and white space collapsed as HTML says."""
+
+import re
+from dataclasses import dataclass, replace
+
+from render.ir import Align, Anchor, Block, Inline, LineBreak, Paragraph, Run
+
+_SPACES = re.compile(r"[ \t\n\r\f]+")
+_SPACES_NOT_LINES = re.compile(r"[ \t\r\f]+")
+_LINE_EDGES = re.compile(r" ?\n ?")
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What the elements around a text make of it.
+
+    ``space`` is the value of ``white-space``: normal, pre (pre-wrap too) or pre-line.
+    """
+
+    bold: bool = False
+    italic: bool = False
+    underline: bool = False
+    strike: bool = False
+    code: bool = False
+    sub: bool = False
+    sup: bool = False
+    colour: str | None = None
+    background: str | None = None
+    link: str | None = None
+    cites: int | None = None
+    align: Align | None = None
+    space: str = "normal"
+    case: str = "none"
+
+    def run(self, text: str) -> Run:
+        """A run of the text with this look."""
+        return Run(
+            text, self.bold, self.italic, self.underline, self.strike, self.code, self.sub, self.sup,
+            self.colour, self.background, self.link, self.cites,
+        )  # fmt: skip
+
+
+class Flow:
+    """Blocks in the making: a paragraph that grows until a block ends it."""
+
+    __slots__ = ("_gap", "_open", "_parts", "_preserved", "blocks")
+
+    def __init__(self) -> None:
+        self.blocks: list[Block] = []
+        self._open: list[Inline] = []  # the paragraph that grows
+        self._parts: list[str] = []  # the texts of its last run, if that is still growing
+        self._gap = True  # white space here would collapse
+        self._preserved = False
+
+    def text(self, text: str, look: Look) -> None:
+        """Adds text to the open paragraph."""
+        if look.case != "none":
+            text = _cased(text, look.case)
+        if look.space == "normal":
+            self._collapsed(_SPACES.sub(" ", text), look)
+        else:
+            self._lines(text, look)
+
+    def inline(self, inline: Inline) -> None:
+        """Adds something that is no text to the open paragraph."""
+        if isinstance(inline, LineBreak):
+            self._trim()
+            self._gap = True
+        elif not isinstance(inline, Anchor):
+            self._gap = False
+        self._open.append(inline)
+
+    def block(self, block: Block) -> None:
+        """Ends the open paragraph, and adds a block."""
+        self.end(None)
+        self.blocks.append(block)
+
+    def end(self, align: Align | None) -> None:
+        """Ends the open paragraph: it becomes a block if it shows anything or is led to."""
+        inlines = self.take()
+        if inlines:
+            self.blocks.append(Paragraph(inlines, align))
+
+    def take(self) -> list[Inline]:
+        """Ends the open paragraph, and hands out what was in it."""
+        if not self._open:
+            self._gap = True
+            return []
+        if isinstance(self._open[-1], LineBreak):  # the last one of a paragraph shows nothing
+            self._open.pop()
+        self._trim()
+        inlines, self._open = self._open, []
+        self._gap = True
+        return inlines
+
+    def _collapsed(self, text: str, look: Look) -> None:
+        if self._gap and text.startswith(" "):
+            text = text[1:]
+        if not text:
+            return
+        self._gap = text.endswith(" ")
+        self._preserved = False
+        self._append(look.run(text))
+
+    def _lines(self, text: str, look: Look) -> None:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+        if look.space == "pre-line":
+            text = _LINE_EDGES.sub("\n", _SPACES_NOT_LINES.sub(" ", text))
+        for index, line in enumerate(text.split("\n")):
+            if index:
+                self._open.append(LineBreak())
+            if line:
+                self._append(look.run(line))
+                self._preserved = True
+                self._gap = look.space == "pre-line" and line.endswith(" ")
+            elif index:
+                self._gap = look.space == "pre-line"
+
+    def _append(self, run: Run) -> None:
+        last = self._open[-1] if self._open else None
+        if isinstance(last, Run) and replace(run, text="") == replace(last, text=""):
+            self._open[-1] = replace(last, text=last.text + run.text)
+        else:
+            self._open.append(run)
+
+    def _trim(self) -> None:
+        """Takes the white space off the end of a line, which HTML does not show."""
+        last = self._open[-1] if self._open else None
+        if isinstance(last, Run) and not self._preserved and last.text.endswith(" "):
+            text = last.text[:-1]
+            if text:
+                self._open[-1] = replace(last, text=text)
+            else:
+                self._open.pop()
+
+
+def _cased(text: str, case: str) -> str:
+    if case == "uppercase":
+        return text.upper()
+    if case == "lowercase":
+        return text.lower()
+    return re.sub(r"(?<!\w)\w", lambda letter: letter[0].upper(), text)

@@ -1,0 +1,180 @@
+"""What every tool that runs in a sandbox does the same way: a place, what the call refers to, put, run, collect."""
+
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from contracts.codes import RuntimeCode
+from contracts.paths import FilePath
+from contracts.tool_calls import SandboxInfo, Timings, ToolCallRequest
+from service.core.admission import Admission
+from service.core.limits import CallBounds, CallLimits
+from service.core.outcomes import RuntimeFailure, classify, left_too_much
+from service.core.ports import (
+    ArtifactStore,
+    Collected,
+    Job,
+    NewArtifact,
+    OnOutput,
+    ProcessOutcome,
+    SandboxEngine,
+    SandboxLostError,
+    SandboxSpec,
+    Scope,
+    SourcePool,
+    StoredArtifact,
+    Wanted,
+)
+from service.core.rehosting import Gathered, Rehosting, Wish
+from service.core.watcher import Watcher
+
+T = TypeVar("T")
+
+# Blocks, tokens and slack of OUT_DIR's file system: inputs may fill it to this share.
+_INPUT_SHARE = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What runs in a sandbox, and what is wanted of it.
+
+    Attributes:
+        job: the program.
+        wanted: what is collected after it.
+        on_output: who gets its output.
+    """
+
+    job: Job
+    wanted: Wanted
+    on_output: OnOutput
+
+
+@dataclass(slots=True)
+class Attempt:
+    """What is known of a call while it goes through its story; the answer is written from it."""
+
+    timings: Timings = field(default_factory=Timings)
+    gathered: Gathered = field(default_factory=Gathered)
+    outcome: ProcessOutcome = field(default_factory=ProcessOutcome)
+    collected: Collected = field(default_factory=lambda: Collected(()))
+    sandbox: SandboxInfo | None = None
+    failure: RuntimeFailure | None = None
+    began: float = field(default_factory=time.perf_counter)
+
+    @asynccontextmanager
+    async def phase(self, name: str) -> AsyncIterator[None]:
+        """Adds the time of a block to a phase."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            setattr(self.timings, name, getattr(self.timings, name) + _ms_since(began))
+
+    @asynccontextmanager
+    async def entering(self, name: str, context: AbstractAsyncContextManager[T]) -> AsyncIterator[T]:
+        """Enters a context; the time that entering took is a phase."""
+        began = time.perf_counter()
+        async with context as value:
+            setattr(self.timings, name, _ms_since(began))
+            yield value
+
+    def finish(self) -> None:
+        """Notes the time from the door to here."""
+        self.timings.total = _ms_since(self.began)
+
+
+class SandboxRuns:
+    """Runs programs, the user's or ours; holds nothing of any call."""
+
+    def __init__(
+        self,
+        admission: Admission,
+        rehosting: Rehosting,
+        engine: SandboxEngine,
+        artifacts: ArtifactStore,
+        sources: SourcePool,
+    ) -> None:
+        self._admission = admission
+        self._rehosting = rehosting
+        self._engine = engine
+        self._artifacts = artifacts
+        self._sources = sources
+
+    @asynccontextmanager
+    async def place(self, bounds: CallBounds, attempt: Attempt, watcher: Watcher) -> AsyncIterator[Path]:
+        """A place to run and a staging folder, for the time of the block.
+
+        Raises:
+            QueueFullError, QueueTimeoutError: there is no place.
+            StoreFailedError, StoreFullError: there is no staging folder.
+        """
+        async with (
+            attempt.entering("queue", self._admission.place(bounds.deadline, watcher.queued)),
+            self._artifacts.staging() as staging,
+        ):
+            yield staging
+
+    async def gather(self, wish: Wish, attempt: Attempt, staging: Path) -> None:
+        """Resolves what the call refers to; raises what `Rehosting.gather` does."""
+        async with attempt.phase("rehost"):
+            attempt.gathered = await self._rehosting.gather(wish, staging)
+
+    async def run(
+        self,
+        request: ToolCallRequest,
+        bounds: CallBounds,
+        program: Program,
+        *,
+        attempt: Attempt,
+        staging: Path,
+        watcher: Watcher,
+    ) -> None:
+        """Container, put, run, collect. The container is gone when this returns, whatever happened."""
+        limits = bounds.limits
+        if attempt.gathered.size_bytes > limits.out_dir_bytes * _INPUT_SHARE:
+            attempt.failure = _inputs_too_large(attempt.gathered, limits)
+            return
+        spec = SandboxSpec(request.tool_call_id, limits, bounds.lifetime_s)
+        async with attempt.entering("acquire", self._engine.open(spec)) as sandbox:
+            attempt.sandbox = sandbox.info
+            watcher.started(sandbox.info)
+            try:
+                async with attempt.phase("run"):
+                    await sandbox.put(program.job.turn_id, list(attempt.gathered.inputs.values()))
+                    attempt.outcome = await sandbox.run(program.job, on_output=program.on_output)
+                if attempt.outcome.lost is None:
+                    async with attempt.phase("validate"):
+                        attempt.collected = await sandbox.collect(program.wanted, staging)
+            except SandboxLostError as exc:
+                attempt.outcome = ProcessOutcome(lost=str(exc))
+        attempt.failure = classify(attempt.outcome, limits) or left_too_much(attempt.collected, limits)
+
+    async def host(
+        self, scope: Scope, artifacts: Sequence[NewArtifact], attempt: Attempt
+    ) -> dict[str, StoredArtifact]:
+        """Stores artifacts, all of them or none, by physical path; external ones become sources."""
+        async with attempt.phase("host"):
+            # A file that two entries promise, by name and by pattern, is one version; the first entry describes it.
+            once: dict[FilePath, NewArtifact] = {}
+            for artifact in artifacts:
+                once.setdefault(artifact.path, artifact)
+            stored = await self._artifacts.save(scope, list(once.values())) if once else []
+            for version in stored:
+                if version.visibility == "external":
+                    await self._sources.add_file(scope, version)
+        return {version.path.physical: version for version in stored}
+
+
+def _inputs_too_large(gathered: Gathered, limits: CallLimits) -> RuntimeFailure:
+    return RuntimeFailure(
+        RuntimeCode.DISK_LIMIT,
+        f"the files that the call refers to are {gathered.size_bytes} bytes, OUT_DIR holds {limits.out_dir_bytes}; "
+        "nothing was run",
+    )
+
+
+def _ms_since(began: float) -> float:
+    return round((time.perf_counter() - began) * 1000, 3)

@@ -1,0 +1,46 @@
+"""Who is told how a call goes on, and what a story of a tool has to offer to `Calls`."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from contracts.tool_calls import SandboxInfo, ToolCallRequest, ToolCallResponse
+from service.core.ports import Scope, StreamName
+
+
+class Watcher(Protocol):
+    """Who is told how a call goes on."""
+
+    def queued(self, position: int) -> None:
+        """It waits; so many calls are before it."""
+
+    def started(self, sandbox: SandboxInfo) -> None:
+        """It has a sandbox: from here on the program may have had effects."""
+
+    def output(self, stream: StreamName, piece: bytes, truncated: bool) -> None:
+        """The program wrote something."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedCall:
+    """A call whose parameters were read.
+
+    Attributes:
+        tell: runs it to its answer.
+        interrupted: the answer if the service died while it ran; it is never run again under its id.
+    """
+
+    tell: Callable[[Watcher], Awaitable[ToolCallResponse]]
+    interrupted: Callable[[], ToolCallResponse]
+
+
+class Story(Protocol):
+    """How the calls of some tools are told."""
+
+    def open(self, scope: Scope, request: ToolCallRequest) -> OpenedCall | None:
+        """Reads the parameters of a call; None if the tool is none of this story's.
+
+        Raises:
+            InvalidRequestError: a parameter is not what its schema asks for.
+            LimitNotAllowedError: a limit is above the operator's.
+        """
