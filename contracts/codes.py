@@ -17,6 +17,7 @@ class ContractCode(StrEnum):
     CODE_CONTAMINATED = "code_contaminated"
     UNSAFE_PATH = "unsafe_path"
     PRE_EXEC_MISSING_PATHS = "pre_exec_missing_paths"
+    MISSING_ASSETS = "missing_assets"
 
 
 class RuntimeCode(StrEnum):
@@ -55,6 +56,10 @@ class NoticeCode(StrEnum):
     EXEC_CONTRACT_REWRITTEN = "protocol_violation.exec_contract_rewritten"
     EXEC_CONTRACT_INVALID = "protocol_violation.exec_contract_invalid"
     PRE_EXEC_MISSING_PATHS = "tool_call_error.pre_exec_missing_paths"
+    MISSING_ASSETS = "tool_call_error.missing_assets"
+    MISSING_SID_ASSETS = "tool_call_warning.missing_sid_assets"
+    TOOL_CALL_ERROR = "tool_call_error"
+    TOOL_RESULT_ERROR = "tool_result_error"
     MISSING_SOURCES = "tool_call_warning.missing_sources"
     WORKSPACE_TRUNCATED = "workspace_truncated"
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from contracts.artifacts import ArtifactSpec
+from contracts.render_tools import RENDER_TOOL_PREFIX, OutputFormat, render_params_schema
 
 TIMEOUT_S_DEFAULT = 600
 
@@ -89,7 +90,7 @@ def exec_tool_id(language: Language) -> str:
 
 def catalogue() -> list[Tool]:
     """Every tool that this service offers, in a stable order."""
-    return [
+    exec_tools = [
         Tool(
             tool_id=exec_tool_id(language),
             description=(
@@ -103,6 +104,19 @@ def catalogue() -> list[Tool]:
         )
         for language in Language
     ]
+    render_tools = [
+        Tool(
+            tool_id=RENDER_TOOL_PREFIX + output,
+            description=(
+                f"Renders a document to {output.upper()}. Pictures are named by <turn_id>/files/<name> or "
+                "<turn_id>/attachments/<name>, sources are cited by [[S:n]]; nothing is fetched from a network."
+            ),
+            params_schema=render_params_schema(output),
+            takes_code=False,
+        )
+        for output in OutputFormat
+    ]
+    return exec_tools + render_tools
 
 
 def exec_language(tool_id: str) -> Language | None:

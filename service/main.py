@@ -21,6 +21,7 @@ from service.core.execution import Execution
 from service.core.limits import CallLimits, CallPolicy, limit_names
 from service.core.ports import Principal
 from service.core.rehosting import Rehosting, WorkspaceBounds
+from service.core.rendering import Rendering, RenderPolicy
 from service.core.sandbox_runs import SandboxRuns
 from service.engines.docker.client import EngineClient
 from service.engines.docker.container import ContainerSettings
@@ -127,7 +128,8 @@ def build(settings: Settings) -> Service:
     runs = SandboxRuns(admission, rehosting, engine, artifacts, sources)
     policy = CallPolicy(limits, settings.queue_s, settings.overhead_s)
     calls = Calls(
-        (Execution(runs, policy),),  # one story for each kind of tool
+        # One story for each kind of tool.
+        (Execution(runs, policy), Rendering(runs, RenderPolicy(policy, settings.render_wall_s))),
         admission,
         SqliteCallStore(database),
         CallSettings(remembered_max=settings.remembered_max, boot_id=boot_id),

@@ -113,6 +113,9 @@ class Settings(BaseSettings):
     pass_on_bytes: int = Field(default=_MIB, ge=0)
     """How much of each of stdout and stderr is passed on as events; the rest is counted and its end kept."""
 
+    render_wall_s: float = Field(default=120, gt=0)
+    """Wall clock of one rendering."""
+
     # ---- the turn's workspace, and what the inspector may spend ----
     workspace_bytes_max: int = Field(default=64 * _MIB, ge=0)
     """Bytes of the turn's own files that are put into OUT_DIR unasked."""

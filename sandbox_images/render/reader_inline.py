@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, replace
 
-from render.ir import Align, Anchor, Block, Inline, LineBreak, Paragraph, Run
+from render.ir import Align, Anchor, Block, Heading, Inline, LineBreak, Paragraph, Run
 
 _SPACES = re.compile(r"[ \t\n\r\f]+")
 _SPACES_NOT_LINES = re.compile(r"[ \t\r\f]+")
@@ -43,12 +43,12 @@ class Look:
 class Flow:
     """Blocks in the making: a paragraph that grows until a block ends it."""
 
-    __slots__ = ("_gap", "_open", "_parts", "_preserved", "blocks")
+    __slots__ = ("_gap", "_look", "_open", "_preserved", "blocks")
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
         self._open: list[Inline] = []  # the paragraph that grows
-        self._parts: list[str] = []  # the texts of its last run, if that is still growing
+        self._look: Look | None = None  # of its last run
         self._gap = True  # white space here would collapse
         self._preserved = False
 
@@ -73,13 +73,26 @@ class Flow:
     def block(self, block: Block) -> None:
         """Ends the open paragraph, and adds a block."""
         self.end(None)
+        if isinstance(block, Heading) and self._open:
+            block.inlines[:0] = self.take()
         self.blocks.append(block)
 
     def end(self, align: Align | None) -> None:
-        """Ends the open paragraph: it becomes a block if it shows anything or is led to."""
-        inlines = self.take()
-        if inlines:
-            self.blocks.append(Paragraph(inlines, align))
+        """Ends the open paragraph: it becomes a block if it shows anything; anchors alone wait for the next one."""
+        if any(not isinstance(inline, Anchor) for inline in self._open):
+            inlines = self.take()
+            if any(not isinstance(inline, Anchor) for inline in inlines):
+                self.blocks.append(Paragraph(inlines, align))
+            else:
+                self._open = inlines
+        self._gap = True
+
+    def finish(self) -> list[Block]:
+        """Ends the last paragraph, and hands out all blocks."""
+        self.end(None)
+        if self._open:
+            self.blocks.append(Paragraph(self.take()))
+        return self.blocks
 
     def take(self) -> list[Inline]:
         """Ends the open paragraph, and hands out what was in it."""
@@ -100,7 +113,7 @@ class Flow:
             return
         self._gap = text.endswith(" ")
         self._preserved = False
-        self._append(look.run(text))
+        self._append(text, look)
 
     def _lines(self, text: str, look: Look) -> None:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -110,18 +123,19 @@ class Flow:
             if index:
                 self._open.append(LineBreak())
             if line:
-                self._append(look.run(line))
+                self._append(line, look)
                 self._preserved = True
                 self._gap = look.space == "pre-line" and line.endswith(" ")
             elif index:
                 self._gap = look.space == "pre-line"
 
-    def _append(self, run: Run) -> None:
+    def _append(self, text: str, look: Look) -> None:
         last = self._open[-1] if self._open else None
-        if isinstance(last, Run) and replace(run, text="") == replace(last, text=""):
-            self._open[-1] = replace(last, text=last.text + run.text)
+        if isinstance(last, Run) and (look is self._look or look == self._look):
+            self._open[-1] = replace(last, text=last.text + text)
         else:
-            self._open.append(run)
+            self._open.append(look.run(text))
+            self._look = look
 
     def _trim(self) -> None:
         """Takes the white space off the end of a line, which HTML does not show."""

@@ -11,6 +11,7 @@ import importlib.machinery
 import json
 import os
 import resource
+import runpy
 import signal
 import socket
 import struct
@@ -65,6 +66,13 @@ def _run_python(path: str) -> None:
         sys.exit(1)
 
 
+def _run_renderer(path: str) -> None:
+    """Our own program in place of the user's; what lies in OUT_DIR must not shadow a module of it."""
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    sys.argv = ["render", path]
+    runpy.run_module("render", run_name="__main__")
+
+
 def _show(exc: BaseException) -> None:
     """Prints the traceback without the frames of this file, as if the script had been started by hand."""
     traceback = exc.__traceback__
@@ -84,8 +92,11 @@ def main() -> None:
     _confine(job)
     os.environ.update(job["env"])
     os.chdir(job["cwd"])
-    sys.path[0] = job["cwd"]
     sys.argv = [job["prog_name"]]
+    if job["language"] == "render":
+        _run_renderer(job["path"])
+        return
+    sys.path[0] = job["cwd"]
     if job["language"] == "python":
         _run_python(job["path"])
     else:

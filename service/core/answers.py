@@ -1,14 +1,11 @@
 """Writes the answer to an exec call: envelope, report, blocks and verdicts. It decides nothing."""
 
-import base64
-from dataclasses import dataclass
-
 from contracts.artifacts import Contract, ContractError
-from contracts.blocks import TEXT_BYTES_MAX, Block, Digest
+from contracts.blocks import Block, Digest
 from contracts.codes import ContractCode, NoticeCode, RuntimeCode, VerdictCode
-from contracts.media_types import is_inline_binary, is_text
-from contracts.tool_calls import ArtifactResult, EnvelopeError, ToolCallResponse, Usage
-from service.core.blocks import BlockWriter, Notice, embedded_text, now_text
+from contracts.tool_calls import ArtifactResult, EnvelopeError, ToolCallResponse
+from service.core.artifact_answers import Content, artifact_result, hosting, usage
+from service.core.blocks import BlockWriter, Notice, now_text
 from service.core.exec_call import ExecCall
 from service.core.outcomes import RuntimeFailure
 from service.core.ports import FileState, Found, StoredArtifact
@@ -54,31 +51,6 @@ def interrupted(call: ExecCall) -> ToolCallResponse:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
-    """What the content block of a produced file carries: text, or base64, or neither."""
-
-    text: str | None = None
-    base64: str | None = None
-
-
-def read_contents(verdicts: list[Verdict]) -> dict[str, Content]:
-    """The contents of produced files by physical path, read from where they were collected."""
-    return {v.path.physical: _content(v.mime, v.found) for v in verdicts if v.produced and v.found is not None}
-
-
-def _content(mime: str, found: Found) -> Content:
-    if found.local is None:
-        raise AssertionError("a produced file has been collected")
-    if is_inline_binary(mime):
-        return Content(base64=base64.b64encode(found.local.read_bytes()).decode("ascii"))
-    if not is_text(mime):
-        return Content()
-    with found.local.open("rb") as file:
-        head = file.read(TEXT_BYTES_MAX + 4)  # four more, to see where the last character begins
-    return Content(text=embedded_text(head, more=found.size_bytes > len(head)))
-
-
 def answered(
     call: ExecCall,
     contract: Contract,
@@ -107,7 +79,6 @@ def answered(
                 blocks += _artifact_blocks(
                     call, verdict, stored[verdict.path.physical], contents[verdict.path.physical]
                 )
-    outcome = attempt.outcome
     return ToolCallResponse(
         ok=error is None,
         error=error,
@@ -117,18 +88,11 @@ def answered(
         },
         report=text,
         blocks=blocks,
-        artifacts=[_result(v, stored) for v in verdicts]
+        artifacts=[artifact_result(v, stored.get(v.path.physical)) for v in verdicts]
         + [_extra_result(f, stored) for f in unpromised if f.local],
         rehosted=attempt.gathered.ledger,
         timings_ms=attempt.timings,
-        usage=Usage(
-            exit_code=outcome.exit_code,
-            signal=outcome.signal,
-            cpu_ms=round(outcome.cpu_ms, 3),
-            memory_peak_bytes=outcome.memory_peak_bytes,
-            stdout_bytes=outcome.stdout_bytes,
-            stderr_bytes=outcome.stderr_bytes,
-        ),
+        usage=usage(attempt.outcome),
         sandbox=attempt.sandbox,
     )
 
@@ -165,33 +129,12 @@ def _artifact_blocks(call: ExecCall, verdict: Verdict, stored: StoredArtifact, c
         description=promise.description,
     )
     write = _writer(call)
-    return [write.meta(digest), write.content(digest, _hosting(stored), text=content.text, base64=content.base64)]
+    return [write.meta(digest), write.content(digest, hosting(stored), text=content.text, base64=content.base64)]
 
 
 def _writer(call: ExecCall) -> BlockWriter:
     request = call.request
     return BlockWriter(request.turn_id or "", request.tool_call_id, request.tool_id)
-
-
-def _hosting(stored: StoredArtifact) -> dict[str, str]:
-    fields = {"hosted_uri": stored.hosted_uri, "rn": stored.rn, "key": stored.key}
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-def _result(verdict: Verdict, stored: dict[str, StoredArtifact]) -> ArtifactResult:
-    artifact = stored.get(verdict.path.physical) if verdict.produced else None
-    size = verdict.found.size_bytes if verdict.found and verdict.found.state is not FileState.MISSING else None
-    return ArtifactResult(
-        logical_path=verdict.path.logical,
-        physical_path=verdict.path.physical,
-        mime=verdict.mime,
-        visibility=verdict.promise.visibility if verdict.promise else "internal",
-        verdict=verdict.code,
-        message=verdict.message,
-        size_bytes=size,
-        sha256=artifact.sha256 if artifact else None,
-        **(_hosting(artifact) if artifact else {}),
-    )
 
 
 def _extra_result(found: Found, stored: dict[str, StoredArtifact]) -> ArtifactResult:

@@ -93,6 +93,10 @@ class BlockWriter:
         """The meta block of an artifact: its safe digest."""
         return self._result("application/json", result_path(self.turn_id, self.call_id), text=digest_text(digest))
 
+    def result_json(self, payload: dict[str, Any]) -> Block:
+        """A result that is JSON: the error of a tool that made no artifact."""
+        return self._result("application/json", result_path(self.turn_id, self.call_id), text=_json(payload))
+
     def content(self, digest: Digest, hosting: dict[str, str], *, text: str | None, base64: str | None) -> Block:
         """The content block of an artifact; a binary that is no PDF and no image has neither text nor base64."""
         meta = {"digest": digest_text(digest), **hosting, "physical_path": digest.physical_path}

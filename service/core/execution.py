@@ -9,7 +9,8 @@ from contracts.codes import ContractCode
 from contracts.media_types import mime_of_name
 from contracts.tool_calls import ToolCallRequest, ToolCallResponse
 from contracts.tools import ExecParams, exec_language
-from service.core.answers import answered, interrupted, read_contents, refused
+from service.core.answers import answered, interrupted, refused
+from service.core.artifact_answers import read_contents
 from service.core.exec_call import ExecCall
 from service.core.intake import read_code
 from service.core.limits import CallLimits, CallPolicy
@@ -59,7 +60,7 @@ class Execution:
         limits, turn_id = call.bounds.limits, call.request.turn_id or ""
         async with self._runs.place(call.bounds, attempt, watcher) as staging:
             await self._runs.gather(_wish(call), attempt, staging)
-            if attempt.gathered.missing:
+            if attempt.gathered.missing or attempt.gathered.missing_cited:
                 return refused(call, _missing_paths(attempt.gathered), attempt, contract)
             job = Job(call.language, code, call.params.prog_name, turn_id, limits)
             program = Program(job, _wanted(turn_id, contract, limits), watcher.output)
@@ -107,11 +108,12 @@ def _unpromised(call: ExecCall, found: Found) -> NewArtifact:
 
 
 def _missing_paths(gathered: Gathered) -> ContractError:
-    listed = ", ".join(gathered.missing)
+    missing = list(dict.fromkeys([*gathered.missing, *gathered.missing_cited]))
+    listed = ", ".join(missing)
     return ContractError(
         ContractCode.PRE_EXEC_MISSING_PATHS,
         f"the code refers to files that are not in the conversation: {listed}; the code was not run",
-        missing=gathered.missing,
+        missing=missing,
     )
 
 

@@ -51,13 +51,17 @@ class Gathered:
     Attributes:
         inputs: the files, each path once.
         ledger: where each came from.
-        missing: physical paths of other turns that cannot be had.
+        missing: physical paths that cannot be had.
+        missing_cited: physical paths of cited sources that cannot be had.
+        cited: the rows of the sources pool that the text cites.
         notices: what the agent should learn.
     """
 
     inputs: dict[str, InputFile] = field(default_factory=dict)
     ledger: list[Rehosted] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    missing_cited: list[str] = field(default_factory=list)
+    cited: list[SourceRow] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
 
     @property
@@ -76,6 +80,7 @@ class Wish:
         text: the code or content that is scanned.
         assets: files that the caller hands over.
         rows: rows of the sources pool that came with the call.
+        own_may_be_absent: a file of the current turn that is not there is no error, for the program may write it.
     """
 
     scope: Scope
@@ -83,6 +88,7 @@ class Wish:
     text: str
     assets: Sequence[Asset]
     rows: Sequence[SourceRow]
+    own_may_be_absent: bool = True
 
 
 class Rehosting:
@@ -163,7 +169,8 @@ class Rehosting:
         for artifact in meant:
             await self._take(wish, mention.asked, artifact, staging, gathered, began)
         handed_over = any(_below(mention, path) for path in gathered.inputs)
-        may_be_absent = mention.turn_id == wish.turn_id or mention.pattern is not None or handed_over
+        own = wish.own_may_be_absent and mention.turn_id == wish.turn_id
+        may_be_absent = own or mention.pattern is not None or handed_over
         if not meant and not may_be_absent and mention.asked not in gathered.missing:
             gathered.missing.append(mention.asked)
 
@@ -174,19 +181,20 @@ class Rehosting:
         pool = {row.sid: row for row in await self._sources.rows(wish.scope)}
         cited, unknown = find_sids(wish.text, frozenset(pool))
         for sid in cited:
+            gathered.cited.append(pool[sid])
             path = pool[sid].file
             if path is None or path.physical in gathered.inputs:
                 continue
             artifact = await self._artifacts.latest(wish.scope, path)
             if artifact is not None:
                 await self._take(wish, f"[[S:{sid}]]", artifact, staging, gathered, began)
-            elif path.turn_id != wish.turn_id and path.physical not in gathered.missing:
-                gathered.missing.append(path.physical)
+            elif not (wish.own_may_be_absent and path.turn_id == wish.turn_id):
+                gathered.missing_cited.append(path.physical)
         if unknown:
             gathered.notices.append(
                 Notice(
                     NoticeCode.MISSING_SOURCES,
-                    "the code cites sources that are not in the sources pool",
+                    "sources are cited that are not in the sources pool",
                     {"missing_sids": unknown},
                 )
             )

@@ -66,6 +66,11 @@ def judge(promises: tuple[Promise, ...], collected: Collected, limits: CallLimit
     return verdicts
 
 
+def is_kept(verdict: Verdict) -> bool:
+    """Whether a rendered or written file is kept: one that is unusually small is, with a warning."""
+    return verdict.produced or verdict.code is VerdictCode.UNUSUALLY_SMALL
+
+
 def extras(collected: Collected) -> list[Found]:
     """What was found that nobody promised."""
     return [found for found in collected.found if found.promise is None]

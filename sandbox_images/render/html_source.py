@@ -1,0 +1,49 @@
+"""HTML as models write it, to a tree."""
+
+import re
+from xml.etree.ElementTree import Element
+
+import tinyhtml5
+
+from render.document import RenderError
+
+CONTENT_CHARACTERS_MAX = 16_000_000
+"""More than any report that a person reads; a parser's tree takes some thirty times its source."""
+
+_OPENING = re.compile(r"(`{3,}|~{3,})[ \t]*([\w+-]*)[ \t]*")
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufdd0-\ufdef\ufffe\uffff]")
+
+
+def unfence(content: str, languages: tuple[str, ...]) -> str:
+    """Takes the fence off a content that is fenced as a whole, as models do; a document with fences is left alone."""
+    lines = content.strip().split("\n")
+    match = _OPENING.fullmatch(lines[0].strip())
+    if match is None or match[2].lower() not in languages or len(lines) < 2 or lines[-1].strip() != match[1]:  # noqa: PLR2004
+        return content
+    depth = 0
+    for line in lines[1:-1]:
+        text = line.strip()
+        if text.startswith(match[1]):
+            depth += 1 if text.strip(match[1][0]) else -1
+            if depth < 0:  # the first fence ends before the last line: two blocks, not one around all
+                return content
+    return "\n".join(lines[1:-1]) + "\n"
+
+
+def clean_text(content: str) -> str:
+    """Characters that no format can carry are dropped, lone surrogates replaced, line ends made one kind."""
+    content = content.encode("utf-8", "replace").decode("utf-8")
+    content = content.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    return _CONTROL.sub("", content)
+
+
+def parse_html(text: str) -> Element:
+    """Parses HTML, whole documents and fragments alike.
+
+    Raises:
+        RenderError: ``content_too_large``.
+    """
+    if len(text) > CONTENT_CHARACTERS_MAX:
+        raise RenderError("content_too_large", f"The content has more than {CONTENT_CHARACTERS_MAX:,} characters.")
+    tree: Element = tinyhtml5.parse(text, namespace_html_elements=False)
+    return tree

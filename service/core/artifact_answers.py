@@ -1,0 +1,70 @@
+"""The parts of an answer that every file-producing tool has."""
+
+import base64
+from dataclasses import dataclass
+
+from contracts.blocks import TEXT_BYTES_MAX
+from contracts.media_types import is_inline_binary, is_text
+from contracts.tool_calls import ArtifactResult, Usage
+from service.core.blocks import embedded_text
+from service.core.ports import FileState, Found, ProcessOutcome, StoredArtifact
+from service.core.verdicts import Verdict, is_kept
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What the content block of a produced file carries: text, or base64, or neither."""
+
+    text: str | None = None
+    base64: str | None = None
+
+
+def read_contents(verdicts: list[Verdict]) -> dict[str, Content]:
+    """The contents of produced files by physical path, read from where they were collected."""
+    return {v.path.physical: _content(v.mime, v.found) for v in verdicts if is_kept(v) and v.found is not None}
+
+
+def _content(mime: str, found: Found) -> Content:
+    if found.local is None:
+        raise AssertionError("a produced file has been collected")
+    if is_inline_binary(mime):
+        return Content(base64=base64.b64encode(found.local.read_bytes()).decode("ascii"))
+    if not is_text(mime):
+        return Content()
+    with found.local.open("rb") as file:
+        head = file.read(TEXT_BYTES_MAX + 4)  # four more, to see where the last character begins
+    return Content(text=embedded_text(head, more=found.size_bytes > len(head)))
+
+
+def hosting(stored: StoredArtifact) -> dict[str, str]:
+    """The hosting fields of a version that is hosted: for the caller's program, never for a model."""
+    fields = {"hosted_uri": stored.hosted_uri, "rn": stored.rn, "key": stored.key}
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def artifact_result(verdict: Verdict, artifact: StoredArtifact | None) -> ArtifactResult:
+    """What became of one file, for the caller's program; ``artifact`` is what was stored of it, if it was kept."""
+    size = verdict.found.size_bytes if verdict.found and verdict.found.state is not FileState.MISSING else None
+    return ArtifactResult(
+        logical_path=verdict.path.logical,
+        physical_path=verdict.path.physical,
+        mime=verdict.mime,
+        visibility=verdict.promise.visibility if verdict.promise else "internal",
+        verdict=verdict.code,
+        message=verdict.message,
+        size_bytes=size,
+        sha256=artifact.sha256 if artifact else None,
+        **(hosting(artifact) if artifact else {}),
+    )
+
+
+def usage(outcome: ProcessOutcome) -> Usage:
+    """What the program used."""
+    return Usage(
+        exit_code=outcome.exit_code,
+        signal=outcome.signal,
+        cpu_ms=round(outcome.cpu_ms, 3),
+        memory_peak_bytes=outcome.memory_peak_bytes,
+        stdout_bytes=outcome.stdout_bytes,
+        stderr_bytes=outcome.stderr_bytes,
+    )

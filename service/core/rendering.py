@@ -1,0 +1,210 @@
+"""The story of a rendering call: read, admit, rehost, render in a sandbox, check, host, blocks."""
+
+import asyncio
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from contracts.artifacts import Checks, ContractError, Promise
+from contracts.codes import ContractCode
+from contracts.paths import FilePath, NamedPath, Namespace, UnsafePathError, in_turn
+from contracts.render_tools import RENDER_PARAMS, render_format
+from contracts.tool_calls import SourceRow, ToolCallRequest, ToolCallResponse
+from service.core.artifact_answers import read_contents
+from service.core.errors import InvalidRequestError
+from service.core.limits import CallPolicy
+from service.core.ports import Found, Job, NewArtifact, OnOutput, Scope, StreamName, Wanted, WantedFile
+from service.core.refusals import invalid_model
+from service.core.rehosting import Wish
+from service.core.render_answers import RenderCall, RenderResult, answered, interrupted, refused
+from service.core.sandbox_runs import Attempt, Program, SandboxRuns
+from service.core.verdicts import is_kept, judge
+from service.core.watcher import OpenedCall, Watcher
+
+# Until the path is read; a call that is refused before has no artifact.
+_NO_TARGET = FilePath("turn_0", Namespace.FILES, "none")
+_SAID_BYTES_MAX = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class RenderPolicy:
+    """The operator's decisions about rendering calls.
+
+    Attributes:
+        calls: those about any call.
+        wall_s: wall clock of one rendering.
+    """
+
+    calls: CallPolicy
+    wall_s: float
+
+
+class Rendering:
+    """The story of ``rendering_tools.write_*``."""
+
+    def __init__(self, runs: SandboxRuns, policy: RenderPolicy) -> None:
+        self._runs = runs
+        self._policy = policy
+
+    def open(self, scope: Scope, request: ToolCallRequest) -> OpenedCall | None:
+        """See `Story.open`."""
+        output = render_format(request.tool_id)
+        if output is None:
+            return None
+        if request.code is not None:
+            raise InvalidRequestError("code: a rendering tool takes no code; its document is params.content")
+        try:
+            params = RENDER_PARAMS[output].model_validate(request.params)
+        except ValidationError as exc:
+            raise invalid_model(exc, "params") from exc
+        bounds = self._policy.calls.bounds(request.limits, timeout_s=self._policy.wall_s)
+        call = RenderCall(scope, request, output, params, bounds, _NO_TARGET)
+        return OpenedCall(lambda watcher: self.render(call, watcher), lambda: interrupted(call))
+
+    async def render(self, call: RenderCall, watcher: Watcher) -> ToolCallResponse:
+        """Renders one document to its answer.
+
+        Raises:
+            ServiceError: the caller's program or the service is at fault.
+        """
+        attempt = Attempt()
+        try:
+            target = _target(call)
+        except ContractError as exc:
+            return refused(call, exc, attempt)
+        call = replace(call, target=target.file, is_rewritten=target.foreign)
+        async with self._runs.place(call.bounds, attempt, watcher) as staging:
+            await self._runs.gather(_wish(call), attempt, staging)
+            missing = attempt.gathered.missing
+            if call.params.strict and missing:
+                return refused(call, _missing_assets(missing), attempt)
+            said = bytearray()
+            program = Program(_job(call, attempt), _wanted(call), _into(said))
+            await self._runs.run(
+                call.request, call.bounds, program, attempt=attempt, staging=staging, watcher=watcher
+            )
+            result = RenderResult.read(bytes(said))
+            (verdict,) = judge((_promise(call),), attempt.collected, call.bounds.limits)
+            contents = await asyncio.to_thread(read_contents, [verdict])
+            found = verdict.found
+            new: list[NewArtifact] = []
+            if result.error is None and is_kept(verdict) and found is not None:
+                new = [_artifact(call, found, verdict.mime)]
+            stored = await self._runs.host(call.scope, new, attempt)
+            attempt.finish()
+            return answered(call, attempt, result, verdict, contents, stored)
+
+
+def _target(call: RenderCall) -> NamedPath:
+    """The file to write, in the current turn.
+
+    Raises:
+        ContractError: no turn, an unsafe path, or another format's extension.
+    """
+    if not call.request.turn_id:
+        raise ContractError(ContractCode.MISSING_TURN_ID, "the call has no turn_id; give the current turn's id")
+    suffix = f".{call.output}"
+    path = call.params.path.strip()
+    name = path.rsplit("/", 1)[-1]
+    if "." not in name:
+        path += suffix
+    elif not name.lower().endswith(suffix):
+        raise ContractError(ContractCode.INVALID_FILENAME, f"params.path '{path}' does not end in {suffix}")
+    try:
+        return in_turn(path, call.request.turn_id)
+    except UnsafePathError as exc:
+        raise ContractError(ContractCode.UNSAFE_PATH, f"params.path: {exc}") from exc
+
+
+def _wish(call: RenderCall) -> Wish:
+    request = call.request
+    return Wish(
+        call.scope,
+        call.target.turn_id,
+        f"{call.params.content}\n{call.params.theme}",
+        request.assets,
+        request.sources_pool,
+        own_may_be_absent=False,
+    )
+
+
+def _job(call: RenderCall, attempt: Attempt) -> Job:
+    params = call.params
+    request = {
+        "output": call.output,
+        "source_format": params.format,
+        "content": params.content,
+        "root": "/out",
+        "target": call.target.physical,
+        "metadata": {
+            "title": params.title,
+            "author": params.author,
+            "subject": params.subject,
+            "keywords": params.keywords,
+            "language": params.language,
+        },
+        "theme": params.theme,
+        "sources": [_source(row) for row in attempt.gathered.cited],
+        "missing": [*attempt.gathered.missing, *attempt.gathered.missing_cited],
+        "options": params.options(),
+        "strict": params.strict,
+    }
+    limits = call.bounds.limits
+    return Job("render", json.dumps(request).encode(), call.target.rel, call.target.turn_id, limits)
+
+
+def _source(row: SourceRow) -> dict[str, Any]:
+    path = row.file
+    return {"sid": row.sid, "title": row.title, "url": row.url, "path": path.physical if path else None}
+
+
+def _promise(call: RenderCall) -> Promise:
+    return Promise(
+        path=call.target,
+        is_glob=False,
+        description=call.params.title,
+        visibility="external",
+        min_count=1,
+        max_count=1,
+        checks=Checks(),
+    )
+
+
+def _wanted(call: RenderCall) -> Wanted:
+    file = WantedFile(call.target.rel, is_glob=False, matches_max=1, checks={})
+    return Wanted(call.target.turn_id, (file,), 0, call.bounds.limits)
+
+
+def _into(said: bytearray) -> OnOutput:
+    """Keeps what the renderer says on stdout; its libraries' chatter on stderr is nobody's."""
+
+    def on_output(stream: StreamName, piece: bytes, _: bool) -> None:
+        if stream == "stdout" and len(said) < _SAID_BYTES_MAX:
+            said.extend(piece)
+
+    return on_output
+
+
+def _artifact(call: RenderCall, found: Found, mime: str) -> NewArtifact:
+    if found.local is None or found.sha256 is None:
+        raise AssertionError("a file that is kept has been collected")
+    return NewArtifact(
+        path=call.target,
+        source=found.local,
+        size_bytes=found.size_bytes,
+        sha256=found.sha256,
+        mime=mime,
+        visibility="external",
+        description=call.params.title,
+        tool_call_id=call.request.tool_call_id,
+    )
+
+
+def _missing_assets(missing: list[str]) -> ContractError:
+    return ContractError(
+        ContractCode.MISSING_ASSETS,
+        f"the document names files that are not in the conversation: {', '.join(missing)}; nothing was rendered",
+        missing=missing,
+    )
