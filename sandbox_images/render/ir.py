@@ -58,6 +58,8 @@ class Formula:
     tex: str
     svg: str
     display: bool
+    mathml: str = ""
+    """Where the source has MathML and no TeX."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,8 @@ class Missing:
     """The visible place of an asset that cannot be had."""
 
     path: str
+    text: str = ""
+    """What is shown there, if the tree has a text for it."""
 
 
 @dataclass(frozen=True, slots=True)

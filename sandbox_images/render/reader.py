@@ -4,19 +4,18 @@ No text is dropped: elements that mean nothing here pass their content through, 
 document needs is read as plain paragraphs.
 """
 
-from collections.abc import Callable, Iterator
 from dataclasses import replace
+from urllib.parse import unquote
 from xml.etree.ElementTree import Element
 
-from render import reader_code, reader_images
+from render import reader_images
+from render.code_colours import code_colours
 from render.document import Document
-from render.ir import (
-    Anchor, Block, Box, Content, Contents, Formula, FormulaBlock, Heading, Image, Inline, LineBreak, Missing, NoteRef,
-    PageBreak, Paragraph, Rule, Run,
-)  # fmt: skip
+from render.ir import Anchor, Block, Box, Content, Inline, PageBreak
 from render.reader_blocks import READERS
+from render.reader_flat import flat
 from render.reader_inline import Flow, Look
-from render.reader_looks import ELEMENT_LOOKS, align_of, boxed, hidden, styled
+from render.reader_looks import ELEMENT_LOOKS, boxed, classes, hidden, page_breaks, styled
 from render.reader_style import colour, declarations
 
 MAX_DEPTH = 90
@@ -30,7 +29,6 @@ _BLOCKS = frozenset({
     "html", "legend", "li", "main", "menu", "nav", "ol", "option", "optgroup", "p", "pre", "search", "section",
     "summary", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul", "caption", "listing", "plaintext", "xmp",
 })  # fmt: skip
-_BREAKS = ("always", "page", "left", "right", "recto", "verso")
 
 
 def read(document: Document) -> Content:
@@ -52,7 +50,10 @@ class Reader:
         document: what is read.
         variables: CSS variables of the theme.
         notes: footnotes by id.
+        note_ids: the ids of all footnotes.
         called: ids of footnotes, in the order of their first call.
+        ticked: boxes to tick with which list items begin.
+        code_colours: colour by pygments' short class.
         room: the width of the text, in pixels, as far as percentages need it.
     """
 
@@ -66,12 +67,14 @@ class Reader:
         for element in (document.tree, root):
             if element is not None:
                 self._define(element)
-        self.dark = reader_code.is_dark(document.theme.colours.get("code_background", "#ffffff"))
+        self.code_colours = code_colours(document.theme.colours.get("code_background", "#ffffff"))
+        self.ticked: set[Element] = set()
         self._depth = 0
+        self._fetched: dict[str, tuple[bytes, str] | None] = {}
         links = (element.get("href", "") for element in document.tree.iter("a"))
-        self._led_to = {link[1:] for link in links if link.startswith("#") and len(link) > 1}
+        self._led_to = {unquote(link[1:]) for link in links if link.startswith("#") and len(link) > 1}
         self._anchored: set[str] = set()
-        self._note_ids = {
+        self.note_ids = {
             item.get("id", "")
             for section in document.tree.iter("section")
             if "footnotes" in classes(section)
@@ -99,6 +102,22 @@ class Reader:
         """``#rrggbb`` of a CSS colour, the document's variables known."""
         return colour(value, self.variables)
 
+    def fetch(self, source: str) -> tuple[bytes, str] | None:
+        """The bytes and media type of a picture's source, each source read once."""
+        if source not in self._fetched:
+            self._fetched[source] = reader_images.fetch(source, self.document)
+        return self._fetched[source]
+
+    def cell(self, element: Element, look: Look, flow: Flow) -> None:
+        """Reads the content of a table cell, whose own style is the cell's."""
+        if self._depth >= MAX_DEPTH:
+            self._flat(element, look, flow)
+            return
+        self._depth += 1
+        self._anchor(element, flow)
+        self.content(element, look, flow)
+        self._depth -= 1
+
     def content(self, element: Element, look: Look, flow: Flow) -> None:
         """Reads the text and the children of an element into a flow."""
         if element.text:
@@ -118,14 +137,17 @@ class Reader:
             return
         self._depth += 1
         try:
-            name = element.get("id") or (element.get("name") if tag == "a" else None)
-            if name in self._led_to and name not in self._anchored and name not in self._note_ids:
-                self._anchored.add(name or "")
-                if tag not in {"h1", "h2", "h3", "h4", "h5", "h6"}:
-                    flow.inline(Anchor(name or ""))
+            self._anchor(element, flow)
             self._read(element, tag, look, flow)
         finally:
             self._depth -= 1
+
+    def _anchor(self, element: Element, flow: Flow) -> None:
+        name = element.get("id") or (element.get("name") if element.tag == "a" else None)
+        if name and name in self._led_to and name not in self._anchored and name not in self.note_ids:
+            self._anchored.add(name)
+            if element.tag not in {"h1", "h2", "h3", "h4", "h5", "h6"}:
+                flow.inline(Anchor(name))
 
     def _read(self, element: Element, tag: str, look: Look, flow: Flow) -> None:
         marks = classes(element)
@@ -171,59 +193,3 @@ class Reader:
                     steps.append(child.tail or "")
                     steps.append(child)
                 steps.append(step.text or "")
-
-
-def classes(element: Element) -> tuple[str, ...]:
-    """The classes of an element."""
-    return tuple(element.get("class", "").split())
-
-
-def page_breaks(element: Element) -> tuple[bool, bool]:
-    """Whether the inline style breaks the page before and after an element."""
-    text = element.get("style", "")
-    if "break-" not in text:
-        return False, False
-    style = declarations(text)
-
-    def breaks(side: str) -> bool:
-        return any(style.get(name + side, "").lower() in _BREAKS for name in ("break-", "page-break-"))
-
-    return breaks("before"), breaks("after")
-
-
-def flat(blocks: list[Block]) -> list[Inline]:
-    """All inlines of blocks, in order, parted by line breaks."""
-    result: list[Inline] = []
-    for part in parts(blocks):
-        if part and result:
-            result.append(LineBreak())
-        result.extend(part)
-    return result
-
-
-def parts(blocks: list[Block]) -> Iterator[list[Inline]]:
-    """The inlines of every paragraph within blocks; pictures and formulas of blocks as inlines."""
-    waiting: list[object] = list(reversed(blocks))
-    while waiting:
-        block = waiting.pop()
-        own: list[Inline] = []
-        for name in ("inlines", "term", "caption"):
-            own.extend(getattr(block, name, ()))
-        image = getattr(block, "image", None) or getattr(block, "formula", None)
-        if isinstance(image, Image | Missing | Formula):
-            own.insert(0, image)
-        if own:
-            yield own
-        for line in getattr(block, "lines", ()):
-            yield list(line)
-        inner: list[object] = []
-        for name in ("blocks", "items", "cells"):
-            inner.extend(getattr(block, name, ()))
-        for column in getattr(block, "columns", None) or () if not isinstance(getattr(block, "columns", 0), int) else ():
-            inner.extend(column)
-        waiting.extend(reversed(inner))
-
-
-__all__ = ["Reader", "align_of", "classes", "flat", "read"]
-_Reading = Callable[["Reader", Element, Look, Flow], None]
-_UNUSED = (FormulaBlock, Heading, NoteRef, Paragraph, Rule, Run, Contents)

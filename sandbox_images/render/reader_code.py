@@ -1,32 +1,6 @@
-"""Code blocks: pygments' short classes become colours, lines become lists of runs."""
-
-from functools import lru_cache
-
-from pygments.styles import get_style_by_name
-from pygments.token import STANDARD_TYPES, Token
+"""Code blocks: lines of runs."""
 
 from render.ir import Inline, LineBreak, Run
-
-_LIGHT, _DARK = "default", "monokai"
-
-
-def is_dark(colour: str) -> bool:
-    """Whether white text reads better than black text on a ``#rrggbb``."""
-    red, green, blue = (int(colour[index : index + 2], 16) for index in (1, 3, 5))
-    return red * 0.299 + green * 0.587 + blue * 0.114 < 128  # noqa: PLR2004 - half of white
-
-
-@lru_cache(maxsize=2)
-def token_looks(*, dark: bool) -> dict[str, tuple[str | None, bool, bool]]:
-    """Colour, bold and italic by pygments' short class."""
-    style = get_style_by_name(_DARK if dark else _LIGHT)
-    looks: dict[str, tuple[str | None, bool, bool]] = {}
-    for token, short in STANDARD_TYPES.items():
-        if short and token in style.styles | STANDARD_TYPES:
-            found = style.style_for_token(token)
-            colour = f"#{found['color']}" if found["color"] and token is not Token.Text else None
-            looks[short] = (colour, bool(found["bold"]), bool(found["italic"]))
-    return looks
 
 
 def lines(inlines: list[Inline]) -> list[list[Run]] | None:

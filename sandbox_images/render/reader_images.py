@@ -1,105 +1,30 @@
-"""Pictures: bytes of data URIs and of regular files below OUT_DIR, and the size at which they are shown."""
+"""Pictures: their bytes, and the size at which they are shown."""
 
-import base64
-import binascii
 import io
-import os
-import stat
 import warnings
 from copy import deepcopy
-from pathlib import PurePosixPath
-from urllib.parse import unquote, unquote_to_bytes, urlsplit
 from xml.etree.ElementTree import Element, fromstring, tostring
 
 from PIL import Image as Picture
 
+from render.assets import AssetRefused, read_asset
+from render.document import Document
 from render.reader_style import declarations, length, percentage
 
-MAX_BYTES = 64 * 1024 * 1024
 _SVG = "{http://www.w3.org/2000/svg}"
 _XLINK = "{http://www.w3.org/1999/xlink}"
 _SVG_MIME = "image/svg+xml"
 _DEFAULT_SVG = (300.0, 150.0)
 _MAX_DEPTH = 200
-_SIGNATURES = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF8", "image/gif"),
-    (b"BM", "image/bmp"),
-    (b"II*\x00", "image/tiff"),
-    (b"MM\x00*", "image/tiff"),
-)
 
 
-def fetch(source: str, root: str) -> tuple[bytes, str] | None:
-    """The bytes and media type of an image's source; None if it cannot be had.
-
-    Args:
-        source: a data URI or a path below ``root``, perhaps percent-encoded or with a query.
-        root: OUT_DIR.
-    """
-    if source[:5].lower() == "data:":
-        data = _data_uri(source)
-    else:
-        parts = urlsplit(source) if source.isprintable() else None
-        if parts is None or parts.scheme not in {"", "file"} or parts.netloc:
-            return None
-        data = next((data for path in (unquote(parts.path), source) if (data := _file(path, root))), None)
-    if not data:
-        return None
-    mime = media_type(data)
-    return (data, mime) if mime else None
-
-
-def _data_uri(source: str) -> bytes | None:
-    head, comma, body = source[5:].partition(",")
-    if not comma or len(body) > MAX_BYTES * 2:
-        return None
-    if not head.lower().replace(" ", "").endswith(";base64"):
-        return unquote_to_bytes(body)
+def fetch(source: str, document: Document) -> tuple[bytes, str] | None:
+    """The bytes and media type of an image's source; None if it cannot be had or is no picture."""
     try:
-        packed = "".join(unquote(body).split())
-        return base64.b64decode(packed + "=" * (-len(packed) % 4))
-    except (binascii.Error, ValueError):
+        asset = read_asset(document, source)
+    except AssetRefused:
         return None
-
-
-def _file(path: str, root: str) -> bytes | None:
-    """Reads a regular file, following no symlink on the way from the root."""
-    relative = PurePosixPath(os.path.relpath(path, root)) if path.startswith(root.rstrip("/") + "/") else PurePosixPath(path)
-    steps = [step for step in relative.parts if step != "."]
-    if not steps or relative.is_absolute() or ".." in steps or "\0" in path:
-        return None
-    folder = -1
-    try:
-        folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
-        for step in steps[:-1]:
-            inner = os.open(step, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
-            os.close(folder)
-            folder = inner
-        handle = os.open(steps[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
-        with os.fdopen(handle, "rb") as opened:
-            found = os.fstat(handle)
-            if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_BYTES:
-                return None
-            return opened.read(MAX_BYTES)
-    except (OSError, ValueError):
-        return None
-    finally:
-        if folder >= 0:
-            os.close(folder)
-
-
-def media_type(data: bytes) -> str | None:
-    """What the bytes are, by what they begin with; None if they are no picture that documents show."""
-    for signature, mime in _SIGNATURES:
-        if data.startswith(signature):
-            return mime
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "image/webp"
-    if b"<svg" in data[:4096] or b":svg" in data[:4096]:
-        return _SVG_MIME
-    return None
+    return (asset.data, asset.mime) if asset.data and asset.mime.startswith("image/") else None
 
 
 def natural_size(data: bytes, mime: str) -> tuple[float, float] | None:
@@ -175,15 +100,15 @@ def _side(style: str | None, attribute: str | None, room: float) -> float | None
     return None
 
 
-def svg_of(element: Element) -> str:
+def svg_of(element: Element, document: Document) -> str:
     """The SVG of an element: itself, or the ``svg`` or the image with SVG data within; empty if there is none."""
     for inner in element.iter():
         if not isinstance(inner.tag, str):
             continue
         if inner.tag in {_SVG + "svg", "svg"}:
             return serialised(inner)
-        if inner.tag == "img" and inner.get("src", "")[:5].lower() == "data:":
-            fetched = fetch(inner.get("src", ""), "")
+        if inner.tag == "img" and inner.get("src", "")[:19].lower() == "data:image/svg+xml;":
+            fetched = fetch(inner.get("src", ""), document)
             if fetched and fetched[1] == _SVG_MIME:
                 return fetched[0].decode("utf-8", "replace")
     return ""

@@ -79,6 +79,9 @@ class Flow:
 
     def end(self, align: Align | None) -> None:
         """Ends the open paragraph: it becomes a block if it shows anything; anchors alone wait for the next one."""
+        if not self._open:
+            self._gap = True
+            return
         if any(not isinstance(inline, Anchor) for inline in self._open):
             inlines = self.take()
             if any(not isinstance(inline, Anchor) for inline in inlines):

@@ -1,10 +1,18 @@
 """Tables: rows of cells with spans become a grid in which every position is covered by exactly one cell."""
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element
 
+from render.ir import Block, Cell, Table
+from render.reader_flat import flat
+from render.reader_inline import Flow, Look
+from render.reader_looks import align_of, hidden, styled
 from render.reader_style import declarations, length, percentage
+
+if TYPE_CHECKING:
+    from render.reader import Reader
 
 MAX_COLUMNS = 1000
 _GROUPS = ("thead", "tbody", "tfoot")
@@ -205,3 +213,60 @@ def _width(element: Element | None, *, percent: bool = False) -> float | None:
         if found is not None:
             return found
     return None
+
+
+def read_table(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
+    """Reads a table; what has no place in one goes before it."""
+    parted = parts(element)
+    for stray in parted.strays:
+        reader.element(stray, look, flow)
+    flow.end(None)
+    captions = [block for caption in parted.captions for block in reader.blocks(caption, look)]
+    placed, columns = grid(parted.rows)
+    if not placed:
+        for block in captions:
+            flow.block(block)
+        return
+    looks = _row_looks(reader, element, parted.rows, look)
+    cells = [_cell(reader, place, looks[place.row], parted) for place in placed]
+    relative = widths(parted, placed, columns)
+    flow.block(Table(len(parted.rows), columns, cells, header_rows(parted), flat(captions), relative))
+
+
+def _row_looks(reader: "Reader", table: Element, rows: list[Row], look: Look) -> list[Look]:
+    """The look that each row gives to its cells: background and alignment come down from table and group."""
+    outer = _background(reader, table, replace(look, align=None, background=None))
+    result: list[Look] = []
+    group: Element | None = None
+    group_look = outer
+    for row in rows:
+        if row.group is not group:
+            group = row.group
+            group_look = outer if group is None else _background(reader, group, outer)
+        result.append(_background(reader, row.element, group_look))
+    return result
+
+
+def _background(reader: "Reader", element: Element, look: Look) -> Look:
+    if not element.attrib:
+        return look
+    fill = reader.colour(element.get("bgcolor"))
+    return styled(reader, element, replace(look, background=fill) if fill else look)
+
+
+def _cell(reader: "Reader", place: Placed, look: Look, parted: Parts) -> Cell:
+    blocks: list[Block] = []
+    column = parted.columns[place.column] if place.column < len(parted.columns) else None
+    align = look.align or (align_of(column) if column is not None else None)
+    header = False
+    for element in place.elements:
+        if hidden(element):
+            continue
+        look = _background(reader, element, look)
+        align = look.align or align
+        header = header or element.tag == "th"
+        inner = Flow()
+        plain = look if look.align is None and look.background is None else replace(look, align=None, background=None)
+        reader.cell(element, plain, inner)
+        blocks.extend(inner.finish())
+    return Cell(blocks, place.row, place.column, place.rowspan, place.colspan, header, align, look.background)

@@ -1,0 +1,171 @@
+"""The style sheet of DOCX files: named styles in the theme's fonts and colours."""
+
+from render.document import Theme
+from render.docx_xml import DECLARATION, NAMESPACES, attribute, hexa
+
+HEADING_SIZES = (40, 30, 25, 22, 21, 21)
+"""Half points, by level."""
+_BODY_SIZE = 21
+_SMALL_SIZE = 18
+_LANGUAGES = {
+    "en": "en-US", "de": "de-DE", "fr": "fr-FR", "es": "es-ES", "it": "it-IT", "pt": "pt-PT", "nl": "nl-NL",
+    "pl": "pl-PL", "ru": "ru-RU", "uk": "uk-UA", "sv": "sv-SE", "da": "da-DK", "fi": "fi-FI", "nb": "nb-NO",
+    "no": "nb-NO", "cs": "cs-CZ", "sk": "sk-SK", "hu": "hu-HU", "ro": "ro-RO", "bg": "bg-BG", "el": "el-GR",
+    "tr": "tr-TR", "ar": "ar-SA", "he": "he-IL", "fa": "fa-IR", "ur": "ur-PK", "hi": "hi-IN", "th": "th-TH",
+    "vi": "vi-VN", "id": "id-ID", "ja": "ja-JP", "ko": "ko-KR", "zh": "zh-CN", "bn": "bn-BD", "ta": "ta-IN",
+}  # fmt: skip
+_EAST = frozenset({"ja", "ko", "zh"})
+_BIDI = frozenset({"ar", "he", "fa", "ur", "hi", "th"})
+
+
+def language_tag(language: str) -> str:
+    """A language with its country, as Word names it."""
+    return _LANGUAGES.get(language.lower(), language) or "en-US"
+
+
+def _language(language: str) -> str:
+    tag = attribute(language_tag(language))
+    short = tag.split("-")[0].lower()
+    if short in _EAST:
+        return f'<w:lang w:val="en-US" w:eastAsia="{tag}" w:bidi="ar-SA"/>'
+    if short in _BIDI:
+        return f'<w:lang w:val="en-US" w:eastAsia="zh-CN" w:bidi="{tag}"/>'
+    return f'<w:lang w:val="{tag}" w:eastAsia="zh-CN" w:bidi="ar-SA"/>'
+
+
+def _fonts(kind: str) -> str:
+    return (
+        f'<w:rFonts w:asciiTheme="{kind}HAnsi" w:hAnsiTheme="{kind}HAnsi" '
+        f'w:eastAsiaTheme="{kind}EastAsia" w:cstheme="{kind}Bidi"/>'
+    )
+
+
+def mono(theme: Theme) -> str:
+    """The font of code."""
+    name = attribute(theme.mono_font)
+    return f'<w:rFonts w:ascii="{name}" w:hAnsi="{name}" w:cs="{name}"/>'
+
+
+def _size(half_points: int) -> str:
+    return f'<w:sz w:val="{half_points}"/><w:szCs w:val="{half_points}"/>'
+
+
+def _style(kind: str, name: str, inner: str, *, own: str = "", default: bool = False) -> str:
+    identity = own or name.replace(" ", "").replace("heading", "Heading").replace("toc", "TOC")
+    marks = ' w:default="1"' if default else ""
+    return f'<w:style w:type="{kind}"{marks} w:styleId="{identity}"><w:name w:val="{name}"/>{inner}</w:style>'
+
+
+def _paragraph(name: str, pPr: str = "", rPr: str = "", *, own: str = "", links: str = "") -> str:  # noqa: N803
+    """A paragraph style; ``links`` are its uiPriority and the like, in the order of the schema."""
+    inner = '<w:basedOn w:val="Normal"/>' + links
+    inner += f"<w:pPr>{pPr}</w:pPr>" if pPr else ""
+    inner += f"<w:rPr>{rPr}</w:rPr>" if rPr else ""
+    return _style("paragraph", name, inner, own=own)
+
+
+def _colour(theme: Theme, name: str) -> str:
+    return f'<w:color w:val="{hexa(theme.colours.get(name, theme.colours["text"]))}"/>'
+
+
+def _headings(theme: Theme) -> list[str]:
+    styles = []
+    for level, size in enumerate(HEADING_SIZES, 1):
+        before = (360, 400, 320, 280, 240, 240)[level - 1]
+        border = f'<w:pBdr><w:bottom w:val="single" w:sz="4" w:space="3" w:color="{hexa(theme.colours["border"])}"/></w:pBdr>'
+        shape = (
+            f'<w:keepNext/><w:keepLines/>{border if level == 2 else ""}'  # noqa: PLR2004
+            f'<w:spacing w:before="{before}" w:after="100" w:line="259" w:lineRule="auto"/><w:outlineLvl w:val="{level - 1}"/>'
+        )
+        tone = "muted" if level > 4 else "heading" if "heading" in theme.colours else "text"  # noqa: PLR2004
+        look = f"{_fonts('major')}<w:b/><w:bCs/>{_colour(theme, tone)}{_size(size)}"
+        links = '<w:next w:val="Normal"/><w:uiPriority w:val="9"/><w:qFormat/>'
+        styles.append(_paragraph(f"heading {level}", shape, look, links=links))
+    return styles
+
+
+def _contents(theme: Theme, width: int) -> list[str]:
+    styles = [
+        _paragraph(
+            "TOC Heading", '<w:keepNext/><w:spacing w:before="240" w:after="120"/>',
+            f"{_fonts('major')}<w:b/><w:bCs/>{_colour(theme, 'heading')}{_size(26)}",
+            links='<w:next w:val="Normal"/><w:uiPriority w:val="39"/><w:qFormat/>',
+        )
+    ]  # fmt: skip
+    for level in range(1, 7):
+        tab = f'<w:tabs><w:tab w:val="right" w:leader="dot" w:pos="{width}"/></w:tabs>'
+        shape = f'{tab}<w:spacing w:after="50"/><w:ind w:left="{(level - 1) * 260}" w:right="500"/>'
+        styles.append(_paragraph(f"toc {level}", shape, links='<w:uiPriority w:val="39"/>'))
+    return styles
+
+
+def _texts(theme: Theme) -> list[str]:
+    mono_look = mono(theme)
+    small = _size(_SMALL_SIZE)
+    return [
+        _paragraph("List Paragraph", '<w:spacing w:after="60"/>', links='<w:uiPriority w:val="34"/><w:qFormat/>'),
+        _paragraph("Quote", "", _colour(theme, "muted"), links='<w:uiPriority w:val="29"/><w:qFormat/>'),
+        _paragraph("caption", '<w:keepLines/><w:spacing w:before="60" w:after="160"/>', f"{_colour(theme, 'muted')}{small}",
+                   own="Caption", links='<w:uiPriority w:val="35"/><w:qFormat/>'),
+        _paragraph("Table Text", '<w:spacing w:before="30" w:after="30" w:line="252" w:lineRule="auto"/>', _size(19)),
+        _style("paragraph", "Table Header", '<w:basedOn w:val="TableText"/><w:rPr><w:b/><w:bCs/></w:rPr>'),
+        _paragraph("Code Block", '<w:spacing w:before="0" w:after="0" w:line="252" w:lineRule="auto"/><w:contextualSpacing/>',
+                   f"{mono_look}<w:noProof/>{_size(17)}", links="<w:qFormat/>"),
+        _paragraph("Definition Term", '<w:keepNext/><w:spacing w:before="80" w:after="20"/>', "<w:b/><w:bCs/>"),
+        _paragraph("Definition", '<w:spacing w:after="80"/>'),
+        _paragraph("Callout Title", '<w:keepNext/><w:spacing w:before="40" w:after="40"/>', "<w:b/><w:bCs/>"),
+        _paragraph("footnote text", '<w:spacing w:after="40" w:line="240" w:lineRule="auto"/>', small,
+                   own="FootnoteText", links='<w:uiPriority w:val="99"/>'),
+        _paragraph("header", '<w:spacing w:after="0"/>', f"{_colour(theme, 'muted')}{_size(17)}", own="Header",
+                   links='<w:uiPriority w:val="99"/>'),
+        _paragraph("footer", '<w:spacing w:after="0"/><w:jc w:val="center"/>', f"{_colour(theme, 'muted')}{_size(17)}",
+                   own="Footer", links='<w:uiPriority w:val="99"/>'),
+    ]  # fmt: skip
+
+
+def _characters(theme: Theme) -> list[str]:
+    ground = hexa(theme.colours["code_background"])
+    based = '<w:basedOn w:val="DefaultParagraphFont"/>'
+    return [
+        _style("character", "Hyperlink", f'{based}<w:uiPriority w:val="99"/><w:rPr>{_colour(theme, "accent")}'
+               '<w:u w:val="single"/></w:rPr>'),
+        _style("character", "footnote reference", f'{based}<w:uiPriority w:val="99"/><w:rPr>'
+               '<w:vertAlign w:val="superscript"/></w:rPr>', own="FootnoteReference"),
+        _style("character", "Inline Code", f'{based}<w:qFormat/><w:rPr>{mono(theme)}<w:noProof/>'
+               f'<w:shd w:val="clear" w:color="auto" w:fill="{ground}"/></w:rPr>'),
+    ]  # fmt: skip
+
+
+def _tables(theme: Theme) -> list[str]:
+    border = hexa(theme.colours["border"])
+    edges = "".join(f'<w:{side} w:val="single" w:sz="4" w:space="0" w:color="{border}"/>' for side in ("top", "bottom", "insideH"))
+    normal = (
+        '<w:uiPriority w:val="99"/><w:semiHidden/><w:unhideWhenUsed/><w:tblPr><w:tblInd w:w="0" w:type="dxa"/><w:tblCellMar>'
+        '<w:top w:w="0" w:type="dxa"/><w:left w:w="108" w:type="dxa"/><w:bottom w:w="0" w:type="dxa"/>'
+        '<w:right w:w="108" w:type="dxa"/></w:tblCellMar></w:tblPr>'
+    )
+    grid = (
+        f'<w:basedOn w:val="TableNormal"/><w:tblPr><w:tblBorders>{edges}</w:tblBorders><w:tblCellMar>'
+        '<w:top w:w="30" w:type="dxa"/><w:left w:w="108" w:type="dxa"/><w:bottom w:w="30" w:type="dxa"/>'
+        '<w:right w:w="108" w:type="dxa"/></w:tblCellMar></w:tblPr>'
+    )
+    return [
+        _style("table", "Normal Table", normal, own="TableNormal", default=True),
+        _style("table", "Report Table", grid),
+    ]
+
+
+def styles_xml(theme: Theme, language: str, width: int) -> str:
+    """The styles part; ``width`` is that of the text, in twips."""
+    defaults = (
+        f"<w:docDefaults><w:rPrDefault><w:rPr>{_fonts('minor')}{_colour(theme, 'text')}{_size(_BODY_SIZE)}"
+        f"{_language(language)}</w:rPr></w:rPrDefault><w:pPrDefault><w:pPr>"
+        '<w:spacing w:after="130" w:line="283" w:lineRule="auto"/></w:pPr></w:pPrDefault></w:docDefaults>'
+    )
+    styles = [
+        _style("paragraph", "Normal", "<w:qFormat/>", default=True),
+        _style("character", "Default Paragraph Font", '<w:uiPriority w:val="1"/><w:semiHidden/><w:unhideWhenUsed/>', default=True),
+        _style("numbering", "No List", '<w:uiPriority w:val="99"/><w:semiHidden/><w:unhideWhenUsed/>', default=True),
+        *_headings(theme), *_contents(theme, width), *_texts(theme), *_characters(theme), *_tables(theme),
+    ]  # fmt: skip
+    return f"{DECLARATION}<w:styles {NAMESPACES}>{defaults}{''.join(styles)}</w:styles>"

@@ -1,0 +1,227 @@
+"""The computed style of a box, in the words of slides: colours with alpha, points, borders, bullets."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Paint:
+    """A colour.
+
+    Attributes:
+        rgb: ``rrggbb``.
+        alpha: 0 (nothing to see) to 1.
+    """
+
+    rgb: str
+    alpha: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Gradient:
+    """A linear gradient.
+
+    Attributes:
+        angle: degrees clockwise from "to the right", as slides count.
+        stops: position 0 to 1 and colour.
+    """
+
+    angle: float
+    stops: tuple[tuple[float, Paint], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Border:
+    """One side of a border: width in pixels, colour, and the dash pattern's name (solid, dashed, dotted)."""
+
+    width: float
+    paint: Paint
+    style: str
+
+
+_BLACK = Paint("000000")
+_MIN_STOPS = 2
+
+
+def paint_of(colour: Any, current: Paint = _BLACK) -> Paint:
+    """A colour as WeasyPrint has it, in any colour space, as RGB.
+
+    Args:
+        colour: what WeasyPrint computed.
+        current: what ``currentcolor`` is.
+    """
+    if isinstance(colour, str):
+        return Paint(current.rgb, 0.0) if colour == "transparent" else current
+    try:
+        red, green, blue = (
+            min(1.0, max(0.0, float(part or 0))) for part in colour.to("srgb").coordinates[:3]
+        )
+        alpha = float(colour.alpha)
+    except (AttributeError, NotImplementedError, TypeError, ValueError):
+        return current
+    if not all(math.isfinite(part) for part in (red, green, blue, alpha)):
+        return current
+    return Paint(f"{round(red * 255):02x}{round(green * 255):02x}{round(blue * 255):02x}", min(1.0, max(0.0, alpha)))
+
+
+class Look:
+    """What a box looks like; every question has an answer, whatever the style sheet said."""
+
+    __slots__ = ("_style",)
+
+    def __init__(self, style: Any) -> None:
+        self._style = style
+
+    def _get(self, name: str, default: Any) -> Any:
+        try:
+            return self._style[name]
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return default
+
+    @property
+    def colour(self) -> Paint:
+        """Colour of text."""
+        return paint_of(self._get("color", "black"))
+
+    @property
+    def background(self) -> Paint | None:
+        """Colour behind the box, None if there is none."""
+        paint = paint_of(self._get("background_color", "transparent"), self.colour)
+        return paint if paint.alpha > 0 else None
+
+    @property
+    def gradient(self) -> Gradient | None:
+        """The first linear or radial gradient behind the box."""
+        for layer in self._get("background_image", ()) or ():
+            image = layer[1] if isinstance(layer, tuple) and len(layer) > 1 else None
+            colours = getattr(image, "colors", None)
+            if colours and len(colours) >= _MIN_STOPS:
+                return self._gradient(image, colours)
+        return None
+
+    def _gradient(self, image: Any, colours: Any) -> Gradient:
+        last = len(colours) - 1
+        stops = []
+        for index, colour in enumerate(colours):
+            position = image.stop_positions[index] if index < len(image.stop_positions) else None
+            percent = getattr(position, "unit", None) == "%"
+            at = position.value / 100 if percent else index / last
+            stops.append((min(1.0, max(0.0, at)), paint_of(colour, self.colour)))
+        stops.sort(key=lambda stop: stop[0])
+        angle = 90.0
+        direction = getattr(image, "direction", None)
+        if getattr(image, "direction_type", "") == "angle" and isinstance(direction, (int, float)):
+            angle = (math.degrees(direction) - 90) % 360
+        elif getattr(image, "direction_type", "") == "corner":
+            angle = {"top_left": 225.0, "top_right": 315.0, "bottom_left": 135.0}.get(str(direction), 45.0)
+        return Gradient(angle, tuple(stops))
+
+    @property
+    def background_picture(self) -> bool:
+        """Whether a picture is painted behind the box."""
+        layers = self._get("background_image", ()) or ()
+        return any(isinstance(layer, tuple) and layer and layer[0] == "url" for layer in layers)
+
+    def border(self, side: str) -> Border | None:
+        """The border of a side (left, top, right, bottom), None if it isn't seen."""
+        width, style = self._get(f"border_{side}_width", 0), self._get(f"border_{side}_style", "none")
+        if not isinstance(width, (int, float)) or width <= 0 or style in {"none", "hidden"}:
+            return None
+        paint = paint_of(self._get(f"border_{side}_color", "black"), self.colour)
+        return Border(float(width), paint, str(style)) if paint.alpha > 0 else None
+
+    def radius(self, width: float, height: float) -> float:
+        """The top-left corner's radius in pixels, for a box of that size."""
+        value = self._get("border_top_left_radius", (None,))[0]
+        amount = getattr(value, "value", 0) or 0
+        if getattr(value, "unit", "px") == "%":
+            amount = amount / 100 * min(width, height)
+        return max(0.0, min(float(amount), width / 2, height / 2))
+
+    @property
+    def size(self) -> float:
+        """Size of type in pixels."""
+        value = self._get("font_size", 16)
+        return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else 16.0
+
+    @property
+    def family(self) -> str:
+        """The first font family that was asked for."""
+        families = self._get("font_family", ()) or ("",)
+        return str(families[0])
+
+    @property
+    def bold(self) -> bool:
+        """Whether text is semibold or heavier."""
+        weight = self._get("font_weight", 400)
+        return isinstance(weight, (int, float)) and weight >= 600  # noqa: PLR2004 - CSS's own figure for semibold
+
+    @property
+    def italic(self) -> bool:
+        """Whether text leans."""
+        return self._get("font_style", "normal") != "normal"
+
+    @property
+    def decoration(self) -> frozenset[str]:
+        """``underline`` and ``line-through``, as far as this box asks for them."""
+        lines = self._get("text_decoration_line", "none")
+        return frozenset() if isinstance(lines, str) else frozenset(str(line) for line in lines)
+
+    @property
+    def capitals(self) -> str:
+        """``all`` or ``small`` if text is shown in capitals, else ""."""
+        if self._get("text_transform", "none") == "uppercase":
+            return "all"
+        return "small" if self._get("font_variant_caps", "normal") == "small-caps" else ""
+
+    @property
+    def spacing(self) -> float:
+        """Space between letters in pixels."""
+        value = self._get("letter_spacing", 0)
+        return float(value) if isinstance(value, (int, float)) else float(getattr(value, "value", 0) or 0)
+
+    @property
+    def raised(self) -> int:
+        """1 for superscript, -1 for subscript, else 0."""
+        value = self._get("vertical_align", "baseline")
+        return {"super": 1, "sub": -1}.get(value, 0) if isinstance(value, str) else 0
+
+    @property
+    def align(self) -> str:
+        """Alignment of text: left, center, right or justify."""
+        value = self._get("text_align_all", "start")
+        rtl = self.right_to_left
+        return {"start": "right" if rtl else "left", "end": "left" if rtl else "right"}.get(value, str(value))
+
+    @property
+    def right_to_left(self) -> bool:
+        """Whether text runs from right to left."""
+        return bool(self._get("direction", "ltr") == "rtl")
+
+    @property
+    def preformatted(self) -> bool:
+        """Whether spaces and line ends are kept."""
+        return str(self._get("white_space", "normal")).startswith(("pre", "break"))
+
+    @property
+    def visible(self) -> bool:
+        """Whether it's painted at all."""
+        return bool(self._get("visibility", "visible") == "visible")
+
+    @property
+    def inline(self) -> bool:
+        """Whether the box takes part in lines of text."""
+        display = self._get("display", ("inline", "flow"))
+        return bool(display) and (display[0] == "inline" or display == ("contents",))
+
+    @property
+    def list_style(self) -> str:
+        """Name of the list style: disc, decimal, none, …"""
+        value = self._get("list_style_type", "none")
+        return value if isinstance(value, str) else "disc"
+
+    @property
+    def middle(self) -> bool:
+        """Whether a table cell's content stands in the middle of its height."""
+        return bool(self._get("vertical_align", "baseline") == "middle")

@@ -1,0 +1,158 @@
+"""Drafts to laid-out slides: one document with a page for each slide, an author's ancestors and rules around them."""
+
+from dataclasses import dataclass, field
+from xml.etree.ElementTree import Element
+
+from render.layout_boxes import BoxNode, Layouter
+from render.slides_css import design_width, tame, zoom_class
+from render.slides_model import HEIGHT, WIDTH
+from render.slides_segment import Draft
+from render.tree_edits import add_class, make
+
+FULL, CALM, PLAIN = 0, 1, 2
+"""How much of an author's rules is kept: all, all but positions, none."""
+
+
+@dataclass(slots=True)
+class Sheet:
+    """What is laid out as one slide: a draft or a part of one.
+
+    Attributes:
+        draft: where it comes from.
+        root: the slide's element; its copies of elements are its own.
+        title: the title's element in it.
+        step: factor of type.
+        picture: greatest height of pictures in pixels, 0 for the usual.
+        trust: how much of the author's rules is kept.
+        show: whether display has to be forced.
+        part: which part of the draft, from 0.
+        depth: how often it was split.
+        tries: how often it was laid out.
+    """
+
+    draft: Draft
+    root: Element
+    title: Element | None = None
+    step: float = 1.0
+    picture: int = 0
+    trust: int = FULL
+    show: bool = False
+    part: int = 0
+    depth: int = 0
+    tries: int = 0
+
+
+@dataclass(slots=True)
+class Stage:
+    """Where slides are laid out.
+
+    Attributes:
+        layouter: the layout engine, with the deck's rules.
+        author_css: the author's rules, tamed.
+        width: the width that the author designed for.
+        html, body: the document's own elements, for their attributes.
+    """
+
+    layouter: Layouter
+    author_css: str
+    width: int
+    html: dict[str, str] = field(default_factory=dict)
+    body: dict[str, str] = field(default_factory=dict)
+
+    def scale(self, sheet: Sheet) -> float:
+        """Slide pixels per pixel of layout."""
+        base = WIDTH / self.width if sheet.trust < PLAIN else 1.0
+        return base * sheet.step
+
+    def lay_out(self, sheets: list[Sheet]) -> list[BoxNode | None]:
+        """Lays slides out.
+
+        Returns:
+            The box of each slide's root, None for one that isn't shown.
+        """
+        boxes: dict[int, BoxNode] = {}
+        for plain in (False, True):
+            batch = [sheet for sheet in sheets if (sheet.trust == PLAIN) == plain]
+            for start in range(0, len(batch), 40):
+                for page in self.layouter.pages(self._document(batch[start : start + 40], plain=plain)):
+                    for node in page.walk():
+                        if node.principal and node.element is not None and node.element.get("data-pb-slide"):
+                            boxes.setdefault(id(node.element), node)
+        return [boxes.get(id(sheet.root)) for sheet in sheets]
+
+    def _document(self, sheets: list[Sheet], *, plain: bool) -> Element:
+        rules = [self._page_rules(sheet) for sheet in sheets]
+        css = "" if plain else self.author_css
+        style = make("style", None, css + "\n" + "\n".join(sorted(set(rules))))
+        html = make("html", dict(self.html), None, make("head", None, None, style))
+        body = make("body", {} if plain else dict(self.body))
+        body.set("data-pb-chain", "1")
+        html.append(body)
+        chain: tuple[Element, ...] = ()
+        place = body
+        for sheet in sheets:
+            wanted = () if plain else tuple(item for item in sheet.draft.chain if item.tag not in {"body", "html"})
+            if [id(item) for item in wanted] != [id(item) for item in chain] or place is body:
+                chain, place = wanted, body
+                for item in wanted:
+                    inner = make(str(item.tag) if item.tag != "section" else "div", dict(item.attrib))
+                    inner.set("data-pb-chain", "1")
+                    place.append(inner)
+                    place = inner
+            self._prepare(sheet)
+            place.append(sheet.root)
+        return html
+
+    def _page_rules(self, sheet: Sheet) -> str:
+        scale = self.scale(sheet)
+        width, height = WIDTH / scale, HEIGHT / scale
+        name = f"{zoom_class(sheet.step)}"
+        extra = "x" if sheet.trust == PLAIN else ""
+        return (
+            f"@page {name}{extra}{{size:{width:.2f}px 40000px;margin:0}}"
+            f".{name}.pb-slide{{width:{width:.2f}px!important;min-height:{height:.2f}px!important}}"
+            f"{f'.{name}.pb-slide{{page:{name}{extra}!important}}' if extra else ''}"
+        )
+
+    def _prepare(self, sheet: Sheet) -> None:
+        """Sets the classes that our rules look for."""
+        root = sheet.root
+        keep = [name for name in (root.get("class") or "").split() if not name.startswith("pb-")]
+        names = ["pb-slide", zoom_class(sheet.step), f"pb-kind-{sheet.draft.kind}", *keep]
+        names += [f"pb-class-{name}" for name in sheet.draft.directives.classes] + list(sheet.draft.directives.classes)
+        if self.author_css and sheet.draft.authored:
+            names += ["active", "current", "visible"]
+        if sheet.picture:
+            names.append(f"pb-p{sheet.picture}")
+        if sheet.trust >= CALM:
+            names.append("pb-calm")
+        if sheet.show:
+            names.append("pb-show")
+        root.set("class", " ".join(dict.fromkeys(names)))
+        root.set("data-pb-slide", "1")
+        if sheet.trust == PLAIN:
+            for element in root.iter():
+                element.attrib.pop("style", None)
+        style = root.get("style", "")
+        for name, value in (("color", sheet.draft.directives.colour), ("background", sheet.draft.directives.background)):
+            if value and value not in style:
+                style = f"{style};{name}:{value}"
+        if style:
+            root.set("style", style)
+        if sheet.title is not None:
+            add_class(sheet.title, "pb-title")
+
+
+def author_rules(tree: Element) -> tuple[str, int]:
+    """The rules of a document's ``style`` elements, fit for slides, and the width they're designed for.
+
+    Style attributes are tamed in place.
+    """
+    css = "\n".join(element.text or "" for element in tree.iter("style") if not element.get("data-pb"))
+    inline = "".join(f"{{{element.get('style')}}}" for element in tree.iter() if element.get("style"))
+    width = design_width(css + inline)
+    for element in tree.iter():
+        style = element.get("style")
+        if style:
+            element.set("style", tame(style, width))
+    return tame(css, width), width
