@@ -13,7 +13,11 @@ from service.core.exec_call import Attempt, ExecCall
 from service.core.outcomes import RuntimeFailure
 from service.core.ports import FileState, Found, StoredArtifact
 from service.core.reports import RunReport, Unpromised, refusal_text, report_text, run_error
-from service.core.verdicts import Verdict, extras
+from service.core.verdicts import Verdict, extras, produced_once
+
+# The answer is one JSON text, in memory several times until it is stored and sent. Without a bound a program could
+# give one large image two hundred names by hard links, and have each of them in it.
+INLINE_BYTES_MAX = 16 * 1024 * 1024
 
 
 def refused(
@@ -62,14 +66,26 @@ class Content:
 
 
 def read_contents(verdicts: list[Verdict]) -> dict[str, Content]:
-    """The contents of produced files by physical path, read from where they were collected."""
-    return {v.path.physical: _content(v.mime, v.found) for v in verdicts if v.produced and v.found is not None}
+    """The contents of produced files by physical path, read from where they were collected.
+
+    Of PDFs and images ``INLINE_BYTES_MAX`` bytes together, in contract order; the others are hosted and no more.
+    """
+    contents: dict[str, Content] = {}
+    left = INLINE_BYTES_MAX
+    for verdict in verdicts:
+        if verdict.produced and verdict.found is not None:
+            content = _content(verdict.mime, verdict.found, left)
+            left -= verdict.found.size_bytes if content.base64 is not None else 0
+            contents[verdict.path.physical] = content
+    return contents
 
 
-def _content(mime: str, found: Found) -> Content:
+def _content(mime: str, found: Found, inline_bytes_max: int) -> Content:
     if found.local is None:
         raise AssertionError("a produced file has been collected")
     if is_inline_binary(mime):
+        if found.size_bytes > inline_bytes_max:
+            return Content()
         return Content(base64=base64.b64encode(found.local.read_bytes()).decode("ascii"))
     if not is_text(mime):
         return Content()
@@ -100,17 +116,15 @@ def answered(
     notices = [*_rewrites(attempt.contract), *attempt.gathered.notices]
     blocks = _opening_blocks(call, notices, text)
     if blocks:
-        for verdict in verdicts:
-            if verdict.produced:
-                blocks += _artifact_blocks(
-                    call, verdict, stored[verdict.path.physical], contents[verdict.path.physical]
-                )
+        for verdict in produced_once(verdicts):
+            physical = verdict.path.physical
+            blocks += _artifact_blocks(call, verdict, stored[physical], contents[physical])
     outcome = attempt.outcome
     return ToolCallResponse(
         ok=error is None,
         error=error,
         ret={
-            "produced": [v.path.physical for v in verdicts if v.produced],
+            "produced": [v.path.physical for v in produced_once(verdicts)],
             "failed": [v.path.physical for v in verdicts if not v.produced],
         },
         report=text,
@@ -178,12 +192,13 @@ def _hosting(stored: StoredArtifact) -> dict[str, str]:
 
 def _result(verdict: Verdict, stored: dict[str, StoredArtifact]) -> ArtifactResult:
     artifact = stored.get(verdict.path.physical) if verdict.produced else None
+    promised = verdict.promise.visibility if verdict.promise else "internal"
     size = verdict.found.size_bytes if verdict.found and verdict.found.state is not FileState.MISSING else None
     return ArtifactResult(
         logical_path=verdict.path.logical,
         physical_path=verdict.path.physical,
         mime=verdict.mime,
-        visibility=verdict.promise.visibility if verdict.promise else "internal",
+        visibility=artifact.visibility if artifact else promised,
         verdict=verdict.code,
         message=verdict.message,
         size_bytes=size,
