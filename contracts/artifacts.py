@@ -12,6 +12,7 @@ from contracts.paths import FilePath, Namespace, UnsafePathError, in_turn
 ENTRIES_MAX = 200
 GLOB_MATCHES_MAX = 200
 DEPTH_MAX = 64  # what goes on from here recurses
+CONTRACT_CHARS_MAX = 512 * 1024  # as JSON in ASCII: it goes to the sandbox in one piece of at most 1 MiB
 _WILDCARDS = frozenset("*?[")
 
 
@@ -175,6 +176,11 @@ def _entries(raw: object) -> list[dict[str, Any]]:
         raise ContractError(
             ContractCode.INVALID_ARTIFACTS,
             "params.contract is not a non-empty list of {filename, description}",
+        )
+    if (chars := len(json.dumps(raw))) > CONTRACT_CHARS_MAX:
+        raise ContractError(
+            ContractCode.INVALID_ARTIFACTS,
+            f"params.contract is {chars} characters of JSON, {CONTRACT_CHARS_MAX} are allowed; shorten its checks",
         )
     if len(raw) > ENTRIES_MAX:
         raise ContractError(

@@ -15,7 +15,8 @@ SEGMENT_BYTES_MAX = 255  # NAME_MAX of every file system we write to
 PATH_BYTES_MAX = 1_024
 
 _TURN_ID = re.compile(r"turn_[A-Za-z0-9_.-]+")
-_REFUSED_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # Unicode categories Cc and Cs
+# Unicode categories Cc and Cs, and the separators that end a line of a report as a line feed does.
+_REFUSED_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 # No dot: it ends the turn id in tc:<turn>.<call>.result, and turn ids may hold dots.
 _CALL_ID = re.compile(r"[A-Za-z0-9_:-]{1,128}")
 

@@ -6,6 +6,7 @@ Arguments: names of modules that the warm interpreter imports before the call.
 import json
 import os
 import shutil
+import signal
 import sys
 from typing import Any
 
@@ -110,6 +111,7 @@ def main() -> None:
     launcher = run.Launcher(_environment(), sys.argv[1:])
     launcher.wait_ready()
     run.set_dumpable(readable=False)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # by Python's own handler a program could interrupt process 1
     try:
         channel.send_json(frames.READY, {"python": sys.version.split()[0]})
         _serve(channel, OutDir(OUT_DIR), launcher)

@@ -20,9 +20,13 @@ sys.path.append(_PROGRAM)
 
 from inspection import inspect  # noqa: E402 - from the folder that was just added
 
-# This interpreter runs without its site packages, so that nothing but the standard library is in the runner.
+# This interpreter runs without its site packages, so that nothing but the standard library is in the runner; so it
+# does not know either that it is one of a virtual environment, and sys.prefix would be the system's.
 _SITE_PACKAGES = os.path.join(
-    sys.prefix, "lib", f"python{sys.version_info[0]}.{sys.version_info[1]}", "site-packages"
+    os.path.dirname(os.path.dirname(sys.executable)),
+    "lib",
+    f"python{sys.version_info[0]}.{sys.version_info[1]}",
+    "site-packages",
 )
 _READ_BYTES = 65_536
 _SAID_BYTES_MAX = 64 * 1024 * 1024  # a verdict is 64 KiB at most; a contract has hundreds

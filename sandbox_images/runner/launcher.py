@@ -58,11 +58,12 @@ def _run_python(path: str) -> None:
         exec(code, module.__dict__)  # noqa: S102 - running the caller's code is the purpose
     except SystemExit:
         raise
-    except BaseException as exc:  # noqa: BLE001 - whatever ends the program is shown as Python would show it
+    except BaseException as exc:  # whatever ends the program is shown as Python would show it
         _show(exc)
         if isinstance(exc, KeyboardInterrupt):
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
-            os.kill(os.getpid(), signal.SIGINT)
+            # Python itself ends by SIGINT, after exit handlers and the last of the output; the traceback is shown.
+            sys.excepthook = lambda *_: None
+            raise
         sys.exit(1)
 
 

@@ -26,6 +26,10 @@ import frames
 
 _PR_SET_DUMPABLE = 4
 _READ_BYTES = 65536
+# A program that writes byte by byte would make a frame and an event of each: after a small piece a stream rests,
+# and what comes meanwhile is one piece. Too short to be noticed by who watches; a large piece earns no rest.
+_SMALL_BYTES = 4096
+_REST_S = 0.025
 _READY = struct.Struct(">d")  # the CPU seconds that the launcher took to start
 _TAIL_BYTES = 16_000  # 4,000 characters of at most 4 bytes
 _REAP_EVERY_S = 0.1
@@ -120,6 +124,8 @@ class Run:
         self._pump = Pump(channel, job["pass_on_bytes"])
         self._status: int | None = None
         self._timed_out = False
+        self._resting: dict[int, tuple[int, float]] = {}
+        self._ended: set[int] = set()
         self._oom_before = cgroup.oom_kills()
         self._pids_before = cgroup.pids_hits()
         self._cpu_before = _children_cpu_s()
@@ -151,7 +157,9 @@ class Run:
             if now >= deadline:
                 self._timed_out = True
                 return
-            for key, _ in selector.select(min(deadline - now, _REAP_EVERY_S)):
+            ready = selector.select(min(deadline - now, _REAP_EVERY_S, self._end_rest(selector, now)))
+            # stdout first: what a program printed stands before the traceback that followed.
+            for key, _ in sorted(ready, key=lambda found: found[0].fd):
                 if key.data is not None:
                     self._read(selector, key)
                 elif key.fd == sys.stdin.fileno():
@@ -169,10 +177,29 @@ class Run:
 
     def _read(self, selector: selectors.BaseSelector, key: selectors.SelectorKey) -> None:
         piece = os.read(key.fd, _READ_BYTES)
-        if piece:
-            self._pump.take(key.data, piece)
+        if not piece:
+            self._ended.add(key.fd)
         else:
-            selector.unregister(key.fd)
+            self._pump.take(key.data, piece)
+        if len(piece) < _SMALL_BYTES:
+            self._rest(selector)
+
+    def _rest(self, selector: selectors.BaseSelector) -> None:
+        """Both streams rest together: apart, the pieces of a traceback and of what was printed before would mix."""
+        until = time.monotonic() + _REST_S
+        for key in list(selector.get_map().values()):
+            if key.data is not None:
+                selector.unregister(key.fd)
+                self._resting[key.fd] = (key.data, until)
+
+    def _end_rest(self, selector: selectors.BaseSelector, now: float) -> float:
+        """Watches streams again that have rested; the seconds until the next has."""
+        for fd, (kind, until) in list(self._resting.items()):
+            if until <= now:
+                del self._resting[fd]
+                if fd not in self._ended:
+                    selector.register(fd, selectors.EVENT_READ, kind)
+        return min((until - now for _, until in self._resting.values()), default=_REAP_EVERY_S)
 
     def _drain(self) -> None:
         """What the program had written when it ended is still in the pipes."""

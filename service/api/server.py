@@ -12,7 +12,7 @@ _LOOK_EVERY_S = 0.1
 
 
 class DrainingServer(uvicorn.Server):
-    """While the calls that run come to their end, new ones get a 503 with its reason and not a refused connection."""
+    """While the calls that run end, new ones get a 503 with its reason and not a refused connection."""
 
     def __init__(self, config: uvicorn.Config, drain: Callable[[], Awaitable[None]]) -> None:
         super().__init__(config)

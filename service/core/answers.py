@@ -11,7 +11,7 @@ from service.core.outcomes import RuntimeFailure
 from service.core.ports import FileState, Found, StoredArtifact
 from service.core.reports import RunReport, Unpromised, refusal_text, report_text, run_error
 from service.core.sandbox_runs import Attempt
-from service.core.verdicts import Verdict, extras
+from service.core.verdicts import Verdict, extras, produced_once
 
 
 def refused(
@@ -74,16 +74,14 @@ def answered(
     notices = [*_rewrites(contract), *attempt.gathered.notices]
     blocks = _opening_blocks(call, notices, text)
     if blocks:
-        for verdict in verdicts:
-            if verdict.produced:
-                blocks += _artifact_blocks(
-                    call, verdict, stored[verdict.path.physical], contents[verdict.path.physical]
-                )
+        for verdict in produced_once(verdicts):
+            physical = verdict.path.physical
+            blocks += _artifact_blocks(call, verdict, stored[physical], contents[physical])
     return ToolCallResponse(
         ok=error is None,
         error=error,
         ret={
-            "produced": [v.path.physical for v in verdicts if v.produced],
+            "produced": [v.path.physical for v in produced_once(verdicts)],
             "failed": [v.path.physical for v in verdicts if not v.produced],
         },
         report=text,

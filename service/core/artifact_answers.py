@@ -10,6 +10,10 @@ from service.core.blocks import embedded_text
 from service.core.ports import FileState, Found, ProcessOutcome, StoredArtifact
 from service.core.verdicts import Verdict, is_kept
 
+# The answer is one JSON text, in memory several times until it is stored and sent. Without a bound a program could
+# give one large image two hundred names by hard links, and have each of them in it.
+INLINE_BYTES_MAX = 16 * 1024 * 1024
+
 
 @dataclass(frozen=True, slots=True)
 class Content:
@@ -20,14 +24,26 @@ class Content:
 
 
 def read_contents(verdicts: list[Verdict]) -> dict[str, Content]:
-    """The contents of produced files by physical path, read from where they were collected."""
-    return {v.path.physical: _content(v.mime, v.found) for v in verdicts if is_kept(v) and v.found is not None}
+    """The contents of produced files by physical path, read from where they were collected.
+
+    Of PDFs and images ``INLINE_BYTES_MAX`` bytes together, in contract order; the others are hosted and no more.
+    """
+    contents: dict[str, Content] = {}
+    left = INLINE_BYTES_MAX
+    for verdict in verdicts:
+        if is_kept(verdict) and verdict.found is not None:
+            content = _content(verdict.mime, verdict.found, left)
+            left -= verdict.found.size_bytes if content.base64 is not None else 0
+            contents[verdict.path.physical] = content
+    return contents
 
 
-def _content(mime: str, found: Found) -> Content:
+def _content(mime: str, found: Found, inline_bytes_max: int) -> Content:
     if found.local is None:
         raise AssertionError("a produced file has been collected")
     if is_inline_binary(mime):
+        if found.size_bytes > inline_bytes_max:
+            return Content()
         return Content(base64=base64.b64encode(found.local.read_bytes()).decode("ascii"))
     if not is_text(mime):
         return Content()
@@ -44,12 +60,13 @@ def hosting(stored: StoredArtifact) -> dict[str, str]:
 
 def artifact_result(verdict: Verdict, artifact: StoredArtifact | None) -> ArtifactResult:
     """What became of one file, for the caller's program; ``artifact`` is what was stored of it, if it was kept."""
+    promised = verdict.promise.visibility if verdict.promise else "internal"
     size = verdict.found.size_bytes if verdict.found and verdict.found.state is not FileState.MISSING else None
     return ArtifactResult(
         logical_path=verdict.path.logical,
         physical_path=verdict.path.physical,
         mime=verdict.mime,
-        visibility=verdict.promise.visibility if verdict.promise else "internal",
+        visibility=artifact.visibility if artifact else promised,
         verdict=verdict.code,
         message=verdict.message,
         size_bytes=size,

@@ -19,7 +19,13 @@ _MENTION = re.compile(
 # One run of characters between the colon and the brackets: two that can share a space would backtrack for hours.
 _CITATION = re.compile(r"\[\[\s*[Ss]\s*:([0-9,\s\-\u2010-\u2015]{1,4096})\]\]")
 _CLOSING = {'"': '"', "'": "'", "`": "`", "<": ">", "(": ")"}
-_BARE_END = re.compile(r"[\s\"'`<>|]")
+# A backslash belongs to a path only where a shell needs it: before a space or a bracket.
+_BARE = re.compile(r"(?:\\.|[^\s\"'`<>|\\])*")
+_SHELL_ESCAPE = re.compile(r"\\(.)")
+_ESCAPED_QUOTE = re.compile(r"\\([\"'])")
+# Up to the quote that is not escaped: an apostrophe within a name.
+_QUOTED = {quote: re.compile(rf"((?:\\.|[^\\{quote}\n])*){quote}") for quote in ('"', "'")}
+_ESCAPED_END = re.compile(r"\\(?![ ()&;])")
 _TRAILING = ".,;:!?)]}'\""
 _TRAILING_MAX = 8
 _READ_BACK_CHARS = 256
@@ -88,7 +94,7 @@ def _mention(text: str, start: int, end: int, turn_id: str, namespace: Namespace
 
 def _tails(text: str, start: int, end: int) -> list[str]:
     """What may follow the namespace: up to the closing delimiter, up to white space, less trailing marks."""
-    line = text[end : end + _REL_CHARS_MAX].partition("\n")[0]
+    line = _rest_of_line(text, end)
     tails = []
     opening = _opening(text, start)
     delimited = _delimited(line, opening)
@@ -98,8 +104,7 @@ def _tails(text: str, start: int, end: int) -> list[str]:
         if opening == "(":
             tails.append(_without_title(delimited))
         tails.append(delimited)
-    stop = _BARE_END.search(line)
-    bare = line[: stop.start()] if stop else line
+    bare = _SHELL_ESCAPE.sub(r"\1", _BARE.match(line)[0])  # type: ignore[index]  # it matches the empty text
     tails.append(bare)
     for _ in range(_TRAILING_MAX):
         if not bare or bare[-1] not in _TRAILING:
@@ -109,7 +114,15 @@ def _tails(text: str, start: int, end: int) -> list[str]:
     if delimited is None:
         # Without a delimiter the sentence's own punctuation is the likelier end.
         tails.reverse()
+    if opening in {'"', "'"} and (quoted := _QUOTED[opening].match(text, end, end + _REL_CHARS_MAX)):
+        tails.append(_SHELL_ESCAPE.sub(r"\1", quoted[1]))
     return list(dict.fromkeys(tails))
+
+
+def _rest_of_line(text: str, end: int) -> str:
+    """What follows a mention in a program's text, where an escaped quote is one and other escapes end a path."""
+    line = text[end : end + _REL_CHARS_MAX].partition("\n")[0]
+    return _ESCAPED_END.split(_ESCAPED_QUOTE.sub(r"\1", line), maxsplit=1)[0]
 
 
 def _opening(text: str, start: int) -> str:

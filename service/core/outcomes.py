@@ -9,7 +9,9 @@ from service.core.limits import CallLimits
 from service.core.ports import Collected, ProcessOutcome
 
 _LINE_CHARS_MAX = 300
-_DISK_WORDS = re.compile(r"No space left on device|File too large|Disk quota exceeded|\[Errno (?:28|27|122)\]")
+_DISK_WORDS = re.compile(
+    r"No space left on device|File too large|File size limit exceeded|Disk quota exceeded|\[Errno (?:28|27|122)\]"
+)
 _PROCESS_WORDS = re.compile(
     r"Resource temporarily unavailable|can't start new thread|fork: retry|Cannot fork|\[Errno 11\]"
 )

@@ -6,7 +6,7 @@ import hashlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Literal, Protocol
 
 from contracts.codes import NoticeCode
@@ -44,6 +44,23 @@ class WorkspaceBounds:
     files_max: int
 
 
+class Places:
+    """Paths that can lie in one tree: none of them is a folder of another."""
+
+    def __init__(self) -> None:
+        self._files: set[str] = set()
+        self._folders: set[str] = set()
+
+    def take(self, path: FilePath) -> bool:
+        """Adds a path; False, and not added, if a folder lies there or a file lies where it needs a folder."""
+        folders = {str(folder) for folder in PurePosixPath(path.physical).parents}
+        if path.physical in self._folders or folders & self._files:
+            return False
+        self._files.add(path.physical)
+        self._folders |= folders
+        return True
+
+
 @dataclass(slots=True)
 class Gathered:
     """What is to be put into OUT_DIR.
@@ -55,6 +72,7 @@ class Gathered:
         missing_cited: physical paths of cited sources that cannot be had.
         cited: the rows of the sources pool that the text cites.
         notices: what the agent should learn.
+        places: where the inputs lie.
     """
 
     inputs: dict[str, InputFile] = field(default_factory=dict)
@@ -63,6 +81,7 @@ class Gathered:
     missing_cited: list[str] = field(default_factory=list)
     cited: list[SourceRow] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
+    places: Places = field(default_factory=Places)
 
     @property
     def size_bytes(self) -> int:
@@ -129,6 +148,11 @@ class Rehosting:
     async def _take_asset(self, wish: Wish, index: int, asset: Asset, staging: Path, gathered: Gathered) -> None:
         began = time.perf_counter()
         path = FilePath.from_physical(asset.physical_path)
+        if not gathered.places.take(path):
+            raise AssetRefusedError(
+                f"assets[{index}].physical_path '{path.physical}' is a file and the folder of another asset; "
+                "give one of them another path"
+            )
         source: Literal["asset", "uri"] = "asset"
         if asset.uri is not None:
             source = "uri"
@@ -157,7 +181,7 @@ class Rehosting:
     ) -> None:
         began = time.perf_counter()
         if mention.turn_id not in turns:
-            turns[mention.turn_id] = await self._artifacts.of_turn(wish.scope, mention.turn_id)
+            turns[mention.turn_id] = _standing(await self._artifacts.of_turn(wish.scope, mention.turn_id))
         stored = [a for a in turns[mention.turn_id] if a.path.namespace is mention.namespace]
         rels = {a.path.rel for a in stored}
         for rel in mention.readings:
@@ -203,7 +227,7 @@ class Rehosting:
         """The current turn's own files and attachments, within bounds; what was mentioned is there already."""
         began = time.perf_counter()
         left_out: list[str] = []
-        own = await self._artifacts.of_turn(wish.scope, wish.turn_id)
+        own = _standing(await self._artifacts.of_turn(wish.scope, wish.turn_id))
         bytes_left = self._bounds.bytes_max - gathered.size_bytes
         files_left = self._bounds.files_max - len(gathered.inputs)
         waiting = [artifact for artifact in own if artifact.path.physical not in gathered.inputs]
@@ -232,7 +256,7 @@ class Rehosting:
         gathered: Gathered,
         began: float,
     ) -> None:
-        if artifact.path.physical in gathered.inputs:
+        if artifact.path.physical in gathered.inputs or not gathered.places.take(artifact.path):
             return
         local = await self._artifacts.fetch(wish.scope, artifact, staging)
         self._add(wish, artifact.path, local, artifact.size_bytes, gathered)
@@ -241,6 +265,14 @@ class Rehosting:
     def _add(self, wish: Wish, path: FilePath, local: Path, size: int, gathered: Gathered) -> None:
         writable = path.turn_id == wish.turn_id
         gathered.inputs[path.physical] = InputFile(path, local, size, writable)
+
+
+def _standing(artifacts: list[StoredArtifact]) -> list[StoredArtifact]:
+    """Those in whose place no newer one lies: a program may have made a folder where a file was, or the reverse."""
+    places = Places()
+    newest_first = sorted(artifacts, key=lambda artifact: artifact.created, reverse=True)
+    standing = {artifact.path for artifact in newest_first if places.take(artifact.path)}
+    return [artifact for artifact in artifacts if artifact.path in standing]
 
 
 def _meant(mention: Mention, stored: list[StoredArtifact]) -> list[StoredArtifact]:

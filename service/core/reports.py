@@ -6,7 +6,7 @@ from contracts.artifacts import ContractError
 from contracts.codes import RuntimeCode, VerdictCode
 from contracts.tool_calls import EnvelopeError
 from service.core.outcomes import RuntimeFailure
-from service.core.verdicts import Verdict
+from service.core.verdicts import Verdict, produced_once
 
 LOG_CHARS_MAX = 4_000
 LISTED_MAX = 100
@@ -67,7 +67,7 @@ def report_text(report: RunReport) -> str:
     """The report, as Markdown text."""
     failure = report.failure or _missing_failure(report.verdicts)
     failed = [v for v in report.verdicts if not v.produced]
-    produced = [v for v in report.verdicts if v.produced]
+    produced = produced_once(report.verdicts)
     lines = [f"Runtime error: {failure.code} — {failure.message}" if failure else "Runtime error: none"]
     if failed:
         lines.append("File errors:")

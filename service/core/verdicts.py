@@ -71,6 +71,15 @@ def is_kept(verdict: Verdict) -> bool:
     return verdict.produced or verdict.code is VerdictCode.UNUSUALLY_SMALL
 
 
+def produced_once(verdicts: list[Verdict]) -> list[Verdict]:
+    """The produced files, each once: the first entry that promises a file, by name or by pattern, describes it."""
+    first: dict[FilePath, Verdict] = {}
+    for verdict in verdicts:
+        if verdict.produced:
+            first.setdefault(verdict.path, verdict)
+    return list(first.values())
+
+
 def extras(collected: Collected) -> list[Found]:
     """What was found that nobody promised."""
     return [found for found in collected.found if found.promise is None]

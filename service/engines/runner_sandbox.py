@@ -34,6 +34,7 @@ from service.engines.frames import NO_NONCE, Frame, FrameDecoder, FrameError, en
 _PIECE_BYTES = 256 * 1024
 _ATTACHMENT_PREFIX = "../attachments/"
 _ODD_NAMES_MAX = 50
+_FILES_PER_PUT = 100  # of paths of 1,024 bytes, escaped as JSON: they have to fit a frame
 _ODD_NAME_CHARS_MAX = 300
 
 
@@ -117,10 +118,12 @@ class RunnerSandbox:
         """See `Sandbox.put`."""
         rows = [{"path": file.path.physical, "size": file.size_bytes, "writable": file.writable} for file in files]
         async with self._answers_within(self._bounds.collect_s):
-            await self._send(Frame.PUT, {"turn_id": turn_id, "files": rows})
-            for file in files:
-                await self._send_file(file)
-            await self._expect(Frame.PUT_DONE)
+            for at in range(0, max(1, len(files)), _FILES_PER_PUT):
+                part = slice(at, at + _FILES_PER_PUT)
+                await self._send(Frame.PUT, {"turn_id": turn_id, "files": rows[part]})
+                for file in files[part]:
+                    await self._send_file(file)
+                await self._expect(Frame.PUT_DONE)
 
     async def run(self, job: Job, *, on_output: OnOutput) -> ProcessOutcome:
         """See `Sandbox.run`."""

@@ -22,11 +22,14 @@ class AssetFolders:
         return await asyncio.to_thread(self._copy, uri, staging)
 
     def _copy(self, uri: str, staging: Path) -> Path | None:
-        parts = urlsplit(uri)
+        try:
+            parts = urlsplit(uri)
+        except ValueError:
+            return None
         if parts.scheme != "file" or parts.netloc or parts.query or parts.fragment or "\0" in unquote(parts.path):
             return None
         # Resolved first, so that neither .. nor a symbolic link leads out of a root.
-        source = Path(unquote(parts.path)).resolve()
+        source = Path(os.path.realpath(unquote(parts.path)))  # Path.resolve() would raise on a loop of links
         if not any(source.is_relative_to(root) for root in self._roots):
             return None
         try:
@@ -34,9 +37,10 @@ class AssetFolders:
             fd = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError:
             return None
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            os.close(fd)
+            return None
         with open(fd, "rb") as file:  # noqa: PTH123 - a descriptor, not a path
-            if not stat.S_ISREG(os.fstat(fd).st_mode):
-                return None
             target = staging / f"uri-{len(os.listdir(staging))}"  # noqa: PTH208 - a count, no paths needed
             try:
                 with target.open("xb") as copy:

@@ -208,8 +208,7 @@ def content(answer: dict[str, Any], name: str) -> str:
 def verdicts(answer: dict[str, Any]) -> dict[str, str]:
     """The verdicts of a call's artifacts by their path below files/, or below the turn."""
     return {
-        a["physical_path"].removeprefix("turn_1/").removeprefix("files/"): a["verdict"]
-        for a in answer["artifacts"]
+        a["physical_path"].removeprefix("turn_1/").removeprefix("files/"): a["verdict"] for a in answer["artifacts"]
     }
 
 

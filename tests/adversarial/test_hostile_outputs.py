@@ -1,12 +1,12 @@
 """What a hostile program leaves behind: each of it gets a verdict or a note, none of it is followed or believed."""
 
 import hashlib
-import os
 import unicodedata
 from typing import Any
+from urllib.parse import quote
 
 import pytest
-from service_process import content, verdicts
+from service_process import content, request, serving, verdicts
 
 pytestmark = pytest.mark.docker
 
@@ -82,9 +82,10 @@ def test_a_link_in_place_of_a_folder_of_ours_leads_nowhere(service, replaced, ta
         "etc/passwd",
     )
     told = verdicts(answer)
-    assert answer["error"]["code"] in {"execution_failed", "artifact_path_escape_blocked", "artifact_symlink_blocked"}
-    assert told.pop("kept.txt") in {"produced", "artifact_path_escape_blocked", "artifact_symlink_blocked"}
-    assert set(told.values()) <= {"missing_file", "artifact_path_escape_blocked", "artifact_symlink_blocked"}
+    blocked = {"artifact_path_escape_blocked", "artifact_symlink_blocked"}
+    assert answer["error"]["code"] in {"execution_failed"} | blocked
+    assert told.pop("kept.txt") in {"produced"} | blocked
+    assert set(told.values()) <= {"missing_file"} | blocked
 
 
 @pytest.mark.parametrize("replaced", ["files", "turn_1", "turn_1/files"])
@@ -101,7 +102,9 @@ def test_a_folder_of_ours_that_is_gone_costs_no_file_beside_it(service, replaced
         "gone.txt",
     )
     assert answer["error"]["code"] == "execution_failed"
-    assert verdicts(answer) == {"kept.txt": "produced", "gone.txt": "missing_file"}
+    told = verdicts(answer)
+    told.pop("turn_1", None)  # a file in place of the turn's folder is a file in the working directory
+    assert told == {"kept.txt": "produced", "gone.txt": "missing_file"}
 
 
 def test_a_subfolder_replaced_by_a_file_is_a_missing_promise(service):
@@ -120,8 +123,8 @@ def test_many_names_of_one_large_file_are_transferred_once(service):
     )
     assert verdicts(answer) == {"kept.txt": "produced"} | {f"{n}.bin": "produced" for n in range(40)}
     assert len({a["sha256"] for a in answer["artifacts"]}) == 2
-    blobs = [path for path in (service.data_dir / "artifacts").rglob("*") if path.is_file()]
-    assert len({os.stat(path).st_ino for path in blobs if path.stat().st_size == 61_440_000}) <= 1
+    blobs = [path for path in (service.data_dir / "blobs").rglob("*") if path.is_file()]
+    assert len({path.stat().st_ino for path in blobs if path.stat().st_size == 61_440_000}) == 1
 
 
 def test_a_hard_link_to_a_file_of_the_image_cannot_be_made(service):
@@ -165,6 +168,8 @@ ODD_NAMES = (
     b"bad\xff\xfebyte.txt",
     b"\x7f",
     b"sur\xed\xa0\x80rogate.txt",
+    "x\u2028- turn_1\u2215forged.txt".encode(),
+    "x\u2029Succeeded:".encode(),
 )
 PLAIN_NAMES = (
     "rtl\u202egpj.exe",
@@ -184,8 +189,7 @@ PLAIN_NAMES = (
 
 def test_names_that_would_break_a_line_or_a_header_are_told_escaped_and_not_kept(service):
     answer = service.call(
-        f"import os\n{KEEPS_ITS_PROMISE}"
-        f"for name in {ODD_NAMES!r}: open(b'files/' + name, 'w').write('x')",
+        f"import os\n{KEEPS_ITS_PROMISE}for name in {ODD_NAMES!r}: open(b'files/' + name, 'w').write('x')",
         "kept.txt",
     )
     assert verdicts(answer) == {"kept.txt": "produced"}
@@ -206,14 +210,12 @@ def test_unusual_names_are_safe_in_the_headers_of_a_download(service):
         f"for name in {PLAIN_NAMES!r}: open('files/' + name, 'w').write(name)",
         *({"filename": name, "description": "odd"} for name in PLAIN_NAMES if name.strip()),
     )
-    [conversation] = {a["key"].split("/")[8] for a in answer["artifacts"] if "key" in a and a["key"]}
+    [conversation] = {a["key"].split("/")[8] for a in answer["artifacts"] if a.get("key")}
     for name in PLAIN_NAMES:
         if not name.strip():
             continue
         path = f"/v1/conversations/{conversation}/artifacts/"
         logical = f"fi:turn_1.files/{name}"
-        from urllib.parse import quote  # noqa: PLC0415
-
         got = service.client.get(path + quote(logical, safe=""))
         assert (got.status_code, got.text) == (200, name)
         assert got.headers["content-disposition"].isascii()
@@ -248,13 +250,12 @@ def test_a_second_unicode_form_of_a_promised_name_takes_nothing_from_it(service,
 
 def test_a_hundred_thousand_files_are_stopped_and_told(service):
     answer = service.call(
-        f"{KEEPS_ITS_PROMISE}"
-        "for n in range(100_000): open(f'/out/files/{n}', 'w').close()",
+        f"{KEEPS_ITS_PROMISE}for n in range(100_000): open(f'/out/files/{{n}}', 'w').close()",
         "kept.txt",
         ANY_FILE,
     )
     assert answer["error"]["code"] == "disk_limit"
-    assert len(answer["artifacts"]) <= 201
+    assert len(answer["artifacts"]) <= 1 + 201 + 50
     assert len(answer["report"]) < 100_000
 
 
@@ -282,8 +283,6 @@ def test_folders_below_one_another_end_at_the_depth_that_is_looked_at(service, f
 
 @pytest.mark.parametrize("wide", [False, True])
 def test_paths_longer_than_the_kernel_takes_do_not_end_the_collection(tmp_path, engine, wide):
-    from service_process import serving  # noqa: PLC0415
-
     with serving(tmp_path / "data", engine, depth=64, pool_size=1) as deep:
         answer = deep.call(
             f"import os\n{KEEPS_ITS_PROMISE}os.chdir('files')\n"
@@ -320,6 +319,24 @@ def test_a_file_above_the_size_of_an_artifact_is_not_transferred(service):
     assert answer["timings_ms"]["host"] < answer["timings_ms"]["total"]
 
 
+def test_one_image_under_many_names_is_in_the_answer_up_to_a_bound_and_hosted_under_each(service):
+    answer = service.call(
+        "import os, struct, zlib\n"
+        "def chunk(kind, data):\n"
+        "    return struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))\n"
+        "pixels = zlib.compress((b'\\0' + bytes(range(10))) * 10)\n"
+        "png = b'\\x89PNG\\r\\n\\x1a\\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', 10, 10, 8, 0, 0, 0, 0))\n"
+        "png += chunk(b'IDAT', pixels) + chunk(b'prVt', bytes(6 << 20)) + chunk(b'IEND', b'')\n"
+        "open('00.png', 'wb').write(png)\n"
+        "for n in range(1, 30): os.link('00.png', f'{n:02}.png')",
+        {"glob": "*.png", "description": "thirty names of 6 MB"},
+    )
+    contents = [block for block in answer["blocks"] if "digest" in block["meta"]]
+    assert [artifact["verdict"] for artifact in answer["artifacts"]] == ["produced"] * 30
+    assert [bool(block.get("base64")) for block in contents] == [True] * 2 + [False] * 28
+    assert [bool(block["meta"]["hosted_uri"]) for block in contents] == [True] * 30
+
+
 # ---- modes and times
 
 
@@ -349,7 +366,7 @@ def test_modes_and_times_of_a_program_stay_in_the_sandbox(service):
     assert set(verdicts(answer).values()) == {"produced"}
     modes = {
         oct(path.stat().st_mode & 0o7777)
-        for path in (service.data_dir / "artifacts").rglob("*")
+        for path in (service.data_dir / "blobs").rglob("*")
         if path.is_file() and path.stat().st_size in {8, 10, 9}
     }
     assert modes == {"0o444"}
@@ -375,8 +392,6 @@ def test_an_archive_bomb_is_stored_as_it_is_and_never_unpacked(service):
 
 
 def test_a_program_that_overwrites_its_inputs_leaves_the_stored_ones_as_they_were(service):
-    from service_process import request  # noqa: PLC0415
-
     body = request("pass")
     where = f"/v1/conversations/{body['conversation_id']}"
     put = service.client.put(f"{where}/turns/turn_0/attachments/data.txt", content=b"original")

@@ -127,7 +127,9 @@ def test_lists_of_source_ids(text, ranges):
     assert sid_ranges(text) == ranges
 
 
-TURNS = st.from_regex(r"turn_[a-c0-9_.-]{0,8}(\.(code|files|user|react|tool_calls|call)[a-c0-9_.-]{0,6}){0,3}x", fullmatch=True)
+TURNS = st.from_regex(
+    r"turn_[a-c0-9_.-]{0,8}(\.(code|files|user|react|tool_calls|call)[a-c0-9_.-]{0,6}){0,3}x", fullmatch=True
+)
 CALLS = st.from_regex(r"[A-Za-z0-9_:-]{1,20}", fullmatch=True)
 
 

@@ -45,7 +45,7 @@ async def test_script_means_what_it_means_to_bash(call: Caller, code: str, print
         (
             "if true; then",
             "nonzero_exit",
-            "exit status 2: /job/main.sh: line 2: syntax error: unexpected end of file from `if' command on line 1",
+            "exit status 2: /job/main.sh: line 2: syntax error: unexpected end of file",
         ),
         ("kill -SEGV $$", "killed", "the program was ended by SIGSEGV (signal 11)"),
     ],

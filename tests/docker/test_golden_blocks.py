@@ -11,8 +11,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
+from contracts.paths import FilePath
 from contracts.tool_calls import ArtifactResult, ToolCallResponse
 from service.core.rendered import rendered
 from service.main import Service
@@ -91,6 +93,20 @@ async def test_rendered_view_is_the_committed_one_and_holds_no_hosting_field(ser
     assert [value for value in [*hosting, "hosted_uri", '"rn"', '"key"'] if value in view] == []
     actual = normalised_view(view, response)
     assert actual == committed(f"{case}.txt", actual)
+
+
+async def test_failed_program_is_http_200_and_its_replay_is_the_same_answer_without_a_second_run(
+    http: httpx.AsyncClient, call: Caller
+) -> None:
+    body = call.body("open('files/notes.txt', 'w').write('x')\nraise ValueError", [TEXT])
+    first = await http.post("/v1/tool-calls", json=body)
+    again = await http.post("/v1/tool-calls", json=body)
+    assert (first.status_code, first.json()["ok"], first.json()["error"]["code"]) == (200, False, "nonzero_exit")
+    assert (again.status_code, again.headers["Idempotent-Replayed"], again.text) == (200, "true", first.text)
+    path = FilePath.from_physical("turn_1/files/notes.txt")
+    stored = await call.service.artifacts.latest(call.scope, path)
+    assert stored is not None
+    assert stored.version == 1
 
 
 async def test_times_of_blocks_are_utc_with_milliseconds_and_never_go_back(call: Caller) -> None:

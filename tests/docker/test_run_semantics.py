@@ -193,6 +193,13 @@ async def test_atexit_runs_also_after_an_exception(call: Caller) -> None:
     assert (response.usage.exit_code, await call.output()) == (1, "before\nat exit\n")
 
 
+async def test_interrupt_ends_the_program_after_its_exit_handlers_and_output(call: Caller) -> None:
+    code = "import atexit\natexit.register(print, ', at exit')\nprint('before', end='')\nraise KeyboardInterrupt"
+    response = await call(code)
+    assert (response.usage.signal, await call.output()) == (2, "before, at exit\n")
+    assert log_of(response).count("KeyboardInterrupt") == 2  # its line of code, and its name
+
+
 @pytest.mark.parametrize(
     ("code", "name", "number"),
     [

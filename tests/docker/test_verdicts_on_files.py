@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from contracts.paths import FilePath
 from contracts.tool_calls import ToolCallResponse
 from tests.docker.calling import Caller
 
@@ -177,7 +178,7 @@ def charts(count: int) -> str:
         (0, {}, False, "missing_file", "file not produced: 0 match, at least 1 were promised"),
         (2, {"min_count": 3}, False, "missing_file", "file not produced: 2 match, at least 3 were promised"),
         (
-            3,
+            4,
             {"max_count": 2},
             False,
             "artifact_invalid",
@@ -191,7 +192,9 @@ async def test_pattern_is_kept_by_as_many_files_as_it_promises(
     response = await call(charts(count), [{"glob": "charts/*.csv", "description": "charts", **bounds}])
     judged = verdicts(response)
     assert (response.ok, judged.pop("charts/*.csv", (None, None))) == (ok, (verdict, message))
-    assert list(judged.values()) == [("produced", None)] * min(count, bounds.get("max_count", count))
+    kept = min(count, bounds.get("max_count", count))
+    assert list(judged.values())[:kept] == [("produced", None)] * kept
+    assert set(judged.values()) <= {("produced", None), ("produced", "not in the contract")}
 
 
 async def test_each_match_of_a_pattern_is_judged_by_itself(call: Caller) -> None:
@@ -201,6 +204,73 @@ async def test_each_match_of_a_pattern_is_judged_by_itself(call: Caller) -> None
         "charts/0.csv": ("empty_file", "file is empty"),
         "charts/1.csv": ("produced", None),
     }
+
+
+async def test_file_that_two_entries_promise_is_one_version_with_one_pair_of_blocks(call: Caller) -> None:
+    pattern = {"glob": "*.txt", "description": "texts", "visibility": "internal"}
+    named = {"filename": "a.txt", "description": "the text", "min_bytes": 9}
+    response = await call("open('files/a.txt', 'w').write('x')", [pattern, named, {**named, "filename": "b.txt"}])
+    assert [(a.physical_path, str(a.verdict), a.visibility) for a in response.artifacts] == [
+        ("turn_1/files/a.txt", "produced", "internal"),
+        ("turn_1/files/a.txt", "artifact_invalid", "external"),
+        ("turn_1/files/b.txt", "missing_file", "external"),
+    ]
+    again = await call("open('files/a.txt', 'w').write('x' * 9)", [pattern, named])
+    assert again.report == "Runtime error: none\nProduced files:\n- turn_1/files/a.txt"
+    assert [block.path for block in again.blocks][-2:] == [
+        f"tc:turn_1.{call.last_id}.result",
+        "fi:turn_1.files/a.txt",
+    ]
+    assert len(again.blocks) == 5
+    assert [(a.visibility, a.hosted_uri) for a in again.artifacts] == [("internal", None)] * 2
+    path = FilePath.from_physical("turn_1/files/a.txt")
+    stored = await call.service.artifacts.latest(call.scope, path)
+    assert stored is not None
+    assert (stored.version, stored.description) == (2, "texts")
+
+
+LEFT = "import os, shutil; "
+REARRANGED: dict[str, tuple[str, dict[str, str]]] = {
+    "alias_is_a_folder": (
+        "os.remove('files'); os.mkdir('files'); open('files/a.txt', 'w').write('x')",
+        {"a.txt": "produced"},
+    ),
+    "turn_folder_is_gone": ("shutil.rmtree('turn_1')", {"a.txt": "missing_file"}),
+    "bare_after_turn_folder_is_gone": (
+        "shutil.rmtree('turn_1'); open('a.txt', 'w').write('x')",
+        {"a.txt": "produced"},
+    ),
+    "out_dir_is_locked": ("open('files/a.txt', 'w').write('x'); os.chmod('.', 0)", {"a.txt": "produced"}),
+    "turn_folder_has_another_name": (
+        "open('files/a.txt', 'w').write('x'); os.rename('turn_1', 'turn_9')",
+        {"a.txt": "missing_file"},
+    ),
+    "turn_folder_is_a_file": (
+        "shutil.rmtree('turn_1'); open('turn_1', 'w').write('x')",
+        {"a.txt": "missing_file", "turn_1": "produced"},
+    ),
+    "turn_folder_is_a_link": (
+        "shutil.rmtree('turn_1'); os.symlink('/etc', 'turn_1')",
+        {"a.txt": "artifact_path_escape_blocked"},
+    ),
+    "alias_is_a_link_elsewhere": (
+        "os.remove('files'); os.symlink('/etc', 'files'); open('a.txt', 'w').write('x')",
+        {"a.txt": "produced"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "expected"), REARRANGED.values(), ids=REARRANGED)
+async def test_program_that_rearranges_the_folders_is_judged_by_what_lies_there(
+    call: Caller, code: str, expected: dict[str, str]
+) -> None:
+    response = await call(LEFT + code, ["a.txt"])
+    assert {name: verdict for name, (verdict, _) in verdicts(response).items()} == expected
+
+
+async def test_name_written_in_another_unicode_form_is_the_promised_file(call: Caller) -> None:
+    response = await call("open('files/cafe\u0301.txt', 'w').write('x')", ["caf\u00e9.txt"])
+    assert verdicts(response) == {"caf\u00e9.txt": ("produced", None)}
 
 
 CHECKED = """

@@ -1,0 +1,59 @@
+"""The catalogue of tools: ids, parameters in order, and what their schema accepts."""
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from contracts.tools import LANGUAGES, ExecParams, Language, catalogue, exec_language, exec_tool_id
+
+FILE = {"filename": "a.csv", "description": "a table"}
+
+
+def test_there_is_one_exec_tool_for_each_language():
+    assert [tool.tool_id for tool in catalogue()] == [
+        "exec_tools.execute_code_python",
+        "exec_tools.execute_code_bash",
+    ]
+    assert {tool.takes_code for tool in catalogue()} == {True}
+    assert set(LANGUAGES) == set(Language)
+
+
+def test_the_id_of_a_tool_names_its_language_and_nothing_else_does():
+    assert {exec_language(exec_tool_id(language)) for language in Language} == set(Language)
+    for other in ("", "python", "exec_tools.execute_code_", "exec_tools.execute_code_Python", "write_pdf"):
+        assert exec_language(other) is None
+
+
+@pytest.mark.parametrize("tool", catalogue(), ids=lambda tool: tool.tool_id)
+def test_params_stand_in_the_order_of_the_protocol_and_say_their_defaults(tool):
+    properties = tool.params_schema["properties"]
+    assert list(properties) == ["contract", "prog_name", "timeout_s"]
+    assert (properties["prog_name"]["default"], properties["timeout_s"]["default"]) == ("main", 600)
+    assert tool.params_schema["required"] == ["contract"]
+    assert list(ExecParams.model_fields) == list(properties)
+
+
+@pytest.mark.parametrize(
+    ("params", "is_accepted"),
+    [
+        ({"contract": [FILE]}, True),
+        ({"contract": '[{"filename": "a.csv", "description": "d"}]'}, True),
+        ({"contract": [FILE], "prog_name": "plot", "timeout_s": 0.5}, True),
+        ({"contract": [{"glob": "*.png", "description": "d", "min_count": 2, "min_width": 5}]}, True),
+        ({"contract": [FILE | {"visibility": "internal", "json_schema": {"type": "object"}}]}, True),
+        ({}, False),
+        ({"contract": []}, False),
+        ({"contract": None}, False),
+        ({"contract": [5]}, False),
+        ({"contract": [{"filename": "a"}]}, False),
+        ({"contract": [FILE | {"visibility": "public"}]}, False),
+        ({"contract": [FILE | {"min_rows": -1}]}, False),
+        ({"contract": [FILE | {"rows": 1}]}, False),
+        ({"contract": [FILE], "timeout_s": 0}, False),
+        ({"contract": [FILE], "prog_name": "a" * 256}, False),
+        ({"contract": [FILE], "code": "print()"}, False),
+    ],
+)
+def test_the_schema_of_params_accepts_what_a_model_should_write_and_nothing_else(params, is_accepted):
+    for tool in catalogue():
+        Draft202012Validator.check_schema(tool.params_schema)
+        assert Draft202012Validator(tool.params_schema).is_valid(params) == is_accepted

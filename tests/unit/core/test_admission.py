@@ -1,0 +1,206 @@
+"""Who may run: places in order of arrival, a bounded line, deadlines, and no place lost by whoever leaves."""
+
+import asyncio
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.core.admission import Admission
+from service.core.errors import QueueFullError, QueueTimeoutError
+
+
+def soon():
+    return time.monotonic() + 60
+
+
+class Caller:
+    """One call: it asks for a place and holds it until it is told to leave."""
+
+    def __init__(self, admission, deadline=None):
+        self.positions = []
+        self.entered = asyncio.Event()
+        self.may_leave = asyncio.Event()
+        self.task = asyncio.create_task(self._run(admission, soon() if deadline is None else deadline))
+
+    async def _run(self, admission, deadline):
+        async with admission.place(deadline, self.positions.append):
+            self.entered.set()
+            await self.may_leave.wait()
+
+    async def leave(self):
+        self.may_leave.set()
+        await self.task
+
+
+async def settle():
+    """Lets everything happen that can."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def callers(admission, count):
+    made = []
+    for _ in range(count):
+        made.append(Caller(admission))
+        await settle()
+    return made
+
+
+async def test_places_are_given_in_order_of_arrival():
+    admission = Admission(running_max=2, queue_max=5)
+    made = await callers(admission, 5)
+    assert [caller.entered.is_set() for caller in made] == [True, True, False, False, False]
+    assert [caller.positions for caller in made] == [[0], [0], [0], [1], [2]]
+    assert (admission.running, admission.queued) == (2, 3)
+    order = []
+    for caller in (made[1], made[0], made[2], made[3], made[4]):
+        await caller.leave()
+        await settle()
+        order.append([other.entered.is_set() for other in made].count(True))
+    assert order == [3, 4, 5, 5, 5]
+    assert (admission.running, admission.queued) == (0, 0)
+
+
+async def test_one_call_more_than_may_wait_is_refused_at_once():
+    admission = Admission(running_max=1, queue_max=1)
+    made = await callers(admission, 2)
+    told = []
+    with pytest.raises(QueueFullError) as refused:
+        async with admission.place(soon(), told.append):
+            pytest.fail("there is no place")
+    assert refused.value.message == "1 calls run and 1 wait, 1 may; come again later"
+    assert 1 <= refused.value.retry_after_s <= 120
+    with pytest.raises(QueueFullError):
+        admission.refuse_if_full()
+    assert told == []
+    await made[0].leave()
+    await settle()
+    admission.refuse_if_full()
+    await made[1].leave()
+    assert (admission.running, admission.queued) == (0, 0)
+
+
+async def test_without_a_line_a_call_runs_at_once_or_is_refused():
+    admission = Admission(running_max=1, queue_max=0)
+    [caller] = await callers(admission, 1)
+    with pytest.raises(QueueFullError):
+        admission.refuse_if_full()
+    await caller.leave()
+    admission.refuse_if_full()
+
+
+@pytest.mark.parametrize("deadline", [0.0, None])
+async def test_a_call_whose_deadline_passes_leaves_the_line(deadline):
+    admission = Admission(running_max=1, queue_max=5)
+    [first] = await callers(admission, 1)
+    late = Caller(admission, time.monotonic() + 0.01 if deadline is None else deadline)
+    behind = Caller(admission)
+    with pytest.raises(QueueTimeoutError) as refused:
+        await late.task
+    assert refused.value.retry_after_s >= 1
+    assert (admission.running, admission.queued) == (1, 1)
+    await first.leave()
+    await settle()
+    assert behind.entered.is_set()
+    await behind.leave()
+    assert admission.running == 0
+
+
+async def test_a_deadline_that_has_passed_does_not_matter_where_a_place_is_free():
+    admission = Admission(running_max=1, queue_max=0)
+    caller = Caller(admission, deadline=0.0)
+    await settle()
+    assert caller.entered.is_set()
+    await caller.leave()
+
+
+async def test_a_waiter_that_is_cancelled_frees_its_place_in_the_line():
+    admission = Admission(running_max=1, queue_max=2)
+    first, second, third = await callers(admission, 3)
+    second.task.cancel()
+    await settle()
+    assert (second.task.cancelled(), admission.running, admission.queued) == (True, 1, 1)
+    await first.leave()
+    await settle()
+    assert third.entered.is_set()
+    await third.leave()
+    assert (admission.running, admission.queued) == (0, 0)
+
+
+async def test_a_waiter_that_is_cancelled_as_its_place_comes_hands_it_on():
+    admission = Admission(running_max=1, queue_max=5)
+    first, second, third = await callers(admission, 3)
+    first.may_leave.set()
+    while not first.task.done():  # the place has been handed to the second, which has not run since
+        await asyncio.sleep(0)
+        if admission.queued == 1:
+            second.task.cancel()
+            break
+    await settle()
+    assert second.task.cancelled()
+    assert not second.entered.is_set()
+    assert third.entered.is_set()
+    assert (admission.running, admission.queued) == (1, 0)
+    await third.leave()
+    assert admission.running == 0
+
+
+async def test_a_newcomer_does_not_overtake_the_line():
+    admission = Admission(running_max=1, queue_max=5)
+    first, second = await callers(admission, 2)
+    first.may_leave.set()
+    newcomer = Caller(admission)
+    await settle()
+    assert (second.entered.is_set(), newcomer.entered.is_set()) == (True, False)
+    await second.leave()
+    await newcomer.leave()
+
+
+async def test_a_call_that_fails_in_its_place_frees_it():
+    admission = Admission(running_max=1, queue_max=0)
+    inside = []
+
+    async def fails():
+        async with admission.place(soon(), lambda _: None):
+            inside.append(admission.running)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await fails()
+    assert (inside, admission.running) == ([1], 0)
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["arrive", "leave", "cancel", "settle"]), st.integers(0, 30)), max_size=40
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(STEPS, st.integers(1, 3), st.integers(0, 4))
+def test_whatever_comes_and_goes_no_place_is_lost_or_given_twice(steps, running_max, queue_max):
+    async def story():
+        admission = Admission(running_max=running_max, queue_max=queue_max)
+        made = []
+        for step, number in steps:
+            if step == "arrive":
+                made.append(Caller(admission))
+            elif step == "settle":
+                await settle()
+            elif made and step == "leave":
+                made[number % len(made)].may_leave.set()
+            elif made:
+                made[number % len(made)].task.cancel()
+            assert admission.running <= running_max
+            assert admission.queued <= queue_max
+        await settle()
+        inside = [caller for caller in made if caller.entered.is_set() and not caller.task.done()]
+        assert len(inside) == admission.running
+        for caller in made:
+            caller.may_leave.set()
+        ends = await asyncio.gather(*(caller.task for caller in made), return_exceptions=True)
+        assert all(end is None or isinstance(end, (QueueFullError, asyncio.CancelledError)) for end in ends)
+        assert (admission.running, admission.queued) == (0, 0)
+
+    asyncio.run(story())

@@ -1,0 +1,79 @@
+"""The events of a call: numbered, followed from anywhere, ended exactly once."""
+
+import asyncio
+
+import pytest
+
+from service.core.events import CallEvent, EventLog
+
+EVENTS = [CallEvent(1, "queued", "a"), CallEvent(2, "stdout", "b"), CallEvent(3, "result", "c")]
+
+
+def full_log():
+    log = EventLog()
+    for event in EVENTS:
+        log.append(event.name, event.data)
+    return log
+
+
+async def collected(log, after):
+    return [event async for event in log.follow(after)]
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"), [(0, EVENTS), (1, EVENTS[1:]), (2, EVENTS[2:]), (3, []), (99, []), (-5, EVENTS)]
+)
+async def test_a_log_is_followed_from_where_a_client_stopped(after, expected):
+    assert await collected(full_log(), after) == expected
+
+
+@pytest.mark.parametrize("name", ["result", "error"])
+def test_after_a_terminal_event_nothing_is_added(name):
+    log = EventLog()
+    log.append("stdout", "a")
+    assert not log.is_ended
+    log.append(name, "b")
+    assert log.is_ended
+    for late in ("stdout", "result", "error"):
+        log.append(late, "late")
+    assert asyncio.run(collected(log, 0)) == [CallEvent(1, "stdout", "a"), CallEvent(2, name, "b")]
+
+
+async def test_many_who_follow_at_different_times_see_the_same_events():
+    log = EventLog()
+    first = asyncio.create_task(collected(log, 0))
+    await asyncio.sleep(0)
+    log.append("queued", "a")
+    second = asyncio.create_task(collected(log, 0))
+    resumed = asyncio.create_task(collected(log, 1))
+    await asyncio.sleep(0)
+    log.append("stdout", "b")
+    log.append("result", "c")
+    assert await asyncio.gather(first, second, resumed) == [EVENTS, EVENTS, EVENTS[1:]]
+    assert await collected(log, 0) == EVENTS
+
+
+async def test_events_come_while_the_call_goes_on():
+    log = EventLog()
+    follower = log.follow(0)
+    for event in EVENTS:
+        waiting = asyncio.ensure_future(anext(follower))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        log.append(event.name, event.data)
+        assert await waiting == event
+    with pytest.raises(StopAsyncIteration):
+        await anext(follower)
+
+
+async def test_who_goes_away_does_not_disturb_the_others():
+    log = EventLog()
+    gone = asyncio.create_task(collected(log, 0))
+    stays = asyncio.create_task(collected(log, 0))
+    await asyncio.sleep(0)
+    gone.cancel()
+    await asyncio.sleep(0)
+    for event in EVENTS:
+        log.append(event.name, event.data)
+    assert await stays == EVENTS
+    assert gone.cancelled()

@@ -1,0 +1,59 @@
+"""Every error of the service as a problem document, and nothing of an unforeseen one."""
+
+import inspect
+from http import HTTPStatus
+
+import pytest
+
+from contracts.codes import ProblemCode
+from contracts.problems import FieldError
+from service.core import errors
+from service.core.errors import CallerError, InvalidRequestError, OurError, ServiceError
+from service.core.problems import problem_of
+
+KINDS = [
+    kind
+    for _, kind in inspect.getmembers(errors, inspect.isclass)
+    if issubclass(kind, ServiceError) and kind not in (ServiceError, CallerError, OurError)
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_error_says_its_code_status_and_place(kind):
+    told = problem_of(kind("the field x is 5, 4 are allowed"), "req-1")
+    assert told.model_dump(exclude_none=True) == {
+        "type": "about:blank",
+        "title": HTTPStatus(kind.status).phrase,
+        "status": kind.status,
+        "detail": "the field x is 5, 4 are allowed",
+        "code": kind.code,
+        "request_id": "req-1",
+        "retryable": issubclass(kind, OurError),
+        "where": kind.where,
+    }
+    assert (400 <= kind.status < 500) or issubclass(kind, OurError)
+
+
+def test_every_error_has_a_code_and_a_place_of_its_own_and_stands_in_the_tree():
+    assert len({kind.code for kind in KINDS}) == len(KINDS)
+    assert {kind.code for kind in KINDS} == set(ProblemCode) - {
+        ProblemCode.INTERNAL,
+        ProblemCode.NOT_FOUND,
+        ProblemCode.METHOD_NOT_ALLOWED,
+    }
+    assert [kind.__name__ for kind in KINDS if kind.where == "service"] == []
+    assert [kind.__name__ for kind in KINDS if f"─ {kind.__name__}\n" not in errors.__doc__ + "\n"] == []
+
+
+def test_the_refused_fields_are_told():
+    fields = [FieldError(field="a", code="b", message="c")]
+    assert problem_of(InvalidRequestError("a: c", errors=fields), "req-1").errors == fields
+
+
+@pytest.mark.parametrize("exc", [RuntimeError("/secret/path"), KeyError("password"), ServiceError("x")])
+def test_the_text_of_an_unforeseen_failure_stays_in_the_log(exc):
+    told = problem_of(exc, "req-1")
+    assert (told.status, told.code, told.request_id) == (500, "internal", "req-1")
+    if not isinstance(exc, ServiceError):
+        assert told.detail == "the service failed in a way it did not foresee; its log has the request id"
+        assert told.retryable

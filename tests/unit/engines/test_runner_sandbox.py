@@ -1,0 +1,305 @@
+"""The service's side of a sandbox, against a runner in memory that speaks, falls silent, lies or dies."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+from memory_runner import HUNG_UP, MemoryRunner
+
+from contracts.paths import FilePath, Namespace
+from contracts.tool_calls import SandboxInfo
+from contracts.tools import Language
+from service.core.errors import StoreFailedError
+from service.core.limits import CallLimits
+from service.core.ports import FileState, InputFile, Job, SandboxLostError, Wanted, WantedFile
+from service.engines.frames import NO_NONCE, Frame, encode
+from service.engines.runner_sandbox import InspectorBounds, RunnerSandbox, StreamBounds
+
+LIMITS = CallLimits(
+    wall_s=0.05,
+    cpus=1,
+    memory_bytes=1 << 30,
+    pids=64,
+    out_dir_bytes=1_000,
+    out_dir_inodes=100,
+    file_bytes=1_000,
+    files=10,
+    depth=4,
+    output_bytes=1_000,
+    artifact_bytes=1_000,
+)
+INFO = SandboxInfo(engine="memory", runtime="none", image_digest="sha256:0", acquired="cold")
+JOB = Job(Language.PYTHON, b"print(1)", "main", "turn_1", LIMITS)
+WANTED = Wanted("turn_1", (WantedFile("a.csv", is_glob=False, matches_max=1, checks={"min_rows": 2}),), 50, LIMITS)
+
+
+async def opened(runner, *, died_of_memory=False, collect_s=5.0):
+    async def died():
+        return died_of_memory
+
+    inspector = InspectorBounds(0, 1, 2, 3, 4)
+    sandbox = RunnerSandbox(runner, INFO, StreamBounds(100, 0.05, collect_s), inspector, died_of_memory=died)
+    await sandbox.wait_ready()
+    return sandbox
+
+
+def exit_of(**more):
+    return (Frame.EXIT, {"exit_code": 0, "log_tail": "", "stderr_tail": "", **more})
+
+
+def found(**more):
+    row = {"promise": 0, "rel": "a.csv", "state": "file", "size": 3, "keep": True, "same_as": None}
+    return (
+        Frame.FOUND,
+        {**row, "inspection": {"ok": True, "mime": "text/csv", "problem": None, "facts": {}}, **more},
+    )
+
+
+DONE = (Frame.COLLECTED, {"extras_total": 0, "files_exceeded": False, "depth_exceeded": False})
+
+
+def outputs():
+    said = []
+    return said, lambda *piece: said.append(piece)
+
+
+async def run(answers, **more):
+    sandbox = await opened(MemoryRunner({Frame.JOB: answers}), **more)
+    return await sandbox.run(JOB, on_output=lambda *_: None)
+
+
+async def collect(tmp_path, *answers, wanted=WANTED, **more):
+    sandbox = await opened(MemoryRunner({Frame.COLLECT: answers}), **more)
+    return await sandbox.collect(wanted, tmp_path)
+
+
+# ---- the good ways ----
+
+
+async def test_a_job_is_sent_whole_and_its_end_is_told():
+    code = bytes(range(256)) * 3_000
+    runner = MemoryRunner({Frame.JOB: [(Frame.STDOUT, b"\0hel"), (Frame.STDERR, b"\1x"), exit_of(log_tail="\xff")]})
+    sandbox = await opened(runner)
+    said, on_output = outputs()
+    outcome = await sandbox.run(Job(Language.BASH, code, "p", "turn_1", LIMITS), on_output=on_output)
+    assert said == [("stdout", b"hel", False), ("stderr", b"x", True)]
+    assert (outcome.exit_code, outcome.log_tail, outcome.lost) == (0, b"\xff", None)
+    kinds = [kind for kind, _ in runner.received]
+    assert kinds == [Frame.JOB, Frame.DATA, Frame.DATA, Frame.DATA]
+    assert b"".join(payload for kind, payload in runner.received if kind is Frame.DATA) == code
+    assert json.loads(runner.received[0][1]) == {
+        "language": "bash",
+        "code_bytes": len(code),
+        "prog_name": "p",
+        "turn_id": "turn_1",
+        "wall_s": 0.05,
+        "file_bytes": 1_000,
+        "output_bytes": 1_000,
+        "pass_on_bytes": 100,
+    }
+
+
+async def test_every_sandbox_has_a_nonce_of_its_own():
+    nonces = set()
+    for _ in range(5):
+        runner = MemoryRunner({Frame.PUT: [(Frame.PUT_DONE, b"")]})
+        await (await opened(runner)).put("turn_1", [])
+        nonces.add(runner.nonce)
+    assert len(nonces) == 5
+    assert NO_NONCE not in nonces
+
+
+def input_file(tmp_path, content, size=None):
+    source = tmp_path / "source"
+    source.write_bytes(content)
+    path = FilePath("turn_0", Namespace.FILES, "x/a.bin")
+    return InputFile(path, source, len(content) if size is None else size, writable=False)
+
+
+async def test_files_are_put_with_their_bytes(tmp_path):
+    content = bytes(range(256)) * 2_000
+    runner = MemoryRunner({Frame.PUT: [(Frame.PUT_DONE, b"")]})
+    sandbox = await opened(runner)
+    await sandbox.put("turn_1", [input_file(tmp_path, content)])
+    assert json.loads(runner.received[0][1]) == {
+        "turn_id": "turn_1",
+        "files": [{"path": "turn_0/files/x/a.bin", "size": len(content), "writable": False}],
+    }
+    assert b"".join(payload for kind, payload in runner.received if kind is Frame.DATA) == content
+
+
+@pytest.mark.parametrize("size", [10, 3])
+async def test_exactly_the_recorded_bytes_of_a_file_are_sent(tmp_path, size):
+    sandbox = await opened(MemoryRunner({Frame.PUT: [(Frame.PUT_DONE, b"")]}))
+    file = input_file(tmp_path, b"12345", size)
+    if size == 3:
+        await sandbox.put("turn_1", [file])
+    else:
+        with pytest.raises(StoreFailedError, match="is shorter in the store than its record says"):
+            await sandbox.put("turn_1", [file])
+
+
+async def test_an_input_that_is_gone_is_a_failure_of_the_store(tmp_path):
+    sandbox = await opened(MemoryRunner({}))
+    file = InputFile(FilePath("turn_0", Namespace.FILES, "a"), tmp_path / "gone", 1, writable=False)
+    with pytest.raises(StoreFailedError, match="turn_0/files/a cannot be read from the store"):
+        await sandbox.put("turn_1", [file])
+
+
+async def test_what_is_collected_lies_under_names_of_ours(tmp_path):
+    collected = await collect(
+        tmp_path,
+        found(),
+        (Frame.DATA, b"ab"),
+        (Frame.DATA, b"c"),
+        found(promise=None, rel="b.csv", same_as=0, inspection=None),
+        found(promise=None, rel="../attachments/x", size=0),
+        found(promise=None, rel="c.csv", state="too_large", size=5_000, keep=False, inspection=None),
+        (Frame.COLLECTED, {"extras_total": 72, "files_exceeded": True, "depth_exceeded": False}),
+    )
+    shown = [(f.path.physical, f.promise, f.state, f.size_bytes, f.local) for f in collected.found]
+    assert shown == [
+        ("turn_1/files/a.csv", 0, FileState.FILE, 3, tmp_path / "0"),
+        ("turn_1/files/b.csv", None, FileState.FILE, 3, tmp_path / "0"),
+        ("turn_1/attachments/x", None, FileState.FILE, 0, tmp_path / "1"),
+        ("turn_1/files/c.csv", None, FileState.TOO_LARGE, 5_000, None),
+    ]
+    assert [f.sha256 for f in collected.found] == [
+        hashlib.sha256(b"abc").hexdigest(),
+        hashlib.sha256(b"abc").hexdigest(),
+        hashlib.sha256(b"").hexdigest(),
+        None,
+    ]
+    assert (tmp_path / "0").read_bytes() == b"abc"
+    assert (collected.extras_total, collected.files_exceeded, collected.depth_exceeded) == (72, True, False)
+
+
+async def test_names_that_the_protocol_refuses_are_shown_escaped_short_and_few(tmp_path):
+    rows = [found(promise=None, rel=f"bad\n{n}\udc80" + "\\" * 500, keep=False) for n in range(60)]
+    collected = await collect(tmp_path, *rows, DONE)
+    assert (collected.found, len(collected.odd_names)) == ((), 50)
+    assert collected.odd_names[0].startswith("bad\\n0\\udc80\\\\")
+    assert {len(name) for name in collected.odd_names} == {300}
+
+
+# ---- lost while it ran: an outcome ----
+
+GONE = "the sandbox ended by itself"
+
+
+@pytest.mark.parametrize(
+    ("answers", "lost"),
+    [
+        ([HUNG_UP], GONE),
+        ([ConnectionResetError()], GONE),
+        ([(Frame.STDOUT, b"\0some"), HUNG_UP], GONE),
+        ([], "the sandbox did not answer within 0 s"),
+        ([(Frame.STDOUT, b"\0some")], "the sandbox did not answer within 0 s"),
+        ([b"written by the program, which has no nonce"], "the stream of the sandbox is broken: "),
+        ([encode(Frame.EXIT, NO_NONCE, b"{}")], "the stream of the sandbox is broken: a frame without the nonce"),
+        ([(Frame.COLLECTED, {})], "the runner sent COLLECTED while the program ran"),
+        ([(Frame.EXIT, b"no json")], "the runner sent an answer that cannot be read"),
+        ([(Frame.EXIT, {})], "the runner sent an answer that cannot be read"),
+        ([(Frame.EXIT, [])], "the runner sent an answer that cannot be read"),
+        ([exit_of(unknown=1)], "the runner sent an answer that cannot be read"),
+        ([exit_of(log_tail="日")], "the runner sent an answer that cannot be read"),
+    ],
+)
+async def test_a_sandbox_that_is_lost_while_it_runs_is_an_outcome(answers, lost):
+    outcome = await run(answers)
+    assert (outcome.exit_code, outcome.lost_to_memory) == (None, False)
+    assert outcome.lost.startswith(lost)
+
+
+async def test_a_sandbox_that_memory_ended_says_so():
+    outcome = await run([HUNG_UP], died_of_memory=True)
+    assert (outcome.lost, outcome.lost_to_memory) == ("the sandbox was killed for memory", True)
+
+
+async def test_a_stream_that_breaks_while_the_job_is_sent_is_an_outcome():
+    runner = MemoryRunner({})
+    sandbox = await opened(runner)
+    runner.breaks_writing = True
+    outcome = await sandbox.run(JOB, on_output=lambda *_: None)
+    assert outcome.lost == GONE
+
+
+# ---- lost before and after: an exception ----
+
+
+@pytest.mark.parametrize(
+    ("first", "why"),
+    [
+        ([HUNG_UP], GONE),
+        ([OSError()], GONE),
+        ([(Frame.EXIT, {})], "the runner began with EXIT"),
+        ([b"bash: python: not found, and more words"], "the stream of the sandbox is broken"),
+    ],
+)
+async def test_a_sandbox_that_never_gets_ready_is_lost(first, why):
+    with pytest.raises(SandboxLostError, match=why):
+        await opened(MemoryRunner({}, first=first))
+
+
+@pytest.mark.parametrize(
+    ("answers", "why"),
+    [
+        ([HUNG_UP], GONE),
+        ([OSError()], GONE),
+        (
+            [(Frame.FAILED, {"reason": "OUT_DIR cannot hold the files of the call: No space left on device"})],
+            "OUT_DIR",
+        ),
+        ([(Frame.FAILED, {})], "an answer that cannot be read"),
+        ([(Frame.EXIT, {})], "the runner sent EXIT in place of PUT_DONE"),
+        ([], "the sandbox did not answer within 0 s"),
+    ],
+)
+async def test_a_sandbox_that_is_lost_while_files_are_put_raises(answers, why):
+    sandbox = await opened(MemoryRunner({Frame.PUT: answers}), collect_s=0.05)
+    with pytest.raises(SandboxLostError, match=why):
+        await sandbox.put("turn_1", [])
+
+
+DATA = (Frame.DATA, b"abc")
+UNREADABLE = "the runner sent an answer that cannot be read"
+
+
+@pytest.mark.parametrize(
+    ("answers", "why"),
+    [
+        ([HUNG_UP], GONE),
+        ([found(), HUNG_UP], GONE),
+        ([found(), DATA], "the sandbox did not answer within 0 s"),
+        ([], "the sandbox did not answer within 0 s"),
+        ([found(), (Frame.DATA, b"abcd")], "the runner broke off in a file"),
+        ([found(), DONE], "the runner broke off in a file"),
+        ([(Frame.STDOUT, b"\0x")], "the runner sent STDOUT while it collected"),
+        ([found(size=1_001)], "the runner sent more bytes than OUT_DIR can hold"),
+        (
+            [found(size=600), (Frame.DATA, b"x" * 600), found(size=600)],
+            "the runner sent more bytes than OUT_DIR can",
+        ),
+        ([found(size=-1)], UNREADABLE),
+        ([found(size="3")], UNREADABLE),
+        ([found(state="new")], UNREADABLE),
+        ([found(rel=5)], UNREADABLE),
+        ([found(same_as=0)], UNREADABLE),
+        ([found(same_as="x")], UNREADABLE),
+        ([(Frame.FOUND, {})], UNREADABLE),
+        ([(Frame.FOUND, b"[")], UNREADABLE),
+        ([(Frame.COLLECTED, {})], UNREADABLE),
+        ([b"\0" * 50], "the stream of the sandbox is broken"),
+    ],
+)
+async def test_a_sandbox_that_is_lost_while_it_collects_raises(tmp_path, answers, why):
+    first = [answer if answer != found(state="new") else found(state="new", size=0) for answer in answers]
+    with pytest.raises(SandboxLostError, match=why):
+        await collect(tmp_path, *first, collect_s=0.05)
+
+
+async def test_a_file_that_is_in_the_way_is_a_failure_of_the_staging_folder(tmp_path):
+    (tmp_path / "0").write_bytes(b"")
+    with pytest.raises(StoreFailedError, match="the staging folder of the artifact store cannot be written"):
+        await collect(Path(tmp_path), found(), DATA, DONE)

@@ -1,0 +1,139 @@
+"""A whole call on real stores, with a runner in memory: what it tells twice is stored once."""
+
+import json
+import time
+from contextlib import asynccontextmanager
+
+import pytest
+from memory_runner import MemoryRunner
+
+from contracts.paths import FilePath
+from contracts.tool_calls import SandboxInfo, Timings, ToolCallRequest
+from contracts.tools import ExecParams, Language
+from service.core.admission import Admission
+from service.core.exec_call import ExecCall
+from service.core.execution import Execution
+from service.core.limits import CallLimits
+from service.core.ports import Principal, Scope
+from service.core.rehosting import Rehosting, WorkspaceBounds
+from service.engines.frames import Frame
+from service.engines.runner_sandbox import InspectorBounds, RunnerSandbox, StreamBounds
+from service.stores.folders import AssetFolders
+from service.stores.local_artifacts import LocalArtifactStore
+from service.stores.sources import SqliteSourcePool
+from service.stores.sqlite import Database
+
+SCOPE = Scope(Principal("acme", "books", "registered", "ann"), "conv-1")
+LIMITS = CallLimits(5, 1, 1 << 30, 64, 1_000_000, 100, 1_000, 10, 4, 1_000, 1_000)
+INFO = SandboxInfo(engine="memory", runtime="none", image_digest="sha256:0", acquired="cold")
+FINE = {"ok": True, "mime": "text/csv", "problem": None, "facts": {}}
+
+
+class MemoryEngine:
+    """The port ``SandboxEngine`` as far as a call goes: each sandbox is a runner with the same script."""
+
+    def __init__(self, answers):
+        self._answers = answers
+
+    @asynccontextmanager
+    async def open(self, spec):
+        async def never():
+            return False
+
+        sandbox = RunnerSandbox(
+            MemoryRunner(self._answers),
+            INFO,
+            StreamBounds(100, 5, 5),
+            InspectorBounds(1, 1, 1, 1, 1),
+            died_of_memory=never,
+        )
+        assert spec.limits == LIMITS
+        await sandbox.wait_ready()
+        yield sandbox
+
+
+class Silent:
+    """A watcher that nobody asks."""
+
+    def queued(self, position): ...
+
+    def started(self, sandbox): ...
+
+    def output(self, stream, piece, truncated): ...
+
+
+@pytest.fixture
+async def stores(tmp_path):
+    database = Database(tmp_path / "data")
+    await database.open()
+    artifacts = LocalArtifactStore(database, tmp_path / "data")
+    await artifacts.open()
+    try:
+        yield artifacts, SqliteSourcePool(database), tmp_path
+    finally:
+        await artifacts.close()
+        await database.close()
+
+
+async def executed(stores, contract, rows):
+    artifacts, sources, folder = stores
+    engine = MemoryEngine(
+        {
+            Frame.PUT: [(Frame.PUT_DONE, b"")],
+            Frame.JOB: [(Frame.EXIT, {"exit_code": 0, "log_tail": "", "stderr_tail": ""})],
+            Frame.COLLECT: [
+                *rows,
+                (Frame.COLLECTED, {"extras_total": 0, "files_exceeded": False, "depth_exceeded": False}),
+            ],
+        }
+    )
+    rehosting = Rehosting(artifacts, sources, AssetFolders((folder,)), WorkspaceBounds(1_000, 10))
+    execution = Execution(Admission(running_max=1, queue_max=0), rehosting, engine, artifacts, sources)
+    request = ToolCallRequest(
+        tool_id="exec_tools.execute_code_python",
+        tool_call_id="call_1",
+        conversation_id="conv-1",
+        turn_id="turn_1",
+        params={"contract": contract},
+        code="print(1)",
+    )
+    params = ExecParams.model_validate(request.params)
+    call = ExecCall(SCOPE, request, Language.PYTHON, params, LIMITS, time.monotonic() + 5, 10)
+    return await execution.execute(call, Silent())
+
+
+def found(promise, same_as=None):
+    row = {"promise": promise, "rel": "a.csv", "state": "file", "size": 3, "keep": True, "same_as": same_as}
+    return (Frame.FOUND, {**row, "inspection": FINE})
+
+
+async def test_a_file_that_a_name_and_a_pattern_promise_is_one_version(stores):
+    contract = [{"filename": "a.csv", "description": "named"}, {"glob": "*.csv", "description": "matched"}]
+    response = await executed(stores, contract, [found(0), (Frame.DATA, b"a,b"), found(1, same_as=0)])
+    assert response.ok
+    assert [(a.physical_path, a.verdict.value) for a in response.artifacts] == [
+        ("turn_1/files/a.csv", "produced")
+    ] * 2
+    metas = [json.loads(block.meta["digest"]) for block in response.blocks if "digest" in block.meta]
+    assert [(meta["description"], meta.get("edited")) for meta in metas] == [("named", None)]
+    stored = await stores[0].latest(SCOPE, FilePath.from_physical("turn_1/files/a.csv"))
+    assert (stored.version, stored.description) == (1, "named")
+
+
+async def test_a_second_run_that_writes_the_file_again_is_an_edit(stores):
+    contract = [{"filename": "a.csv", "description": "named"}]
+    edits = []
+    for content in (b"a,b", b"c,d"):
+        response = await executed(stores, contract, [found(0), (Frame.DATA, content)])
+        [content_block] = [block for block in response.blocks if "digest" in block.meta]
+        edits.append((content_block.text, json.loads(content_block.meta["digest"]).get("edited")))
+    assert edits == [("a,b", None), ("c,d", True)]
+
+
+async def test_an_answer_times_each_of_its_phases(stores):
+    response = await executed(stores, [{"filename": "a.csv", "description": "d"}], [found(0), (Frame.DATA, b"a,b")])
+    timings = vars(response.timings_ms)
+    assert set(timings) == set(vars(Timings()))
+    phases = {name: ms for name, ms in timings.items() if name != "total"}
+    assert all(ms >= 0 for ms in phases.values())
+    assert sum(phases.values()) <= timings["total"]

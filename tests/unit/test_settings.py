@@ -1,0 +1,106 @@
+"""The operator's settings: named with their units, described, overridden by the environment, consistent."""
+
+import ast
+import inspect
+import math
+
+import pytest
+from pydantic import ValidationError
+
+from service import settings
+from service.core.limits import TMPFS_SHARE_OF_MEMORY, CallLimits, limit_names
+from service.settings import Settings
+
+UNITS = ("_s", "_bytes", "_bytes_max", "_s_per_file", "_files_max", "_pixels_max", "_members_max", "_pages_max")
+NAMES = {"host", "data_dir", "service_name", "tenant", "project", "user_type", "user", "asset_roots", "engine_host"}
+NAMES |= {"image", "runtime", "cgroup_parent", "seccomp_profile"}
+# What each counts is its name.
+COUNTS = {"port", "pool_size", "starts_max", "running_max", "queue_max", "remembered_max", "cpus", "pids", "files"}
+COUNTS |= {"depth", "out_dir_inodes"}
+
+
+def made(monkeypatch, **environment):
+    for name, value in environment.items():
+        monkeypatch.setenv(f"PROOFBOX_{name.upper()}", str(value))
+    return Settings()
+
+
+@pytest.mark.parametrize("name", Settings.model_fields)
+def test_a_setting_has_its_unit_in_its_name_or_needs_none(name):
+    assert name.endswith(UNITS) != (name in NAMES | COUNTS)
+
+
+def test_every_setting_has_a_sentence_of_its_own():
+    said = {name: field.description for name, field in Settings.model_fields.items()}
+    assert [name for name, text in said.items() if not text or not text.strip().endswith(".")] == []
+    assert len(set(said.values())) == len(said)
+
+
+def test_settings_stand_in_the_source_once():
+    [body] = [node for node in ast.parse(inspect.getsource(settings)).body if isinstance(node, ast.ClassDef)]
+    names = [node.target.id for node in body.body if isinstance(node, ast.AnnAssign)]
+    assert sorted(names) == sorted(set(names)) == sorted(Settings.model_fields)
+
+
+def test_every_limit_of_a_call_is_a_setting_with_a_usable_default():
+    defaults = Settings()
+    limits = CallLimits(**{name: getattr(defaults, name) for name in limit_names()})
+    assert all(getattr(limits, name) > 0 for name in limit_names())
+    assert math.isclose(limits.out_dir_bytes, limits.memory_bytes * 0.25)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("wall_s", "60", 60.0),
+        ("wall_s", "0.5", 0.5),
+        ("pids", "64", 64),
+        ("memory_bytes", "1073741824", 1 << 30),
+        ("host", "0.0.0.0", "0.0.0.0"),
+        ("runtime", "runsc", "runsc"),
+        ("pool_size", "0", 0),
+    ],
+)
+def test_the_environment_overrides_a_default(monkeypatch, name, text, value):
+    assert getattr(made(monkeypatch, **{name: text}), name) == value
+
+
+def test_folders_of_assets_are_given_as_a_list(monkeypatch, tmp_path):
+    assert made(monkeypatch, asset_roots=f'["{tmp_path}"]').asset_roots == (tmp_path,)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("wall_s", "0"),
+        ("wall_s", "-1"),
+        ("wall_s", "nan"),
+        ("wall_s", "soon"),
+        ("port", "65536"),
+        ("pids", "7"),
+        ("memory_bytes", "1024"),
+        ("pool_size", "-1"),
+        ("running_max", "0"),
+        ("asset_roots", "/folder"),
+    ],
+)
+def test_a_value_that_makes_no_sense_is_refused_by_name(monkeypatch, name, text):
+    with pytest.raises((ValidationError, ValueError), match=name):
+        made(monkeypatch, **{name: text})
+
+
+def test_an_unknown_setting_is_refused():
+    with pytest.raises(ValidationError, match="wall_seconds"):
+        Settings(wall_seconds=5)
+
+
+def test_out_dir_is_at_most_half_of_the_memory(monkeypatch):
+    mib = 1024 * 1024
+    assert TMPFS_SHARE_OF_MEMORY == 0.5
+    assert made(monkeypatch, memory_bytes=100 * mib, out_dir_bytes=50 * mib).out_dir_bytes == 50 * mib
+    with pytest.raises(ValidationError) as refused:
+        made(monkeypatch, out_dir_bytes=50 * mib + 1)
+    assert (
+        "PROOFBOX_OUT_DIR_BYTES 52428801 is over half of PROOFBOX_MEMORY_BYTES 104857600: "
+        "OUT_DIR counts as memory of its sandbox"
+    ) in str(refused.value)
