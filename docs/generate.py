@@ -24,6 +24,7 @@ CONTRACT = {
     ContractCode.MISSING_CODE: "The call has no code.",
     ContractCode.CODE_CONTAMINATED: "The code starts or ends with a code fence, or a channel or thinking tag.",
     ContractCode.UNSAFE_PATH: "A path is absolute, has empty or dot segments, control characters, or is too long.",
+    ContractCode.MISSING_ASSETS: "The document names files that cannot be had, and `strict` was asked for.",
     ContractCode.PRE_EXEC_MISSING_PATHS: "The code refers to files of other turns that cannot be had.",
 }
 RUNTIME = {
@@ -54,6 +55,10 @@ NOTICE = {
     NoticeCode.EXEC_CONTRACT_REWRITTEN: "Names of the contract were rewritten.",
     NoticeCode.EXEC_CONTRACT_INVALID: "The call was refused: `error` has one of the codes above.",
     NoticeCode.PRE_EXEC_MISSING_PATHS: "The call was refused: `missing` lists what cannot be had.",
+    NoticeCode.MISSING_ASSETS: "The document names files that cannot be had: `missing`; placeholders stand in.",
+    NoticeCode.MISSING_SID_ASSETS: "Cited sources are files that cannot be had: `missing`.",
+    NoticeCode.TOOL_CALL_ERROR: "A rendering call was refused: `error`.",
+    NoticeCode.TOOL_RESULT_ERROR: "A document could not be rendered: `error`.",
     NoticeCode.MISSING_SOURCES: "The code cites sources that are not in the pool: `missing_sids`.",
     NoticeCode.WORKSPACE_TRUNCATED: "The turn's files are too many: only those that the code names are in place.",
 }

@@ -36,10 +36,11 @@ def set_formulas(document: Document) -> None:
 def _set(document: Document, element: Element) -> None:
     tex, mathml = element.get("data-tex", ""), element.get("data-mathml", "")
     display = element.tag == "div" or element.get("data-display") == "true"
+    colour = document.theme.colours["text"]
     try:
         if len(tex or mathml) > TEX_CHARACTERS_MAX * (1 if tex else 8):
             raise ValueError("too long")
-        svg, width, height, descent = draw_mathml(mathml) if mathml else draw(tex, display)
+        svg, width, height, descent = draw_mathml(mathml, colour) if mathml else draw(tex, display, colour)
     except Exception as exc:  # noqa: BLE001 - the two libraries fail with all kinds of errors on TeX they don't know
         message = str(exc) or type(exc).__name__
         document.warn("formula_failed", f"A formula could not be set: {(tex or 'MathML')[:120]} ({message[:120]})")
@@ -52,18 +53,18 @@ def _set(document: Document, element: Element) -> None:
 
 
 @lru_cache(maxsize=512)
-def draw(tex: str, display: bool) -> tuple[str, float, float, float]:
+def draw(tex: str, display: bool, colour: str) -> tuple[str, float, float, float]:
     """The SVG of a formula in TeX, its width and height, and how far it reaches below the line, in px at 16 px."""
-    return _measured(ziamath.Latex(tex, size=SIZE, inline=not display))
+    return _measured(ziamath.Latex(tex, size=SIZE, inline=not display), colour)
 
 
-def draw_mathml(mathml: str) -> tuple[str, float, float, float]:
+def draw_mathml(mathml: str, colour: str) -> tuple[str, float, float, float]:
     """The same for MathML."""
-    return _measured(ziamath.Math(ElementTree.fromstring(mathml), size=SIZE))  # noqa: S314 - made by us, without entities
+    return _measured(ziamath.Math(ElementTree.fromstring(mathml), size=SIZE), colour)  # noqa: S314 - made by us, without entities
 
 
-def _measured(formula: ziamath.Math) -> tuple[str, float, float, float]:
-    svg: str = formula.svg()
+def _measured(formula: ziamath.Math, colour: str) -> tuple[str, float, float, float]:
+    svg: str = formula.svg().replace('"black"', f'"{colour}"')
     numbers = re.search(r'viewBox="(\S+) (\S+) (\S+) (\S+)"', svg)
     if numbers is None:
         raise ValueError("no picture")

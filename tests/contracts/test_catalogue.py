@@ -5,15 +5,16 @@ from jsonschema import Draft202012Validator
 
 from contracts.tools import LANGUAGES, ExecParams, Language, catalogue, exec_language, exec_tool_id
 
+EXEC_TOOLS = [tool for tool in catalogue() if tool.takes_code]
+RENDER_TOOLS = [tool for tool in catalogue() if not tool.takes_code]
 FILE = {"filename": "a.csv", "description": "a table"}
 
 
 def test_there_is_one_exec_tool_for_each_language():
-    assert [tool.tool_id for tool in catalogue()] == [
+    assert [tool.tool_id for tool in EXEC_TOOLS] == [
         "exec_tools.execute_code_python",
         "exec_tools.execute_code_bash",
     ]
-    assert {tool.takes_code for tool in catalogue()} == {True}
     assert set(LANGUAGES) == set(Language)
 
 
@@ -23,7 +24,7 @@ def test_the_id_of_a_tool_names_its_language_and_nothing_else_does():
         assert exec_language(other) is None
 
 
-@pytest.mark.parametrize("tool", catalogue(), ids=lambda tool: tool.tool_id)
+@pytest.mark.parametrize("tool", EXEC_TOOLS, ids=lambda tool: tool.tool_id)
 def test_params_stand_in_the_order_of_the_protocol_and_say_their_defaults(tool):
     properties = tool.params_schema["properties"]
     assert list(properties) == ["contract", "prog_name", "timeout_s"]
@@ -54,6 +55,26 @@ def test_params_stand_in_the_order_of_the_protocol_and_say_their_defaults(tool):
     ],
 )
 def test_the_schema_of_params_accepts_what_a_model_should_write_and_nothing_else(params, is_accepted):
-    for tool in catalogue():
+    for tool in EXEC_TOOLS:
         Draft202012Validator.check_schema(tool.params_schema)
         assert Draft202012Validator(tool.params_schema).is_valid(params) == is_accepted
+
+
+@pytest.mark.parametrize(
+    ("tool_id", "own_params"),
+    [
+        ("rendering_tools.write_pdf", "path content format title include_sources_section landscape"),
+        ("rendering_tools.write_docx", "path content format title include_sources_section"),
+        ("rendering_tools.write_pptx", "path content format title include_sources_slide"),
+        (
+            "rendering_tools.write_png",
+            "path content format title fit selector padding_px background width height device_scale_factor",
+        ),
+    ],
+)
+def test_the_params_of_a_rendering_tool_begin_with_those_of_the_protocol_in_its_order(tool_id, own_params):
+    (tool,) = [tool for tool in RENDER_TOOLS if tool.tool_id == tool_id]
+    expected = own_params.split()
+    Draft202012Validator.check_schema(tool.params_schema)
+    assert list(tool.params_schema["properties"])[: len(expected)] == expected
+    assert tool.params_schema["required"] == ["path", "content"]

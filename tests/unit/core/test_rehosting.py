@@ -54,6 +54,7 @@ class World:
         self.ledger = [(line.asked, line.source, line.physical_path) for line in gathered.ledger]
         self.notices = [(str(notice.code), notice.details) for notice in gathered.notices]
         self.missing = gathered.missing
+        self.missing_cited = gathered.missing_cited
         return contents
 
 
@@ -253,7 +254,7 @@ async def test_a_citation_that_is_in_no_pool_is_a_notice(world):
 async def test_a_cited_file_that_is_gone_is_missing_unless_it_is_of_the_current_turn(world):
     rows = [file_row(1, "turn_1/files/gone.csv"), file_row(2, "turn_2/files/later.csv")]
     await world.gather("[[S:1-2]] [[S:1]]", rows=rows)
-    assert world.missing == ["turn_1/files/gone.csv"]
+    assert world.missing_cited == ["turn_1/files/gone.csv"]
 
 
 # ---- assets ----

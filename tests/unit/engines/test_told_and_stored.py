@@ -1,7 +1,6 @@
 """A whole call on real stores, with a runner in memory: what it tells twice is stored once."""
 
 import json
-import time
 from contextlib import asynccontextmanager
 
 import pytest
@@ -9,13 +8,12 @@ from memory_runner import MemoryRunner
 
 from contracts.paths import FilePath
 from contracts.tool_calls import SandboxInfo, Timings, ToolCallRequest
-from contracts.tools import ExecParams, Language
 from service.core.admission import Admission
-from service.core.exec_call import ExecCall
 from service.core.execution import Execution
-from service.core.limits import CallLimits
+from service.core.limits import CallLimits, CallPolicy
 from service.core.ports import Principal, Scope
 from service.core.rehosting import Rehosting, WorkspaceBounds
+from service.core.sandbox_runs import SandboxRuns
 from service.engines.frames import Frame
 from service.engines.runner_sandbox import InspectorBounds, RunnerSandbox, StreamBounds
 from service.stores.folders import AssetFolders
@@ -88,7 +86,8 @@ async def executed(stores, contract, rows):
         }
     )
     rehosting = Rehosting(artifacts, sources, AssetFolders((folder,)), WorkspaceBounds(1_000, 10))
-    execution = Execution(Admission(running_max=1, queue_max=0), rehosting, engine, artifacts, sources)
+    runs = SandboxRuns(Admission(running_max=1, queue_max=0), rehosting, engine, artifacts, sources)
+    execution = Execution(runs, CallPolicy(LIMITS, queue_s=5, overhead_s=10))
     request = ToolCallRequest(
         tool_id="exec_tools.execute_code_python",
         tool_call_id="call_1",
@@ -97,9 +96,8 @@ async def executed(stores, contract, rows):
         params={"contract": contract},
         code="print(1)",
     )
-    params = ExecParams.model_validate(request.params)
-    call = ExecCall(SCOPE, request, Language.PYTHON, params, LIMITS, time.monotonic() + 5, 10)
-    return await execution.execute(call, Silent())
+    call = execution.open(SCOPE, request)
+    return await call.tell(Silent())
 
 
 def found(promise, same_as=None):

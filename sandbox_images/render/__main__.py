@@ -1,0 +1,104 @@
+"""``python -m render request.json``: renders one document and prints one line of JSON.
+
+``{"ok": true, "warnings": […], "cited": [sid, …], "facts": {…}}`` or ``{"ok": false, "error": {"code", "message"}}``. What
+libraries print goes to standard error, so that the one line stays one.
+"""
+
+import json
+import os
+import sys
+import threading
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from render.document import Document, RenderError, RenderRequest
+from render.front import open_document
+from render.request import read_request
+
+STACK_BYTES = 512 * 1024 * 1024
+"""Layout recurses some ten frames per level of a document. It is address space: only what is used becomes memory."""
+RECURSION_MAX = 60_000
+WARNINGS_MAX = 100
+
+
+def write(document: Document, target_path: str) -> dict[str, Any]:
+    """Writes a document in the format that its request asks for; gives the writer's facts."""
+    output = document.request.output
+    if output == "pdf":
+        from render.pdf_writer import write_pdf as write_document  # noqa: PLC0415 - each writer loads its own libraries
+    elif output == "png":
+        from render.png_writer import write_png as write_document  # noqa: PLC0415
+    elif output == "docx":
+        from render.docx_writer import write_docx as write_document  # noqa: PLC0415
+    else:
+        from render.pptx_writer import write_pptx as write_document  # noqa: PLC0415
+    facts: dict[str, Any] = write_document(document, target_path) or {}
+    return facts
+
+
+def render(request: RenderRequest) -> dict[str, Any]:
+    """Renders a request; every failure is an answer.
+
+    The file appears under its name when it is whole: a program that reads while this one writes sees no half.
+    """
+    target = Path(request.root, request.target)
+    part = target.with_name(f".{target.name[:200]}.part")
+    try:
+        if not os.path.realpath(target.parent).startswith(os.path.realpath(request.root)):
+            raise RenderError("invalid_request", "target is outside of the output folder.")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        document = open_document(request)
+        facts = write(document, str(part))
+        part.replace(target)
+    except RenderError as exc:
+        return _failed(exc.code, exc.message)
+    except MemoryError:
+        return _failed("out_of_memory", "The document takes more memory than there is.")
+    except RecursionError:
+        return _failed("too_deep", "The document is nested too deep to be laid out.")
+    except OSError as exc:
+        return _failed("write_failed", f"The file could not be written: {exc.strerror or exc}")
+    except Exception as exc:  # noqa: BLE001 - the door of the program: what nobody foresaw is told, not dumped
+        return _failed("render_failed", f"{type(exc).__name__}: {exc}"[:500])
+    finally:
+        part.unlink(missing_ok=True)
+    rows = [asdict(warning) for warning in document.warnings[:WARNINGS_MAX]]
+    return {"ok": True, "warnings": rows, "cited": [source.sid for source in document.cited], "facts": facts}
+
+
+def _failed(code: str, message: str) -> dict[str, Any]:
+    return {"ok": False, "error": {"code": code, "message": message}}
+
+
+def run(path: str) -> dict[str, Any]:
+    """Renders the request of a file on a thread whose stack holds a deep document."""
+    answers: list[dict[str, Any]] = []
+
+    def work() -> None:
+        sys.setrecursionlimit(RECURSION_MAX)
+        try:
+            answers.append(render(read_request(path)))
+        except RenderError as exc:
+            answers.append(_failed(exc.code, exc.message))
+
+    threading.stack_size(STACK_BYTES)
+    thread = threading.Thread(target=work, name="render")
+    thread.start()
+    thread.join()
+    return answers[0] if answers else _failed("render_failed", "The program ended without an answer.")
+
+
+def main() -> int:
+    """Reads the path of the request from the command line; gives the exit status, 0 if the file was written."""
+    answer_to = os.dup(1)
+    os.dup2(2, 1)
+    answer = run(sys.argv[1]) if len(sys.argv) == 2 else _failed("invalid_request", "usage: render request.json")  # noqa: PLR2004
+    line = json.dumps(answer, ensure_ascii=True, default=str) + "\n"
+    with os.fdopen(answer_to, "w", encoding="utf-8") as file:
+        file.write(line)
+    return 0 if answer["ok"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

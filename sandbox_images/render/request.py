@@ -1,0 +1,77 @@
+"""A request from its JSON file."""
+
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from render.document import Metadata, RenderError, RenderRequest, Source
+
+OUTPUTS = ("pdf", "png", "docx", "pptx")
+SOURCE_FORMATS = ("markdown", "html", "mermaid", "svg")
+REQUEST_BYTES_MAX = 80_000_000
+
+
+def read_request(path: str) -> RenderRequest:
+    """Reads a request.
+
+    Raises:
+        RenderError: ``invalid_request``, naming the field.
+    """
+    try:
+        file = Path(path)
+        if file.stat().st_size > REQUEST_BYTES_MAX:
+            raise RenderError("invalid_request", f"The request has more than {REQUEST_BYTES_MAX:,} bytes.")
+        value = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as exc:
+        raise RenderError("invalid_request", f"The request cannot be read: {str(exc)[:200]}") from exc
+    if not isinstance(value, dict):
+        raise RenderError("invalid_request", "The request is not an object.")
+    return request_of(value)
+
+
+def request_of(value: dict[str, Any]) -> RenderRequest:
+    """A request from its fields, with `sources` and `metadata` as objects.
+
+    Raises:
+        RenderError: ``invalid_request``, naming the field.
+    """
+    unknown = set(value) - {field.name for field in fields(RenderRequest)}
+    if unknown:
+        raise RenderError("invalid_request", f"Unknown fields: {', '.join(sorted(map(str, unknown)))[:200]}.")
+    for name in ("content", "root", "target"):
+        if not isinstance(value.get(name), str):
+            raise RenderError("invalid_request", f"{name} has to be a text.")
+    if value.get("output") not in OUTPUTS or value.get("source_format") not in SOURCE_FORMATS:
+        raise RenderError("invalid_request", f"output is one of {OUTPUTS}, source_format one of {SOURCE_FORMATS}.")
+    parts = value["target"].split("/")
+    if ".." in parts or "" in parts or "\0" in value["target"]:
+        raise RenderError("invalid_request", "target is a path below the output folder.")
+    try:
+        return RenderRequest(
+            output=value["output"],
+            source_format=value["source_format"],
+            content=value["content"],
+            root=value["root"],
+            target=value["target"],
+            metadata=_metadata(value.get("metadata") or {}),
+            theme=str(value.get("theme") or "plain"),
+            sources=tuple(_source(row) for row in value.get("sources") or ()),
+            missing=tuple(map(str, value.get("missing") or ())),
+            options=dict(value.get("options") or {}),
+            strict=bool(value.get("strict")),
+        )
+    except (TypeError, ValueError, AttributeError, KeyError) as exc:
+        raise RenderError("invalid_request", f"A field is not what it should be: {exc}"[:200]) from exc
+
+
+def _metadata(value: dict[str, Any]) -> Metadata:
+    texts = {field.name: str(value[field.name]) for field in fields(Metadata) if value.get(field.name) and field.name != "keywords"}
+    words = value.get("keywords") or ()
+    rows = words.split(",") if isinstance(words, str) else [str(word) for word in words]
+    return Metadata(**texts, keywords=tuple(row.strip() for row in rows if row.strip()))
+
+
+def _source(row: dict[str, Any]) -> Source:
+    path = row.get("path") or row.get("physical_path")
+    return Source(int(row["sid"]), str(row.get("title") or ""), row.get("url") or None, path or None)
