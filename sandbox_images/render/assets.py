@@ -75,7 +75,9 @@ def read_asset(document: Document, address: str) -> Asset:
         if not stat.S_ISREG(state.st_mode):
             raise AssetRefused("asset_refused", f"{path} is not a regular file.")
         if state.st_size > ASSET_BYTES_MAX:
-            raise AssetRefused("asset_too_large", f"{path} has {state.st_size:,} bytes; at most {ASSET_BYTES_MAX:,} are read.")
+            raise AssetRefused(
+                "asset_too_large", f"{path} has {state.st_size:,} bytes; at most {ASSET_BYTES_MAX:,} are read."
+            )
         data = file.read(ASSET_BYTES_MAX + 1)
     return _checked(data, _MIMES.get(full.suffix.lower(), "application/octet-stream"), path)
 
@@ -105,13 +107,17 @@ def find_asset(document: Document, address: str) -> str:
 def _plain_path(address: str, root: str) -> str:
     """A path relative to OUT_DIR, from any of the ways to write it."""
     if address.startswith("//"):
-        raise AssetRefused("remote_refused", f"{address[:200]} is on another computer; nothing is loaded from there.")
+        raise AssetRefused(
+            "remote_refused", f"{address[:200]} is on another computer; nothing is loaded from there."
+        )
     logical = _LOGICAL.match(address)
     if logical:
         address = f"{logical[1]}/{logical[2].removeprefix('user.')}/{logical[3]}"
     scheme = _SCHEME.match(address)
     if scheme and scheme[1].lower() != "file":
-        raise AssetRefused("remote_refused", f"{address[:200]} is on another computer; nothing is loaded from there.")
+        raise AssetRefused(
+            "remote_refused", f"{address[:200]} is on another computer; nothing is loaded from there."
+        )
     if scheme:
         address = address[len(scheme[0]) :]
         address = address[2:] if address.startswith("//") else address
@@ -134,7 +140,9 @@ def _read_data(address: str) -> tuple[bytes, str]:
     raw = unquote_to_bytes(body)
     if "base64" in parts[1:]:
         try:
-            raw = base64.b64decode(re.sub(rb"[^A-Za-z0-9+/]", b"", raw.replace(b"-", b"+").replace(b"_", b"/")) + b"==")
+            raw = base64.b64decode(
+                re.sub(rb"[^A-Za-z0-9+/]", b"", raw.replace(b"-", b"+").replace(b"_", b"/")) + b"=="
+            )
         except (binascii.Error, ValueError) as exc:
             raise AssetRefused("missing_asset", "A data URI is not base64.") from exc
     return raw, parts[0] or "text/plain"
@@ -160,7 +168,9 @@ def _checked(data: bytes, mime: str, path: str) -> Asset:
     except Exception as exc:  # noqa: BLE001 - Pillow's readers fail in many ways on what is no picture
         raise AssetRefused("asset_refused", f"{name} is not a picture that can be read.") from exc
     if width * height > IMAGE_PIXELS_MAX:
-        raise AssetRefused("asset_too_large", f"{name} has {width:,} by {height:,} pixels; at most {IMAGE_PIXELS_MAX:,} are read.")
+        raise AssetRefused(
+            "asset_too_large", f"{name} has {width:,} by {height:,} pixels; at most {IMAGE_PIXELS_MAX:,} are read."
+        )
     return Asset(data, mime, path)
 
 

@@ -38,7 +38,10 @@ class Rectangle:
         if not self or not other:
             return self or other
         return Rectangle(
-            min(self.left, other.left), min(self.top, other.top), max(self.right, other.right), max(self.bottom, other.bottom)
+            min(self.left, other.left),
+            min(self.top, other.top),
+            max(self.right, other.right),
+            max(self.bottom, other.bottom),
         )
 
     def within(self, width: float, height: float) -> "Rectangle":
@@ -78,7 +81,9 @@ def _paints(box: Any) -> bool:
     if (getattr(colour, "alpha", 0) or 0) > 0 or any(image[0] != "none" for image in style["background_image"]):
         return True
     sides = ("top", "right", "bottom", "left")
-    return any(style[f"border_{side}_width"] and style[f"border_{side}_style"] not in {"none", "hidden"} for side in sides)
+    return any(
+        style[f"border_{side}_width"] and style[f"border_{side}_style"] not in {"none", "hidden"} for side in sides
+    )
 
 
 def painted_rectangle(page: weasyprint.Page, *, flow_only: bool = False) -> Rectangle:
@@ -104,7 +109,9 @@ def canvas_colour(page: weasyprint.Page) -> str | None:
     return None
 
 
-def element_rectangles(tree: Element, laid: weasyprint.Document, selector: str) -> tuple[weasyprint.Page, Rectangle] | None:
+def element_rectangles(
+    tree: Element, laid: weasyprint.Document, selector: str
+) -> tuple[weasyprint.Page, Rectangle] | None:
     """The first page that holds the first element of a selector, and its area there.
 
     Raises:
@@ -121,7 +128,9 @@ def element_rectangles(tree: Element, laid: weasyprint.Document, selector: str) 
         for page in laid.pages:
             area = Rectangle()
             for box in _walk(page):
-                if getattr(box, "element", None) is element.etree_element and isinstance(box, (boxes.BlockLevelBox, boxes.InlineLevelBox)):
+                if getattr(box, "element", None) is element.etree_element and isinstance(
+                    box, (boxes.BlockLevelBox, boxes.InlineLevelBox)
+                ):
                     area = area.joined(_border_box(box))
             if area:
                 return page, area.within(page.width, page.height)

@@ -21,7 +21,9 @@ KINDS = {
 CATEGORIES_MAX = 500
 SERIES_MAX = 30
 SPEC_CHARACTERS_MAX = 100_000
-_NUMBER = re.compile(r"[-+\u2212]?\(?\s*[$\u20ac\u00a3\u00a5]?\s*[-+\u2212]?(\d[\d,\u00a0\u202f' ]*(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?")
+_NUMBER = re.compile(
+    r"[-+\u2212]?\(?\s*[$\u20ac\u00a3\u00a5]?\s*[-+\u2212]?(\d[\d,\u00a0\u202f' ]*(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?"
+)
 
 
 @dataclass(slots=True)
@@ -39,7 +41,12 @@ class ChartData:
     def to_json(self) -> str:
         """The value of ``data-chart``."""
         rows = [{"name": name, "values": values} for name, values in self.series]
-        value: dict[str, Any] = {"kind": self.kind, "title": self.title, "categories": self.categories, "series": rows}
+        value: dict[str, Any] = {
+            "kind": self.kind,
+            "title": self.title,
+            "categories": self.categories,
+            "series": rows,
+        }
         extra = {"stacked": self.stacked, "x_label": self.x_label, "y_label": self.y_label}
         return json.dumps({**value, **{key: item for key, item in extra.items() if item}}, ensure_ascii=False)
 
@@ -74,7 +81,9 @@ def number_of(value: Any) -> float | None:
     match = _NUMBER.match(text)
     if match is None:
         return None
-    digits = re.sub(r"[,\u00a0\u202f' ]", "", re.sub(r"[^\d.,eE+\-\u00a0\u202f' ]", "", match[0].replace("\u2212", "-")))
+    digits = re.sub(
+        r"[,\u00a0\u202f' ]", "", re.sub(r"[^\d.,eE+\-\u00a0\u202f' ]", "", match[0].replace("\u2212", "-"))
+    )
     try:
         number = float(digits)
     except ValueError:
@@ -107,13 +116,21 @@ def read_mapping(value: dict[str, Any]) -> ChartData:
     """
     data = value.get("data")
     if isinstance(data, dict) and ("datasets" in data or "labels" in data):
-        value = {**{str(key).lower(): item for key, item in data.items()}, **{k: v for k, v in value.items() if k != "data"}}
+        value = {
+            **{str(key).lower(): item for key, item in data.items()},
+            **{k: v for k, v in value.items() if k != "data"},
+        }
         data = None
     kind = _kind(value)
-    labels = next((value[key] for key in ("categories", "labels", "x", "xaxis") if isinstance(value.get(key), list)), [])
+    labels = next(
+        (value[key] for key in ("categories", "labels", "x", "xaxis") if isinstance(value.get(key), list)), []
+    )
     chart = ChartData(kind, _text(value.get("title")), [_text(label) for label in labels[:CATEGORIES_MAX]])
     chart.stacked = bool(value.get("stacked"))
-    chart.x_label, chart.y_label = _text(value.get("x_label") or value.get("xlabel")), _text(value.get("y_label") or value.get("ylabel"))
+    chart.x_label, chart.y_label = (
+        _text(value.get("x_label") or value.get("xlabel")),
+        _text(value.get("y_label") or value.get("ylabel")),
+    )
     rows = next((value[key] for key in ("series", "datasets", "y", "values", "data") if value.get(key)), None)
     _read_rows(chart, rows)
     return chart.checked()
@@ -123,7 +140,9 @@ def _kind(value: dict[str, Any]) -> str:
     named = _text(value.get("type") or value.get("kind") or "bar").lower().replace(" ", "-").replace("_", "-")
     kind = KINDS.get(named)
     if kind is None:
-        raise ValueError(f"there is no chart of type {named[:40]}: bar, hbar, line, area, pie and scatter are drawn")
+        raise ValueError(
+            f"there is no chart of type {named[:40]}: bar, hbar, line, area, pie and scatter are drawn"
+        )
     options = value.get("options")
     lying = value.get("horizontal") or (isinstance(options, dict) and options.get("indexAxis") == "y")
     return "bar" if lying and kind == "column" else kind
@@ -182,7 +201,9 @@ def _read_records(chart: ChartData, rows: list[dict[Any, Any]]) -> None:
     if label is None and len(keys) > 1:
         label = keys[0]
     chart.categories = [_text(row.get(label)) for row in rows[:CATEGORIES_MAX]]
-    chart.series = [(_text(key), [number_of(row.get(key)) for row in rows[:CATEGORIES_MAX]]) for key in keys if key != label]
+    chart.series = [
+        (_text(key), [number_of(row.get(key)) for row in rows[:CATEGORIES_MAX]]) for key in keys if key != label
+    ]
 
 
 def read_table(table: Element) -> ChartData:

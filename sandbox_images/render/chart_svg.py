@@ -39,7 +39,9 @@ class _Canvas:
     def __init__(self, theme: Theme) -> None:
         self.theme = theme
         self.parts: list[str] = []
-        self.series = [value for key, value in theme.colours.items() if key.startswith("series_")] or [theme.colours["accent"]]
+        self.series = [value for key, value in theme.colours.items() if key.startswith("series_")] or [
+            theme.colours["accent"]
+        ]
 
     def colour(self, number: int) -> str:
         return self.series[number % len(self.series)]
@@ -50,12 +52,16 @@ class _Canvas:
         )
 
     def rect(self, x: float, y: float, size: tuple[float, float], colour: str) -> None:
-        self.parts.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(size[0], 0):.1f}" height="{max(size[1], 0):.1f}" fill="{colour}"/>')
+        self.parts.append(
+            f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(size[0], 0):.1f}" height="{max(size[1], 0):.1f}" fill="{colour}"/>'
+        )
 
     def text(self, x: float, y: float, text: str, anchor: str = "middle", **style: str) -> None:
         fill = style.pop("fill", self.theme.colours["muted"])
         rest = "".join(f' {key.replace("_", "-")}="{value}"' for key, value in style.items())
-        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{fill}"{rest}>{escape(text)}</text>')
+        self.parts.append(
+            f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{fill}"{rest}>{escape(text)}</text>'
+        )
 
     def svg(self) -> str:
         font = escape(self.theme.body_font, {'"': "&quot;"})
@@ -70,7 +76,14 @@ def draw_chart(chart: ChartData, theme: Theme) -> str:
     canvas = _Canvas(theme)
     top = 14.0
     if chart.title:
-        canvas.text(WIDTH / 2, 24, _cut(chart.title, WIDTH - 40, 16), fill=theme.colours.get("heading", theme.colours["text"]), font_size="16", font_weight="bold")
+        canvas.text(
+            WIDTH / 2,
+            24,
+            _cut(chart.title, WIDTH - 40, 16),
+            fill=theme.colours.get("heading", theme.colours["text"]),
+            font_size="16",
+            font_weight="bold",
+        )
         top = 44.0
     if chart.kind == "pie":
         _draw_pie(canvas, chart, top)
@@ -87,7 +100,11 @@ def draw_chart(chart: ChartData, theme: Theme) -> str:
 
 def _width(text: str, size: float = SIZE) -> float:
     """About how wide a text is: the widths of the image's sans serif, wide characters counted twice."""
-    return sum(size * (1.0 if ord(char) > 0x2E7F else 0.31 if char in "iljtfr.,:;' |()" else 0.62 if char.isupper() else 0.56) for char in text)
+    return sum(
+        size
+        * (1.0 if ord(char) > 0x2E7F else 0.31 if char in "iljtfr.,:;' |()" else 0.62 if char.isupper() else 0.56)
+        for char in text
+    )
 
 
 def _cut(text: str, room: float, size: float = SIZE) -> str:
@@ -110,7 +127,11 @@ def _scale(chart: ChartData) -> tuple[float, float, float]:
     """The lowest and highest figure of an axis, and its step."""
     if chart.stacked and chart.kind in {"bar", "column", "area"}:
         columns = list(zip(*(values for _, values in chart.series), strict=True))
-        figures = [sum(v for v in column if v is not None and (v > 0) == sign) for column in columns for sign in (True, False)]
+        figures = [
+            sum(v for v in column if v is not None and (v > 0) == sign)
+            for column in columns
+            for sign in (True, False)
+        ]
     else:
         figures = [value for _, values in chart.series for value in values if value is not None]
     low, high = min(figures), max(figures)
@@ -126,7 +147,10 @@ def _scale(chart: ChartData) -> tuple[float, float, float]:
 
 def _ticks(low: float, high: float, step: float) -> list[float]:
     count = round((high - low) / step)
-    return [low + step * number if abs(low + step * number) > step * 1e-6 else 0.0 for number in range(min(count, 40) + 1)]
+    return [
+        low + step * number if abs(low + step * number) > step * 1e-6 else 0.0
+        for number in range(min(count, 40) + 1)
+    ]
 
 
 def _draw_legend(canvas: _Canvas, names: list[str], top: float) -> float:
@@ -208,10 +232,19 @@ def _draw_columns(canvas: _Canvas, chart: ChartData, plot: _Plot) -> None:
                 up, down = (up + value, down) if value >= 0 else (up, down + value)
                 x, ends = middle - width / 2, (plot.y(start), plot.y(start + value))
             else:
-                x, ends = middle - width * rows / 2 + width * number, (plot.y(max(plot.low, min(0, plot.high))), plot.y(value))
+                x, ends = (
+                    middle - width * rows / 2 + width * number,
+                    (plot.y(max(plot.low, min(0, plot.high))), plot.y(value)),
+                )
             canvas.rect(x + 0.5, min(ends), (width - 1, abs(ends[1] - ends[0])), canvas.colour(number))
             if rows == 1 and count <= 14:  # noqa: PLR2004
-                canvas.text(x + width / 2, min(ends) - 5 if value >= 0 else max(ends) + 14, _shown(value), fill=canvas.theme.colours["text"], font_size="11.5")
+                canvas.text(
+                    x + width / 2,
+                    min(ends) - 5 if value >= 0 else max(ends) + 14,
+                    _shown(value),
+                    fill=canvas.theme.colours["text"],
+                    font_size="11.5",
+                )
 
 
 def _draw_lines(canvas: _Canvas, chart: ChartData, plot: _Plot) -> None:
@@ -220,17 +253,33 @@ def _draw_lines(canvas: _Canvas, chart: ChartData, plot: _Plot) -> None:
     below = [0.0] * count
     for number, (_, values) in enumerate(chart.series):
         colour = canvas.colour(number)
-        shown = [value + below[place] if chart.stacked and value is not None else value for place, value in enumerate(values)]
-        points = [(plot.left + slot * (place + 0.5), plot.y(value)) for place, value in enumerate(shown) if value is not None]
+        shown = [
+            value + below[place] if chart.stacked and value is not None else value
+            for place, value in enumerate(values)
+        ]
+        points = [
+            (plot.left + slot * (place + 0.5), plot.y(value))
+            for place, value in enumerate(shown)
+            if value is not None
+        ]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         if chart.kind == "area" and points:
-            ground = [(plot.left + slot * (place + 0.5), plot.y(max(plot.low, below[place]))) for place in reversed(range(count)) if shown[place] is not None]
+            ground = [
+                (plot.left + slot * (place + 0.5), plot.y(max(plot.low, below[place])))
+                for place in reversed(range(count))
+                if shown[place] is not None
+            ]
             edge = " ".join(f"{x:.1f},{y:.1f}" for x, y in ground)
             canvas.parts.append(f'<polygon points="{path} {edge}" fill="{colour}" fill-opacity="0.28"/>')
         if chart.kind != "scatter":
-            canvas.parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2.4" stroke-linejoin="round"/>')
+            canvas.parts.append(
+                f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2.4" stroke-linejoin="round"/>'
+            )
         if chart.kind == "scatter" or len(points) <= 40:  # noqa: PLR2004
-            canvas.parts.extend(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{4 if chart.kind == "scatter" else 3}" fill="{colour}"/>' for x, y in points)
+            canvas.parts.extend(
+                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{4 if chart.kind == "scatter" else 3}" fill="{colour}"/>'
+                for x, y in points
+            )
         if chart.stacked:
             below = [value if value is not None else below[place] for place, value in enumerate(shown)]
 
@@ -265,7 +314,14 @@ def _draw_bars(canvas: _Canvas, chart: ChartData, top: float) -> None:
             ends = sorted((plot.x(start), plot.x(end)))
             canvas.rect(ends[0], y + 0.5, (ends[1] - ends[0], thick - 1), canvas.colour(number))
             if rows == 1 and slot >= 14:  # noqa: PLR2004
-                canvas.text(ends[1] + 5, middle + 4.5, _shown(value), "start", fill=canvas.theme.colours["text"], font_size="11.5")
+                canvas.text(
+                    ends[1] + 5,
+                    middle + 4.5,
+                    _shown(value),
+                    "start",
+                    fill=canvas.theme.colours["text"],
+                    font_size="11.5",
+                )
 
 
 def _draw_pie(canvas: _Canvas, chart: ChartData, top: float) -> None:
@@ -278,7 +334,9 @@ def _draw_pie(canvas: _Canvas, chart: ChartData, top: float) -> None:
     for number, value in enumerate(values):
         turn = 2 * math.pi * value / total
         if value >= total * 0.99999:
-            canvas.parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" fill="{canvas.colour(number)}"/>')
+            canvas.parts.append(
+                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" fill="{canvas.colour(number)}"/>'
+            )
         elif value > 0:
             start = (x + radius * math.cos(angle), y + radius * math.sin(angle))
             end = (x + radius * math.cos(angle + turn), y + radius * math.sin(angle + turn))

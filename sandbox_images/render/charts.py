@@ -51,5 +51,3 @@ def _picture(document: Document, chart: ChartData) -> Element:
     names = ", ".join(name for name, _ in chart.series if name)[:200]
     alt = f"{chart.kind.capitalize()} chart{': ' + chart.title if chart.title else ''}{' of ' + names if names else ''}"
     return picture_of(draw_chart(chart, document.theme), alt)
-
-

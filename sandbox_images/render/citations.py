@@ -84,7 +84,9 @@ class _Citations:
         found, lost = self.read(match[1])
         if lost:
             self.document.warn(
-                "unresolved_citation", f"{match[0]} names sources that are not in the pool: {', '.join(lost)}.", sids=lost
+                "unresolved_citation",
+                f"{match[0]} names sources that are not in the pool: {', '.join(lost)}.",
+                sids=lost,
             )
         if not found:
             return make("span", {"class": "pb-unresolved"}, f"[{', '.join(lost) or '?'}?]")

@@ -18,12 +18,16 @@ CALLOUTS = {
 
 NOTES = frozenset({"notes", "speaker-notes", "speaker"})
 _FENCE = re.compile(r"(:{3,})[ \t]*(.*?)[ \t]*:*$")
-_ATTRIBUTES = re.compile(r"""\.(?P<class>[\w-]+)|\#(?P<id>[\w-]+)|(?P<key>[\w-]+)=(?:"(?P<quoted>[^"]*)"|(?P<bare>[^\s}]+))""")
+_ATTRIBUTES = re.compile(
+    r"""\.(?P<class>[\w-]+)|\#(?P<id>[\w-]+)|(?P<key>[\w-]+)=(?:"(?P<quoted>[^"]*)"|(?P<bare>[^\s}]+))"""
+)
 
 
 def colon_fences_plugin(parser: MarkdownIt) -> None:
     """Adds the rule."""
-    parser.block.ruler.before("fence", "colon_fence", _colon_fence, {"alt": ["paragraph", "reference", "blockquote", "list"]})
+    parser.block.ruler.before(
+        "fence", "colon_fence", _colon_fence, {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    )
 
 
 def _line(state: StateBlock, line: int) -> str:

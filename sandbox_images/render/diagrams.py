@@ -28,7 +28,12 @@ _VIEW = re.compile(r'viewBox="\S+ \S+ (\S+) (\S+)"')
 
 def is_diagram(text: str) -> bool:
     """Whether a text, taken as a whole, is Mermaid."""
-    return bool(re.match(r"\s*(?:%%[^\n]*\n\s*)*(?:graph|flowchart) (?:TD|TB|BT|RL|LR)\b|\s*(?:sequenceDiagram|classDiagram|erDiagram|gitGraph|mindmap)\s*\n", text))
+    return bool(
+        re.match(
+            r"\s*(?:%%[^\n]*\n\s*)*(?:graph|flowchart) (?:TD|TB|BT|RL|LR)\b|\s*(?:sequenceDiagram|classDiagram|erDiagram|gitGraph|mindmap)\s*\n",
+            text,
+        )
+    )
 
 
 def draw_diagrams(document: Document) -> None:
@@ -59,7 +64,9 @@ def source_of(block: Element) -> str:
     code = block.find("code") if block.tag == "pre" else None
     if code is not None:
         names |= set(classes_of(code))
-    if not names & {"mermaid", "language-mermaid", "lang-mermaid"} or any(name_of(c).startswith(SVG) for c in block.iter()):
+    if not names & {"mermaid", "language-mermaid", "lang-mermaid"} or any(
+        name_of(c).startswith(SVG) for c in block.iter()
+    ):
         return ""
     return "".join((code if code is not None else block).itertext()).strip()[:SOURCE_CHARACTERS_MAX]
 

@@ -253,10 +253,10 @@ def _box(state: State, place: Place, block: Box) -> str:
 
 
 def _columns(state: State, place: Place, block: Columns) -> str:
-    writers = [
-        (lambda inner, column=column: blocks_xml(state, inner, column)) for column in block.columns
-    ]  # type: list[Callable[[Place], str]]
-    return side_by_side(place, writers, block.widths)
+    def writer(column: list[Block]) -> Callable[[Place], str]:
+        return lambda inner: blocks_xml(state, inner, column)
+
+    return side_by_side(place, [writer(column) for column in block.columns], block.widths)
 
 
 def _sources(state: State, place: Place, block: Sources) -> str:

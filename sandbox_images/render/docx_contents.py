@@ -31,8 +31,7 @@ def contents_xml(state: State, place: Place, _block: Contents) -> str:
         level = min(max(target.heading.level - top + 1, 1), 6)
         entry = _entry(target, pages.get(id(target.heading), 1))
         inner = (begin if number == 0 else "") + entry + (end if number == len(targets) - 1 else "")
-        tabs = f'<w:tabs><w:tab w:val="right" w:leader="dot" w:pos="{place.width}"/></w:tabs>'
-        parts.append(f'<w:p><w:pPr><w:pStyle w:val="TOC{level}"/>{tabs}</w:pPr>{inner}</w:p>')
+        parts.append(f'<w:p><w:pPr><w:pStyle w:val="TOC{level}"/></w:pPr>{inner}</w:p>')
     return "".join(parts)
 
 

@@ -108,7 +108,7 @@ def _made_look(state: State, run: Run, *, linked: bool, rtl: bool) -> str:
     ground = hexa(run.background) if run.background else ""
     parts = [
         '<w:rStyle w:val="Hyperlink"/>' if linked else '<w:rStyle w:val="InlineCode"/>' if run.code else "",
-        mono(state.document.theme) if run.code and linked else "",
+        mono(state.document.theme) if run.code else "",
         "<w:b/><w:bCs/>" if run.bold else "",
         "<w:i/><w:iCs/>" if run.italic else "",
         "<w:strike/>" if run.strike else "",

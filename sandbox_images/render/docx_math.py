@@ -34,6 +34,13 @@ _PROPERTIES: dict[str, tuple[str, ...]] = {
 """The order of properties."""
 
 
+_SPACE_MARK = re.compile(r"""<mspace\b[^>]*\bwidth=["'](-?\d*\.?\d+)em["'][^>]*?(?:/>|>\s*</mspace>)""")
+_BARE = re.compile(r"&(?!(?:#\d+|#x[0-9A-Fa-f]+|\w+);)")
+_ALIGNED = re.compile(r"\\(begin|end)\{(aligned|split|gathered|align\*?|eqnarray\*?)\}")
+_LIMITS = frozenset({"lim", "max", "min", "sup", "inf", "limsup", "liminf", "argmax", "argmin", "arg max", "arg min"})
+_THIN = ((0.167, "\u2009"), (0.222, "\u2005"), (0.278, "\u2004"), (0.5, "\u2002"), (1.0, "\u2003"))
+
+
 class MathError(Exception):
     """A formula that the converters cannot read."""
 
@@ -55,7 +62,8 @@ def _omml(tex: str, mathml: str, display: bool) -> str:
         import latex2mathml.converter  # noqa: PLC0415 - most documents have no formula
         import mathml_to_omml  # noqa: PLC0415
 
-        source = mathml or latex2mathml.converter.convert(tex, display="block" if display else "inline")
+        source = mathml or latex2mathml.converter.convert(_known(tex), display="block" if display else "inline")
+        source = _BARE.sub("&amp;", _SPACE_MARK.sub(_spaces, source))
         converted = mathml_to_omml.convert(source)
         root = etree.fromstring(f'<x xmlns:m="{MATH}" xmlns:w="{_WORD}">{converted}</x>', _parser())
     except Exception as exc:  # noqa: BLE001 - the converters fail with all kinds of errors on TeX they don't know
@@ -65,8 +73,37 @@ def _omml(tex: str, mathml: str, display: bool) -> str:
         raise MathError("nothing came of it")
     result = etree.Element(f"{_M}oMath", nsmap={"m": MATH, "w": _WORD})
     _fill(result, found, 0)
+    if _ALIGNED.search(tex):
+        _align(result)
     text = etree.tostring(result, encoding="unicode")
     return re.sub(r' xmlns:[mw]="[^"]+"', "", text)
+
+
+def _known(tex: str) -> str:
+    """TeX with environments that the converter doesn't know replaced by those that it does."""
+    return _ALIGNED.sub(lambda found: f"\\{found[1]}{{{'gather*' if found[2] == 'gathered' else 'align*'}}}", tex)
+
+
+def _align(root: etree._Element) -> None:
+    """Columns of aligned equations: right and left of their sign."""
+    for matrix in root.iterchildren(f"{_M}m"):
+        row = matrix.find(f"{_M}mr")
+        columns = etree.SubElement(matrix.find(f"{_M}mPr"), f"{_M}mcs")
+        for number in range(len(row) if row is not None else 1):
+            properties = etree.SubElement(etree.SubElement(columns, f"{_M}mc"), f"{_M}mcPr")
+            etree.SubElement(properties, f"{_M}count").set(f"{_M}val", "1")
+            etree.SubElement(properties, f"{_M}mcJc").set(f"{_M}val", "left" if number % 2 else "right")
+
+
+def _spaces(found: re.Match[str]) -> str:
+    """Text in place of ``mspace``, which the converter drops."""
+    width = float(found[1])
+    if width <= 0:
+        return ""
+    if width >= 1:
+        return f"<mtext>{chr(0x2003) * min(round(width), 20)}</mtext>"
+    best = min(_THIN, key=lambda space: abs(space[0] - width))
+    return f"<mtext>{best[1]}</mtext>"
 
 
 def _parser() -> etree.XMLParser:
@@ -83,6 +120,9 @@ def _fill(target: etree._Element, source: etree._Element, depth: int) -> None:
         raise MathError("nested too deep")
     for child in source:
         name = _name(child)
+        if name == "sSub" and _is_limit(child):
+            name = "limLow"
+            child.find(f"{_M}sub").tag = f"{_M}lim"
         if name == "r":
             _run(target, child)
         elif name == "box" and child.find(f"{_M}boxPr") is None:  # a box without properties only groups
@@ -94,6 +134,11 @@ def _fill(target: etree._Element, source: etree._Element, depth: int) -> None:
             _fill(target, child, depth + 1)
         if name not in {"r", ""} and (child.tail or "").strip():
             _text(target, child.tail or "")
+
+
+def _is_limit(element: etree._Element) -> bool:
+    word = element.find(f"{_M}e")
+    return word is not None and element.find(f"{_M}sub") is not None and "".join(word.itertext()).strip() in _LIMITS
 
 
 def _run(target: etree._Element, source: etree._Element) -> None:
@@ -156,8 +201,9 @@ def _structure(target: etree._Element, source: etree._Element, name: str, depth:
                     _fill(etree.SubElement(inner, f"{_M}e"), cell, depth + 1)
             else:
                 _fill(inner, part, depth + 1)
-        if not found:
+        if not found or not ("".join(found[0].itertext()).strip() or len(found[0])):
             missing.append(wanted)
+        if not found:
             etree.SubElement(result, f"{_M}{wanted.rstrip('+')}")
     _hide(properties, name, missing)
 

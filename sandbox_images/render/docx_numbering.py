@@ -6,7 +6,7 @@ from render.ir import Marker
 LEVELS = 9
 STEP = 380
 """Indent of a level, in twips."""
-_BULLETS = ("\u2022", "\u25e6", "\u25aa")
+_BULLETS = ("\u2022", "\u25e6", "\u2013")
 _FORMATS = {
     "decimal": "decimal", "lower-alpha": "lowerLetter", "upper-alpha": "upperLetter",
     "lower-roman": "lowerRoman", "upper-roman": "upperRoman",
@@ -56,12 +56,12 @@ def _abstract(kind: str, number: int) -> str:
     rows = []
     for level in range(LEVELS):
         if kind == "bullet":
-            shown, form, look = _BULLETS[level % len(_BULLETS)], "bullet", ""
+            shown, form = _BULLETS[level % len(_BULLETS)], "bullet"
         else:
-            shown, form, look = f"%{level + 1}.", _FORMATS[kind], ""
+            shown, form = f"%{level + 1}.", _FORMATS[kind]
         rows.append(
             f'<w:lvl w:ilvl="{level}"><w:start w:val="1"/><w:numFmt w:val="{form}"/><w:lvlText w:val="{shown}"/>'
-            f'<w:lvlJc w:val="left"/><w:pPr><w:ind w:left="{STEP * (level + 1)}" w:hanging="{STEP}"/></w:pPr>{look}</w:lvl>'
+            f'<w:lvlJc w:val="left"/><w:pPr><w:ind w:left="{STEP * (level + 1)}" w:hanging="{STEP}"/></w:pPr></w:lvl>'
         )
     return (
         f'<w:abstractNum w:abstractNumId="{number}"><w:nsid w:val="{0x4A000000 + number:08X}"/>'

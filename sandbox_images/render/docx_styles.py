@@ -94,7 +94,7 @@ def _contents(theme: Theme, width: int) -> list[str]:
     ]  # fmt: skip
     for level in range(1, 7):
         tab = f'<w:tabs><w:tab w:val="right" w:leader="dot" w:pos="{width}"/></w:tabs>'
-        shape = f'{tab}<w:spacing w:after="50"/><w:ind w:left="{(level - 1) * 260}" w:right="500"/>'
+        shape = f'{tab}<w:spacing w:after="50"/><w:ind w:left="{(level - 1) * 260}"/>'
         styles.append(_paragraph(f"toc {level}", shape, links='<w:uiPriority w:val="39"/>'))
     return styles
 
@@ -132,7 +132,7 @@ def _characters(theme: Theme) -> list[str]:
         _style("character", "footnote reference", f'{based}<w:uiPriority w:val="99"/><w:rPr>'
                '<w:vertAlign w:val="superscript"/></w:rPr>', own="FootnoteReference"),
         _style("character", "Inline Code", f'{based}<w:qFormat/><w:rPr>{mono(theme)}<w:noProof/>'
-               f'<w:shd w:val="clear" w:color="auto" w:fill="{ground}"/></w:rPr>'),
+               f'{_size(19)}<w:shd w:val="clear" w:color="auto" w:fill="{ground}"/></w:rPr>'),
     ]  # fmt: skip
 
 

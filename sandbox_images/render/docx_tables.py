@@ -17,7 +17,6 @@ _CHAR = 105
 _PADDING = 260
 _WIDEST_WORD = 28
 _LONGEST = 60
-_FULL_FROM = 0.55
 _SAMPLE = 400
 _FRAME_MARGIN = 160
 
@@ -134,8 +133,7 @@ def column_widths(table: Table, room: int) -> list[int]:
         wanted[cell.column] = max(wanted[cell.column], text)
     total = sum(wanted)
     if total <= room:
-        full = room if total > room * _FULL_FROM else total
-        return _scaled([width / total * full for width in wanted], full)
+        return _scaled([float(width) for width in wanted], room)
     if sum(least) >= room:
         return _scaled([float(width) for width in least], room)
     spare, more = room - sum(least), sum(wanted) - sum(least)
@@ -207,14 +205,14 @@ def side_by_side(place: Place, writers: list[Callable[[Place], str]], widths: li
             place, width=max(width - 2 * _FRAME_MARGIN, 100), indent=0, bar=None, level=0, nested=place.nested + 1, style=""
         )
         cells.append(f'<w:tc><w:tcPr><w:tcW w:w="{width}" w:type="dxa"/></w:tcPr>{closed(writer(inner))}</w:tc>')
-    return f"{_bare(place, room, 0)}{_grid(wide)}<w:tr>{''.join(cells)}</w:tr></w:tbl>{spacer()}"
+    return f"{_bare(place, room, 0, 0)}{_grid(wide)}<w:tr>{''.join(cells)}</w:tr></w:tbl>{spacer()}"
 
 
-def _bare(place: Place, width: int, top: int) -> str:
+def _bare(place: Place, width: int, top: int, left: int = _FRAME_MARGIN) -> str:
     indent = f'<w:tblInd w:w="{place.indent}" w:type="dxa"/>' if place.indent else ""
     sides = "".join(
         f'<w:{side} w:w="{room}" w:type="dxa"/>'
-        for side, room in (("top", top), ("left", _FRAME_MARGIN), ("bottom", top), ("right", _FRAME_MARGIN))
+        for side, room in (("top", top), ("left", left), ("bottom", top), ("right", 2 * _FRAME_MARGIN - left))
     )
     return (
         f'<w:tbl><w:tblPr><w:tblW w:w="{width}" w:type="dxa"/>{indent}<w:tblLayout w:type="fixed"/>'

@@ -9,7 +9,18 @@ import ziamath
 
 from render.document import Document
 from render.pictures import picture_of
-from render.tree_edits import LITERAL, MATHML, Pieces, body_of, classes_of, edit_texts, make, name_of, parents_of, replace
+from render.tree_edits import (
+    LITERAL,
+    MATHML,
+    Pieces,
+    body_of,
+    classes_of,
+    edit_texts,
+    make,
+    name_of,
+    parents_of,
+    replace,
+)
 
 TEX_CHARACTERS_MAX = 4_000
 FORMULAS_MAX = 2_000
@@ -93,7 +104,9 @@ def _split(text: str, _parent: Element) -> Pieces | None:
 def _take_mathml(document: Document) -> None:
     parents = parents_of(document.tree)
     for math in list(document.tree.iter(f"{MATHML}math")):
-        tex = next((a.text or "" for a in math.iter(f"{MATHML}annotation") if "tex" in (a.get("encoding") or "")), "")
+        tex = next(
+            (a.text or "" for a in math.iter(f"{MATHML}annotation") if "tex" in (a.get("encoding") or "")), ""
+        )
         attributes = {"class": "pb-math", "data-tex": tex.strip()}
         if not tex.strip():
             for part in math.iter():

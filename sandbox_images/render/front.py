@@ -103,14 +103,22 @@ def _metadata(document: Document, front_matter: dict[str, Any]) -> Metadata:
     head_title = next((text_of(title) for title in head_of(tree).iter("title")), "")
     heading = next((text_of(item) for item in headings_of(tree)), "")
     language = _word(front_matter.get("lang") or front_matter.get("language")) or tree.get("lang", "")
-    keywords = _words(front_matter.get("keywords") or front_matter.get("tags")) or given.keywords or _words(metas.get("keywords"))
+    keywords = (
+        _words(front_matter.get("keywords") or front_matter.get("tags"))
+        or given.keywords
+        or _words(metas.get("keywords"))
+    )
     language = language if _LANGUAGE.fullmatch(language) else given.language
     title = _word(front_matter.get("title")) or given.title or head_title or heading or "Document"
     return replace(
         given,
         title=title[:TITLE_CHARACTERS_MAX],
-        author=", ".join(_words(front_matter.get("author") or front_matter.get("authors"))) or given.author or metas.get("author", ""),
-        subject=_word(front_matter.get("subject") or front_matter.get("description")) or given.subject or metas.get("description", ""),
+        author=", ".join(_words(front_matter.get("author") or front_matter.get("authors")))
+        or given.author
+        or metas.get("author", ""),
+        subject=_word(front_matter.get("subject") or front_matter.get("description"))
+        or given.subject
+        or metas.get("description", ""),
         keywords=keywords,
         language=language if _LANGUAGE.fullmatch(language) else "en",
         date=_word(front_matter.get("date")) or given.date,

@@ -26,7 +26,9 @@ DROPPED_SHOWN_MAX = 15
 _PAGE_RULE = re.compile(r"@page[^{]*\{(?:[^{}]|\{[^{}]*\})*\}|@charset[^;]*;|/\*.*?\*/", re.DOTALL)
 _AUTHORED_CHARACTERS = 120
 """A style sheet longer than this, ``@page`` aside, says how the text looks; ours would get in its way."""
-_VENDOR = re.compile(r"`-(?:webkit|moz|ms|o)-|`(?:transition|animation|cursor|user-select|will-change|pointer-events|scroll-behavior)\b")
+_VENDOR = re.compile(
+    r"`-(?:webkit|moz|ms|o)-|`(?:transition|animation|cursor|user-select|will-change|pointer-events|scroll-behavior)\b"
+)
 
 
 class AssetFetcher(URLFetcher):  # type: ignore[misc]
@@ -76,7 +78,9 @@ class _Notices(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         message = record.getMessage()
-        if message.startswith(("Ignored", "Invalid or unsupported selector", "Parse error", "Expected", "Unknown rule")):
+        if message.startswith(
+            ("Ignored", "Invalid or unsupported selector", "Parse error", "Expected", "Unknown rule")
+        ):
             if _VENDOR.search(message):
                 return
             self.dropped += 1
@@ -123,7 +127,9 @@ def _sheet(css: str) -> weasyprint.CSS:
     return weasyprint.CSS(string=css)
 
 
-def lay_out(document: Document, sheets: Sequence[weasyprint.CSS], media: str = "print", **options: Any) -> weasyprint.Document:
+def lay_out(
+    document: Document, sheets: Sequence[weasyprint.CSS], media: str = "print", **options: Any
+) -> weasyprint.Document:
     """Lays a document out.
 
     If the author's styles make WeasyPrint fail, it is laid out without them, with the warning ``styles_dropped``.
@@ -143,10 +149,14 @@ def lay_out(document: Document, sheets: Sequence[weasyprint.CSS], media: str = "
     try:
         return _render(document, sheets, media, options)
     except Exception as exc:
-        raise RenderError("layout_failed", f"The document could not be laid out: {type(exc).__name__}: {exc}"[:400]) from exc
+        raise RenderError(
+            "layout_failed", f"The document could not be laid out: {type(exc).__name__}: {exc}"[:400]
+        ) from exc
 
 
-def _render(document: Document, sheets: Sequence[weasyprint.CSS], media: str, options: dict[str, Any]) -> weasyprint.Document:
+def _render(
+    document: Document, sheets: Sequence[weasyprint.CSS], media: str, options: dict[str, Any]
+) -> weasyprint.Document:
     html = _TreeHTML(document, media)
     return html.render(font_config=FontConfiguration(), stylesheets=list(sheets), **options)
 

@@ -117,7 +117,8 @@ class Layouter:
         html.wrapper_element = cssselect2.ElementWrapper.from_html_root(tree, content_language=None)
         html.etree_element = tree
         rendered = html.render(
-            font_config=self._fonts, counter_style=CounterStyle(), stylesheets=[self._sheet], cache=self._cache
+            font_config=self._fonts, counter_style=CounterStyle(), stylesheets=[self._sheet], cache=self._cache,
+            presentational_hints=True,
         )
         return [_node(page._page_box, seen=set()) for page in rendered.pages]  # noqa: SLF001
 
@@ -126,7 +127,9 @@ def _node(box: Any, seen: set[tuple[int, str]]) -> BoxNode:
     """A plain copy of a box and all in it."""
     tag = box.element_tag or ""
     pseudo = tag.partition("::")[2]
-    kind = "marker" if pseudo == "marker" else _KINDS.get(type(box).__name__, "block")
+    kind = _KINDS.get(type(box).__name__, "block")
+    if pseudo == "marker" and kind != "text":
+        kind = "marker"
     key = (id(box.element), pseudo)
     principal = kind not in {"line", "text"} and box.element is not None and key not in seen
     if kind not in {"line", "text"}:
@@ -152,7 +155,7 @@ def _node(box: Any, seen: set[tuple[int, str]]) -> BoxNode:
     )
     node.children = [_node(child, seen) for child in box.children]
     if kind == "marker":
-        node.text = "".join(inner.text for inner in node.walk() if inner.kind == "text")
+        node.text = "".join(inner.text for inner in node.walk() if inner is not node)
         node.children = []
     return node
 

@@ -39,11 +39,16 @@ def page_size(options: dict[str, Any]) -> tuple[float, float]:
         if len(turned) == 1 and turned[0].lower() in SIZES:
             sides = list(SIZES[turned[0].lower()])
             sides = [f"{side}mm" for side in sides]
-            options = {**options, "landscape": options.get("landscape") or "landscape" in sides or "landscape" in words}
+            options = {
+                **options,
+                "landscape": options.get("landscape") or "landscape" in sides or "landscape" in words,
+            }
         else:
             sides = turned
     if not isinstance(sides, list) or len(sides) != 2 or None in (found := [length_mm(side) for side in sides]):  # noqa: PLR2004
-        raise RenderError("invalid_page_size", f"The page size {str(named)[:60]} is neither {', '.join(SIZES)} nor two lengths.")
+        raise RenderError(
+            "invalid_page_size", f"The page size {str(named)[:60]} is neither {', '.join(SIZES)} nor two lengths."
+        )
     width, height = (min(max(side or 0.0, SIDE_MM_MIN), SIDE_MM_MAX) for side in found)
     return (max(width, height), min(width, height)) if options.get("landscape") else (width, height)
 
@@ -56,7 +61,9 @@ def page_margins(options: dict[str, Any], size: tuple[float, float]) -> tuple[fl
         sides = [length_mm(given.get(side)) for side in ("top", "right", "bottom", "left")]
     else:
         words = [length_mm(word) for word in str(given).split()] if given is not None else []
-        sides = {1: words * 4, 2: words * 2, 3: [*words, words[1] if len(words) > 1 else None], 4: words}.get(len(words), [])
+        sides = {1: words * 4, 2: words * 2, 3: [*words, words[1] if len(words) > 1 else None], 4: words}.get(
+            len(words), []
+        )
     full = [MARGIN_MM if side is None else side for side in sides] or [MARGIN_MM] * 4
     top, right, bottom, left = full
     across, down = size[0] * 0.4, size[1] * 0.4

@@ -48,16 +48,31 @@ def write_pdf(document: Document, target_path: str) -> dict[str, Any]:
     if variant.startswith("pdf/a"):
         css += _ARCHIVE_CSS
     with noticing(document):
-        laid = lay_out(document, style_sheets(document, css), pdf_variant=variant, attachments=_attachments(document))
+        laid = lay_out(
+            document, style_sheets(document, css), pdf_variant=variant, attachments=_attachments(document)
+        )
         laid = _chosen(laid, options.get("pages"))
         try:
-            laid.write_pdf(target_path, finisher=_finish, pdf_variant=variant, pdf_tags=True, attachments=_attachments(document))
+            laid.write_pdf(
+                target_path,
+                finisher=_finish,
+                pdf_variant=variant,
+                pdf_tags=True,
+                attachments=_attachments(document),
+            )
         except (OSError, RenderError):
             raise
         except Exception as exc:
-            raise RenderError("layout_failed", f"The PDF could not be written: {type(exc).__name__}: {exc}"[:400]) from exc
+            raise RenderError(
+                "layout_failed", f"The PDF could not be written: {type(exc).__name__}: {exc}"[:400]
+            ) from exc
     size_bytes = Path(target_path).stat().st_size
-    return {"pages": len(laid.pages), "size_bytes": size_bytes, "variant": variant, "title": document.metadata.title}
+    return {
+        "pages": len(laid.pages),
+        "size_bytes": size_bytes,
+        "variant": variant,
+        "title": document.metadata.title,
+    }
 
 
 def _chosen(laid: weasyprint.Document, ranges: Any) -> weasyprint.Document:
@@ -74,7 +89,9 @@ def _chosen(laid: weasyprint.Document, ranges: Any) -> weasyprint.Document:
         numbers += range(first, min(last, len(laid.pages)) + 1)
     pages = [laid.pages[number - 1] for number in numbers if 1 <= number <= len(laid.pages)]
     if not pages:
-        raise RenderError("invalid_option", f"The document has {len(laid.pages)} pages, none of them in {str(ranges)[:40]}.")
+        raise RenderError(
+            "invalid_option", f"The document has {len(laid.pages)} pages, none of them in {str(ranges)[:40]}."
+        )
     return laid.copy(pages)
 
 
@@ -90,7 +107,9 @@ def _attachments(document: Document) -> list[weasyprint.Attachment]:
             document.warn(refusal.code, str(refusal), path=str(path)[:200])
             continue
         if asset:
-            found.append(weasyprint.Attachment(string=asset.data, name=Path(name).name, description=Path(name).name))
+            found.append(
+                weasyprint.Attachment(string=asset.data, name=Path(name).name, description=Path(name).name)
+            )
     return found
 
 
@@ -102,6 +121,8 @@ def _finish(_laid: weasyprint.Document, pdf: pydyf.PDF) -> None:
             item.compress = False
         action = item.get("A") if isinstance(item, pydyf.Dictionary) else None
         uri = action.get("URI") if isinstance(action, dict) else None
-        if isinstance(uri, pydyf.String) and (uri.string.encode() if isinstance(uri.string, str) else uri.string).startswith(prefix):
+        if isinstance(uri, pydyf.String) and (
+            uri.string.encode() if isinstance(uri.string, str) else uri.string
+        ).startswith(prefix):
             text = uri.string if isinstance(uri.string, str) else uri.string.decode()
             action["URI"] = pydyf.String(text.removeprefix(prefix.decode()))

@@ -91,7 +91,9 @@ def _number(options: dict[str, Any], name: str, default: float, bounds: tuple[fl
     if value is None:
         return default
     if not isinstance(value, int | float) or isinstance(value, bool) or not bounds[0] <= value <= bounds[1]:
-        raise RenderError("invalid_option", f"{name} is a number from {bounds[0]:g} to {bounds[1]:g}, not {str(value)[:40]}.")
+        raise RenderError(
+            "invalid_option", f"{name} is a number from {bounds[0]:g} to {bounds[1]:g}, not {str(value)[:40]}."
+        )
     return float(value)
 
 
@@ -109,7 +111,9 @@ def _settle_viewport(document: Document, view: _View) -> None:
     """``100vh`` is the height of the viewport that was asked for, not of the tall page it is laid out on."""
 
     def pixels(match: re.Match[str]) -> str:
-        side = {"vmin": min(view.width, view.height), "vmax": max(view.width, view.height)}.get(match[2], view.height)
+        side = {"vmin": min(view.width, view.height), "vmax": max(view.width, view.height)}.get(
+            match[2], view.height
+        )
         return f"{float(match[1]) * side / 100:g}px"
 
     for element in document.tree.iter():
@@ -129,16 +133,24 @@ def _laid_out(document: Document, view: _View) -> tuple[weasyprint.Document, lis
             document.warn("content_cut", "The content is taller than the viewport; fit=page shows all of it.")
         return laid.copy(laid.pages[:1]), [Rectangle(0, 0, view.width, view.height)]
     painted = [painted_rectangle(page) for page in laid.pages]
-    css = "".join(element.get("style", "") + (element.text or "" if element.tag == "style" else "") for element in document.tree.iter())
+    css = "".join(
+        element.get("style", "") + (element.text or "" if element.tag == "style" else "")
+        for element in document.tree.iter()
+    )
     if len(laid.pages) == 1 and painted[0] and _FROM_BELOW.search(css):
         # What hangs from the lower edge would hang from that of the tall page.
-        laid = _lay_out(document, view, max(view.height, round(painted_rectangle(laid.pages[0], flow_only=True).bottom + 1)))
+        laid = _lay_out(
+            document, view, max(view.height, round(painted_rectangle(laid.pages[0], flow_only=True).bottom + 1))
+        )
         painted = [painted_rectangle(page) for page in laid.pages]
     if view.selector:
         return _selected(document, laid, view)
     least = view.height if view.fit == "page" else 1
     if view.fit == "page":
-        return laid, [Rectangle(0, 0, view.width, max(area.bottom + view.padding * bool(area), least)) for area in painted[:PAGES_MAX]]
+        return laid, [
+            Rectangle(0, 0, view.width, max(area.bottom + view.padding * bool(area), least))
+            for area in painted[:PAGES_MAX]
+        ]
     areas = [area.within(max(view.width, area.right), TALL_PX) for area in painted[:PAGES_MAX] if area]
     if not areas:
         return laid.copy(laid.pages[:1]), [Rectangle(0, 0, view.width, 1)]
@@ -157,14 +169,18 @@ def _lay_out(document: Document, view: _View, height: float) -> weasyprint.Docum
     return lay_out(document, style_sheets(document, css), media="screen")
 
 
-def _selected(document: Document, laid: weasyprint.Document, view: _View) -> tuple[weasyprint.Document, list[Rectangle]]:
+def _selected(
+    document: Document, laid: weasyprint.Document, view: _View
+) -> tuple[weasyprint.Document, list[Rectangle]]:
     """The first page that holds what the selector names, and where."""
     try:
         found = element_rectangles(document.tree, laid, view.selector)
     except ValueError as exc:
         raise RenderError("invalid_option", f"{view.selector[:100]} is not a CSS selector.") from exc
     if found is None:
-        raise RenderError("selector_not_found", f"Nothing in the document matches the selector {view.selector[:100]}.")
+        raise RenderError(
+            "selector_not_found", f"Nothing in the document matches the selector {view.selector[:100]}."
+        )
     page, area = found
     return laid.copy([page]), [area]
 
@@ -212,5 +228,3 @@ def _page(page: pypdfium2.PdfPage, area: Rectangle, view: _View, ground: tuple[i
         rev_byteorder=True,
     )
     return bitmap.to_pil()
-
-

@@ -10,7 +10,8 @@ from xml.etree.ElementTree import Element
 from render import reader_images
 from render.ir import (
     Block, Callout, Chart, Code, Columns, Contents, Definition, DefinitionList, Diagram, Figure, Formula, FormulaBlock,
-    Heading, Image, LineBreak, Missing, NoteRef, PageBreak, Paragraph, Quote, Rule, Run, Series, Sources, SpeakerNotes,
+    Heading, Image, LineBreak, Missing, NoteRef, PageBreak, Paragraph, Quote, Rule, Series, Sources, SpeakerNotes,
+    Table,
 )  # fmt: skip
 from render.reader_code import lines
 from render.reader_flat import flat, plain
@@ -127,7 +128,7 @@ def _figure(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
     if isinstance(only, Paragraph) and len(only.inlines) == 1 and isinstance(only.inlines[0], Image | Missing):
         flow.block(Figure(only.inlines[0], caption))
         return
-    if hasattr(only, "caption") and not only.caption:
+    if isinstance(only, Table | Figure) and not only.caption:
         only.caption = caption
         caption = []
     for block in rest:
@@ -310,7 +311,7 @@ def _sources(reader: "Reader", element: Element, look: Look, flow: Flow) -> None
 def _definitions(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
     flow.end(None)
     items: list[Definition] = []
-    for child in [inner for child in element for inner in (child if child.tag == "div" else [child])]:
+    for child in [inner for group in element for inner in (group if group.tag == "div" else [group])]:
         if child.tag == "dt":
             items.append(Definition(reader.inlines(child, look), []))
             continue

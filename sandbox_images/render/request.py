@@ -66,7 +66,11 @@ def request_of(value: dict[str, Any]) -> RenderRequest:
 
 
 def _metadata(value: dict[str, Any]) -> Metadata:
-    texts = {field.name: str(value[field.name]) for field in fields(Metadata) if value.get(field.name) and field.name != "keywords"}
+    texts = {
+        field.name: str(value[field.name])
+        for field in fields(Metadata)
+        if value.get(field.name) and field.name != "keywords"
+    }
     words = value.get("keywords") or ()
     rows = words.split(",") if isinstance(words, str) else [str(word) for word in words]
     return Metadata(**texts, keywords=tuple(row.strip() for row in rows if row.strip()))

@@ -25,7 +25,9 @@ STYLE_CHARACTERS_MAX = 2_000_000
 _SCRIPTED = frozenset({"script", "canvas", "applet"})
 _EMBEDDING = frozenset({"iframe", "embed", "object", "portal", "frame", "video", "audio"})
 _DROPPED = frozenset({"base", "bgsound", "param", "source", "track", "template"})
-_BLOCKED_LINK = re.compile(r"(?:javascript|vbscript|file|data|blob|about|filesystem|jar|view-source):", re.IGNORECASE)
+_BLOCKED_LINK = re.compile(
+    r"(?:javascript|vbscript|file|data|blob|about|filesystem|jar|view-source):", re.IGNORECASE
+)
 _BLANKS = re.compile("[\x00-\x20\u00a0\u200b-\u200d\ufeff]+")
 _AT_RULES = re.compile(r"@color-profile\b[^{};]*(?:\{[^{}]*\}|;)|@import\b[^;{}]*(?:;|$)", re.IGNORECASE)
 _REMOTE = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//", re.IGNORECASE)
@@ -40,7 +42,9 @@ def sanitise(document: Document) -> None:
     """
     count = sum(1 for _ in document.tree.iter())
     if count > NODES_MAX:
-        raise RenderError("too_many_elements", f"The document has {count:,} elements; at most {NODES_MAX:,} can be laid out.")
+        raise RenderError(
+            "too_many_elements", f"The document has {count:,} elements; at most {NODES_MAX:,} can be laid out."
+        )
     stack = [document.tree]
     while stack:
         parent = stack.pop()
@@ -60,7 +64,9 @@ def scrub_css(document: Document, css: str) -> str:
         if rule.lower().startswith("@import"):
             if not _REMOTE.search(rule):
                 return rule
-            document.warn("remote_refused", "A style sheet on another computer was not loaded.", url=rule[7:120].strip(" ;"))
+            document.warn(
+                "remote_refused", "A style sheet on another computer was not loaded.", url=rule[7:120].strip(" ;")
+            )
         else:
             document.warn("dropped_css", "@color-profile was dropped.")
         return " "
@@ -75,15 +81,21 @@ def _judge(document: Document, parent: Element, child: Element) -> bool:
     if not name:
         _comment(document, parent, child)
     elif name in _SCRIPTED:
-        document.warn("script_ignored", f"<{name}> was ignored: documents are laid out without JavaScript.", element=name)
+        document.warn(
+            "script_ignored", f"<{name}> was ignored: documents are laid out without JavaScript.", element=name
+        )
         remove(parent, child)
     elif name in _EMBEDDING:
         _drop_embedded(document, parent, child, name)
-    elif (name in _DROPPED and "pb-directive" not in (child.get("class") or "")) or _is_idle(child, name, relations):
+    elif (name in _DROPPED and "pb-directive" not in (child.get("class") or "")) or _is_idle(
+        child, name, relations
+    ):
         remove(parent, child)
     elif name == "link" and _REMOTE.match((child.get("href") or "").strip()):
         url = (child.get("href") or "")[:200]
-        document.warn("remote_refused", f"The style sheet {url} is on another computer and was not loaded.", url=url)
+        document.warn(
+            "remote_refused", f"The style sheet {url} is on another computer and was not loaded.", url=url
+        )
         remove(parent, child)
     else:
         if name == "noscript":
@@ -100,7 +112,11 @@ def _is_idle(child: Element, name: str, relations: list[str]) -> bool:
     """Whether an element says nothing to a document: hints for browsers, and links that would embed files."""
     if name == "link":
         return "stylesheet" not in relations
-    return name == "meta" and (child.get("http-equiv") or "").lower() not in {"", "content-type", "content-language"}
+    return name == "meta" and (child.get("http-equiv") or "").lower() not in {
+        "",
+        "content-type",
+        "content-language",
+    }
 
 
 def _comment(document: Document, parent: Element, child: Element) -> None:
@@ -125,15 +141,26 @@ def _comment(document: Document, parent: Element, child: Element) -> None:
 def _drop_embedded(document: Document, parent: Element, child: Element, name: str) -> None:
     """A frame or plugin: what it holds for readers without it stays; else its place shows what was there."""
     path = (child.get("src") or child.get("data") or "")[:300]
-    document.warn("embed_ignored", f"<{name}> was ignored: a document shows no other documents or players.", element=name, path=path)
-    if name != "iframe" and (len([item for item in child if name_of(item) not in _DROPPED]) or (child.text or "").strip()):
+    document.warn(
+        "embed_ignored",
+        f"<{name}> was ignored: a document shows no other documents or players.",
+        element=name,
+        path=path,
+    )
+    if name != "iframe" and (
+        len([item for item in child if name_of(item) not in _DROPPED]) or (child.text or "").strip()
+    ):
         child.tag = "div" if name == "object" else "span"
         child.attrib.clear()
         unwrap(parent, child)
     elif _REMOTE.match(path):
         replace(parent, child, make("a", {"href": path}, child.get("title") or path))
     else:
-        replace(parent, child, make("span", {"class": "pb-missing", "data-path": path}, child.get("title") or path or name))
+        replace(
+            parent,
+            child,
+            make("span", {"class": "pb-missing", "data-path": path}, child.get("title") or path or name),
+        )
 
 
 def _flatten(document: Document) -> None:
@@ -159,7 +186,15 @@ def _clean_attributes(document: Document, element: Element) -> None:
     name = name_of(element).rpartition("}")[2].lower()
     for key in list(element.attrib):
         plain = key.rpartition("}")[2].lower()
-        if plain.startswith("on") or plain in {"action", "formaction", "ping", "srcdoc", "background", "srcset", "nonce"}:
+        if plain.startswith("on") or plain in {
+            "action",
+            "formaction",
+            "ping",
+            "srcdoc",
+            "background",
+            "srcset",
+            "nonce",
+        }:
             _drop_attribute(element, key, plain)
         elif plain == "href" and name in {"a", "area"}:
             _clean_link(document, element, key)
@@ -183,4 +218,8 @@ def _clean_link(document: Document, element: Element, key: str) -> None:
     target = _BLANKS.sub("", href)
     if _BLOCKED_LINK.match(target):
         del element.attrib[key]
-        document.warn("link_dropped", "A link that is not to a web page, a mail address or a place here was dropped.", href=href[:100])
+        document.warn(
+            "link_dropped",
+            "A link that is not to a web page, a mail address or a place here was dropped.",
+            href=href[:100],
+        )

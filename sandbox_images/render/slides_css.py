@@ -192,7 +192,7 @@ height:auto!important;max-width:none!important;max-height:none!important;overflo
 transform:none!important;visibility:visible!important;break-after:page!important;break-before:auto!important;
 break-inside:auto!important;border-radius:0!important;inset:auto!important}}
 .pb-slide *{{break-before:auto!important;break-after:auto!important;break-inside:auto!important;max-width:100%;
-transform:none!important;overflow-wrap:anywhere!important;position-anchor:none}}
+transform:none!important;overflow-wrap:anywhere!important}}
 .pb-slide td,.pb-slide th{{max-width:none}}
 .pb-show{{display:block!important}}
 .pb-calm *{{position:static!important;float:none!important;max-width:100%!important;min-width:0!important;

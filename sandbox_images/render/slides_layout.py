@@ -132,7 +132,8 @@ class Stage:
         root.set("data-pb-slide", "1")
         if sheet.trust == PLAIN:
             for element in root.iter():
-                element.attrib.pop("style", None)
+                if not element.get("data-pb"):
+                    element.attrib.pop("style", None)
         style = root.get("style", "")
         for name, value in (("color", sheet.draft.directives.colour), ("background", sheet.draft.directives.background)):
             if value and value not in style:

@@ -129,6 +129,7 @@ class PictureShape(Shape):
     alt: str = ""
     link: str = ""
     decorative: bool = False
+    """Whether it stands within a line of text, over a gap that is left for it."""
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ from render.layout_look import Paint
 from render.slides_boxes import decorate, merge_text
 from render.slides_model import Bullet, ChartShape, LineShape, Para, PictureShape, Piece, Shape, TextShape
 from render.slides_tables import read_table
+from render.slides_tex import tex_as_text
 from render.slides_text import GAP, Boxes, code_lines, is_inline, runs_of
 from render.tree_edits import classes_of, name_of
 
@@ -236,9 +237,9 @@ class Painter:
             if id(item) in seen:
                 continue
             if item.kind == "replaced":
-                if texty and self._open is not None and item.element is not None and "pb" in item.element.attrib.get("data-pb", ""):
+                if texty and _is_told(item.element):
                     continue
-                self._picture(item)
+                self._picture(item, inline=texty)
                 if not texty:
                     self._close()
             elif not is_inline(item):
@@ -291,14 +292,14 @@ class Painter:
     def _close(self) -> None:
         self._open = None
 
-    def _picture(self, node: BoxNode) -> None:
+    def _picture(self, node: BoxNode, *, inline: bool = False) -> None:
         element = node.element
         if element is None or node.width < 1 or node.height < 1:
             return
         if element.tag == "input":
             return
         self.shapes.append(
-            PictureShape(node.x, node.y, node.width, node.height, element=element, alt=element.get("alt", ""))
+            PictureShape(node.x, node.y, node.width, node.height, element=element, alt=element.get("alt", ""), decorative=inline)
         )
 
     # ---- lists ----
@@ -331,6 +332,11 @@ class Painter:
         for row in rows:
             if frames:
                 frames[-1].paragraphs.append(Para(row, x=frames[-1].x, width=frames[-1].width))
+
+
+def _is_told(element: Element | None) -> bool:
+    """Whether a formula's picture isn't needed, because its words stand in the line."""
+    return element is not None and bool(element.get("data-pb")) and tex_as_text(element.get("alt", "")) is not None
 
 
 def _number(item: Element, text: str) -> int:

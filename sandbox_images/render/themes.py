@@ -59,8 +59,14 @@ def _built_in(name: str) -> dict[str, Any]:
 def _read(path: str, root: str) -> dict[str, Any]:
     base = os.path.realpath(root)
     full = Path(os.path.realpath(Path(base, path.replace("\0", "").lstrip("/"))))
-    known = f"The built-in themes are {', '.join(BUILT_IN)}; another one is a .json or .toml file in the output folder."
-    if full.suffix.lower() not in {".json", ".toml"} or not str(full).startswith(base + os.sep) or not full.is_file():
+    known = (
+        f"The built-in themes are {', '.join(BUILT_IN)}; another one is a .json or .toml file in the output folder."
+    )
+    if (
+        full.suffix.lower() not in {".json", ".toml"}
+        or not str(full).startswith(base + os.sep)
+        or not full.is_file()
+    ):
         raise RenderError("unknown_theme", f"There is no theme {path[:100]}. {known}")
     if full.stat().st_size > THEME_FILE_BYTES_MAX:
         raise RenderError("unknown_theme", f"The theme {path[:100]} has more than {THEME_FILE_BYTES_MAX:,} bytes.")
@@ -78,12 +84,12 @@ def _merged(start: dict[str, Any], values: dict[str, Any], name: str) -> dict[st
     """The values of a file over those of a built-in theme; what makes no sense is as it was."""
     colours, fonts = dict(start["colours"]), dict(start["fonts"])
     given = values.get("colours") or values.get("colors") or values.get("palette")
-    for key, value in (given.items() if isinstance(given, dict) else ()):
+    for key, value in given.items() if isinstance(given, dict) else ():
         if key in COLOURS and (colour := hex_colour(value)):
             colours[key] = colour
     if isinstance(given, dict) and "heading" not in given and "text" in given:
         colours["heading"] = colours["text"]
-    for key, value in (values["fonts"].items() if isinstance(values.get("fonts"), dict) else ()):
+    for key, value in values["fonts"].items() if isinstance(values.get("fonts"), dict) else ():
         if key in fonts and isinstance(value, str) and _FAMILY.fullmatch(value.strip()):
             fonts[key] = value.strip()
     own = [colour for colour in map(hex_colour, _list(values.get("series"))) if colour]
@@ -116,7 +122,10 @@ def _theme(values: dict[str, Any]) -> Theme:
     colours: dict[str, str] = dict(values["colours"])
     fonts = values["fonts"]
     variables = [f"--pb-{key.replace('_', '-')}: {colour};" for key, colour in colours.items()]
-    variables += [f'--pb-{key}: "{fonts[font]}";' for key, font in (("body", "body"), ("headings", "heading"), ("mono", "mono"))]
+    variables += [
+        f'--pb-{key}: "{fonts[font]}";'
+        for key, font in (("body", "body"), ("headings", "heading"), ("mono", "mono"))
+    ]
     colours.update({f"series_{number}": colour for number, colour in enumerate(values["series"], 1)})
     css = f":root {{ {' '.join(variables)} }}\n{_css('marks.css')}{code_css(colours['code_background'])}"
     return Theme(values["name"], css, colours, fonts["body"], fonts["heading"], fonts["mono"], values.get("logo"))

@@ -37,7 +37,9 @@ def text_of(element: Element) -> str:
     return " ".join("".join(element.itertext()).split())
 
 
-def make(tag: str, attributes: dict[str, str] | None = None, text: str | None = None, *children: Element) -> Element:
+def make(
+    tag: str, attributes: dict[str, str] | None = None, text: str | None = None, *children: Element
+) -> Element:
     """An element in one expression."""
     element = Element(tag, attributes or {})
     element.text = text

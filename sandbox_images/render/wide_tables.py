@@ -21,6 +21,7 @@ SAMPLED_ROWS = 200
 FIXED_ROWS = 150
 """Tables with more rows get fixed column widths from a sample: measuring every cell is half of the layout's time."""
 TEXT_PX_MAX = 420.0
+GROUP_ROWS = 100
 
 
 @dataclass(slots=True)
@@ -93,7 +94,11 @@ def _measure_cell(cell: Element, column: _Column) -> None:
 
 
 def _fit(
-    table: Element, columns: list[_Column], rooms: tuple[float, float], parents: dict[Element, Element], css: list[str]
+    table: Element,
+    columns: list[_Column],
+    rooms: tuple[float, float],
+    parents: dict[Element, Element],
+    css: list[str],
 ) -> None:
     least = sum(column.least for column in columns)
     room, turned = rooms
@@ -105,7 +110,10 @@ def _fit(
         _shrink(table, room / least)
         return
     ancestors = _ancestors(table, parents)
-    free = all(item.tag in {"html", "body", "section", "main", "article", "div"} and not _is_cut(item) for item in ancestors)
+    free = all(
+        item.tag in {"html", "body", "section", "main", "article", "div"} and not _is_cut(item)
+        for item in ancestors
+    )
     if not free:
         _shrink(table, max(room / least, 0.3))
         return
@@ -116,7 +124,9 @@ def _fit(
     width = min(least * SMALLEST / 96 * 25.4 + 30, 4_900.0)
     name = f"pb-wide-{len(css)}"
     height = max(210.0, min(297.0, width * 0.6))
-    css.append(f"@page {name} {{ size: {width:.0f}mm {height:.0f}mm; margin: 15mm }}\ntable.{name} {{ page: {name} }}")
+    css.append(
+        f"@page {name} {{ size: {width:.0f}mm {height:.0f}mm; margin: 15mm }}\ntable.{name} {{ page: {name} }}"
+    )
     add_class(table, name)
     _shrink(table, SMALLEST)
 
@@ -124,7 +134,12 @@ def _fit(
 def _is_cut(element: Element) -> bool:
     """Whether an element cannot be left for another page: columns, flex boxes, floats."""
     style = (element.get("style") or "").replace(" ", "")
-    return bool({"pb-columns", "pb-column"} & set(classes_of(element))) or "display:" in style or "float:" in style or "position:" in style
+    return (
+        bool({"pb-columns", "pb-column"} & set(classes_of(element)))
+        or "display:" in style
+        or "float:" in style
+        or "position:" in style
+    )
 
 
 def _shrink(table: Element, factor: float) -> None:
@@ -149,7 +164,23 @@ def _let_break(table: Element, columns: list[_Column], *, everywhere: bool) -> N
 def _fix_widths(table: Element, columns: list[_Column]) -> None:
     total = sum(max(column.whole, column.least) for column in columns)
     group = make("colgroup")
-    group.extend(make("col", {"style": f"width:{max(column.whole, column.least) / total:.2%}"}) for column in columns)
+    group.extend(
+        make("col", {"style": f"width:{max(column.whole, column.least) / total:.2%}"}) for column in columns
+    )
     index = 1 if len(table) and table[0].tag == "caption" else 0
     table.insert(index, group)
     add_class(table, "pb-fixed")
+    if not any("rowspan" in cell.attrib for row in table.iter("tr") for cell in row):
+        for body in table.findall("tbody"):
+            _divide(table, body)
+
+
+def _divide(table: Element, body: Element) -> None:
+    """Makes many row groups of a long one: on every page WeasyPrint walks all the rows of the group that it is in."""
+    rows = list(body)
+    place = list(table).index(body)
+    for number, start in enumerate(range(GROUP_ROWS, len(rows), GROUP_ROWS), 1):
+        part = make("tbody")
+        part.extend(rows[start : start + GROUP_ROWS])
+        table.insert(place + number, part)
+    body[:] = rows[:GROUP_ROWS]
