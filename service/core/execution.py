@@ -92,8 +92,9 @@ class Execution:
     async def _run(self, call: ExecCall, attempt: Attempt, staging: Path, watcher: Watcher) -> None:
         """Container, put, run, collect. The container is gone when this returns, whatever happened."""
         limits, timings = call.limits, attempt.timings
-        if attempt.gathered.size_bytes > limits.out_dir_bytes * _INPUT_SHARE:
-            attempt.failure = _inputs_too_large(attempt.gathered, limits)
+        gathered = attempt.gathered
+        if gathered.out_dir_bytes > _room_bytes(limits) or gathered.out_dir_inodes > limits.out_dir_inodes:
+            attempt.failure = _inputs_too_large(gathered, limits)
             return
         turn_id = call.request.turn_id or ""
         spec = SandboxSpec(call.request.tool_call_id, limits, call.lifetime_s)
@@ -173,8 +174,8 @@ def _missing_paths(gathered: Gathered) -> ContractError:
 def _inputs_too_large(gathered: Gathered, limits: CallLimits) -> RuntimeFailure:
     return RuntimeFailure(
         RuntimeCode.DISK_LIMIT,
-        f"the files that the call refers to are {gathered.size_bytes} bytes, OUT_DIR holds {limits.out_dir_bytes}; "
-        "nothing was run",
+        f"the files that the call refers to take {gathered.out_dir_bytes} bytes and {gathered.out_dir_inodes} "
+        f"files and folders, OUT_DIR holds {limits.out_dir_bytes} and {limits.out_dir_inodes}; nothing was run",
     )
 
 
@@ -189,7 +190,19 @@ def _wanted(turn_id: str, contract: Contract, limits: CallLimits) -> Wanted:
 
 def _wish(call: ExecCall) -> Wish:
     request = call.request
-    return Wish(call.scope, request.turn_id or "", request.code or "", request.assets, request.sources_pool)
+    return Wish(
+        scope=call.scope,
+        turn_id=request.turn_id or "",
+        text=request.code or "",
+        assets=request.assets,
+        rows=request.sources_pool,
+        room_bytes=_room_bytes(call.limits),
+        room_inodes=call.limits.out_dir_inodes,
+    )
+
+
+def _room_bytes(limits: CallLimits) -> int:
+    return int(limits.out_dir_bytes * _INPUT_SHARE)
 
 
 def _ms_since(began: float) -> float:
