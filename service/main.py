@@ -124,14 +124,14 @@ def build(settings: Settings) -> Service:
     rehosting = Rehosting(artifacts, sources, AssetFolders(settings.asset_roots), workspace)
     admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max)
     calls = Calls(
-        Execution(admission, rehosting, engine, artifacts, sources),
+        Execution(admission, rehosting, engine, artifacts, sources, inline_bytes_max=settings.inline_bytes_max),
         admission,
         SqliteCallStore(database),
         CallSettings(
             limits=limits,
             queue_s=settings.queue_s,
             overhead_s=settings.overhead_s,
-            remembered_max=settings.remembered_max,
+            remembered_bytes_max=settings.remembered_bytes_max,
             boot_id=boot_id,
         ),
     )

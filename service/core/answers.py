@@ -15,10 +15,6 @@ from service.core.ports import FileState, Found, StoredArtifact
 from service.core.reports import RunReport, Unpromised, refusal_text, report_text, run_error
 from service.core.verdicts import Verdict, extras, produced_once
 
-# The answer is one JSON text, in memory several times until it is stored and sent. Without a bound a program could
-# give one large image two hundred names by hard links, and have each of them in it.
-INLINE_BYTES_MAX = 16 * 1024 * 1024
-
 
 def refused(
     call: ExecCall, error: ContractError, timings: Timings, attempt: Attempt | None = None
@@ -65,13 +61,15 @@ class Content:
     base64: str | None = None
 
 
-def read_contents(verdicts: list[Verdict]) -> dict[str, Content]:
+def read_contents(verdicts: list[Verdict], inline_bytes_max: int) -> dict[str, Content]:
     """The contents of produced files by physical path, read from where they were collected.
 
-    Of PDFs and images ``INLINE_BYTES_MAX`` bytes together, in contract order; the others are hosted and no more.
+    Of PDFs and images ``inline_bytes_max`` bytes together, in contract order; the others are hosted and no more. The
+    answer is one JSON text, in memory several times until it is stored and sent: without a bound a program could
+    give one large image two hundred names by hard links, and have each of them in it.
     """
     contents: dict[str, Content] = {}
-    left = INLINE_BYTES_MAX
+    left = inline_bytes_max
     for verdict in verdicts:
         if verdict.produced and verdict.found is not None:
             content = _content(verdict.mime, verdict.found, left)

@@ -51,12 +51,15 @@ class Execution:
         engine: SandboxEngine,
         artifacts: ArtifactStore,
         sources: SourcePool,
+        *,
+        inline_bytes_max: int,
     ) -> None:
         self._admission = admission
         self._rehosting = rehosting
         self._engine = engine
         self._artifacts = artifacts
         self._sources = sources
+        self._inline_bytes_max = inline_bytes_max
 
     async def execute(self, call: ExecCall, watcher: Watcher) -> ToolCallResponse:
         """Runs one call to its answer.
@@ -83,7 +86,7 @@ class Execution:
                 return refused(call, _missing_paths(attempt.gathered), timings, attempt)
             await self._run(call, attempt, staging, watcher)
             verdicts = judge(contract.promises, attempt.collected, call.limits)
-            contents = await asyncio.to_thread(read_contents, verdicts)
+            contents = await asyncio.to_thread(read_contents, verdicts, self._inline_bytes_max)
             async with _phase(timings, "host"):
                 stored = await self._host(call, verdicts, attempt.collected)
             timings.total = _ms_since(began)

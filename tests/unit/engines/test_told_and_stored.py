@@ -88,7 +88,9 @@ async def executed(stores, contract, rows):
         }
     )
     rehosting = Rehosting(artifacts, sources, AssetFolders((folder,)), WorkspaceBounds(1_000, 10))
-    execution = Execution(Admission(running_max=1, queue_max=0), rehosting, engine, artifacts, sources)
+    execution = Execution(
+        Admission(running_max=1, queue_max=0), rehosting, engine, artifacts, sources, inline_bytes_max=1_000
+    )
     request = ToolCallRequest(
         tool_id="exec_tools.execute_code_python",
         tool_call_id="call_1",
