@@ -64,9 +64,9 @@ class Content:
 def read_contents(verdicts: list[Verdict], inline_bytes_max: int) -> dict[str, Content]:
     """The contents of produced files by physical path, read from where they were collected.
 
-    Of PDFs and images ``inline_bytes_max`` bytes together, in contract order; the others are hosted and no more. The
-    answer is one JSON text, in memory several times until it is stored and sent: without a bound a program could
-    give one large image two hundred names by hard links, and have each of them in it.
+    Of PDFs and images ``inline_bytes_max`` bytes together, in contract order; the others are hosted and no more.
+    The answer is one JSON text, in memory several times until it is stored and sent: without a bound a program
+    could give one large image two hundred names by hard links, and have each of them in it.
     """
     contents: dict[str, Content] = {}
     left = inline_bytes_max
