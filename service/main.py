@@ -126,13 +126,13 @@ def build(settings: Settings) -> Service:
     rehosting = Rehosting(artifacts, sources, AssetFolders(settings.asset_roots), workspace)
     admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max)
     runs = SandboxRuns(admission, rehosting, engine, artifacts, sources)
-    policy = CallPolicy(limits, settings.queue_s, settings.overhead_s)
+    policy = CallPolicy(limits, settings.queue_s, settings.overhead_s, settings.inline_bytes_max)
     calls = Calls(
         # One story for each kind of tool.
         (Execution(runs, policy), Rendering(runs, RenderPolicy(policy, settings.render_wall_s))),
         admission,
         SqliteCallStore(database),
-        CallSettings(remembered_max=settings.remembered_max, boot_id=boot_id),
+        CallSettings(remembered_bytes_max=settings.remembered_bytes_max, boot_id=boot_id),
     )
     return Service(
         settings=settings,

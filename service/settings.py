@@ -76,8 +76,10 @@ class Settings(BaseSettings):
     """How long putting files in, and taking them out, may take."""
     lost_grace_s: float = Field(default=10, gt=0)
     """When a sandbox that overran its wall clock counts as lost."""
-    remembered_max: int = Field(default=64, ge=0)
-    """Ended calls whose events can still be followed."""
+    remembered_bytes_max: int = Field(default=64 * _MIB, ge=0)
+    """How much of the output of ended calls can still be followed as events."""
+    inline_bytes_max: int = Field(default=16 * _MIB, ge=0)
+    """How many bytes of PDFs and images one answer carries as base64; the others are hosted and no more."""
     shutdown_grace_s: float = Field(default=20, ge=0)
     """How long running calls may take to end when the service is told to stop."""
     body_bytes_max: int = Field(default=100 * _MIB, ge=1024)

@@ -54,9 +54,11 @@ class TextWriter:
         size = max((piece.size for piece in para.pieces), default=16.0)
         margin = max(0.0, para.x - left)
         attributes = []
-        hang = min(margin, size * (1.6 if para.bullet and para.bullet.scheme else 1.05)) if para.bullet else 0.0
-        if margin >= 1 or para.bullet:
-            attributes.append(f'marL="{min(51_206_400, emu(margin))}" indent="{-emu(hang)}"')
+        hang = min(margin, size * 1.6) if para.bullet else 0.0
+        if para.bullet and para.bullet.x is not None:
+            hang = max(0.0, min(margin, para.x - para.bullet.x))
+        margin = margin if margin >= 1 else 0.0
+        attributes.append(f'marL="{min(51_206_400, emu(margin))}" indent="{-emu(hang)}"')
         if para.level:
             attributes.append(f'lvl="{para.level}"')
         align = {"center": "ctr", "right": "r", "justify": "just"}.get(para.align, "l")

@@ -78,7 +78,10 @@ class Reader:
             item.get("id", "")
             for section in document.tree.iter("section")
             if "footnotes" in classes(section)
-            for item in section.iter("li")
+            for rows in section
+            if rows.tag in {"ol", "ul"}
+            for item in rows
+            if item.tag == "li"
         } - {""}
 
     def _define(self, element: Element) -> None:

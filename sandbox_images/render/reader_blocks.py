@@ -62,13 +62,30 @@ def _footnote_ref(reader: "Reader", element: Element, look: Look, flow: Flow) ->
 
 
 def _footnotes(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
-    for item in element.iter("li"):
-        name = item.get("id", "")
-        if name and name not in reader.notes:
-            reader.notes[name] = reader.blocks(item, look)
-    for child in element:  # what is no list of notes is content
-        if child.tag not in {"ol", "ul", "hr"}:
+    flow.end(None)
+    if element.text:
+        flow.text(element.text, look)
+    for child in element:
+        if child.tag in {"ol", "ul"}:
+            _note_list(reader, child, look, flow)
+        elif child.tag != "hr":
             reader.element(child, look, flow)
+        if child.tail:
+            flow.text(child.tail, look)
+    flow.end(None)
+
+
+def _note_list(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
+    for item in element:
+        name = item.get("id", "")
+        if item.tag == "li" and name in reader.note_ids and name not in reader.notes:
+            reader.notes[name] = []  # a note within itself is no note
+            reader.notes[name] = reader.blocks(item, look)
+        else:  # what is no note is content
+            reader.element(item, look, flow)
+            flow.end(None)
+        if item.tail:
+            flow.text(item.tail, look)
 
 
 def _break(_reader: "Reader", _element: Element, _look: Look, flow: Flow) -> None:
@@ -274,12 +291,18 @@ def _columns(reader: "Reader", element: Element, look: Look, flow: Flow) -> None
     columns: list[list[Block]] = []
     widths: list[float | None] = []
     between = Flow()
+    if element.text:
+        between.text(element.text, look)
     for child in element:
         if "pb-column" in classes(child):
-            columns.append(reader.blocks(child, look))
+            inner = Flow()
+            reader.element(child, look, inner)
+            columns.append(inner.finish())
             widths.append(_column_width(child))
         else:
             reader.element(child, look, between)
+        if child.tail:
+            between.text(child.tail, look)
     for block in between.finish():
         flow.block(block)
     if not columns:
@@ -311,18 +334,37 @@ def _sources(reader: "Reader", element: Element, look: Look, flow: Flow) -> None
 def _definitions(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
     flow.end(None)
     items: list[Definition] = []
-    for child in [inner for group in element for inner in (group if group.tag == "div" else [group])]:
-        if child.tag == "dt":
+    for text, child in _definition_parts(element):
+        if child is not None and child.tag == "dt":
             items.append(Definition(reader.inlines(child, look), []))
             continue
         one = Flow()
-        reader.element(child, look, one)
-        if not items:
+        if child is None:
+            one.text(text, look)
+        else:
+            reader.element(child, look, one)
+        blocks = one.finish()
+        if blocks and not items:
             items.append(Definition([], []))
-        items[-1].blocks.extend(one.finish())
+        if blocks:
+            items[-1].blocks.extend(blocks)
     items = [item for item in items if item.term or item.blocks]
     if items:
         flow.block(DefinitionList(items))
+
+
+def _definition_parts(element: Element) -> list[tuple[str, Element | None]]:
+    """Texts and children of a definition list, groups opened; only one of the two is there."""
+    result: list[tuple[str, Element | None]] = [(element.text or "", None)]
+    for child in element:
+        if child.tag == "div" and any(inner.tag in {"dt", "dd"} for inner in child):
+            result.append((child.text or "", None))
+            for inner in child:
+                result += [("", inner), (inner.tail or "", None)]
+        else:
+            result.append(("", child))
+        result.append((child.tail or "", None))
+    return [part for part in result if part[1] is not None or part[0].strip()]
 
 
 def _control(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:

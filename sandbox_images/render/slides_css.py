@@ -62,7 +62,7 @@ def deck_css(theme: Theme, *, styled: bool) -> str:
         f":root{{{variables}}}",
         "@page{size:1280px 40000px;margin:0}",
         *(_zoom_rules(step, styled=styled) for step in STEPS),
-        _text_rules(theme),
+        _text_rules(theme, styled=styled),
         _block_rules(theme),
         _code_rules(theme),
         _guard_rules(),
@@ -85,13 +85,14 @@ def _zoom_rules(step: float, *, styled: bool) -> str:
     return f".{name}{{padding:{padding}}}{title}"
 
 
-def _text_rules(theme: Theme) -> str:
+def _text_rules(theme: Theme, *, styled: bool) -> str:
     c = theme.colours
+    family = "" if styled else f'font-family:"{theme.heading_font}";color:{c.get("heading", c["text"])};'
     return f"""
 html{{font-family:"{theme.body_font}";color:{c["text"]};line-height:1.35}}
-body{{font-size:{BODY_SIZE}px;line-height:1.35;overflow-wrap:anywhere;hyphens:none}}
+body{{font-size:{BODY_SIZE}px;line-height:1.35;overflow-wrap:break-word;hyphens:none}}
 .pb-slide{{font-size:{BODY_SIZE}px;line-height:1.35;display:block}}
-h1,h2,h3,h4,h5,h6{{font-family:"{theme.heading_font}";line-height:1.15;margin:0 0 16px;font-weight:700;text-align:left}}
+h1,h2,h3,h4,h5,h6{{{family}line-height:1.15;margin:0 0 16px;font-weight:700;text-align:left}}
 h1,h2{{font-size:{TITLE_SIZE}px}} h3{{font-size:29px;color:{c["accent"]};margin-top:18px;margin-bottom:10px}}
 h4,h5,h6{{font-size:26px;margin-top:14px;margin-bottom:8px}}
 .pb-title{{margin-bottom:26px}}
@@ -120,8 +121,8 @@ def _block_rules(theme: Theme) -> str:
     return f"""
 table{{width:100%;border-collapse:collapse;font-size:21px;line-height:1.25;margin:0 0 16px}}
 th,td{{padding:9px 14px;text-align:left;vertical-align:middle;border-bottom:1px solid {c["border"]}}}
-thead th,tr:first-child>th{{background:{c["accent"]};color:#ffffff;font-weight:700}}
-tbody tr:nth-child(even) td{{background:{c["surface"]}}}
+thead{{background:{c["accent"]};color:#ffffff}} th{{font-weight:700}}
+tbody tr:nth-child(even){{background:{c["surface"]}}}
 caption{{text-align:left;padding:0 0 8px}}
 blockquote{{margin:0 0 18px;padding:6px 0 6px 26px;border-left:5px solid {c["accent"]};font-style:italic}}
 blockquote p:last-child,td p:last-child,th p:last-child,.pb-callout p:last-child,.card p:last-child{{margin-bottom:0}}
@@ -192,11 +193,12 @@ height:auto!important;max-width:none!important;max-height:none!important;overflo
 transform:none!important;visibility:visible!important;break-after:page!important;break-before:auto!important;
 break-inside:auto!important;border-radius:0!important;inset:auto!important}}
 .pb-slide *{{break-before:auto!important;break-after:auto!important;break-inside:auto!important;max-width:100%;
-transform:none!important;overflow-wrap:anywhere!important}}
+transform:none!important}}
 .pb-slide td,.pb-slide th{{max-width:none}}
 .pb-show{{display:block!important}}
 .pb-calm *{{position:static!important;float:none!important;max-width:100%!important;min-width:0!important;
-box-sizing:border-box!important;white-space:normal!important;height:auto!important;max-height:none!important}}
+box-sizing:border-box!important;white-space:normal!important;height:auto!important;max-height:none!important;
+overflow-wrap:anywhere!important}}
 .pb-calm pre,.pb-calm pre *{{white-space:pre-wrap!important}}
 .pb-calm *{{margin-top:max(0px,0px);margin-left:0!important;margin-right:0!important}}
 .pb-calm img,.pb-calm svg{{max-height:var(--pb-picture,470px)!important}}

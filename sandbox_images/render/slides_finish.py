@@ -2,11 +2,12 @@
 
 from render.layout_look import Paint
 from render.slides_checks import clamp, overlap, solid
-from render.slides_model import HEIGHT, WIDTH, Para, Shape, Slide, TextShape
+from render.slides_model import HEIGHT, WIDTH, Shape, Slide, TextShape
 from render.slides_split import PART_MARK
 
 _SLACK = 6.0
 _FOOT = 28.0
+_BODY_WIDTH = 380
 
 
 def finish(slide: Slide, theme_background: str, *, covered: bool) -> None:
@@ -60,7 +61,8 @@ def _hang(shape: TextShape) -> None:
     for para in shape.paragraphs:
         if para.bullet is not None:
             size = max((piece.size for piece in para.pieces), default=16.0)
-            need = max(need, size * (1.3 if para.bullet.scheme else 0.8) - (para.x - left))
+            wanted = size * (1.25 if para.bullet.scheme else 0.8) - (para.x - left)
+            need = max(need, wanted if para.bullet.x is None else left - para.bullet.x)
     if need <= 0:
         return
     if shape.fill is None and shape.border is None and shape.x - need >= 0:
@@ -106,22 +108,24 @@ def _roles(slide: Slide) -> None:
     if slide.kind in {"title", "section"}:
         frames[0].role = "subtitle"
     else:
-        max(frames, key=lambda shape: shape.width * shape.height).role = "body"
+        largest = max(frames, key=lambda shape: shape.width * shape.height)
+        if largest.width >= _BODY_WIDTH:
+            largest.role = "body"
 
 
 def _widen(shape: TextShape, shapes: list[Shape]) -> None:
     """A little more room than measured, so that a reader with slightly wider letters breaks lines at the same words."""
-    single = len(shape.paragraphs) == 1 and shape.paragraphs[0].lines == 1
     inner = shape.width - shape.insets[0] - shape.insets[2]
-    if shape.fill is not None or shape.border is not None:
-        para: Para = shape.paragraphs[0]
-        if single and para.text_width > inner * 0.9 and shape.role != "code":
-            shape.wrap = para.align == "justify"
-        return
-    if single and shape.role not in {"title", "body"} and shape.paragraphs[0].text_width > inner * 0.85:
+    single = all(para.lines == 1 for para in shape.paragraphs) and all("\n" not in para.text for para in shape.paragraphs)
+    tight = max(para.text_width + para.x - shape.x - shape.insets[0] for para in shape.paragraphs) > inner * 0.85
+    if single and tight and shape.role not in {"code", "title"} and all(para.align != "justify" for para in shape.paragraphs):
         shape.wrap = False
-    if shape.paragraphs[0].align in {"center", "right"}:
+    align = shape.paragraphs[0].align
+    if shape.fill is not None or shape.border is not None or align == "right":
         return
-    wider = TextShape(shape.x, shape.y, min(shape.width + _SLACK, WIDTH - shape.x), shape.height)
+    left = min(_SLACK, shape.x) if align == "center" else 0.0
+    wider = TextShape(shape.x - left, shape.y, min(shape.width + left + _SLACK, WIDTH - shape.x + left), shape.height)
     if not any(other is not shape and solid(other) and overlap(wider, other) for other in shapes):
-        shape.width = wider.width
+        shape.x, shape.width = wider.x, wider.width
+        for para in shape.paragraphs:
+            para.x -= left

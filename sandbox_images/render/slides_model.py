@@ -37,6 +37,8 @@ class Bullet:
     scheme: str = ""
     number: int = 1
     colour: Paint | None = None
+    x: float | None = None
+    """Where an author has drawn it; None: as far before the text as the list is indented."""
 
 
 @dataclass(slots=True)

@@ -8,7 +8,6 @@ from render.layout_look import Paint
 from render.slides_boxes import decorate, merge_text
 from render.slides_model import Bullet, ChartShape, LineShape, Para, PictureShape, Piece, Shape, TextShape
 from render.slides_tables import read_table
-from render.slides_tex import tex_as_text
 from render.slides_text import GAP, Boxes, code_lines, is_inline, runs_of
 from render.tree_edits import classes_of, name_of
 
@@ -52,6 +51,7 @@ class Painter:
     shapes: list[Shape] = field(default_factory=list)
     anchors: set[str] = field(default_factory=set)
     boxes: Boxes = field(default_factory=Boxes)
+    ranks: dict[int, int] = field(default_factory=dict)
     _open: TextShape | None = None
     _queues: dict[int, list[list[Piece]]] = field(default_factory=dict)
     _bullet: Bullet | None = None
@@ -59,6 +59,8 @@ class Painter:
     def paint(self) -> list[Shape]:
         """Paints the whole slide; shapes are in pixels of layout, relative to the slide's corner."""
         self.boxes = Boxes.of(self.root)
+        if self.root.element is not None:
+            self.ranks = {id(item): rank for rank, item in enumerate(self.root.element.iter())}
         self._children(self.root, _Place(id(self.root)))
         self._close()
         self._keep_leftovers()
@@ -109,7 +111,7 @@ class Painter:
 
     def _children(self, node: BoxNode, place: _Place) -> None:
         lines: list[BoxNode] = []
-        for child in node.children:
+        for child in self._in_order(node.children):
             if child.kind == "line":
                 lines.append(child)
                 continue
@@ -120,6 +122,22 @@ class Painter:
                 self._node(child, place, node)
         if lines:
             self._lines(node, lines, place)
+
+    def _in_order(self, children: list[BoxNode]) -> list[BoxNode]:
+        """Boxes with those out of flow, which layout may put first, where they stand in the document."""
+        loose = [child for child in children if child.out_of_flow and child.element is not None and child.kind != "marker"]
+        if not loose or len(loose) == len(children):
+            return children
+        ordered = [child for child in children if all(child is not item for item in loose)]
+        for item in loose:
+            rank = self.ranks.get(id(item.element), 0)
+            later = [
+                index
+                for index, child in enumerate(ordered)
+                if child.principal and not child.pseudo and self.ranks.get(id(child.element), 0) > rank
+            ]
+            ordered.insert(0 if item.pseudo == "before" else later[0] if later else len(ordered), item)
+        return ordered
 
     def _special(self, node: BoxNode, element: Element, place: _Place) -> bool:
         """Elements that become something other than text; tells whether it was one."""
@@ -237,8 +255,6 @@ class Painter:
             if id(item) in seen:
                 continue
             if item.kind == "replaced":
-                if texty and _is_told(item.element):
-                    continue
                 self._picture(item, inline=texty)
                 if not texty:
                     self._close()
@@ -314,10 +330,10 @@ class Painter:
         marker = self.boxes.marker.get(id(item))
         if marker is None or not marker.text.strip():
             drawn = self.boxes.pseudo.get((id(item), "before"), "").strip()
-            outside = any(child.pseudo == "before" and child.out_of_flow for child in node.walk())
-            if drawn and outside and len(drawn) <= _BULLET_LENGTH:
+            outside = next((child for child in node.walk() if child.pseudo == "before" and child.out_of_flow), None)
+            if drawn and outside is not None and len(drawn) <= _BULLET_LENGTH:
                 self.boxes.pseudo.pop((id(item), "before"), None)
-                return Bullet(drawn[0])
+                return Bullet(drawn[0], colour=outside.look.colour, x=outside.x)
             return None
         text = marker.text.strip()
         scheme = _SCHEMES.get(node.look.list_style, "")
@@ -332,11 +348,6 @@ class Painter:
         for row in rows:
             if frames:
                 frames[-1].paragraphs.append(Para(row, x=frames[-1].x, width=frames[-1].width))
-
-
-def _is_told(element: Element | None) -> bool:
-    """Whether a formula's picture isn't needed, because its words stand in the line."""
-    return element is not None and bool(element.get("data-pb")) and tex_as_text(element.get("alt", "")) is not None
 
 
 def _number(item: Element, text: str) -> int:

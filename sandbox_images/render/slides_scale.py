@@ -35,6 +35,8 @@ def _scale_paragraphs(paragraphs: list[Para], factor: float, x: float, y: float)
     for para in paragraphs:
         para.x, para.y = (para.x - x) * factor, (para.y - y) * factor
         para.width, para.height = para.width * factor, para.height * factor
+        if para.bullet is not None and para.bullet.x is not None:
+            para.bullet.x = (para.bullet.x - x) * factor
         para.line *= factor
         para.text_width *= factor
         for index, piece in enumerate(para.pieces):

@@ -9,6 +9,7 @@ from render.document import Document
 from render.slides_marp import from_front_matter
 from render.slides_segment import Draft, segment, title_draft, title_of
 from render.slides_split import whole_copy
+from render.slides_tex import tex_as_text
 from render.tree_edits import body_of, classes_of, make, parents_of, remove, text_of
 
 _CONTENTS_MAX = 40
@@ -18,6 +19,7 @@ def drafts_of(document: Document) -> list[Draft]:
     """The slides of a document, before layout; its tree is taken apart."""
     body = body_of(document.tree)
     notes = _take_footnotes(document.tree)
+    _write_formulas(document.tree)
     for section in [item for item in document.tree.iter("section") if "pb-sources" in classes_of(item)]:
         remove(parents_of(document.tree)[section], section)
     drafts = segment(body, from_front_matter(_front_matter(document)))
@@ -28,6 +30,17 @@ def drafts_of(document: Document) -> list[Draft]:
         _dress(draft, notes)
     _fill_contents(drafts)
     return drafts or [title_draft(document.metadata.title or "Untitled", [])]
+
+
+def _write_formulas(tree: Element) -> None:
+    """Small formulas become text: a picture within a line of a slide can't move with its words."""
+    for element in tree.iter("span"):
+        if "pb-math" in classes_of(element) and not element.get("data-display"):
+            words = tex_as_text(element.get("data-tex", ""))
+            if words is not None:
+                element[:], element.text = [], words
+                element.set("class", "pb-tex")
+                element.set("style", "font-style:italic")
 
 
 def _front_matter(document: Document) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from render.layout_boxes import BoxNode
+from render.layout_look import Paint
 from render.slides_model import Para, TableCell, TableShape
 
 
@@ -13,32 +14,32 @@ def read_table(node: BoxNode, paragraphs: Callable[[BoxNode], list[Para]]) -> Ta
         node: the table.
         paragraphs: paints what is in a cell.
     """
-    rows: list[tuple[BoxNode, bool]] = []
+    rows: list[tuple[BoxNode, bool, Paint | None]] = []
     for child in node.children:
         if child.kind == "group":
             head = child.element is not None and child.element.tag == "thead"
-            rows.extend((row, head) for row in child.children if row.kind == "row")
+            rows.extend((row, head, child.look.background) for row in child.children if row.kind == "row")
         elif child.kind == "row":
-            rows.append((child, False))
-    rows = [(row, head) for row, head in rows if row.children]
+            rows.append((child, False, None))
+    rows = [item for item in rows if item[0].children]
     table = TableShape(node.x, node.y, node.width, node.height)
     edges: dict[int, float] = {}
     taken: set[tuple[int, int]] = set()
-    for index, (row, _) in enumerate(rows):
+    for index, (row, _, ground) in enumerate(rows):
         for cell in row.children:
             if cell.kind == "cell":
-                _add_cell(table, taken, edges, (cell, index, len(rows)), paragraphs, row)
+                _add_cell(table, taken, edges, (cell, index, len(rows)), paragraphs, row.look.background or ground)
     table.columns = _widths(edges, table)
-    table.rows = [max(1.0, row.height) for row, _ in rows]
+    table.rows = [max(1.0, row.height) for row, _, _ in rows]
     if rows:
         table.y = rows[0][0].y
         table.height = sum(table.rows)
-    table.header_rows = sum(1 for row, head in rows if head) or int(_is_head(rows))
+    table.header_rows = sum(1 for _, head, _ in rows if head) or int(_is_head(rows))
     table.width = sum(table.columns)
     return table
 
 
-def _is_head(rows: list[tuple[BoxNode, bool]]) -> bool:
+def _is_head(rows: list[tuple[BoxNode, bool, Paint | None]]) -> bool:
     cells = rows[0][0].children if rows else []
     return bool(cells) and all(cell.element is not None and cell.element.tag == "th" for cell in cells)
 
@@ -49,7 +50,7 @@ def _add_cell(
     edges: dict[int, float],
     where: tuple[BoxNode, int, int],
     paragraphs: Callable[[BoxNode], list[Para]],
-    row: BoxNode,
+    ground: Paint | None,
 ) -> None:
     cell, index, count = where
     column = cell.column
@@ -64,7 +65,7 @@ def _add_cell(
     if column + colspan not in edges or cell.x + cell.width > edges[column + colspan]:
         edges.setdefault(column + colspan, cell.x + cell.width)
     look = cell.look
-    fill = look.background or row.look.background
+    fill = look.background or ground
     lines = sorted(cell.children, key=lambda child: child.y)[:1]
     left = max(0.0, cell.inner_x - cell.x)
     top = max(0.0, lines[0].y - cell.y) if lines else 4.0

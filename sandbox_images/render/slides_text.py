@@ -7,8 +7,7 @@ from xml.etree.ElementTree import Element
 from render.layout_boxes import BoxNode
 from render.layout_look import Look
 from render.slides_model import Piece
-from render.slides_tex import tex_as_text
-from render.tree_edits import classes_of, name_of
+from render.tree_edits import name_of
 
 GAP = "\u00a0"
 _BLANKS = re.compile(r"[ \t\n\f\r]+")
@@ -106,10 +105,6 @@ def _child(rows: list[list[Piece]], child: Element, style: _Style, boxes: Boxes)
         _replaced(rows, child, node, style)
     else:
         inner = _inner_style(child, node, style)
-        math = tex_as_text(child.get("data-tex", "")) if "pb-math" in classes_of(child) else None
-        if math is not None:
-            rows[-1].append(replace(_piece(math, inner), italic=True))
-            return
         _before_after(rows, child, inner, boxes, "before")
         _collect(rows, child, inner, boxes)
         _before_after(rows, child, inner, boxes, "after")

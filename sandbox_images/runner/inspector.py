@@ -13,6 +13,7 @@ import sys
 import time
 from typing import NoReturn
 
+import frames
 import run
 
 _PROGRAM = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "inspector")
@@ -52,7 +53,9 @@ def ask(request: bytes, seconds: float) -> bytes:
 def _read(fd: int, deadline: float) -> bytes:
     said = bytearray()
     while len(said) < _SAID_BYTES_MAX:
-        readable, _, _ = select.select([fd], [], [], max(0.0, deadline - time.monotonic()))
+        readable, _, _ = select.select([fd, sys.stdin.fileno()], [], [], max(0.0, deadline - time.monotonic()))
+        if sys.stdin.fileno() in readable:
+            raise frames.StreamEndedError  # meanwhile the service only ever hangs up
         piece = os.read(fd, _READ_BYTES) if readable else b""
         if not piece:
             break

@@ -4,9 +4,8 @@ Judging happens when no process of the program is left, so nothing can change un
 ever followed.
 """
 
-import glob
+import fnmatch
 import os
-import re
 import stat
 import unicodedata
 from collections.abc import Iterable, Iterator
@@ -188,8 +187,36 @@ class Walk:
 
 def matching(pattern: str, rels: Iterable[str]) -> list[str]:
     """The paths below ``files/`` that match a pattern, in order; ``**`` crosses folders, dot files count."""
-    expression = re.compile(glob.translate(pattern, recursive=True, include_hidden=True))
-    return [rel for rel in rels if not rel.startswith(ATTACHMENTS) and expression.match(composed(rel))]
+    named = pattern.split("/")
+    # Several ** in a row are one.
+    parts = [part for at, part in enumerate(named) if part != "**" or named[at + 1 : at + 2] != ["**"]]
+    return [rel for rel in rels if not rel.startswith(ATTACHMENTS) and _matches(parts, composed(rel).split("/"))]
+
+
+def _matches(parts: list[str], names: list[str]) -> bool:
+    """Whether a path matches; one regular expression of the whole pattern would backtrack without end."""
+    reached = {0}
+    for name in names:
+        reached = {after for at in _with_skipped(parts, reached) for after in _after(parts, at, name)}
+    return len(parts) in reached
+
+
+def _with_skipped(parts: list[str], reached: set[int]) -> set[int]:
+    """Also the places behind each ``**`` that stands for no folder; the last one stands for one name at least."""
+    places = set(reached)
+    for at in range(len(parts) - 1):
+        if at in places and parts[at] == "**":
+            places.add(at + 1)
+    return places
+
+
+def _after(parts: list[str], at: int, name: str) -> Iterator[int]:
+    if at == len(parts):
+        return
+    if parts[at] == "**":
+        yield at
+    if fnmatch.fnmatchcase(name, parts[at]) and (parts[at] != "**" or at == len(parts) - 1):
+        yield at + 1
 
 
 def composed(rel: str) -> str:

@@ -10,10 +10,6 @@ from service.core.blocks import embedded_text
 from service.core.ports import FileState, Found, ProcessOutcome, StoredArtifact
 from service.core.verdicts import Verdict, is_kept
 
-# The answer is one JSON text, in memory several times until it is stored and sent. Without a bound a program could
-# give one large image two hundred names by hard links, and have each of them in it.
-INLINE_BYTES_MAX = 16 * 1024 * 1024
-
 
 @dataclass(frozen=True, slots=True)
 class Content:
@@ -23,13 +19,15 @@ class Content:
     base64: str | None = None
 
 
-def read_contents(verdicts: list[Verdict]) -> dict[str, Content]:
+def read_contents(verdicts: list[Verdict], inline_bytes_max: int) -> dict[str, Content]:
     """The contents of produced files by physical path, read from where they were collected.
 
-    Of PDFs and images ``INLINE_BYTES_MAX`` bytes together, in contract order; the others are hosted and no more.
+    Of PDFs and images ``inline_bytes_max`` bytes together, in contract order; the others are hosted and no more.
+    The answer is one JSON text, in memory several times until it is stored and sent: without a bound a program
+    could give one large image two hundred names by hard links, and have each of them in it.
     """
     contents: dict[str, Content] = {}
-    left = INLINE_BYTES_MAX
+    left = inline_bytes_max
     for verdict in verdicts:
         if is_kept(verdict) and verdict.found is not None:
             content = _content(verdict.mime, verdict.found, left)

@@ -4,13 +4,12 @@ import asyncio
 import codecs
 import hashlib
 import logging
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
 from contracts.events import EventName, OutputEvent, QueuedEvent, StartedEvent
 from contracts.problems import Problem
-from contracts.tool_calls import CallStatus, SandboxInfo, ToolCallRequest, ToolCallResponse
+from contracts.tool_calls import CallStatus, Limits, SandboxInfo, ToolCallRequest, ToolCallResponse
 from service.core.admission import Admission
 from service.core.errors import (
     AmbiguousCallError,
@@ -21,7 +20,7 @@ from service.core.errors import (
     UnknownCallError,
     UnknownToolError,
 )
-from service.core.events import CallEvent, EventLog
+from service.core.events import CallEvent, EndedCalls, EventLog
 from service.core.ports import CallKey, CallState, CallStore, NewCall, Principal, Scope, StoredCall, StreamName
 from service.core.problems import problem_of
 from service.core.watcher import OpenedCall, Story
@@ -43,11 +42,11 @@ class CallSettings:
     """How calls are treated.
 
     Attributes:
-        remembered_max: finished calls whose events can still be followed.
+        remembered_bytes_max: how much of the output of ended calls can still be followed.
         boot_id: this life of the service.
     """
 
-    remembered_max: int
+    remembered_bytes_max: int
     boot_id: str
 
 
@@ -149,7 +148,7 @@ class Calls:
         self._store = store
         self._settings = settings
         self._running: dict[CallKey, _Running] = {}
-        self._ended: OrderedDict[CallKey, _Running] = OrderedDict()
+        self._ended = EndedCalls(settings.remembered_bytes_max)
         self._is_closing = False
         self._late: asyncio.Future[None] | None = None
 
@@ -161,8 +160,9 @@ class Calls:
         count = 0
         for left in await self._store.left_open(self._settings.boot_id):
             request = ToolCallRequest.model_validate_json(left.request)
-            response = self._open(left.key.scope, request).interrupted()
-            await self._store.finish(left.key, CallState.DONE, response.model_dump_json())
+            # Not the limits that it asked for: the operator may allow less than in that life.
+            call = self._open(left.key.scope, request.model_copy(update={"limits": Limits()}))
+            await self._store.finish(left.key, CallState.DONE, call.interrupted().model_dump_json())
             count += 1
         return count
 
@@ -238,19 +238,22 @@ class Calls:
         Raises as `status` does.
         """
         stored = await self._find(principal, tool_call_id, conversation_id)
-        running = self._running.get(stored.key) or self._ended.get(stored.key)
+        running = self._running.get(stored.key)
         if running is not None:
             return running.events.follow(after)
-        events = EventLog()
         if stored.answer is not None:
-            events.append("result" if stored.state is CallState.DONE else "error", stored.answer)
-            return events.follow(0)
-        # Open, but not ours: another life of the service on the same store runs it, or it has just ended.
+            return self._replay(stored, stored.answer, after)
+        # Open, but not ours: it has ended since we asked.
         fresh = await self._find(principal, tool_call_id, stored.key.scope.conversation_id)
         if fresh.answer is None:
             raise ShuttingDownError("another process of the service runs this call; ask for its status instead")
-        events.append("result" if fresh.state is CallState.DONE else "error", fresh.answer)
-        return events.follow(0)
+        return self._replay(fresh, fresh.answer, after)
+
+    def _replay(self, stored: StoredCall, answer: str, after: int) -> AsyncIterator[CallEvent]:
+        """What is remembered of an ended call, and its terminal event, even if ``after`` is beyond it."""
+        log = EventLog(self._ended.events_of(stored.key))
+        log.append("result" if stored.state is CallState.DONE else "error", answer)
+        return log.follow(min(after, len(log) - 1))
 
     async def close(self, grace_s: float) -> None:
         """Takes no new calls, gives those that run ``grace_s`` seconds, then cancels them."""
@@ -336,9 +339,7 @@ class Calls:
     def _end(self, running: _Running, state: CallState, answer: Answer) -> None:
         running.emit("result" if state is CallState.DONE else "error", answer.body)
         del self._running[running.key]
-        self._ended[running.key] = running
-        while len(self._ended) > self._settings.remembered_max:
-            self._ended.popitem(last=False)
+        self._ended.keep(running.key, running.events)
         running.answer.set_result(answer)
 
     async def _find(self, principal: Principal, tool_call_id: str, conversation_id: str | None) -> StoredCall:

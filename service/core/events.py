@@ -1,7 +1,8 @@
 """The events of one call: numbered from 1, kept while anybody may still ask, exactly one terminal one."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Hashable, Iterable
 from dataclasses import dataclass
 
 from contracts.events import TERMINAL_EVENTS, EventName
@@ -25,9 +26,13 @@ class CallEvent:
 class EventLog:
     """All events of one call so far, and those who follow them."""
 
-    def __init__(self) -> None:
-        self._events: list[CallEvent] = []
+    def __init__(self, events: Iterable[CallEvent] = ()) -> None:
+        self._events: list[CallEvent] = list(events)
         self._grown = asyncio.Event()
+
+    def __len__(self) -> int:
+        """How many events there are."""
+        return len(self._events)
 
     @property
     def is_ended(self) -> bool:
@@ -42,6 +47,10 @@ class EventLog:
         self._grown.set()
         self._grown = asyncio.Event()
 
+    def before_end(self) -> list[CallEvent]:
+        """The events but the terminal one."""
+        return [event for event in self._events if event.name not in TERMINAL_EVENTS]
+
     async def follow(self, after: int) -> AsyncIterator[CallEvent]:
         """The events with an id above ``after``, as they come; ends after the terminal one."""
         at = max(0, after)
@@ -53,3 +62,34 @@ class EventLog:
             if self.is_ended:
                 return
             await grown.wait()
+
+
+class EndedCalls:
+    """The events of calls that have ended, the youngest of them, within a number of bytes.
+
+    The terminal event is not among them: it is the call's answer, which the store has.
+    """
+
+    def __init__(self, bytes_max: int) -> None:
+        self._bytes_max = bytes_max
+        self._bytes = 0
+        self._events: OrderedDict[Hashable, list[CallEvent]] = OrderedDict()
+
+    def keep(self, key: Hashable, log: EventLog) -> None:
+        """Remembers the events of a call; the oldest calls go when there are too many."""
+        self._forget(key)
+        self._events[key] = log.before_end()
+        self._bytes += _size(self._events[key])
+        while self._bytes > self._bytes_max:
+            self._forget(next(iter(self._events)))
+
+    def events_of(self, key: Hashable) -> list[CallEvent]:
+        """What is remembered of a call; nothing of one that ended long ago."""
+        return self._events.get(key, [])
+
+    def _forget(self, key: Hashable) -> None:
+        self._bytes -= _size(self._events.pop(key, []))
+
+
+def _size(events: list[CallEvent]) -> int:
+    return sum(len(event.data) for event in events)

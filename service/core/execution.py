@@ -17,7 +17,7 @@ from service.core.limits import CallLimits, CallPolicy
 from service.core.ports import Found, Job, NewArtifact, Scope, Wanted, WantedFile
 from service.core.refusals import invalid_model
 from service.core.rehosting import Gathered, Wish
-from service.core.sandbox_runs import Attempt, Program, SandboxRuns
+from service.core.sandbox_runs import Attempt, Program, SandboxRuns, room_bytes
 from service.core.verdicts import Verdict, extras, judge
 from service.core.watcher import OpenedCall, Watcher
 
@@ -68,7 +68,7 @@ class Execution:
                 call.request, call.bounds, program, attempt=attempt, staging=staging, watcher=watcher
             )
             verdicts = judge(contract.promises, attempt.collected, limits)
-            contents = await asyncio.to_thread(read_contents, verdicts)
+            contents = await asyncio.to_thread(read_contents, verdicts, self._policy.inline_bytes_max)
             new = [_promised(call, verdict) for verdict in verdicts if verdict.produced]
             new += [_unpromised(call, found) for found in extras(attempt.collected) if found.local is not None]
             stored = await self._runs.host(call.scope, new, attempt)
@@ -128,4 +128,13 @@ def _wanted(turn_id: str, contract: Contract, limits: CallLimits) -> Wanted:
 
 def _wish(call: ExecCall) -> Wish:
     request = call.request
-    return Wish(call.scope, request.turn_id or "", request.code or "", request.assets, request.sources_pool)
+    limits = call.bounds.limits
+    return Wish(
+        scope=call.scope,
+        turn_id=request.turn_id or "",
+        text=request.code or "",
+        assets=request.assets,
+        rows=request.sources_pool,
+        room_bytes=room_bytes(limits),
+        room_inodes=limits.out_dir_inodes,
+    )

@@ -83,11 +83,13 @@ class CallPolicy:
         limits: the highest limits.
         queue_s: how long a call may wait for a place beyond its own wall clock.
         overhead_s: what a sandbox may exist beyond the program's wall clock.
+        inline_bytes_max: how many bytes of PDFs and images one answer carries.
     """
 
     limits: CallLimits
     queue_s: float
     overhead_s: float
+    inline_bytes_max: int
 
     def bounds(self, asked: Limits, *, timeout_s: float | None = None) -> CallBounds:
         """The bounds of a call that comes now. Raises as `CallLimits.lowered`."""

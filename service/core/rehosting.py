@@ -18,6 +18,8 @@ from service.core.mentions import Mention, find_mentions, find_sids
 from service.core.ports import ArtifactStore, InputFile, Scope, SourcePool, StoredArtifact
 
 _LEFT_OUT_LISTED = 20
+_PAGE_BYTES = 4096  # a file system in memory gives a file whole pages
+_OWN_INODES = 4  # OUT_DIR itself, the turn's folder, files/ and its other name
 
 
 class AssetSource(Protocol):
@@ -88,6 +90,17 @@ class Gathered:
         """All inputs together."""
         return sum(file.size_bytes for file in self.inputs.values())
 
+    @property
+    def out_dir_bytes(self) -> int:
+        """What they take of OUT_DIR."""
+        return sum(_pages_bytes(file.size_bytes) for file in self.inputs.values())
+
+    @property
+    def out_dir_inodes(self) -> int:
+        """What they take of OUT_DIR's files and folders, its own few included."""
+        folders = {folder for path in self.inputs for folder in PurePosixPath(path).parents}
+        return len(self.inputs) + len(folders) + _OWN_INODES
+
 
 @dataclass(frozen=True, slots=True)
 class Wish:
@@ -100,6 +113,8 @@ class Wish:
         assets: files that the caller hands over.
         rows: rows of the sources pool that came with the call.
         own_may_be_absent: a file of the current turn that is not there is no error, for the program may write it.
+        room_bytes: what OUT_DIR can take; the workspace does not fill it beyond; None for no bound.
+        room_inodes: as many files and folders.
     """
 
     scope: Scope
@@ -108,6 +123,8 @@ class Wish:
     assets: Sequence[Asset]
     rows: Sequence[SourceRow]
     own_may_be_absent: bool = True
+    room_bytes: int | None = None
+    room_inodes: int | None = None
 
 
 class Rehosting:
@@ -228,10 +245,11 @@ class Rehosting:
         began = time.perf_counter()
         left_out: list[str] = []
         own = _standing(await self._artifacts.of_turn(wish.scope, wish.turn_id))
+        waiting = [artifact for artifact in own if artifact.path.physical not in gathered.inputs]
         bytes_left = self._bounds.bytes_max - gathered.size_bytes
         files_left = self._bounds.files_max - len(gathered.inputs)
-        waiting = [artifact for artifact in own if artifact.path.physical not in gathered.inputs]
         fits = sum(a.size_bytes for a in waiting) <= bytes_left and len(waiting) <= files_left
+        fits = fits and _has_room(wish, gathered, waiting)
         for artifact in waiting:
             if fits:
                 await self._take(wish, "workspace", artifact, staging, gathered, began)
@@ -242,7 +260,8 @@ class Rehosting:
                 Notice(
                     NoticeCode.WORKSPACE_TRUNCATED,
                     f"the files of {wish.turn_id} are more than {self._bounds.files_max} or "
-                    f"{self._bounds.bytes_max} bytes: only those that the code names were put into OUT_DIR",
+                    f"{self._bounds.bytes_max} bytes, or than OUT_DIR has room for: only those that the code names "
+                    "were put into it",
                     {"left_out": left_out[:_LEFT_OUT_LISTED], "left_out_total": len(left_out)},
                 )
             )
@@ -265,6 +284,20 @@ class Rehosting:
     def _add(self, wish: Wish, path: FilePath, local: Path, size: int, gathered: Gathered) -> None:
         writable = path.turn_id == wish.turn_id
         gathered.inputs[path.physical] = InputFile(path, local, size, writable)
+
+
+def _has_room(wish: Wish, gathered: Gathered, waiting: list[StoredArtifact]) -> bool:
+    """Whether OUT_DIR can take the workspace beside what was gathered."""
+    pages = sum(_pages_bytes(artifact.size_bytes) for artifact in waiting)
+    folders = {folder for artifact in waiting for folder in PurePosixPath(artifact.path.physical).parents}
+    inodes = len(waiting) + len(folders)
+    return (wish.room_bytes is None or gathered.out_dir_bytes + pages <= wish.room_bytes) and (
+        wish.room_inodes is None or gathered.out_dir_inodes + inodes <= wish.room_inodes
+    )
+
+
+def _pages_bytes(size_bytes: int) -> int:
+    return -(-size_bytes // _PAGE_BYTES) * _PAGE_BYTES
 
 
 def _standing(artifacts: list[StoredArtifact]) -> list[StoredArtifact]:

@@ -19,7 +19,7 @@ from service.core.ports import Found, Job, NewArtifact, OnOutput, Scope, StreamN
 from service.core.refusals import invalid_model
 from service.core.rehosting import Wish
 from service.core.render_answers import RenderCall, RenderResult, answered, interrupted, refused
-from service.core.sandbox_runs import Attempt, Program, SandboxRuns
+from service.core.sandbox_runs import Attempt, Program, SandboxRuns, room_bytes
 from service.core.verdicts import is_kept, judge
 from service.core.watcher import OpenedCall, Watcher
 
@@ -87,7 +87,7 @@ class Rendering:
             )
             result = RenderResult.read(bytes(said))
             (verdict,) = judge((_promise(call),), attempt.collected, call.bounds.limits)
-            contents = await asyncio.to_thread(read_contents, [verdict])
+            contents = await asyncio.to_thread(read_contents, [verdict], self._policy.calls.inline_bytes_max)
             found = verdict.found
             new: list[NewArtifact] = []
             if result.error is None and is_kept(verdict) and found is not None:
@@ -120,13 +120,16 @@ def _target(call: RenderCall) -> NamedPath:
 
 def _wish(call: RenderCall) -> Wish:
     request = call.request
+    limits = call.bounds.limits
     return Wish(
-        call.scope,
-        call.target.turn_id,
-        f"{call.params.content}\n{call.params.theme}",
-        request.assets,
-        request.sources_pool,
+        scope=call.scope,
+        turn_id=call.target.turn_id,
+        text=f"{call.params.content}\n{call.params.theme}",
+        assets=request.assets,
+        rows=request.sources_pool,
         own_may_be_absent=False,
+        room_bytes=room_bytes(limits),
+        room_inodes=limits.out_dir_inodes,
     )
 
 

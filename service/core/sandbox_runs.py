@@ -134,8 +134,9 @@ class SandboxRuns:
     ) -> None:
         """Container, put, run, collect. The container is gone when this returns, whatever happened."""
         limits = bounds.limits
-        if attempt.gathered.size_bytes > limits.out_dir_bytes * _INPUT_SHARE:
-            attempt.failure = _inputs_too_large(attempt.gathered, limits)
+        gathered = attempt.gathered
+        if gathered.out_dir_bytes > room_bytes(limits) or gathered.out_dir_inodes > limits.out_dir_inodes:
+            attempt.failure = _inputs_too_large(gathered, limits)
             return
         spec = SandboxSpec(request.tool_call_id, limits, bounds.lifetime_s)
         async with attempt.entering("acquire", self._engine.open(spec)) as sandbox:
@@ -168,11 +169,16 @@ class SandboxRuns:
         return {version.path.physical: version for version in stored}
 
 
+def room_bytes(limits: CallLimits) -> int:
+    """How many bytes of OUT_DIR the inputs of a call may fill."""
+    return int(limits.out_dir_bytes * _INPUT_SHARE)
+
+
 def _inputs_too_large(gathered: Gathered, limits: CallLimits) -> RuntimeFailure:
     return RuntimeFailure(
         RuntimeCode.DISK_LIMIT,
-        f"the files that the call refers to are {gathered.size_bytes} bytes, OUT_DIR holds {limits.out_dir_bytes}; "
-        "nothing was run",
+        f"the files that the call refers to take {gathered.out_dir_bytes} bytes and {gathered.out_dir_inodes} "
+        f"files and folders, OUT_DIR holds {limits.out_dir_bytes} and {limits.out_dir_inodes}; nothing was run",
     )
 
 

@@ -53,6 +53,10 @@ class ServiceProcess:
         self.client: httpx.Client = httpx.Client()
         self.url = ""
 
+    def set(self, **settings: object) -> None:
+        """Changes settings for the next life."""
+        self._settings.update(settings)
+
     def launch(self) -> None:
         """Starts the process and returns at once."""
         settings = {f"PROOFBOX_{name.upper()}": str(value) for name, value in self._settings.items()}

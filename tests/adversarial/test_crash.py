@@ -48,6 +48,25 @@ def test_after_kill_9_no_container_is_left_although_the_service_does_not_come_ba
     assert eventually(mortal.containers, lambda left: left == [], GONE_WITHIN_S) == []
 
 
+def test_after_kill_9_in_the_middle_of_a_check_no_container_is_left_either(tmp_path, engine):
+    # A pattern that backtracks without end holds the inspector until its time is over.
+    endless = {"properties": {"x": {"pattern": "^(a+)+$"}}}
+    promised = {"filename": "slow.json", "description": "slow to check", "json_schema": endless}
+    code = "open('slow.json', 'w').write('{\"x\": \"' + 'a' * 60 + '!\"}')"
+    with serving(tmp_path / "data", engine, pool_size=0, inspect_s_per_file=300) as service:
+        assert service.post(request(code, promised), Prefer="respond-async").status_code == 202
+        assert eventually(lambda: _checking(service), bool) is True
+        service.signal(signal.SIGKILL)
+        service.wait()
+        assert eventually(service.containers, lambda left: left == [], GONE_WITHIN_S) == []
+
+
+def _checking(service: ServiceProcess) -> bool:
+    """Whether the inspector, a fork of the runner, is at work: the program has ended by then."""
+    processes = [service.processes_in(container) for container in service.containers()]
+    return any(told.count("/opt/proofbox/runner") > 1 and "launcher" not in told for told in processes)
+
+
 def test_calls_that_were_running_at_kill_9_have_one_stored_answer_and_never_run_again(mortal):
     bodies = begin(mortal, 10)
     before = set(mortal.containers())
@@ -76,6 +95,18 @@ def test_a_call_that_waited_in_the_queue_at_kill_9_has_an_answer_too(tmp_path, e
         service.wait()
         service.start()
         assert service.status(waiting)["response"]["error"]["code"] == "sandbox_failed"
+
+
+def test_a_service_that_allows_less_after_its_restart_still_answers_what_was_running(tmp_path, engine):
+    with serving(tmp_path / "data", engine, pool_size=1, wall_s=600) as service:
+        body = request(SLEEPS, limits={"wall_s": 500})
+        assert service.post(body, Prefer="respond-async").status_code == 202
+        assert len(eventually(service.busy, lambda busy: len(busy) == 1)) == 1
+        service.signal(signal.SIGKILL)
+        service.wait()
+        service.set(wall_s=10)
+        service.start()
+        assert service.status(body)["response"]["error"]["code"] == "sandbox_failed"
 
 
 def test_a_service_that_was_killed_serves_new_calls_and_earlier_answers_after_its_restart(mortal):

@@ -64,6 +64,20 @@ def test_a_folder_in_place_of_an_earlier_file_does_not_end_the_calls_of_a_turn(s
     assert told == {"data": ["x.txt"] if first_a_file else "file"}
 
 
+@pytest.mark.parametrize("pattern", ["*a" * 40 + "b", "**/" * 300 + "b", "**/a/" * 100 + "b"])
+def test_a_pattern_that_would_make_an_expression_backtrack_is_answered(service, pattern):
+    answer = service.call(
+        "import os\n"
+        "os.makedirs('files/' + 'a/' * 6)\n"
+        "for n in range(200): open('files/' + 'a/' * (n % 6) + 'a' * (n + 30), 'w').write('x')",
+        {"glob": pattern, "description": "matches nothing"},
+    )
+    assert answer["error"]["code"] == "execution_failed"
+    assert [artifact["verdict"] for artifact in answer["artifacts"] if "*" in artifact["physical_path"]] == [
+        "missing_file"
+    ]
+
+
 def test_a_program_that_fills_every_temporary_file_system_runs_out_of_memory_and_is_told_so(service):
     answer = service.call(
         "for folder in ('/dev/shm', '/out', '/tmp'):\n"

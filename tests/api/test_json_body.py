@@ -4,8 +4,8 @@ import math
 import pytest
 
 from contracts.tool_calls import ToolCallRequest
-from service.core.refusals import ERRORS_MAX
 from service.api.json_body import DEPTH_MAX, INLINE_BYTES_MAX
+from service.core.refusals import ERRORS_MAX
 
 ROUTE = "/v1/tool-calls"
 JSON = {"Content-Type": "application/json"}

@@ -28,9 +28,9 @@ def error_of(response: ToolCallResponse) -> tuple[str, str]:
 
 async def test_wall_clock_ends_a_program_and_what_it_wrote_is_judged(call: Caller) -> None:
     code = "import time\nopen('files/a.txt', 'w').write('whole')\nprint('written')\ntime.sleep(1000)"
-    response = await call(code, ["a.txt"], limits={"wall_s": 1.5})
+    response = await call(code, ["a.txt"], limits={"wall_s": 2.5})
     assert response.report == (
-        "Runtime error: timeout — Timeout after 1.5s\n"
+        "Runtime error: timeout — Timeout after 2.5s\n"
         "Succeeded:\n"
         "- turn_1/files/a.txt\n"
         "Program log (tail):\n"
@@ -41,8 +41,8 @@ async def test_wall_clock_ends_a_program_and_what_it_wrote_is_judged(call: Calle
 
 async def test_half_written_file_of_a_timed_out_program_is_judged_as_it_is(call: Caller) -> None:
     code = "import time\nopen('files/a.json', 'w').write('{\"a\": 1,')\ntime.sleep(1000)"
-    response = await call(code, ["a.json", "b.txt"], timeout_s=1)
-    assert error_of(response) == ("timeout", "Timeout after 1s")
+    response = await call(code, ["a.json", "b.txt"], timeout_s=2)
+    assert error_of(response) == ("timeout", "Timeout after 2s")
     assert [str(a.verdict) for a in response.artifacts] == ["artifact_invalid", "missing_file"]
 
 

@@ -15,7 +15,7 @@ UNITS = ("_s", "_bytes", "_bytes_max", "_s_per_file", "_files_max", "_pixels_max
 NAMES = {"host", "data_dir", "service_name", "tenant", "project", "user_type", "user", "asset_roots", "engine_host"}
 NAMES |= {"image", "runtime", "cgroup_parent", "seccomp_profile"}
 # What each counts is its name.
-COUNTS = {"port", "pool_size", "starts_max", "running_max", "queue_max", "remembered_max", "cpus", "pids", "files"}
+COUNTS = {"port", "pool_size", "starts_max", "running_max", "queue_max", "cpus", "pids", "files"}
 COUNTS |= {"depth", "out_dir_inodes"}
 
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from service.core.events import CallEvent, EventLog
+from service.core.events import CallEvent, EndedCalls, EventLog
 
 EVENTS = [CallEvent(1, "queued", "a"), CallEvent(2, "stdout", "b"), CallEvent(3, "result", "c")]
 
@@ -77,3 +77,28 @@ async def test_who_goes_away_does_not_disturb_the_others():
         log.append(event.name, event.data)
     assert await stays == EVENTS
     assert gone.cancelled()
+
+
+def log_of(*pieces):
+    log = EventLog()
+    for piece in pieces:
+        log.append("stdout", piece)
+    log.append("result", "the answer, which the store has")
+    return log
+
+
+def test_ended_calls_keep_what_fits_and_forget_the_oldest():
+    ended = EndedCalls(bytes_max=10)
+    for key, text in (("a", "1234"), ("b", "5678"), ("c", "90")):
+        ended.keep(key, log_of(text))
+    assert [[event.data for event in ended.events_of(key)] for key in "abc"] == [["1234"], ["5678"], ["90"]]
+    ended.keep("d", log_of("x"))
+    assert [[event.data for event in ended.events_of(key)] for key in "abcd"] == [[], ["5678"], ["90"], ["x"]]
+
+
+def test_a_call_that_said_more_than_all_that_is_remembered_is_not_remembered():
+    ended = EndedCalls(bytes_max=10)
+    ended.keep("a", log_of("12345", "67890", "1"))
+    assert ended.events_of("a") == []
+    ended.keep("b", log_of("fits"))
+    assert [event.data for event in ended.events_of("b")] == ["fits"]

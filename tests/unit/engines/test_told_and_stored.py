@@ -87,7 +87,7 @@ async def executed(stores, contract, rows):
     )
     rehosting = Rehosting(artifacts, sources, AssetFolders((folder,)), WorkspaceBounds(1_000, 10))
     runs = SandboxRuns(Admission(running_max=1, queue_max=0), rehosting, engine, artifacts, sources)
-    execution = Execution(runs, CallPolicy(LIMITS, queue_s=5, overhead_s=10))
+    execution = Execution(runs, CallPolicy(LIMITS, queue_s=5, overhead_s=10, inline_bytes_max=1_000))
     request = ToolCallRequest(
         tool_id="exec_tools.execute_code_python",
         tool_call_id="call_1",
