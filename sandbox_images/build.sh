@@ -17,7 +17,7 @@ NAME=proofbox-sandbox
 BASE=proofbox-base:trixie
 LOG=$(log_file image)
 # Our own programs: each a folder with a __main__.py that ends up below /opt/proofbox.
-PROGRAMS=(runner inspector)
+PROGRAMS=(runner inspector render)
 
 fail() {
   printf 'image: %s\n' "$*" >&2
@@ -80,7 +80,7 @@ prepare_context() { # FOLDER: exactly the hashed files, and beside them what thi
   mkdir -p "$context/host/apt" "$context/host/pip" "$context/programs" "$context/skel"
   while IFS= read -r file; do
     target=$context/$file
-    case ${file%%/*} in runner | inspector) target=$context/programs/$file ;; esac
+    case ${file%%/*} in runner | inspector | render) target=$context/programs/$file ;; esac
     mkdir -p "$(dirname "$target")"
     cp "$here/$file" "$target"
   done < <(input_files)

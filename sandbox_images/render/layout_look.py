@@ -222,6 +222,11 @@ class Look:
         return value if isinstance(value, str) else "disc"
 
     @property
+    def stacked(self) -> bool:
+        """Whether a flex container puts its items one below the other."""
+        return str(self._get("flex_direction", "row")).startswith("column")
+
+    @property
     def middle(self) -> bool:
         """Whether a table cell's content stands in the middle of its height."""
         return bool(self._get("vertical_align", "baseline") == "middle")

@@ -76,6 +76,8 @@ def _footnotes(reader: "Reader", element: Element, look: Look, flow: Flow) -> No
 
 
 def _note_list(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
+    if element.text:
+        flow.text(element.text, look)
     for item in element:
         name = item.get("id", "")
         if item.tag == "li" and name in reader.note_ids and name not in reader.notes:

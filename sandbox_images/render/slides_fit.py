@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from render.layout_boxes import BoxNode
 from render.slides_checks import faults, fitted, overflow
 from render.slides_css import MARGIN_BOTTOM, STEPS
-from render.slides_layout import CALM, FULL, PLAIN, Sheet, Stage
+from render.slides_layout import CALM, FULL, PLAIN, Sheet, Stage, wrap_grids
 from render.slides_model import HEIGHT, Shape, Slide, TextShape
 from render.slides_paint import Painter
 from render.slides_split import cut_text, parts_of, plan, room_below, units_of
@@ -74,6 +74,10 @@ def _judge(stage: Stage, job: _Job, node: BoxNode | None, *, last: bool) -> None
             job.done = Slide(sheet.draft.kind)
         sheet.show = True
         return
+    if not sheet.wrapped:
+        sheet.wrapped = True
+        if sheet.trust < PLAIN and wrap_grids(node) and not last:
+            return
     scale = stage.scale(sheet)
     painter = Painter(node, sheet.title)
     shapes = scaled(painter.paint(), scale, node.x, node.y)

@@ -28,6 +28,7 @@ class Sheet:
         part: which part of the draft, from 0.
         depth: how often it was split.
         tries: how often it was laid out.
+        wrapped: whether grids in columns were put into blocks.
     """
 
     draft: Draft
@@ -40,6 +41,7 @@ class Sheet:
     part: int = 0
     depth: int = 0
     tries: int = 0
+    wrapped: bool = False
 
 
 @dataclass(slots=True)
@@ -142,6 +144,26 @@ class Stage:
             root.set("style", style)
         if sheet.title is not None:
             add_class(sheet.title, "pb-title")
+
+
+def wrap_grids(box: BoxNode) -> bool:
+    """Puts grids and rows in a column of flexible items into plain blocks: there the engine gets their heights right.
+
+    Returns:
+        Whether something was wrapped, so that the slide has to be laid out again.
+    """
+    wrapped = False
+    for node in list(box.walk()):
+        if node.kind != "flex" or not node.look.stacked or node.element is None:
+            continue
+        inner = {id(child.element) for child in node.children if child.kind in {"grid", "flex"} and not child.out_of_flow}
+        for index, child in enumerate(list(node.element)):
+            if id(child) in inner and child is not node.element:
+                wrapper = make("div", {"style": "width:100%"}, None, child)
+                wrapper.tail, child.tail = child.tail, None
+                node.element[index] = wrapper
+                wrapped = True
+    return wrapped
 
 
 def author_rules(tree: Element) -> tuple[str, int]:
