@@ -18,7 +18,7 @@ from render.request import read_request
 
 STACK_BYTES = 512 * 1024 * 1024
 """Layout recurses some ten frames per level of a document. It is address space: only what is used becomes memory."""
-RECURSION_MAX = 60_000
+RECURSION_MAX = 15_000
 WARNINGS_MAX = 100
 
 

@@ -1,7 +1,7 @@
 """Blocks of DOCX: each kind of block as native paragraphs and tables."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from render.docx_contents import contents_xml
@@ -13,8 +13,31 @@ from render.docx_state import Place, State
 from render.docx_tables import framed, side_by_side, spacer, table_xml
 from render.docx_xml import hexa, is_rtl, mix
 from render.ir import (
-    Block, Box, Callout, Chart, Code, Columns, Contents, DefinitionList, Diagram, Figure, FormulaBlock, Heading, Image,
-    Inline, LineBreak, ListBlock, ListItem, PageBreak, Paragraph, Quote, Rule, Run, Sources, SpeakerNotes, Table,
+    Block,
+    Box,
+    Callout,
+    Chart,
+    Code,
+    Columns,
+    Contents,
+    DefinitionList,
+    Diagram,
+    Figure,
+    FormulaBlock,
+    Heading,
+    Image,
+    Inline,
+    LineBreak,
+    ListBlock,
+    ListItem,
+    PageBreak,
+    Paragraph,
+    Quote,
+    Rule,
+    Run,
+    Sources,
+    SpeakerNotes,
+    Table,
 )  # fmt: skip
 from render.reader_flat import plain
 
@@ -23,7 +46,6 @@ _CHUNK = 150
 """Lines of code in a paragraph."""
 _INDENT_MAX = 0.6
 """Share of the room that indents may take."""
-_DRAWN_WIDTH = 620.0
 
 
 def blocks_xml(state: State, place: Place, blocks: list[Block]) -> str:
@@ -49,31 +71,38 @@ def deeper(place: Place, by: int) -> Place:
     return replace(place, indent=min(place.indent + by, int(place.width * _INDENT_MAX)))
 
 
-def paragraph(state: State, place: Place, inner: str, *, style: str = "", before: str = "", number: str = "",
-              ind: str = "", after: str = "", rtl: bool = False) -> str:  # fmt: skip
-    """A paragraph.
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Properties of a paragraph besides those of its place.
 
-    Args:
-        state: of the document.
-        place: where.
-        inner: its runs.
+    Attributes:
         style: its style, instead of the place's.
-        before: properties that come before the numbering: keepNext, pageBreakBefore.
+        before: what comes before the numbering: keepNext, pageBreakBefore, and the lines and ground of code.
         number: its numbering.
         ind: its indent, instead of the place's.
         after: its alignment.
         rtl: whether it runs from right to left.
     """
-    del state
-    name = style or place.style
-    shape = f'<w:pStyle w:val="{name}"/>' if name else ""
-    shape += before + number
+
+    style: str = ""
+    before: str = ""
+    number: str = ""
+    ind: str = ""
+    after: str = ""
+    rtl: bool = False
+
+
+def paragraph(place: Place, inner: str, shape: Shape) -> str:
+    """A paragraph of runs; its properties in the order of the schema."""
+    name = shape.style or place.style
+    parts = f'<w:pStyle w:val="{name}"/>' if name else ""
+    parts += shape.before + shape.number
     if place.bar:
-        shape += f'<w:pBdr><w:left w:val="single" w:sz="18" w:space="10" w:color="{hexa(place.bar)}"/></w:pBdr>'
-    shape += "<w:bidi/>" if rtl else ""
-    shape += ind or (f'<w:ind w:left="{place.indent}"/>' if place.indent else "")
-    shape += after
-    return f"<w:p><w:pPr>{shape}</w:pPr>{inner}</w:p>" if shape else f"<w:p>{inner}</w:p>"
+        parts += f'<w:pBdr><w:left w:val="single" w:sz="18" w:space="10" w:color="{hexa(place.bar)}"/></w:pBdr>'
+    parts += "<w:bidi/>" if shape.rtl else ""
+    parts += shape.ind or (f'<w:ind w:left="{place.indent}"/>' if place.indent else "")
+    parts += shape.after
+    return f"<w:p><w:pPr>{parts}</w:pPr>{inner}</w:p>" if parts else f"<w:p>{inner}</w:p>"
 
 
 def alignment(align: str | None, *, rtl: bool) -> str:
@@ -86,7 +115,9 @@ def alignment(align: str | None, *, rtl: bool) -> str:
     return f'<w:jc w:val="{named}"/>'
 
 
-def _text(state: State, place: Place, block: Heading | Paragraph, before: str = "", **shape: str) -> str:
+def _text(
+    state: State, place: Place, block: Heading | Paragraph, before: str = "", number: str = "", ind: str = ""
+) -> str:
     own = plain(block.inlines)
     rtl = is_rtl(own)
     if isinstance(block, Heading):
@@ -101,7 +132,7 @@ def _text(state: State, place: Place, block: Heading | Paragraph, before: str = 
         inner = inlines_xml(state, place, block.inlines)
         style, align = "", block.align
     after = alignment(align or place.align, rtl=rtl)
-    return paragraph(state, place, inner, style=style, before=before, after=after, rtl=rtl, **shape)
+    return paragraph(place, inner, Shape(style=style, before=before, number=number, ind=ind, after=after, rtl=rtl))
 
 
 def _list(state: State, place: Place, block: ListBlock) -> str:
@@ -115,7 +146,9 @@ def _list(state: State, place: Place, block: ListBlock) -> str:
 def _item(state: State, place: Place, item: ListItem, number: int, level: int) -> str:
     first = item.blocks[0] if item.blocks else None
     ind = f'<w:ind w:left="{place.indent}" w:hanging="{min(STEP, place.indent)}"/>'
-    mark = f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="{number}"/></w:numPr>' if item.checked is None else ""
+    mark = (
+        f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="{number}"/></w:numPr>' if item.checked is None else ""
+    )
     rest = item.blocks
     if isinstance(first, Heading | Paragraph) and not getattr(first.inlines[0], "display", False):
         rest = item.blocks[1:]
@@ -123,20 +156,24 @@ def _item(state: State, place: Place, item: ListItem, number: int, level: int) -
             head = _text(state, place, first, number=mark, ind=ind)
         else:
             inner = check_box(checked=item.checked) + inlines_xml(state, place, first.inlines)
-            head = paragraph(state, place, inner, ind=ind, rtl=is_rtl(plain(first.inlines)))
+            head = paragraph(place, inner, Shape(ind=ind, rtl=is_rtl(plain(first.inlines))))
     else:
         box = "" if item.checked is None else check_box(checked=item.checked)
-        head = paragraph(state, place, box, number=mark, ind=ind)
+        head = paragraph(place, box, Shape(number=mark, ind=ind))
     return head + blocks_xml(state, place, rest)
 
 
 def check_box(*, checked: bool) -> str:
     """A box to tick, that Word ticks when it is clicked."""
     shown = "\u2612" if checked else "\u2610"
-    font = '<w:rPr><w:rFonts w:ascii="MS Gothic" w:eastAsia="MS Gothic" w:hAnsi="MS Gothic" w:hint="eastAsia"/></w:rPr>'
+    font = (
+        "<w:rPr>"
+        '<w:rFonts w:ascii="MS Gothic" w:eastAsia="MS Gothic" w:hAnsi="MS Gothic" w:hint="eastAsia"/></w:rPr>'
+    )
     return (
         f'<w:sdt><w:sdtPr><w14:checkbox><w14:checked w14:val="{int(checked)}"/>'
-        '<w14:checkedState w14:val="2612" w14:font="MS Gothic"/><w14:uncheckedState w14:val="2610" w14:font="MS Gothic"/>'
+        '<w14:checkedState w14:val="2612" w14:font="MS Gothic"/>'
+        '<w14:uncheckedState w14:val="2610" w14:font="MS Gothic"/>'
         f"</w14:checkbox></w:sdtPr><w:sdtContent><w:r>{font}<w:t>{shown}</w:t></w:r></w:sdtContent></w:sdt>"
         "<w:r><w:tab/></w:r>"
     )
@@ -147,9 +184,15 @@ def _definitions(state: State, place: Place, block: DefinitionList) -> str:
     for item in block.items:
         if item.term:
             parts.append(
-                paragraph(state, place, inlines_xml(state, place, item.term), style="DefinitionTerm", rtl=is_rtl(plain(item.term)))
+                paragraph(
+                    place,
+                    inlines_xml(state, place, item.term),
+                    Shape(style="DefinitionTerm", rtl=is_rtl(plain(item.term))),
+                )
             )
-        parts.append(blocks_xml(state, replace(deeper(place, STEP), style=place.style or "Definition"), item.blocks))
+        parts.append(
+            blocks_xml(state, replace(deeper(place, STEP), style=place.style or "Definition"), item.blocks)
+        )
     return "".join(parts)
 
 
@@ -157,7 +200,8 @@ def _code(state: State, place: Place, block: Code) -> str:
     colours = state.document.theme.colours
     fill, border = hexa(colours["code_background"]), hexa(colours["border"])
     edges = "".join(
-        f'<w:{side} w:val="single" w:sz="4" w:space="4" w:color="{border}"/>' for side in ("top", "left", "bottom", "right")
+        f'<w:{side} w:val="single" w:sz="4" w:space="4" w:color="{border}"/>'
+        for side in ("top", "left", "bottom", "right")
     )
     inside = replace(place, bar=None)
     ind = f'<w:ind w:left="{place.indent + 100}" w:right="100"/>'
@@ -169,14 +213,16 @@ def _code(state: State, place: Place, block: Code) -> str:
                 runs.append(LineBreak())
             runs.extend(line)
         before = f'<w:pBdr>{edges}</w:pBdr><w:shd w:val="clear" w:color="auto" w:fill="{fill}"/>'
-        parts.append(paragraph(state, inside, inlines_xml(state, place, runs), style="CodeBlock", before=before, ind=ind))
+        parts.append(
+            paragraph(inside, inlines_xml(state, place, runs), Shape(style="CodeBlock", before=before, ind=ind))
+        )
     return spacer(60) + "".join(parts) + spacer(200)
 
 
 def _figure(state: State, place: Place, block: Figure) -> str:
     keep = "<w:keepNext/>" if block.caption else ""
     centre = alignment("center", rtl=False)
-    result = paragraph(state, place, inlines_xml(state, place, [block.image]), before=keep, after=centre)
+    result = paragraph(place, inlines_xml(state, place, [block.image]), Shape(before=keep, after=centre))
     return result + _caption(state, place, block.caption, after=centre)
 
 
@@ -185,7 +231,7 @@ def _caption(state: State, place: Place, caption: list[Inline], before: str = ""
         return ""
     rtl = is_rtl(plain(caption))
     inner = inlines_xml(state, place, caption)
-    return paragraph(state, place, inner, style="Caption", before=before, after=after, rtl=rtl)
+    return paragraph(place, inner, Shape(style="Caption", before=before, after=after, rtl=rtl))
 
 
 def _table(state: State, place: Place, block: Table) -> str:
@@ -196,7 +242,7 @@ def _table(state: State, place: Place, block: Table) -> str:
 def _drawn(state: State, place: Place, svg: str, alt: str) -> str:
     image = Image(svg.encode("utf-8", "replace"), "image/svg+xml", alt)
     shown = picture(state, place, image)
-    return paragraph(state, place, shown, after=alignment("center", rtl=False)) if shown else ""
+    return paragraph(place, shown, Shape(after=alignment("center", rtl=False))) if shown else ""
 
 
 def _diagram(state: State, place: Place, block: Diagram) -> str:
@@ -206,7 +252,7 @@ def _diagram(state: State, place: Place, block: Diagram) -> str:
 
 def _chart(state: State, place: Place, block: Chart) -> str:
     drawn = _drawn(state, place, block.svg, chart_text(block)) if block.svg else ""
-    return drawn or paragraph(state, place, run_xml(state, Run(chart_text(block))))
+    return drawn or paragraph(place, run_xml(state, Run(chart_text(block))), Shape())
 
 
 def chart_text(chart: Chart) -> str:
@@ -214,7 +260,9 @@ def chart_text(chart: Chart) -> str:
     rows = []
     for series in chart.series:
         values = ", ".join(
-            f"{name} {value:g}" for name, value in zip(chart.categories, series.values, strict=False) if value is not None
+            f"{name} {value:g}"
+            for name, value in zip(chart.categories, series.values, strict=False)
+            if value is not None
         )
         rows.append(f"{series.name}: {values}" if series.name else values)
     return f"{chart.title or chart.kind.capitalize() + ' chart'}. {'; '.join(rows)}"[:2000]
@@ -223,8 +271,8 @@ def chart_text(chart: Chart) -> str:
 def _formula(state: State, place: Place, block: FormulaBlock) -> str:
     shown = formula_xml(state, place, block.formula)
     if shown.startswith("<m:oMath>"):
-        return paragraph(state, place, f"<m:oMathPara>{shown}</m:oMathPara>")
-    return paragraph(state, place, shown, after=alignment("center", rtl=False))
+        return paragraph(place, f"<m:oMathPara>{shown}</m:oMathPara>", Shape())
+    return paragraph(place, shown, Shape(after=alignment("center", rtl=False)))
 
 
 def _quote(state: State, place: Place, block: Quote) -> str:
@@ -238,7 +286,7 @@ def _callout(state: State, place: Place, block: Callout) -> str:
 
     def inside(inner: Place) -> str:
         title = run_xml(state, Run(block.title, colour=accent)) if block.title else ""
-        head = paragraph(state, inner, title, style="CalloutTitle", rtl=is_rtl(block.title)) if title else ""
+        head = paragraph(inner, title, Shape(style="CalloutTitle", rtl=is_rtl(block.title))) if title else ""
         return head + blocks_xml(state, inner, block.blocks)
 
     return framed(place, inside, ground=ground, bar=accent)
@@ -249,7 +297,9 @@ def _box(state: State, place: Place, block: Box) -> str:
     if plain_box or block.background == state.document.theme.colours["background"]:
         return blocks_xml(state, place, block.blocks)
     border = None if block.background else state.document.theme.colours["border"]
-    return framed(place, lambda inner: blocks_xml(state, inner, block.blocks), ground=block.background, border=border)
+    return framed(
+        place, lambda inner: blocks_xml(state, inner, block.blocks), ground=block.background, border=border
+    )
 
 
 def _columns(state: State, place: Place, block: Columns) -> str:
@@ -271,7 +321,7 @@ def _sources(state: State, place: Place, block: Sources) -> str:
             runs.append(Run(f" {source.url}", colour=muted))
         head = f"<w:r><w:t>{number}.</w:t></w:r><w:r><w:tab/></w:r>"
         inner = state.mark(state.sources[source.sid], head) + inlines_xml(state, place, runs)
-        parts.append(paragraph(state, place, inner, ind=ind, rtl=is_rtl(title)))
+        parts.append(paragraph(place, inner, Shape(ind=ind, rtl=is_rtl(title))))
     return "".join(parts)
 
 

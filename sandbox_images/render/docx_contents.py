@@ -23,7 +23,8 @@ def contents_xml(state: State, place: Place, _block: Contents) -> str:
     instruction = f' TOC \\o "{top}-{top + DEEPEST - 1}" \\h \\z \\u '
     begin = (
         '<w:r><w:fldChar w:fldCharType="begin"/></w:r>'
-        f'<w:r><w:instrText xml:space="preserve">{instruction}</w:instrText></w:r><w:r><w:fldChar w:fldCharType="separate"/></w:r>'
+        f'<w:r><w:instrText xml:space="preserve">{instruction}</w:instrText></w:r><w:r>'
+        '<w:fldChar w:fldCharType="separate"/></w:r>'
     )
     end = '<w:r><w:fldChar w:fldCharType="end"/></w:r>'
     parts = [title]
@@ -48,7 +49,8 @@ def listed(state: State) -> tuple[list[Target], int]:
 def _entry(target: Target, page: int) -> str:
     # The page is an estimate until a reader lays the document out: "dirty" makes Word look it up.
     return (
-        f'<w:hyperlink w:anchor="{target.bookmark}" w:history="1"><w:r>{text_elements(target.text)}</w:r><w:r><w:tab/></w:r>'
+        f'<w:hyperlink w:anchor="{target.bookmark}" w:history="1">'
+        f"<w:r>{text_elements(target.text)}</w:r><w:r><w:tab/></w:r>"
         '<w:r><w:fldChar w:fldCharType="begin" w:dirty="true"/></w:r>'
         f'<w:r><w:instrText xml:space="preserve"> PAGEREF {target.bookmark} \\h </w:instrText></w:r>'
         f'<w:r><w:fldChar w:fldCharType="separate"/></w:r><w:r><w:t>{page}</w:t></w:r>'

@@ -66,6 +66,7 @@ def _drawing(state: State, place: Place, image: Image, blip: tuple[str, str], si
         f'<a:graphic><a:graphicData uri="{_PICTURE}"><pic:pic><pic:nvPicPr><pic:cNvPr id="{number}" name="{name}" '
         f'descr="{alt}"/><pic:cNvPicPr/></pic:nvPicPr><pic:blipFill><a:blip r:embed="{embedded}">{blip[1]}</a:blip>'
         f'<a:stretch><a:fillRect/></a:stretch></pic:blipFill><pic:spPr><a:xfrm><a:off x="0" y="0"/>'
-        f'<a:ext cx="{wide}" cy="{tall}"/></a:xfrm><a:prstGeom prst="rect"><a:avLst/></a:prstGeom></pic:spPr></pic:pic>'
+        f'<a:ext cx="{wide}" cy="{tall}"/></a:xfrm><a:prstGeom prst="rect"><a:avLst/></a:prstGeom>'
+        "</pic:spPr></pic:pic>"
         "</a:graphicData></a:graphic></wp:inline></w:drawing></w:r>"
     )

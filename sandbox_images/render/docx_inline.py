@@ -11,7 +11,9 @@ from render.docx_xml import attribute, escape, has_rtl, hexa, text_elements
 from render.ir import Anchor, Formula, Image, Inline, LineBreak, Missing, NoteRef, Run
 from render.reader_flat import flat
 
-_PIECES = re.compile("([\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc][\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\\s\\d.,:;!?()-]*)")
+_PIECES = re.compile(
+    "([\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc][\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\\s\\d.,:;!?()-]*)"
+)
 _ALARM = "#b3452c"
 
 
@@ -64,7 +66,9 @@ def _opening(state: State, place: Place, link: str | None, cites: int | None) ->
         return f'<w:hyperlink w:anchor="{name}" w:history="1">' if name else None
     url = safe_url(link)
     if url is None:
-        state.document.warn("dropped_link", f"The link {link[:200]!r} is not one that Word opens; its text is kept.")
+        state.document.warn(
+            "dropped_link", f"The link {link[:200]!r} is not one that Word opens; its text is kept."
+        )
         return None
     number = place.part.link("hyperlink", url, external=True)
     return f'<w:hyperlink r:id="{number}" w:history="1">'

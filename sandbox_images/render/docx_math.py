@@ -1,4 +1,4 @@
-"""Formulas as editable Office Math: TeX → MathML → OMML, put in the order of the schema where the converter isn't."""
+"""Formulas as editable Office Math: TeX → MathML → OMML, put in order where the converter misses the schema."""
 
 import re
 from functools import lru_cache
@@ -23,8 +23,11 @@ _SHAPES: dict[str, tuple[str, ...]] = {
 """What each structure is made of, after its properties; a ``+`` allows several."""
 _PROPERTIES: dict[str, tuple[str, ...]] = {
     "accPr": ("chr",), "barPr": ("pos",), "boxPr": ("opEmu", "noBreak", "diff", "brk", "aln"),
-    "borderBoxPr": ("hideTop", "hideBot", "hideLeft", "hideRight", "strikeH", "strikeV", "strikeBLTR", "strikeTLBR"),
-    "dPr": ("begChr", "sepChr", "endChr", "grow", "shp"), "eqArrPr": ("baseJc", "maxDist", "objDist", "rSpRule", "rSp"),
+    "borderBoxPr": (
+        "hideTop", "hideBot", "hideLeft", "hideRight", "strikeH", "strikeV", "strikeBLTR", "strikeTLBR",
+    ),
+    "dPr": ("begChr", "sepChr", "endChr", "grow", "shp"),
+    "eqArrPr": ("baseJc", "maxDist", "objDist", "rSpRule", "rSp"),
     "fPr": ("type",), "funcPr": (), "groupChrPr": ("chr", "pos", "vertJc"), "limLowPr": (), "limUppPr": (),
     "mPr": ("baseJc", "plcHide", "rSpRule", "cGpRule", "rSp", "cSp", "cGp", "mcs"),
     "naryPr": ("chr", "limLoc", "grow", "subHide", "supHide"),
@@ -37,7 +40,9 @@ _PROPERTIES: dict[str, tuple[str, ...]] = {
 _SPACE_MARK = re.compile(r"""<mspace\b[^>]*\bwidth=["'](-?\d*\.?\d+)em["'][^>]*?(?:/>|>\s*</mspace>)""")
 _BARE = re.compile(r"&(?!(?:#\d+|#x[0-9A-Fa-f]+|\w+);)")
 _ALIGNED = re.compile(r"\\(begin|end)\{(aligned|split|gathered|align\*?|eqnarray\*?)\}")
-_LIMITS = frozenset({"lim", "max", "min", "sup", "inf", "limsup", "liminf", "argmax", "argmin", "arg max", "arg min"})
+_LIMITS = frozenset(
+    {"lim", "max", "min", "sup", "inf", "limsup", "liminf", "argmax", "argmin", "arg max", "arg min"}
+)
 _THIN = ((0.167, "\u2009"), (0.222, "\u2005"), (0.278, "\u2004"), (0.5, "\u2002"), (1.0, "\u2003"))
 
 
@@ -66,7 +71,7 @@ def _omml(tex: str, mathml: str, display: bool) -> str:
         source = _BARE.sub("&amp;", _SPACE_MARK.sub(_spaces, source))
         converted = mathml_to_omml.convert(source)
         root = etree.fromstring(f'<x xmlns:m="{MATH}" xmlns:w="{_WORD}">{converted}</x>', _parser())
-    except Exception as exc:  # noqa: BLE001 - the converters fail with all kinds of errors on TeX they don't know
+    except Exception as exc:
         raise MathError(str(exc) or type(exc).__name__) from exc
     found = root.find(f".//{_M}oMath")
     if found is None or not "".join(found.itertext()).strip():

@@ -61,9 +61,11 @@ def _abstract(kind: str, number: int) -> str:
             shown, form = f"%{level + 1}.", _FORMATS[kind]
         rows.append(
             f'<w:lvl w:ilvl="{level}"><w:start w:val="1"/><w:numFmt w:val="{form}"/><w:lvlText w:val="{shown}"/>'
-            f'<w:lvlJc w:val="left"/><w:pPr><w:ind w:left="{STEP * (level + 1)}" w:hanging="{STEP}"/></w:pPr></w:lvl>'
+            f'<w:lvlJc w:val="left"/><w:pPr><w:ind w:left="{STEP * (level + 1)}" w:hanging="{STEP}"/>'
+            "</w:pPr></w:lvl>"
         )
     return (
         f'<w:abstractNum w:abstractNumId="{number}"><w:nsid w:val="{0x4A000000 + number:08X}"/>'
-        f'<w:multiLevelType w:val="hybridMultilevel"/><w:tmpl w:val="{0x5B000000 + number:08X}"/>{"".join(rows)}</w:abstractNum>'
+        '<w:multiLevelType w:val="hybridMultilevel"/>'
+        f'<w:tmpl w:val="{0x5B000000 + number:08X}"/>{"".join(rows)}</w:abstractNum>'
     )

@@ -15,7 +15,13 @@ from PIL import Image as Picture
 from render.docx_xml import DECLARATION, attribute
 
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/"
-_EXTENSIONS = {"image/png": "png", "image/jpeg": "jpeg", "image/gif": "gif", "image/bmp": "bmp", "image/svg+xml": "svg"}
+_EXTENSIONS = {
+    "image/png": "png",
+    "image/jpeg": "jpeg",
+    "image/gif": "gif",
+    "image/bmp": "bmp",
+    "image/svg+xml": "svg",
+}
 _MAX_URL = 2000
 _MAX_PIXELS = 40_000_000
 _MAX_SVG_PIXELS = 3000
@@ -140,9 +146,8 @@ def write_package(file: BinaryIO, parts: dict[str, str | bytes], types: dict[str
         types: media types of parts that their extension doesn't tell.
     """
     defaults = {"rels": "application/vnd.openxmlformats-package.relationships+xml", "xml": "application/xml"}
-    for mime, extension in _EXTENSIONS.items():
-        if any(name.endswith(f".{extension}") for name in parts):
-            defaults[extension] = mime
+    used = {name.rpartition(".")[2] for name in parts}
+    defaults |= {extension: mime for mime, extension in _EXTENSIONS.items() if extension in used}
     rows = "".join(f'<Default Extension="{name}" ContentType="{mime}"/>' for name, mime in defaults.items())
     rows += "".join(f'<Override PartName="/{name}" ContentType="{mime}"/>' for name, mime in types.items())
     space = "http://schemas.openxmlformats.org/package/2006/content-types"

@@ -38,7 +38,8 @@ def theme_xml(theme: Theme) -> str:
     effect = "<a:effectStyle><a:effectLst/></a:effectStyle>"
     return (
         f'{DECLARATION}<a:theme xmlns:a="{_DRAWING}" name="{_clean(theme.name)}"><a:themeElements>'
-        f'<a:clrScheme name="{_clean(theme.name)}">{rows}</a:clrScheme><a:fontScheme name="{_clean(theme.name)}">{fonts}'
+        f'<a:clrScheme name="{_clean(theme.name)}">{rows}</a:clrScheme>'
+        f'<a:fontScheme name="{_clean(theme.name)}">{fonts}'
         f'</a:fontScheme><a:fmtScheme name="Office"><a:fillStyleLst>{fill * 3}</a:fillStyleLst>'
         f"<a:lnStyleLst>{line * 3}</a:lnStyleLst><a:effectStyleLst>{effect * 3}</a:effectStyleLst>"
         f"<a:bgFillStyleLst>{fill * 3}</a:bgFillStyleLst></a:fmtScheme></a:themeElements></a:theme>"
@@ -55,7 +56,8 @@ def settings_xml(language: str, *, background: bool) -> str:
         '<w:footnotePr><w:footnote w:id="-1"/><w:footnote w:id="0"/></w:footnotePr>'
         '<w:compat><w:compatSetting w:name="compatibilityMode" w:uri="http://schemas.microsoft.com/office/word" '
         'w:val="15"/></w:compat>'
-        f'<w:themeFontLang w:val="{tag}"/><w:clrSchemeMapping w:bg1="light1" w:t1="dark1" w:bg2="light2" w:t2="dark2" '
+        f'<w:themeFontLang w:val="{tag}"/>'
+        '<w:clrSchemeMapping w:bg1="light1" w:t1="dark1" w:bg2="light2" w:t2="dark2" '
         'w:accent1="accent1" w:accent2="accent2" w:accent3="accent3" w:accent4="accent4" w:accent5="accent5" '
         'w:accent6="accent6" w:hyperlink="hyperlink" w:followedHyperlink="followedHyperlink"/>'
         '<w:decimalSymbol w:val="."/><w:listSeparator w:val=","/></w:settings>'
@@ -140,7 +142,10 @@ def margin_xml(tag: str, text: str, metadata: Metadata) -> str:
             runs += f"<w:r>{text_elements(value)}</w:r>" if value else ""
     style = "Header" if tag == "hdr" else "Footer"
     bidi = "<w:bidi/>" if is_rtl(text) else ""
-    return f'{DECLARATION}<w:{tag} {NAMESPACES}><w:p><w:pPr><w:pStyle w:val="{style}"/>{bidi}</w:pPr>{runs}</w:p></w:{tag}>'
+    return (
+        f"{DECLARATION}<w:{tag} {NAMESPACES}><w:p><w:pPr>"
+        f'<w:pStyle w:val="{style}"/>{bidi}</w:pPr>{runs}</w:p></w:{tag}>'
+    )
 
 
 def relationships(part: Part, into: dict[str, str | bytes]) -> None:

@@ -72,10 +72,14 @@ def _headings(theme: Theme) -> list[str]:
     styles = []
     for level, size in enumerate(HEADING_SIZES, 1):
         before = (360, 400, 320, 280, 240, 240)[level - 1]
-        border = f'<w:pBdr><w:bottom w:val="single" w:sz="4" w:space="3" w:color="{hexa(theme.colours["border"])}"/></w:pBdr>'
+        border = (
+            "<w:pBdr>"
+            f'<w:bottom w:val="single" w:sz="4" w:space="3" w:color="{hexa(theme.colours["border"])}"/></w:pBdr>'
+        )
         shape = (
-            f'<w:keepNext/><w:keepLines/>{border if level == 2 else ""}'  # noqa: PLR2004
-            f'<w:spacing w:before="{before}" w:after="100" w:line="259" w:lineRule="auto"/><w:outlineLvl w:val="{level - 1}"/>'
+            f"<w:keepNext/><w:keepLines/>{border if level == 2 else ''}"  # noqa: PLR2004
+            f'<w:spacing w:before="{before}" w:after="100" w:line="259" w:lineRule="auto"/>'
+            f'<w:outlineLvl w:val="{level - 1}"/>'
         )
         tone = "muted" if level > 4 else "heading" if "heading" in theme.colours else "text"  # noqa: PLR2004
         look = f"{_fonts('major')}<w:b/><w:bCs/>{_colour(theme, tone)}{_size(size)}"
@@ -100,27 +104,35 @@ def _contents(theme: Theme, width: int) -> list[str]:
 
 
 def _texts(theme: Theme) -> list[str]:
-    mono_look = mono(theme)
-    small = _size(_SMALL_SIZE)
+    muted = _colour(theme, "muted")
+    edge = f"{muted}{_size(17)}"
+
+    def spaced(before: int, after: int, line: int = 0) -> str:
+        lines = f' w:line="{line}" w:lineRule="auto"' if line else ""
+        return f'<w:spacing w:before="{before}" w:after="{after}"{lines}/>'
+
+    def links(priority: int, *, quick: bool = False) -> str:
+        return f'<w:uiPriority w:val="{priority}"/>' + ("<w:qFormat/>" if quick else "")
+
+    code = f"{spaced(0, 0, 252)}<w:contextualSpacing/>"
+    code_look = f"{mono(theme)}<w:noProof/>{_size(17)}"
+    caption, caption_look = f"<w:keepLines/>{spaced(60, 160)}", f"{muted}{_size(_SMALL_SIZE)}"
+    footer = f'{spaced(0, 0)}<w:jc w:val="center"/>'
+    bold = "<w:b/><w:bCs/>"
     return [
-        _paragraph("List Paragraph", '<w:spacing w:after="60"/>', links='<w:uiPriority w:val="34"/><w:qFormat/>'),
-        _paragraph("Quote", "", _colour(theme, "muted"), links='<w:uiPriority w:val="29"/><w:qFormat/>'),
-        _paragraph("caption", '<w:keepLines/><w:spacing w:before="60" w:after="160"/>', f"{_colour(theme, 'muted')}{small}",
-                   own="Caption", links='<w:uiPriority w:val="35"/><w:qFormat/>'),
-        _paragraph("Table Text", '<w:spacing w:before="30" w:after="30" w:line="252" w:lineRule="auto"/>', _size(19)),
-        _style("paragraph", "Table Header", '<w:basedOn w:val="TableText"/><w:rPr><w:b/><w:bCs/></w:rPr>'),
-        _paragraph("Code Block", '<w:spacing w:before="0" w:after="0" w:line="252" w:lineRule="auto"/><w:contextualSpacing/>',
-                   f"{mono_look}<w:noProof/>{_size(17)}", links="<w:qFormat/>"),
-        _paragraph("Definition Term", '<w:keepNext/><w:spacing w:before="80" w:after="20"/>', "<w:b/><w:bCs/>"),
-        _paragraph("Definition", '<w:spacing w:after="80"/>'),
-        _paragraph("Callout Title", '<w:keepNext/><w:spacing w:before="40" w:after="40"/>', "<w:b/><w:bCs/>"),
-        _paragraph("footnote text", '<w:spacing w:after="40" w:line="240" w:lineRule="auto"/>', small,
-                   own="FootnoteText", links='<w:uiPriority w:val="99"/>'),
-        _paragraph("header", '<w:spacing w:after="0"/>', f"{_colour(theme, 'muted')}{_size(17)}", own="Header",
-                   links='<w:uiPriority w:val="99"/>'),
-        _paragraph("footer", '<w:spacing w:after="0"/><w:jc w:val="center"/>', f"{_colour(theme, 'muted')}{_size(17)}",
-                   own="Footer", links='<w:uiPriority w:val="99"/>'),
-    ]  # fmt: skip
+        _paragraph("List Paragraph", spaced(0, 60), links=links(34, quick=True)),
+        _paragraph("Quote", "", muted, links=links(29, quick=True)),
+        _paragraph("caption", caption, caption_look, own="Caption", links=links(35, quick=True)),
+        _paragraph("Table Text", spaced(30, 30, 252), _size(19)),
+        _style("paragraph", "Table Header", f'<w:basedOn w:val="TableText"/><w:rPr>{bold}</w:rPr>'),
+        _paragraph("Code Block", code, code_look, links="<w:qFormat/>"),
+        _paragraph("Definition Term", f"<w:keepNext/>{spaced(80, 20)}", bold),
+        _paragraph("Definition", spaced(0, 80)),
+        _paragraph("Callout Title", f"<w:keepNext/>{spaced(40, 40)}", bold),
+        _paragraph("footnote text", spaced(0, 40, 240), _size(_SMALL_SIZE), own="FootnoteText", links=links(99)),
+        _paragraph("header", spaced(0, 0), edge, own="Header", links=links(99)),
+        _paragraph("footer", footer, edge, own="Footer", links=links(99)),
+    ]
 
 
 def _characters(theme: Theme) -> list[str]:
@@ -138,9 +150,13 @@ def _characters(theme: Theme) -> list[str]:
 
 def _tables(theme: Theme) -> list[str]:
     border = hexa(theme.colours["border"])
-    edges = "".join(f'<w:{side} w:val="single" w:sz="4" w:space="0" w:color="{border}"/>' for side in ("top", "bottom", "insideH"))
+    edges = "".join(
+        f'<w:{side} w:val="single" w:sz="4" w:space="0" w:color="{border}"/>'
+        for side in ("top", "bottom", "insideH")
+    )
     normal = (
-        '<w:uiPriority w:val="99"/><w:semiHidden/><w:unhideWhenUsed/><w:tblPr><w:tblInd w:w="0" w:type="dxa"/><w:tblCellMar>'
+        '<w:uiPriority w:val="99"/><w:semiHidden/><w:unhideWhenUsed/><w:tblPr>'
+        '<w:tblInd w:w="0" w:type="dxa"/><w:tblCellMar>'
         '<w:top w:w="0" w:type="dxa"/><w:left w:w="108" w:type="dxa"/><w:bottom w:w="0" w:type="dxa"/>'
         '<w:right w:w="108" w:type="dxa"/></w:tblCellMar></w:tblPr>'
     )
@@ -162,10 +178,11 @@ def styles_xml(theme: Theme, language: str, width: int) -> str:
         f"{_language(language)}</w:rPr></w:rPrDefault><w:pPrDefault><w:pPr>"
         '<w:spacing w:after="130" w:line="283" w:lineRule="auto"/></w:pPr></w:pPrDefault></w:docDefaults>'
     )
+    hidden = "<w:semiHidden/><w:unhideWhenUsed/>"
     styles = [
         _style("paragraph", "Normal", "<w:qFormat/>", default=True),
-        _style("character", "Default Paragraph Font", '<w:uiPriority w:val="1"/><w:semiHidden/><w:unhideWhenUsed/>', default=True),
-        _style("numbering", "No List", '<w:uiPriority w:val="99"/><w:semiHidden/><w:unhideWhenUsed/>', default=True),
+        _style("character", "Default Paragraph Font", f'<w:uiPriority w:val="1"/>{hidden}', default=True),
+        _style("numbering", "No List", f'<w:uiPriority w:val="99"/>{hidden}', default=True),
         *_headings(theme), *_contents(theme, width), *_texts(theme), *_characters(theme), *_tables(theme),
     ]  # fmt: skip
     return f"{DECLARATION}<w:styles {NAMESPACES}>{defaults}{''.join(styles)}</w:styles>"

@@ -1,4 +1,4 @@
-"""Tables of DOCX, written row by row: spans, repeated headers, widths; and the tables that frame callouts and columns."""
+"""Tables of DOCX, written row by row: spans, repeated headers, widths; and frames of callouts and columns."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,15 +19,15 @@ _WIDEST_WORD = 28
 _LONGEST = 60
 _SAMPLE = 400
 _FRAME_MARGIN = 160
+_SHORT_BLOCKS = 8
+_SHORT_TEXT = 400
 
 WriteBlocks = Callable[[State, Place, list[Block]], str]
 
 
 def spacer(height: int = 120) -> str:
     """An empty paragraph of a height in twips: Word joins tables that touch, and wants one at a cell's end."""
-    return (
-        f'<w:p><w:pPr><w:spacing w:before="0" w:after="0" w:line="{height}" w:lineRule="exact"/></w:pPr></w:p>'
-    )
+    return f'<w:p><w:pPr><w:spacing w:before="0" w:after="0" w:line="{height}" w:lineRule="exact"/></w:pPr></w:p>'
 
 
 def closed(inner: str) -> str:
@@ -41,7 +41,9 @@ def table_xml(state: State, place: Place, table: Table, write: WriteBlocks) -> s
         return "".join(write(state, place, cell.blocks) for cell in table.cells)
     if table.columns <= WORD_COLUMNS:
         return _one(state, place, table, write) + spacer()
-    state.document.warn("table_split", f"A table of {table.columns} columns is split: Word opens {WORD_COLUMNS} at most.")
+    state.document.warn(
+        "table_split", f"A table of {table.columns} columns is split: Word opens {WORD_COLUMNS} at most."
+    )
     return "".join(
         _one(state, place, _band(table, start, min(start + WORD_COLUMNS, table.columns)), write) + spacer()
         for start in range(0, table.columns, WORD_COLUMNS)
@@ -73,8 +75,9 @@ def _one(state: State, place: Place, table: Table, write: WriteBlocks) -> str:
     inner = replace(place, indent=0, align=None, bar=None, level=0, nested=place.nested + 1)
     for number, cells in enumerate(rows):
         cells.sort(key=lambda pair: pair[0].column)
-        shape = '<w:cantSplit/>' + ("<w:tblHeader/>" if number < head else "")
-        parts.append(f"<w:tr><w:trPr>{shape}</w:trPr>")
+        whole = all(_short(cell) for cell, first in cells if first)
+        shape = ("<w:cantSplit/>" if whole else "") + ("<w:tblHeader/>" if number < head else "")
+        parts.append(f"<w:tr><w:trPr>{shape}</w:trPr>" if shape else "<w:tr>")
         for cell, first in cells:
             is_head = cell.header or number < head
             fill = cell.background or (ground if number < head else None)
@@ -91,6 +94,17 @@ def _one(state: State, place: Place, table: Table, write: WriteBlocks) -> str:
         parts.append("</w:tr>")
     parts.append("</w:tbl>")
     return "".join(parts)
+
+
+def _short(cell: Cell) -> bool:
+    """Whether a cell is sure to fit on a page, so that its row need not be split."""
+    if len(cell.blocks) > _SHORT_BLOCKS:
+        return False
+    return all(
+        isinstance(block, Paragraph)
+        and sum(len(inline.text) if isinstance(inline, Run) else 60 for inline in block.inlines) < _SHORT_TEXT
+        for block in cell.blocks
+    )
 
 
 def _opening(place: Place, width: int, head: int) -> str:
@@ -149,7 +163,9 @@ def _extent(cell: Cell) -> tuple[int, int]:
     """The width of the longest word of a cell, and that of its longest paragraph, in twips."""
     word = text = 0
     for part in _paragraphs(cell.blocks):
-        pictures = max((int((inline.width or 0) * TWIPS) for inline in part if isinstance(inline, Image)), default=0)
+        pictures = max(
+            (int((inline.width or 0) * TWIPS) for inline in part if isinstance(inline, Image)), default=0
+        )
         shown = "".join(inline.text for inline in part if isinstance(inline, Run))
         longest = max(map(len, shown.split()), default=0)
         word = max(word, min(longest, _WIDEST_WORD) * _CHAR + _PADDING, min(pictures, 2000))
@@ -164,7 +180,12 @@ def _paragraphs(blocks: list[Block]) -> list[list[object]]:
 
 
 def framed(
-    place: Place, inside: Callable[[Place], str], *, ground: str | None, bar: str | None = None, border: str | None = None
+    place: Place,
+    inside: Callable[[Place], str],
+    *,
+    ground: str | None,
+    bar: str | None = None,
+    border: str | None = None,
 ) -> str:
     """Blocks in a frame: a table of one cell.
 
@@ -179,8 +200,8 @@ def framed(
         return inside(place)
     width = max(place.width - place.indent, _LEAST)
     inner = replace(
-        place, width=max(width - 2 * _FRAME_MARGIN, 100), indent=0, bar=None, level=0, nested=place.nested + 1, style="",
-        fill=ground,
+        place, width=max(width - 2 * _FRAME_MARGIN, 100), indent=0, bar=None, level=0, nested=place.nested + 1,
+        style="",         fill=ground,
     )  # fmt: skip
     edges = "".join(
         f'<w:{side} w:val="single" w:sz="{24 if bar else 4}" w:space="0" w:color="{hexa(bar or border or "")}"/>'
@@ -202,7 +223,13 @@ def side_by_side(place: Place, writers: list[Callable[[Place], str]], widths: li
     cells = []
     for writer, width in zip(writers, wide, strict=True):
         inner = replace(
-            place, width=max(width - 2 * _FRAME_MARGIN, 100), indent=0, bar=None, level=0, nested=place.nested + 1, style=""
+            place,
+            width=max(width - 2 * _FRAME_MARGIN, 100),
+            indent=0,
+            bar=None,
+            level=0,
+            nested=place.nested + 1,
+            style="",
         )
         cells.append(f'<w:tc><w:tcPr><w:tcW w:w="{width}" w:type="dxa"/></w:tcPr>{closed(writer(inner))}</w:tc>')
     return f"{_bare(place, room, 0, 0)}{_grid(wide)}<w:tr>{''.join(cells)}</w:tr></w:tbl>{spacer()}"

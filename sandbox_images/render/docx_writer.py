@@ -1,23 +1,30 @@
 """Writes DOCX: a package of its own making, with native headings, lists, tables, notes, formulas and pictures."""
 
+import gc
 import os
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from render import docx_parts
+from render.document import Document, RenderError
 from render.docx_blocks import blocks_xml
 from render.docx_package import Part, write_package
 from render.docx_state import Place, State
 from render.docx_styles import styles_xml
 from render.docx_xml import DECLARATION, NAMESPACES, hexa
-from render.document import Document, RenderError
 from render.ir import Paragraph, Run, Table
 from render.reader import read
 from render.reader_flat import walk
 from render.reader_style import length
 
-_PAPERS = {"a4": (11906, 16838), "letter": (12240, 15840), "legal": (12240, 20160), "a3": (16838, 23811), "a5": (8391, 11906)}
+_PAPERS = {
+    "a4": (11906, 16838),
+    "letter": (12240, 15840),
+    "legal": (12240, 20160),
+    "a3": (16838, 23811),
+    "a5": (8391, 11906),
+}
 _MARGIN = 1304
 _LEAST_TEXT = 2880
 _MAIN = "application/vnd.openxmlformats-officedocument.wordprocessingml."
@@ -27,8 +34,9 @@ _FOOTER = "{page} / {pages}"
 def write_docx(document: Document, target: str) -> dict[str, Any]:
     """Writes a document as DOCX.
 
-    Options of the request: ``landscape``, ``page_size`` (A4, Letter, Legal, A3, A5), ``margins`` (a CSS length for all
-    sides), ``page_numbers`` (true by default), ``header`` and ``footer`` (texts with ``{page} {pages} {title} {date}``).
+    Options of the request: ``landscape``, ``page_size`` (A4, Letter, Legal, A3, A5), ``margins`` (a CSS length for
+    all sides), ``page_numbers`` (true by default), ``header`` and ``footer`` (texts in which ``{page}``, ``{pages}``,
+    ``{title}`` and ``{date}`` are filled in).
 
     Args:
         document: what to write.
@@ -40,13 +48,19 @@ def write_docx(document: Document, target: str) -> dict[str, Any]:
     Raises:
         RenderError: ``document_too_complex`` or ``write_failed``.
     """
-    content = read(document)
-    state = State(document, content)
-    state.survey()
+    collects = gc.isenabled()
+    # A long table makes a hundred thousand objects, none of them in a circle: looking for one takes half the time.
+    gc.disable()
     try:
+        content = read(document)
+        state = State(document, content)
+        state.survey()
         parts, types = _parts(state)
     except RecursionError as exc:
         raise RenderError("document_too_complex", "The document is nested too deep to be written.") from exc
+    finally:
+        if collects:
+            gc.enable()
     size = _save(target, parts, types)
     return {
         "bytes": size,
@@ -79,7 +93,10 @@ def _parts(state: State) -> tuple[dict[str, str | bytes], dict[str, str]]:
     parts["word/numbering.xml"] = state.numbering.xml()
     parts["word/settings.xml"] = docx_parts.settings_xml(metadata.language, background=background)
     parts["word/fontTable.xml"] = docx_parts.fonts_xml(theme)
-    types = {f"word/{name}.xml": f"{_MAIN}{name}+xml" for name in ("footnotes", "styles", "numbering", "settings", "fontTable")}
+    types = {
+        f"word/{name}.xml": f"{_MAIN}{name}+xml"
+        for name in ("footnotes", "styles", "numbering", "settings", "fontTable")
+    }
     types["word/document.xml"] = f"{_MAIN}document.main+xml"
     for tag, name, text in _margins(options):
         parts[f"word/{name}.xml"] = docx_parts.margin_xml(tag, text, metadata)
@@ -104,7 +121,9 @@ def _frame(parts: dict[str, str | bytes], types: dict[str, str], state: State) -
     types["docProps/app.xml"] = "application/vnd.openxmlformats-officedocument.extended-properties+xml"
     root = Part("")
     root.link("officeDocument", "word/document.xml")
-    root.link("http://schemas.openxmlformats.org/package/2006/relationships/metadata/core-properties", "docProps/core.xml")
+    root.link(
+        "http://schemas.openxmlformats.org/package/2006/relationships/metadata/core-properties", "docProps/core.xml"
+    )
     root.link("extended-properties", "docProps/app.xml")
     parts["_rels/.rels"] = root.relationships()
 
@@ -150,7 +169,10 @@ def _section(state: State, main: Part, paper: tuple[int, int, int]) -> str:
 def _notes(state: State, part: Part, width: int) -> str:
     """The footnotes that the text calls, each with its number before its first words."""
     rows = []
-    mark = '<w:r><w:rPr><w:rStyle w:val="FootnoteReference"/></w:rPr><w:footnoteRef/></w:r><w:r><w:t xml:space="preserve"> </w:t></w:r>'
+    mark = (
+        '<w:r><w:rPr><w:rStyle w:val="FootnoteReference"/></w:rPr><w:footnoteRef/></w:r><w:r>'
+        '<w:t xml:space="preserve"> </w:t></w:r>'
+    )
     place = Place(part, width, style="FootnoteText", note=True)
     called = [(number, note) for note, number in state.notes.items() if number]
     for number, note in called:

@@ -1,6 +1,7 @@
 """The intermediate representation: what a document is made of, between its tree and the DOCX and PPTX writers.
 
-Lengths are in CSS pixels (1/96 inch) unless the name says otherwise; colours are ``#rrggbb``; None means: as the theme has it.
+Lengths are in CSS pixels (1/96 inch) unless the name says otherwise; colours are ``#rrggbb``; None means: as the
+theme has it.
 """
 
 from dataclasses import dataclass, field

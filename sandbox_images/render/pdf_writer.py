@@ -1,6 +1,9 @@
 """Writes a document as PDF: tagged for accessibility, with outline, metadata, page numbers and contents."""
 
+import gc
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +13,7 @@ import weasyprint
 from render.assets import AssetRefused, find_asset, read_asset
 from render.document import Document, RenderError
 from render.headings import fill_contents
-from render.layout import lay_out, noticing, style_sheets
+from render.layout import drop_styles, fewer_collections, lay_out, noticing, style_sheets
 from render.page_css import page_css, page_margins, page_size
 from render.wide_tables import fit_tables
 
@@ -47,25 +50,16 @@ def write_pdf(document: Document, target_path: str) -> dict[str, Any]:
     css = page_css(document) + _CONTENTS_CSS % document.theme.colours["muted"] + "\n".join(wide)
     if variant.startswith("pdf/a"):
         css += _ARCHIVE_CSS
-    with noticing(document):
-        laid = lay_out(
-            document, style_sheets(document, css), pdf_variant=variant, attachments=_attachments(document)
-        )
-        laid = _chosen(laid, options.get("pages"))
+    with noticing(document), fewer_collections(), indexed_pages():
         try:
-            laid.write_pdf(
-                target_path,
-                finisher=_finish,
-                pdf_variant=variant,
-                pdf_tags=True,
-                attachments=_attachments(document),
-            )
-        except (OSError, RenderError):
-            raise
-        except Exception as exc:
-            raise RenderError(
-                "layout_failed", f"The PDF could not be written: {type(exc).__name__}: {exc}"[:400]
-            ) from exc
+            pages = _write(document, css, variant, target_path)
+        except _NotWritten as first:
+            drop_styles(document)
+            document.warn("styles_dropped", f"The document's own styles could not be laid out and were left out ({first}).")
+            try:
+                pages = _write(document, css, variant, target_path)
+            except _NotWritten as exc:
+                raise RenderError("layout_failed", f"The PDF could not be written: {exc}") from exc
     size_bytes = Path(target_path).stat().st_size
     return {
         "pages": len(laid.pages),
@@ -73,6 +67,43 @@ def write_pdf(document: Document, target_path: str) -> dict[str, Any]:
         "variant": variant,
         "title": document.metadata.title,
     }
+
+
+class _NotWritten(Exception):  # noqa: N818 - caught where it is raised for
+    """WeasyPrint laid a document out and could not write it, as with a page of no size."""
+
+
+def _write(document: Document, css: str, variant: str, target_path: str) -> int:
+    """Lays out and writes; gives the number of pages."""
+    laid = lay_out(document, style_sheets(document, css), pdf_variant=variant)
+    gc.collect()  # what layout left: a quarter of its memory, just before writing needs as much
+    laid = _chosen(laid, document.request.options.get("pages"))
+    attached = _attachments(document)
+    try:
+        laid.write_pdf(target_path, finisher=_finish, pdf_variant=variant, pdf_tags=True, attachments=attached)
+    except (OSError, RenderError):
+        raise
+    except Exception as exc:
+        raise _NotWritten(f"{type(exc).__name__}: {exc}"[:200]) from exc
+    return len(laid.pages)
+
+
+@contextmanager
+def indexed_pages() -> Iterator[None]:
+    """Remembers the references of a PDF's pages while it is written: pydyf makes all of them anew for every tag."""
+    plain = pydyf.PDF.page_references
+
+    def remembered(pdf: pydyf.PDF) -> tuple[bytes, ...]:
+        known: tuple[bytes, ...] = pdf.__dict__.get("_pb_references", ())
+        if len(known) * 3 != len(pdf.pages["Kids"]):
+            known = pdf.__dict__["_pb_references"] = plain.fget(pdf)
+        return known
+
+    pydyf.PDF.page_references = property(remembered)
+    try:
+        yield
+    finally:
+        pydyf.PDF.page_references = plain
 
 
 def _chosen(laid: weasyprint.Document, ranges: Any) -> weasyprint.Document:

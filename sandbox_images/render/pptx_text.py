@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from render.layout_look import Paint
 from render.pptx_look import NATURAL, Palette, emu, shown_face, xml_text
-from render.slides_model import Bullet, Para, Piece
+from render.slides_model import HANG, HANG_NUMBER, Bullet, Para, Piece
 
 _LATIN_LAST = 0x24F
 _SIZE_MIN, _SIZE_MAX = 100, 400_000
@@ -54,7 +54,7 @@ class TextWriter:
         size = max((piece.size for piece in para.pieces), default=16.0)
         margin = max(0.0, para.x - left)
         attributes = []
-        hang = min(margin, size * 1.6) if para.bullet else 0.0
+        hang = min(margin, size * (HANG_NUMBER if para.bullet.scheme else HANG)) if para.bullet else 0.0
         if para.bullet and para.bullet.x is not None:
             hang = max(0.0, min(margin, para.x - para.bullet.x))
         margin = margin if margin >= 1 else 0.0

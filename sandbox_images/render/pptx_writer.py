@@ -134,7 +134,8 @@ def _finished(document: Document, slides: list[Fitted], stage: Stage, *, styled:
         directives = item.sheet.draft.directives
         slide.number = slide.kind not in {"title", "section"} and directives.paginate is not False
         covered = not styled and slide.kind == "section" and not directives.background
-        finish(slide, document.theme.colours["background"].lstrip("#").lower(), covered=covered)
+        back, accent = (document.theme.colours[name].lstrip("#").lower() for name in ("background", "accent"))
+        finish(slide, back, accent, covered=covered)
     return {"slides": len(slides), "splits": splits, "scaled": scaled}
 
 

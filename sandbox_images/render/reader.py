@@ -24,10 +24,11 @@ _SKIPPED = frozenset({
     "area", "col", "colgroup", "wbr",
 })  # fmt: skip
 _BLOCKS = frozenset({
-    "address", "article", "aside", "blockquote", "body", "center", "dd", "details", "dialog", "dir", "div", "dl", "dt",
-    "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hgroup", "hr",
-    "html", "legend", "li", "main", "menu", "nav", "ol", "option", "optgroup", "p", "pre", "search", "section",
-    "summary", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul", "caption", "listing", "plaintext", "xmp",
+    "address", "article", "aside", "blockquote", "body", "center", "dd", "details", "dialog", "dir", "div",
+    "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6",
+    "header", "hgroup", "hr", "html", "legend", "li", "main", "menu", "nav", "ol", "option", "optgroup",
+    "p", "pre", "search", "section", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul",
+    "caption", "listing", "plaintext", "xmp",
 })  # fmt: skip
 
 

@@ -1,32 +1,50 @@
 """Readers of single elements and marks: each reads one element into a flow."""
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 from xml.etree.ElementTree import Element
 
-from render import reader_images
 from render.ir import (
-    Block, Callout, Chart, Code, Columns, Contents, Definition, DefinitionList, Diagram, Figure, Formula, FormulaBlock,
-    Heading, Image, LineBreak, Missing, NoteRef, PageBreak, Paragraph, Quote, Rule, Series, Sources, SpeakerNotes,
-    Table,
+    Block,
+    Callout,
+    Code,
+    Columns,
+    Contents,
+    Definition,
+    DefinitionList,
+    Heading,
+    LineBreak,
+    NoteRef,
+    PageBreak,
+    Paragraph,
+    Quote,
+    Rule,
+    Sources,
+    SpeakerNotes,
 )  # fmt: skip
 from render.reader_code import lines
-from render.reader_flat import flat, plain
+from render.reader_flat import plain
 from render.reader_inline import Flow, Look
 from render.reader_lists import read_list
 from render.reader_looks import classes
+from render.reader_pictures import (
+    read_chart,
+    read_diagram,
+    read_figure,
+    read_image,
+    read_math,
+    read_missing,
+    read_svg,
+)  # fmt: skip
 from render.reader_style import declarations, length, percentage
 from render.reader_tables import read_table
 
 if TYPE_CHECKING:
     from render.reader import Reader
 
-_KINDS = frozenset({"bar", "column", "line", "pie", "area", "scatter"})
 _UNSAFE = ("javascript:", "vbscript:", "file:", "data:")
-_MAX_POINTS = 20_000
 
 
 def _heading(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
@@ -37,7 +55,11 @@ def _heading(reader: "Reader", element: Element, look: Look, flow: Flow) -> None
 
 
 def _link(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
-    target = "".join(element.get("href", "").split()) if "\n" in element.get("href", "") else element.get("href", "").strip()
+    target = (
+        "".join(element.get("href", "").split())
+        if "\n" in element.get("href", "")
+        else element.get("href", "").strip()
+    )
     if target and not target.lower().startswith(_UNSAFE):
         look = replace(look, link=target)
     if "footnote-backref" in classes(element):
@@ -94,136 +116,6 @@ def _break(_reader: "Reader", _element: Element, _look: Look, flow: Flow) -> Non
     flow.inline(LineBreak())
 
 
-def _image(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
-    image = load_image(reader, element, look)
-    if isinstance(image, Missing) and not image.path:
-        if element.get("alt"):
-            flow.text(element.get("alt", ""), look)
-        return
-    flow.inline(image)
-
-
-def load_image(reader: "Reader", element: Element, look: Look) -> Image | Missing:
-    """The picture of an ``img``; what cannot be had is missing, by its path."""
-    source = element.get("src", "").strip()
-    fetched = reader.fetch(source) if source else None
-    natural = reader_images.natural_size(*fetched) if fetched else None
-    if fetched is None or natural is None:
-        shown = source if source[:5].lower() != "data:" else element.get("alt", "") or "data:"
-        return Missing(shown[:200])
-    width, height = reader_images.shown_size(element, natural, reader.room)
-    alt = element.get("alt") or element.get("title") or ""
-    return Image(fetched[0], fetched[1], alt, width, height, look.link)
-
-
-def _svg(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
-    text = reader_images.serialised(element)
-    data = text.encode()
-    natural = reader_images.natural_size(data, "image/svg+xml") if text else None
-    if natural is None:
-        reader.content(element, look, flow)
-        return
-    title = next((child for child in element if str(child.tag).endswith("title")), None)
-    alt = element.get("aria-label") or ("".join(title.itertext()) if title is not None else "")
-    width, height = reader_images.shown_size(element, natural, reader.room)
-    flow.inline(Image(data, "image/svg+xml", " ".join(alt.split()), width, height, look.link))
-
-
-def _math(reader: "Reader", element: Element, _look: Look, flow: Flow) -> None:
-    tex = element.get("data-tex", "") or ("" if element.get("data-mathml") else "".join(element.itertext()))
-    display = element.tag == "div" or element.get("data-display") == "true"
-    svg = reader_images.svg_of(element, reader.document)
-    formula = Formula(tex.strip(), svg, display, element.get("data-mathml", ""))
-    if element.tag == "div":
-        flow.block(FormulaBlock(formula))
-    else:
-        flow.inline(formula)
-
-
-def _figure(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
-    flow.end(None)
-    caption, rest = _parted(reader, element, look)
-    only = rest[0] if len(rest) == 1 else None
-    if isinstance(only, Paragraph) and len(only.inlines) == 1 and isinstance(only.inlines[0], Image | Missing):
-        flow.block(Figure(only.inlines[0], caption))
-        return
-    if isinstance(only, Table | Figure) and not only.caption:
-        only.caption = caption
-        caption = []
-    for block in rest:
-        flow.block(block)
-    if caption:
-        flow.block(Paragraph(caption, look.align))
-
-
-def _parted(reader: "Reader", element: Element, look: Look) -> tuple[list[Any], list[Any]]:
-    """The caption of a figure, and the blocks of the rest of it."""
-    captions: list[Block] = []
-    inner = Flow()
-    if element.text:
-        inner.text(element.text, look)
-    for child in element:
-        if child.tag == "figcaption":
-            captions.extend(reader.blocks(child, look))
-        else:
-            reader.element(child, look, inner)
-        if child.tail:
-            inner.text(child.tail, look)
-    return flat(captions), inner.finish()
-
-
-def _diagram(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
-    image = next(element.iter("img"), None)
-    svg = reader_images.svg_of(element, reader.document)
-    source = element.get("data-source", "")
-    if not svg:  # it could not be drawn: what stands there instead is content
-        _plain_block(reader, element, look, flow)
-        return
-    alt = (image.get("alt", "") if image is not None else "") or element.get("aria-label", "")
-    flow.block(Diagram(source, svg, alt))
-    _captions(reader, element, look, flow)
-
-
-def _chart(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
-    chart = parse_chart(element.get("data-chart", ""), reader_images.svg_of(element, reader.document))
-    if chart is None:
-        _plain_block(reader, element, look, flow)
-        return
-    flow.block(chart)
-    _captions(reader, element, look, flow)
-
-
-def _captions(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
-    for child in element:
-        if child.tag == "figcaption":
-            inlines = reader.inlines(child, look)
-            if inlines:
-                flow.block(Paragraph(inlines, "center"))
-
-
-def parse_chart(text: str, svg: str) -> Chart | None:
-    """The chart of a ``data-chart`` attribute; None if the JSON is not one."""
-    try:
-        data = json.loads(text)
-        categories = [str(name) for name in data["categories"]][:_MAX_POINTS]
-        series = [
-            Series(str(row.get("name", "")), [_number(value) for value in row["values"]][:_MAX_POINTS])
-            for row in data["series"]
-        ]
-        if data["kind"] in _KINDS and series:
-            return Chart(data["kind"], str(data.get("title") or ""), categories, series, svg)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        pass
-    return None
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    number = float(value)
-    return number if abs(number) < float("inf") else None
-
-
 def _pre(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
     flow.end(None)
     inner = Flow()
@@ -248,7 +140,9 @@ def _code_spans(reader: "Reader", element: Element, look: Look, flow: Flow, *, h
         if child.tag == "code":
             _code_spans(reader, child, look, flow, highlighted=highlighted)
         elif highlighted and child.tag == "span" and not len(child):
-            found = next((reader.code_colours[name] for name in classes(child) if name in reader.code_colours), None)
+            found = next(
+                (reader.code_colours[name] for name in classes(child) if name in reader.code_colours), None
+            )
             flow.text(child.text or "", replace(look, colour=found) if found else look)
         elif child.tag == "span" and not child.get("style"):
             _code_spans(reader, child, look, flow, highlighted=highlighted)
@@ -392,16 +286,6 @@ def _ruby_text(reader: "Reader", element: Element, look: Look, flow: Flow) -> No
     flow.text(")", look)
 
 
-def _missing(_reader: "Reader", element: Element, _look: Look, flow: Flow) -> None:
-    flow.inline(Missing(element.get("data-path", ""), " ".join("".join(element.itertext()).split())))
-
-
-def _plain_block(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
-    flow.end(None)
-    reader.content(element, look, flow)
-    flow.end(look.align)
-
-
 def _single(block: Callable[[], Block]) -> Callable[["Reader", Element, Look, Flow], None]:
     def add(_reader: "Reader", _element: Element, _look: Look, flow: Flow) -> None:
         flow.block(block())
@@ -415,12 +299,12 @@ def _nothing(_reader: "Reader", _element: Element, _look: Look, _flow: Flow) -> 
 
 READERS: dict[str, Callable[["Reader", Element, Look, Flow], None]] = {
     "h1": _heading, "h2": _heading, "h3": _heading, "h4": _heading, "h5": _heading, "h6": _heading,
-    "a": _link, "br": _break, "img": _image, "{http://www.w3.org/2000/svg}svg": _svg, "svg": _svg,
-    "figure": _figure, "pre": _pre, "listing": _pre, "xmp": _pre, "blockquote": _quote, "hr": _single(Rule),
+    "a": _link, "br": _break, "img": read_image, "{http://www.w3.org/2000/svg}svg": read_svg, "svg": read_svg,
+    "figure": read_figure, "pre": _pre, "listing": _pre, "xmp": _pre, "blockquote": _quote, "hr": _single(Rule),
     "ul": read_list, "ol": read_list, "menu": read_list, "dir": read_list, "dl": _definitions, "table": read_table,
     "input": _control, "q": _inline_quote, "rt": _ruby_text, "rp": _nothing,
-    "pb-cite": _cite, "pb-math": _math, "pb-diagram": _diagram, "pb-chart": _chart, "pb-code": _pre,
-    "pb-missing": _missing, "pb-callout": _callout, "pb-notes": _notes, "pb-columns": _columns,
+    "pb-cite": _cite, "pb-math": read_math, "pb-diagram": read_diagram, "pb-chart": read_chart, "pb-code": _pre,
+    "pb-missing": read_missing, "pb-callout": _callout, "pb-notes": _notes, "pb-columns": _columns,
     "pb-sources": _sources, "footnotes": _footnotes, "pb-footnote-ref": _footnote_ref, "pb-toc": _single(Contents),
     "pb-page-break": _single(PageBreak), "footnote-backref": _nothing,
 }  # fmt: skip

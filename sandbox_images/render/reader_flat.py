@@ -3,8 +3,28 @@
 from collections.abc import Iterator
 
 from render.ir import (
-    Block, Box, Callout, Chart, Code, Columns, Definition, DefinitionList, Diagram, Figure, FormulaBlock, Heading, Inline,
-    LineBreak, ListBlock, ListItem, Paragraph, Quote, Run, Sources, SpeakerNotes, Table,
+    Block,
+    Box,
+    Callout,
+    Chart,
+    Code,
+    Columns,
+    Definition,
+    DefinitionList,
+    Diagram,
+    Figure,
+    FormulaBlock,
+    Heading,
+    Inline,
+    LineBreak,
+    ListBlock,
+    ListItem,
+    Paragraph,
+    Quote,
+    Run,
+    Sources,
+    SpeakerNotes,
+    Table,
 )  # fmt: skip
 
 _Step = Block | ListItem | Definition
@@ -23,7 +43,8 @@ def flat(blocks: list[Block]) -> list[Inline]:
 def plain(inlines: list[Inline]) -> str:
     """The text of inlines; a line break is a blank."""
     return "".join(
-        inline.text if isinstance(inline, Run) else " " if isinstance(inline, LineBreak) else "" for inline in inlines
+        inline.text if isinstance(inline, Run) else " " if isinstance(inline, LineBreak) else ""
+        for inline in inlines
     ).strip()
 
 

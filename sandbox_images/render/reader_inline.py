@@ -43,12 +43,13 @@ class Look:
 class Flow:
     """Blocks in the making: a paragraph that grows until a block ends it."""
 
-    __slots__ = ("_gap", "_look", "_open", "_preserved", "blocks")
+    __slots__ = ("_align", "_gap", "_look", "_open", "_preserved", "blocks")
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
         self._open: list[Inline] = []  # the paragraph that grows
         self._look: Look | None = None  # of its last run
+        self._align: Align | None = None  # of its first text
         self._gap = True  # white space here would collapse
         self._preserved = False
 
@@ -85,9 +86,10 @@ class Flow:
         if any(not isinstance(inline, Anchor) for inline in self._open):
             inlines = self.take()
             if any(not isinstance(inline, Anchor) for inline in inlines):
-                self.blocks.append(Paragraph(inlines, align))
+                self.blocks.append(Paragraph(inlines, align or self._align))
             else:
                 self._open = inlines
+            self._align = None
         self._gap = True
 
     def finish(self) -> list[Block]:
@@ -134,9 +136,11 @@ class Flow:
 
     def _append(self, text: str, look: Look) -> None:
         last = self._open[-1] if self._open else None
-        if isinstance(last, Run) and (look is self._look or look == self._look):
+        if last is not None and isinstance(last, Run) and (look is self._look or look == self._look):
             self._open[-1] = replace(last, text=last.text + text)
         else:
+            if not self._open:
+                self._align = look.align
             self._open.append(look.run(text))
             self._look = look
 

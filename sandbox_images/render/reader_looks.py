@@ -15,11 +15,12 @@ _ALIGNS: dict[str, Align] = {
     "-webkit-center": "center", "justify": "justify",
 }  # fmt: skip
 _BOX_CLASSES = frozenset({
-    "card", "box", "panel", "tile", "kpi", "stat", "metric", "well", "note-box", "highlight", "banner", "hero", "badge-box",
+    "card", "box", "panel", "tile", "kpi", "stat", "metric", "well", "note-box", "highlight", "banner", "hero",
     "slide", "cell-card", "feature",
 })  # fmt: skip
 _BREAKS = ("always", "page", "left", "right", "recto", "verso")
 _BOLD_FROM = 600
+_SPACES = {"pre": "pre", "pre-wrap": "pre", "break-spaces": "pre", "pre-line": "pre-line"}
 
 
 class Palette(Protocol):
@@ -104,6 +105,20 @@ def styled(palette: Palette, element: Element, look: Look) -> Look:
 
 
 def _style_changes(palette: Palette, style: dict[str, str], look: Look) -> dict[str, Any]:
+    changes = _letter_changes(palette, style)
+    raised = style.get("vertical-align", "").lower()
+    if raised in {"sub", "super"}:
+        changes["sub"], changes["sup"] = raised == "sub", raised == "super"
+    space = style.get("white-space", "").lower()
+    if space:
+        changes["space"] = _SPACES.get(space, "normal")
+    case = style.get("text-transform", "").lower()
+    if case:
+        changes["case"] = case if case in {"uppercase", "lowercase", "capitalize"} else "none"
+    return {name: value for name, value in changes.items() if value != getattr(look, name)}
+
+
+def _letter_changes(palette: Palette, style: dict[str, str]) -> dict[str, Any]:
     changes: dict[str, Any] = {}
     text_colour = palette.colour(style.get("color"))
     if text_colour:
@@ -118,22 +133,10 @@ def _style_changes(palette: Palette, style: dict[str, str], look: Look) -> dict[
     if slant:
         changes["italic"] = slant.startswith(("italic", "oblique"))
     line = (style.get("text-decoration", "") + " " + style.get("text-decoration-line", "")).lower().split()
-    if "underline" in line:
-        changes["underline"] = True
-    if "line-through" in line:
-        changes["strike"] = True
-    raised = style.get("vertical-align", "").lower()
-    if raised in {"sub", "super"}:
-        changes["sub"], changes["sup"] = raised == "sub", raised == "super"
+    changes |= {"underline": True} if "underline" in line else {}
+    changes |= {"strike": True} if "line-through" in line else {}
     if "monospace" in style.get("font-family", "").lower():
         changes["code"] = True
-    space = style.get("white-space", "").lower()
-    if space:
-        changes["space"] = {"pre": "pre", "pre-wrap": "pre", "break-spaces": "pre", "pre-line": "pre-line"}.get(space, "normal")
-    case = style.get("text-transform", "").lower()
-    if case:
-        changes["case"] = case if case in {"uppercase", "lowercase", "capitalize"} else "none"
-    changes = {name: value for name, value in changes.items() if value != getattr(look, name)}
     return changes
 
 
@@ -146,6 +149,7 @@ def boxed(palette: Palette, element: Element, marks: tuple[str, ...]) -> tuple[s
         name in found and found[name].split()[0].lower() not in {"0", "none", "0px", "hidden"}
         for name in ("border", "border-left", "border-top", "box-shadow")
     )
-    if fill is None and not border and not _BOX_CLASSES.intersection(marks) and not (element.tag == "section" and marks):
+    named = bool(_BOX_CLASSES.intersection(marks)) or (element.tag == "section" and bool(marks))
+    if fill is None and not border and not named:
         return None
     return fill, palette.colour(found.get("color"))

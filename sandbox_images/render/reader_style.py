@@ -82,7 +82,7 @@ def _variable(arguments: list[Any], variables: dict[str, str], depth: int) -> st
     if name in variables:
         tokens = tinycss2.parse_component_value_list(variables[name], skip_comments=True)
         return _first_colour(tokens, variables, depth + 1)
-    commas = [index for index, token in enumerate(arguments) if token == ","]
+    commas = [index for index, part in enumerate(arguments) if part == ","]
     return _first_colour(arguments[commas[0] + 1 :], variables, depth + 1) if commas else None
 
 

@@ -20,7 +20,7 @@ _GROUPS = ("thead", "tbody", "tfoot")
 
 @dataclass(slots=True)
 class Row:
-    """A row of a table's source: its element, its cells, and how many rows of its group are left, itself included."""
+    """A row of a table's source; ``left`` is how many rows of its group are left, itself included."""
 
     element: Element
     group: Element | None
@@ -85,7 +85,10 @@ def _add_rows(found: Parts, group: Element | None, elements: list[Element], *, h
 
 def span(element: Element, name: str, most: int) -> int:
     """A span attribute as browsers read it: digits in front count, nonsense is 1, and 0 is as far as it goes."""
-    text = (element.get(name) or "1").strip()
+    given = element.get(name)
+    if given is None:
+        return 1
+    text = given.strip()
     digits = text[: len(text) - len(text.lstrip("0123456789"))][:9]
     if not digits.isascii() or not digits:
         return 1
@@ -266,7 +269,9 @@ def _cell(reader: "Reader", place: Placed, look: Look, parted: Parts) -> Cell:
         align = look.align or align
         header = header or element.tag == "th"
         inner = Flow()
-        plain = look if look.align is None and look.background is None else replace(look, align=None, background=None)
+        plain = (
+            look if look.align is None and look.background is None else replace(look, align=None, background=None)
+        )
         reader.cell(element, plain, inner)
         blocks.extend(inner.finish())
     return Cell(blocks, place.row, place.column, place.rowspan, place.colspan, header, align, look.background)

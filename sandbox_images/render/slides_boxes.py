@@ -65,7 +65,5 @@ def merge_text(shapes: list[Shape], start: int, count: int) -> None:
     if single and centred_x and centred_y and frame.x - box.x < box.width / 2:
         box.insets, box.anchor, para.align, box.wrap = (0.0, 0.0, 0.0, 0.0), "ctr", "center", False
         para.x = box.x
-    elif centred_y and frame.height < box.height:
-        box.insets, box.anchor = (box.insets[0], 0.0, box.insets[2], 0.0), "ctr"
     box.paragraphs, box.role, box.key = frame.paragraphs, "text", frame.key
     del shapes[start + count]

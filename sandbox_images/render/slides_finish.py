@@ -1,8 +1,9 @@
 """The last touches of laid-out slides: roles, room for bullets, frames a little wider than measured, parts' numbers."""
 
 from render.layout_look import Paint
+from render.slides_contrast import keep_readable
 from render.slides_checks import clamp, overlap, solid
-from render.slides_model import HEIGHT, WIDTH, Shape, Slide, TextShape
+from render.slides_model import HANG, HANG_NUMBER, HEIGHT, WIDTH, Shape, Slide, TextShape
 from render.slides_split import PART_MARK
 
 _SLACK = 6.0
@@ -10,12 +11,13 @@ _FOOT = 28.0
 _BODY_WIDTH = 380
 
 
-def finish(slide: Slide, theme_background: str, *, covered: bool) -> None:
+def finish(slide: Slide, theme_background: str, accent: str, *, covered: bool) -> None:
     """Finishes a slide in place.
 
     Args:
         slide: as layout made it.
         theme_background: ``rrggbb`` of the theme's own ground.
+        accent: ``rrggbb`` of the ground that section slides' layout has.
         covered: whether the slide's layout has the ground that the slide asks for.
     """
     _number_parts(slide)
@@ -23,6 +25,7 @@ def finish(slide: Slide, theme_background: str, *, covered: bool) -> None:
         if isinstance(shape, TextShape) and shape.paragraphs:
             _hang(shape)
     _pin_bottom(slide.shapes)
+    keep_readable(slide, theme_background, covered=accent if covered else "")
     _roles(slide)
     for shape in slide.shapes:
         if isinstance(shape, TextShape) and shape.paragraphs:
@@ -61,7 +64,7 @@ def _hang(shape: TextShape) -> None:
     for para in shape.paragraphs:
         if para.bullet is not None:
             size = max((piece.size for piece in para.pieces), default=16.0)
-            wanted = size * (1.25 if para.bullet.scheme else 0.8) - (para.x - left)
+            wanted = size * (HANG_NUMBER if para.bullet.scheme else HANG) - (para.x - left) - 0.5
             need = max(need, wanted if para.bullet.x is None else left - para.bullet.x)
     if need <= 0:
         return

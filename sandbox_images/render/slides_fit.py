@@ -4,13 +4,15 @@ import math
 from dataclasses import dataclass, field, replace
 
 from render.layout_boxes import BoxNode
+from render.slides_bigtables import spread
 from render.slides_checks import faults, fitted, overflow
 from render.slides_css import MARGIN_BOTTOM, STEPS
 from render.slides_layout import CALM, FULL, PLAIN, Sheet, Stage, wrap_grids
-from render.slides_model import HEIGHT, Shape, Slide, TextShape
+from render.slides_model import HEIGHT, Shape, Slide, TableShape, TextShape
 from render.slides_paint import Painter
 from render.slides_split import cut_text, parts_of, plan, room_below, units_of
 from render.slides_scale import scaled
+from render.slides_segment import flow
 from render.tree_edits import classes_of
 
 PICTURES = (400, 320, 240)
@@ -35,7 +37,6 @@ class Fitted:
 class _Job:
     """A sheet on its way, with the first layout of it, which a split is planned on."""
 
-    order: tuple[int, ...]
     sheet: Sheet
     first: BoxNode | None = None
     first_scale: float = 1.0
@@ -53,7 +54,7 @@ def fit(stage: Stage, sheets: list[Sheet]) -> list[Fitted]:
     Returns:
         Slides in order; a split sheet's parts follow each other.
     """
-    jobs = [_Job((index,), sheet) for index, sheet in enumerate(sheets)]
+    jobs = [job for sheet in sheets for job in _spread(stage, sheet)]
     for passed in range(_PASSES_MAX):
         open_jobs = [job for job in jobs if job.done is None]
         if not open_jobs:
@@ -64,6 +65,16 @@ def fit(stage: Stage, sheets: list[Sheet]) -> list[Fitted]:
             _judge(stage, job, node, last=last or job.sheet.tries > 16)  # noqa: PLR2004 - more than all steps there are
         jobs = [item for job in jobs for item in (job.fresh or [job])]
     return [Fitted(job.sheet, job.done) for job in jobs if job.done is not None]
+
+
+def _spread(stage: Stage, sheet: Sheet) -> list[_Job]:
+    """A job for a sheet; for one with a big table the jobs of its parts, the table's own being done."""
+    big = spread(stage, sheet)
+    if big is None:
+        return [_Job(sheet)]
+    jobs = [_Job(big.before)] if big.before else []
+    jobs += [_Job(big.sheet, done=slide) for slide in big.slides]
+    return jobs + (_spread(stage, big.after) if big.after else [])
 
 
 def _judge(stage: Stage, job: _Job, node: BoxNode | None, *, last: bool) -> None:
@@ -83,7 +94,7 @@ def _judge(stage: Stage, job: _Job, node: BoxNode | None, *, last: bool) -> None
     shapes = scaled(painter.paint(), scale, node.x, node.y)
     if sheet.step == 1.0 and job.first is None:
         job.first, job.first_scale = node, scale
-    if faults(shapes) and sheet.trust < PLAIN and not last:
+    if (faults(shapes) or _lost(sheet, shapes)) and sheet.trust < PLAIN and not last:
         sheet.trust += 1
         sheet.step, job.first = 1.0, None
         return
@@ -97,6 +108,15 @@ def _judge(stage: Stage, job: _Job, node: BoxNode | None, *, last: bool) -> None
         anchors=painter.anchors,
         zoom=sheet.step,
     )
+
+
+def _lost(sheet: Sheet, shapes: list[Shape]) -> bool:
+    """Whether most of the words aren't to be seen: hidden, or of no size."""
+    wanted = sum(len(text) for item in flow(sheet.root) for text in (item.text or "").split())
+    frames = [shape.paragraphs for shape in shapes if isinstance(shape, TextShape)]
+    frames += [cell.paragraphs for shape in shapes if isinstance(shape, TableShape) for cell in shape.cells]
+    got = sum(len(piece.text) for paragraphs in frames for para in paragraphs for piece in para.pieces if piece.size >= 1)
+    return got < wanted * 0.5
 
 
 def _background(node: BoxNode) -> object:
@@ -173,7 +193,7 @@ def _split(job: _Job) -> bool:
         return False
     for index, (root, title) in enumerate(parts):
         fresh = replace(sheet, root=root, title=title, step=1.0, part=index, depth=sheet.depth + 1, tries=0)
-        job.fresh.append(_Job((*job.order, index), fresh))
+        job.fresh.append(_Job(fresh))
     return True
 
 

@@ -6,6 +6,8 @@ from xml.etree.ElementTree import Element
 from render.layout_look import Border, Gradient, Paint
 
 WIDTH, HEIGHT = 1280, 720
+HANG, HANG_NUMBER = 0.96, 1.3
+"""How far before its text a list marker stands, in ems of the text."""
 
 
 @dataclass(slots=True)

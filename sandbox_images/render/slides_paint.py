@@ -324,9 +324,9 @@ class Painter:
         """The list marker of an item: its own, a tick box, or a character that the author drew before it."""
         if "pb-continued" in classes_of(item):
             return None
-        box = next((inner for inner in item.iter("input") if inner.get("type") == "checkbox"), None)
-        if box is not None:
-            return Bullet("☑" if box.get("checked") is not None else "☐", colour=node.look.colour)
+        tick = item.get("data-pb-tick")
+        if tick is not None:
+            return Bullet("✓" if tick == "1" else "☐", colour=node.look.colour)
         marker = self.boxes.marker.get(id(item))
         if marker is None or not marker.text.strip():
             drawn = self.boxes.pseudo.get((id(item), "before"), "").strip()

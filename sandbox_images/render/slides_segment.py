@@ -17,6 +17,7 @@ _NOTES_CLASSES = frozenset({"pb-notes", "notes", "speaker-notes", "speaker_notes
 _SKIPPED = frozenset({"head", "style", "script", "link", "meta", "title", "template"})
 _RULED_SHARE = 0.6
 _TITLE_WORDS_MAX = 60
+_DIVIDER_WORDS_MAX = 24
 _OWN_CLASSES = frozenset({"pb-sources", "footnotes"})
 
 
@@ -60,7 +61,20 @@ def segment(body: Element, directives: Directives | None = None) -> list[Draft]:
     """
     walk = _Walk(_explicit(body), directives=directives or Directives())
     _visit(walk, body, ())
-    return [draft for draft in walk.drafts if not _is_blank(draft)]
+    drafts = [draft for draft in walk.drafts if not _is_blank(draft)]
+    _mark_dividers(drafts)
+    return drafts
+
+
+def _mark_dividers(drafts: list[Draft]) -> None:
+    """A short slide under a bigger heading than the others' ("Thank you") is a divider."""
+    tags = [heading.tag if (heading := title_of(draft.root)) is not None else "" for draft in drafts]
+    if tags.count("h2") <= tags.count("h1"):
+        return
+    for draft, tag in zip(drafts, tags, strict=True):
+        plain = all(item.tag in {"section", "div", "header", "h1", "h2", "p", "span", "strong", "em", "a", "br"} for item in flow(draft.root))
+        if draft.kind == "content" and tag == "h1" and plain and len(text_of(draft.root).split()) <= _DIVIDER_WORDS_MAX:
+            draft.kind = "section"
 
 
 def is_notes(element: Element) -> bool:
@@ -277,7 +291,7 @@ def _kind(draft: Draft, *, first: bool) -> str:
     names = {*classes_of(draft.root), *draft.directives.classes}
     blocks = [block for block in draft.root if name_of(block) not in _SKIPPED and (has_content(block) or len(block))]
     headings = [item for item in flow(draft.root) if item.tag in HEADINGS]
-    if first and (names & {"title", "title-slide", "lead", "cover"} or _is_title(draft.root, blocks, headings)):
+    if first and (names & {"title", "title-slide", "lead", "cover"} or _is_title(draft, blocks, headings)):
         return "title"
     if headings and len(blocks) <= 2 and names & {"lead", "section", "section-header", "divider", "title-slide"}:  # noqa: PLR2004
         return "section"
@@ -286,10 +300,11 @@ def _kind(draft: Draft, *, first: bool) -> str:
     return "content"
 
 
-def _is_title(root: Element, blocks: list[Element], headings: list[Element]) -> bool:
-    plain = all(item.tag not in {"ul", "ol", "table", "pre", "img", "figure", "blockquote"} for item in flow(root))
+def _is_title(draft: Draft, blocks: list[Element], headings: list[Element]) -> bool:
+    root = draft.root
+    plain = all(item.tag not in {"ul", "ol", "table", "pre", "img", "figure", "blockquote", "dl"} for item in flow(root))
     short = len(text_of(root).split()) <= _TITLE_WORDS_MAX
-    return bool(headings) and plain and short and bool(blocks) and headings[0].tag in {"h1", "h2"} and len(headings) <= 2  # noqa: PLR2004
+    return bool(headings) and plain and short and bool(blocks) and headings[0].tag in {"h1", "h2" if draft.authored else "h1"} and len(headings) <= 2  # noqa: PLR2004
 
 
 def title_draft(title: str, lines: list[str]) -> Draft:

@@ -20,6 +20,7 @@ def drafts_of(document: Document) -> list[Draft]:
     body = body_of(document.tree)
     notes = _take_footnotes(document.tree)
     _write_formulas(document.tree)
+    _take_ticks(document.tree)
     for section in [item for item in document.tree.iter("section") if "pb-sources" in classes_of(item)]:
         remove(parents_of(document.tree)[section], section)
     drafts = segment(body, from_front_matter(_front_matter(document)))
@@ -30,6 +31,19 @@ def drafts_of(document: Document) -> list[Draft]:
         _dress(draft, notes)
     _fill_contents(drafts)
     return drafts or [title_draft(document.metadata.title or "Untitled", [])]
+
+
+def _take_ticks(tree: Element) -> None:
+    """Tick boxes of task lists become marks of their items, which are drawn as bullets."""
+    parents = parents_of(tree)
+    for box in [item for item in tree.iter("input") if item.get("type") == "checkbox"]:
+        item: Element | None = parents[box]
+        while item is not None and item.tag != "li":
+            item = parents.get(item)
+        if item is not None and item.get("data-pb-tick") is None:
+            item.set("data-pb-tick", "1" if box.get("checked") is not None else "0")
+            item.set("style", f"{item.get('style', '')};list-style:none")
+            remove(parents[box], box)
 
 
 def _write_formulas(tree: Element) -> None:

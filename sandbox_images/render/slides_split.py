@@ -143,13 +143,16 @@ def parts_of(root: Element, title: Element | None, cut: Cut) -> list[tuple[Eleme
             continue
         heading = found[0] if found else None
         if heading is not None and not any("pb-part" in classes_of(item) for item in heading.iter()):
-            _append_mark(heading)
+            append_mark(heading)
         _keep_called(copy)
         made.append((copy, heading))
     return made
 
 
-def _append_mark(heading: Element) -> None:
+def append_mark(heading: Element) -> None:
+    """Leaves a place for the number of a part in a title, once."""
+    if any("pb-part" in classes_of(item) for item in heading.iter()):
+        return
     if len(heading):
         heading[-1].tail = (heading[-1].tail or "").rstrip() + " "
     else:
@@ -252,7 +255,7 @@ def cut_text(root: Element, title: Element | None, count: int) -> list[tuple[Ele
         copy = _share(root, (page / count, (page + 1) / count), title, found, _Counter(total))
         heading = found[0] if found else None
         if heading is not None and not any("pb-part" in classes_of(item) for item in heading.iter()):
-            _append_mark(heading)
+            append_mark(heading)
         made.append((copy, heading))
     return made
 
@@ -280,6 +283,8 @@ def _share(element: Element, share: tuple[float, float], title: Element | None, 
         if element is title:
             found.append(copy)
         return copy
+    if element.tag == "pre":
+        return _share_lines(element, share, counter)
     copy = Element(element.tag, dict(element.attrib))
     if element.tag in {"td", "th"}:
         counter = _Counter(sum(len(text) for text in _texts(element, title)))
@@ -297,6 +302,32 @@ def _share(element: Element, share: tuple[float, float], title: Element | None, 
                 _append_text(copy, tail)
             continue
         inner.tail = tail
+        copy.append(inner)
+    return copy
+
+
+def _share_lines(block: Element, share: tuple[float, float], counter: _Counter) -> Element:
+    """A share of a code block's lines."""
+    text = "".join(_texts(block, None))
+    counter.seen += len(text)
+    starts = [0, *(place + 1 for place, character in enumerate(text) if character == "\n")]
+    first, last = (round(part * len(starts)) for part in share)
+    end = starts[last] if last < len(starts) else len(text)
+    return _between(block, starts[first] if first < len(starts) else len(text), end, _Counter(len(text)))
+
+
+def _between(element: Element, first: int, last: int, counter: _Counter) -> Element:
+    """A copy with the characters between two places."""
+
+    def cut(text: str | None) -> str | None:
+        start, counter.seen = counter.seen, counter.seen + len(text or "")
+        return text[max(0, first - start) : max(0, last - start)] if text else text
+
+    copy = Element(element.tag, dict(element.attrib))
+    copy.text = cut(element.text)
+    for child in element:
+        inner = _between(child, first, last, counter)
+        inner.tail = cut(child.tail)
         copy.append(inner)
     return copy
 

@@ -1,0 +1,346 @@
+"""DOCX files are native Word: headings, lists, tables, notes, formulas and pictures, with every word in its order."""
+
+import zipfile
+
+import pytest
+from docx_reading import M, Metadata, R, Source, W, opened_source, png, png_uri, written
+from lxml import etree
+from render.document import RenderError
+from render.docx_package import safe_url
+from render.docx_writer import write_docx
+
+SOURCES = (Source(1, "First", "https://example.org/one"), Source(7, "A file", None, "files/x.csv"))
+
+
+def values(root, path, name="val"):
+    return [element.get(W + name) for element in root.iterfind(path.replace("w:", W))]
+
+
+def test_headings_of_six_levels_are_headings_of_word(tmp_path):
+    made = written("\n\n".join(f"{'#' * level} Level {level}" for level in range(1, 7)), tmp_path)
+    assert made.styles() == [(f"Heading {level}", f"Level {level}") for level in range(1, 7)]
+
+
+def test_text_before_the_first_heading_is_kept(tmp_path):
+    assert written("first\n\n# Head\n\nlast", tmp_path).words() == ["first", "Head", "last"]
+
+
+def test_every_word_is_there_in_order(tmp_path):
+    source = (
+        "intro *a* **b** `c` ~~d~~ [e](http://x.y)\n\n# f\n\n- g\n  1. h\n\n     i\n- j\n\n> k\n> - l\n\n| m | n |\n|---|---|\n| o | p |\n\n"
+        "```python\nq = 1\nr\n```\n\nterm\n: def\n\n> [!NOTE]\n> s\n\n<div style='background:#eee'>t<p>u</div>\n\n::: columns\n"
+        "::: column\nv\n:::\n::: column\nw\n:::\n:::\n\nx\n"
+    )
+    expected = "intro a b c d e f g h i j k l m n o p q = 1 r term def Note s t u v w x"
+    assert written(source, tmp_path).words() == expected.split()
+
+
+def test_links_lead_out_and_within(tmp_path):
+    made = written("[out](<https://e.org/a b>) [in](#target)\n\n## Target\n", tmp_path)
+    relations = made.part("word/_rels/document.xml.rels")
+    outside = [row.get("Target") for row in relations if row.get("TargetMode") == "External"]
+    assert outside == ["https://e.org/a%20b"]
+    anchor = made.body.find(f".//{W}hyperlink[@{W}anchor]").get(W + "anchor")
+    assert anchor in values(made.body, ".//w:bookmarkStart", "name")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://[",
+        "http:///x",
+        "mailto:",
+        "mailto:x@",
+        "javascript:alert(1)",
+        "file:///etc/passwd",
+        "//host/x",
+        "",
+        "http://h\\y",
+    ],
+)
+def test_urls_that_word_calls_damage_are_no_links(url):
+    assert safe_url(url) is None
+
+
+def test_the_text_of_a_dropped_link_is_kept_with_a_warning(tmp_path):
+    made = written('<a href="http://[">text</a>', tmp_path, source_format="html")
+    assert made.words() == ["text"]
+    assert [warning.code for warning in made.document.warnings] == ["dropped_link"]
+
+
+def numbering(made):
+    """For each numbered paragraph: its level, its format, and the start that its list overrides."""
+    part = made.part("word/numbering.xml")
+    rows = []
+    for mark in made.body.iter(W + "numPr"):
+        level = mark.find(W + "ilvl").get(W + "val")
+        number = mark.find(W + "numId").get(W + "val")
+        instance = part.find(f"{W}num[@{W}numId='{number}']")
+        abstract = instance.find(W + "abstractNumId").get(W + "val")
+        form = part.find(
+            f"{W}abstractNum[@{W}abstractNumId='{abstract}']/{W}lvl[@{W}ilvl='{level}']/{W}numFmt"
+        ).get(W + "val")
+        start = instance.find(f"{W}lvlOverride/{W}startOverride")
+        rows.append((number, int(level), form, None if start is None else start.get(W + "val")))
+    return rows
+
+
+def test_lists_nest_and_each_ordered_list_restarts(tmp_path):
+    rows = numbering(written("1. a\n   - b\n2. c\n\ntext\n\n5. d\n", tmp_path))
+    assert [row[1:] for row in rows] == [
+        (0, "decimal", "1"),
+        (1, "bullet", None),
+        (0, "decimal", "1"),
+        (0, "decimal", "5"),
+    ]
+    assert rows[0][0] == rows[2][0] != rows[3][0]
+
+
+def test_every_level_of_every_definition_is_complete(tmp_path):
+    part = written("1. a\n\n- b\n\n<ol type=i><li>c</ol>", tmp_path).part("word/numbering.xml")
+    for abstract in part.iter(W + "abstractNum"):
+        assert len(abstract.findall(W + "lvl")) == 9
+        assert all(
+            [child.tag for child in level][:3] == [W + "start", W + "numFmt", W + "lvlText"]
+            for level in abstract.iter(W + "lvl")
+        )
+
+
+def test_task_items_are_boxes_to_tick(tmp_path):
+    made = written("- [x] done\n- [ ] open\n", tmp_path)
+    word14 = "{http://schemas.microsoft.com/office/word/2010/wordml}"
+    assert [box.get(word14 + "val") for box in made.body.iter(word14 + "checked")] == ["1", "0"]
+
+
+def test_headers_repeat_and_columns_are_aligned(tmp_path):
+    made = written("| a | b |\n|---|--:|\n| 1 | 2 |\n| 3 | 4 |\n", tmp_path)
+    rows = list(made.body.iter(W + "tr"))
+    assert [row.find(f"{W}trPr/{W}tblHeader") is not None for row in rows] == [True, False, False]
+    assert [[cell.text for cell in row.cells] for row in made.opened.tables[0].rows] == [
+        ["a", "b"],
+        ["1", "2"],
+        ["3", "4"],
+    ]
+    assert values(made.body, ".//w:tc/w:p/w:pPr/w:jc") == ["right"] * 3
+
+
+def test_spans_become_merged_cells(tmp_path):
+    source = "<table><tr><th rowspan=2>A<th colspan=2>B<tr><th>C<th>D<tr><td>1<td>2<td>3</table>"
+    made = written(source, tmp_path, source_format="html")
+    cells = [[cell.text for cell in row.cells] for row in made.opened.tables[0].rows]
+    assert cells == [["A", "B", "B"], ["A", "C", "D"], ["1", "2", "3"]]
+    grid = len(made.body.findall(f".//{W}gridCol"))
+    for row in made.body.iter(W + "tr"):
+        spans = [cell.find(f"{W}tcPr/{W}gridSpan") for cell in row.iter(W + "tc")]
+        assert sum(1 if span is None else int(span.get(W + "val")) for span in spans) == grid
+
+
+def test_every_cell_ends_with_a_paragraph(tmp_path):
+    source = "<table><tr><td><td><ul><li>a</ul><td><table><tr><td>x</table><td><pre>c</pre></table>"
+    made = written(source, tmp_path, source_format="html")
+    assert {cell[-1].tag for cell in made.body.iter(W + "tc")} == {W + "p"}
+
+
+def test_a_table_with_more_columns_than_word_opens_is_split(tmp_path):
+    made = written(
+        "<table><tr>" + "".join(f"<td>c{number}" for number in range(150)) + "</table>",
+        tmp_path,
+        source_format="html",
+    )
+    assert [len(table.findall(f"{W}tblGrid/{W}gridCol")) for table in made.body.iter(W + "tbl")] == [63, 63, 24]
+    assert made.words() == [f"c{number}" for number in range(150)]
+
+
+def test_five_thousand_rows_are_written_row_by_row(tmp_path):
+    source = "<table>" + "".join(f"<tr><td>a{row}<td>b{row}" for row in range(5000)) + "</table>"
+    made = written(source, tmp_path, source_format="html")
+    assert len(list(made.body.iter(W + "tr"))) == 5000
+    assert made.words()[-2:] == ["a4999", "b4999"]
+
+
+def test_footnotes_are_footnotes_of_word(tmp_path):
+    made = written("x[^a] y[^b] again[^a]\n\n[^a]: The *first*.\n[^b]: Second\n\n    more\n", tmp_path)
+    notes = made.part("word/footnotes.xml")
+    assert values(made.body, ".//w:footnoteReference", "id") == ["1", "2"]
+    texts = {note.get(W + "id"): "".join(note.itertext()).split() for note in notes}
+    assert (texts["1"], texts["2"]) == (["The", "first."], ["Secondmore"])
+    assert " NOTEREF _RefNote1 \\f \\h " in "".join(made.body.itertext())
+
+
+def test_formulas_can_be_edited(tmp_path):
+    made = written("Inline $\\frac{a}{b}$.\n\n$$\n\\sum_{i=1}^n \\sqrt{x_i}\n$$\n", tmp_path)
+    assert [len(made.body.findall(f".//{M}{name}")) for name in ("oMath", "oMathPara", "f", "nary", "rad")] == [
+        2,
+        1,
+        1,
+        1,
+        1,
+    ]
+
+
+def test_structures_of_formulas_have_all_their_parts(tmp_path):
+    made = written(
+        "$\\sqrt{x}$ $\\int f$ $\\oint_C F$ ${}_a^b X$ $\\begin{aligned}a&=b\\\\c&=d\\end{aligned}$ $\\lim_{x\\to0}x$",
+        tmp_path,
+    )
+    wanted = {
+        "rad": ["radPr", "deg", "e"],
+        "nary": ["naryPr", "sub", "sup", "e"],
+        "sSubSup": ["sSubSupPr", "e", "sub", "sup"],
+    }
+    for name, parts in wanted.items():
+        for element in made.body.iter(M + name):
+            assert [etree.QName(child).localname for child in element] == parts
+    assert [warning.code for warning in made.document.warnings] == []
+
+
+def test_a_formula_that_cannot_be_converted_keeps_its_tex(tmp_path):
+    assert "\\frac{" in " ".join(written("a $\\frac{$ b", tmp_path).words())
+
+
+def test_pictures_have_alt_text_their_own_size_and_no_more_than_the_page(tmp_path):
+    made = written(f"![small]({png_uri(96, 48)}) ![wide]({png_uri(3000, 30)})", tmp_path)
+    shown = [(shape.width.inches, shape.height.inches) for shape in made.opened.inline_shapes]
+    assert shown[0] == (1.0, 0.5)
+    assert 6 < shown[1][0] < 6.6
+    names = [element.get("descr") for element in made.body.iter("{*}docPr")]
+    assert names == ["small", "wide"]
+
+
+def test_a_picture_is_stored_once(tmp_path):
+    (tmp_path / "a.png").write_bytes(png(5, 5))
+    made = written("![a](a.png) ![b](a.png)", tmp_path)
+    assert [name for name in made.names() if name.startswith("word/media/")] == ["word/media/image1.png"]
+
+
+def test_svg_stands_beside_its_png(tmp_path):
+    made = written(
+        '<svg width="40" height="20"><rect width="40" height="20"/></svg>', tmp_path, source_format="html"
+    )
+    assert sorted(name.rpartition(".")[2] for name in made.names() if name.startswith("word/media/")) == [
+        "png",
+        "svg",
+    ]
+    assert len(made.body.findall(".//{*}svgBlip")) == 1
+
+
+def test_a_missing_picture_has_a_visible_place(tmp_path):
+    made = written("![chart](no.png)", tmp_path)
+    assert "no.png" in made.words()
+    assert [warning.code for warning in made.document.warnings] == ["missing_asset"]
+
+
+def test_code_keeps_its_lines_and_has_colours(tmp_path):
+    made = written("```python\ndef f():\n\treturn 'x'\n```\n", tmp_path)
+    block = next(paragraph for paragraph in made.opened.paragraphs if paragraph.style.name == "Code Block")
+    assert block.text == "def f():\n\treturn 'x'"
+    assert len({color.get(W + "val") for color in block._p.iter(W + "color")}) > 1
+
+
+def test_the_contents_are_a_field_with_its_entries(tmp_path):
+    made = written("# Title\n\n[TOC]\n\n## One\n\n### Two\n\n## Three\n", tmp_path)
+    entries = [(style, text.split("\t")[0]) for style, text in made.styles() if style.startswith("toc")]
+    assert entries == [("toc 1", "One"), ("toc 2", "Two"), ("toc 1", "Three")]
+    marks = [mark.get(W + "fldCharType") for mark in made.body.iter(W + "fldChar")]
+    assert (marks.count("begin"), marks.count("separate"), marks.count("end")) == (4, 4, 4)
+    names = set(values(made.body, ".//w:bookmarkStart", "name"))
+    assert {link.get(W + "anchor") for link in made.body.iter(W + "hyperlink")} <= names
+
+
+def test_citations_lead_to_the_cited_sources(tmp_path):
+    made = written(
+        "claim [[S:7]] and [[S:1]]", tmp_path, sources=SOURCES, options={"include_sources_section": True}
+    )
+    links = [link.get(W + "anchor") for link in made.body.iter(W + "hyperlink") if link.get(W + "anchor")]
+    assert links == ["source_1", "source_2"]
+    assert made.words() == [
+        "claim",
+        "[1]",
+        "and",
+        "[2]",
+        "Sources",
+        "1.",
+        "A",
+        "file",
+        "2.",
+        "First",
+        "https://example.org/one",
+    ]
+
+
+def test_without_a_sources_section_citations_lead_to_the_source(tmp_path):
+    made = written("claim [[S:1]]", tmp_path, sources=SOURCES, options={"include_sources_section": False})
+    assert made.words() == ["claim", "[1]"]
+    number = made.body.find(f".//{W}hyperlink").get(R + "id")
+    targets = {row.get("Id"): row.get("Target") for row in made.part("word/_rels/document.xml.rels")}
+    assert targets[number] == "https://example.org/one"
+
+
+def test_the_document_says_what_it_is(tmp_path):
+    metadata = Metadata("T <&> title", "An Author", "subject", ("one", "two"), "de")
+    core = written("x", tmp_path, metadata=metadata).opened.core_properties
+    found = (core.title, core.author, core.subject, core.keywords, core.language)
+    assert found == ("T <&> title", "An Author", "subject", "one, two", "de-DE")
+
+
+def test_pages_are_numbered_and_can_be_landscape(tmp_path):
+    made = written("x", tmp_path, options={"landscape": True})
+    section = made.opened.sections[0]
+    assert section.page_width > section.page_height
+    assert [text.strip() for text in made.part("word/footer.xml").itertext() if text.strip().isupper()] == [
+        "PAGE",
+        "NUMPAGES",
+    ]
+
+
+def test_page_breaks_go_into_the_paragraph_behind(tmp_path):
+    made = written("a\n\n\\newpage\n\nb", tmp_path)
+    broken = [paragraph.find(f"{W}pPr/{W}pageBreakBefore") is not None for paragraph in made.body.iter(W + "p")]
+    assert broken == [False, True]
+
+
+def test_characters_that_xml_cannot_hold_are_left_out(tmp_path):
+    made = written("<p>a&#1;b&#xFFFF;c\ud83d</p><pre>d\x0be</pre>", tmp_path, source_format="html")
+    assert "".join(made.words())[:3] == "abc"
+
+
+def test_no_text_element_holds_a_line_end(tmp_path):
+    made = written("<pre>a\nb\n\nc</pre><p style='white-space:pre'>d\ne\tf</p>", tmp_path, source_format="html")
+    assert [text.text for text in made.body.iter(W + "t") if set(text.text) & set("\n\r\t")] == []
+
+
+def test_text_from_right_to_left_is_marked(tmp_path):
+    made = written("مرحبا بالعالم\n\nhello", tmp_path)
+    assert [paragraph.find(f"{W}pPr/{W}bidi") is not None for paragraph in made.body.iter(W + "p")] == [True, False]
+    assert made.body.find(f".//{W}rPr/{W}rtl") is not None
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "",
+        "<div>" * 3000 + "x",
+        "<ul><li>a" * 400,
+        "<blockquote>q" * 300,
+        "<table><tr><td>t" * 150,
+        "<table><tr><td colspan=65534 rowspan=65534>a<td rowspan=0>b<tr><td>c</table>",
+        "<table></table><table><tr></tr></table><table><caption>c</caption></table>",
+        "<img src='../../etc/passwd'><img src='data:image/png;base64,AAAA'><img>",
+        "<p style='color:#12;background:rgb(1,2;width:1e999px;text-align:}'>x",
+        "<figure class=pb-chart data-chart='{'>x</figure><div class=pb-columns></div>",
+    ],
+)
+def test_hostile_sources_become_files_that_open(source, tmp_path):
+    made = written(source, tmp_path, source_format="html")
+    assert made.opened.element.body is not None
+    with zipfile.ZipFile(made.path) as package:
+        for name in package.namelist():
+            if name.endswith((".xml", ".rels")):
+                etree.fromstring(package.read(name))
+
+
+def test_a_folder_that_is_not_there_is_a_typed_error(tmp_path):
+    document = opened_source("x", tmp_path)
+    with pytest.raises(RenderError) as caught:
+        write_docx(document, str(tmp_path / "none" / "out.docx"))
+    assert caught.value.code == "write_failed"
