@@ -41,7 +41,7 @@ images: ## build the sandbox image; returns at once if nothing changed
 
 # ---- use ----
 
-.PHONY: demo serve exec
+.PHONY: demo serve exec render
 demo: venv images ## run the main job: two turns on real data, and a promise that is not kept
 	@$(ENGINE) $(BIN)/proofbox demo --out demo-out
 
@@ -51,6 +51,10 @@ serve: venv images ## serve the HTTP API at 127.0.0.1:$PORT (8080)
 exec: venv images ## run a script: CODE=x.py CONTRACT='a.md b.pdf' [IN='data.csv'] [OUT=out]
 	@[ -n "$(CODE)" ] && [ -n "$(CONTRACT)" ] || { echo "usage: make exec CODE=script.py CONTRACT='a.md b.pdf' [IN='data.csv'] [OUT=out]"; exit 2; }
 	@$(ENGINE) $(BIN)/proofbox exec "$(CODE)" --contract "$(CONTRACT)" --in "$(IN)" --out "$(OUT)"
+
+render: venv images ## render a document: IN=doc.md OUT=report.pdf [TITLE='…'] [THEME=plain|dark|brand] [WATCH=1]
+	@[ -n "$(IN)" ] && [ "$(OUT)" != out ] || { echo "usage: make render IN=doc.md OUT=report.pdf [TITLE='…'] [THEME=plain|dark|brand] [WATCH=1]"; exit 2; }
+	@$(ENGINE) $(BIN)/proofbox render "$(IN)" "$(OUT)" --title "$(TITLE)" --theme "$(or $(THEME),plain)" $(if $(WATCH),--watch)
 
 # ---- checks ----
 

@@ -45,7 +45,7 @@ def _run(arguments: argparse.Namespace) -> int:
         serve(Settings(host=arguments.host, port=arguments.port) if arguments.port else Settings())
         return 0
     from service.demo import demo  # noqa: PLC0415
-    from service.local_jobs import execute  # noqa: PLC0415
+    from service.local_jobs import execute, render  # noqa: PLC0415
 
     # A store of its own for each job, so that a service that runs on the same machine is not disturbed.
     with contextlib.ExitStack() as stack:
@@ -53,6 +53,17 @@ def _run(arguments: argparse.Namespace) -> int:
         settings = Settings(data_dir=data_dir, pool_size=1)
         if arguments.command == "demo":
             return asyncio.run(demo(settings, arguments.out))
+        if arguments.command == "render":
+            return asyncio.run(
+                render(
+                    settings,
+                    source=arguments.source,
+                    out=arguments.out,
+                    title=arguments.title,
+                    theme=arguments.theme,
+                    watch=arguments.watch,
+                )
+            )
         return asyncio.run(
             execute(
                 settings,
@@ -75,6 +86,12 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--contract", required=True, help="names of the promised files, separated by spaces")
     run.add_argument("--in", dest="inputs", default="", help="files that the script reads as attachments/<name>")
     run.add_argument("--out", type=Path, default=Path("out"), help="folder that the produced files are put into")
+    draw = commands.add_parser("render", help="render a Markdown or HTML file to PDF, PNG, DOCX or PPTX")
+    draw.add_argument("source", type=Path, help="the document; files beside it may be named in it")
+    draw.add_argument("out", type=Path, help="the file to write: its extension is the format")
+    draw.add_argument("--title", default="", help="the document's title")
+    draw.add_argument("--theme", default="plain", help="plain, dark, brand, or the name of a theme file beside it")
+    draw.add_argument("--watch", action="store_true", help="render again whenever the document changes")
     demo = commands.add_parser("demo", help="run the story of two turns on real data")
     demo.add_argument(
         "--out", type=Path, default=Path("demo-out"), help="folder that the produced files are put into"

@@ -4,14 +4,18 @@ import asyncio
 import secrets
 import shutil
 import sys
+from base64 import b64encode
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from contracts.codes import VerdictCode
 from contracts.paths import FilePath
-from contracts.tool_calls import ToolCallRequest, ToolCallResponse
+from contracts.problems import Problem
+from contracts.render_tools import RENDER_TOOL_PREFIX, OutputFormat
+from contracts.tool_calls import Asset, ToolCallRequest, ToolCallResponse
 from contracts.tools import LANGUAGES, Language, exec_tool_id
 from service.core.errors import InvalidRequestError
 from service.core.ports import Scope
@@ -20,6 +24,8 @@ from service.settings import Settings
 
 _PIECE_BYTES = 1024 * 1024
 _CONVERSATION = "local"
+_LOOK_EVERY_S = 0.5
+_BESIDE_MAX = 5_000  # files below the folder of a document that are looked at
 RULE = "─" * 78
 
 
@@ -40,21 +46,25 @@ class Console:
     async def run(
         self, turn_id: str, language: Language, code: str, contract: Sequence[dict[str, Any]], **extra: Any
     ) -> ToolCallResponse:
-        """Runs a program, prints the answer, and puts the produced files into the output folder."""
-        request = ToolCallRequest(
+        """Runs a program and puts the produced files into the output folder."""
+        return await self.call(
             tool_id=exec_tool_id(language),
-            tool_call_id=f"call_{secrets.token_hex(4)}",
-            conversation_id=_CONVERSATION,
             turn_id=turn_id,
             params={"contract": list(contract), **extra},
             code=code,
+        )
+
+    async def call(self, **fields: Any) -> ToolCallResponse:
+        """Makes one call and puts the produced files into the output folder."""
+        request = ToolCallRequest(
+            tool_call_id=f"call_{secrets.token_hex(4)}", conversation_id=_CONVERSATION, **fields
         )
         ticket = await self.service.calls.submit(
             self.service.principal, request, idempotency_key=None, request_id="local", detached=True
         )
         answer = await ticket.answer()
         if answer.is_problem:
-            raise InvalidRequestError(answer.body)
+            raise InvalidRequestError(Problem.model_validate_json(answer.body).detail)
         response = ToolCallResponse.model_validate_json(answer.body)
         self.calls.append(response)
         await self._keep(response)
@@ -114,6 +124,52 @@ async def execute(
         response = await console.run("turn_1", language, text, entries, prog_name=code.stem)
     show(response, out)
     return 0 if response.ok else 1
+
+
+async def render(settings: Settings, *, source: Path, out: Path, title: str, theme: str, watch: bool) -> int:
+    """Renders a file to the format of ``out``'s extension, again at each change if ``watch``; 0 if it went well."""
+    suffix = out.suffix.lower().removeprefix(".")
+    if suffix not in set(OutputFormat):
+        known = ", ".join(f".{output}" for output in OutputFormat)
+        raise InvalidRequestError(f"'{out.name}' has no extension that can be rendered: {known}")
+    service = build(settings)
+    async with running(service):
+        console = Console(service, out.parent)
+        while True:
+            seen = _newest(source)
+            params = {
+                "path": out.name,
+                "content": await asyncio.to_thread(source.read_text, encoding="utf-8"),
+                "format": "html" if source.suffix.lower() in {".html", ".htm"} else "markdown",
+                "title": title,
+                "theme": theme,
+            }
+            assets = await asyncio.to_thread(_beside, source, f"{params['content']} {theme}")
+            response = await console.call(
+                tool_id=RENDER_TOOL_PREFIX + suffix, turn_id="turn_1", params=params, assets=assets
+            )
+            _print(f"{response.report}\n{out}  {response.timings_ms.total:.0f} ms")
+            if not watch:
+                return 0 if response.ok else 1
+            while _newest(source) == seen:  # noqa: ASYNC110 - there is nothing to wait on but the clock
+                await asyncio.sleep(_LOOK_EVERY_S)
+
+
+def _newest(source: Path) -> float:
+    """When the file or anything beside it was changed last."""
+    return max(path.stat().st_mtime for path in source.parent.iterdir())
+
+
+def _beside(source: Path, text: str) -> list[Asset]:
+    """The files beside a document, or below its folder, that it names by their relative path."""
+    folder = source.parent
+    assets = []
+    for path in sorted(folder.rglob("*"))[:_BESIDE_MAX]:
+        rel = path.relative_to(folder).as_posix()
+        if path != source and path.is_file() and (rel in text or quote(rel) in text):
+            content = b64encode(path.read_bytes())
+            assets.append(Asset.model_validate({"physical_path": f"turn_1/files/{rel}", "base64": content}))
+    return assets
 
 
 def _print(text: str) -> None:

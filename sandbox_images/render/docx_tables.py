@@ -73,10 +73,12 @@ def _one(state: State, place: Place, table: Table, write: WriteBlocks) -> str:
     parts = [_opening(place, sum(widths), head), _grid(widths)]
     ground = mix(state.document.theme.colours["surface"], state.document.theme.colours["background"], 1.0)
     inner = replace(place, indent=0, align=None, bar=None, level=0, nested=place.nested + 1)
+    repeated = True  # a header that is higher than a page would leave no room for rows
     for number, cells in enumerate(rows):
         cells.sort(key=lambda pair: pair[0].column)
         whole = all(_short(cell) for cell, first in cells if first)
-        shape = ("<w:cantSplit/>" if whole else "") + ("<w:tblHeader/>" if number < head else "")
+        repeated = repeated and whole and number < head
+        shape = ("<w:cantSplit/>" if whole else "") + ("<w:tblHeader/>" if repeated else "")
         parts.append(f"<w:tr><w:trPr>{shape}</w:trPr>" if shape else "<w:tr>")
         for cell, first in cells:
             is_head = cell.header or number < head

@@ -35,8 +35,8 @@ def write_docx(document: Document, target: str) -> dict[str, Any]:
     """Writes a document as DOCX.
 
     Options of the request: ``landscape``, ``page_size`` (A4, Letter, Legal, A3, A5), ``margins`` (a CSS length for
-    all sides), ``page_numbers`` (true by default), ``header`` and ``footer`` (texts in which ``{page}``, ``{pages}``,
-    ``{title}`` and ``{date}`` are filled in).
+    all sides), ``page_numbers`` (true by default), ``header`` and ``footer`` (texts in which ``{page}``,
+    ``{pages}``, ``{title}`` and ``{date}`` are filled in).
 
     Args:
         document: what to write.

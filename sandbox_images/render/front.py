@@ -20,7 +20,7 @@ from render.highlighting import highlight_code
 from render.html_source import clean_text, parse_html, unfence
 from render.markdown_source import read_markdown
 from render.nested_layouts import bound_nested_layouts
-from render.normalise import normalise
+from render.normalise import normalise, split_long_words
 from render.sanitise import sanitise
 from render.themes import BUILT_IN, load_theme
 from render.tree_edits import body_of, head_of, make, text_of
@@ -61,6 +61,7 @@ def open_document(request: RenderRequest) -> Document:
         check_assets,
         mark_headings,
         lambda document: wrap_emoji(document.tree),
+        split_long_words,
         bound_nested_layouts,
     )
     for step in steps:

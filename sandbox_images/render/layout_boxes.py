@@ -117,7 +117,10 @@ class Layouter:
         html.wrapper_element = cssselect2.ElementWrapper.from_html_root(tree, content_language=None)
         html.etree_element = tree
         rendered = html.render(
-            font_config=self._fonts, counter_style=CounterStyle(), stylesheets=[self._sheet], cache=self._cache,
+            font_config=self._fonts,
+            counter_style=CounterStyle(),
+            stylesheets=[self._sheet],
+            cache=self._cache,
             presentational_hints=True,
         )
         return [_node(page._page_box, seen=set()) for page in rendered.pages]  # noqa: SLF001

@@ -54,15 +54,15 @@ def paint_of(colour: Any, current: Paint = _BLACK) -> Paint:
     if isinstance(colour, str):
         return Paint(current.rgb, 0.0) if colour == "transparent" else current
     try:
-        red, green, blue = (
-            min(1.0, max(0.0, float(part or 0))) for part in colour.to("srgb").coordinates[:3]
-        )
+        red, green, blue = (min(1.0, max(0.0, float(part or 0))) for part in colour.to("srgb").coordinates[:3])
         alpha = float(colour.alpha)
     except (AttributeError, NotImplementedError, TypeError, ValueError):
         return current
     if not all(math.isfinite(part) for part in (red, green, blue, alpha)):
         return current
-    return Paint(f"{round(red * 255):02x}{round(green * 255):02x}{round(blue * 255):02x}", min(1.0, max(0.0, alpha)))
+    return Paint(
+        f"{round(red * 255):02x}{round(green * 255):02x}{round(blue * 255):02x}", min(1.0, max(0.0, alpha))
+    )
 
 
 class Look:
@@ -106,7 +106,7 @@ class Look:
         for index, colour in enumerate(colours):
             position = image.stop_positions[index] if index < len(image.stop_positions) else None
             percent = getattr(position, "unit", None) == "%"
-            at = position.value / 100 if percent else index / last
+            at = float(getattr(position, "value", 0.0)) / 100 if percent else index / last
             stops.append((min(1.0, max(0.0, at)), paint_of(colour, self.colour)))
         stops.sort(key=lambda stop: stop[0])
         angle = 90.0
@@ -160,7 +160,7 @@ class Look:
     @property
     def italic(self) -> bool:
         """Whether text leans."""
-        return self._get("font_style", "normal") != "normal"
+        return str(self._get("font_style", "normal")) != "normal"
 
     @property
     def decoration(self) -> frozenset[str]:

@@ -5,11 +5,14 @@ from xml.etree.ElementTree import Element
 
 from render.colon_fences import CALLOUTS
 from render.document import Document
-from render.tree_edits import add_class, body_of, classes_of, make, name_of, parents_of, text_of
+from render.tree_edits import Pieces, add_class, body_of, classes_of, edit_texts, make, name_of, parents_of, text_of
 
 _ALERT = re.compile(r"\s*\[!([A-Za-z]+)\][ \t]*([^\n]*)\n?")
 _TOC = re.compile(r"\s*(?:\[TOC\]|\[\[_?TOC_?\]\]|\{:toc\}|\\tableofcontents)\s*", re.IGNORECASE)
 _BREAK = re.compile(r"\s*(?:\\(?:newpage|pagebreak|clearpage))\s*")
+WORD_PART = 250
+"""Letters between two places where a very long word may break: some two lines of a page."""
+_LONG_WORD = re.compile(r"\S{1500,}")
 _BREAK_CLASSES = {"page-break", "pagebreak", "page_break", "pb-page-break", "newpage"}
 _CALLOUT_CLASSES = {"callout", "admonition", "alert"}
 
@@ -30,6 +33,25 @@ def normalise(document: Document) -> None:
         if "footnotes" in classes_of(section):
             for note in section.iter("li"):
                 note.attrib.pop("class", None)
+
+
+def split_long_words(document: Document) -> None:
+    """Gives words of thousands of letters places to break: the time of a line grows with the square of such a word."""
+    if any(_LONG_WORD.search(text) for text in document.tree.itertext()):
+        edit_texts(body_of(document.tree), {"script", "style", "template", "textarea", "title"}, _with_breaks)
+
+
+def _with_breaks(text: str, _parent: Element) -> Pieces | None:
+    if not _LONG_WORD.search(text):
+        return None
+    pieces: Pieces = []
+    end = 0
+    for match in _LONG_WORD.finditer(text):
+        pieces.append(text[end : match.start()])
+        for start in range(match.start(), match.end(), WORD_PART):
+            pieces += [text[start : min(start + WORD_PART, match.end())], make("wbr")]
+        end = match.end()
+    return [*pieces, text[end:]]
 
 
 def _alert(quote: Element) -> None:

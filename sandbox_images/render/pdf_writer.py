@@ -62,7 +62,7 @@ def write_pdf(document: Document, target_path: str) -> dict[str, Any]:
                 raise RenderError("layout_failed", f"The PDF could not be written: {exc}") from exc
     size_bytes = Path(target_path).stat().st_size
     return {
-        "pages": len(laid.pages),
+        "pages": pages,
         "size_bytes": size_bytes,
         "variant": variant,
         "title": document.metadata.title,

@@ -60,7 +60,9 @@ def add_chart(slide: Any, shape: ChartShape, theme: Theme) -> bool:
 def _words(spec: dict[str, Any], kind: str) -> str:
     names = ", ".join(str(row.get("name", "")) for row in spec.get("series", []) if isinstance(row, dict))
     title = str(spec.get("title") or "")
-    return " ".join(f"{kind.capitalize()} chart{f': {title}' if title else ''}{f' ({names})' if names else ''}".split())[:500]
+    return " ".join(
+        f"{kind.capitalize()} chart{f': {title}' if title else ''}{f' ({names})' if names else ''}".split()
+    )[:500]
 
 
 def _figure(value: Any) -> float | None:
@@ -75,13 +77,14 @@ def _clean(text: Any) -> str:
 
 def _categories(spec: dict[str, Any]) -> CategoryChartData | None:
     names = [_clean(name) for name in spec.get("categories", [])]
-    data = CategoryChartData()
+    data = CategoryChartData()  # type: ignore[no-untyped-call]
     data.categories = names
     found = False
     for row in spec.get("series", []):
         values = [_figure(value) for value in row.get("values", [])][: len(names)]
         found = found or any(value is not None for value in values)
-        data.add_series(_clean(row.get("name", "")), values + [None] * (len(names) - len(values)))
+        row_values = values + [None] * (len(names) - len(values))
+        data.add_series(_clean(row.get("name", "")), row_values)  # type: ignore[no-untyped-call]
     return data if found and names else None
 
 
@@ -94,10 +97,10 @@ def _scatter(spec: dict[str, Any]) -> XyChartData | None:
         except (TypeError, ValueError):
             value = float(index + 1)
         places.append(value if math.isfinite(value) else float(index + 1))
-    data = XyChartData()
+    data = XyChartData()  # type: ignore[no-untyped-call]
     found = False
     for row in spec.get("series", []):
-        series = data.add_series(_clean(row.get("name", "")))
+        series = data.add_series(_clean(row.get("name", "")))  # type: ignore[no-untyped-call]
         for x, value in zip(places, row.get("values", []), strict=False):
             y = _figure(value)
             if y is not None:
@@ -106,8 +109,8 @@ def _scatter(spec: dict[str, Any]) -> XyChartData | None:
     return data if found else None
 
 
-def _colour(text: str) -> RGBColor:
-    return RGBColor.from_string(text.lstrip("#").upper())
+def _colour(text: str) -> Any:
+    return RGBColor.from_string(text.lstrip("#").upper())  # type: ignore[no-untyped-call]
 
 
 def _dress(chart: Any, spec: dict[str, Any], kind: str, theme: Theme) -> None:
@@ -142,7 +145,7 @@ def _dress(chart: Any, spec: dict[str, Any], kind: str, theme: Theme) -> None:
             _label(chart.plots[0], XL_LABEL_POSITION.OUTSIDE_END)
 
 
-def _dress_series(series: Any, kind: str, colour: RGBColor) -> None:
+def _dress_series(series: Any, kind: str, colour: Any) -> None:
     if kind in {"line", "scatter"}:
         if kind == "line":
             series.format.line.color.rgb, series.format.line.width = colour, Pt(2.5)
@@ -188,7 +191,7 @@ def _dress_pie(chart: Any, spec: dict[str, Any], colours: list[str], back: str) 
     _label(plot, None)
     plot.data_labels.show_percentage, plot.data_labels.show_value = True, False
     plot.data_labels.number_format, plot.data_labels.number_format_is_linked = "0%", False
-    plot.data_labels.font.color.rgb = RGBColor(255, 255, 255)
+    plot.data_labels.font.color.rgb = _colour("#ffffff")
 
 
 def _label(plot: Any, position: Any) -> None:

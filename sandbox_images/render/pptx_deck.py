@@ -1,9 +1,11 @@
 """The deck that slides are put into: python-pptx's own template made 16:9, with our theme, layouts and type."""
 
+import io
 import re
 from dataclasses import dataclass
 from typing import Any
 
+from PIL import Image
 from pptx import Presentation
 from pptx.opc.constants import RELATIONSHIP_TYPE as RT
 from pptx.oxml import parse_xml
@@ -30,7 +32,11 @@ BODY_PLACES: dict[str, Place] = {
     "section": (104, 380, 1072, 90),
 }
 NUMBER_PLACE: Place = (WIDTH - MARGIN_X - 80, HEIGHT - 44, 80, 24)
-_FOOT_PLACES: dict[str, Place] = {"dt": (MARGIN_X, HEIGHT - 44, 220, 24), "ftr": (420, HEIGHT - 44, 440, 24), "sldNum": NUMBER_PLACE}
+_FOOT_PLACES: dict[str, Place] = {
+    "dt": (MARGIN_X, HEIGHT - 44, 220, 24),
+    "ftr": (420, HEIGHT - 44, 440, 24),
+    "sldNum": NUMBER_PLACE,
+}
 _LEVELS = 9
 
 
@@ -52,6 +58,10 @@ def new_deck(theme: Theme, *, decorated: bool) -> Deck:
     presentation = Presentation()
     presentation.slide_width, presentation.slide_height = Emu(emu(WIDTH)), Emu(emu(HEIGHT))
     presentation.part._element.sldSz.attrib.pop("type", None)  # noqa: SLF001
+    # The template's printer settings are of a content type that validators, and strict readers, refuse.
+    for key, relation in list(presentation.part.rels.items()):
+        if relation.reltype.endswith("/printerSettings"):
+            presentation.part.rels.pop(key)
     master = presentation.slide_master
     layouts = {name: presentation.slide_layouts[index] for name, index in _KEPT.items()}
     for layout in list(presentation.slide_layouts):
@@ -77,10 +87,17 @@ def _theme_part(master: Any, theme: Theme) -> None:
     spare = ["#1f5fa8", "#e07b39", "#3a9a7a", "#8c5fb0", "#c7485b", "#6b7a8c"]
     rows += [(f"accent{index + 1}", accents[index] or spare[index]) for index in range(6)]
     rows += [("hlink", c["accent"]), ("folHlink", c["muted"])]
-    colours = "".join(f'<a:{name}><a:srgbClr val="{value.lstrip("#").upper()}"/></a:{name}>' for name, value in rows)
+    colours = "".join(
+        f'<a:{name}><a:srgbClr val="{value.lstrip("#").upper()}"/></a:{name}>' for name, value in rows
+    )
     name = xml_attribute(f"Proofbox {theme.name}"[:60])
     text_xml = part.blob.decode("utf-8")
-    text_xml = re.sub(r"<a:clrScheme.*?</a:clrScheme>", f"<a:clrScheme name={name}>{colours}</a:clrScheme>", text_xml, flags=re.DOTALL)
+    text_xml = re.sub(
+        r"<a:clrScheme.*?</a:clrScheme>",
+        f"<a:clrScheme name={name}>{colours}</a:clrScheme>",
+        text_xml,
+        flags=re.DOTALL,
+    )
     for tag, family in (("majorFont", theme.heading_font), ("minorFont", theme.body_font)):
         fonts = f'<a:latin typeface={xml_attribute(shown_face(family))}/><a:ea typeface=""/><a:cs typeface=""/>'
         text_xml = re.sub(f"<a:{tag}>.*?</a:{tag}>", f"<a:{tag}>{fonts}</a:{tag}>", text_xml, flags=re.DOTALL)
@@ -88,7 +105,12 @@ def _theme_part(master: Any, theme: Theme) -> None:
     text_xml = re.sub(r'(<a:theme [^>]*name=)"[^"]*"', lambda match: match[1] + name, text_xml, count=1)
     part._blob = text_xml.encode("utf-8")  # noqa: SLF001 - a part without a class of its own has only its bytes
     mapping = master._element.find("{http://schemas.openxmlformats.org/presentationml/2006/main}clrMap")  # noqa: SLF001
-    for slot, light, dim in (("bg1", "lt1", "dk1"), ("tx1", "dk1", "lt1"), ("bg2", "lt2", "dk2"), ("tx2", "dk2", "lt2")):
+    for slot, light, dim in (
+        ("bg1", "lt1", "dk1"),
+        ("tx1", "dk1", "lt1"),
+        ("bg2", "lt2", "dk2"),
+        ("tx2", "dk2", "lt2"),
+    ):
         mapping.set(slot, dim if dark else light)
 
 
@@ -152,7 +174,9 @@ def _text_styles() -> str:
             f'<a:latin typeface="{font}-lt"/><a:ea typeface="{font}-ea"/><a:cs typeface="{font}-cs"/></a:defRPr></a:lvl{number}pPr>'
         )
 
-    body = "".join(level(number, max(18.7, BODY_SIZE - 2 * (number - 1)), "+mn", "tx1") for number in range(1, _LEVELS + 1))
+    body = "".join(
+        level(number, max(18.7, BODY_SIZE - 2 * (number - 1)), "+mn", "tx1") for number in range(1, _LEVELS + 1)
+    )
     other = "".join(level(number, 24, "+mn", "tx1", "<a:buNone/>") for number in range(1, _LEVELS + 1))
     title = level(1, TITLE_SIZE, "+mj", "tx2", "<a:buNone/>")
     return (
@@ -214,3 +238,25 @@ def _decorate(name: str, layout: Any, theme: Theme) -> None:
             f'<p:bg {NAMESPACES}><p:bgPr><a:solidFill><a:schemeClr val="{accent}"/></a:solidFill><a:effectLst/></p:bgPr></p:bg>'
         )
         layout._element.cSld.insert(0, ground)  # noqa: SLF001
+
+
+def add_logo(deck: Deck, data: bytes | None) -> None:
+    """Puts a logo above the titles' right end on every slide, by the master; a picture that can't be read is left out."""
+    if data is None:
+        return
+    try:
+        with Image.open(io.BytesIO(data)) as picture:
+            wide, tall = picture.size
+    except (OSError, ValueError):
+        return
+    height = 30.0
+    width = min(260.0, height * wide / max(1, tall))
+    height = width * tall / max(1, wide)
+    master = deck.presentation.slide_master
+    _, relation = master.part.get_or_add_image_part(io.BytesIO(data))
+    master.shapes._spTree.append(parse_xml(  # noqa: SLF001
+        f'<p:pic {NAMESPACES}><p:nvPicPr><p:cNvPr id="91" name="Logo" descr="Logo"/><p:cNvPicPr><a:picLocks noChangeAspect="1"/>'
+        f'</p:cNvPicPr><p:nvPr userDrawn="1"/></p:nvPicPr><p:blipFill><a:blip r:embed="{relation}"/><a:stretch><a:fillRect/></a:stretch>'
+        f'</p:blipFill><p:spPr><a:xfrm><a:off x="{emu(WIDTH - MARGIN_X - width)}" y="{emu(20)}"/><a:ext cx="{emu(width)}" cy="{emu(height)}"/>'
+        f'</a:xfrm><a:prstGeom prst="rect"><a:avLst/></a:prstGeom></p:spPr></p:pic>'
+    ))  # fmt: skip

@@ -39,7 +39,12 @@ _FACES = {
     "trebuchet ms": "Trebuchet MS",
     "segoe ui": "Segoe UI",
 }
-_MEASURED = {"Calibri": "Carlito", "Arial": "Liberation Sans", "Cambria": "Caladea", "Times New Roman": "Liberation Serif"}
+_MEASURED = {
+    "Calibri": "Carlito",
+    "Arial": "Liberation Sans",
+    "Cambria": "Caladea",
+    "Times New Roman": "Liberation Serif",
+}
 NATURAL = {"Calibri": 1.2207, "Arial": 1.149, "Cambria": 1.172, "Times New Roman": 1.149}
 """Height of a line as the font itself has it, in ems."""
 
@@ -89,7 +94,13 @@ class Palette:
     def of(cls, theme: Theme) -> "Palette":
         """Reads a theme."""
         c = theme.colours
-        rows = (("surface", "bg2"), ("heading", "tx2"), ("accent", "accent1"), ("background", "bg1"), ("text", "tx1"))
+        rows = (
+            ("surface", "bg2"),
+            ("heading", "tx2"),
+            ("accent", "accent1"),
+            ("background", "bg1"),
+            ("text", "tx1"),
+        )
         slots = {c[name].lstrip("#").lower(): slot for name, slot in rows if name in c}
         return cls(slots, shown_face(theme.body_font), shown_face(theme.heading_font))
 
@@ -109,7 +120,9 @@ class Palette:
             return f"<a:solidFill>{self.colour(fill)}</a:solidFill>"
         stops = "".join(f'<a:gs pos="{round(at * 100000)}">{self.colour(paint)}</a:gs>' for at, paint in fill.stops)
         angle = round(fill.angle * 60000) % 21_600_000
-        return f'<a:gradFill rotWithShape="1"><a:gsLst>{stops}</a:gsLst><a:lin ang="{angle}" scaled="0"/></a:gradFill>'
+        return (
+            f'<a:gradFill rotWithShape="1"><a:gsLst>{stops}</a:gsLst><a:lin ang="{angle}" scaled="0"/></a:gradFill>'
+        )
 
     def line(self, border: Border | None, tag: str = "a:ln") -> str:
         """An outline's element."""

@@ -13,6 +13,7 @@ from pptx.opc.package import Part
 from pptx.opc.packuri import PackURI
 from pptx.oxml import parse_xml
 
+from render.document import Document
 from render.pptx_look import NAMESPACES
 from render.reader_images import fetch, serialised
 
@@ -20,14 +21,23 @@ _NATIVE = frozenset({"image/png", "image/jpeg", "image/gif"})
 _SVG = "image/svg+xml"
 _PIXELS_MAX = 60_000_000
 _RASTER_MAX = 2600
+_OUTSIDE = re.compile(
+    r"""\s(?:xlink:)?href\s*=\s*(?:"\s*(?!#|data:image/)[^"]*"|'\s*(?!#|data:image/)[^']*')|<script\b.*?</script\s*>|@import[^;<]*""",
+    re.IGNORECASE | re.DOTALL,
+)
 _SVG_CHARACTERS_MAX = 8_000_000
 
 
 class Media:
     """Reads and converts pictures, each once."""
 
-    def __init__(self, root: str) -> None:
-        self._root = root
+    def __init__(self, document: Document) -> None:
+        """Pictures of one document.
+
+        Args:
+            document: its assets are all that is read.
+        """
+        self._document = document
         self._seen: dict[tuple[str, int], tuple[bytes, str] | None] = {}
         self._count = 0
 
@@ -51,7 +61,7 @@ class Media:
         return self._seen[key]
 
     def _read(self, source: str, width: float) -> tuple[bytes, str] | None:
-        found = fetch(source, self._root)
+        found = fetch(source, self._document)
         if found is None:
             return None
         data, mime = found
@@ -62,12 +72,18 @@ class Media:
     def _raster(self, svg: str, width: float) -> tuple[bytes, str] | None:
         if len(svg) > _SVG_CHARACTERS_MAX or "<!DOCTYPE" in svg or "<!ENTITY" in svg:
             return None
-        svg = re.sub(r"^\s*<\?xml[^>]*\?>", "", svg)
+        # A drawing of its own accord reads no files: only what is in it, or in data URIs, is drawn.
+        svg = _OUTSIDE.sub(" ", re.sub(r"^\s*<\?xml[^>]*\?>", "", svg))
         try:
             data = bytes(resvg_py.svg_to_bytes(svg_string=svg, width=max(16, min(_RASTER_MAX, round(width * 2)))))
         except Exception:  # noqa: BLE001 - a native library: whatever it raises means "no picture"
             return None
         return (data, svg) if data.startswith(b"\x89PNG") else None
+
+    def read(self, source: str) -> bytes | None:
+        """A picture file as a raster, such as a logo; None if it cannot be had."""
+        found = self._read(source, 240.0)
+        return found[0] if found else None
 
     def add_svg(self, slide: Any, picture: Any, svg: str) -> None:
         """Puts the drawing beside the raster: PowerPoint shows it sharp, others show the raster."""
@@ -100,7 +116,9 @@ def _checked(data: bytes, mime: str) -> tuple[bytes, str] | None:
 
                     upright = ImageOps.exif_transpose(picture)
                 out = io.BytesIO()
-                upright.convert("RGBA" if "A" in upright.getbands() or "transparency" in upright.info else "RGB").save(out, "PNG")
+                upright.convert(
+                    "RGBA" if "A" in upright.getbands() or "transparency" in upright.info else "RGB"
+                ).save(out, "PNG")
                 return out.getvalue(), ""
     except Exception:  # noqa: BLE001 - decoders raise what they like on broken files
         return None

@@ -10,11 +10,22 @@ from render.document import Document
 from render.layout_look import Border, Paint
 from render.pptx_charts import add_chart
 from render.pptx_deck import BODY_PLACES, NUMBER_PLACE, TITLE_PLACES, Place
-from render.pptx_look import NAMESPACES, Palette, emu, xml_attribute
+from render.pptx_look import NAMESPACES, Palette, emu
 from render.pptx_media import Media
 from render.pptx_text import TextWriter
 from render.slides_checks import overlap, solid
-from render.slides_model import ChartShape, LineShape, Para, PictureShape, Piece, Shape, Slide, TableCell, TableShape, TextShape
+from render.slides_model import (
+    ChartShape,
+    LineShape,
+    Para,
+    PictureShape,
+    Piece,
+    Shape,
+    Slide,
+    TableCell,
+    TableShape,
+    TextShape,
+)
 
 _ROUND_LEAST = 0.5
 _NEAR = 1.5
@@ -72,13 +83,19 @@ class SlideWriter:
     def _text(self, shape: TextShape) -> None:
         placeholder, place = self._role(shape)
         left = shape.x + shape.insets[0]
-        name = {"title": "Title", "subtitle": "Subtitle", "body": "Content", "code": "Code", "footnotes": "Notes"}.get(
-            shape.role, "Text" if shape.paragraphs else "Shape"
-        )
+        name = {
+            "title": "Title",
+            "subtitle": "Subtitle",
+            "body": "Content",
+            "code": "Code",
+            "footnotes": "Notes",
+        }.get(shape.role, "Text" if shape.paragraphs else "Shape")
         number = self._id()
         drawn = not placeholder
-        properties = "<p:cNvSpPr><a:spLocks noGrp=\"1\"/></p:cNvSpPr>" if placeholder else (
-            '<p:cNvSpPr txBox="1"/>' if shape.fill is None and shape.border is None else "<p:cNvSpPr/>"
+        properties = (
+            '<p:cNvSpPr><a:spLocks noGrp="1"/></p:cNvSpPr>'
+            if placeholder
+            else ('<p:cNvSpPr txBox="1"/>' if shape.fill is None and shape.border is None else "<p:cNvSpPr/>")
         )
         geometry = self._transform(shape) if not _same(shape, place) else ""
         fill = "" if not drawn and shape.fill is None else self.palette.fill(shape.fill)
@@ -149,7 +166,9 @@ class SlideWriter:
             for column in range(len(shape.columns)):
                 found = cells.get((row, column))
                 if (row, column) in covered:
-                    parts.append(f"<a:tc{covered[row, column]}><a:txBody><a:bodyPr/><a:lstStyle/><a:p/></a:txBody><a:tcPr/></a:tc>")
+                    parts.append(
+                        f"<a:tc{covered[row, column]}><a:txBody><a:bodyPr/><a:lstStyle/><a:p/></a:txBody><a:tcPr/></a:tc>"
+                    )
                 else:
                     parts.append(self._cell(found) if found else _EMPTY_CELL)
             rows.append(f'<a:tr h="{max(1, emu(height))}">{"".join(parts)}</a:tr>')
@@ -158,15 +177,23 @@ class SlideWriter:
             f'<p:graphicFrame {NAMESPACES}><p:nvGraphicFramePr><p:cNvPr id="{number}" name="Table {number}"/>'
             f'<p:cNvGraphicFramePr><a:graphicFrameLocks noGrp="1"/></p:cNvGraphicFramePr><p:nvPr/></p:nvGraphicFramePr>'
             f'{self._transform(shape, "p:xfrm")}<a:graphic><a:graphicData uri="http://schemas.openxmlformats.org/drawingml/2006/table">'
-            f'<a:tbl><a:tblPr{head}/><a:tblGrid>{grid}</a:tblGrid>{"".join(rows)}</a:tbl></a:graphicData></a:graphic></p:graphicFrame>'
+            f"<a:tbl><a:tblPr{head}/><a:tblGrid>{grid}</a:tblGrid>{''.join(rows)}</a:tbl></a:graphicData></a:graphic></p:graphicFrame>"
         )
 
     def _cell(self, cell: TableCell) -> str:
-        spans = (f' rowSpan="{cell.rowspan}"' if cell.rowspan > 1 else "") + (f' gridSpan="{cell.colspan}"' if cell.colspan > 1 else "")
+        spans = (f' rowSpan="{cell.rowspan}"' if cell.rowspan > 1 else "") + (
+            f' gridSpan="{cell.colspan}"' if cell.colspan > 1 else ""
+        )
         left = min((para.x for para in cell.paragraphs), default=0.0)
-        paragraphs = self.text.paragraphs(cell.paragraphs, left) if cell.paragraphs else '<a:p><a:endParaRPr sz="800"/></a:p>'
+        paragraphs = (
+            self.text.paragraphs(cell.paragraphs, left)
+            if cell.paragraphs
+            else '<a:p><a:endParaRPr sz="800"/></a:p>'
+        )
         names = ("marL", "marT", "marR", "marB")
-        margins = " ".join(f'{name}="{min(_MARGIN_MAX, emu(value))}"' for name, value in zip(names, cell.margins, strict=True))
+        margins = " ".join(
+            f'{name}="{min(_MARGIN_MAX, emu(value))}"' for name, value in zip(names, cell.margins, strict=True)
+        )
         sides = ("a:lnL", "a:lnR", "a:lnT", "a:lnB")
         lines = "".join(self._edge(tag, border) for tag, border in zip(sides, cell.borders, strict=True))
         anchor = ' anchor="ctr"' if cell.middle else ""
@@ -212,14 +239,20 @@ class SlideWriter:
             frames = self.slide.shapes._spTree.xpath(".//p:cNvPr/@id")  # noqa: SLF001
             self._next = max(self._next, *(int(value) for value in frames)) + 1
             return
-        inner = next((item for item in shape.element.iter() if str(item.tag).rpartition("}")[2] in {"img", "svg"}), None) if (
-            shape.element is not None
-        ) else None
+        inner = (
+            next(
+                (item for item in shape.element.iter() if str(item.tag).rpartition("}")[2] in {"img", "svg"}), None
+            )
+            if (shape.element is not None)
+            else None
+        )
         if inner is not None:
             self._picture(PictureShape(shape.x, shape.y, shape.width, shape.height, inner, inner.get("alt", "")))
 
 
-_EMPTY_CELL = '<a:tc><a:txBody><a:bodyPr/><a:lstStyle/><a:p><a:endParaRPr sz="800"/></a:p></a:txBody><a:tcPr/></a:tc>'
+_EMPTY_CELL = (
+    '<a:tc><a:txBody><a:bodyPr/><a:lstStyle/><a:p><a:endParaRPr sz="800"/></a:p></a:txBody><a:tcPr/></a:tc>'
+)
 
 
 def _notice(shape: PictureShape, colour: str) -> TextShape:
@@ -227,14 +260,19 @@ def _notice(shape: PictureShape, colour: str) -> TextShape:
     paint = Paint(colour.lstrip("#"))
     words = shape.alt.strip() or "Missing picture"
     size = max(9.0, min(18.0, shape.height / 3))
-    para = Para([Piece(words[:200], size=size, italic=True, colour=paint)], x=shape.x + 6, line=size * 1.3, align="center")
+    para = Para(
+        [Piece(words[:200], size=size, italic=True, colour=paint)], x=shape.x + 6, line=size * 1.3, align="center"
+    )
     border = Border(1.0, paint, "dashed")
-    return TextShape(shape.x, shape.y, shape.width, shape.height, [para], border=border, insets=(6, 0, 6, 0), anchor="ctr")
+    return TextShape(
+        shape.x, shape.y, shape.width, shape.height, [para], border=border, insets=(6, 0, 6, 0), anchor="ctr"
+    )
 
 
 def _same(shape: Shape, place: Place | None) -> bool:
     return place is not None and all(
-        abs(one - other) < _NEAR for one, other in zip((shape.x, shape.y, shape.width, shape.height), place, strict=True)
+        abs(one - other) < _NEAR
+        for one, other in zip((shape.x, shape.y, shape.width, shape.height), place, strict=True)
     )
 
 
@@ -253,5 +291,3 @@ def _body(shape: TextShape) -> str:
     insets = " ".join(f'{name}="{emu(value)}"' for name, value in zip(names, shape.insets, strict=True))
     wrap = "square" if shape.wrap else "none"
     return f'<a:bodyPr wrap="{wrap}" {insets} rtlCol="0" anchor="{shape.anchor}"><a:noAutofit/></a:bodyPr>'
-
-

@@ -82,7 +82,10 @@ class TextWriter:
             piece.size == size
             and NATURAL.get(shown_face(piece.family)) == natural
             and not piece.raised
-            and (piece.text.isascii() or all(ord(character) <= _LATIN_LAST or character in "–—’‘“”…•€" for character in piece.text))
+            and (
+                piece.text.isascii()
+                or all(ord(character) <= _LATIN_LAST or character in "–—’‘“”…•€" for character in piece.text)
+            )
             for piece in para.pieces
         )
         if plain and natural:
@@ -92,7 +95,11 @@ class TextWriter:
     def _bullet(self, bullet: Bullet | None, *, running: bool) -> str:
         if bullet is None:
             return "<a:buNone/>"
-        colour = f"<a:buClr>{self.palette.colour(bullet.colour)}</a:buClr>" if bullet.colour and bullet.colour.alpha else ""
+        colour = (
+            f"<a:buClr>{self.palette.colour(bullet.colour)}</a:buClr>"
+            if bullet.colour and bullet.colour.alpha
+            else ""
+        )
         if bullet.scheme:
             start = f' startAt="{bullet.number}"' if bullet.number > 1 and not running else ""
             return f'{colour}<a:buFont typeface="+mj-lt"/><a:buAutoNum type="{bullet.scheme}"{start}/>'
@@ -137,7 +144,9 @@ class TextWriter:
         attributes = self.link(piece.link) if piece.link else ""
         if attributes:
             own = "" if paint.rgb == self.accent else _HLINK_EXT
-            inner_link = f"<a:hlinkClick {attributes}>{own}</a:hlinkClick>" if own else f"<a:hlinkClick {attributes}/>"
+            inner_link = (
+                f"<a:hlinkClick {attributes}>{own}</a:hlinkClick>" if own else f"<a:hlinkClick {attributes}/>"
+            )
         else:
             inner_link = ""
         return f"<a:rPr {' '.join(flags)}>{inner}{face}{inner_link}</a:rPr>"

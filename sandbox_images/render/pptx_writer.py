@@ -10,11 +10,12 @@ from urllib.parse import quote, urlsplit
 from pptx.opc.constants import RELATIONSHIP_TYPE as RT
 from pptx.oxml import parse_xml
 
+from render.assets import BASE_URL
 from render.document import Document, RenderError
-from render.layout import BASE_URL, AssetFetcher, noticing
+from render.layout import AssetFetcher, noticing
 from render.layout_boxes import Layouter
 from render.layout_look import Gradient, Paint
-from render.pptx_deck import Deck, new_deck
+from render.pptx_deck import Deck, add_logo, new_deck
 from render.pptx_look import NAMESPACES, Palette, slide_theme
 from render.pptx_media import Media
 from render.pptx_shapes import SlideWriter
@@ -66,7 +67,9 @@ def write_pptx(document: Document, target: str) -> dict[str, Any]:
     if isinstance(error, (RenderError, MemoryError, OSError)):
         raise error
     if error is not None:
-        raise RenderError("render_failed", f"The slides could not be made: {type(error).__name__}: {error}"[:300]) from error
+        raise RenderError(
+            "render_failed", f"The slides could not be made: {type(error).__name__}: {error}"[:300]
+        ) from error
     facts: dict[str, Any] = outcome["facts"]
     return facts
 
@@ -152,7 +155,9 @@ def _fill(document: Document, deck: Deck, slides: list[Fitted]) -> None:
     """Adds all slides, then their shapes: links within the deck need every slide to be there."""
     theme = document.theme
     palette = Palette.of(theme)
-    media = Media(document.request.root)
+    media = Media(document)
+    if theme.logo:
+        add_logo(deck, media.read(theme.logo))
     made = []
     anchors: dict[str, Any] = {}
     for item in slides:

@@ -5,6 +5,7 @@ from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
 from xml.etree.ElementTree import Element
 
+from render.layout_look import Gradient, Paint
 from render.slides_css import MARGIN_BOTTOM
 from render.slides_layout import Sheet, Stage
 from render.slides_measure import Measure
@@ -47,8 +48,8 @@ class _Model:
     table: TableShape
     heads: list[TableCell]
     columns: dict[int, TableCell]
-    fills: list[object]
-    background: object
+    fills: list[Paint | None]
+    background: Paint | Gradient | None
     padding: float
     """Height of a row beyond its lines."""
     anchors: set[str] = field(default_factory=set)
@@ -58,7 +59,9 @@ def big_table_of(root: Element) -> Element | None:
     """The first table with many rows in a slide."""
     for table in root.iter("table"):
         rows = sum(1 for _ in table.iter("tr"))
-        if rows >= ROWS_MIN and not any(name_of(item).rpartition("}")[2] in _SLOW and item is not table for item in table.iter()):
+        if rows >= ROWS_MIN and not any(
+            name_of(item).rpartition("}")[2] in _SLOW and item is not table for item in table.iter()
+        ):
             return table
     return None
 
@@ -125,7 +128,9 @@ def _with_rows(table: Element, rows: list[Element]) -> Element:
     return made
 
 
-def _only(element: Element, table: Element, stand_in: Element, title: Element | None) -> tuple[Element, Element | None]:
+def _only(
+    element: Element, table: Element, stand_in: Element, title: Element | None
+) -> tuple[Element, Element | None]:
     """A copy of a slide with nothing but its title and a table."""
     found: list[Element] = []
 
@@ -151,7 +156,9 @@ def _around(sheet: Sheet, table: Element) -> tuple[Sheet | None, Sheet | None]:
         state = {"met": False}
         found: list[Element] = []
 
-        def walk(item: Element, side: int = side, state: dict[str, bool] = state, found: list[Element] = found) -> Element | None:
+        def walk(
+            item: Element, side: int = side, state: dict[str, bool] = state, found: list[Element] = found
+        ) -> Element | None:
             if item is table:
                 state["met"] = True
                 return None
@@ -173,7 +180,11 @@ def _around(sheet: Sheet, table: Element) -> tuple[Sheet | None, Sheet | None]:
 
         root = walk(sheet.root)
         title = found[0] if found else None
-        if root is None or not any(has_content(child) for child in root if child is not title) and not (root.text or "").strip():
+        if (
+            root is None
+            or (not any(has_content(child) for child in root if child is not title)
+            and not (root.text or "").strip())
+        ):
             sides.append(None)
             continue
         if title is not None:
@@ -182,7 +193,9 @@ def _around(sheet: Sheet, table: Element) -> tuple[Sheet | None, Sheet | None]:
     return sides[0], sides[1]
 
 
-def _model(shapes: list[Shape], heads: int, background: object, anchors: set[str]) -> _Model | None:
+def _model(
+    shapes: list[Shape], heads: int, background: Paint | Gradient | None, anchors: set[str]
+) -> _Model | None:
     table = next((shape for shape in shapes if isinstance(shape, TableShape)), None)
     if table is None or len(table.rows) <= heads:
         return None
@@ -312,8 +325,18 @@ def _cut_row(row: _Row, room: float, measure: Measure, model: _Model) -> list[_R
     for part in range(parts):
         cells, height = [], 0.0
         for cell in row.cells:
-            width = sum(model.table.columns[cell.column : cell.column + cell.colspan]) - cell.margins[0] - cell.margins[2]
-            words = [(piece, word) for para in cell.paragraphs for piece in para.pieces for word in piece.text.split(" ") if word]
+            width = (
+                sum(model.table.columns[cell.column : cell.column + cell.colspan])
+                - cell.margins[0]
+                - cell.margins[2]
+            )
+            words = [
+                (piece, word)
+                for para in cell.paragraphs
+                for piece in para.pieces
+                for word in piece.text.split(" ")
+                if word
+            ]
             size = -(-len(words) // parts)
             pieces = [replace(piece, text=f"{word} ") for piece, word in words[part * size : (part + 1) * size]]
             copied = copy(cell)
@@ -321,7 +344,9 @@ def _cut_row(row: _Row, room: float, measure: Measure, model: _Model) -> list[_R
             if pieces:
                 line = cell.paragraphs[0].line
                 lines = measure.lines(pieces, width)
-                copied.paragraphs = [Para(pieces, height=lines * line, line=line, lines=lines, align=cell.paragraphs[0].align)]
+                copied.paragraphs = [
+                    Para(pieces, height=lines * line, line=line, lines=lines, align=cell.paragraphs[0].align)
+                ]
                 height = max(height, lines * line + line)
             cells.append(copied)
         made.append(_Row(cells, min(room, max(height, 20.0))))
@@ -331,18 +356,22 @@ def _cut_row(row: _Row, room: float, measure: Measure, model: _Model) -> list[_R
 def _slide(sheet: Sheet, model: _Model, chunk: list[_Row], number: int) -> Slide:
     """A slide of rows under the table's head."""
     heads = len({cell.row for cell in model.heads})
-    shape = TableShape(model.table.x, model.table.y, model.table.width, 0.0, list(model.table.columns), header_rows=heads)
+    shape = TableShape(
+        model.table.x, model.table.y, model.table.width, 0.0, list(model.table.columns), header_rows=heads
+    )
     shape.rows = [*model.table.rows[:heads], *(row.height for row in chunk)]
     shape.height = sum(shape.rows)
     shape.cells = deepcopy(model.heads)
     for index, row in enumerate(chunk):
         for cell in row.cells:
-            cell.row, cell.fill = heads + index, model.fills[index % 2]  # type: ignore[assignment]
+            cell.row, cell.fill = heads + index, model.fills[index % 2]
             shape.cells.append(cell)
-    others = [item for item in deepcopy(model.others) if number == 0 or (isinstance(item, TextShape) and item.role == "title")]
-    slide = Slide(sheet.draft.kind, [*others, shape], background=model.background)  # type: ignore[arg-type]
+    others = [
+        item
+        for item in deepcopy(model.others)
+        if number == 0 or (isinstance(item, TextShape) and item.role == "title")
+    ]
+    slide = Slide(sheet.draft.kind, [*others, shape], background=model.background)
     if number == 0:
         slide.anchors = model.anchors
     return slide
-
-

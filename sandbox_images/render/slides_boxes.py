@@ -29,7 +29,9 @@ def decorate(node: BoxNode) -> list[Shape]:
         x = node.x + node.width - width if side == "right" else node.x
         y = node.bottom - width if side == "bottom" else node.y
         across = side in {"top", "bottom"}
-        shapes.append(LineShape(x, y, node.width if across else width, width if across else node.height, border.paint))
+        shapes.append(
+            LineShape(x, y, node.width if across else width, width if across else node.height, border.paint)
+        )
     return shapes
 
 
@@ -46,7 +48,12 @@ def merge_text(shapes: list[Shape], start: int, count: int) -> None:
     if not isinstance(box, TextShape) or len(inside) != 1 or box.paragraphs:
         return
     frame = inside[0]
-    if not isinstance(frame, TextShape) or frame.role != "text" or frame.fill is not None or frame.border is not None:
+    if (
+        not isinstance(frame, TextShape)
+        or frame.role != "text"
+        or frame.fill is not None
+        or frame.border is not None
+    ):
         return
     if frame.bottom > box.bottom + 2 or frame.x < box.x - 2 or frame.right > box.right + 2:
         return

@@ -62,7 +62,9 @@ def fitted(shapes: list[Shape]) -> list[Shape]:
     frames = sorted((shape for shape in shapes if solid(shape)), key=lambda shape: (shape.y, shape.x))
     for index, frame in enumerate(frames):
         for _ in range(len(frames)):
-            hit = next((other for other in frames[:index] if overlap(frame, other) and not _rides(other, frame)), None)
+            hit = next(
+                (other for other in frames[:index] if overlap(frame, other) and not _rides(other, frame)), None
+            )
             if hit is None:
                 break
             frame.y = hit.bottom + 1

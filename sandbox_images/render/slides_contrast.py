@@ -46,7 +46,10 @@ def _colour(fill: object, behind: Paint) -> str:
         fill = fill.stops[len(fill.stops) // 2][1]
     if not isinstance(fill, Paint):
         return behind.rgb
-    mixed = (round(a * fill.alpha + b * (1 - fill.alpha)) for a, b in zip(_parts(fill.rgb), _parts(behind.rgb), strict=True))
+    mixed = (
+        round(a * fill.alpha + b * (1 - fill.alpha))
+        for a, b in zip(_parts(fill.rgb), _parts(behind.rgb), strict=True)
+    )
     return "".join(f"{part:02x}" for part in mixed)
 
 
@@ -71,6 +74,10 @@ def _mend(paragraphs: list[Para], ground: str) -> None:
     for para in paragraphs:
         for index, piece in enumerate(para.pieces):
             behind = piece.highlight.rgb if piece.highlight else ground
-            if piece.colour is not None and piece.colour.alpha > 0 and contrast(_colour(piece.colour, Paint(behind)), behind) < _LEAST:
+            if (
+                piece.colour is not None
+                and piece.colour.alpha > 0
+                and contrast(_colour(piece.colour, Paint(behind)), behind) < _LEAST
+            ):
                 best = max(("1a1a1a", "ffffff"), key=lambda colour: contrast(colour, behind))
                 para.pieces[index] = replace(piece, colour=Paint(best))

@@ -81,7 +81,11 @@ def _zoom_rules(step: float, *, styled: bool) -> str:
     """A slide that is laid out wider, to be shown smaller: margins and the title stay as they are."""
     name = zoom_class(step)
     padding = f"{MARGIN_TOP / step:.1f}px {MARGIN_X / step:.1f}px {MARGIN_BOTTOM / step:.1f}px"
-    title = "" if styled or step < 0.75 else f".{name} .pb-title{{font-size:{TITLE_SIZE / step:.2f}px;margin-bottom:{26 / step:.1f}px}}"  # noqa: PLR2004
+    title = (
+        ""
+        if styled or step < 0.75
+        else f".{name} .pb-title{{font-size:{TITLE_SIZE / step:.2f}px;margin-bottom:{26 / step:.1f}px}}"
+    )
     return f".{name}{{padding:{padding}}}{title}"
 
 
@@ -98,6 +102,7 @@ h4,h5,h6{{font-size:26px;margin-top:14px;margin-bottom:8px}}
 .pb-title{{margin-bottom:26px}}
 p{{margin:0 0 14px}} ul,ol{{margin:0 0 14px;padding-left:25px}} ol{{padding-left:34px}} li{{margin:0 0 9px}} li>p{{margin:0 0 6px}}
 li>ul,li>ol{{margin:9px 0 0;padding-left:32px}}
+li li li li li li li ul,li li li li li li li ol{{padding-left:0}}
 dl{{margin:0 0 14px}} dt{{font-weight:700}} dd{{margin:0 0 10px 32px}}
 a{{color:{c["accent"]};text-decoration:underline}}
 small,figcaption,caption{{font-size:19px;color:{c["muted"]}}}
@@ -112,7 +117,13 @@ sup,sub{{font-size:0.7em;line-height:1}} del,s{{text-decoration:line-through}} u
 
 def _block_rules(theme: Theme) -> str:
     c = theme.colours
-    kinds = {"note": c["accent"], "tip": "#1a7f4b", "important": "#7c4dff", "warning": "#b7791f", "caution": "#c53030"}
+    kinds = {
+        "note": c["accent"],
+        "tip": "#1a7f4b",
+        "important": "#7c4dff",
+        "warning": "#b7791f",
+        "caution": "#c53030",
+    }
     callouts = "".join(
         f'.pb-callout[data-kind="{kind}"]{{border-left-color:{colour}}}'
         f'.pb-callout[data-kind="{kind}"] .pb-callout-title{{color:{colour}}}'
@@ -177,7 +188,8 @@ def is_dark(colour: str) -> bool:
 def _code_rules(theme: Theme) -> str:
     palette = _TOKENS["dark" if is_dark(theme.colours["code_background"]) else "light"]
     return "".join(
-        f"{','.join(f'.pb-code .{name}' for name in names.split('|'))}{{color:{colour}}}" for names, colour in palette
+        f"{','.join(f'.pb-code .{name}' for name in names.split('|'))}{{color:{colour}}}"
+        for names, colour in palette
     )
 
 

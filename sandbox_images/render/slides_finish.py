@@ -1,8 +1,8 @@
 """The last touches of laid-out slides: roles, room for bullets, frames a little wider than measured, parts' numbers."""
 
 from render.layout_look import Paint
-from render.slides_contrast import keep_readable
 from render.slides_checks import clamp, overlap, solid
+from render.slides_contrast import keep_readable
 from render.slides_model import HANG, HANG_NUMBER, HEIGHT, WIDTH, Shape, Slide, TextShape
 from render.slides_split import PART_MARK
 
@@ -33,7 +33,10 @@ def finish(slide: Slide, theme_background: str, accent: str, *, covered: bool) -
     slide.shapes = clamp([shape for shape in slide.shapes if not _is_ground(shape, slide)])
     if covered or slide.background == Paint(theme_background):
         slide.background = None
-    if not any(isinstance(shape, TextShape) and shape.role == "title" for shape in slide.shapes) and slide.kind != "content":
+    if (
+        not any(isinstance(shape, TextShape) and shape.role == "title" for shape in slide.shapes)
+        and slide.kind != "content"
+    ):
         slide.kind = "blank"
 
 
@@ -80,7 +83,9 @@ def _hang(shape: TextShape) -> None:
 
 def _pin_bottom(shapes: list[Shape]) -> None:
     """Footnotes and footers go to the slide's foot, with the rule above them."""
-    index = next((i for i, shape in enumerate(shapes) if isinstance(shape, TextShape) and shape.role == "footnotes"), None)
+    index = next(
+        (i for i, shape in enumerate(shapes) if isinstance(shape, TextShape) and shape.role == "footnotes"), None
+    )
     if index is None:
         return
     frame = shapes[index]
@@ -89,7 +94,12 @@ def _pin_bottom(shapes: list[Shape]) -> None:
     if down <= 0 or any(shape.bottom > frame.y - 4 for shape in above):
         return
     moved = [frame]
-    if index and not solid(shapes[index - 1]) and shapes[index - 1].height < 8 and shapes[index - 1].y >= frame.y - 24:  # noqa: PLR2004
+    if (
+        index
+        and not solid(shapes[index - 1])
+        and shapes[index - 1].height < 8
+        and shapes[index - 1].y >= frame.y - 24
+    ):
         moved.append(shapes[index - 1])
     for shape in moved:
         shape.y += down
@@ -103,7 +113,11 @@ def _roles(slide: Slide) -> None:
     frames = [
         shape
         for shape in slide.shapes
-        if isinstance(shape, TextShape) and shape.role == "text" and shape.paragraphs and shape.fill is None and shape.border is None
+        if isinstance(shape, TextShape)
+        and shape.role == "text"
+        and shape.paragraphs
+        and shape.fill is None
+        and shape.border is None
     ]
     titled = any(isinstance(shape, TextShape) and shape.role == "title" for shape in slide.shapes)
     if not frames or not titled:
@@ -119,15 +133,24 @@ def _roles(slide: Slide) -> None:
 def _widen(shape: TextShape, shapes: list[Shape]) -> None:
     """A little more room than measured, so that a reader with slightly wider letters breaks lines at the same words."""
     inner = shape.width - shape.insets[0] - shape.insets[2]
-    single = all(para.lines == 1 for para in shape.paragraphs) and all("\n" not in para.text for para in shape.paragraphs)
+    single = all(para.lines == 1 for para in shape.paragraphs) and all(
+        "\n" not in para.text for para in shape.paragraphs
+    )
     tight = max(para.text_width + para.x - shape.x - shape.insets[0] for para in shape.paragraphs) > inner * 0.85
-    if single and tight and shape.role not in {"code", "title"} and all(para.align != "justify" for para in shape.paragraphs):
+    if (
+        single
+        and tight
+        and shape.role not in {"code", "title"}
+        and all(para.align != "justify" for para in shape.paragraphs)
+    ):
         shape.wrap = False
     align = shape.paragraphs[0].align
     if shape.fill is not None or shape.border is not None or align == "right":
         return
     left = min(_SLACK, shape.x) if align == "center" else 0.0
-    wider = TextShape(shape.x - left, shape.y, min(shape.width + left + _SLACK, WIDTH - shape.x + left), shape.height)
+    wider = TextShape(
+        shape.x - left, shape.y, min(shape.width + left + _SLACK, WIDTH - shape.x + left), shape.height
+    )
     if not any(other is not shape and solid(other) and overlap(wider, other) for other in shapes):
         shape.x, shape.width = wider.x, wider.width
         for para in shape.paragraphs:

@@ -4,15 +4,16 @@ import math
 from dataclasses import dataclass, field, replace
 
 from render.layout_boxes import BoxNode
+from render.layout_look import Gradient, Paint
 from render.slides_bigtables import spread
 from render.slides_checks import faults, fitted, overflow
 from render.slides_css import MARGIN_BOTTOM, STEPS
-from render.slides_layout import CALM, FULL, PLAIN, Sheet, Stage, wrap_grids
+from render.slides_layout import PLAIN, Sheet, Stage, wrap_grids
 from render.slides_model import HEIGHT, Shape, Slide, TableShape, TextShape
 from render.slides_paint import Painter
-from render.slides_split import cut_text, parts_of, plan, room_below, units_of
 from render.slides_scale import scaled
 from render.slides_segment import flow
+from render.slides_split import cut_text, parts_of, plan, room_below, units_of
 from render.tree_edits import classes_of
 
 PICTURES = (400, 320, 240)
@@ -115,11 +116,13 @@ def _lost(sheet: Sheet, shapes: list[Shape]) -> bool:
     wanted = sum(len(text) for item in flow(sheet.root) for text in (item.text or "").split())
     frames = [shape.paragraphs for shape in shapes if isinstance(shape, TextShape)]
     frames += [cell.paragraphs for shape in shapes if isinstance(shape, TableShape) for cell in shape.cells]
-    got = sum(len(piece.text) for paragraphs in frames for para in paragraphs for piece in para.pieces if piece.size >= 1)
+    got = sum(
+        len(piece.text) for paragraphs in frames for para in paragraphs for piece in para.pieces if piece.size >= 1
+    )
     return got < wanted * 0.5
 
 
-def _background(node: BoxNode) -> object:
+def _background(node: BoxNode) -> Paint | Gradient | None:
     return node.look.gradient or node.look.background
 
 
@@ -140,6 +143,9 @@ def _retry(job: _Job, shapes: list[Shape], over: float) -> bool:
             return True
         if _split(job):
             return True
+    if sheet.trust < PLAIN:
+        sheet.trust, sheet.step, job.first = PLAIN, 1.0, None
+        return True
     lower = [step for step in STEPS if step < sheet.step]
     if not lower:
         return False
@@ -152,7 +158,11 @@ def _smaller_pictures(sheet: Sheet, over: float) -> bool:
     current = sheet.picture or 470
     if sheet.step < 1.0 or current <= PICTURES[-1]:
         return False
-    if not any(item.tag in {"img", "svg"} or "pb-chart" in classes_of(item) for item in sheet.root.iter() if isinstance(item.tag, str)):
+    if not any(
+        item.tag in {"img", "svg"} or "pb-chart" in classes_of(item)
+        for item in sheet.root.iter()
+        if isinstance(item.tag, str)
+    ):
         return False
     wanted = [size for size in PICTURES if size < current and size <= current - over]
     sheet.picture = wanted[0] if wanted else PICTURES[-1]
@@ -180,7 +190,9 @@ def _split(job: _Job) -> bool:
     if not probe:
         return False
     top = min(unit.top for unit in probe) - node.y
-    bottom = [child for child in node.children if child.element is not None and "pb-bottom" in classes_of(child.element)]
+    bottom = [
+        child for child in node.children if child.element is not None and "pb-bottom" in classes_of(child.element)
+    ]
     margin = MARGIN_BOTTOM + sum(child.height for child in bottom) * job.first_scale + (20 if bottom else 0)
     room = room_below(top, job.first_scale, margin)
     units = units_of(node, sheet.title, room)
@@ -195,6 +207,3 @@ def _split(job: _Job) -> bool:
         fresh = replace(sheet, root=root, title=title, step=1.0, part=index, depth=sheet.depth + 1, tries=0)
         job.fresh.append(_Job(fresh))
     return True
-
-
-__all__ = ["CALM", "FULL", "PLAIN", "Fitted", "fit"]

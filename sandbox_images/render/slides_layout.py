@@ -121,7 +121,9 @@ class Stage:
         root = sheet.root
         keep = [name for name in (root.get("class") or "").split() if not name.startswith("pb-")]
         names = ["pb-slide", zoom_class(sheet.step), f"pb-kind-{sheet.draft.kind}", *keep]
-        names += [f"pb-class-{name}" for name in sheet.draft.directives.classes] + list(sheet.draft.directives.classes)
+        names += [f"pb-class-{name}" for name in sheet.draft.directives.classes] + list(
+            sheet.draft.directives.classes
+        )
         if self.author_css and sheet.draft.authored:
             names += ["active", "current", "visible"]
         if sheet.picture:
@@ -137,7 +139,10 @@ class Stage:
                 if not element.get("data-pb"):
                     element.attrib.pop("style", None)
         style = root.get("style", "")
-        for name, value in (("color", sheet.draft.directives.colour), ("background", sheet.draft.directives.background)):
+        for name, value in (
+            ("color", sheet.draft.directives.colour),
+            ("background", sheet.draft.directives.background),
+        ):
             if value and value not in style:
                 style = f"{style};{name}:{value}"
         if style:
@@ -156,7 +161,9 @@ def wrap_grids(box: BoxNode) -> bool:
     for node in list(box.walk()):
         if node.kind != "flex" or not node.look.stacked or node.element is None:
             continue
-        inner = {id(child.element) for child in node.children if child.kind in {"grid", "flex"} and not child.out_of_flow}
+        inner = {
+            id(child.element) for child in node.children if child.kind in {"grid", "flex"} and not child.out_of_flow
+        }
         for index, child in enumerate(list(node.element)):
             if id(child) in inner and child is not node.element:
                 wrapper = make("div", {"style": "width:100%"}, None, child)

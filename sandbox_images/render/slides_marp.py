@@ -29,7 +29,11 @@ class Directives:
 
 def from_front_matter(matter: dict[str, Any]) -> Directives:
     """Directives of a whole deck."""
-    return _apply(Directives(), {str(key): value for key, value in matter.items()}) if matter.get("marp") else Directives()
+    return (
+        _apply(Directives(), {str(key): value for key, value in matter.items()})
+        if matter.get("marp")
+        else Directives()
+    )
 
 
 def read_directive(row: str, lasting: Directives, once: Directives) -> tuple[Directives, Directives]:

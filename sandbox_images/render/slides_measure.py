@@ -22,11 +22,16 @@ class Measure:
             characters: all that will be asked for; those that are too many count as wide.
             like: the font they're set in.
         """
-        known = sorted(character for character in characters if character.isprintable() and character != " ")[:_CHARACTERS_MAX]
+        known = sorted(character for character in characters if character.isprintable() and character != " ")[
+            :_CHARACTERS_MAX
+        ]
         family = like.family.replace('"', "")
         weight = 700 if like.bold else 400
         style = f'display:inline-block;font:{weight} {_SIZE}px "{family}";white-space:pre'
-        spans = [make("span", {"style": style, "data-character": character}, character) for character in [*known, "\u00a0"]]
+        spans = [
+            make("span", {"style": style, "data-character": character}, character)
+            for character in [*known, "\u00a0"]
+        ]
         body = make("body", {"style": "margin:0"}, None, make("div", None, None, *spans))
         self._widths: dict[str, float] = {}
         for page in layouter.pages(make("html", None, None, make("head"), body)):
@@ -41,7 +46,9 @@ class Measure:
 
     def lines(self, pieces: list[Piece], width: float) -> int:
         """How many lines pieces take in a column."""
-        width = max(width * 1.012 + 1.0, 8.0)  # a column is as wide as its longest word, which is measured a little wider
+        width = max(
+            width * 1.012 + 1.0, 8.0
+        )  # a column is as wide as its longest word, which is measured a little wider
         size = max((piece.size * (1.07 if piece.bold else 1.0) for piece in pieces), default=16.0)
         space = self._widths[" "] * size
         lines, at = 1, 0.0

@@ -84,9 +84,19 @@ class Painter:
             self._close()
             self._picture(node)
             return
-        if node.pseudo and element is not None and element.tag == "li" and self._bullet is not None and node.out_of_flow:
+        if (
+            node.pseudo
+            and element is not None
+            and element.tag == "li"
+            and self._bullet is not None
+            and node.out_of_flow
+        ):
             return  # it has become the bullet
-        own = node.out_of_flow or parent.kind in {"flex", "grid"} or node.kind in {"flex", "grid", "inline-block", "cell"}
+        own = (
+            node.out_of_flow
+            or parent.kind in {"flex", "grid"}
+            or node.kind in {"flex", "grid", "inline-block", "cell"}
+        )
         self._container(node, place, own=own)
 
     def _container(self, node: BoxNode, place: _Place, *, own: bool) -> None:
@@ -125,7 +135,11 @@ class Painter:
 
     def _in_order(self, children: list[BoxNode]) -> list[BoxNode]:
         """Boxes with those out of flow, which layout may put first, where they stand in the document."""
-        loose = [child for child in children if child.out_of_flow and child.element is not None and child.kind != "marker"]
+        loose = [
+            child
+            for child in children
+            if child.out_of_flow and child.element is not None and child.kind != "marker"
+        ]
         if not loose or len(loose) == len(children):
             return children
         ordered = [child for child in children if all(child is not item for item in loose)]
@@ -153,7 +167,9 @@ class Painter:
         if "pb-chart" in names:
             self._close()
             self.shapes.append(
-                ChartShape(node.x, node.y, node.width, node.height, data=element.get("data-chart", ""), element=element)
+                ChartShape(
+                    node.x, node.y, node.width, node.height, data=element.get("data-chart", ""), element=element
+                )
             )
             return True
         if element.tag == "pre" and not any(name_of(inner) in {"img", "table"} for inner in element.iter()):
@@ -183,7 +199,11 @@ class Painter:
         lines = [line for child in node.walk() for line in [child] if child.kind == "line"]
         height = lines[0].height if lines else node.look.size * 1.3
         paragraphs = [
-            Para(row or [Piece("", size=node.look.size, family=node.look.family, kept=True)], line=height, height=height)
+            Para(
+                row or [Piece("", size=node.look.size, family=node.look.family, kept=True)],
+                line=height,
+                height=height,
+            )
             for row in code_lines(pieces)
         ]
         boxes = decorate(node)
@@ -199,9 +219,13 @@ class Painter:
 
     def _flat(self, element: Element) -> list[list[Piece]]:
         """All text of an element, whatever its boxes."""
-        return runs_of(element, self.boxes) if all(
-            is_inline(self.boxes.principal.get(id(child))) for child in element.iter() if child is not element
-        ) else [row for inner in element.iter() for row in self._own_rows(inner)]
+        return (
+            runs_of(element, self.boxes)
+            if all(
+                is_inline(self.boxes.principal.get(id(child))) for child in element.iter() if child is not element
+            )
+            else [row for inner in element.iter() for row in self._own_rows(inner)]
+        )
 
     def _own_rows(self, element: Element) -> list[list[Piece]]:
         node = self.boxes.principal.get(id(element))
@@ -271,7 +295,11 @@ class Painter:
         if node.pseudo:
             text = "".join(item.text for item in inside if item.kind == "text")
             look = node.look
-            return [Piece(text, look.size, look.bold, look.italic, colour=look.colour, family=look.family)] if text.strip() else []
+            return (
+                [Piece(text, look.size, look.bold, look.italic, colour=look.colour, family=look.family)]
+                if text.strip()
+                else []
+            )
         if not any(item.kind in {"text", "replaced"} or item.principal for item in inside):
             return []
         if id(element) not in self._queues:
@@ -315,7 +343,15 @@ class Painter:
         if element.tag == "input":
             return
         self.shapes.append(
-            PictureShape(node.x, node.y, node.width, node.height, element=element, alt=element.get("alt", ""), decorative=inline)
+            PictureShape(
+                node.x,
+                node.y,
+                node.width,
+                node.height,
+                element=element,
+                alt=element.get("alt", ""),
+                decorative=inline,
+            )
         )
 
     # ---- lists ----
@@ -343,8 +379,17 @@ class Painter:
 
     def _keep_leftovers(self) -> None:
         """Rows that no line group asked for, which layout can hide from us: they go into the last frame."""
-        rows = [row for queue in self._queues.values() for row in queue if any(piece.text.strip(GAP + " \n") for piece in row)]
-        frames = [shape for shape in self.shapes if isinstance(shape, TextShape) and shape.role == "text" and shape.paragraphs]
+        rows = [
+            row
+            for queue in self._queues.values()
+            for row in queue
+            if any(piece.text.strip(GAP + " \n") for piece in row)
+        ]
+        frames = [
+            shape
+            for shape in self.shapes
+            if isinstance(shape, TextShape) and shape.role == "text" and shape.paragraphs
+        ]
         for row in rows:
             if frames:
                 frames[-1].paragraphs.append(Para(row, x=frames[-1].x, width=frames[-1].width))

@@ -13,7 +13,9 @@ from render.tree_edits import classes_of, make, name_of, text_of
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _TRANSPARENT = frozenset({"div", "main", "article", "body", "section"})
 _SLIDE_CLASSES = frozenset({"slide", "pb-slide", "slide-container", "ppt-slide", "swiper-slide", "page-slide"})
-_NOTES_CLASSES = frozenset({"pb-notes", "notes", "speaker-notes", "speaker_notes", "slide-notes", "presenter-notes"})
+_NOTES_CLASSES = frozenset(
+    {"pb-notes", "notes", "speaker-notes", "speaker_notes", "slide-notes", "presenter-notes"}
+)
 _SKIPPED = frozenset({"head", "style", "script", "link", "meta", "title", "template"})
 _RULED_SHARE = 0.6
 _TITLE_WORDS_MAX = 60
@@ -72,8 +74,16 @@ def _mark_dividers(drafts: list[Draft]) -> None:
     if tags.count("h2") <= tags.count("h1"):
         return
     for draft, tag in zip(drafts, tags, strict=True):
-        plain = all(item.tag in {"section", "div", "header", "h1", "h2", "p", "span", "strong", "em", "a", "br"} for item in flow(draft.root))
-        if draft.kind == "content" and tag == "h1" and plain and len(text_of(draft.root).split()) <= _DIVIDER_WORDS_MAX:
+        plain = all(
+            item.tag in {"section", "div", "header", "h1", "h2", "p", "span", "strong", "em", "a", "br"}
+            for item in flow(draft.root)
+        )
+        if (
+            draft.kind == "content"
+            and tag == "h1"
+            and plain
+            and len(text_of(draft.root).split()) <= _DIVIDER_WORDS_MAX
+        ):
             draft.kind = "section"
 
 
@@ -111,9 +121,15 @@ def _explicit(body: Element) -> set[int]:
     """Identities of the elements that the author meant as slides."""
     marked = [item for item in flow(body) if item is not body and _SLIDE_CLASSES.intersection(classes_of(item))]
     if not marked:
-        marked = [item for item in flow(body) if item.get("data-slide") is not None or item.get("data-marpit-svg") is not None]
+        marked = [
+            item
+            for item in flow(body)
+            if item.get("data-slide") is not None or item.get("data-marpit-svg") is not None
+        ]
     if not marked:
-        marked = [item for item in flow(body) if item.tag == "section" and not _OWN_CLASSES.intersection(classes_of(item))]
+        marked = [
+            item for item in flow(body) if item.tag == "section" and not _OWN_CLASSES.intersection(classes_of(item))
+        ]
     chosen = {id(item) for item in marked}
     # Of nested ones the inner are slides only if the outer is nothing but their stack (reveal.js).
     for outer in marked:
@@ -219,7 +235,11 @@ def _flush(walk: _Walk, chain: tuple[Element, ...]) -> None:
 def _unwrapped(blocks: list[Element]) -> list[Element]:
     """Blocks in wrappers that hold headings or rules: ``<main><h1>…<h2>…``."""
     for _ in range(20):
-        solid = [block for block in blocks if name_of(block) not in _SKIPPED and (has_content(block) or block.tag == "hr")]
+        solid = [
+            block
+            for block in blocks
+            if name_of(block) not in _SKIPPED and (has_content(block) or block.tag == "hr")
+        ]
         if len(solid) != 1 or solid[0].tag not in _TRANSPARENT or solid[0].get("class", "").startswith("pb-"):
             return blocks
         inner = solid[0]
@@ -269,27 +289,34 @@ def _level(block: Element) -> int:
 
 
 def _slide_level(blocks: list[Element]) -> int:
-    """Pandoc's rule: the highest level of heading that content follows; the document's one title is left out."""
-    blocks = [block for block in blocks if not is_notes(block) and name_of(block) not in _SKIPPED and block.tag != "hr"]
+    """Pandoc's rule, the highest level of heading that content follows, with two leaves.
+
+    The document's first heading is its title, whatever follows it. And a level at which that happens now and then
+    ("# Thanks" at the end of a deck of ``##``) doesn't make one slide of all that is below it.
+    """
+    blocks = [
+        block for block in blocks if not is_notes(block) and name_of(block) not in _SKIPPED and block.tag != "hr"
+    ]
     levels = [_level(block) for block in blocks]
     present = [level for level in levels if level]
     if not present:
         return 0
-    top = min(present)
     first = next(index for index, level in enumerate(levels) if level)
-    skipped = first if present.count(top) == 1 and levels[first] == top and len(present) > 1 else -1
-    followed = [
-        level
-        for index, level in enumerate(levels)
-        if level and index != skipped and index + 1 < len(levels) and not levels[index + 1]
-    ]
-    return min(followed) if followed else max(present)
+    titled = len(present) > 1 and present[0] == min(present) and present[1] > present[0]
+    followed: dict[int, int] = {}
+    for index, level in enumerate(levels):
+        if level and not (titled and index == first) and index + 1 < len(levels) and not levels[index + 1]:
+            followed[level] = followed.get(level, 0) + 1
+    most = max(followed.values(), default=0)
+    return min((level for level, count in followed.items() if count * 2 >= most), default=max(present))
 
 
 def _kind(draft: Draft, *, first: bool) -> str:
     """What sort of slide it is, by what is on it and by what it's called."""
     names = {*classes_of(draft.root), *draft.directives.classes}
-    blocks = [block for block in draft.root if name_of(block) not in _SKIPPED and (has_content(block) or len(block))]
+    blocks = [
+        block for block in draft.root if name_of(block) not in _SKIPPED and (has_content(block) or len(block))
+    ]
     headings = [item for item in flow(draft.root) if item.tag in HEADINGS]
     if first and (names & {"title", "title-slide", "lead", "cover"} or _is_title(draft, blocks, headings)):
         return "title"
@@ -302,9 +329,18 @@ def _kind(draft: Draft, *, first: bool) -> str:
 
 def _is_title(draft: Draft, blocks: list[Element], headings: list[Element]) -> bool:
     root = draft.root
-    plain = all(item.tag not in {"ul", "ol", "table", "pre", "img", "figure", "blockquote", "dl"} for item in flow(root))
+    plain = all(
+        item.tag not in {"ul", "ol", "table", "pre", "img", "figure", "blockquote", "dl"} for item in flow(root)
+    )
     short = len(text_of(root).split()) <= _TITLE_WORDS_MAX
-    return bool(headings) and plain and short and bool(blocks) and headings[0].tag in {"h1", "h2" if draft.authored else "h1"} and len(headings) <= 2  # noqa: PLR2004
+    return (
+        bool(headings)
+        and plain
+        and short
+        and bool(blocks)
+        and headings[0].tag in {"h1", "h2" if draft.authored else "h1"}
+        and len(headings) <= 2
+    )
 
 
 def title_draft(title: str, lines: list[str]) -> Draft:
@@ -319,7 +355,9 @@ def title_of(root: Element) -> Element | None:
     for item in headings:
         if item.tag in {"h1", "h2"}:
             return item
-    if headings and (headings[0] is _first(root) or sum(1 for item in headings if item.tag == headings[0].tag) == 1):
+    if headings and (
+        headings[0] is _first(root) or sum(1 for item in headings if item.tag == headings[0].tag) == 1
+    ):
         return headings[0]
     for item in flow(root):
         if {"title", "slide-title"} & set(classes_of(item)) and item is not root and not _has_blocks(item):

@@ -164,5 +164,3 @@ def _fill_contents(drafts: list[Draft]) -> None:
             contents.text = None
             if title_of(draft.root) is None:
                 draft.root.insert(0, make("h2", None, contents.get("data-title") or "Contents"))
-
-

@@ -78,13 +78,15 @@ def _collect(parent: Element, boxes: Boxes, units: list[Unit], title: Element | 
 def _own_lines(child: BoxNode) -> list[BoxNode]:
     if child.kind == "line":
         return [child]
-    return [line for line in child.children if line.kind == "line"] if not child.principal and child.kind == "block" else []
+    return (
+        [line for line in child.children if line.kind == "line"]
+        if not child.principal and child.kind == "block"
+        else []
+    )
 
 
 def _holds_blocks(element: Element, boxes: Boxes) -> bool:
-    return any(
-        (node := boxes.principal.get(id(child))) is not None and not is_inline(node) for child in element
-    )
+    return any((node := boxes.principal.get(id(child))) is not None and not is_inline(node) for child in element)
 
 
 def _contains(element: Element, other: Element | None) -> bool:
@@ -174,11 +176,17 @@ def _copy(element: Element, page: int, cut: Cut, title: Element | None, found: l
     keep_text = own is None or own == page
     if keep_text:
         copy.text = element.text
-    elif element.tag == "li" and own < page:
+    elif element.tag == "li" and own is not None and own < page:
         copy.set("class", f"{copy.get('class', '')} pb-continued".strip())
     kept, skipped, last = 0, 0, False
     for child in element:
-        inner = _copy(child, page, cut, title, found) if _known(child, cut, title) else whole_copy(child) if keep_text else None
+        inner = (
+            _copy(child, page, cut, title, found)
+            if _known(child, cut, title)
+            else whole_copy(child)
+            if keep_text
+            else None
+        )
         if child.tag == "li" and inner is None and not kept:
             skipped += 1
         if inner is not None:
@@ -204,7 +212,11 @@ def _copy(element: Element, page: int, cut: Cut, title: Element | None, found: l
 def _known(element: Element, cut: Cut, title: Element | None) -> bool:
     """Whether a unit, the title or a repeated part is in it."""
     return any(
-        id(item) in cut.pages or id(item) in cut.own or item is title or item.tag == "thead" or _ASIDE & set(classes_of(item))
+        id(item) in cut.pages
+        or id(item) in cut.own
+        or item is title
+        or item.tag == "thead"
+        or _ASIDE & set(classes_of(item))
         for item in element.iter()
     )
 
@@ -276,7 +288,9 @@ def _texts(element: Element, title: Element | None) -> list[str]:
     return texts
 
 
-def _share(element: Element, share: tuple[float, float], title: Element | None, found: list[Element], counter: _Counter) -> Element:
+def _share(
+    element: Element, share: tuple[float, float], title: Element | None, found: list[Element], counter: _Counter
+) -> Element:
     """A copy with the text between two shares of all text; cells of a row are shared each by itself."""
     if element is title or element.tag == "thead":
         copy = whole_copy(element)

@@ -18,7 +18,11 @@ def open_deck(path: Path) -> Any:
 
 def shape_words(shape: Any) -> list[str]:
     if shape.has_text_frame:
-        if shape.is_placeholder and shape.placeholder_format.type is not None and "SLIDE_NUMBER" in str(shape.placeholder_format.type):
+        if (
+            shape.is_placeholder
+            and shape.placeholder_format.type is not None
+            and "SLIDE_NUMBER" in str(shape.placeholder_format.type)
+        ):
             return []
         return words(shape.text_frame.text)
     if getattr(shape, "has_table", False) and shape.has_table:
@@ -26,7 +30,9 @@ def shape_words(shape: Any) -> list[str]:
         for row in shape._element.graphic.graphicData.tbl.tr_lst:
             for cell in row.tc_lst:
                 if cell.get("hMerge") is None and cell.get("vMerge") is None:
-                    found += words("\n".join("".join(t.text or "" for t in p.iter("{*}t")) for p in cell.iter("{*}p")))
+                    found += words(
+                        "\n".join("".join(t.text or "" for t in p.iter("{*}t")) for p in cell.iter("{*}p"))
+                    )
         return found
     return []
 
@@ -65,7 +71,12 @@ def geometry_faults(deck: Any) -> list[str]:
         shapes = list(slide.shapes)
         for shape in shapes:
             left, top, right, bottom = place(shape)
-            if left < -SLACK or top < -SLACK or right > deck.slide_width + SLACK or bottom > deck.slide_height + SLACK:
+            if (
+                left < -SLACK
+                or top < -SLACK
+                or right > deck.slide_width + SLACK
+                or bottom > deck.slide_height + SLACK
+            ):
                 faults.append(f"slide {number}: {shape.name} leaves the slide")
         solid = [shape for shape in shapes if holds_content(shape)]
         for index, one in enumerate(solid):

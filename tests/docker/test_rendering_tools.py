@@ -1,0 +1,237 @@
+"""The rendering tools through the real service: blocks, notices, assets, sources, and files that other readers open."""
+
+import io
+import itertools
+import json
+import zipfile
+
+import pypdf
+import pypdfium2
+import pytest
+from docx import Document
+from PIL import Image
+from pptx import Presentation
+
+from contracts.tool_calls import ToolCallRequest, ToolCallResponse
+from service.core.errors import InvalidRequestError
+from service.core.ports import Scope
+
+pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
+
+REPORT = """\
+# Quarterly report
+
+Revenue grew **12 %**, see [[S:1]].
+
+| Region | Q1 | Q2 |
+|---|---:|---:|
+| North | 120 | 134 |
+
+## Method
+
+- one
+  - nested
+- two
+
+$$ \\sigma^2 = \\frac{1}{n} $$
+"""
+WORDS = ["Quarterly", "report", "Revenue", "grew", "Region", "North", "134", "Method", "one", "nested", "two"]
+SOURCE = {"sid": 1, "source_type": "web", "title": "The figures", "url": "https://figures.example/q"}
+_numbers = itertools.count(1)
+
+
+class Renderer:
+    """A conversation whose documents are rendered."""
+
+    def __init__(self, service):
+        self.service = service
+        self.conversation = f"rendering-{next(_numbers)}"
+
+    async def answer(self, output, content, path=None, request=None, **params):
+        fields = {
+            "tool_id": f"rendering_tools.write_{output}",
+            "tool_call_id": f"call_{next(_numbers)}",
+            "conversation_id": self.conversation,
+            "turn_id": "turn_2",
+            "params": {"path": path or f"report.{output}", "content": content, **params},
+            **(request or {}),
+        }
+        ticket = await self.service.calls.submit(
+            self.service.principal,
+            ToolCallRequest.model_validate(fields),
+            idempotency_key=None,
+            request_id="test",
+            detached=False,
+        )
+        return await ticket.answer()
+
+    async def __call__(self, output, content, path=None, request=None, **params):
+        answer = await self.answer(output, content, path, request, **params)
+        assert not answer.is_problem, answer.body
+        return ToolCallResponse.model_validate_json(answer.body)
+
+    async def bytes_of(self, response):
+        (artifact,) = response.artifacts
+        store = self.service.artifacts
+        scope = Scope(self.service.principal, self.conversation)
+        async with store.staging() as staging:
+            local = await store.fetch_uri(scope, artifact.hosted_uri, staging)
+            return local.read_bytes()
+
+
+@pytest.fixture
+def render(service):
+    return Renderer(service)
+
+
+def kinds(response):
+    return [(block.type, block.mime, block.text is not None, block.base64 is not None) for block in response.blocks]
+
+
+async def test_a_pdf_has_a_meta_block_and_a_binary_block_and_its_words(render):
+    response = await render("pdf", REPORT, format="markdown", request={"sources_pool": [SOURCE], "notes": "n"})
+    assert kinds(response) == [
+        ("react.notes", "text/markdown", True, False),
+        ("react.tool.call", "application/json", True, False),
+        ("react.tool.result", "application/json", True, False),
+        ("react.tool.result", "application/pdf", False, True),
+    ]
+    digest = json.loads(response.blocks[2].text)
+    assert (digest["artifact_path"], digest["mime"], digest["sources_used"]) == (
+        "fi:turn_2.files/report.pdf",
+        "application/pdf",
+        [1],
+    )
+    content = await render.bytes_of(response)
+    text = pypdf.PdfReader(io.BytesIO(content)).pages[0].extract_text()
+    assert [word for word in [*WORDS, "The", "figures"] if word not in text] == []
+    assert len(pypdfium2.PdfDocument(content)) == 1
+
+
+async def test_a_png_is_a_picture_of_the_document(render):
+    response = await render("png", "<h1 style='color:red'>Hello</h1>", width=400, device_scale_factor=1)
+    assert kinds(response)[-1] == ("react.tool.result", "image/png", False, True)
+    with Image.open(io.BytesIO(await render.bytes_of(response))) as picture:
+        picture.load()
+        colours = {colour for _, colour in picture.convert("RGB").getcolors(1_000_000)}
+    assert any(red > 200 and green < 60 and blue < 60 for red, green, blue in colours)
+
+
+async def test_a_docx_has_a_meta_block_only_and_native_structure(render):
+    response = await render("docx", REPORT, request={"sources_pool": [SOURCE]})
+    assert [kind[0] for kind in kinds(response)] == ["react.tool.call", "react.tool.result"]
+    document = Document(io.BytesIO(await render.bytes_of(response)))
+    headings = [p.text for p in document.paragraphs if p.style.name.startswith("Heading")]
+    assert headings[:2] == ["Quarterly report", "Method"]
+    assert [cell.text for cell in document.tables[0].rows[1].cells] == ["North", "120", "134"]
+
+
+async def test_a_pptx_has_native_titles_tables_and_notes(render):
+    deck = "# First\n\n- one\n- two\n\n::: notes\nsay hello\n:::\n\n# Second\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
+    response = await render("pptx", deck, format="markdown")
+    slides = list(Presentation(io.BytesIO(await render.bytes_of(response))).slides)
+    titles = [slide.shapes.title.text for slide in slides if slide.shapes.title is not None]
+    assert titles == ["First", "Second"]
+    assert slides[0].notes_slide.notes_text_frame.text == "say hello"
+    assert any(shape.has_table for shape in slides[1].shapes)
+
+
+async def test_a_picture_of_an_earlier_turn_is_rehosted_and_shown(render, call):
+    call.conversation = render.conversation
+    await call(
+        "from PIL import Image; Image.new('RGB', (40, 30), (0, 128, 0)).save('files/green.png')",
+        ["green.png"],
+        turn_id="turn_1",
+    )
+    response = await render("docx", "![green](turn_1/files/green.png)")
+    assert [line.physical_path for line in response.rehosted] == ["turn_1/files/green.png"]
+    with zipfile.ZipFile(io.BytesIO(await render.bytes_of(response))) as package:
+        assert [name for name in package.namelist() if name.startswith("word/media/")] != []
+
+
+async def test_a_missing_picture_leaves_a_notice_and_a_placeholder_or_with_strict_an_error(render):
+    content = "# Title\n\n![plan](turn_1/files/plan.png)"
+    response = await render("pdf", content)
+    assert response.ok
+    notices = [json.loads(block.text) for block in response.blocks if block.type == "react.notice"]
+    assert [(notice["code"], notice["missing"]) for notice in notices] == [
+        ("tool_call_error.missing_assets", ["turn_1/files/plan.png"])
+    ]
+    text = pypdf.PdfReader(io.BytesIO(await render.bytes_of(response))).pages[0].extract_text()
+    assert "plan.png" in text
+    strict = await render("pdf", content, strict=True)
+    assert (strict.ok, strict.error.code, strict.sandbox) == (False, "missing_assets", None)
+
+
+async def test_sources_that_nobody_knows_are_told(render):
+    response = await render("pdf", "As [[S:7]] says.")
+    notices = [json.loads(block.text) for block in response.blocks if block.type == "react.notice"]
+    assert [(notice["code"], notice["missing_sids"]) for notice in notices] == [
+        ("tool_call_warning.missing_sources", [7])
+    ]
+
+
+async def test_a_long_content_is_shortened_in_the_call_block(render):
+    response = await render("pdf", "# Long\n\n" + "word " * 200)
+    (call_block,) = [block for block in response.blocks if block.type == "react.tool.call"]
+    content = json.loads(call_block.text)["params"]["content"]
+    assert content == ("# Long\n\n" + "word " * 200)[:100] + "... [see fi:turn_2.files/report.pdf]"
+
+
+async def test_a_second_rendering_of_a_path_is_an_edit(render):
+    await render("docx", "one")
+    response = await render("docx", "two")
+    assert json.loads(response.blocks[-1].text)["edited"] is True
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [("../up.pdf", "unsafe_path"), ("/etc/x.pdf", "unsafe_path"), ("table.xlsx", "invalid_filename")],
+)
+async def test_a_path_that_cannot_be_is_refused_and_nothing_is_rendered(render, path, code):
+    response = await render("pdf", "x", path)
+    assert (response.ok, response.error.code, response.sandbox) == (False, code, None)
+
+
+async def test_a_path_of_another_turn_is_rewritten_with_a_notice(render):
+    response = await render("pdf", "x", "turn_1/files/old.pdf")
+    notices = [json.loads(block.text) for block in response.blocks if block.type == "react.notice"]
+    assert [(n["code"], n["original"], n["rewritten"]) for n in notices] == [
+        ("protocol_violation.path_rewritten", "turn_1/files/old.pdf", "turn_2/files/old.pdf")
+    ]
+    assert response.artifacts[0].physical_path == "turn_2/files/old.pdf"
+
+
+async def test_nothing_of_the_machine_or_the_network_gets_into_a_document(render):
+    hostile = (
+        "<base href='file:///etc/'><h1>x</h1><img src='file:///etc/passwd'><img src='http://203.0.113.5/a.png'>"
+        "<link rel=attachment href='file:///etc/passwd'><style>@import url(http://203.0.113.5/a.css);"
+        "body{background:url(file:///etc/hosts)}</style><iframe src='/proc/self/environ'></iframe>"
+    )
+    response = await render("pdf", hostile, format="html")
+    assert response.ok
+    content = await render.bytes_of(response)
+    reader = pypdf.PdfReader(io.BytesIO(content))
+    text = "".join(page.extract_text() for page in reader.pages)
+    assert ("root:" in text, "PATH=" in text, list(reader.attachments)) == (False, False, [])
+    assert b"root:x:0" not in content
+
+
+@pytest.mark.parametrize(
+    ("params", "field"),
+    [
+        ({"format": "rtf"}, "params.format"),
+        ({"colour": "red"}, "params.colour"),
+        ({"content": ""}, "params.content"),
+    ],
+)
+async def test_a_parameter_that_is_not_in_the_schema_is_refused(render, params, field):
+    with pytest.raises(InvalidRequestError) as refused:
+        await render("pdf", params.pop("content", "x"), **params)
+    assert [error.field for error in refused.value.errors] == [field]
+
+
+async def test_a_rendering_tool_takes_no_code(render):
+    with pytest.raises(InvalidRequestError) as refused:
+        await render("pdf", "x", request={"code": "print(1)"})
+    assert refused.value.message.startswith("code:")
