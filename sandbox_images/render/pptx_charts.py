@@ -54,6 +54,9 @@ def add_chart(slide: Any, shape: ChartShape, theme: Theme) -> bool:
     if title:
         frame.name = f"Chart: {title}"[:_TEXT_MAX]
     _dress(frame.chart, spec, kind, theme)
+    for element in frame.chart._chartSpace.iter("{*}axId", "{*}crossAx"):  # noqa: SLF001
+        # python-pptx's axes have negative ids; the schema wants none.
+        element.set("val", element.get("val").lstrip("-"))
     return True
 
 

@@ -58,7 +58,7 @@ def new_deck(theme: Theme, *, decorated: bool) -> Deck:
     presentation = Presentation()
     presentation.slide_width, presentation.slide_height = Emu(emu(WIDTH)), Emu(emu(HEIGHT))
     presentation.part._element.sldSz.attrib.pop("type", None)  # noqa: SLF001
-    # The template's printer settings are of a content type that validators, and strict readers, refuse.
+    # The template's printer settings are those of a printer that nobody has.
     for key, relation in list(presentation.part.rels.items()):
         if relation.reltype.endswith("/printerSettings"):
             presentation.part.rels.pop(key)
@@ -170,8 +170,10 @@ def _text_styles() -> str:
         return (
             f'<a:lvl{number}pPr {bullet}algn="l" defTabSz="914400" rtl="0" eaLnBrk="1" latinLnBrk="0" hangingPunct="1">'
             f'<a:lnSpc><a:spcPct val="110000"/></a:lnSpc><a:spcBef><a:spcPts val="600"/></a:spcBef>{marks}'
-            f'<a:defRPr sz="{round(size * 75)}"{bold} kern="1200"><a:solidFill><a:schemeClr val="{colour}"/></a:solidFill>'
-            f'<a:latin typeface="{font}-lt"/><a:ea typeface="{font}-ea"/><a:cs typeface="{font}-cs"/></a:defRPr></a:lvl{number}pPr>'
+            f'<a:defRPr sz="{round(size * 75)}"{bold} kern="1200"><a:solidFill>'
+            f'<a:schemeClr val="{colour}"/></a:solidFill>'
+            f'<a:latin typeface="{font}-lt"/><a:ea typeface="{font}-ea"/>'
+            f'<a:cs typeface="{font}-cs"/></a:defRPr></a:lvl{number}pPr>'
         )
 
     body = "".join(
@@ -210,7 +212,8 @@ def _cover_level(name: str, kind: str, *, decorated: bool) -> str:
     size = (60 if name == "title" else 52) if heading else 27
     white = "bg1" if name == "section" and decorated else "tx2" if heading else "tx1"
     return (
-        f'<a:lvl1pPr {NAMESPACES} marL="0" indent="0" algn="l"><a:buNone/><a:defRPr sz="{size * 75}" b="{int(heading)}">'
+        f'<a:lvl1pPr {NAMESPACES} marL="0" indent="0" algn="l"><a:buNone/>'
+        f'<a:defRPr sz="{size * 75}" b="{int(heading)}">'
         f'<a:solidFill><a:schemeClr val="{white}"/></a:solidFill></a:defRPr></a:lvl1pPr>'
     )
 
@@ -227,21 +230,24 @@ def _decorate(name: str, layout: Any, theme: Theme) -> None:
     if name in bars:
         x, y, width, height = (emu(value) for value in bars[name])
         tree.insert(2, parse_xml(
-            f'<p:sp {NAMESPACES}><p:nvSpPr><p:cNvPr id="90" name="Accent"/><p:cNvSpPr/><p:nvPr userDrawn="1"/></p:nvSpPr>'
+            f'<p:sp {NAMESPACES}><p:nvSpPr><p:cNvPr id="90" name="Accent"/><p:cNvSpPr/>'
+            f'<p:nvPr userDrawn="1"/></p:nvSpPr>'
             f'<p:spPr><a:xfrm><a:off x="{x}" y="{y}"/><a:ext cx="{width}" cy="{height}"/></a:xfrm>'
-            f'<a:prstGeom prst="rect"><a:avLst/></a:prstGeom><a:solidFill><a:schemeClr val="accent1"/></a:solidFill>'
+            f'<a:prstGeom prst="rect"><a:avLst/></a:prstGeom><a:solidFill>'
+            f'<a:schemeClr val="accent1"/></a:solidFill>'
             f"<a:ln><a:noFill/></a:ln></p:spPr></p:sp>"
         ))  # fmt: skip
     if name == "section":
         accent = palette.slots.get(theme.colours["accent"].lstrip("#").lower(), "accent1")
         ground = parse_xml(
-            f'<p:bg {NAMESPACES}><p:bgPr><a:solidFill><a:schemeClr val="{accent}"/></a:solidFill><a:effectLst/></p:bgPr></p:bg>'
+            f'<p:bg {NAMESPACES}><p:bgPr><a:solidFill><a:schemeClr val="{accent}"/></a:solidFill>'
+            f'<a:effectLst/></p:bgPr></p:bg>'
         )
         layout._element.cSld.insert(0, ground)  # noqa: SLF001
 
 
 def add_logo(deck: Deck, data: bytes | None) -> None:
-    """Puts a logo above the titles' right end on every slide, by the master; a picture that can't be read is left out."""
+    """Puts a logo at the upper right of every slide, by the master; one that can't be read is left out."""
     if data is None:
         return
     try:
@@ -255,8 +261,11 @@ def add_logo(deck: Deck, data: bytes | None) -> None:
     master = deck.presentation.slide_master
     _, relation = master.part.get_or_add_image_part(io.BytesIO(data))
     master.shapes._spTree.append(parse_xml(  # noqa: SLF001
-        f'<p:pic {NAMESPACES}><p:nvPicPr><p:cNvPr id="91" name="Logo" descr="Logo"/><p:cNvPicPr><a:picLocks noChangeAspect="1"/>'
-        f'</p:cNvPicPr><p:nvPr userDrawn="1"/></p:nvPicPr><p:blipFill><a:blip r:embed="{relation}"/><a:stretch><a:fillRect/></a:stretch>'
-        f'</p:blipFill><p:spPr><a:xfrm><a:off x="{emu(WIDTH - MARGIN_X - width)}" y="{emu(20)}"/><a:ext cx="{emu(width)}" cy="{emu(height)}"/>'
+        f'<p:pic {NAMESPACES}><p:nvPicPr><p:cNvPr id="91" name="Logo" descr="Logo"/><p:cNvPicPr>'
+        f'<a:picLocks noChangeAspect="1"/>'
+        f'</p:cNvPicPr><p:nvPr userDrawn="1"/></p:nvPicPr><p:blipFill><a:blip r:embed="{relation}"/>'
+        f'<a:stretch><a:fillRect/></a:stretch>'
+        f'</p:blipFill><p:spPr><a:xfrm><a:off x="{emu(WIDTH - MARGIN_X - width)}" y="{emu(20)}"/>'
+        f'<a:ext cx="{emu(width)}" cy="{emu(height)}"/>'
         f'</a:xfrm><a:prstGeom prst="rect"><a:avLst/></a:prstGeom></p:spPr></p:pic>'
     ))  # fmt: skip

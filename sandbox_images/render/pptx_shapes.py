@@ -103,7 +103,8 @@ class SlideWriter:
         preset = _preset(shape) if drawn or shape.fill is not None else ""
         paragraphs = self.text.paragraphs(shape.paragraphs, left, heading=shape.role == "title")
         self._append(
-            f'<p:sp {NAMESPACES}><p:nvSpPr><p:cNvPr id="{number}" name="{name} {number}"/>{properties}<p:nvPr>{placeholder}</p:nvPr>'
+            f'<p:sp {NAMESPACES}><p:nvSpPr><p:cNvPr id="{number}" name="{name} {number}"/>'
+            f'{properties}<p:nvPr>{placeholder}</p:nvPr>'
             f"</p:nvSpPr><p:spPr>{geometry}{preset}{fill}{outline}</p:spPr>"
             f"<p:txBody>{_body(shape)}<a:lstStyle/>{paragraphs}</p:txBody></p:sp>"
         )
@@ -129,7 +130,8 @@ class SlideWriter:
     def _bar(self, shape: LineShape) -> None:
         number = self._id()
         self._append(
-            f'<p:sp {NAMESPACES}><p:nvSpPr><p:cNvPr id="{number}" name="Line {number}"/><p:cNvSpPr/><p:nvPr/></p:nvSpPr>'
+            f'<p:sp {NAMESPACES}><p:nvSpPr><p:cNvPr id="{number}" name="Line {number}"/><p:cNvSpPr/>'
+            f'<p:nvPr/></p:nvSpPr>'
             f'<p:spPr>{self._transform(shape)}<a:prstGeom prst="rect"><a:avLst/></a:prstGeom>'
             f"{self.palette.fill(shape.paint)}<a:ln><a:noFill/></a:ln></p:spPr></p:sp>"
         )
@@ -141,8 +143,10 @@ class SlideWriter:
             return
         number = self._id()
         self._append(
-            f'<p:sp {NAMESPACES}><p:nvSpPr><p:cNvPr id="{number}" name="Slide Number {number}"/><p:cNvSpPr><a:spLocks noGrp="1"/>'
-            f'</p:cNvSpPr><p:nvPr><p:ph type="sldNum" sz="quarter" idx="12"/></p:nvPr></p:nvSpPr><p:spPr/><p:txBody><a:bodyPr/>'
+            f'<p:sp {NAMESPACES}><p:nvSpPr><p:cNvPr id="{number}" name="Slide Number {number}"/>'
+            f'<p:cNvSpPr><a:spLocks noGrp="1"/>'
+            f'</p:cNvSpPr><p:nvPr><p:ph type="sldNum" sz="quarter" idx="12"/></p:nvPr></p:nvSpPr>'
+            f'<p:spPr/><p:txBody><a:bodyPr/>'
             f'<a:lstStyle/><a:p><a:fld id="{{B6F15528-21DE-4FAA-801E-634DDDAF4B2B}}" type="slidenum">'
             f'<a:rPr lang="{self.text.language}"/><a:t>‹#›</a:t></a:fld></a:p></p:txBody></p:sp>'
         )
@@ -167,7 +171,8 @@ class SlideWriter:
                 found = cells.get((row, column))
                 if (row, column) in covered:
                     parts.append(
-                        f"<a:tc{covered[row, column]}><a:txBody><a:bodyPr/><a:lstStyle/><a:p/></a:txBody><a:tcPr/></a:tc>"
+                        f"<a:tc{covered[row, column]}><a:txBody><a:bodyPr/><a:lstStyle/><a:p/>"
+                        f"</a:txBody><a:tcPr/></a:tc>"
                     )
                 else:
                     parts.append(self._cell(found) if found else _EMPTY_CELL)
@@ -175,9 +180,12 @@ class SlideWriter:
         head = ' firstRow="1"' if shape.header_rows else ""
         self._append(
             f'<p:graphicFrame {NAMESPACES}><p:nvGraphicFramePr><p:cNvPr id="{number}" name="Table {number}"/>'
-            f'<p:cNvGraphicFramePr><a:graphicFrameLocks noGrp="1"/></p:cNvGraphicFramePr><p:nvPr/></p:nvGraphicFramePr>'
-            f'{self._transform(shape, "p:xfrm")}<a:graphic><a:graphicData uri="http://schemas.openxmlformats.org/drawingml/2006/table">'
-            f"<a:tbl><a:tblPr{head}/><a:tblGrid>{grid}</a:tblGrid>{''.join(rows)}</a:tbl></a:graphicData></a:graphic></p:graphicFrame>"
+            f'<p:cNvGraphicFramePr><a:graphicFrameLocks noGrp="1"/></p:cNvGraphicFramePr><p:nvPr/>'
+            f'</p:nvGraphicFramePr>'
+            f'{self._transform(shape, "p:xfrm")}<a:graphic>'
+            f'<a:graphicData uri="http://schemas.openxmlformats.org/drawingml/2006/table">'
+            f"<a:tbl><a:tblPr{head}/><a:tblGrid>{grid}</a:tblGrid>{''.join(rows)}</a:tbl>"
+            f"</a:graphicData></a:graphic></p:graphicFrame>"
         )
 
     def _cell(self, cell: TableCell) -> str:

@@ -46,7 +46,7 @@ def write_pptx(document: Document, target: str) -> dict[str, Any]:
         target: path of the file to write.
 
     Returns:
-        ``slides`` (how many), ``splits`` (drafts that became several slides), ``scaled`` (slides with smaller type).
+        ``slides``, ``splits`` (drafts that became several slides), ``scaled`` (slides with smaller type).
 
     Raises:
         RenderError: ``render_failed``.

@@ -1,4 +1,4 @@
-"""Tables of many rows: a sample is laid out, the rest is measured by it, since layout takes milliseconds per row."""
+"""Tables of many rows: a sample is laid out, the rest is measured by it; layout takes milliseconds per row."""
 
 from collections.abc import Iterator
 from copy import copy, deepcopy
@@ -180,10 +180,8 @@ def _around(sheet: Sheet, table: Element) -> tuple[Sheet | None, Sheet | None]:
 
         root = walk(sheet.root)
         title = found[0] if found else None
-        if (
-            root is None
-            or (not any(has_content(child) for child in root if child is not title)
-            and not (root.text or "").strip())
+        if root is None or (
+            not any(has_content(child) for child in root if child is not title) and not (root.text or "").strip()
         ):
             sides.append(None)
             continue

@@ -58,7 +58,7 @@ def overflow(shapes: list[Shape], height: float) -> float:
 
 
 def fitted(shapes: list[Shape]) -> list[Shape]:
-    """Last resort: frames that overlap are moved down, then everything is made smaller as one, until it's on the slide."""
+    """Last resort: frames that overlap are moved down, then everything is made smaller as one."""
     frames = sorted((shape for shape in shapes if solid(shape)), key=lambda shape: (shape.y, shape.x))
     for index, frame in enumerate(frames):
         for _ in range(len(frames)):

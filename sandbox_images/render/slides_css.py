@@ -1,4 +1,4 @@
-"""The deck's own style sheet, from a theme: sizes for a slide of 1280 by 720, and what keeps an author's rules on it."""
+"""The deck's own style sheet: sizes for a slide of 1280 by 720, and what keeps an author's rules on it."""
 
 import re
 
@@ -100,7 +100,8 @@ h1,h2,h3,h4,h5,h6{{{family}line-height:1.15;margin:0 0 16px;font-weight:700;text
 h1,h2{{font-size:{TITLE_SIZE}px}} h3{{font-size:29px;color:{c["accent"]};margin-top:18px;margin-bottom:10px}}
 h4,h5,h6{{font-size:26px;margin-top:14px;margin-bottom:8px}}
 .pb-title{{margin-bottom:26px}}
-p{{margin:0 0 14px}} ul,ol{{margin:0 0 14px;padding-left:25px}} ol{{padding-left:34px}} li{{margin:0 0 9px}} li>p{{margin:0 0 6px}}
+p{{margin:0 0 14px}} ul,ol{{margin:0 0 14px;padding-left:25px}} ol{{padding-left:34px}} li{{margin:0 0 9px}}
+li>p{{margin:0 0 6px}}
 li>ul,li>ol{{margin:9px 0 0;padding-left:32px}}
 li li li li li li li ul,li li li li li li li ol{{padding-left:0}}
 dl{{margin:0 0 14px}} dt{{font-weight:700}} dd{{margin:0 0 10px 32px}}
@@ -108,7 +109,8 @@ a{{color:{c["accent"]};text-decoration:underline}}
 small,figcaption,caption{{font-size:19px;color:{c["muted"]}}}
 mark{{background:#fff2a8;color:#1a1a1a}} code,kbd,samp{{font-family:"{theme.mono_font}";font-size:0.88em}}
 sup,sub{{font-size:0.7em;line-height:1}} del,s{{text-decoration:line-through}} u,ins{{text-decoration:underline}}
-.pb-cite,.pb-footnote-ref{{font-size:0.7em;vertical-align:super;line-height:1;text-decoration:none}} sup .pb-footnote-ref{{font-size:1em;vertical-align:baseline}}
+.pb-cite,.pb-footnote-ref{{font-size:0.7em;vertical-align:super;line-height:1;text-decoration:none}}
+sup .pb-footnote-ref{{font-size:1em;vertical-align:baseline}}
 .pb-missing{{color:{c["muted"]};font-style:italic;border:1px dashed {c["border"]}}}
 .pb-emoji{{font-family:"Noto Color Emoji"}}
 
@@ -137,14 +139,17 @@ tbody tr:nth-child(even){{background:{c["surface"]}}}
 caption{{text-align:left;padding:0 0 8px}}
 blockquote{{margin:0 0 18px;padding:6px 0 6px 26px;border-left:5px solid {c["accent"]};font-style:italic}}
 blockquote p:last-child,td p:last-child,th p:last-child,.pb-callout p:last-child,.card p:last-child{{margin-bottom:0}}
-td p,th p{{margin:0 0 4px}} .pb-dense{{font-size:18.7px}} .pb-dense td,.pb-dense th{{padding:5px 12px}} td ul,td ol{{margin:0;padding-left:24px}}
-pre{{background:{c["code_background"]};border-radius:10px;padding:16px 22px;margin:0 0 18px;font-size:19px;line-height:1.3}}
+td p,th p{{margin:0 0 4px}} .pb-dense{{font-size:18.7px}} .pb-dense td,.pb-dense th{{padding:5px 12px}}
+td ul,td ol{{margin:0;padding-left:24px}}
+pre{{background:{c["code_background"]};border-radius:10px;padding:16px 22px;margin:0 0 18px;font-size:19px;
+line-height:1.3}}
 pre{{white-space:pre-wrap;font-family:"{theme.mono_font}"}} pre code{{font-size:1em}}
 .pb-callout{{background:{c["surface"]};border-left:6px solid {c["accent"]};padding:14px 22px;margin:0 0 18px}}
 .pb-callout-title{{font-weight:700;margin:0 0 6px}} {callouts}
 .pb-columns{{display:flex;gap:44px;margin:0 0 14px}} .pb-column{{flex:1 1 0;min-width:0}}
 .card{{background:{c["surface"]};border-radius:14px;padding:20px 24px}}
-figure{{margin:0 0 16px}} figure.pb-diagram{{text-align:center}} img,svg{{max-width:100%;max-height:var(--pb-picture,470px)}}
+figure{{margin:0 0 16px}} figure.pb-diagram{{text-align:center}}
+img,svg{{max-width:100%;max-height:var(--pb-picture,470px)}}
 figure.pb-chart{{height:var(--pb-picture,470px);display:block;width:auto}} .pb-chart>*{{display:none}}
 hr{{border:0;border-top:2px solid {c["border"]};margin:18px 0}}
 .pb-bottom{{font-size:15px;line-height:1.3;color:{c["muted"]};margin:20px 90px 0 0}} .pb-bottom p{{margin:0 0 3px}}
@@ -194,7 +199,7 @@ def _code_rules(theme: Theme) -> str:
 
 
 def _guard_rules() -> str:
-    """What an author's rules cannot undo: slides are pages, their ancestors leave no trace, nothing runs off the side."""
+    """What an author's rules cannot undo: slides are pages, and their ancestors leave no trace."""
     zooms = "".join(f".{zoom_class(step)}{{page:{zoom_class(step)}}}" for step in STEPS)
     return f"""
 [data-pb-chain]{{display:block!important;position:static!important;float:none!important;width:auto!important;

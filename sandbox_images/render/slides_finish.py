@@ -1,4 +1,4 @@
-"""The last touches of laid-out slides: roles, room for bullets, frames a little wider than measured, parts' numbers."""
+"""The last touches of laid-out slides: roles, room for bullets, wider frames, parts' numbers."""
 
 from render.layout_look import Paint
 from render.slides_checks import clamp, overlap, solid
@@ -131,7 +131,7 @@ def _roles(slide: Slide) -> None:
 
 
 def _widen(shape: TextShape, shapes: list[Shape]) -> None:
-    """A little more room than measured, so that a reader with slightly wider letters breaks lines at the same words."""
+    """A little more room than measured: a reader with wider letters breaks lines at the same words."""
     inner = shape.width - shape.insets[0] - shape.insets[2]
     single = all(para.lines == 1 for para in shape.paragraphs) and all(
         "\n" not in para.text for para in shape.paragraphs

@@ -1,4 +1,4 @@
-"""Fits slides: pictures get smaller, type is scaled, and what still overflows is split; nothing leaves the slide."""
+"""Fits slides: pictures get smaller, type is scaled, and what still overflows is split."""
 
 import math
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""Drafts to laid-out slides: one document with a page for each slide, an author's ancestors and rules around them."""
+"""Drafts to laid-out slides: one document with a page for each, an author's ancestors and rules around them."""
 
 from dataclasses import dataclass, field
 from xml.etree.ElementTree import Element
@@ -152,7 +152,7 @@ class Stage:
 
 
 def wrap_grids(box: BoxNode) -> bool:
-    """Puts grids and rows in a column of flexible items into plain blocks: there the engine gets their heights right.
+    """Puts grids and rows in a column of flexible items into blocks: there the engine gets their heights right.
 
     Returns:
         Whether something was wrapped, so that the slide has to be laid out again.

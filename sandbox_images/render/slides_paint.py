@@ -6,24 +6,13 @@ from xml.etree.ElementTree import Element
 from render.layout_boxes import BoxNode
 from render.layout_look import Paint
 from render.slides_boxes import decorate, merge_text
+from render.slides_bullets import bullet_of
 from render.slides_model import Bullet, ChartShape, LineShape, Para, PictureShape, Piece, Shape, TextShape
 from render.slides_tables import read_table
 from render.slides_text import GAP, Boxes, code_lines, is_inline, runs_of
 from render.tree_edits import classes_of, name_of
 
-_SCHEMES = {
-    "decimal": "arabicPeriod",
-    "decimal-leading-zero": "arabicPeriod",
-    "lower-alpha": "alphaLcPeriod",
-    "lower-latin": "alphaLcPeriod",
-    "upper-alpha": "alphaUcPeriod",
-    "upper-latin": "alphaUcPeriod",
-    "lower-roman": "romanLcPeriod",
-    "upper-roman": "romanUcPeriod",
-}
-_BULLETS = {"disc": "•", "circle": "◦", "square": "▪"}
 _LEVEL_MAX = 8
-_BULLET_LENGTH = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +101,7 @@ class Painter:
             if element.tag in {"ul", "ol"}:
                 place = replace(place, level=min(place.level + 1, _LEVEL_MAX))
             elif element.tag == "li" or id(element) in self.boxes.marker:
-                self._bullet = self._bullet_of(element, node)
+                self._bullet = bullet_of(element, node, self.boxes)
         self._children(node, place)
         if own or decorations:
             self._close()
@@ -354,29 +343,6 @@ class Painter:
             )
         )
 
-    # ---- lists ----
-
-    def _bullet_of(self, item: Element, node: BoxNode) -> Bullet | None:
-        """The list marker of an item: its own, a tick box, or a character that the author drew before it."""
-        if "pb-continued" in classes_of(item):
-            return None
-        tick = item.get("data-pb-tick")
-        if tick is not None:
-            return Bullet("✓" if tick == "1" else "☐", colour=node.look.colour)
-        marker = self.boxes.marker.get(id(item))
-        if marker is None or not marker.text.strip():
-            drawn = self.boxes.pseudo.get((id(item), "before"), "").strip()
-            outside = next((child for child in node.walk() if child.pseudo == "before" and child.out_of_flow), None)
-            if drawn and outside is not None and len(drawn) <= _BULLET_LENGTH:
-                self.boxes.pseudo.pop((id(item), "before"), None)
-                return Bullet(drawn[0], colour=outside.look.colour, x=outside.x)
-            return None
-        text = marker.text.strip()
-        scheme = _SCHEMES.get(node.look.list_style, "")
-        if scheme:
-            return Bullet(scheme=scheme, number=_number(item, text), colour=marker.look.colour)
-        return Bullet(_BULLETS.get(node.look.list_style, text[:1]), colour=marker.look.colour)
-
     def _keep_leftovers(self) -> None:
         """Rows that no line group asked for, which layout can hide from us: they go into the last frame."""
         rows = [
@@ -393,11 +359,3 @@ class Painter:
         for row in rows:
             if frames:
                 frames[-1].paragraphs.append(Para(row, x=frames[-1].x, width=frames[-1].width))
-
-
-def _number(item: Element, text: str) -> int:
-    digits = text.strip(".) ")
-    if digits.lstrip("-").isdigit():
-        return max(1, min(32767, int(digits)))
-    value = item.get("data-pb-number", "1")
-    return int(value) if value.isdigit() else 1

@@ -1,4 +1,4 @@
-"""A document's tree becomes slides: sections, ``.slide``, rules, heading levels as pandoc reads them, Marp's directives.
+"""A document's tree becomes slides: sections, ``.slide``, rules, heading levels, Marp's directives.
 
 Nothing is dropped: what stands between slides becomes a slide of its own.
 """
@@ -350,7 +350,7 @@ def title_draft(title: str, lines: list[str]) -> Draft:
 
 
 def title_of(root: Element) -> Element | None:
-    """The element that is the slide's title: the first h1 or h2, else a lone heading, else what is called a title."""
+    """The slide's title: the first h1 or h2, else a lone heading, else what is called a title."""
     headings = [item for item in flow(root) if item.tag in HEADINGS and has_content(item)]
     for item in headings:
         if item.tag in {"h1", "h2"}:

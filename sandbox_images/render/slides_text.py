@@ -1,4 +1,4 @@
-"""The words of laid-out elements as pieces with looks: taken from the tree, so that no word is lost at a line's end."""
+"""The words of laid-out elements as pieces with looks: taken from the tree, so that no word is lost."""
 
 import re
 from dataclasses import dataclass, field, replace
