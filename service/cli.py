@@ -29,7 +29,7 @@ def main(argv: list[str] | None = None) -> int:
     except ValidationError as exc:
         for error in exc.errors(include_url=False):
             where = ".".join(str(part) for part in error["loc"])
-            sys.stderr.write(f"proofbox: {where}: {error['msg']}\n")
+            sys.stderr.write(f"proofbox: PROOFBOX_{where.upper()}: {error['msg']}\n")
     except OSError as exc:
         sys.stderr.write(f"proofbox: {exc}\n")
     except KeyboardInterrupt:
