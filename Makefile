@@ -71,6 +71,7 @@ lint: venv ## ruff, formatting, seccomp list
 types: venv ## mypy, strict
 	@$(BIN)/mypy
 	@for program in runner inspector; do (cd sandbox_images/$$program && MYPYPATH=../inspector ../../$(BIN)/mypy --config-file ../mypy.ini --cache-dir ../../.mypy_cache/$$program .); done
+	@cd sandbox_images && ../$(BIN)/mypy --config-file mypy.ini --cache-dir ../.mypy_cache/render -p render
 
 layers: venv ## imports point down only
 	@$(BIN)/lint-imports --no-cache

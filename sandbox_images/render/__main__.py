@@ -1,13 +1,14 @@
 """``python -m render request.json``: renders one document and prints one line of JSON.
 
-``{"ok": true, "warnings": […], "cited": [sid, …], "facts": {…}}`` or ``{"ok": false, "error": {"code", "message"}}``. What
-libraries print goes to standard error, so that the one line stays one.
+``{"ok": true, "warnings": […], "cited": [sid, …], "facts": {…}}`` or
+``{"ok": false, "error": {"code", "message"}}``. What libraries print goes to standard error.
 """
 
 import json
 import os
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from render.front import open_document
 from render.request import read_request
 
 STACK_BYTES = 512 * 1024 * 1024
-"""Layout recurses some ten frames per level of a document. It is address space: only what is used becomes memory."""
+"""Layout recurses some ten frames per level. It is address space: only what is used becomes memory."""
 RECURSION_MAX = 15_000
 WARNINGS_MAX = 100
 
@@ -25,6 +26,7 @@ WARNINGS_MAX = 100
 def write(document: Document, target_path: str) -> dict[str, Any]:
     """Writes a document in the format that its request asks for; gives the writer's facts."""
     output = document.request.output
+    write_document: Callable[[Document, str], dict[str, Any]]
     if output == "pdf":
         from render.pdf_writer import write_pdf as write_document  # noqa: PLC0415 - each writer loads its own libraries
     elif output == "png":
@@ -46,7 +48,7 @@ def render(request: RenderRequest) -> dict[str, Any]:
     part = target.with_name(f".{target.name[:200]}.part")
     try:
         if not os.path.realpath(target.parent).startswith(os.path.realpath(request.root)):
-            raise RenderError("invalid_request", "target is outside of the output folder.")
+            return _failed("invalid_request", "target is outside of the output folder.")
         target.parent.mkdir(parents=True, exist_ok=True)
         document = open_document(request)
         facts = write(document, str(part))

@@ -21,7 +21,7 @@ from render.document import Document, RenderError
 from render.tree_edits import make, parents_of, replace
 
 BASE_URL = "file:///out-dir/"
-"""What relative addresses resolve against in layout; it is no folder, the fetcher reads below the request's root."""
+"""What relative addresses resolve against in layout; no folder: the fetcher reads below the root."""
 ASSET_BYTES_MAX = 50_000_000
 IMAGE_PIXELS_MAX = 80_000_000
 """A 80-megapixel picture takes 320 MB once it is decoded."""
@@ -120,7 +120,7 @@ def _plain_path(address: str, root: str) -> str:
         )
     if scheme:
         address = address[len(scheme[0]) :]
-        address = address[2:] if address.startswith("//") else address
+        address = address.removeprefix("//")
         address = address.removeprefix(BASE_URL.removeprefix("file://"))
     # A name may hold ? or #, or be percent-encoded: what exists is right.
     exact = os.path.join(root, address.lstrip("/"))  # noqa: PTH118
@@ -165,7 +165,7 @@ def _checked(data: bytes, mime: str, path: str) -> Asset:
             mime = Image.MIME.get(picture.format or "", mime)
     except Image.DecompressionBombError as exc:
         raise AssetRefused("asset_too_large", f"{name} has too many pixels.") from exc
-    except Exception as exc:  # noqa: BLE001 - Pillow's readers fail in many ways on what is no picture
+    except Exception as exc:
         raise AssetRefused("asset_refused", f"{name} is not a picture that can be read.") from exc
     if width * height > IMAGE_PIXELS_MAX:
         raise AssetRefused(

@@ -58,9 +58,9 @@ def _walk(page: weasyprint.Page, *, flow_only: bool = False) -> Iterator[Any]:
         if flow_only and getattr(box, "style", None) is not None and box.style["position"] in {"absolute", "fixed"}:
             continue
         yield box
-        if isinstance(box, boxes.ParentBox) and not isinstance(box, boxes.MarginBox):
-            if box.style["overflow"] == "visible" or box.element_tag in {"html", "body", None}:
-                stack.extend(box.children)
+        held = isinstance(box, boxes.ParentBox) and not isinstance(box, boxes.MarginBox)
+        if held and (box.style["overflow"] == "visible" or box.element_tag in {"html", "body", None}):
+            stack.extend(box.children)
 
 
 def _border_box(box: Any) -> Rectangle:

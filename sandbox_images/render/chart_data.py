@@ -13,7 +13,8 @@ from render.tree_edits import text_of
 
 KINDS = {
     "bar": "column", "column": "column", "columns": "column", "vertical": "column", "histogram": "column",
-    "hbar": "bar", "horizontalbar": "bar", "barh": "bar", "bar-horizontal": "bar", "horizontal-bar": "bar", "horizontal": "bar",
+    "hbar": "bar", "horizontalbar": "bar", "barh": "bar", "bar-horizontal": "bar",
+    "horizontal-bar": "bar", "horizontal": "bar",
     "line": "line", "spline": "line", "area": "area", "pie": "pie", "doughnut": "pie", "donut": "pie",
     "scatter": "scatter", "bubble": "scatter",
 }  # fmt: skip
@@ -22,7 +23,8 @@ CATEGORIES_MAX = 500
 SERIES_MAX = 30
 SPEC_CHARACTERS_MAX = 100_000
 _NUMBER = re.compile(
-    r"[-+\u2212]?\(?\s*[$\u20ac\u00a3\u00a5]?\s*[-+\u2212]?(\d[\d,\u00a0\u202f' ]*(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?"
+    r"[-+\u2212]?\(?\s*[$\u20ac\u00a3\u00a5]?\s*[-+\u2212]?"
+    r"(\d[\d,\u00a0\u202f' ]*(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?"
 )
 
 
@@ -122,7 +124,7 @@ def read_mapping(value: dict[str, Any]) -> ChartData:
         }
         data = None
     kind = _kind(value)
-    labels = next(
+    labels: list[Any] = next(
         (value[key] for key in ("categories", "labels", "x", "xaxis") if isinstance(value.get(key), list)), []
     )
     chart = ChartData(kind, _text(value.get("title")), [_text(label) for label in labels[:CATEGORIES_MAX]])
@@ -170,7 +172,9 @@ def _read_rows(chart: ChartData, rows: Any) -> None:
         _read_records(chart, rows)
     elif rows and all(isinstance(row, dict) for row in rows):
         for row in rows[:SERIES_MAX]:
-            values = next((row[key] for key in ("values", "data", "y") if isinstance(row.get(key), list)), [])
+            values: list[Any] = next(
+                (row[key] for key in ("values", "data", "y") if isinstance(row.get(key), list)), []
+            )
             _take_points(chart, values)
             chart.series.append((_text(row.get("name") or row.get("label")), _values(values)))
     elif rows and all(isinstance(row, list) for row in rows) and all(len(row) == 2 for row in rows):  # noqa: PLR2004
@@ -195,7 +199,7 @@ def _values(values: list[Any]) -> list[float | None]:
 
 
 def _read_records(chart: ChartData, rows: list[dict[Any, Any]]) -> None:
-    """``[{label: a, value: 1}, …]``: the first field that is no figure names the category, the others are series."""
+    """``[{label: a, value: 1}, …]``: the first field without figures names the category, the others are series."""
     keys = list(rows[0])[: SERIES_MAX + 1]
     label = next((key for key in keys if number_of(rows[0][key]) is None), None)
     if label is None and len(keys) > 1:

@@ -48,12 +48,14 @@ class _Canvas:
 
     def line(self, start: tuple[float, float], end: tuple[float, float], colour: str, width: float = 1) -> None:
         self.parts.append(
-            f'<line x1="{start[0]:.1f}" y1="{start[1]:.1f}" x2="{end[0]:.1f}" y2="{end[1]:.1f}" stroke="{colour}" stroke-width="{width}"/>'
+            f'<line x1="{start[0]:.1f}" y1="{start[1]:.1f}" x2="{end[0]:.1f}" y2="{end[1]:.1f}" '
+            f'stroke="{colour}" stroke-width="{width}"/>'
         )
 
     def rect(self, x: float, y: float, size: tuple[float, float], colour: str) -> None:
         self.parts.append(
-            f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(size[0], 0):.1f}" height="{max(size[1], 0):.1f}" fill="{colour}"/>'
+            f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(size[0], 0):.1f}" height="{max(size[1], 0):.1f}" '
+            f'fill="{colour}"/>'
         )
 
     def text(self, x: float, y: float, text: str, anchor: str = "middle", **style: str) -> None:
@@ -66,7 +68,8 @@ class _Canvas:
     def svg(self) -> str:
         font = escape(self.theme.body_font, {'"': "&quot;"})
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH:.0f}" height="{HEIGHT:.0f}" viewBox="0 0 {WIDTH:.0f} {HEIGHT:.0f}" '
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH:.0f}" height="{HEIGHT:.0f}" '
+            f'viewBox="0 0 {WIDTH:.0f} {HEIGHT:.0f}" '
             f'font-family="{font}, sans-serif" font-size="{SIZE}">{"".join(self.parts)}</svg>'
         )
 
@@ -101,8 +104,7 @@ def draw_chart(chart: ChartData, theme: Theme) -> str:
 def _width(text: str, size: float = SIZE) -> float:
     """About how wide a text is: the widths of the image's sans serif, wide characters counted twice."""
     return sum(
-        size
-        * (1.0 if ord(char) > 0x2E7F else 0.31 if char in "iljtfr.,:;' |()" else 0.62 if char.isupper() else 0.56)
+        size * (1.0 if char > "\u2e7f" else 0.31 if char in "iljtfr.,:;' |()" else 0.62 if char.isupper() else 0.56)
         for char in text
     )
 
@@ -135,7 +137,7 @@ def _scale(chart: ChartData) -> tuple[float, float, float]:
     else:
         figures = [value for _, values in chart.series for value in values if value is not None]
     low, high = min(figures), max(figures)
-    if chart.kind != "scatter" and not (chart.kind == "line" and low > 0 and (high - low) < 0.3 * high):  # noqa: PLR2004
+    if chart.kind != "scatter" and not (chart.kind == "line" and low > 0 and (high - low) < 0.3 * high):
         low, high = min(low, 0.0), max(high, 0.0)
     if high == low:
         low, high = (low - 1, high + 1) if low else (0.0, 1.0)
@@ -273,7 +275,8 @@ def _draw_lines(canvas: _Canvas, chart: ChartData, plot: _Plot) -> None:
             canvas.parts.append(f'<polygon points="{path} {edge}" fill="{colour}" fill-opacity="0.28"/>')
         if chart.kind != "scatter":
             canvas.parts.append(
-                f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2.4" stroke-linejoin="round"/>'
+                f'<polyline points="{path}" fill="none" stroke="{colour}" '
+                f'stroke-width="2.4" stroke-linejoin="round"/>'
             )
         if chart.kind == "scatter" or len(points) <= 40:  # noqa: PLR2004
             canvas.parts.extend(
@@ -341,8 +344,10 @@ def _draw_pie(canvas: _Canvas, chart: ChartData, top: float) -> None:
             start = (x + radius * math.cos(angle), y + radius * math.sin(angle))
             end = (x + radius * math.cos(angle + turn), y + radius * math.sin(angle + turn))
             canvas.parts.append(
-                f'<path d="M{x:.1f} {y:.1f} L{start[0]:.2f} {start[1]:.2f} A{radius:.1f} {radius:.1f} 0 {int(turn > math.pi)} 1 '
-                f'{end[0]:.2f} {end[1]:.2f} Z" fill="{canvas.colour(number)}" stroke="{ground}" stroke-width="1.5"/>'
+                f'<path d="M{x:.1f} {y:.1f} L{start[0]:.2f} {start[1]:.2f} A{radius:.1f} {radius:.1f} 0 '
+                f"{int(turn > math.pi)} 1 "
+                f'{end[0]:.2f} {end[1]:.2f} Z" fill="{canvas.colour(number)}" '
+                f'stroke="{ground}" stroke-width="1.5"/>'
             )
         angle += turn
     left = x + radius + 44

@@ -1,4 +1,4 @@
-"""Charts of the tree: ``figure.pb-chart`` with the figures for writers that draw natively, and a picture for the others."""
+"""Charts of the tree: ``figure.pb-chart`` with figures for writers that draw natively, a picture for the others."""
 
 from xml.etree.ElementTree import Element
 
@@ -13,7 +13,7 @@ CHARTS_MAX = 200
 
 
 def make_charts(document: Document) -> None:
-    """Replaces fences, tables and Mermaid charts by figures; what cannot be drawn stays what it was, with a warning."""
+    """Replaces fences, tables and Mermaid charts by figures; what cannot be drawn stays, with a warning."""
     parents = parents_of(document.tree)
     made = 0
     for element in list(document.tree.iter()):
@@ -49,5 +49,9 @@ def _figure(document: Document, chart: ChartData) -> Element:
 
 def _picture(document: Document, chart: ChartData) -> Element:
     names = ", ".join(name for name, _ in chart.series if name)[:200]
-    alt = f"{chart.kind.capitalize()} chart{': ' + chart.title if chart.title else ''}{' of ' + names if names else ''}"
+    alt = (
+        f"{chart.kind.capitalize()} chart"
+        + (f": {chart.title}" if chart.title else "")
+        + (f" of {names}" if names else "")
+    )
     return picture_of(draw_chart(chart, document.theme), alt)

@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element
 from render.document import Document, Source
 from render.tree_edits import LITERAL, Pieces, body_of, edit_texts, make, parents_of
 
-TOKEN = re.compile(r"\[\[\s*[sS]\s*:([0-9][0-9\s,;\u2010-\u2015-]{0,400})\]\]")
+TOKEN = re.compile(r"\[\[\s*[sS]\s*:\s*([0-9][0-9\s,;\u2010-\u2015-]{0,400})\]\]")
 _RANGE = re.compile(r"(\d+)\s*[-\u2010-\u2015]\s*(\d+)|(\d+)")
 SID_DIGITS_MAX = 12
 UNRESOLVED_MAX = 20

@@ -16,7 +16,15 @@ CALLOUTS = {
 }  # fmt: skip
 """Names of callouts, and which of the five kinds they are."""
 
-NOTES = frozenset({"notes", "speaker-notes", "speaker"})
+_MARKS = {
+    "notes": ("aside", "pb-notes"), "speaker-notes": ("aside", "pb-notes"), "speaker": ("aside", "pb-notes"),
+    "columns": ("div", "pb-columns"), "cols": ("div", "pb-columns"), "row": ("div", "pb-columns"),
+    "column": ("div", "pb-column"), "col": ("div", "pb-column"),
+    "slide": ("section", "slide"), "section": ("section", "slide"),
+    "page-break": ("div", "pb-page-break"), "pagebreak": ("div", "pb-page-break"),
+    "newpage": ("div", "pb-page-break"),
+}  # fmt: skip
+"""Names of other blocks: the element and the class that they become."""
 _FENCE = re.compile(r"(:{3,})[ \t]*(.*?)[ \t]*:*$")
 _ATTRIBUTES = re.compile(
     r"""\.(?P<class>[\w-]+)|\#(?P<id>[\w-]+)|(?P<key>[\w-]+)=(?:"(?P<quoted>[^"]*)"|(?P<bare>[^\s}]+))"""
@@ -86,30 +94,32 @@ def read_fence(info: str) -> tuple[str, dict[str, str | int | float], str]:
     """What stands behind the colons: the tag, its attributes, and the title of a callout."""
     braces = re.search(r"\{(.*?)\}", info)
     words = (info[: braces.start()] if braces else info).split(maxsplit=1)
-    classes, attributes = ([words[0].lower()] if words else []), {}
-    title = words[1].strip() if len(words) > 1 else ""
-    for match in _ATTRIBUTES.finditer(braces[1] if braces else ""):
+    classes, attributes = _attributes(braces[1] if braces else "")
+    if words:
+        classes.insert(0, words[0].lower())
+    name = classes[0].lower() if classes else ""
+    if name in CALLOUTS:
+        title = (
+            str(attributes.pop("title", "")) or (words[1].strip() if len(words) > 1 else "") or name.capitalize()
+        )
+        return "aside", {**attributes, "class": "pb-callout", "data-kind": CALLOUTS[name]}, title
+    tag, kept = _MARKS.get(name, ("div", ""))
+    width = re.fullmatch(r"(\d{1,3})(?:\.\d+)?%", str(attributes.get("width", "")))
+    if kept == "pb-column" and width:
+        attributes |= {"data-width": width[0], "style": f"flex:{width[1]} 1 0"}
+    attributes.pop("width", None)
+    return tag, {**attributes, "class": " ".join([kept, *classes[1:]] if kept else classes)}, ""
+
+
+def _attributes(text: str) -> tuple[list[str], dict[str, str | int | float]]:
+    """The classes, and the attributes that a block may have, of ``{.name #id key=value}``."""
+    classes: list[str] = []
+    attributes: dict[str, str | int | float] = {}
+    for match in _ATTRIBUTES.finditer(text):
         if match["class"]:
             classes.append(match["class"])
         elif match["id"]:
             attributes["id"] = match["id"]
         elif match["key"] in {"width", "title", "lang", "dir", "style"}:
             attributes[match["key"]] = match["quoted"] if match["quoted"] is not None else match["bare"]
-    name = classes[0].lower() if classes else ""
-    if name in CALLOUTS:
-        kind = CALLOUTS[name]
-        title = str(attributes.pop("title", title)) or name.capitalize()
-        return "aside", {**attributes, "class": "pb-callout", "data-kind": kind}, title
-    if name in NOTES:
-        return "aside", {"class": "pb-notes"}, ""
-    if name in {"columns", "cols", "row"}:
-        return "div", {**attributes, "class": " ".join(["pb-columns", *classes[1:]])}, ""
-    if name in {"column", "col"}:
-        if "width" in attributes:
-            attributes["data-width"] = str(attributes.pop("width"))
-        return "div", {**attributes, "class": " ".join(["pb-column", *classes[1:]])}, ""
-    if name in {"slide", "section"}:
-        return "section", {**attributes, "class": " ".join(["slide", *classes[1:]])}, ""
-    if name in {"page-break", "pagebreak", "newpage"}:
-        return "div", {"class": "pb-page-break"}, ""
-    return "div", {**attributes, "class": " ".join(classes)}, ""
+    return classes, attributes

@@ -2,8 +2,8 @@
 
 import json
 import re
+import xml.etree.ElementTree as ET
 from typing import Any
-from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 import mmdr
@@ -11,29 +11,22 @@ import mmdr
 from render.code_colours import is_dark
 from render.document import Document, Theme
 from render.pictures import picture_of
-from render.tree_edits import SVG, add_class, classes_of, make, name_of, parents_of, replace
+from render.tree_edits import SVG, classes_of, make, name_of, parents_of, replace
 
 SOURCE_CHARACTERS_MAX = 60_000
 FONT = "Noto Sans"
-_KINDS = (
-    "graph", "flowchart", "sequenceDiagram", "classDiagram", "stateDiagram", "erDiagram", "gantt", "pie", "journey",
-    "gitGraph", "mindmap", "timeline", "quadrantChart", "requirementDiagram", "C4Context", "sankey", "xychart", "block",
-    "packet", "architecture", "kanban", "radar", "treemap", "zenuml",
-)  # fmt: skip
-_FIRST_LINE = re.compile(r"\s*(?:---\n.*?\n---\s*)?(?:%%[^\n]*\n\s*)*(?:%s)\b" % "|".join(_KINDS), re.DOTALL)
 _FONT_FAMILY = re.compile(r"font-family:\s*(?:&quot;|[^;<>{}])*?(?=[;<>{}]|(?<!,)\"[\s/>])")
+_BARE = re.compile(
+    r"\s*(?:%%[^\n]*\n\s*)*(?:(?:graph|flowchart) (?:TD|TB|BT|RL|LR)\b|"
+    r"(?:sequenceDiagram|classDiagram|erDiagram|gitGraph|mindmap)\s*\n)"
+)
 _FONT_ATTRIBUTE = re.compile(r'font-family="[^"]*"')
 _VIEW = re.compile(r'viewBox="\S+ \S+ (\S+) (\S+)"')
 
 
 def is_diagram(text: str) -> bool:
     """Whether a text, taken as a whole, is Mermaid."""
-    return bool(
-        re.match(
-            r"\s*(?:%%[^\n]*\n\s*)*(?:graph|flowchart) (?:TD|TB|BT|RL|LR)\b|\s*(?:sequenceDiagram|classDiagram|erDiagram|gitGraph|mindmap)\s*\n",
-            text,
-        )
-    )
+    return _BARE.match(text) is not None
 
 
 def draw_diagrams(document: Document) -> None:
@@ -84,7 +77,7 @@ def draw(source: str, theme: Theme) -> str:
     view = _VIEW.search(svg)
     if view:
         svg = svg.replace('width="100%"', f'width="{float(view[1]):.1f}" height="{float(view[2]):.1f}"', 1)
-    ElementTree.fromstring(svg)  # noqa: S314 - drawn here; what isn't XML would be an empty picture
+    ET.fromstring(svg)  # noqa: S314 - drawn here; what isn't XML would be an empty picture
     return svg
 
 

@@ -6,9 +6,9 @@ others, carry what HTML has no element for:
 | mark | what it is |
 |---|---|
 | ``a.pb-cite[data-sid][href]`` | a citation; its text is the number of the source in the document |
-| ``span.pb-math[data-tex]``, ``div.pb-math[data-tex]`` | a formula; the child is its SVG image for layout |
+| ``span.pb-math[data-tex]``, ``div.pb-math[data-tex]`` | a formula; its child: an ``img`` of an SVG data URI |
 | ``figure.pb-diagram[data-source]`` | a Mermaid diagram; the child is an ``img`` with the SVG as a data URI |
-| ``figure.pb-chart[data-chart]`` | a chart: JSON {kind, title, categories, series: [{name, values}]}, and an SVG child |
+| ``figure.pb-chart[data-chart]`` | JSON {kind, title, categories, series: [{name, values}]}; an ``img`` of an SVG |
 | ``pre.pb-code[data-language]`` | highlighted code: ``code`` with ``span`` children of pygments' short classes |
 | ``span.pb-missing[data-path]`` | what stands in place of an asset that cannot be had |
 | ``aside.pb-callout[data-kind]`` | a callout: note, tip, important, warning, caution |
@@ -107,7 +107,7 @@ class RenderRequest:
 
 @dataclass(frozen=True, slots=True)
 class Warning:  # noqa: A001 - the field's own word
-    """Something that a reader of the result should know: ``missing_asset``, ``dropped_css``, ``script_ignored``, …"""
+    """Something that a reader of the result should know: ``missing_asset``, ``script_ignored`` and so on."""
 
     code: str
     message: str

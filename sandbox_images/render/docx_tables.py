@@ -19,6 +19,8 @@ _WIDEST_WORD = 28
 _LONGEST = 60
 _SAMPLE = 400
 _FRAME_MARGIN = 160
+_SIDE = 108
+"""Margin at the sides of a cell."""
 _SHORT_BLOCKS = 8
 _SHORT_TEXT = 400
 
@@ -70,7 +72,7 @@ def _one(state: State, place: Place, table: Table, write: WriteBlocks) -> str:
         for row in range(cell.row, min(cell.row + cell.rowspan, table.rows)):
             rows[row].append((cell, row == cell.row))
     head = min(table.header_rows, table.rows)
-    parts = [_opening(place, sum(widths), head), _grid(widths)]
+    parts = [_opening(place, widths, head), _grid(widths)]
     ground = mix(state.document.theme.colours["surface"], state.document.theme.colours["background"], 1.0)
     inner = replace(place, indent=0, align=None, bar=None, level=0, nested=place.nested + 1)
     repeated = True  # a header that is higher than a page would leave no room for rows
@@ -87,7 +89,7 @@ def _one(state: State, place: Place, table: Table, write: WriteBlocks) -> str:
             parts.append(f"<w:tc>{_cell_shape(cell, width, fill, first=first)}")
             if first and cell.blocks:
                 style = "TableHeader" if is_head else "TableText"
-                room = max(width - 2 * 108, 100)
+                room = max(width - 2 * _SIDE, 100)
                 where = replace(inner, width=room, style=style, align=cell.align, fill=fill)
                 parts.append(closed(write(state, where, cell.blocks)))
             else:
@@ -109,11 +111,16 @@ def _short(cell: Cell) -> bool:
     )
 
 
-def _opening(place: Place, width: int, head: int) -> str:
+def _opening(place: Place, widths: list[int], head: int) -> str:
+    width, side = sum(widths), min(_SIDE, min(widths) // 12)
     indent = f'<w:tblInd w:w="{place.indent}" w:type="dxa"/>' if place.indent else ""
+    margins = ""
+    if side < _SIDE // 2:  # in narrow columns the margins of the style would leave no room
+        edges = "".join(f'<w:{name} w:w="{side}" w:type="dxa"/>' for name in ("left", "right"))
+        margins = f"<w:tblCellMar>{edges}</w:tblCellMar>"
     return (
         f'<w:tbl><w:tblPr><w:tblStyle w:val="ReportTable"/><w:tblW w:w="{width}" w:type="dxa"/>{indent}'
-        f'<w:tblLayout w:type="fixed"/><w:tblLook w:val="04A0" w:firstRow="{int(head > 0)}" w:lastRow="0" '
+        f'<w:tblLayout w:type="fixed"/>{margins}<w:tblLook w:val="04A0" w:firstRow="{int(head > 0)}" w:lastRow="0" '
         'w:firstColumn="0" w:lastColumn="0" w:noHBand="1" w:noVBand="1"/></w:tblPr>'
     )
 

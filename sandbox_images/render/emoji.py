@@ -1,7 +1,7 @@
 """Emoji clusters get a span of their own with the emoji font.
 
-The font is named nowhere else: it has digits, ``#`` and ``*`` of its own, and in a list of fonts it would set those of the
-text too.
+The font is named nowhere else: it has digits, ``#`` and ``*`` of its own, and in a list of fonts it would set those
+of the text too.
 """
 
 import re
@@ -19,7 +19,10 @@ _PICTURE = (
     "\U0001f680-\U0001f6ff\U0001f7e0-\U0001f7eb\U0001f7f0\U0001f90c-\U0001f9ff\U0001fa70-\U0001faff"
 )
 """Characters that are drawn as emoji unless told otherwise."""
-_SIGN = "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u24c2\u25a0-\u27bf\u2900-\u297f\u2b00-\u2bff\u3030\u303d\u3297\u3299\U0001f170-\U0001f251"
+_SIGN = (
+    "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u24c2\u25a0-\u27bf\u2900-\u297f"
+    "\u2b00-\u2bff\u3030\u303d\u3297\u3299\U0001f170-\U0001f251"
+)
 """Characters that are drawn as emoji if U+FE0F follows."""
 _MODIFIER = "\ufe0f?[\U0001f3fb-\U0001f3ff]?[\U000e0020-\U000e007f]*"
 _ONE = f"(?:[{_PICTURE}](?!\ufe0e){_MODIFIER}|[{_SIGN}]\ufe0f|[\u261d\u26f9\u270a-\u270d][\U0001f3fb-\U0001f3ff])"

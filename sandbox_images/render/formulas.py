@@ -1,11 +1,11 @@
 """Formulas: TeX and MathML, set as SVG by ziamath."""
 
 import re
+import xml.etree.ElementTree as ET
 from functools import lru_cache
-from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-import ziamath
+from ziamath import zmath
 
 from render.document import Document
 from render.pictures import picture_of
@@ -50,7 +50,7 @@ def _set(document: Document, element: Element) -> None:
     colour = document.theme.colours["text"]
     try:
         if len(tex or mathml) > TEX_CHARACTERS_MAX * (1 if tex else 8):
-            raise ValueError("too long")
+            raise ValueError("too long")  # noqa: TRY301 - told as any other failure to set it
         svg, width, height, descent = draw_mathml(mathml, colour) if mathml else draw(tex, display, colour)
     except Exception as exc:  # noqa: BLE001 - the two libraries fail with all kinds of errors on TeX they don't know
         message = str(exc) or type(exc).__name__
@@ -66,15 +66,15 @@ def _set(document: Document, element: Element) -> None:
 @lru_cache(maxsize=512)
 def draw(tex: str, display: bool, colour: str) -> tuple[str, float, float, float]:
     """The SVG of a formula in TeX, its width and height, and how far it reaches below the line, in px at 16 px."""
-    return _measured(ziamath.Latex(tex, size=SIZE, inline=not display), colour)
+    return _measured(zmath.Latex(tex, size=SIZE, inline=not display), colour)
 
 
 def draw_mathml(mathml: str, colour: str) -> tuple[str, float, float, float]:
     """The same for MathML."""
-    return _measured(ziamath.Math(ElementTree.fromstring(mathml), size=SIZE), colour)  # noqa: S314 - made by us, without entities
+    return _measured(zmath.Math(ET.fromstring(mathml), size=SIZE), colour)  # noqa: S314 - made by us, without entities
 
 
-def _measured(formula: ziamath.Math, colour: str) -> tuple[str, float, float, float]:
+def _measured(formula: zmath.Math, colour: str) -> tuple[str, float, float, float]:
     svg: str = formula.svg().replace('"black"', f'"{colour}"')
     numbers = re.search(r'viewBox="(\S+) (\S+) (\S+) (\S+)"', svg)
     if numbers is None:
@@ -112,7 +112,7 @@ def _take_mathml(document: Document) -> None:
             for part in math.iter():
                 part.tag = name_of(part).removeprefix(MATHML)
             tail, math.tail = math.tail, None
-            attributes["data-mathml"] = ElementTree.tostring(math, encoding="unicode")
+            attributes["data-mathml"] = ET.tostring(math, encoding="unicode")
             math.tail = tail
         block = math.get("display") == "block"
         if block:

@@ -42,7 +42,7 @@ def open_document(request: RenderRequest) -> Document:
         The document, ready for any writer.
 
     Raises:
-        RenderError: ``content_too_large``, ``too_many_elements``, ``missing_assets`` (strict only), ``unknown_theme``.
+        RenderError: ``content_too_large``, ``too_many_elements``, ``unknown_theme``, ``missing_assets`` (strict).
     """
     tree, front_matter = _parse(request)
     theme = load_theme(_theme_name(request, front_matter), request.root)
@@ -52,6 +52,7 @@ def open_document(request: RenderRequest) -> Document:
         tree.set("data-marp", "true")
     steps: tuple[Callable[[Document], None], ...] = (
         sanitise,
+        lambda document: _show_title(document, front_matter),
         normalise,
         resolve_citations,
         make_charts,
@@ -93,13 +94,13 @@ def _one_diagram(text: str) -> Element:
 
 
 def _theme_name(request: RenderRequest, front_matter: dict[str, Any]) -> str:
-    """The theme of the request; a front matter may choose another built-in one while the request keeps the default."""
+    """The theme of the request; a front matter may choose a built-in one while that is the default."""
     named = front_matter.get("theme")
     return named if request.theme == "plain" and named in BUILT_IN else request.theme
 
 
 def _metadata(document: Document, front_matter: dict[str, Any]) -> Metadata:
-    """What the document says of itself: front matter, then the request, then its own head, title or first heading."""
+    """What the document says of itself: front matter, request, its own head, its first heading."""
     given = document.request.metadata
     tree = document.tree
     metas = {(meta.get("name") or "").lower(): meta.get("content") or "" for meta in tree.iter("meta")}
@@ -126,6 +127,16 @@ def _metadata(document: Document, front_matter: dict[str, Any]) -> Metadata:
         language=language if _LANGUAGE.fullmatch(language) else "en",
         date=_word(front_matter.get("date")) or given.date,
     )
+
+
+def _show_title(document: Document, front_matter: dict[str, Any]) -> None:
+    """A front matter's title heads a document that has no other; a deck's title slide is its writer's business."""
+    title = _word(front_matter.get("title"))
+    body = body_of(document.tree)
+    if title and document.request.output != "pptx" and next(body.iter("h1"), None) is None:
+        heading = make("h1", None, title)
+        heading.tail, body.text = body.text, None
+        body.insert(0, heading)
 
 
 def _word(value: Any) -> str:

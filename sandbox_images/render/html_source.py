@@ -15,7 +15,7 @@ _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufdd0-\ufdef\ufffe\uffff]
 
 
 def unfence(content: str, languages: tuple[str, ...]) -> str:
-    """Takes the fence off a content that is fenced as a whole, as models do; a document with fences is left alone."""
+    """Takes the fence off a content that is fenced as a whole, as models do; one with fences is left alone."""
     lines = content.strip().split("\n")
     match = _OPENING.fullmatch(lines[0].strip())
     if match is None or match[2].lower() not in languages or len(lines) < 2 or lines[-1].strip() != match[1]:  # noqa: PLR2004

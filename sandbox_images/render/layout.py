@@ -58,7 +58,7 @@ class AssetFetcher(URLFetcher):  # type: ignore[misc]
 
 
 class _TreeHTML(weasyprint.HTML):  # type: ignore[misc]
-    """WeasyPrint's document of a tree that is there already: writing it out and parsing it again would change it."""
+    """WeasyPrint's document of a tree that is there: writing it out and parsing it again would change it."""
 
     def __init__(self, document: Document, media: str) -> None:  # pylint: disable=super-init-not-called
         self.base_url = BASE_URL
@@ -94,8 +94,8 @@ class _Notices(logging.Handler):
 def fewer_collections() -> Iterator[None]:
     """Lets the garbage collector look at new objects only, and seldom.
 
-    Layout makes millions of objects that all live until the end: looking through them again and again takes a third of its
-    time.
+    Layout makes millions of objects that all live until the end: looking through them again and again takes a third
+    of its time.
     """
     kept = gc.get_threshold()
     gc.freeze()
@@ -131,7 +131,7 @@ def is_authored(document: Document) -> bool:
 
 
 def style_sheets(document: Document, *own: str) -> list[weasyprint.CSS]:
-    """The style sheets of a document: its theme, the typography of pages unless it is authored, and what a writer adds."""
+    """The style sheets of a document: its theme, typography unless it is authored, and what a writer adds."""
     sheets = [_sheet(document.theme.css)]
     if not is_authored(document):
         sheets.append(_sheet(document_css()))

@@ -17,6 +17,7 @@ from weasyprint.urls import URLFetcher
 
 from render.layout_look import Look
 
+_LARGEST = 1e7
 _KINDS = {
     "TableBox": "table",
     "InlineTableBox": "table",
@@ -176,4 +177,4 @@ def _border_box(box: Any, kind: str) -> tuple[float, float, float, float]:
 
 def _number(value: Any) -> float:
     """A length; "auto", infinities and anything else that layout left open are 0."""
-    return float(value) if isinstance(value, (int, float)) and -1e7 < value < 1e7 else 0.0
+    return float(value) if isinstance(value, (int, float)) and abs(value) < _LARGEST else 0.0

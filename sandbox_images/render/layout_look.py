@@ -217,7 +217,7 @@ class Look:
 
     @property
     def list_style(self) -> str:
-        """Name of the list style: disc, decimal, none, …"""
+        """Name of the list style, such as disc, decimal or none."""
         value = self._get("list_style_type", "none")
         return value if isinstance(value, str) else "disc"
 

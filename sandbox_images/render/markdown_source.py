@@ -57,7 +57,8 @@ def _parser() -> MarkdownIt:
     """The parser: made once, since its rules cost more to build than a page to parse."""
     parser = MarkdownIt("commonmark", {"html": True, "linkify": True, "maxNesting": 100})
     parser.enable(["table", "strikethrough", "linkify"])
-    parser.linkify.set({"fuzzy_email": False, "fuzzy_link": False})
+    if parser.linkify is not None:
+        parser.linkify.set({"fuzzy_email": False, "fuzzy_link": False})
     parser.use(front_matter_plugin).use(footnote_plugin).use(deflist_plugin).use(tasklists_plugin)
     parser.use(dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True, renderer=_formula)
     parser.use(attrs_plugin, after=("image", "code_inline", "link_close", "span_close"), spans=False)

@@ -1,6 +1,6 @@
 """Bounds boxes within boxes whose layout is tried several times: flex, grid, and columns.
 
-WeasyPrint lays out what such a box holds about three times (seven for columns), so each further level multiplies the time:
+WeasyPrint lays out what such a box holds about three times (seven for columns), so each level multiplies the time:
 eight flex boxes within each other take seconds, thirty take years. Past a bound the inner ones become plain blocks.
 """
 
@@ -18,7 +18,13 @@ COST_MAX = 250.0
 RULES_MAX = 5_000
 _COSTS = (
     (re.compile(r"(?:^|;)\s*display\s*:[^;]*flex", re.IGNORECASE), 3.0),
-    (re.compile(r"(?:^|;)\s*(?:columns|column-count|column-width)\s*:\s*(?!auto|none|initial|unset|1\s*(?:;|$))", re.IGNORECASE), 7.0),
+    (
+        re.compile(
+            r"(?:^|;)\s*(?:columns|column-count|column-width)\s*:\s*(?!auto|none|initial|unset|1\s*(?:;|$))",
+            re.IGNORECASE,
+        ),
+        7.0,
+    ),
     (re.compile(r"(?:^|;)\s*display\s*:[^;]*grid", re.IGNORECASE), 2.0),
 )
 _COLUMN = re.compile(r"flex-(?:direction|flow)\s*:[^;]*column", re.IGNORECASE)
@@ -29,7 +35,7 @@ _PLAIN = "display:block !important;columns:auto !important"
 def bound_nested_layouts(document: Document) -> None:
     """Makes plain blocks of the boxes of a document that are nested too deep to be laid out in time."""
     sheets = "".join(element.text or "" for element in document.tree.iter("style"))
-    styled = any(_ANY.search(element.get("style") or "") for element in document.tree.iter())
+    styled = any(_ANY.search(f"{item.get('style')} {item.get('class')}") for item in document.tree.iter())
     if not styled and not _ANY.search(sheets):
         return
     matched = _costs_by_rules(document.tree, sheets) if _ANY.search(sheets) else {}
@@ -39,7 +45,9 @@ def bound_nested_layouts(document: Document) -> None:
         own = max(_cost(element.get("style") or ""), matched.get(element, 1.0), _cost_of_marks(element))
         if own > 1 and cost * own > COST_MAX:
             element.set("style", f"{element.get('style') or ''};{_PLAIN}")
-            document.warn("nesting_flattened", "Flex, grid or column boxes nested too deep were laid out as plain blocks.")
+            document.warn(
+                "nesting_flattened", "Flex, grid or column boxes nested too deep were laid out as plain blocks."
+            )
         else:
             cost *= own
         stack.extend((child, cost) for child in element if name_of(child))
@@ -63,7 +71,11 @@ def _costs_by_rules(tree: Element, css: str) -> dict[Element, float]:
     while rules and count < RULES_MAX:
         rule = rules.pop()
         count += 1
-        if rule.type == "at-rule" and rule.content and rule.lower_at_keyword in {"media", "supports", "layer", "container"}:
+        if (
+            rule.type == "at-rule"
+            and rule.content
+            and rule.lower_at_keyword in {"media", "supports", "layer", "container"}
+        ):
             rules.extend(tinycss2.parse_rule_list(rule.content, skip_comments=True, skip_whitespace=True))
         if rule.type != "qualified-rule":
             continue

@@ -36,7 +36,7 @@ def normalise(document: Document) -> None:
 
 
 def split_long_words(document: Document) -> None:
-    """Gives words of thousands of letters places to break: the time of a line grows with the square of such a word."""
+    """Gives words of thousands of letters places to break: the time of a line grows with their square."""
     if any(_LONG_WORD.search(text) for text in document.tree.itertext()):
         edit_texts(body_of(document.tree), {"script", "style", "template", "textarea", "title"}, _with_breaks)
 

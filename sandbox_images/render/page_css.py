@@ -7,8 +7,8 @@ from typing import Any
 from render.document import Document, RenderError
 
 SIZES = {
-    "a3": (297.0, 420.0), "a4": (210.0, 297.0), "a5": (148.0, 210.0), "letter": (215.9, 279.4), "legal": (215.9, 355.6),
-    "tabloid": (279.4, 431.8),
+    "a3": (297.0, 420.0), "a4": (210.0, 297.0), "a5": (148.0, 210.0), "letter": (215.9, 279.4),
+    "legal": (215.9, 355.6), "tabloid": (279.4, 431.8),
 }  # fmt: skip
 """Width and height by name, in mm."""
 SIDE_MM_MIN, SIDE_MM_MAX = 20.0, 5_000.0
@@ -83,10 +83,12 @@ def page_css(document: Document) -> str:
     boxes = _boxes(document)
     rows += [f"@{place} {{ {small}; content: {content} }}" for place, content in boxes.items()]
     if document.theme.logo and not options.get("header"):
-        rows.append(f'@top-right {{ content: ""; background: url("{_quoted(document.theme.logo)}") right center / contain no-repeat; '
+        logo = _quoted(document.theme.logo)
+        rows.append(f'@top-right {{ content: ""; background: url("{logo}") right / contain no-repeat; '
                     f"height: 9mm; width: 45mm; margin-top: {max(top - 13, 2) / 2:g}mm }}")  # fmt: skip
     landscape = f"size: {max(size):g}mm {min(size):g}mm"
-    return f"@page {{ {'; '.join(rows)} }}\n@page pb-landscape {{ {landscape} }}\n.pb-landscape {{ page: pb-landscape }}\n"
+    turned = f"@page pb-landscape {{ {landscape} }}\n.pb-landscape {{ page: pb-landscape }}\n"
+    return f"@page {{ {'; '.join(rows)} }}\n{turned}"
 
 
 def _boxes(document: Document) -> dict[str, str]:
@@ -97,10 +99,11 @@ def _boxes(document: Document) -> dict[str, str]:
     if footer is None and options.get("page_numbers", True):
         footer = {"center": "{page} / {pages}"}
     for edge, given in (("top", options.get("header")), ("bottom", footer)):
-        parts = given if isinstance(given, dict) else {"center": given}
+        parts: dict[str, Any] = given if isinstance(given, dict) else {"center": given}
         for side in ("left", "center", "right"):
-            if isinstance(parts.get(side), str) and parts[side].strip():
-                boxes[f"{edge}-{side}"] = _content(document, parts[side][:500])
+            template = parts.get(side)
+            if isinstance(template, str) and template.strip():
+                boxes[f"{edge}-{side}"] = _content(document, template[:500])
     return boxes
 
 

@@ -26,8 +26,8 @@ _ARCHIVE_CSS = "img, svg { image-rendering: crisp-edges }\n"
 def write_pdf(document: Document, target_path: str) -> dict[str, Any]:
     """Writes the PDF.
 
-    Options: ``page_size``, ``landscape``, ``margins``, ``header``, ``footer``, ``page_numbers``, ``toc``, ``pdf_variant``,
-    ``attachments`` (OUT_DIR-relative paths), ``pages`` (such as ``1-3,7``).
+    Options: ``page_size``, ``landscape``, ``margins``, ``header``, ``footer``, ``page_numbers``, ``toc``,
+    ``pdf_variant``, ``attachments`` (OUT_DIR-relative paths), ``pages`` (such as ``1-3,7``).
 
     Args:
         document: what to write; its tree is changed by it.
@@ -55,7 +55,9 @@ def write_pdf(document: Document, target_path: str) -> dict[str, Any]:
             pages = _write(document, css, variant, target_path)
         except _NotWritten as first:
             drop_styles(document)
-            document.warn("styles_dropped", f"The document's own styles could not be laid out and were left out ({first}).")
+            document.warn(
+                "styles_dropped", f"The document's own styles could not be laid out and were left out ({first})."
+            )
             try:
                 pages = _write(document, css, variant, target_path)
             except _NotWritten as exc:
@@ -150,7 +152,7 @@ def _finish(_laid: weasyprint.Document, pdf: pydyf.PDF) -> None:
     for item in pdf.objects:
         if isinstance(item, pydyf.Stream) and item.extra.get("Type") == "/Metadata":
             item.compress = False
-        action = item.get("A") if isinstance(item, pydyf.Dictionary) else None
+        action: Any = item.get("A") if isinstance(item, pydyf.Dictionary) else None
         uri = action.get("URI") if isinstance(action, dict) else None
         if isinstance(uri, pydyf.String) and (
             uri.string.encode() if isinstance(uri.string, str) else uri.string

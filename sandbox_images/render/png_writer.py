@@ -1,4 +1,4 @@
-"""Writes a document as PNG: laid out on one tall page and rastered from the PDF, so nothing ends at a viewport's height."""
+"""Writes a document as PNG: laid out on one tall page and rastered, so nothing ends at a viewport's height."""
 
 import re
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from PIL import Image, PngImagePlugin
 from render.boxes import Rectangle, canvas_colour, element_rectangles, painted_rectangle
 from render.document import Document, RenderError
 from render.headings import fill_contents
-from render.layout import lay_out, noticing, style_sheets
+from render.layout import drop_styles, fewer_collections, lay_out, noticing, style_sheets
 from render.themes import hex_colour
 from render.wide_tables import fit_tables
 
@@ -45,9 +45,9 @@ class _View:
 def write_png(document: Document, target_path: str) -> dict[str, Any]:
     """Writes the PNG.
 
-    Options: ``width``, ``height``, ``device_scale_factor`` (1 to 4), ``padding_px``, ``fit``, ``selector``, ``background``.
-    With ``content`` the picture is what the document paints and the padding; with ``page`` it has the full width, and the
-    viewport's height at least; with ``viewport`` it is the viewport.
+    Options: ``width``, ``height``, ``device_scale_factor`` (1 to 4), ``padding_px``, ``fit``, ``selector``,
+    ``background``. With ``content`` the picture is what the document paints and the padding; with ``page`` it has
+    the full width, and the viewport's height at least; with ``viewport`` it is the viewport.
 
     Args:
         document: what to draw; its tree is changed by it.
@@ -63,14 +63,42 @@ def write_png(document: Document, target_path: str) -> dict[str, Any]:
     _settle_viewport(document, view)
     fill_contents(document)
     fit_tables(document, view.width / 96 * 25.4, view.width / 96 * 25.4)
-    with noticing(document):
-        laid, areas = _laid_out(document, view)
-        image = _raster(laid, areas, view, canvas_colour(laid.pages[0]))
+    with noticing(document), fewer_collections():
+        try:
+            image = _draw(document, view)
+        except RenderError:
+            raise
+        except Exception as first:  # noqa: BLE001 - styles that lay out and cannot be painted, such as a type size of 1/0
+            drop_styles(document)
+            reason = f"{type(first).__name__}: {first}"[:200]
+            document.warn(
+                "styles_dropped", f"The document's own styles could not be drawn and were left out ({reason})."
+            )
+            image = _draw_plainly(document, view)
     information = PngImagePlugin.PngInfo()
     information.add_itxt("Title", document.metadata.title, lang=document.metadata.language)
     dots = 96 * view.scale
     image.save(target_path, "PNG", pnginfo=information, dpi=(dots, dots))
     return {"width": image.width, "height": image.height, "size_bytes": Path(target_path).stat().st_size}
+
+
+def _draw(document: Document, view: _View) -> Image.Image:
+    laid, areas = _laid_out(document, view)
+    return _raster(laid, areas, view, canvas_colour(laid.pages[0]))
+
+
+def _draw_plainly(document: Document, view: _View) -> Image.Image:
+    """The second try, without the author's styles: another failure is told.
+
+    Raises:
+        RenderError: ``layout_failed``, and those of a first try.
+    """
+    try:
+        return _draw(document, view)
+    except RenderError:
+        raise
+    except Exception as exc:
+        raise RenderError("layout_failed", f"The picture could not be drawn: {exc}"[:300]) from exc
 
 
 def _read_options(document: Document) -> _View:
@@ -148,7 +176,7 @@ def _laid_out(document: Document, view: _View) -> tuple[weasyprint.Document, lis
     least = view.height if view.fit == "page" else 1
     if view.fit == "page":
         return laid, [
-            Rectangle(0, 0, view.width, max(area.bottom + view.padding * bool(area), least))
+            Rectangle(0, 0, view.width, max(area.bottom + _inset(document, view), least))
             for area in painted[:PAGES_MAX]
         ]
     areas = [area.within(max(view.width, area.right), TALL_PX) for area in painted[:PAGES_MAX] if area]
@@ -160,11 +188,17 @@ def _laid_out(document: Document, view: _View) -> tuple[weasyprint.Document, lis
     ]
 
 
+def _inset(document: Document, view: _View) -> int:
+    """Room at the edges of a page of Markdown, which has no margins; an HTML page is as its author made it."""
+    return view.padding if view.fit != "content" and document.request.source_format == "markdown" else 0
+
+
 def _lay_out(document: Document, view: _View, height: float) -> weasyprint.Document:
     colours = document.theme.colours
     css = (
         f"@page {{ size: {view.width}px {height:g}px !important; margin: 0 !important; background: none }}\n"
-        f"html {{ height: auto !important; font-size: 16px }} body {{ color: {colours['text']} }}\n"
+        f"html {{ height: auto !important; font-size: 16px; padding: {_inset(document, view)}px }}\n"
+        f"body {{ color: {colours['text']} }}\n"
     )
     return lay_out(document, style_sheets(document, css), media="screen")
 
@@ -193,8 +227,9 @@ def _raster(laid: weasyprint.Document, areas: list[Rectangle], view: _View, canv
     if width * height > PIXELS_MAX or max(width, height) > SIDE_PX_MAX:
         raise RenderError(
             "image_too_large",
-            f"The picture would have {width:,} by {height:,} pixels; at most {PIXELS_MAX:,} in all and {SIDE_PX_MAX:,} a side "
-            "are drawn. A smaller device_scale_factor, a selector or fit=viewport makes it smaller.",
+            f"The picture would have {width:,} by {height:,} pixels; at most {PIXELS_MAX:,} "
+            f"in all and {SIDE_PX_MAX:,} a side are drawn. "
+            "A smaller device_scale_factor, a selector or fit=viewport makes it smaller.",
         )
     for page, area in zip(laid.pages, areas, strict=False):
         page.height = min(page.height, max(area.bottom, 1))
@@ -218,13 +253,17 @@ def _raster(laid: weasyprint.Document, areas: list[Rectangle], view: _View, canv
 def _page(page: pypdfium2.PdfPage, area: Rectangle, view: _View, ground: tuple[int, int, int, int]) -> Image.Image:
     """One page's part of the picture."""
     wide, high = page.get_size()
-    left, right = min(area.left * 0.75, wide - 1), max(wide - area.right * 0.75, 0)
-    top, bottom = min(area.top * 0.75, high - 1), max(high - area.bottom * 0.75, 0)
+    left, top = min(max(area.left * 0.75, 0), wide - 1), min(max(area.top * 0.75, 0), high - 1)
+    right, bottom = (
+        min(max(wide - area.right * 0.75, 0), wide - left - 0.75),
+        min(max(high - area.bottom * 0.75, 0), high - top - 0.75),
+    )
     bitmap = page.render(
         scale=view.scale * 96 / 72,
-        crop=(max(left, 0), bottom, right, max(top, 0)),
+        crop=(left, bottom, right, top),
         fill_color=ground,
         force_bitmap_format=pypdfium2.raw.FPDFBitmap_BGRA,
         rev_byteorder=True,
     )
-    return bitmap.to_pil()
+    picture: Image.Image = bitmap.to_pil()
+    return picture

@@ -168,7 +168,8 @@ def _text_styles() -> str:
         marks = extra or '<a:buFont typeface="Arial"/><a:buChar char="•"/>'
         bold = ' b="1"' if font == "+mj" else ""
         return (
-            f'<a:lvl{number}pPr {bullet}algn="l" defTabSz="914400" rtl="0" eaLnBrk="1" latinLnBrk="0" hangingPunct="1">'
+            f'<a:lvl{number}pPr {bullet}algn="l" defTabSz="914400" rtl="0" eaLnBrk="1" '
+            f'latinLnBrk="0" hangingPunct="1">'
             f'<a:lnSpc><a:spcPct val="110000"/></a:lnSpc><a:spcBef><a:spcPts val="600"/></a:spcBef>{marks}'
             f'<a:defRPr sz="{round(size * 75)}"{bold} kern="1200"><a:solidFill>'
             f'<a:schemeClr val="{colour}"/></a:solidFill>'
@@ -241,7 +242,7 @@ def _decorate(name: str, layout: Any, theme: Theme) -> None:
         accent = palette.slots.get(theme.colours["accent"].lstrip("#").lower(), "accent1")
         ground = parse_xml(
             f'<p:bg {NAMESPACES}><p:bgPr><a:solidFill><a:schemeClr val="{accent}"/></a:solidFill>'
-            f'<a:effectLst/></p:bgPr></p:bg>'
+            f"<a:effectLst/></p:bgPr></p:bg>"
         )
         layout._element.cSld.insert(0, ground)  # noqa: SLF001
 

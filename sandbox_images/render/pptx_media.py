@@ -94,7 +94,8 @@ class Media:
         blip = picture._element.blipFill.find("{http://schemas.openxmlformats.org/drawingml/2006/main}blip")  # noqa: SLF001
         blip.append(parse_xml(
             f'<a:extLst {NAMESPACES}><a:ext uri="{{96DAC541-7B7A-43D3-8B79-37D633B846F1}}"><asvg:svgBlip '
-            f'xmlns:asvg="http://schemas.microsoft.com/office/drawing/2016/SVG/main" r:embed="{relation}"/></a:ext></a:extLst>'
+            f'xmlns:asvg="http://schemas.microsoft.com/office/drawing/2016/SVG/main" r:embed="{relation}"/>'
+            f"</a:ext></a:extLst>"
         ))  # fmt: skip
 
 

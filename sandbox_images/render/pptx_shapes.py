@@ -104,7 +104,7 @@ class SlideWriter:
         paragraphs = self.text.paragraphs(shape.paragraphs, left, heading=shape.role == "title")
         self._append(
             f'<p:sp {NAMESPACES}><p:nvSpPr><p:cNvPr id="{number}" name="{name} {number}"/>'
-            f'{properties}<p:nvPr>{placeholder}</p:nvPr>'
+            f"{properties}<p:nvPr>{placeholder}</p:nvPr>"
             f"</p:nvSpPr><p:spPr>{geometry}{preset}{fill}{outline}</p:spPr>"
             f"<p:txBody>{_body(shape)}<a:lstStyle/>{paragraphs}</p:txBody></p:sp>"
         )
@@ -131,7 +131,7 @@ class SlideWriter:
         number = self._id()
         self._append(
             f'<p:sp {NAMESPACES}><p:nvSpPr><p:cNvPr id="{number}" name="Line {number}"/><p:cNvSpPr/>'
-            f'<p:nvPr/></p:nvSpPr>'
+            f"<p:nvPr/></p:nvSpPr>"
             f'<p:spPr>{self._transform(shape)}<a:prstGeom prst="rect"><a:avLst/></a:prstGeom>'
             f"{self.palette.fill(shape.paint)}<a:ln><a:noFill/></a:ln></p:spPr></p:sp>"
         )
@@ -146,9 +146,9 @@ class SlideWriter:
             f'<p:sp {NAMESPACES}><p:nvSpPr><p:cNvPr id="{number}" name="Slide Number {number}"/>'
             f'<p:cNvSpPr><a:spLocks noGrp="1"/>'
             f'</p:cNvSpPr><p:nvPr><p:ph type="sldNum" sz="quarter" idx="12"/></p:nvPr></p:nvSpPr>'
-            f'<p:spPr/><p:txBody><a:bodyPr/>'
+            f"<p:spPr/><p:txBody><a:bodyPr/>"
             f'<a:lstStyle/><a:p><a:fld id="{{B6F15528-21DE-4FAA-801E-634DDDAF4B2B}}" type="slidenum">'
-            f'<a:rPr lang="{self.text.language}"/><a:t>‹#›</a:t></a:fld></a:p></p:txBody></p:sp>'
+            f'<a:rPr lang="{self.text.language}"/><a:t>\u2039#\u203a</a:t></a:fld></a:p></p:txBody></p:sp>'
         )
 
     # ---- tables ----
@@ -181,8 +181,8 @@ class SlideWriter:
         self._append(
             f'<p:graphicFrame {NAMESPACES}><p:nvGraphicFramePr><p:cNvPr id="{number}" name="Table {number}"/>'
             f'<p:cNvGraphicFramePr><a:graphicFrameLocks noGrp="1"/></p:cNvGraphicFramePr><p:nvPr/>'
-            f'</p:nvGraphicFramePr>'
-            f'{self._transform(shape, "p:xfrm")}<a:graphic>'
+            f"</p:nvGraphicFramePr>"
+            f"{self._transform(shape, 'p:xfrm')}<a:graphic>"
             f'<a:graphicData uri="http://schemas.openxmlformats.org/drawingml/2006/table">'
             f"<a:tbl><a:tblPr{head}/><a:tblGrid>{grid}</a:tblGrid>{''.join(rows)}</a:tbl>"
             f"</a:graphicData></a:graphic></p:graphicFrame>"

@@ -8,6 +8,10 @@ from render.pptx_look import NATURAL, Palette, emu, shown_face, xml_text
 from render.slides_model import HANG, HANG_NUMBER, Bullet, Para, Piece
 
 _LATIN_LAST = 0x24F
+_PUNCTUATION = "\u2013\u2014\u2018\u2019\u201c\u201d\u2026\u2022\u20ac"
+_PLAIN_BULLETS = "\u2022\u25e6\u25aa\u2013-"
+_HEADING_FACE = '<a:latin typeface="+mj-lt"/>'
+_SEEN, _SPACED = 0.05, 0.2
 _SIZE_MIN, _SIZE_MAX = 100, 400_000
 _HLINK_EXT = (
     '<a:extLst><a:ext uri="{A12FA001-AC4F-418D-AE19-62706E023703}"><ahyp:hlinkClr '
@@ -84,7 +88,7 @@ class TextWriter:
             and not piece.raised
             and (
                 piece.text.isascii()
-                or all(ord(character) <= _LATIN_LAST or character in "–—’‘“”…•€" for character in piece.text)
+                or all(ord(character) <= _LATIN_LAST or character in _PUNCTUATION for character in piece.text)
             )
             for piece in para.pieces
         )
@@ -103,8 +107,9 @@ class TextWriter:
         if bullet.scheme:
             start = f' startAt="{bullet.number}"' if bullet.number > 1 and not running else ""
             return f'{colour}<a:buFont typeface="+mj-lt"/><a:buAutoNum type="{bullet.scheme}"{start}/>'
-        font = "Arial" if bullet.character in "•◦▪–-" else "Segoe UI Symbol"
-        return f'{colour}<a:buFont typeface="{font}"/><a:buChar char="{xml_text(bullet.character).replace(chr(34), "&quot;")}"/>'
+        font = "Arial" if bullet.character in _PLAIN_BULLETS else "Segoe UI Symbol"
+        character = xml_text(bullet.character).replace('"', "&quot;")
+        return f'{colour}<a:buFont typeface="{font}"/><a:buChar char="{character}"/>'
 
     def _run(self, piece: Piece, *, heading: bool) -> str:
         properties = self.properties(piece, heading=heading)
@@ -116,40 +121,47 @@ class TextWriter:
 
     def properties(self, piece: Piece, *, heading: bool = False) -> str:
         """A run's ``a:rPr``."""
-        flags = [f'lang="{self.language}" sz="{_size(piece.size)}"', f'b="{int(piece.bold)}"']
-        if piece.italic:
-            flags.append('i="1"')
-        if piece.underline and not piece.link:
-            flags.append('u="sng"')
-        if piece.strike:
-            flags.append('strike="sngStrike"')
-        if piece.capitals:
-            flags.append(f'cap="{piece.capitals}"')
-        if abs(piece.spacing) > 0.2:  # noqa: PLR2004 - less isn't seen
-            flags.append(f'spc="{max(-4000, min(4000, round(piece.spacing * 75)))}"')
-        if piece.raised:
-            flags.append(f'baseline="{30000 if piece.raised > 0 else -25000}"')
-        flags.append('dirty="0"')
+        flags = [
+            f'lang="{self.language}" sz="{_size(piece.size)}" b="{int(piece.bold)}"',
+            *_flags(piece),
+            'dirty="0"',
+        ]
         paint = piece.colour or Paint(self.default)
-        if paint.alpha < 0.05:  # noqa: PLR2004 - text clipped out of a gradient: its own colour is nothing
+        if paint.alpha < _SEEN:  # text clipped out of a gradient: its own colour is nothing
             paint = Paint(self.accent)
         inner = f"<a:solidFill>{self.palette.colour(paint)}</a:solidFill>"
         if piece.highlight:
             inner += f'<a:highlight><a:srgbClr val="{piece.highlight.rgb.upper()}"/></a:highlight>'
+        inner += self._face(piece, heading=heading) + self._link(piece, paint)
+        return f"<a:rPr {' '.join(flags)}>{inner}</a:rPr>"
+
+    def _face(self, piece: Piece, *, heading: bool) -> str:
+        """Fonts, as far as they aren't those that go without saying."""
         face = "" if piece.family.startswith("\0") else self.palette.face(piece.family)
-        if heading and face == '<a:latin typeface="+mj-lt"/>':
-            face = ""
-        elif heading and not face and self.palette.body != self.palette.heading:
-            face = '<a:latin typeface="+mn-lt"/>'
+        if not heading:
+            return face
+        if face == _HEADING_FACE:
+            return ""
+        return face or ("" if self.palette.body == self.palette.heading else '<a:latin typeface="+mn-lt"/>')
+
+    def _link(self, piece: Piece, paint: Paint) -> str:
+        """A link; one whose text has a colour of its own keeps it."""
         attributes = self.link(piece.link) if piece.link else ""
-        if attributes:
-            own = "" if paint.rgb == self.accent else _HLINK_EXT
-            inner_link = (
-                f"<a:hlinkClick {attributes}>{own}</a:hlinkClick>" if own else f"<a:hlinkClick {attributes}/>"
-            )
-        else:
-            inner_link = ""
-        return f"<a:rPr {' '.join(flags)}>{inner}{face}{inner_link}</a:rPr>"
+        if not attributes:
+            return ""
+        own = "" if paint.rgb == self.accent else _HLINK_EXT
+        return f"<a:hlinkClick {attributes}>{own}</a:hlinkClick>"
+
+
+def _flags(piece: Piece) -> list[str]:
+    flags = ['i="1"'] if piece.italic else []
+    flags += ['u="sng"'] if piece.underline and not piece.link else []
+    flags += ['strike="sngStrike"'] if piece.strike else []
+    flags += [f'cap="{piece.capitals}"'] if piece.capitals else []
+    if abs(piece.spacing) > _SPACED:
+        flags.append(f'spc="{max(-4000, min(4000, round(piece.spacing * 75)))}"')
+    flags += [f'baseline="{30000 if piece.raised > 0 else -25000}"'] if piece.raised else []
+    return flags
 
 
 def _size(pixels: float) -> int:

@@ -97,7 +97,7 @@ def _write(document: Document, target: str) -> dict[str, Any]:
     stage = Stage(layouter, css, width, html, body)
     with noticing(document):
         slides = fit(stage, [Sheet(draft, draft.root, title_of(draft.root)) for draft in drafts])
-    facts = _finished(document, slides, stage, styled=styled)
+    facts = _finished(document, slides, styled=styled)
     deck = new_deck(theme, decorated=not styled)
     _fill(replace_theme(document, theme), deck, slides)
     _properties(document, deck)
@@ -110,7 +110,7 @@ def replace_theme(document: Document, theme: Any) -> Document:
     return replace(document, theme=theme)
 
 
-def _finished(document: Document, slides: list[Fitted], stage: Stage, *, styled: bool) -> dict[str, Any]:
+def _finished(document: Document, slides: list[Fitted], *, styled: bool) -> dict[str, Any]:
     """Numbers the parts, finishes every slide, notes warnings."""
     parts: dict[int, list[Slide]] = {}
     for item in slides:

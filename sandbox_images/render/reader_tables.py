@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element
 
-from render.ir import Block, Cell, Table
+from render.ir import Cell, Table
 from render.reader_flat import flat
 from render.reader_inline import Flow, Look
 from render.reader_looks import align_of, hidden, styled
@@ -98,7 +98,7 @@ def span(element: Element, name: str, most: int) -> int:
 
 @dataclass(slots=True)
 class Placed:
-    """A cell in the grid: of no element where the source left a gap, of several where a row has too many."""
+    """A cell in the grid: of no element where the source left a gap; those past the first have no room in it."""
 
     elements: list[Element]
     row: int
@@ -234,6 +234,10 @@ def read_table(reader: "Reader", element: Element, look: Look, flow: Flow) -> No
     cells = [_cell(reader, place, looks[place.row], parted) for place in placed]
     relative = widths(parted, placed, columns)
     flow.block(Table(len(parted.rows), columns, cells, header_rows(parted), flat(captions), relative))
+    for extra in (late for place in placed for late in place.elements[1:] if not hidden(late)):
+        reader.cell(extra, look, flow)
+        flow.text(" ", look)
+    flow.end(None)
 
 
 def _row_looks(reader: "Reader", table: Element, rows: list[Row], look: Look) -> list[Look]:
@@ -258,20 +262,19 @@ def _background(reader: "Reader", element: Element, look: Look) -> Look:
 
 
 def _cell(reader: "Reader", place: Placed, look: Look, parted: Parts) -> Cell:
-    blocks: list[Block] = []
     column = parted.columns[place.column] if place.column < len(parted.columns) else None
     align = look.align or (align_of(column) if column is not None else None)
     header = False
-    for element in place.elements:
+    inner = Flow()
+    for element in place.elements[:1]:
         if hidden(element):
             continue
         look = _background(reader, element, look)
         align = look.align or align
         header = header or element.tag == "th"
-        inner = Flow()
-        plain = (
-            look if look.align is None and look.background is None else replace(look, align=None, background=None)
-        )
+        plain = look
+        if look.align is not None or look.background is not None:
+            plain = replace(look, align=None, background=None)
         reader.cell(element, plain, inner)
-        blocks.extend(inner.finish())
+    blocks = inner.finish()
     return Cell(blocks, place.row, place.column, place.rowspan, place.colspan, header, align, look.background)

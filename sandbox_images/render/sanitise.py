@@ -1,7 +1,7 @@
 """Takes out of a tree what must not reach a layout engine, and bounds what is left.
 
-There is no JavaScript here: scripts go, with a warning. So do frames and plugins, which would load other documents, and
-the few elements and attributes that make a layout engine open files of its own accord.
+There is no JavaScript here: scripts go, with a warning. So do frames and plugins, which would load other documents,
+and the few elements and attributes that make a layout engine open files of its own accord.
 """
 
 import json
@@ -50,14 +50,14 @@ def sanitise(document: Document) -> None:
         parent = stack.pop()
         for child in list(parent):
             if _judge(document, parent, child):
-                stack.append(child)
+                stack.append(child)  # noqa: PERF401 - judging removes children
     _flatten(document)
     for element in document.tree.iter():
         _clean_attributes(document, element)
 
 
 def scrub_css(document: Document, css: str) -> str:
-    """Drops what WeasyPrint gives up on or what asks for another computer: ``@color-profile``, remote ``@import``."""
+    """Drops what WeasyPrint gives up on or what asks for another computer: ``@color-profile``, ``@import``."""
 
     def judge(match: re.Match[str]) -> str:
         rule = match[0]
@@ -147,9 +147,7 @@ def _drop_embedded(document: Document, parent: Element, child: Element, name: st
         element=name,
         path=path,
     )
-    if name != "iframe" and (
-        len([item for item in child if name_of(item) not in _DROPPED]) or (child.text or "").strip()
-    ):
+    if name != "iframe" and (any(name_of(item) not in _DROPPED for item in child) or (child.text or "").strip()):
         child.tag = "div" if name == "object" else "span"
         child.attrib.clear()
         unwrap(parent, child)

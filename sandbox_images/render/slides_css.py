@@ -60,7 +60,7 @@ def deck_css(theme: Theme, *, styled: bool) -> str:
     variables = "".join(f"--pb-{name.replace('_', '-')}:{value};" for name, value in colours.items())
     parts = [
         f":root{{{variables}}}",
-        "@page{size:1280px 40000px;margin:0}",
+        "@page{size:1280px 400000px;margin:0}",
         *(_zoom_rules(step, styled=styled) for step in STEPS),
         _text_rules(theme, styled=styled),
         _block_rules(theme),
@@ -83,7 +83,7 @@ def _zoom_rules(step: float, *, styled: bool) -> str:
     padding = f"{MARGIN_TOP / step:.1f}px {MARGIN_X / step:.1f}px {MARGIN_BOTTOM / step:.1f}px"
     title = (
         ""
-        if styled or step < 0.75
+        if styled or step < 0.75  # noqa: PLR2004 - below, everything is scaled
         else f".{name} .pb-title{{font-size:{TITLE_SIZE / step:.2f}px;margin-bottom:{26 / step:.1f}px}}"
     )
     return f".{name}{{padding:{padding}}}{title}"
@@ -134,11 +134,12 @@ def _block_rules(theme: Theme) -> str:
     return f"""
 table{{width:100%;border-collapse:collapse;font-size:21px;line-height:1.25;margin:0 0 16px}}
 th,td{{padding:9px 14px;text-align:left;vertical-align:middle;border-bottom:1px solid {c["border"]}}}
-thead{{background:{c["accent"]};color:#ffffff}} th{{font-weight:700}}
+thead{{background:{c["accent"]};color:{on_accent(c)}}} th{{font-weight:700}}
 tbody tr:nth-child(even){{background:{c["surface"]}}}
 caption{{text-align:left;padding:0 0 8px}}
 blockquote{{margin:0 0 18px;padding:6px 0 6px 26px;border-left:5px solid {c["accent"]};font-style:italic}}
-blockquote p:last-child,td p:last-child,th p:last-child,.pb-callout p:last-child,.card p:last-child{{margin-bottom:0}}
+blockquote p:last-child,td p:last-child,th p:last-child,.pb-callout p:last-child,
+.card p:last-child{{margin-bottom:0}}
 td p,th p{{margin:0 0 4px}} .pb-dense{{font-size:18.7px}} .pb-dense td,.pb-dense th{{padding:5px 12px}}
 td ul,td ol{{margin:0;padding-left:24px}}
 pre{{background:{c["code_background"]};border-radius:10px;padding:16px 22px;margin:0 0 18px;font-size:19px;
@@ -190,6 +191,13 @@ def is_dark(colour: str) -> bool:
     return red * 0.299 + green * 0.587 + blue * 0.114 < 140  # noqa: PLR2004 - the usual middle of perceived light
 
 
+def on_accent(colours: dict[str, str]) -> str:
+    """The colour of text on the accent colour."""
+    if is_dark(colours["accent"]):
+        return "#ffffff"
+    return colours["background"] if is_dark(colours["background"]) else "#1a1a1a"
+
+
 def _code_rules(theme: Theme) -> str:
     palette = _TOKENS["dark" if is_dark(theme.colours["code_background"]) else "light"]
     return "".join(
@@ -232,8 +240,8 @@ def _kind_rules(theme: Theme) -> str:
 .pb-slide.pb-kind-title>*,.pb-slide.pb-kind-section>*{{width:1000px;align-self:flex-start;text-align:left}}
 .pb-slide.pb-kind-title{{padding-left:104px;padding-right:104px;font-size:27px;color:{c["muted"]}}}
 .pb-slide.pb-kind-title .pb-title{{font-size:60px;line-height:1.1;margin-bottom:26px;color:{c["text"]}}}
-.pb-slide.pb-kind-section{{padding-left:104px;padding-right:104px;background:{c["accent"]};color:#ffffff}}
-.pb-slide.pb-kind-section *{{color:#ffffff}}
+.pb-slide.pb-kind-section{{padding-left:104px;padding-right:104px;background:{c["accent"]};color:{on_accent(c)}}}
+.pb-slide.pb-kind-section *{{color:{on_accent(c)}}}
 .pb-slide.pb-kind-section .pb-title{{font-size:52px;margin-bottom:14px}}
 .pb-class-invert{{background:{c["text"]};color:{c["background"]}}}
 """

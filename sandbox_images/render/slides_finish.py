@@ -9,6 +9,7 @@ from render.slides_split import PART_MARK
 _SLACK = 6.0
 _FOOT = 28.0
 _BODY_WIDTH = 380
+_RULE = 8
 
 
 def finish(slide: Slide, theme_background: str, accent: str, *, covered: bool) -> None:
@@ -97,7 +98,7 @@ def _pin_bottom(shapes: list[Shape]) -> None:
     if (
         index
         and not solid(shapes[index - 1])
-        and shapes[index - 1].height < 8
+        and shapes[index - 1].height < _RULE
         and shapes[index - 1].y >= frame.y - 24
     ):
         moved.append(shapes[index - 1])

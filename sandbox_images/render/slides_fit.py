@@ -11,6 +11,7 @@ from render.slides_css import MARGIN_BOTTOM, STEPS
 from render.slides_layout import PLAIN, Sheet, Stage, wrap_grids
 from render.slides_model import HEIGHT, Shape, Slide, TableShape, TextShape
 from render.slides_paint import Painter
+from render.slides_presplit import presplit
 from render.slides_scale import scaled
 from render.slides_segment import flow
 from render.slides_split import cut_text, parts_of, plan, room_below, units_of
@@ -72,8 +73,8 @@ def _spread(stage: Stage, sheet: Sheet) -> list[_Job]:
     """A job for a sheet; for one with a big table the jobs of its parts, the table's own being done."""
     big = spread(stage, sheet)
     if big is None:
-        return [_Job(sheet)]
-    jobs = [_Job(big.before)] if big.before else []
+        return [_Job(part) for part in presplit(sheet)]
+    jobs = [_Job(part) for part in presplit(big.before)] if big.before else []
     jobs += [_Job(big.sheet, done=slide) for slide in big.slides]
     return jobs + (_spread(stage, big.after) if big.after else [])
 

@@ -111,44 +111,41 @@ class Stage:
         name = f"{zoom_class(sheet.step)}"
         extra = "x" if sheet.trust == PLAIN else ""
         return (
-            f"@page {name}{extra}{{size:{width:.2f}px 40000px;margin:0}}"
+            f"@page {name}{extra}{{size:{width:.2f}px 400000px;margin:0}}"
             f".{name}.pb-slide{{width:{width:.2f}px!important;min-height:{height:.2f}px!important}}"
             f"{f'.{name}.pb-slide{{page:{name}{extra}!important}}' if extra else ''}"
         )
 
     def _prepare(self, sheet: Sheet) -> None:
-        """Sets the classes that our rules look for."""
+        """Sets the classes and styles that our rules look for."""
         root = sheet.root
+        directives = sheet.draft.directives
         keep = [name for name in (root.get("class") or "").split() if not name.startswith("pb-")]
         names = ["pb-slide", zoom_class(sheet.step), f"pb-kind-{sheet.draft.kind}", *keep]
-        names += [f"pb-class-{name}" for name in sheet.draft.directives.classes] + list(
-            sheet.draft.directives.classes
-        )
-        if self.author_css and sheet.draft.authored:
-            names += ["active", "current", "visible"]
-        if sheet.picture:
-            names.append(f"pb-p{sheet.picture}")
-        if sheet.trust >= CALM:
-            names.append("pb-calm")
-        if sheet.show:
-            names.append("pb-show")
+        names += [*(f"pb-class-{name}" for name in directives.classes), *directives.classes]
+        names += ["active", "current", "visible"] if self.author_css and sheet.draft.authored else []
+        names += [f"pb-p{sheet.picture}"] if sheet.picture else []
+        names += ["pb-calm"] if sheet.trust >= CALM else []
+        names += ["pb-show"] if sheet.show else []
         root.set("class", " ".join(dict.fromkeys(names)))
         root.set("data-pb-slide", "1")
         if sheet.trust == PLAIN:
             for element in root.iter():
                 if not element.get("data-pb"):
                     element.attrib.pop("style", None)
-        style = root.get("style", "")
-        for name, value in (
-            ("color", sheet.draft.directives.colour),
-            ("background", sheet.draft.directives.background),
-        ):
-            if value and value not in style:
-                style = f"{style};{name}:{value}"
-        if style:
-            root.set("style", style)
+        _paint_root(root, {"color": directives.colour, "background": directives.background})
         if sheet.title is not None:
             add_class(sheet.title, "pb-title")
+
+
+def _paint_root(root: Element, colours: dict[str, str]) -> None:
+    """What Marp was told of a slide's colours, once."""
+    style = root.get("style", "")
+    for name, value in colours.items():
+        if value and value not in style:
+            style = f"{style};{name}:{value}"
+    if style:
+        root.set("style", style)
 
 
 def wrap_grids(box: BoxNode) -> bool:

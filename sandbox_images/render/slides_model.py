@@ -12,7 +12,7 @@ HANG, HANG_NUMBER = 0.96, 1.3
 
 @dataclass(slots=True)
 class Piece:
-    """A run of text with one look, or (``text == "\\n"``) a forced line break."""
+    """A run of text with one look; a line feed is a forced line break."""
 
     text: str
     size: float = 16.0

@@ -64,7 +64,7 @@ class Painter:
         if node.principal and element is not None and not node.pseudo:
             if element.get("id"):
                 self.anchors.add(element.get("id", ""))
-            if self._special(node, element, place):
+            if self._special(node, element):
                 return
         if node.kind == "table":
             self._table(node)
@@ -142,7 +142,7 @@ class Painter:
             ordered.insert(0 if item.pseudo == "before" else later[0] if later else len(ordered), item)
         return ordered
 
-    def _special(self, node: BoxNode, element: Element, place: _Place) -> bool:
+    def _special(self, node: BoxNode, element: Element) -> bool:
         """Elements that become something other than text; tells whether it was one."""
         names = classes_of(element)
         if element is self.title:
@@ -228,9 +228,8 @@ class Painter:
         for child in node.children:
             if child.kind == "table":
                 inner = child
-            else:  # the caption, in the table's wrapper
-                if child.kind not in {"group", "row", "line"}:
-                    self._container(child, _Place(id(child)), own=True)
+            elif child.kind not in {"group", "row", "line"}:  # the caption, in the table's wrapper
+                self._container(child, _Place(id(child)), own=True)
         outside: list[Shape] = []
         shape = read_table(inner, lambda cell: self._cell(cell, outside))
         if shape.cells:

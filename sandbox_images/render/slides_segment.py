@@ -219,11 +219,11 @@ def _flush(walk: _Walk, chain: tuple[Element, ...]) -> None:
         return
     for group in _groups(blocks, whole=not walk.explicit):
         visible = [block for block in group if not is_notes(block)]
-        if not any(name_of(block) != "template" for block in visible):
-            if walk.drafts and not walk.explicit:
-                walk.drafts[-1].notes.extend(block for block in group if is_notes(block))
-                _take_directives(walk, make("section", None, None, *visible))
-                continue
+        told = all(name_of(block) == "template" for block in visible)
+        if told and walk.drafts and not walk.explicit:
+            walk.drafts[-1].notes.extend(block for block in group if is_notes(block))
+            _take_directives(walk, make("section", None, None, *visible))
+            continue
         root = make("section", {"class": "pb-loose"}, None, *visible)
         draft = Draft("content", root, chain)
         draft.notes = [*[block for block in group if is_notes(block)], *_take_notes(root)]
@@ -339,7 +339,7 @@ def _is_title(draft: Draft, blocks: list[Element], headings: list[Element]) -> b
         and short
         and bool(blocks)
         and headings[0].tag in {"h1", "h2" if draft.authored else "h1"}
-        and len(headings) <= 2
+        and len(headings) <= 2  # noqa: PLR2004 - a title and what is under it
     )
 
 

@@ -1,7 +1,7 @@
 """Cutting a slide that is too full: at the edges of blocks, rows and items, and only then within text."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from xml.etree.ElementTree import Element
 
 from render.layout_boxes import BoxNode
@@ -138,13 +138,14 @@ def _leads_on(unit: Unit) -> bool:
 def parts_of(root: Element, title: Element | None, cut: Cut) -> list[tuple[Element, Element | None]]:
     """Copies of a slide's element, one for each page of a cut, with the title's copy in each."""
     made: list[tuple[Element, Element | None]] = []
+    known = _holders(root, cut, title)
     for page in range(cut.count):
-        found: list[Element] = []
-        copy = _copy(root, page, cut, title, found)
+        copier = _Copier(page, cut, title, known)
+        copy = copier.copy(root)
         if copy is None:
             continue
-        heading = found[0] if found else None
-        if heading is not None and not any("pb-part" in classes_of(item) for item in heading.iter()):
+        heading = copier.found[0] if copier.found else None
+        if heading is not None:
             append_mark(heading)
         _keep_called(copy)
         made.append((copy, heading))
@@ -162,63 +163,80 @@ def append_mark(heading: Element) -> None:
     heading.append(make("span", {"class": "pb-part"}, PART_MARK))
 
 
-def _copy(element: Element, page: int, cut: Cut, title: Element | None, found: list[Element]) -> Element | None:
-    """A copy with what belongs on a page; None if nothing does."""
-    if element is title:
-        found.append(whole_copy(element))
-        return found[0]
-    if id(element) in cut.pages:
-        return whole_copy(element) if cut.pages[id(element)] == page else None
-    if element.tag in {"thead", "colgroup"} or _ASIDE & set(classes_of(element)):
-        return whole_copy(element)
-    copy = Element(element.tag, dict(element.attrib))
-    own = cut.own.get(id(element))
-    keep_text = own is None or own == page
-    if keep_text:
-        copy.text = element.text
-    elif element.tag == "li" and own is not None and own < page:
-        copy.set("class", f"{copy.get('class', '')} pb-continued".strip())
-    kept, skipped, last = 0, 0, False
-    for child in element:
-        inner = (
-            _copy(child, page, cut, title, found)
-            if _known(child, cut, title)
-            else whole_copy(child)
-            if keep_text
-            else None
-        )
-        if child.tag == "li" and inner is None and not kept:
-            skipped += 1
-        if inner is not None:
-            kept += _known(child, cut, title) and child.tag not in {"thead", "colgroup"}
-            copy.append(inner)
-            inner.tail = child.tail if keep_text else None
-            last = True
-        elif keep_text and child.tail and child.tail.strip():
-            if last:
-                copy[-1].tail = (copy[-1].tail or "") + child.tail
-            else:
-                copy.text = (copy.text or "") + child.tail
-    if element.tag == "ol" and skipped:
-        start = element.get("start", "1")
-        first = (int(start) if start.lstrip("-").isdigit() else 1) + skipped
-        copy.set("start", str(first))
-        copy.set("style", f"{element.get('style', '')};counter-reset:list-item {first - 1}")
-    if own is not None and own == page:
-        return copy
-    return copy if kept else None
+@dataclass(slots=True)
+class _Copier:
+    """Copies what belongs on one page of a cut.
+
+    Attributes:
+        page: which page.
+        cut: where units go.
+        title: is copied whole, and kept in ``found``.
+        known: elements that hold units, the title or parts that are repeated.
+    """
+
+    page: int
+    cut: Cut
+    title: Element | None
+    known: set[int]
+    found: list[Element] = field(default_factory=list)
+
+    def copy(self, element: Element) -> Element | None:
+        """A copy with what belongs on the page; None if nothing does."""
+        if element is self.title:
+            self.found.append(whole_copy(element))
+            return self.found[-1]
+        if id(element) in self.cut.pages:
+            return whole_copy(element) if self.cut.pages[id(element)] == self.page else None
+        if is_repeated(element):
+            return whole_copy(element)
+        copy = Element(element.tag, dict(element.attrib))
+        own = self.cut.own.get(id(element))
+        if own is None or own == self.page:
+            copy.text = element.text
+        elif element.tag == "li" and own < self.page:
+            copy.set("class", f"{copy.get('class', '')} pb-continued".strip())
+        kept = self._children(element, copy, with_text=own is None or own == self.page)
+        return copy if kept or (own is not None and own == self.page) else None
+
+    def _children(self, element: Element, copy: Element, *, with_text: bool) -> bool:
+        """Copies the children; tells whether one of them isn't just repeated."""
+        kept, skipped = False, 0
+        for child in element:
+            known = id(child) in self.known
+            inner = self.copy(child) if known else whole_copy(child) if with_text else None
+            skipped += child.tag == "li" and inner is None and not kept
+            if inner is not None:
+                kept = kept or (known and not is_repeated(child))
+                copy.append(inner)
+                inner.tail = child.tail if with_text else None
+            elif with_text and child.tail and child.tail.strip():
+                _append_text(copy, child.tail)
+        if element.tag == "ol" and skipped:
+            start = element.get("start", "1")
+            first = (int(start) if start.lstrip("-").isdigit() else 1) + skipped
+            copy.set("start", str(first))
+            copy.set("style", f"{element.get('style', '')};counter-reset:list-item {first - 1}")
+        return kept
 
 
-def _known(element: Element, cut: Cut, title: Element | None) -> bool:
-    """Whether a unit, the title or a repeated part is in it."""
-    return any(
-        id(item) in cut.pages
-        or id(item) in cut.own
-        or item is title
-        or item.tag == "thead"
-        or _ASIDE & set(classes_of(item))
-        for item in element.iter()
-    )
+def is_repeated(element: Element) -> bool:
+    """Whether an element stands on every part: a table's head, a slide's foot."""
+    return element.tag in {"thead", "colgroup"} or bool(_ASIDE & set(classes_of(element)))
+
+
+def _holders(root: Element, cut: Cut, title: Element | None) -> set[int]:
+    """Elements that are, or hold, a unit, the title or a repeated part."""
+    order, stack = [], [root]
+    while stack:
+        element = stack.pop()
+        order.append(element)
+        stack.extend(element)
+    known: set[int] = set()
+    for element in reversed(order):
+        one = id(element) in cut.pages or id(element) in cut.own or element is title or is_repeated(element)
+        if one or any(id(child) in known for child in element):
+            known.add(id(element))
+    return known
 
 
 def whole_copy(element: Element) -> Element:
@@ -266,7 +284,7 @@ def cut_text(root: Element, title: Element | None, count: int) -> list[tuple[Ele
         found: list[Element] = []
         copy = _share(root, (page / count, (page + 1) / count), title, found, _Counter(total))
         heading = found[0] if found else None
-        if heading is not None and not any("pb-part" in classes_of(item) for item in heading.iter()):
+        if heading is not None:
             append_mark(heading)
         made.append((copy, heading))
     return made

@@ -1,16 +1,19 @@
+# ruff: noqa: RUF001 - Greek letters and signs are what this module is about
 """Small formulas as text: what can stand in a line of a slide without a picture."""
 
 import re
 
 _NAMES = {
-    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "varepsilon": "ε", "zeta": "ζ", "eta": "η",
-    "theta": "θ", "kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν", "xi": "ξ", "pi": "π", "rho": "ρ", "sigma": "σ",
+    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "varepsilon": "ε", "zeta": "ζ",
+    "eta": "η", "theta": "θ", "kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν", "xi": "ξ", "pi": "π",
+    "rho": "ρ", "sigma": "σ",
     "tau": "τ", "phi": "φ", "varphi": "φ", "chi": "χ", "psi": "ψ", "omega": "ω", "Gamma": "Γ", "Delta": "Δ",
     "Theta": "Θ", "Lambda": "Λ", "Pi": "Π", "Sigma": "Σ", "Phi": "Φ", "Psi": "Ψ", "Omega": "Ω", "times": "×",
     "cdot": "·", "div": "÷", "pm": "±", "le": "≤", "leq": "≤", "ge": "≥", "geq": "≥", "ne": "≠", "neq": "≠",
     "approx": "≈", "sim": "∼", "infty": "∞", "to": "→", "rightarrow": "→", "in": "∈", "partial": "∂", "ll": "≪",
     "gg": "≫", "equiv": "≡", "propto": "∝", "forall": "∀", "exists": "∃", "ldots": "…", "dots": "…", "cdots": "⋯",
-    "quad": " ", "log": "log ", "ln": "ln ", "sin": "sin ", "cos": "cos ", "exp": "exp ", "max": "max ", "min": "min ",
+    "quad": " ", "log": "log ", "ln": "ln ", "sin": "sin ", "cos": "cos ", "exp": "exp ", "max": "max ",
+    "min": "min ",
     "%": "%", "$": "$", "#": "#", "&": "&", "_": "_", ",": " ", ";": " ", "!": "", " ": " ",
 }  # fmt: skip
 _UP = dict(zip("0123456789+-=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ", strict=True))

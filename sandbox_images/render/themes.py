@@ -25,9 +25,9 @@ _FAMILY = re.compile(r"[A-Za-z0-9][\w .+-]{0,60}")
 def load_theme(name_or_path: str, root: str) -> Theme:
     """Reads a theme.
 
-    A theme file is JSON or TOML: ``name``, ``extends`` (a built-in theme, default ``brand``), ``colours`` (or ``palette``)
-    with any of the names of `COLOURS`, ``series`` (colours of charts), ``fonts`` with ``body``, ``heading``, ``mono``, and
-    ``logo``, an OUT_DIR-relative path. What it leaves out is as in the theme that it extends.
+    A theme file is JSON or TOML: ``name``, ``extends`` (a built-in theme, default ``brand``), ``colours`` (or
+    ``palette``) with any of the names of `COLOURS`, ``series`` (colours of charts), ``fonts`` with ``body``,
+    ``heading``, ``mono``, and ``logo``, an OUT_DIR-relative path. The rest is as in the theme that it extends.
 
     Raises:
         RenderError: ``unknown_theme``: no theme of that name, or a file that cannot be read as one.

@@ -108,7 +108,7 @@ def unwrap(parent: Element, child: Element) -> None:
 def walk_but(root: Element, skipped: Iterable[str]) -> Iterator[Element]:
     """Elements in document order, without those of the named tags, ``span.pb-math`` and what is below them.
 
-    The list of children is taken before they are visited, so an element's children may be replaced while it is visited.
+    The children are listed before they are visited, so an element's children may be replaced while it is visited.
     """
     names = frozenset(skipped)
     stack = [root]

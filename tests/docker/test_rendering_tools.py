@@ -1,4 +1,4 @@
-"""The rendering tools through the real service: blocks, notices, assets, sources, and files that other readers open."""
+"""The rendering tools through the real service: blocks, notices, assets, sources, files that others open."""
 
 import io
 import itertools

@@ -1,4 +1,4 @@
-"""The renderer's own tests (tests/in_image/render), run where it runs: on the image's Python, libraries and fonts."""
+"""The renderer's own tests (tests/in_image/render), run where it runs: with the image's libraries and fonts."""
 
 import importlib.util
 import shutil
@@ -11,15 +11,19 @@ pytestmark = pytest.mark.docker
 
 ROOT = Path(__file__).parents[2]
 # The test runner is no part of the image; all of it is Python alone, so that of this environment does.
-RUNNER = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging")
+RUNNER = ("pytest", "_pytest", "py", "pluggy", "iniconfig", "packaging")
+PYTEST = "python3 -m pytest -q -p no:cacheprovider -c /dev/null --rootdir /src"
 
 
 @pytest.fixture(scope="module")
 def runner(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runner")
     for name in RUNNER:
-        found = importlib.util.find_spec(name)
-        shutil.copytree(Path(found.origin).parent, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        origin = Path(importlib.util.find_spec(name).origin)
+        if origin.name == "__init__.py":
+            shutil.copytree(origin.parent, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(origin, folder)
     folder.chmod(0o755)
     return folder
 
@@ -33,8 +37,7 @@ def test_the_renderer_passes_its_own_tests_in_the_image(runner):
         *("--volume", f"{ROOT}/tests/in_image:/src/tests/in_image:ro", "--volume", f"{runner}:/src/runner:ro"),
         *("--env", "PYTHONPATH=/opt/proofbox:/src/runner", "--env", "HOME=/tmp/home"),
         *("--entrypoint", "bash", "proofbox-sandbox:latest", "-c"),
-        "cp -rT /opt/proofbox/skel /tmp/home && cd /src && "
-        "python3 -m pytest -q -p no:cacheprovider -c /dev/null --rootdir /src tests/in_image/render",
+        f"cp -rT /opt/proofbox/skel /tmp/home && cd /src && {PYTEST} tests/in_image/render",
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-8_000:] + done.stderr[-2_000:]

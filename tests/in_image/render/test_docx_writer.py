@@ -1,4 +1,4 @@
-"""DOCX files are native Word: headings, lists, tables, notes, formulas and pictures, with every word in its order."""
+"""DOCX files are native Word: headings, lists, tables, notes, formulas, pictures, and every word in its order."""
 
 import zipfile
 
@@ -27,8 +27,9 @@ def test_text_before_the_first_heading_is_kept(tmp_path):
 
 def test_every_word_is_there_in_order(tmp_path):
     source = (
-        "intro *a* **b** `c` ~~d~~ [e](http://x.y)\n\n# f\n\n- g\n  1. h\n\n     i\n- j\n\n> k\n> - l\n\n| m | n |\n|---|---|\n| o | p |\n\n"
-        "```python\nq = 1\nr\n```\n\nterm\n: def\n\n> [!NOTE]\n> s\n\n<div style='background:#eee'>t<p>u</div>\n\n::: columns\n"
+        "intro *a* **b** `c` ~~d~~ [e](http://x.y)\n\n# f\n\n- g\n  1. h\n\n     i\n- j\n\n> k\n> - l\n\n"
+        "| m | n |\n|---|---|\n| o | p |\n\n```python\nq = 1\nr\n```\n\nterm\n: def\n\n> [!NOTE]\n> s\n\n"
+        "<div style='background:#eee'>t<p>u</div>\n\n::: columns\n"
         "::: column\nv\n:::\n::: column\nw\n:::\n:::\n\nx\n"
     )
     expected = "intro a b c d e f g h i j k l m n o p q = 1 r term def Note s t u v w x"
@@ -180,7 +181,8 @@ def test_formulas_can_be_edited(tmp_path):
 
 def test_structures_of_formulas_have_all_their_parts(tmp_path):
     made = written(
-        "$\\sqrt{x}$ $\\int f$ $\\oint_C F$ ${}_a^b X$ $\\begin{aligned}a&=b\\\\c&=d\\end{aligned}$ $\\lim_{x\\to0}x$",
+        "$\\sqrt{x}$ $\\int f$ $\\oint_C F$ ${}_a^b X$ "
+        "$\\begin{aligned}a&=b\\\\c&=d\\end{aligned}$ $\\lim_{x\\to0}x$",
         tmp_path,
     )
     wanted = {

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from PIL import Image
 
-sys.path.insert(0, str(Path(__file__).parents[3] / "sandbox_images"))
 sys.path.insert(0, str(Path(__file__).parent))
 
 from deck_corpus import GOOD, HOSTILE

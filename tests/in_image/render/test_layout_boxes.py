@@ -1,13 +1,8 @@
+# ruff: noqa: E501 - the source of a document
 """The shape of WeasyPrint's box tree that slides are made of: a change of it has to be seen here first."""
-
-import sys
-from pathlib import Path
 
 import pytest
 import weasyprint
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "sandbox_images"))
-
 from render.html_source import parse_html
 from render.layout_boxes import BoxNode, Layouter
 

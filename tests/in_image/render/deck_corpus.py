@@ -1,3 +1,4 @@
+# ruff: noqa: E501, ISC004 - sources of documents, as they would be sent
 """Decks as language models write them, and hostile ones: name → (format, source)."""
 
 LIST = "\n".join(f"- Point {n}: {'a reason that takes some words to tell ' * (n % 3)}" for n in range(1, 30))

@@ -2,7 +2,6 @@
 
 import base64
 import io
-import sys
 import zipfile
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,9 +10,6 @@ from pathlib import Path
 import docx
 from lxml import etree
 from PIL import Image
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "sandbox_images"))
-
 from render.document import Document, Metadata, RenderRequest, Source
 from render.docx_writer import write_docx
 from render.front import open_document

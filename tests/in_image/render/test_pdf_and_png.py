@@ -1,0 +1,214 @@
+"""PDF and PNG files, looked at with other libraries than those that wrote them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pypdf
+import pytest
+from PIL import Image
+
+PROGRAMS = Path("/opt/proofbox")
+
+from render.__main__ import render  # noqa: E402
+from render.request import request_of  # noqa: E402
+
+
+def write(tmp_path: Path, content: str, output="pdf", source_format="markdown", **fields):
+    target = f"turn_1/files/a.{output}"
+    request = {
+        "output": output,
+        "source_format": source_format,
+        "content": content,
+        "root": str(tmp_path),
+        "target": target,
+    }
+    answer = render(request_of({**request, **fields}))
+    return answer, tmp_path / target
+
+
+def test_a_pdf_is_tagged_and_has_title_language_and_outline(tmp_path):
+    answer, file = write(tmp_path, "# Report\n\n## Part one\n\ntext", metadata={"title": "T", "language": "fr"})
+    reader = pypdf.PdfReader(file)
+    root = reader.trailer["/Root"]
+    assert (answer["ok"], answer["facts"]["pages"]) == (True, 1)
+    assert (reader.metadata.title, root["/Lang"], root["/MarkInfo"]["/Marked"]) == ("T", "fr", True)
+    assert reader.outline[0].title == "Report"
+    assert b"pdfuaid" in root["/Metadata"].get_data()
+
+
+def test_page_numbers_header_and_footer_are_printed(tmp_path):
+    options = {"header": "{title}!", "footer": {"right": "p {page} of {pages}"}}
+    _, file = write(
+        tmp_path, '# A\n\n<div class="page-break"></div>\n\nB', options=options, metadata={"title": 'Q"x'}
+    )
+    text = pypdf.PdfReader(file).pages[1].extract_text()
+    assert 'Q"x!' in text
+    assert "p 2 of 2" in text
+
+
+@pytest.mark.parametrize(
+    ("options", "size"),
+    [
+        ({}, (595, 842)),
+        ({"page_size": "Letter", "landscape": True}, (792, 612)),
+        ({"page_size": "100mm 50mm"}, (283, 142)),
+        ({"page_size": "A3"}, (842, 1191)),
+    ],
+)
+def test_the_page_has_the_size_asked_for(tmp_path, options, size):
+    _, file = write(tmp_path, "x", options=options)
+    box = pypdf.PdfReader(file).pages[0].mediabox
+    assert (round(box.width), round(box.height)) == size
+
+
+def test_the_authors_page_rule_wins(tmp_path):
+    _, file = write(tmp_path, "<style>@page { size: 200px 100px }</style><p>x", source_format="html")
+    assert round(pypdf.PdfReader(file).pages[0].mediabox.width) == 150
+
+
+def test_contents_have_the_pages_of_their_headings(tmp_path):
+    _, file = write(tmp_path, '# T\n\n[TOC]\n\n## One\n\n<div class="page-break"></div>\n\n## Two')
+    lines = pypdf.PdfReader(file).pages[0].extract_text().splitlines()
+    assert any(line.startswith("Two") and line.rstrip().endswith("2") for line in lines)
+
+
+def test_a_wide_table_loses_no_column(tmp_path):
+    head = "|" + "|".join(f"Heading{number}" for number in range(14)) + "|\n|" + "---|" * 14 + "\n"
+    _, file = write(tmp_path, head + "|" + "|".join(f"value{number}" for number in range(14)) + "|")
+    page = pypdf.PdfReader(file).pages[0]
+    places: list[float] = []
+    page.extract_text(
+        visitor_text=lambda text, _cm, matrix, _font, _size: places.append(matrix[4]) if text.strip() else None
+    )
+    assert page.mediabox.width > page.mediabox.height
+    assert max(places) * 0.75 < float(page.mediabox.width) - 40  # the text matrix is in CSS px
+    assert "value13" in page.extract_text()
+
+
+def test_pdf_a_is_declared_with_a_readable_metadata_stream(tmp_path):
+    _, file = write(tmp_path, "x", options={"pdf_variant": "pdf/a-3b"})
+    assert b"<pdfaid:part>3</pdfaid:part>" in file.read_bytes() or b'pdfaid:part="3"' in file.read_bytes()
+
+
+def test_a_page_range_and_relative_links_are_kept(tmp_path):
+    content = '[l](other.pdf)\n\n<div class="page-break"></div>\n\nB\n\n<div class="page-break"></div>\n\nC'
+    answer, file = write(tmp_path, content, options={"pages": "1,3"})
+    page = pypdf.PdfReader(file).pages[0]
+    assert answer["facts"]["pages"] == 2
+    assert [item.get_object()["/A"]["/URI"] for item in page["/Annots"]] == ["other.pdf"]
+
+
+@pytest.mark.parametrize("theme", ["plain", "dark", "brand"])
+def test_every_theme_renders(tmp_path, theme):
+    assert write(tmp_path, "# A\n\n> [!NOTE]\n> b\n\n```python\nx = 1\n```", theme=theme)[0]["warnings"] == []
+
+
+def test_a_theme_file_gives_its_colours(tmp_path):
+    (tmp_path / "turn_1").mkdir()
+    (tmp_path / "turn_1" / "t.toml").write_text(
+        '[palette]\naccent = "rgb(255, 0, 0)"\nbackground = "#000"\ntext = "#fff"\n'
+    )
+    _, file = write(tmp_path, "x", "png", theme="turn_1/t.toml")
+    assert Image.open(file).convert("RGB").getpixel((2, 2)) == (0, 0, 0)
+
+
+def test_an_unknown_theme_is_a_typed_error(tmp_path):
+    assert write(tmp_path, "x", theme="nope")[0]["error"]["code"] == "unknown_theme"
+
+
+CARD = '<body style="margin:0"><div id="c" style="width:100px;height:50px;background:#f00"></div><p>tail</p>'
+
+
+def test_a_picture_is_as_large_as_its_content_and_padding_times_the_scale(tmp_path):
+    html = '<body style="margin:0"><div style="width:100px;height:50px;background:#f00"></div>'
+    answer, file = write(tmp_path, html, "png", "html", options={"padding_px": 10, "device_scale_factor": 3})
+    image = Image.open(file)
+    assert (answer["facts"]["width"], image.size) == (360, (360, 210))
+    assert (image.getpixel((5, 5)), image.getpixel((40, 40))) == ((255, 255, 255), (255, 0, 0))
+
+
+def test_a_selector_crops_and_transparency_is_kept(tmp_path):
+    options = {"selector": "#c", "padding_px": 4, "device_scale_factor": 1, "background": "transparent"}
+    _, file = write(tmp_path, CARD, "png", "html", options=options)
+    image = Image.open(file)
+    assert (image.size, image.getpixel((1, 1))[3], image.getpixel((50, 25))) == ((108, 58), 0, (255, 0, 0, 255))
+
+
+def test_a_tall_page_is_not_cut_and_vh_is_the_viewport(tmp_path):
+    html = '<body style="margin:0"><div style="height:100vh;background:#00f"></div>'
+    html += '<div style="height:3000px;background:#0f0"></div>'
+    options = {"fit": "page", "width": 200, "height": 300, "device_scale_factor": 1}
+    _, file = write(tmp_path, html, "png", "html", options=options)
+    image = Image.open(file)
+    assert image.size == (200, 3300)
+    assert (image.getpixel((9, 299)), image.getpixel((9, 301)), image.getpixel((9, 3299))) == (
+        (0, 0, 255),
+        (0, 255, 0),
+        (0, 255, 0),
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"selector": ".none"}, "selector_not_found"),
+        ({"selector": "p["}, "invalid_option"),
+        ({"device_scale_factor": 9}, "invalid_option"),
+        ({"fit": "window"}, "invalid_option"),
+        ({"background": "nocolour"}, "invalid_option"),
+    ],
+)
+def test_options_that_cannot_be_met_are_typed_errors(tmp_path, options, code):
+    assert write(tmp_path, CARD, "png", "html", options=options)[0]["error"]["code"] == code
+
+
+def test_a_picture_past_the_pixel_limit_is_a_typed_error_and_leaves_no_file(tmp_path):
+    answer, file = write(tmp_path, '<div style="height:90000px;background:red">x', "png", "html")
+    assert answer["error"]["code"] == "image_too_large"
+    assert list(file.parent.iterdir()) == []
+
+
+HOSTILE = [
+    "<style>@page{size:0 0}</style><p>a",
+    '<div style="display:flex">' * 30 + "a",
+    "<p>" + "x" * 50_000,
+    "<table><tr><td colspan=65000 rowspan=65000>a<td>b</table>",
+    (
+        '<style>@color-profile --x {src:url(http://e/x.icc)} @import "http://evil/x.css";'
+        " p{--a:var(--b);--b:var(--a);width:var(--a)}</style><p>a"
+    ),
+    "<svg viewBox='0 0 0 0'><circle r='NaN'/></svg>a",
+    "",
+]
+
+
+@pytest.mark.parametrize("html", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_documents_still_make_a_pdf(tmp_path, html):
+    answer, file = write(tmp_path, html, source_format="html")
+    assert (answer["ok"], file.read_bytes()[:5]) == (True, b"%PDF-")
+
+
+def test_the_program_prints_one_line_of_json(tmp_path):
+    request = {
+        "output": "pdf",
+        "source_format": "markdown",
+        "content": "x [[S:2]]",
+        "root": str(tmp_path),
+        "target": "t/a.pdf",
+    }
+    request |= {"sources": [{"sid": 2, "title": "Two"}]}
+    (tmp_path / "r.json").write_text(json.dumps(request))
+    command = [sys.executable, "-m", "render", str(tmp_path / "r.json")]
+    done = subprocess.run(command, cwd=PROGRAMS, capture_output=True, check=False, text=True)
+    answer = json.loads(done.stdout)
+    assert (done.returncode, done.stdout.count("\n"), answer["cited"]) == (0, 1, [2])
+
+
+def test_the_program_answers_a_broken_request_with_a_typed_error(tmp_path):
+    (tmp_path / "r.json").write_text("{")
+    done = subprocess.run(
+        [sys.executable, "-m", "render", str(tmp_path / "r.json")], cwd=PROGRAMS, capture_output=True, check=False
+    )
+    assert (done.returncode, json.loads(done.stdout)["error"]["code"]) == (1, "invalid_request")
