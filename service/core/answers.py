@@ -86,7 +86,7 @@ def answered(
         },
         report=text,
         blocks=blocks,
-        artifacts=[artifact_result(v, stored.get(v.path.physical)) for v in verdicts]
+        artifacts=[artifact_result(v, stored.get(v.path.physical) if v.produced else None) for v in verdicts]
         + [_extra_result(f, stored) for f in unpromised if f.local],
         rehosted=attempt.gathered.ledger,
         timings_ms=attempt.timings,

@@ -50,7 +50,7 @@ async def test_cited_sources_that_the_pool_does_not_have_are_told_and_the_code_r
     assert notices(response) == [
         {
             "code": "tool_call_warning.missing_sources",
-            "message": "the code cites sources that are not in the sources pool",
+            "message": "sources are cited that are not in the sources pool",
             "missing_sids": [7, 9],
         }
     ]
