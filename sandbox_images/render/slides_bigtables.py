@@ -239,8 +239,9 @@ def _chunks(rows: list[Element], model: _Model, measure: Measure) -> Iterator[li
     room = HEIGHT - MARGIN_BOTTOM - model.table.y - head
     chunk: list[_Row] = []
     height = 0.0
+    busy: dict[int, int] = {}
     for row in rows:
-        for made in _cut_row(_row(row, model, measure), room, measure, model):
+        for made in _cut_row(_row(row, model, measure, busy), room, measure, model):
             if chunk and height + made.height > room:
                 yield chunk
                 chunk, height = [], 0.0
@@ -250,16 +251,27 @@ def _chunks(rows: list[Element], model: _Model, measure: Measure) -> Iterator[li
         yield chunk
 
 
-def _row(row: Element, model: _Model, measure: Measure) -> _Row:
-    """A row's cells in the look of the model's, and the height that they need."""
+def _row(row: Element, model: _Model, measure: Measure, busy: dict[int, int]) -> _Row:
+    """A row's cells in the look of the model's, and the height that they need.
+
+    ``busy`` has, by column, how many more rows a cell from above reaches into; its text stands in its first row.
+    """
+    covered = {column for column, count in busy.items() if count > 0}
+    for column in covered:
+        busy[column] -= 1
     cells: list[TableCell] = []
     column, height = 0, 0.0
     count = len(model.table.columns)
     for cell in row:
+        while column in covered:
+            column += 1
         if cell.tag not in {"td", "th"} or column >= count:
             continue
         span = cell.get("colspan", "1")
         colspan = max(1, min(int(span) if span.isdigit() else 1, count - column))
+        down = cell.get("rowspan", "1")
+        if down.isdigit() and int(down) > 1:
+            busy.update(dict.fromkeys(range(column, column + colspan), int(down) - 1))
         like = model.columns.get(column) or next(iter(model.columns.values()))
         width = sum(model.table.columns[column : column + colspan]) - like.margins[0] - like.margins[2]
         base = next((piece for para in like.paragraphs for piece in para.pieces), _base(model))

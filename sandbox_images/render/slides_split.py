@@ -358,9 +358,14 @@ def _between(element: Element, first: int, last: int, counter: _Counter) -> Elem
     copy = Element(element.tag, dict(element.attrib))
     copy.text = cut(element.text)
     for child in element:
+        before = counter.seen
         inner = _between(child, first, last, counter)
-        inner.tail = cut(child.tail)
-        copy.append(inner)
+        tail = cut(child.tail)
+        if counter.seen > first and before < last and (inner.text or len(inner)):
+            inner.tail = tail
+            copy.append(inner)
+        elif tail:
+            _append_text(copy, tail)
     return copy
 
 
