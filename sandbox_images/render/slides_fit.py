@@ -139,7 +139,7 @@ def _retry(job: _Job, shapes: list[Shape], over: float) -> bool:
         ratio = HEIGHT / (HEIGHT + over)
         guess = min(1.0, math.sqrt(ratio) + 0.06) * sheet.step
         steps = [step for step in STEPS if floor - 1e-6 <= step < sheet.step and step <= guess]
-        if steps and math.sqrt(ratio) * sheet.step >= floor - 0.04:
+        if steps and not sheet.coarse and math.sqrt(ratio) * sheet.step >= floor - 0.04:
             sheet.step = steps[0]
             return True
         if _split(job):
@@ -205,6 +205,8 @@ def _split(job: _Job) -> bool:
     if len(parts) < 2:  # noqa: PLR2004
         return False
     for index, (root, title) in enumerate(parts):
-        fresh = replace(sheet, root=root, title=title, step=1.0, part=index, depth=sheet.depth + 1, tries=0)
+        fresh = replace(
+            sheet, root=root, title=title, step=1.0, part=index, depth=sheet.depth + 1, tries=0, coarse=False
+        )
         job.fresh.append(_Job(fresh))
     return True

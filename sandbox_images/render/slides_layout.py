@@ -29,6 +29,7 @@ class Sheet:
         depth: how often it was split.
         tries: how often it was laid out.
         wrapped: whether grids in columns were put into blocks.
+        coarse: whether it was cut without layout, and so is to be split, not scaled.
     """
 
     draft: Draft
@@ -42,6 +43,7 @@ class Sheet:
     depth: int = 0
     tries: int = 0
     wrapped: bool = False
+    coarse: bool = False
 
 
 @dataclass(slots=True)

@@ -75,7 +75,10 @@ def presplit(sheet: Sheet) -> list[Sheet]:
         code = max((_code_lines(block) for block in root.iter("pre")), default=0)
         count = math.ceil(code / _CODE_CHUNK) if code > _CODE_MAX else count
         shares = cut_text(root, title, count) if count else []
-        made.extend(replace(sheet, root=part, title=head, depth=1) for part, head in shares or [(root, title)])
+        made.extend(
+            replace(sheet, root=part, title=head, depth=1, coarse=code <= _CODE_MAX)
+            for part, head in shares or [(root, title)]
+        )
     return made
 
 
