@@ -77,7 +77,6 @@ class _Running:
         self.detached = detached
         self.waiting = 0
         self.has_started = False
-        self.has_place = False
         self.events = EventLog()
         self.answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self.task: asyncio.Task[None] | None = None
@@ -150,7 +149,7 @@ class Calls:
         self._running: dict[CallKey, _Running] = {}
         self._ended = EndedCalls(settings.remembered_bytes_max)
         self._is_closing = False
-        self._late: asyncio.Future[None] | None = None
+        self._late: set[asyncio.Task[None]] = set()
 
     async def recover(self) -> int:
         """Answers the calls that an earlier life of the service left open; how many.
@@ -271,11 +270,6 @@ class Calls:
         """Whether no new calls are taken any more."""
         return self._is_closing
 
-    @property
-    def open_count(self) -> int:
-        """Calls of this life of the service that have no answer yet."""
-        return len(self._running)
-
     def _open(self, scope: Scope, request: ToolCallRequest) -> OpenedCall:
         for story in self._stories:
             if (call := story.open(scope, request)) is not None:
@@ -305,7 +299,9 @@ class Calls:
 
     def _answer_unentered(self, running: _Running) -> None:
         if not running.answer.done():
-            self._late = asyncio.ensure_future(self._finish_cancelled(running))
+            task = asyncio.create_task(self._finish_cancelled(running))
+            self._late.add(task)
+            task.add_done_callback(self._late.discard)
 
     async def _finish_cancelled(self, running: _Running) -> None:
         reason = running.cancel_reason or ShuttingDownError("the service is shutting down")
