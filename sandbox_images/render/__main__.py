@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from render.document import Document, RenderError, RenderRequest
-from render.front import open_document
 from render.request import read_request
+from render.source.front import open_document
 
 STACK_BYTES = 512 * 1024 * 1024
 """Layout recurses some ten frames per level. It is address space: only what is used becomes memory."""
@@ -28,13 +28,13 @@ def write(document: Document, target_path: str) -> dict[str, Any]:
     output = document.request.output
     write_document: Callable[[Document, str], dict[str, Any]]
     if output == "pdf":
-        from render.pdf_writer import write_pdf as write_document  # noqa: PLC0415 - each writer loads its own libraries
+        from render.paged.pdf_writer import write_pdf as write_document  # noqa: PLC0415 - each writer loads its own libraries
     elif output == "png":
-        from render.png_writer import write_png as write_document  # noqa: PLC0415
+        from render.paged.png_writer import write_png as write_document  # noqa: PLC0415
     elif output == "docx":
-        from render.docx_writer import write_docx as write_document  # noqa: PLC0415
+        from render.docx.writer import write_docx as write_document  # noqa: PLC0415
     else:
-        from render.pptx_writer import write_pptx as write_document  # noqa: PLC0415
+        from render.pptx.writer import write_pptx as write_document  # noqa: PLC0415
     facts: dict[str, Any] = write_document(document, target_path) or {}
     return facts
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from tinycss2.color5 import parse_color
 
-from render.code_colours import code_css
 from render.document import RenderError, Theme
+from render.source.code_colours import code_css
 
 BUILT_IN = ("plain", "dark", "brand")
 COLOURS = ("text", "muted", "accent", "background", "surface", "border", "code_background", "heading")

@@ -11,8 +11,8 @@ import docx
 from lxml import etree
 from PIL import Image
 from render.document import Document, Metadata, RenderRequest, Source
-from render.docx_writer import write_docx
-from render.front import open_document
+from render.docx.writer import write_docx
+from render.source.front import open_document
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"

@@ -6,8 +6,8 @@ import pytest
 from docx_reading import M, Metadata, R, Source, W, opened_source, png, png_uri, written
 from lxml import etree
 from render.document import RenderError
-from render.docx_package import safe_url
-from render.docx_writer import write_docx
+from render.docx.package import safe_url
+from render.docx.writer import write_docx
 
 SOURCES = (Source(1, "First", "https://example.org/one"), Source(7, "A file", None, "files/x.csv"))
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 from render.document import Document, RenderError, RenderRequest, Source
-from render.front import open_document
-from render.html_source import unfence
-from render.pictures import svg_of
-from render.tree_edits import body_of, text_of
+from render.source.front import open_document
+from render.source.html_source import unfence
+from render.source.pictures import svg_of
+from render.source.tree_edits import body_of, text_of
 
 SOURCES = (
     Source(1, "One", "https://one.example/a"),

@@ -23,8 +23,8 @@ from render.ir import (
     SpeakerNotes,
     Table,
 )  # fmt: skip
-from render.reader import read
-from render.reader_flat import paragraphs
+from render.reading.flat import paragraphs
+from render.reading.reader import read
 
 
 def blocks(source, tmp_path, source_format="markdown"):

@@ -1,0 +1,1 @@
+"""DOCX: the intermediate representation as WordprocessingML; ``writer.write_docx`` is the door."""

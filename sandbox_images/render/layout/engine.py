@@ -1,0 +1,189 @@
+"""WeasyPrint, from a document's tree: no file or address is opened but through the assets' door.
+
+Theme and page defaults are *user* style sheets: whatever the author says, in a style sheet or with ``@page``, wins.
+"""
+
+import gc
+import logging
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+import cssselect2
+import weasyprint
+from weasyprint.text.fonts import FontConfiguration
+from weasyprint.urls import URLFetcher, URLFetcherResponse
+
+from render.document import Document, RenderError
+from render.source.assets import BASE_URL, MISSING_SHOWN_MAX, AssetRefused, read_asset
+from render.source.sanitise import scrub_css
+from render.themes import document_css
+
+DROPPED_SHOWN_MAX = 15
+"""So many dropped declarations are told one by one; a browser's style sheet has hundreds."""
+_PAGE_RULE = re.compile(r"@page[^{]*\{(?:[^{}]|\{[^{}]*\})*\}|@charset[^;]*;|/\*.*?\*/", re.DOTALL)
+_AUTHORED_CHARACTERS = 120
+"""A style sheet longer than this, ``@page`` aside, says how the text looks; ours would get in its way."""
+_VENDOR = re.compile(
+    r"`-(?:webkit|moz|ms|o)-|`(?:transition|animation|cursor|user-select|will-change|pointer-events|scroll-behavior)\b"
+)
+
+
+class AssetFetcher(URLFetcher):  # type: ignore[misc]
+    """What WeasyPrint asks for files: it answers with assets of the document or refuses, with a warning."""
+
+    def __init__(self, document: Document) -> None:
+        super().__init__(allowed_protocols=["data", "file"])
+        self.document = document
+
+    def fetch(self, url: str, headers: dict[str, str] | None = None) -> URLFetcherResponse:  # noqa: ARG002
+        """Reads one asset.
+
+        Raises:
+            ValueError: it is refused; WeasyPrint goes on without it.
+        """
+        shown = url.removeprefix(BASE_URL)[:MISSING_SHOWN_MAX]
+        try:
+            asset = read_asset(self.document, url)
+        except AssetRefused as refusal:
+            self.document.warn(refusal.code, str(refusal).replace(BASE_URL, ""), path=shown)
+            raise ValueError(str(refusal)) from refusal
+        data = asset.data
+        if asset.mime == "text/css":
+            data = scrub_css(self.document, data.decode("utf-8", "replace")).encode()
+        # Not the file: address: WeasyPrint would open that path itself, later.
+        return URLFetcherResponse(f"asset:{shown}", data, {"Content-Type": asset.mime})
+
+
+class _TreeHTML(weasyprint.HTML):  # type: ignore[misc]
+    """WeasyPrint's document of a tree that is there: writing it out and parsing it again would change it."""
+
+    def __init__(self, document: Document, media: str) -> None:  # pylint: disable=super-init-not-called
+        self.base_url = BASE_URL
+        self.url_fetcher = AssetFetcher(document)
+        self.media_type = media
+        self.wrapper_element = cssselect2.ElementWrapper.from_html_root(document.tree, content_language=None)
+        self.etree_element = self.wrapper_element.etree_element
+
+
+class _Notices(logging.Handler):
+    """Turns what WeasyPrint logs into warnings of the document."""
+
+    def __init__(self, document: Document) -> None:
+        super().__init__(logging.WARNING)
+        self.document = document
+        self.dropped = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        message = record.getMessage()
+        if message.startswith(
+            ("Ignored", "Invalid or unsupported selector", "Parse error", "Expected", "Unknown rule")
+        ):
+            if _VENDOR.search(message):
+                return
+            self.dropped += 1
+            if self.dropped <= DROPPED_SHOWN_MAX:
+                self.document.warn("dropped_css", re.sub(r" at \d+:\d+", "", message)[:300])
+        elif message.startswith("No anchor"):
+            self.document.warn("broken_link", message[:300])
+
+
+@contextmanager
+def fewer_collections() -> Iterator[None]:
+    """Lets the garbage collector look at new objects only, and seldom.
+
+    Layout makes millions of objects that all live until the end: looking through them again and again takes a third
+    of its time.
+    """
+    kept = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 10)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*kept)
+        gc.unfreeze()
+
+
+@contextmanager
+def noticing(document: Document) -> Iterator[None]:
+    """Collects what WeasyPrint says as warnings of a document."""
+    logger = logging.getLogger("weasyprint")
+    handler = _Notices(document)
+    kept = logger.handlers[:], logger.propagate, logger.level
+    logger.handlers, logger.propagate = [handler], False
+    logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        logger.handlers, logger.propagate = kept[0], kept[1]
+        logger.setLevel(kept[2])
+
+
+def is_authored(document: Document) -> bool:
+    """Whether the source says itself how its text looks."""
+    if any("stylesheet" in (link.get("rel") or "") for link in document.tree.iter("link")):
+        return True
+    css = "".join(style.text or "" for style in document.tree.iter("style"))
+    return len(_PAGE_RULE.sub("", css).strip()) > _AUTHORED_CHARACTERS
+
+
+def style_sheets(document: Document, *own: str) -> list[weasyprint.CSS]:
+    """The style sheets of a document: its theme, typography unless it is authored, and what a writer adds."""
+    sheets = [_sheet(document.theme.css)]
+    if not is_authored(document):
+        sheets.append(_sheet(document_css()))
+    return [*sheets, *(weasyprint.CSS(string=css) for css in own)]
+
+
+@lru_cache(maxsize=16)
+def _sheet(css: str) -> weasyprint.CSS:
+    """A parsed style sheet of ours: it takes longer to parse than a page to lay out."""
+    return weasyprint.CSS(string=css)
+
+
+def lay_out(
+    document: Document, sheets: Sequence[weasyprint.CSS], media: str = "print", **options: Any
+) -> weasyprint.Document:
+    """Lays a document out.
+
+    If the author's styles make WeasyPrint fail, it is laid out without them, with the warning ``styles_dropped``.
+
+    Raises:
+        RenderError: ``layout_failed``.
+    """
+    options.setdefault("presentational_hints", True)
+    try:
+        return _render(document, sheets, media, options)
+    except RenderError:
+        raise
+    except Exception as exc:  # noqa: BLE001 - a layout engine on hostile input: any failure is told as one
+        first = f"{type(exc).__name__}: {exc}"[:200]
+    drop_styles(document)
+    document.warn("styles_dropped", f"The document's own styles could not be laid out and were left out ({first}).")
+    try:
+        return _render(document, sheets, media, options)
+    except Exception as exc:
+        raise RenderError(
+            "layout_failed", f"The document could not be laid out: {type(exc).__name__}: {exc}"[:400]
+        ) from exc
+
+
+def _render(
+    document: Document, sheets: Sequence[weasyprint.CSS], media: str, options: dict[str, Any]
+) -> weasyprint.Document:
+    html = _TreeHTML(document, media)
+    return html.render(font_config=FontConfiguration(), stylesheets=list(sheets), **options)
+
+
+def drop_styles(document: Document) -> None:
+    """Takes the author's styles out of a document."""
+    for parent in list(document.tree.iter()):
+        for child in [child for child in parent if child.tag in {"style", "link"}]:
+            parent.remove(child)
+        parent.attrib.pop("style", None)
+        if parent.tag != "img":
+            for key in ("width", "height", "bgcolor"):
+                parent.attrib.pop(key, None)

@@ -1,0 +1,161 @@
+"""Writes a document as PDF: tagged for accessibility, with outline, metadata, page numbers and contents."""
+
+import gc
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pydyf
+import weasyprint
+
+from render.document import Document, RenderError
+from render.layout.engine import drop_styles, fewer_collections, lay_out, noticing, style_sheets
+from render.paged.page_css import page_css, page_margins, page_size
+from render.paged.wide_tables import fit_tables
+from render.source.assets import AssetRefused, find_asset, read_asset
+from render.source.headings import fill_contents
+
+VARIANTS = ("pdf/ua-1", "pdf/ua-2", "pdf/a-2b", "pdf/a-2u", "pdf/a-2a", "pdf/a-3b", "pdf/a-3u", "pdf/a-3a")
+ATTACHMENTS_MAX = 20
+_CONTENTS_CSS = "nav.pb-toc a::after { content: leader('.') target-counter(attr(href), page); color: %s }\n"
+_ARCHIVE_CSS = "img, svg { image-rendering: crisp-edges }\n"
+
+
+def write_pdf(document: Document, target_path: str) -> dict[str, Any]:
+    """Writes the PDF.
+
+    Options: ``page_size``, ``landscape``, ``margins``, ``header``, ``footer``, ``page_numbers``, ``toc``,
+    ``pdf_variant``, ``attachments`` (OUT_DIR-relative paths), ``pages`` (such as ``1-3,7``).
+
+    Args:
+        document: what to write; its tree is changed by it.
+        target_path: where, an absolute path.
+
+    Returns:
+        ``pages``, ``size_bytes``, ``variant``, ``title``.
+
+    Raises:
+        RenderError: ``invalid_page_size``, ``invalid_option``, ``layout_failed``.
+    """
+    options = document.request.options
+    variant = str(options.get("pdf_variant") or "pdf/ua-1").lower()
+    if variant not in VARIANTS:
+        raise RenderError("invalid_option", f"There is no PDF variant {variant[:40]}: {', '.join(VARIANTS)}.")
+    size = page_size(options)
+    margins = page_margins(options, size)
+    fill_contents(document)
+    wide = fit_tables(document, size[0] - margins[1] - margins[3], max(size) - margins[1] - margins[3])
+    css = page_css(document) + _CONTENTS_CSS % document.theme.colours["muted"] + "\n".join(wide)
+    if variant.startswith("pdf/a"):
+        css += _ARCHIVE_CSS
+    with noticing(document), fewer_collections(), indexed_pages():
+        try:
+            pages = _write(document, css, variant, target_path)
+        except _NotWritten as first:
+            drop_styles(document)
+            document.warn(
+                "styles_dropped", f"The document's own styles could not be laid out and were left out ({first})."
+            )
+            try:
+                pages = _write(document, css, variant, target_path)
+            except _NotWritten as exc:
+                raise RenderError("layout_failed", f"The PDF could not be written: {exc}") from exc
+    size_bytes = Path(target_path).stat().st_size
+    return {
+        "pages": pages,
+        "size_bytes": size_bytes,
+        "variant": variant,
+        "title": document.metadata.title,
+    }
+
+
+class _NotWritten(Exception):  # noqa: N818 - caught where it is raised for
+    """WeasyPrint laid a document out and could not write it, as with a page of no size."""
+
+
+def _write(document: Document, css: str, variant: str, target_path: str) -> int:
+    """Lays out and writes; gives the number of pages."""
+    laid = lay_out(document, style_sheets(document, css), pdf_variant=variant)
+    gc.collect()  # what layout left: a quarter of its memory, just before writing needs as much
+    laid = _chosen(laid, document.request.options.get("pages"))
+    attached = _attachments(document)
+    try:
+        laid.write_pdf(target_path, finisher=_finish, pdf_variant=variant, pdf_tags=True, attachments=attached)
+    except (OSError, RenderError):
+        raise
+    except Exception as exc:
+        raise _NotWritten(f"{type(exc).__name__}: {exc}"[:200]) from exc
+    return len(laid.pages)
+
+
+@contextmanager
+def indexed_pages() -> Iterator[None]:
+    """Remembers the references of a PDF's pages while it is written: pydyf makes all of them anew for every tag."""
+    plain = pydyf.PDF.page_references
+
+    def remembered(pdf: pydyf.PDF) -> tuple[bytes, ...]:
+        known: tuple[bytes, ...] = pdf.__dict__.get("_pb_references", ())
+        if len(known) * 3 != len(pdf.pages["Kids"]):
+            known = pdf.__dict__["_pb_references"] = plain.fget(pdf)
+        return known
+
+    pydyf.PDF.page_references = property(remembered)
+    try:
+        yield
+    finally:
+        pydyf.PDF.page_references = plain
+
+
+def _chosen(laid: weasyprint.Document, ranges: Any) -> weasyprint.Document:
+    """The pages of a range such as ``1-3,7``; all of them if none was given."""
+    if not ranges:
+        return laid
+    numbers: list[int] = []
+    for part in str(ranges).split(","):
+        match = re.fullmatch(r"\s*(\d{1,6})?\s*(-?)\s*(\d{1,6})?\s*", part)
+        if match is None or not (match[1] or match[3]):
+            raise RenderError("invalid_option", f"{part[:40]} is not a range of pages, such as 1-3.")
+        first = int(match[1] or 1)
+        last = int(match[3] or len(laid.pages)) if match[2] else first
+        numbers += range(first, min(last, len(laid.pages)) + 1)
+    pages = [laid.pages[number - 1] for number in numbers if 1 <= number <= len(laid.pages)]
+    if not pages:
+        raise RenderError(
+            "invalid_option", f"The document has {len(laid.pages)} pages, none of them in {str(ranges)[:40]}."
+        )
+    return laid.copy(pages)
+
+
+def _attachments(document: Document) -> list[weasyprint.Attachment]:
+    """The files that the request attaches; what cannot be had is told."""
+    found = []
+    given = document.request.options.get("attachments") or []
+    for path in given[:ATTACHMENTS_MAX] if isinstance(given, list) else []:
+        try:
+            name = find_asset(document, str(path))
+            asset = read_asset(document, name) if name else None
+        except AssetRefused as refusal:
+            document.warn(refusal.code, str(refusal), path=str(path)[:200])
+            continue
+        if asset:
+            found.append(
+                weasyprint.Attachment(string=asset.data, name=Path(name).name, description=Path(name).name)
+            )
+    return found
+
+
+def _finish(_laid: weasyprint.Document, pdf: pydyf.PDF) -> None:
+    """Links relative to the document stay relative, and the metadata stream stays readable for archives."""
+    prefix = b"file:///out-dir/"
+    for item in pdf.objects:
+        if isinstance(item, pydyf.Stream) and item.extra.get("Type") == "/Metadata":
+            item.compress = False
+        action: Any = item.get("A") if isinstance(item, pydyf.Dictionary) else None
+        uri = action.get("URI") if isinstance(action, dict) else None
+        if isinstance(uri, pydyf.String) and (
+            uri.string.encode() if isinstance(uri.string, str) else uri.string
+        ).startswith(prefix):
+            text = uri.string if isinstance(uri.string, str) else uri.string.decode()
+            action["URI"] = pydyf.String(text.removeprefix(prefix.decode()))

@@ -1,0 +1,301 @@
+"""Shapes of a slide as PresentationML."""
+
+import io
+from dataclasses import dataclass
+from typing import Any
+
+from pptx.oxml import parse_xml
+
+from render.document import Document
+from render.layout.look import Border, Paint
+from render.pptx.charts import add_chart
+from render.pptx.deck import BODY_PLACES, NUMBER_PLACE, TITLE_PLACES, Place
+from render.pptx.look import NAMESPACES, Palette, emu
+from render.pptx.media import Media
+from render.pptx.text import TextWriter
+from render.slides.checks import overlap, solid
+from render.slides.model import (
+    ChartShape,
+    LineShape,
+    Para,
+    PictureShape,
+    Piece,
+    Shape,
+    Slide,
+    TableCell,
+    TableShape,
+    TextShape,
+)
+
+_ROUND_LEAST = 0.5
+_NEAR = 1.5
+_MARGIN_MAX = 2_000_000
+
+
+@dataclass(slots=True)
+class SlideWriter:
+    """Writes one slide's shapes.
+
+    Attributes:
+        slide: python-pptx's slide, empty.
+        layout: name of its layout.
+        text: writes its text.
+        palette: the theme's colours.
+        media: reads its pictures.
+        document: for warnings and the theme.
+    """
+
+    slide: Any
+    layout: str
+    text: TextWriter
+    palette: Palette
+    media: Media
+    document: Document
+    _next: int = 2
+
+    def write(self, content: Slide) -> None:
+        """Writes all shapes in reading order, then the slide's number."""
+        for shape in content.shapes:
+            if isinstance(shape, TextShape):
+                self._text(shape)
+            elif isinstance(shape, LineShape):
+                self._bar(shape)
+            elif isinstance(shape, TableShape):
+                self._table(shape)
+            elif isinstance(shape, PictureShape):
+                self._picture(shape)
+            elif isinstance(shape, ChartShape):
+                self._chart(shape)
+        if content.number:
+            self._number(content.shapes)
+
+    def _append(self, xml: str) -> None:
+        self.slide.shapes._spTree.append(parse_xml(xml))  # noqa: SLF001 - python-pptx makes no shapes from XML
+        self._next += 1
+
+    def _id(self) -> int:
+        """An id that no shape of the slide has; python-pptx takes the highest one plus one for its own."""
+        ids = [int(value) for value in self.slide.shapes._spTree.xpath(".//p:cNvPr/@id")] if self._next < 0 else []  # noqa: SLF001
+        return max([self._next, *ids])
+
+    # ---- text ----
+
+    def _text(self, shape: TextShape) -> None:
+        placeholder, place = self._role(shape)
+        left = shape.x + shape.insets[0]
+        name = {
+            "title": "Title",
+            "subtitle": "Subtitle",
+            "body": "Content",
+            "code": "Code",
+            "footnotes": "Notes",
+        }.get(shape.role, "Text" if shape.paragraphs else "Shape")
+        number = self._id()
+        drawn = not placeholder
+        properties = (
+            '<p:cNvSpPr><a:spLocks noGrp="1"/></p:cNvSpPr>'
+            if placeholder
+            else ('<p:cNvSpPr txBox="1"/>' if shape.fill is None and shape.border is None else "<p:cNvSpPr/>")
+        )
+        geometry = self._transform(shape) if not _same(shape, place) else ""
+        fill = "" if not drawn and shape.fill is None else self.palette.fill(shape.fill)
+        outline = "" if not drawn and shape.border is None else self.palette.line(shape.border)
+        preset = _preset(shape) if drawn or shape.fill is not None else ""
+        paragraphs = self.text.paragraphs(shape.paragraphs, left, heading=shape.role == "title")
+        self._append(
+            f'<p:sp {NAMESPACES}><p:nvSpPr><p:cNvPr id="{number}" name="{name} {number}"/>'
+            f"{properties}<p:nvPr>{placeholder}</p:nvPr>"
+            f"</p:nvSpPr><p:spPr>{geometry}{preset}{fill}{outline}</p:spPr>"
+            f"<p:txBody>{_body(shape)}<a:lstStyle/>{paragraphs}</p:txBody></p:sp>"
+        )
+
+    def _role(self, shape: TextShape) -> tuple[str, Place | None]:
+        if shape.role == "title":
+            kind = "ctrTitle" if self.layout == "title" else "title"
+            return f'<p:ph type="{kind}"/>', TITLE_PLACES.get(self.layout)
+        if shape.role == "subtitle":
+            kind = ' type="subTitle"' if self.layout == "title" else ' type="body"'
+            return f'<p:ph{kind} idx="1"/>', BODY_PLACES.get(self.layout)
+        if shape.role == "body":
+            return '<p:ph idx="1"/>', BODY_PLACES.get(self.layout)
+        return "", None
+
+    @staticmethod
+    def _transform(shape: Shape, tag: str = "a:xfrm") -> str:
+        return (
+            f'<{tag}><a:off x="{emu(shape.x)}" y="{emu(shape.y)}"/>'
+            f'<a:ext cx="{max(1, emu(shape.width))}" cy="{max(1, emu(shape.height))}"/></{tag}>'
+        )
+
+    def _bar(self, shape: LineShape) -> None:
+        number = self._id()
+        self._append(
+            f'<p:sp {NAMESPACES}><p:nvSpPr><p:cNvPr id="{number}" name="Line {number}"/><p:cNvSpPr/>'
+            f"<p:nvPr/></p:nvSpPr>"
+            f'<p:spPr>{self._transform(shape)}<a:prstGeom prst="rect"><a:avLst/></a:prstGeom>'
+            f"{self.palette.fill(shape.paint)}<a:ln><a:noFill/></a:ln></p:spPr></p:sp>"
+        )
+
+    def _number(self, shapes: list[Shape]) -> None:
+        """The slide's number, unless something stands in its place."""
+        place = TextShape(*NUMBER_PLACE)
+        if any(solid(shape) and overlap(shape, place) for shape in shapes):
+            return
+        number = self._id()
+        self._append(
+            f'<p:sp {NAMESPACES}><p:nvSpPr><p:cNvPr id="{number}" name="Slide Number {number}"/>'
+            f'<p:cNvSpPr><a:spLocks noGrp="1"/>'
+            f'</p:cNvSpPr><p:nvPr><p:ph type="sldNum" sz="quarter" idx="12"/></p:nvPr></p:nvSpPr>'
+            f"<p:spPr/><p:txBody><a:bodyPr/>"
+            f'<a:lstStyle/><a:p><a:fld id="{{B6F15528-21DE-4FAA-801E-634DDDAF4B2B}}" type="slidenum">'
+            f'<a:rPr lang="{self.text.language}"/><a:t>\u2039#\u203a</a:t></a:fld></a:p></p:txBody></p:sp>'
+        )
+
+    # ---- tables ----
+
+    def _table(self, shape: TableShape) -> None:
+        number = self._id()
+        grid = "".join(f'<a:gridCol w="{max(1, emu(width))}"/>' for width in shape.columns)
+        cells = {(cell.row, cell.column): cell for cell in shape.cells}
+        covered: dict[tuple[int, int], str] = {}
+        for cell in shape.cells:
+            for down in range(cell.rowspan):
+                for right in range(cell.colspan):
+                    if down or right:
+                        mark = (' hMerge="1"' if right else "") + (' vMerge="1"' if down else "")
+                        covered[cell.row + down, cell.column + right] = mark
+        rows = []
+        for row, height in enumerate(shape.rows):
+            parts = []
+            for column in range(len(shape.columns)):
+                found = cells.get((row, column))
+                if (row, column) in covered:
+                    parts.append(
+                        f"<a:tc{covered[row, column]}><a:txBody><a:bodyPr/><a:lstStyle/><a:p/>"
+                        f"</a:txBody><a:tcPr/></a:tc>"
+                    )
+                else:
+                    parts.append(self._cell(found) if found else _EMPTY_CELL)
+            rows.append(f'<a:tr h="{max(1, emu(height))}">{"".join(parts)}</a:tr>')
+        head = ' firstRow="1"' if shape.header_rows else ""
+        self._append(
+            f'<p:graphicFrame {NAMESPACES}><p:nvGraphicFramePr><p:cNvPr id="{number}" name="Table {number}"/>'
+            f'<p:cNvGraphicFramePr><a:graphicFrameLocks noGrp="1"/></p:cNvGraphicFramePr><p:nvPr/>'
+            f"</p:nvGraphicFramePr>"
+            f"{self._transform(shape, 'p:xfrm')}<a:graphic>"
+            f'<a:graphicData uri="http://schemas.openxmlformats.org/drawingml/2006/table">'
+            f"<a:tbl><a:tblPr{head}/><a:tblGrid>{grid}</a:tblGrid>{''.join(rows)}</a:tbl>"
+            f"</a:graphicData></a:graphic></p:graphicFrame>"
+        )
+
+    def _cell(self, cell: TableCell) -> str:
+        spans = (f' rowSpan="{cell.rowspan}"' if cell.rowspan > 1 else "") + (
+            f' gridSpan="{cell.colspan}"' if cell.colspan > 1 else ""
+        )
+        left = min((para.x for para in cell.paragraphs), default=0.0)
+        paragraphs = (
+            self.text.paragraphs(cell.paragraphs, left)
+            if cell.paragraphs
+            else '<a:p><a:endParaRPr sz="800"/></a:p>'
+        )
+        names = ("marL", "marT", "marR", "marB")
+        margins = " ".join(
+            f'{name}="{min(_MARGIN_MAX, emu(value))}"' for name, value in zip(names, cell.margins, strict=True)
+        )
+        sides = ("a:lnL", "a:lnR", "a:lnT", "a:lnB")
+        lines = "".join(self._edge(tag, border) for tag, border in zip(sides, cell.borders, strict=True))
+        anchor = ' anchor="ctr"' if cell.middle else ""
+        return (
+            f"<a:tc{spans}><a:txBody><a:bodyPr/><a:lstStyle/>{paragraphs}</a:txBody>"
+            f"<a:tcPr {margins}{anchor}>{lines}{self.palette.fill(cell.fill)}</a:tcPr></a:tc>"
+        )
+
+    def _edge(self, tag: str, border: Border | None) -> str:
+        return self.palette.line(border, tag)
+
+    # ---- pictures and charts ----
+
+    def _picture(self, shape: PictureShape) -> None:
+        found = self.media.picture(shape.element, shape.width) if shape.element is not None else None
+        if found is None:
+            self._text(_notice(shape, self.document.theme.colours["muted"]))
+            return
+        data, svg = found
+        place = (emu(shape.x), emu(shape.y), max(1, emu(shape.width)), max(1, emu(shape.height)))
+        try:
+            picture = self.slide.shapes.add_picture(io.BytesIO(data), *place)
+        except Exception:  # noqa: BLE001 - python-pptx reads headers of its own accord, and fails in its own ways
+            self._text(_notice(shape, self.document.theme.colours["muted"]))
+            return
+        properties = picture._element.nvPicPr.cNvPr  # noqa: SLF001
+        properties.set("descr", " ".join(shape.alt.split())[:1000])
+        self._next = max(self._next, int(properties.get("id"))) + 1
+        if svg:
+            self.media.add_svg(self.slide, picture, svg)
+        link = self.text.link(shape.link) if shape.link else ""
+        if link:
+            properties.append(parse_xml(f"<a:hlinkClick {NAMESPACES} {link}/>"))
+
+    def _chart(self, shape: ChartShape) -> None:
+        try:
+            done = add_chart(self.slide, shape, self.document.theme)
+        except (ValueError, TypeError, IndexError, AttributeError, KeyError) as exc:
+            self.document.warn("chart_failed", f"A chart could not be drawn: {str(exc)[:200]}")
+            done = False
+        self._next += 1
+        if done:
+            frames = self.slide.shapes._spTree.xpath(".//p:cNvPr/@id")  # noqa: SLF001
+            self._next = max(self._next, *(int(value) for value in frames)) + 1
+            return
+        inner = (
+            next(
+                (item for item in shape.element.iter() if str(item.tag).rpartition("}")[2] in {"img", "svg"}), None
+            )
+            if (shape.element is not None)
+            else None
+        )
+        if inner is not None:
+            self._picture(PictureShape(shape.x, shape.y, shape.width, shape.height, inner, inner.get("alt", "")))
+
+
+_EMPTY_CELL = (
+    '<a:tc><a:txBody><a:bodyPr/><a:lstStyle/><a:p><a:endParaRPr sz="800"/></a:p></a:txBody><a:tcPr/></a:tc>'
+)
+
+
+def _notice(shape: PictureShape, colour: str) -> TextShape:
+    """What stands in place of a picture that cannot be had."""
+    paint = Paint(colour.lstrip("#"))
+    words = shape.alt.strip() or "Missing picture"
+    size = max(9.0, min(18.0, shape.height / 3))
+    para = Para(
+        [Piece(words[:200], size=size, italic=True, colour=paint)], x=shape.x + 6, line=size * 1.3, align="center"
+    )
+    border = Border(1.0, paint, "dashed")
+    return TextShape(
+        shape.x, shape.y, shape.width, shape.height, [para], border=border, insets=(6, 0, 6, 0), anchor="ctr"
+    )
+
+
+def _same(shape: Shape, place: Place | None) -> bool:
+    return place is not None and all(
+        abs(one - other) < _NEAR
+        for one, other in zip((shape.x, shape.y, shape.width, shape.height), place, strict=True)
+    )
+
+
+def _preset(shape: TextShape) -> str:
+    side = min(shape.width, shape.height)
+    if shape.radius < _ROUND_LEAST or side <= 0:
+        return '<a:prstGeom prst="rect"><a:avLst/></a:prstGeom>'
+    if abs(shape.width - shape.height) < _NEAR and shape.radius >= side / 2 - 1:
+        return '<a:prstGeom prst="ellipse"><a:avLst/></a:prstGeom>'
+    share = min(50_000, round(shape.radius / side * 100_000))
+    return f'<a:prstGeom prst="roundRect"><a:avLst><a:gd name="adj" fmla="val {share}"/></a:avLst></a:prstGeom>'
+
+
+def _body(shape: TextShape) -> str:
+    names = ("lIns", "tIns", "rIns", "bIns")
+    insets = " ".join(f'{name}="{emu(value)}"' for name, value in zip(names, shape.insets, strict=True))
+    wrap = "square" if shape.wrap else "none"
+    return f'<a:bodyPr wrap="{wrap}" {insets} rtlCol="0" anchor="{shape.anchor}"><a:noAutofit/></a:bodyPr>'

@@ -1,0 +1,247 @@
+"""Documents to slides: cut, laid out, fitted, and written as native shapes."""
+
+import sys
+import threading
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from pptx.opc.constants import RELATIONSHIP_TYPE as RT
+from pptx.oxml import parse_xml
+
+from render.document import Document, RenderError
+from render.layout.boxes import Layouter
+from render.layout.engine import AssetFetcher, noticing
+from render.layout.look import Gradient, Paint
+from render.pptx.deck import Deck, add_logo, new_deck
+from render.pptx.look import NAMESPACES, Palette, slide_theme
+from render.pptx.media import Media
+from render.pptx.shapes import SlideWriter
+from render.pptx.text import TextWriter
+from render.slides.css import deck_css
+from render.slides.finish import finish
+from render.slides.fit import Fitted, fit
+from render.slides.layout import Sheet, Stage, author_rules
+from render.slides.model import Slide
+from render.slides.segment import Draft, title_of
+from render.slides.source import drafts_of
+from render.source.assets import BASE_URL
+from render.source.tree_edits import body_of, text_of
+
+STACK_BYTES = 512 * 1024 * 1024
+RECURSION_MAX = 60_000
+_SCHEMES = frozenset({"http", "https", "mailto", "tel", "ftp", ""})
+_URL_MAX = 2000
+_NOTES_MAX = 60_000
+_SAFE = "/:?#@!$&'()*+,;=%-._~"
+_SLIDE_REL = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/slide"
+
+
+def write_pptx(document: Document, target: str) -> dict[str, Any]:
+    """Writes a document as a deck of 16:9 slides.
+
+    Args:
+        document: its tree is taken apart.
+        target: path of the file to write.
+
+    Returns:
+        ``slides``, ``splits`` (drafts that became several slides), ``scaled`` (slides with smaller type).
+
+    Raises:
+        RenderError: ``render_failed``.
+    """
+    outcome: dict[str, Any] = {}
+
+    def run() -> None:
+        try:
+            outcome["facts"] = _write(document, target)
+        except BaseException as exc:  # noqa: BLE001 - handed to the caller's thread
+            outcome["error"] = exc
+
+    if threading.current_thread().name == "pptx" or sys.getrecursionlimit() >= RECURSION_MAX:
+        run()
+    else:
+        _on_big_stack(run)
+    error = outcome.get("error")
+    if isinstance(error, (RenderError, MemoryError, OSError)):
+        raise error
+    if error is not None:
+        raise RenderError(
+            "render_failed", f"The slides could not be made: {type(error).__name__}: {error}"[:300]
+        ) from error
+    facts: dict[str, Any] = outcome["facts"]
+    return facts
+
+
+def _on_big_stack(run: Any) -> None:
+    """Layout recurses with the depth of the document: a thread with a big stack takes what the main one cannot."""
+    size, limit = threading.stack_size(STACK_BYTES), sys.getrecursionlimit()
+    sys.setrecursionlimit(RECURSION_MAX)
+    try:
+        thread = threading.Thread(target=run, name="pptx")
+        thread.start()
+        thread.join()
+    finally:
+        threading.stack_size(size)
+        sys.setrecursionlimit(limit)
+
+
+def _write(document: Document, target: str) -> dict[str, Any]:
+    theme = slide_theme(document.theme)
+    css, width = author_rules(document.tree)
+    styled = bool(css.strip())
+    html, body = dict(document.tree.attrib), dict(body_of(document.tree).attrib)
+    drafts = drafts_of(document)
+    layouter = Layouter(deck_css(theme, styled=styled), AssetFetcher(document), BASE_URL)
+    stage = Stage(layouter, css, width, html, body)
+    with noticing(document):
+        slides = fit(stage, [Sheet(draft, draft.root, title_of(draft.root)) for draft in drafts])
+    facts = _finished(document, slides, styled=styled)
+    deck = new_deck(theme, decorated=not styled)
+    _fill(replace_theme(document, theme), deck, slides)
+    _properties(document, deck)
+    deck.presentation.save(target)
+    return facts
+
+
+def replace_theme(document: Document, theme: Any) -> Document:
+    """The document with the fonts that slides have; its warnings are shared."""
+    return replace(document, theme=theme)
+
+
+def _finished(document: Document, slides: list[Fitted], *, styled: bool) -> dict[str, Any]:
+    """Numbers the parts, finishes every slide, notes warnings."""
+    parts: dict[int, list[Slide]] = {}
+    for item in slides:
+        parts.setdefault(id(item.sheet.draft), []).append(item.slide)
+    splits = scaled = 0
+    for number, item in enumerate(slides, 1):
+        slide, siblings = item.slide, parts[id(item.sheet.draft)]
+        slide.part, slide.parts = next(i for i, other in enumerate(siblings, 1) if other is slide), len(siblings)
+        name = text_of(item.sheet.title).replace("(0/0)", "").strip() if item.sheet.title is not None else ""
+        if slide.zoom < 1:
+            scaled += 1
+            document.warn(
+                "slide_scaled",
+                f"Slide {number} is too full: its type was scaled to {round(slide.zoom * 100)} %.",
+                slide=number, title=name[:100], scale=slide.zoom,
+            )  # fmt: skip
+        if slide.parts > 1 and slide.part == 1:
+            splits += 1
+            document.warn(
+                "slide_split",
+                f"Slide {number} was too full and became {slide.parts} slides.",
+                slide=number, title=name[:100], parts=slide.parts,
+            )  # fmt: skip
+        directives = item.sheet.draft.directives
+        slide.number = slide.kind not in {"title", "section"} and directives.paginate is not False
+        covered = not styled and slide.kind == "section" and not directives.background
+        back, accent = (document.theme.colours[name].lstrip("#").lower() for name in ("background", "accent"))
+        finish(slide, back, accent, covered=covered)
+    return {"slides": len(slides), "splits": splits, "scaled": scaled}
+
+
+def _layout_name(slide: Slide) -> str:
+    roles = {getattr(shape, "role", "") for shape in slide.shapes}
+    if "title" not in roles:
+        return "blank"
+    if slide.kind in {"title", "section"}:
+        return slide.kind
+    return "content" if "body" in roles else "title-only"
+
+
+def _fill(document: Document, deck: Deck, slides: list[Fitted]) -> None:
+    """Adds all slides, then their shapes: links within the deck need every slide to be there."""
+    theme = document.theme
+    palette = Palette.of(theme)
+    media = Media(document)
+    if theme.logo:
+        add_logo(deck, media.read(theme.logo))
+    made = []
+    anchors: dict[str, Any] = {}
+    for item in slides:
+        layout = _layout_name(item.slide)
+        slide = deck.presentation.slides.add_slide(deck.layouts[layout])
+        for shape in list(slide.placeholders):
+            shape._element.getparent().remove(shape._element)  # noqa: SLF001
+        made.append((slide, layout))
+        for anchor in item.slide.anchors:
+            anchors.setdefault(anchor, slide)
+    for (slide, layout), item in zip(made, slides, strict=True):
+        links = _Links(slide, anchors)
+        text = TextWriter(
+            palette, document.metadata.language or "en", links.attributes,
+            theme.colours["accent"].lstrip("#").lower(), theme.colours["text"].lstrip("#").lower(),
+        )  # fmt: skip
+        if item.slide.background is not None:
+            _background(slide, item.slide.background, palette)
+        SlideWriter(slide, layout, text, palette, media, document).write(item.slide)
+        _notes(slide, item)
+
+
+def _background(slide: Any, fill: Paint | Gradient, palette: Palette) -> None:
+    slide._element.cSld.insert(  # noqa: SLF001
+        0, parse_xml(f"<p:bg {NAMESPACES}><p:bgPr>{palette.fill(fill)}<a:effectLst/></p:bgPr></p:bg>")
+    )
+
+
+class _Links:
+    """Links of one slide, each a relationship once."""
+
+    def __init__(self, slide: Any, anchors: dict[str, Any]) -> None:
+        self._slide = slide
+        self._anchors = anchors
+        self._known: dict[str, str] = {}
+
+    def attributes(self, link: str) -> str:
+        """The attributes of ``a:hlinkClick``; "" for a link that leads nowhere."""
+        if link not in self._known:
+            self._known[link] = self._make(link.strip())
+        return self._known[link]
+
+    def _make(self, link: str) -> str:
+        if not link or len(link) > _URL_MAX:
+            return ""
+        if link.startswith("#"):
+            target = self._anchors.get(link[1:])
+            if target is None:
+                return ""
+            relation = self._slide.part.relate_to(target.part, _SLIDE_REL)
+            return f'r:id="{relation}" action="ppaction://hlinksldjump"'
+        try:
+            parts = urlsplit(link)
+        except ValueError:
+            return ""
+        if parts.scheme.lower() not in _SCHEMES or (parts.scheme in {"http", "https"} and not parts.netloc):
+            return ""
+        address = quote(link, safe=_SAFE)
+        return f'r:id="{self._slide.part.relate_to(address, RT.HYPERLINK, is_external=True)}"'
+
+
+def _notes(slide: Any, item: Fitted) -> None:
+    """The speaker's notes, a paragraph per block, on the first part of a split slide."""
+    draft: Draft = item.sheet.draft
+    if not draft.notes or item.slide.part != 1:
+        return
+    lines: list[str] = []
+    for block in draft.notes:
+        leaves = [inner for inner in block.iter() if inner.tag in {"p", "li", "h1", "h2", "h3", "h4", "pre"}]
+        texts = [text_of(leaf) for leaf in leaves]
+        lines.extend(texts if text_of(block).split() == " ".join(texts).split() else [text_of(block)])
+    words = "\n".join(line for line in lines if line)[:_NOTES_MAX]
+    if words:
+        frame = slide.notes_slide.notes_text_frame
+        if frame is not None:
+            frame.text = words
+
+
+def _properties(document: Document, deck: Deck) -> None:
+    data = document.metadata
+    core = deck.presentation.core_properties
+    core.title, core.author = data.title[:255], data.author[:255]
+    core.subject, core.keywords = data.subject[:255], ", ".join(data.keywords)[:255]
+    core.language = data.language[:40]
+    core.last_modified_by = data.author[:255]
+    core.created = core.modified = datetime.now(UTC).replace(tzinfo=None)
+    core.revision = 1

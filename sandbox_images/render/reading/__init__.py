@@ -1,0 +1,1 @@
+"""From the element tree to the intermediate representation, `render.ir`; ``reader.read`` is the door."""

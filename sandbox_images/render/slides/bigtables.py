@@ -1,0 +1,387 @@
+"""Tables of many rows: a sample is laid out, the rest is measured by it; layout takes milliseconds per row."""
+
+from collections.abc import Iterator
+from copy import copy, deepcopy
+from dataclasses import dataclass, field, replace
+from xml.etree.ElementTree import Element
+
+from render.layout.look import Gradient, Paint
+from render.slides.css import MARGIN_BOTTOM
+from render.slides.layout import Sheet, Stage
+from render.slides.measure import Measure
+from render.slides.model import HEIGHT, Para, Piece, Shape, Slide, TableCell, TableShape, TextShape
+from render.slides.paint import Painter
+from render.slides.scale import scaled
+from render.slides.segment import has_content
+from render.slides.split import append_mark, whole_copy
+from render.slides.text import collapsed
+from render.source.tree_edits import add_class, make, name_of
+
+ROWS_MIN = 60
+_SAMPLE_ROWS = 12
+_SLOW = frozenset({"img", "svg", "table", "pre", "figure"})
+_BLOCKS = frozenset({"p", "div", "li", "ul", "ol", "br"})
+_BOLD, _ITALIC, _CODE = frozenset({"b", "strong", "th"}), frozenset({"i", "em"}), frozenset({"code", "kbd", "samp"})
+
+
+@dataclass(slots=True)
+class BigTable:
+    """What a sheet with a big table becomes.
+
+    Attributes:
+        before, after: sheets of what stands around the table.
+        slides: the table's slides, finished.
+        sheet: the sheet that the slides count as.
+    """
+
+    before: Sheet | None
+    slides: list[Slide]
+    after: Sheet | None
+    sheet: Sheet
+
+
+@dataclass(slots=True)
+class _Model:
+    """How the sample was laid out: the shapes around the table, its columns, and a model cell for each column."""
+
+    others: list[Shape]
+    table: TableShape
+    heads: list[TableCell]
+    columns: dict[int, TableCell]
+    fills: list[Paint | None]
+    background: Paint | Gradient | None
+    padding: float
+    """Height of a row beyond its lines."""
+    anchors: set[str] = field(default_factory=set)
+
+
+def big_table_of(root: Element) -> Element | None:
+    """The first table with many rows in a slide."""
+    for table in root.iter("table"):
+        rows = sum(1 for _ in table.iter("tr"))
+        if rows >= ROWS_MIN and not any(
+            name_of(item).rpartition("}")[2] in _SLOW and item is not table for item in table.iter()
+        ):
+            return table
+    return None
+
+
+def spread(stage: Stage, sheet: Sheet) -> BigTable | None:
+    """Spreads a big table over slides; None if the sheet has none, or the sample wasn't laid out."""
+    table = big_table_of(sheet.root)
+    if table is None:
+        return None
+    head, rows = _rows_of(table)
+    sample = _only(sheet.root, table, _with_rows(table, _sample(rows)), sheet.title)
+    probe = replace(sheet, root=sample[0], title=sample[1])
+    node = stage.lay_out([probe])[0]
+    if node is None:
+        return None
+    scale = stage.scale(probe)
+    painter = Painter(node, probe.title)
+    shapes = scaled(painter.paint(), scale, node.x, node.y)
+    model = _model(shapes, len(head), node.look.gradient or node.look.background, painter.anchors)
+    if model is None:
+        return None
+    measure = Measure(stage.layouter, _characters(rows), _base(model))
+    slides = [_slide(sheet, model, chunk, number) for number, chunk in enumerate(_chunks(rows, model, measure))]
+    before, after = _around(sheet, table)
+    return BigTable(before, slides, after, replace(sheet, root=sample[0], title=sample[1]))
+
+
+def _rows_of(table: Element) -> tuple[list[Element], list[Element]]:
+    head = [row for group in table.iter("thead") for row in group.iter("tr")]
+    known = {id(row) for row in head}
+    rows = [row for row in table.iter("tr") if id(row) not in known]
+    if not head and rows and all(cell.tag == "th" for cell in rows[0]):
+        head, rows = rows[:1], rows[1:]
+    return head, rows
+
+
+def _sample(rows: list[Element]) -> list[Element]:
+    """The first rows, and those with each column's longest text, which decide how wide columns are."""
+    chosen = {0, 1}
+    longest: dict[int, tuple[int, int]] = {}
+    for index, row in enumerate(rows):
+        for column, cell in enumerate(row):
+            size = sum(len(text) for text in cell.itertext())
+            if size > longest.get(column, (-1, 0))[0]:
+                longest[column] = (size, index)
+    for _, index in list(longest.values())[: _SAMPLE_ROWS - 2]:
+        chosen.add(index)
+    return [rows[index] for index in sorted(chosen) if index < len(rows)]
+
+
+def _with_rows(table: Element, rows: list[Element]) -> Element:
+    """The table with its head and some of its rows."""
+    made = Element("table", dict(table.attrib))
+    add_class(made, "pb-dense")
+    for child in table:
+        if child.tag in {"colgroup", "thead", "caption"}:
+            made.append(whole_copy(child))
+    body = make("tbody")
+    head, _ = _rows_of(table)
+    if made.find("thead") is None and head:
+        made.append(make("thead", None, None, *(whole_copy(row) for row in head)))
+    body.extend(whole_copy(row) for row in rows)
+    made.append(body)
+    return made
+
+
+def _only(
+    element: Element, table: Element, stand_in: Element, title: Element | None
+) -> tuple[Element, Element | None]:
+    """A copy of a slide with nothing but its title and a table."""
+    found: list[Element] = []
+
+    def walk(item: Element) -> Element | None:
+        if item is table:
+            return stand_in
+        if item is title:
+            found.append(whole_copy(item))
+            return found[0]
+        inner = [made for child in item if (made := walk(child)) is not None]
+        return make(str(item.tag), dict(item.attrib), None, *inner) if inner or item is element else None
+
+    root = walk(element)
+    if found:
+        append_mark(found[0])
+    return (root if root is not None else make("section")), (found[0] if found else None)
+
+
+def _around(sheet: Sheet, table: Element) -> tuple[Sheet | None, Sheet | None]:
+    """Sheets of what comes before and after the table, with the title repeated."""
+    sides: list[Sheet | None] = []
+    for side in (0, 1):
+        state = {"met": False}
+        found: list[Element] = []
+
+        def walk(
+            item: Element, side: int = side, state: dict[str, bool] = state, found: list[Element] = found
+        ) -> Element | None:
+            if item is table:
+                state["met"] = True
+                return None
+            if item is sheet.title:
+                found.append(whole_copy(item))
+                return found[0]
+            holds = any(inner is table for inner in item.iter())
+            if not holds:
+                return whole_copy(item) if state["met"] == bool(side) else None
+            made = Element(item.tag, dict(item.attrib))
+            made.text = item.text if not side else None
+            for child in item:
+                copied = walk(child)
+                tail = child.tail if state["met"] == bool(side) else None
+                if copied is not None:
+                    copied.tail = tail
+                    made.append(copied)
+            return made
+
+        root = walk(sheet.root)
+        title = found[0] if found else None
+        if root is None or (
+            not any(has_content(child) for child in root if child is not title) and not (root.text or "").strip()
+        ):
+            sides.append(None)
+            continue
+        if title is not None:
+            append_mark(title)
+        sides.append(replace(sheet, root=root, title=title, depth=sheet.depth + 1))
+    return sides[0], sides[1]
+
+
+def _model(
+    shapes: list[Shape], heads: int, background: Paint | Gradient | None, anchors: set[str]
+) -> _Model | None:
+    table = next((shape for shape in shapes if isinstance(shape, TableShape)), None)
+    if table is None or len(table.rows) <= heads:
+        return None
+    body = [cell for cell in table.cells if cell.row >= heads]
+    columns: dict[int, TableCell] = {}
+    for cell in body:
+        if cell.colspan == 1 and (cell.column not in columns or not columns[cell.column].paragraphs):
+            columns[cell.column] = cell
+    if not columns or not any(cell.paragraphs for cell in columns.values()):
+        return None
+    fills = [next((cell.fill for cell in body if cell.row == heads + index), None) for index in (0, 1)]
+    others = [shape for shape in shapes if shape is not table and shape.y < table.y + table.height]
+    first = max(sum(para.height for para in cell.paragraphs) for cell in body if cell.row == heads)
+    padding = max(4.0, table.rows[heads] - first)
+    head = [cell for cell in table.cells if cell.row < heads]
+    return _Model(others, table, head, columns, fills, background, padding, anchors)
+
+
+def _base(model: _Model) -> Piece:
+    return next(piece for cell in model.columns.values() for para in cell.paragraphs for piece in para.pieces)
+
+
+def _characters(rows: list[Element]) -> set[str]:
+    found: set[str] = set()
+    for row in rows:
+        for text in row.itertext():
+            found.update(text)
+    return found
+
+
+# ---- rows ----
+
+
+@dataclass(slots=True)
+class _Row:
+    cells: list[TableCell]
+    height: float
+
+
+def _chunks(rows: list[Element], model: _Model, measure: Measure) -> Iterator[list[_Row]]:
+    """Rows by slide; a row that is too tall for any slide is cut into several."""
+    head = sum(model.table.rows[: len({cell.row for cell in model.heads})])
+    room = HEIGHT - MARGIN_BOTTOM - model.table.y - head
+    chunk: list[_Row] = []
+    height = 0.0
+    busy: dict[int, int] = {}
+    for row in rows:
+        for made in _cut_row(_row(row, model, measure, busy), room, measure, model):
+            if chunk and height + made.height > room:
+                yield chunk
+                chunk, height = [], 0.0
+            chunk.append(made)
+            height += made.height
+    if chunk:
+        yield chunk
+
+
+def _row(row: Element, model: _Model, measure: Measure, busy: dict[int, int]) -> _Row:
+    """A row's cells in the look of the model's, and the height that they need.
+
+    ``busy`` has, by column, how many more rows a cell from above reaches into; its text stands in its first row.
+    """
+    covered = {column for column, count in busy.items() if count > 0}
+    for column in covered:
+        busy[column] -= 1
+    cells: list[TableCell] = []
+    column, height = 0, 0.0
+    count = len(model.table.columns)
+    for cell in row:
+        while column in covered:
+            column += 1
+        if cell.tag not in {"td", "th"} or column >= count:
+            continue
+        span = cell.get("colspan", "1")
+        colspan = max(1, min(int(span) if span.isdigit() else 1, count - column))
+        down = cell.get("rowspan", "1")
+        if down.isdigit() and int(down) > 1:
+            busy.update(dict.fromkeys(range(column, column + colspan), int(down) - 1))
+        like = model.columns.get(column) or next(iter(model.columns.values()))
+        width = sum(model.table.columns[column : column + colspan]) - like.margins[0] - like.margins[2]
+        base = next((piece for para in like.paragraphs for piece in para.pieces), _base(model))
+        line = like.paragraphs[0].line if like.paragraphs else base.size * 1.25
+        align = next((para.align for para in like.paragraphs), "left")
+        paragraphs = []
+        y = 0.0
+        for pieces in _rows_of_text(cell, base):
+            lines = measure.lines(pieces, width)
+            paragraphs.append(Para(pieces, y=y, height=lines * line, line=line, lines=lines, align=align))
+            y += lines * line
+        cells.append(TableCell(0, column, 1, colspan, paragraphs, None, like.borders, like.margins, like.middle))
+        height = max(height, y + model.padding, line + model.padding)
+        column += colspan
+    return _Row(cells, height)
+
+
+def _rows_of_text(cell: Element, base: Piece) -> list[list[Piece]]:
+    """The text of a cell as paragraphs of pieces."""
+    rows: list[list[Piece]] = [[]]
+    stack: list[tuple[Element, Piece, bool]] = [(cell, replace(base, bold=base.bold or cell.tag == "th"), True)]
+
+    def walk(element: Element, piece: Piece, depth: int) -> None:
+        if element.text:
+            rows[-1].append(replace(piece, text=element.text))
+        for child in element:
+            tag = name_of(child)
+            if tag in _BLOCKS:
+                rows.append([])
+            if tag and depth < 100:  # noqa: PLR2004 - deeper than any text is marked up
+                walk(child, _marked(piece, child, tag), depth + 1)
+            if tag in _BLOCKS:
+                rows.append([])
+            if child.tail:
+                rows[-1].append(replace(piece, text=child.tail))
+
+    walk(*stack[0][:2], 0)
+    return [row for row in (collapsed(row) for row in rows) if row]
+
+
+def _marked(piece: Piece, child: Element, tag: str) -> Piece:
+    if tag in _BOLD:
+        return replace(piece, bold=True)
+    if tag in _ITALIC:
+        return replace(piece, italic=True)
+    if tag in _CODE:
+        return replace(piece, family="Noto Sans Mono", size=piece.size * 0.88)
+    if tag in {"del", "s"}:
+        return replace(piece, strike=True)
+    if tag in {"sup", "sub"}:
+        return replace(piece, raised=1 if tag == "sup" else -1)
+    return replace(piece, link=child.get("href", "")) if tag == "a" else piece
+
+
+def _cut_row(row: _Row, room: float, measure: Measure, model: _Model) -> list[_Row]:
+    """A row as rows that are no taller than a slide."""
+    if row.height <= room:
+        return [row]
+    parts = int(row.height / room * 1.2) + 1
+    made = []
+    for part in range(parts):
+        cells, height = [], 0.0
+        for cell in row.cells:
+            width = (
+                sum(model.table.columns[cell.column : cell.column + cell.colspan])
+                - cell.margins[0]
+                - cell.margins[2]
+            )
+            words = [
+                (piece, word)
+                for para in cell.paragraphs
+                for piece in para.pieces
+                for word in piece.text.split(" ")
+                if word
+            ]
+            size = -(-len(words) // parts)
+            pieces = [replace(piece, text=f"{word} ") for piece, word in words[part * size : (part + 1) * size]]
+            copied = copy(cell)
+            copied.paragraphs = []
+            if pieces:
+                line = cell.paragraphs[0].line
+                lines = measure.lines(pieces, width)
+                copied.paragraphs = [
+                    Para(pieces, height=lines * line, line=line, lines=lines, align=cell.paragraphs[0].align)
+                ]
+                height = max(height, lines * line + line)
+            cells.append(copied)
+        made.append(_Row(cells, min(room, max(height, 20.0))))
+    return made
+
+
+def _slide(sheet: Sheet, model: _Model, chunk: list[_Row], number: int) -> Slide:
+    """A slide of rows under the table's head."""
+    heads = len({cell.row for cell in model.heads})
+    shape = TableShape(
+        model.table.x, model.table.y, model.table.width, 0.0, list(model.table.columns), header_rows=heads
+    )
+    shape.rows = [*model.table.rows[:heads], *(row.height for row in chunk)]
+    shape.height = sum(shape.rows)
+    shape.cells = deepcopy(model.heads)
+    for index, row in enumerate(chunk):
+        for cell in row.cells:
+            cell.row, cell.fill = heads + index, model.fills[index % 2]
+            shape.cells.append(cell)
+    others = [
+        item
+        for item in deepcopy(model.others)
+        if number == 0 or (isinstance(item, TextShape) and item.role == "title")
+    ]
+    slide = Slide(sheet.draft.kind, [*others, shape], background=model.background)
+    if number == 0:
+        slide.anchors = model.anchors
+    return slide

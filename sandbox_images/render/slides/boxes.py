@@ -1,0 +1,76 @@
+"""What stands behind text: fills, outlines, bars; and text that becomes the text of the shape behind it."""
+
+from render.layout.boxes import BoxNode
+from render.slides.model import LineShape, Shape, TextShape
+
+_SIDES = ("left", "top", "right", "bottom")
+_CENTRED = 4.0
+
+
+def decorate(node: BoxNode) -> list[Shape]:
+    """The shapes of a box's background and borders: at most one filled shape, and bars for single borders."""
+    look = node.look
+    if node.width < 1 or node.height < 1 or not look.visible:
+        return []
+    fill = look.gradient or look.background
+    borders = {side: border for side in _SIDES if (border := look.border(side))}
+    shapes: list[Shape] = []
+    whole = len(borders) == len(_SIDES) and len({round(border.width) for border in borders.values()}) == 1
+    if fill or whole:
+        shape = TextShape(node.x, node.y, node.width, node.height, role="box", fill=fill)
+        shape.radius = look.radius(node.width, node.height)
+        if whole:
+            shape.border = borders["top"]
+        shapes.append(shape)
+    if whole:
+        return shapes
+    for side, border in borders.items():
+        width = min(border.width, node.width if side in {"left", "right"} else node.height)
+        x = node.x + node.width - width if side == "right" else node.x
+        y = node.bottom - width if side == "bottom" else node.y
+        across = side in {"top", "bottom"}
+        shapes.append(
+            LineShape(x, y, node.width if across else width, width if across else node.height, border.paint)
+        )
+    return shapes
+
+
+def merge_text(shapes: list[Shape], start: int, count: int) -> None:
+    """Makes a filled shape and the one frame in it one shape with text.
+
+    Args:
+        shapes: what was painted.
+        start: where the box's own decorations begin.
+        count: how many they are.
+    """
+    box = shapes[start]
+    inside = shapes[start + count :]
+    if not isinstance(box, TextShape) or len(inside) != 1 or box.paragraphs:
+        return
+    frame = inside[0]
+    if (
+        not isinstance(frame, TextShape)
+        or frame.role != "text"
+        or frame.fill is not None
+        or frame.border is not None
+    ):
+        return
+    if frame.bottom > box.bottom + 2 or frame.x < box.x - 2 or frame.right > box.right + 2:
+        return
+    single = len(frame.paragraphs) == 1 and frame.paragraphs[0].lines == 1
+    para = frame.paragraphs[0]
+    width = para.text_width
+    left = frame.x + ((frame.width - width) / 2 if para.align == "center" else 0)
+    centred_x = abs((left + width / 2) - (box.x + box.width / 2)) < _CENTRED
+    centred_y = abs((frame.y + frame.height / 2) - (box.y + box.height / 2)) < _CENTRED
+    box.insets = (
+        max(0.0, frame.x - box.x),
+        max(0.0, frame.y - box.y),
+        max(0.0, box.right - frame.right),
+        0.0,
+    )
+    if single and centred_x and centred_y and frame.x - box.x < box.width / 2:
+        box.insets, box.anchor, para.align, box.wrap = (0.0, 0.0, 0.0, 0.0), "ctr", "center", False
+        para.x = box.x
+    box.paragraphs, box.role, box.key = frame.paragraphs, "text", frame.key
+    del shapes[start + count]

@@ -1,0 +1,96 @@
+"""Geometry of a painted slide: what runs off it, what lies on top of what, and the last resort for both."""
+
+from render.slides.model import HEIGHT, WIDTH, ChartShape, PictureShape, Shape, TableShape, TextShape
+from render.slides.scale import scaled
+
+_SLACK = 3.0
+_EDGE = 4.0
+
+
+def solid(shape: Shape) -> bool:
+    """Whether a shape holds words or pictures, and so must not lie on another such."""
+    if isinstance(shape, TextShape):
+        return any(para.text.strip() for para in shape.paragraphs)
+    if isinstance(shape, PictureShape):
+        return not shape.decorative
+    return isinstance(shape, (TableShape, ChartShape))
+
+
+def overlap(one: Shape, other: Shape) -> bool:
+    """Whether two shapes share more than a rounding error."""
+    wide = min(one.right, other.right) - max(one.x, other.x)
+    tall = min(one.bottom, other.bottom) - max(one.y, other.y)
+    return wide > _SLACK and tall > _SLACK
+
+
+def faults(shapes: list[Shape]) -> bool:
+    """Whether solid shapes overlap, or something runs off the sides or the top."""
+    known = [shape for shape in shapes if solid(shape)]
+    if any(shape.x < -_EDGE or shape.right > WIDTH + _EDGE or shape.y < -_EDGE for shape in known):
+        return True
+    if any(_escapes(shape) for shape in known if isinstance(shape, TextShape)):
+        return True
+    ordered = sorted(known, key=lambda shape: shape.y)
+    for index, one in enumerate(ordered):
+        for other in ordered[index + 1 :]:
+            if other.y >= one.bottom:
+                break
+            if overlap(one, other) and not _rides(one, other):
+                return True
+    return False
+
+
+def _escapes(shape: TextShape) -> bool:
+    """Whether a line is wider than its frame, or its frame too narrow for a word."""
+    inner = shape.width - shape.insets[0] - shape.insets[2]
+    return shape.wrap and any(para.text_width > inner + 6 for para in shape.paragraphs)
+
+
+def _rides(one: Shape, other: Shape) -> bool:
+    """Whether a picture belongs into a table's cell or a text's line, on top of which it is put."""
+    return isinstance(other, PictureShape) and isinstance(one, TableShape)
+
+
+def overflow(shapes: list[Shape], height: float) -> float:
+    """How many pixels too tall a slide is; 0 or less if it fits."""
+    lowest = max((shape.bottom for shape in shapes if solid(shape)), default=0.0)
+    return max(height - HEIGHT - 1.0, lowest - (HEIGHT - 10))
+
+
+def fitted(shapes: list[Shape]) -> list[Shape]:
+    """Last resort: frames that overlap are moved down, then everything is made smaller as one."""
+    frames = sorted((shape for shape in shapes if solid(shape)), key=lambda shape: (shape.y, shape.x))
+    for index, frame in enumerate(frames):
+        for _ in range(len(frames)):
+            hit = next(
+                (other for other in frames[:index] if overlap(frame, other) and not _rides(other, frame)), None
+            )
+            if hit is None:
+                break
+            frame.y = hit.bottom + 1
+    left = min([0.0, *(shape.x for shape in frames)])
+    top = min([0.0, *(shape.y for shape in frames)])
+    right = max([float(WIDTH), *(shape.right for shape in frames)])
+    bottom = max([float(HEIGHT), *(shape.bottom + 10 for shape in frames)])
+    factor = min(1.0, WIDTH / (right - left), HEIGHT / (bottom - top))
+    if factor < 1.0 or left < 0 or top < 0:
+        scaled(shapes, factor, left, top)
+    return shapes
+
+
+def clamp(shapes: list[Shape]) -> list[Shape]:
+    """Cuts decorations at the slide's edges, and drops those that are off it."""
+    kept = []
+    for shape in shapes:
+        right, bottom = min(shape.right, WIDTH), min(shape.bottom, HEIGHT)
+        if not solid(shape):
+            if right <= 0 or bottom <= 0 or shape.x >= WIDTH or shape.y >= HEIGHT:
+                continue
+            shape.x, shape.y = max(0.0, shape.x), max(0.0, shape.y)
+            shape.width, shape.height = max(0.5, right - shape.x), max(0.5, bottom - shape.y)
+        else:
+            shape.x, shape.y = max(0.0, shape.x), max(0.0, shape.y)
+            shape.width = max(1.0, min(shape.width, WIDTH - shape.x))
+            shape.height = max(1.0, min(shape.height, HEIGHT - shape.y))
+        kept.append(shape)
+    return kept

@@ -1,0 +1,247 @@
+"""The deck's own style sheet: sizes for a slide of 1280 by 720, and what keeps an author's rules on it."""
+
+import re
+
+from render.document import Theme
+from render.slides.model import HEIGHT, WIDTH
+
+STEPS = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.65, 0.55, 0.45, 0.35, 0.25)
+"""Factors of type; those below 0.75 are for what can be neither scaled properly nor split."""
+
+MARGIN_X, MARGIN_TOP, MARGIN_BOTTOM = 72, 60, 52
+TITLE_SIZE, BODY_SIZE = 40, 26
+
+_VIEWPORT = re.compile(r"(?<![\w#.-])(\d*\.?\d+)\s*(d|s|l)?(vw|vh|vmin|vmax)\b", re.IGNORECASE)
+_SIZE = re.compile(r"\{[^{}]*\}")
+_PIXELS = re.compile(r"(?<![-\w])(width|height)\s*:\s*(\d{3,4})px", re.IGNORECASE)
+_FIXED = re.compile(r"position\s*:\s*(fixed|sticky)", re.IGNORECASE)
+_PAGE = re.compile(r"@page\b[^{}]*\{(?:[^{}]|\{[^{}]*\})*\}", re.IGNORECASE)
+_RATIOS = (16 / 9, 16 / 10, 4 / 3)
+_COLUMN_RULES = re.compile(r"(?<![-\w])(columns|column-count|column-width)\s*:[^;}]*", re.IGNORECASE)
+
+
+def design_width(css: str) -> int:
+    """The width that an author designed slides for: 1280, unless a rule has a slide's width and height."""
+    for block in _SIZE.findall(css):
+        sizes = {name.lower(): int(value) for name, value in _PIXELS.findall(block)}
+        width, height = sizes.get("width", 0), sizes.get("height", 0)
+        if width >= 700 and height and any(abs(width / height - ratio) < 0.03 for ratio in _RATIOS):  # noqa: PLR2004
+            return width
+    return WIDTH
+
+
+def tame(css: str, width: int) -> str:
+    """An author's rules with viewport units made pixels, and what only makes sense in a browser's window taken out.
+
+    Args:
+        css: a style sheet or a style attribute.
+        width: the width that slides are designed for.
+    """
+    height = width * HEIGHT / WIDTH
+    units = {"vw": width / 100, "vh": height / 100, "vmin": height / 100, "vmax": width / 100}
+
+    def pixels(match: re.Match[str]) -> str:
+        return f"{float(match[1]) * units[match[3].lower()]:.2f}px"
+
+    css = _PAGE.sub(" ", css)
+    css = _FIXED.sub("position:absolute", css)
+    css = _COLUMN_RULES.sub("--pb-unused:0", css)
+    return _VIEWPORT.sub(pixels, css)
+
+
+def deck_css(theme: Theme, *, styled: bool) -> str:
+    """The deck's rules.
+
+    Args:
+        theme: colours and fonts.
+        styled: whether the document has rules of its own: then ours stay in the background.
+    """
+    colours = theme.colours
+    variables = "".join(f"--pb-{name.replace('_', '-')}:{value};" for name, value in colours.items())
+    parts = [
+        f":root{{{variables}}}",
+        "@page{size:1280px 400000px;margin:0}",
+        *(_zoom_rules(step, styled=styled) for step in STEPS),
+        _text_rules(theme, styled=styled),
+        _block_rules(theme),
+        _code_rules(theme),
+        _guard_rules(),
+    ]
+    if not styled:
+        parts.append(_kind_rules(theme))
+    return "\n".join(parts)
+
+
+def zoom_class(step: float) -> str:
+    """Name of the class and of the page for a factor."""
+    return f"pb-z{round(step * 100)}"
+
+
+def _zoom_rules(step: float, *, styled: bool) -> str:
+    """A slide that is laid out wider, to be shown smaller: margins and the title stay as they are."""
+    name = zoom_class(step)
+    padding = f"{MARGIN_TOP / step:.1f}px {MARGIN_X / step:.1f}px {MARGIN_BOTTOM / step:.1f}px"
+    title = (
+        ""
+        if styled or step < 0.75  # noqa: PLR2004 - below, everything is scaled
+        else f".{name} .pb-title{{font-size:{TITLE_SIZE / step:.2f}px;margin-bottom:{26 / step:.1f}px}}"
+    )
+    return f".{name}{{padding:{padding}}}{title}"
+
+
+def _text_rules(theme: Theme, *, styled: bool) -> str:
+    c = theme.colours
+    family = "" if styled else f'font-family:"{theme.heading_font}";color:{c.get("heading", c["text"])};'
+    return f"""
+html{{font-family:"{theme.body_font}";color:{c["text"]};line-height:1.35}}
+body{{font-size:{BODY_SIZE}px;line-height:1.35;overflow-wrap:break-word;hyphens:none}}
+.pb-slide{{font-size:{BODY_SIZE}px;line-height:1.35;display:block}}
+h1,h2,h3,h4,h5,h6{{{family}line-height:1.15;margin:0 0 16px;font-weight:700;text-align:left}}
+h1,h2{{font-size:{TITLE_SIZE}px}} h3{{font-size:29px;color:{c["accent"]};margin-top:18px;margin-bottom:10px}}
+h4,h5,h6{{font-size:26px;margin-top:14px;margin-bottom:8px}}
+.pb-title{{margin-bottom:26px}}
+p{{margin:0 0 14px}} ul,ol{{margin:0 0 14px;padding-left:25px}} ol{{padding-left:34px}} li{{margin:0 0 9px}}
+li>p{{margin:0 0 6px}}
+li>ul,li>ol{{margin:9px 0 0;padding-left:32px}}
+li li li li li li li ul,li li li li li li li ol{{padding-left:0}}
+dl{{margin:0 0 14px}} dt{{font-weight:700}} dd{{margin:0 0 10px 32px}}
+a{{color:{c["accent"]};text-decoration:underline}}
+small,figcaption,caption{{font-size:19px;color:{c["muted"]}}}
+mark{{background:#fff2a8;color:#1a1a1a}} code,kbd,samp{{font-family:"{theme.mono_font}";font-size:0.88em}}
+sup,sub{{font-size:0.7em;line-height:1}} del,s{{text-decoration:line-through}} u,ins{{text-decoration:underline}}
+.pb-cite,.pb-footnote-ref{{font-size:0.7em;vertical-align:super;line-height:1;text-decoration:none}}
+sup .pb-footnote-ref{{font-size:1em;vertical-align:baseline}}
+.pb-missing{{color:{c["muted"]};font-style:italic;border:1px dashed {c["border"]}}}
+.pb-emoji{{font-family:"Noto Color Emoji"}}
+
+"""
+
+
+def _block_rules(theme: Theme) -> str:
+    c = theme.colours
+    kinds = {
+        "note": c["accent"],
+        "tip": "#1a7f4b",
+        "important": "#7c4dff",
+        "warning": "#b7791f",
+        "caution": "#c53030",
+    }
+    callouts = "".join(
+        f'.pb-callout[data-kind="{kind}"]{{border-left-color:{colour}}}'
+        f'.pb-callout[data-kind="{kind}"] .pb-callout-title{{color:{colour}}}'
+        for kind, colour in kinds.items()
+    )
+    return f"""
+table{{width:100%;border-collapse:collapse;font-size:21px;line-height:1.25;margin:0 0 16px}}
+th,td{{padding:9px 14px;text-align:left;vertical-align:middle;border-bottom:1px solid {c["border"]}}}
+thead{{background:{c["accent"]};color:{on_accent(c)}}} th{{font-weight:700}}
+tbody tr:nth-child(even){{background:{c["surface"]}}}
+caption{{text-align:left;padding:0 0 8px}}
+blockquote{{margin:0 0 18px;padding:6px 0 6px 26px;border-left:5px solid {c["accent"]};font-style:italic}}
+blockquote p:last-child,td p:last-child,th p:last-child,.pb-callout p:last-child,
+.card p:last-child{{margin-bottom:0}}
+td p,th p{{margin:0 0 4px}} .pb-dense{{font-size:18.7px}} .pb-dense td,.pb-dense th{{padding:5px 12px}}
+td ul,td ol{{margin:0;padding-left:24px}}
+pre{{background:{c["code_background"]};border-radius:10px;padding:16px 22px;margin:0 0 18px;font-size:19px;
+line-height:1.3}}
+pre{{white-space:pre-wrap;font-family:"{theme.mono_font}"}} pre code{{font-size:1em}}
+.pb-callout{{background:{c["surface"]};border-left:6px solid {c["accent"]};padding:14px 22px;margin:0 0 18px}}
+.pb-callout-title{{font-weight:700;margin:0 0 6px}} {callouts}
+.pb-columns{{display:flex;gap:44px;margin:0 0 14px}} .pb-column{{flex:1 1 0;min-width:0}}
+.card{{background:{c["surface"]};border-radius:14px;padding:20px 24px}}
+figure{{margin:0 0 16px}} figure.pb-diagram{{text-align:center}}
+img,svg{{max-width:100%;max-height:var(--pb-picture,470px)}}
+figure.pb-chart{{height:var(--pb-picture,470px);display:block;width:auto}} .pb-chart>*{{display:none}}
+hr{{border:0;border-top:2px solid {c["border"]};margin:18px 0}}
+.pb-bottom{{font-size:15px;line-height:1.3;color:{c["muted"]};margin:20px 90px 0 0}} .pb-bottom p{{margin:0 0 3px}}
+.pb-bottom .pb-rule{{width:180px;border-top:1px solid {c["border"]};margin:0 0 7px;height:0}}
+.pb-header{{font-size:16px;color:{c["muted"]};margin:0 0 12px}}
+.pb-continued{{list-style:none}} .pb-continued::marker{{content:""}}
+.pb-sources li,.pb-toc li{{margin:0 0 7px}} .pb-sources,.pb-toc{{font-size:22px}}
+div.pb-math{{margin:0 0 16px;text-align:center}}
+.pb-p400{{--pb-picture:400px}} .pb-p320{{--pb-picture:320px}} .pb-p240{{--pb-picture:240px}}
+"""
+
+
+_TOKENS = {
+    "light": (
+        ("k|kc|kd|kn|kp|kr|kt|ow|nt", "#a626a4"),
+        ("s|s1|s2|sa|sb|sc|dl|sd|se|sh|si|sr|ss|sx", "#2a7d2e"),
+        ("c|c1|cm|ch|cp|cpf|cs|sd", "#6a737d"),
+        ("m|mb|mf|mh|mi|il|mo|no", "#b35900"),
+        ("nf|nc|fm|ne|nd|na|nb|bp", "#1f5fbf"),
+    ),
+    "dark": (
+        ("k|kc|kd|kn|kp|kr|kt|ow|nt", "#d99bf0"),
+        ("s|s1|s2|sa|sb|sc|dl|sd|se|sh|si|sr|ss|sx", "#9ad48c"),
+        ("c|c1|cm|ch|cp|cpf|cs|sd", "#8b949e"),
+        ("m|mb|mf|mh|mi|il|mo|no", "#f2b077"),
+        ("nf|nc|fm|ne|nd|na|nb|bp", "#82b7ff"),
+    ),
+}
+
+
+def is_dark(colour: str) -> bool:
+    """Whether white text is read better on a ``#rrggbb`` colour than black text."""
+    digits = colour.lstrip("#")
+    try:
+        red, green, blue = (int(digits[index : index + 2], 16) for index in (0, 2, 4))
+    except ValueError:
+        return False
+    return red * 0.299 + green * 0.587 + blue * 0.114 < 140  # noqa: PLR2004 - the usual middle of perceived light
+
+
+def on_accent(colours: dict[str, str]) -> str:
+    """The colour of text on the accent colour."""
+    if is_dark(colours["accent"]):
+        return "#ffffff"
+    return colours["background"] if is_dark(colours["background"]) else "#1a1a1a"
+
+
+def _code_rules(theme: Theme) -> str:
+    palette = _TOKENS["dark" if is_dark(theme.colours["code_background"]) else "light"]
+    return "".join(
+        f"{','.join(f'.pb-code .{name}' for name in names.split('|'))}{{color:{colour}}}"
+        for names, colour in palette
+    )
+
+
+def _guard_rules() -> str:
+    """What an author's rules cannot undo: slides are pages, and their ancestors leave no trace."""
+    zooms = "".join(f".{zoom_class(step)}{{page:{zoom_class(step)}}}" for step in STEPS)
+    return f"""
+[data-pb-chain]{{display:block!important;position:static!important;float:none!important;width:auto!important;
+height:auto!important;min-height:0!important;max-height:none!important;max-width:none!important;margin:0!important;
+padding:0!important;border:0!important;transform:none!important;overflow:visible!important;columns:auto!important}}
+.pb-slide{{position:relative!important;float:none!important;margin:0!important;box-sizing:border-box!important;
+height:auto!important;max-width:none!important;max-height:none!important;overflow:visible!important;
+transform:none!important;visibility:visible!important;break-after:page!important;break-before:auto!important;
+break-inside:auto!important;border-radius:0!important;inset:auto!important}}
+.pb-slide *{{break-before:auto!important;break-after:auto!important;break-inside:auto!important;max-width:100%;
+transform:none!important}}
+.pb-slide td,.pb-slide th{{max-width:none}}
+.pb-show{{display:block!important}}
+.pb-calm *{{position:static!important;float:none!important;max-width:100%!important;min-width:0!important;
+box-sizing:border-box!important;white-space:normal!important;height:auto!important;max-height:none!important;
+overflow-wrap:anywhere!important}}
+.pb-calm pre,.pb-calm pre *{{white-space:pre-wrap!important}}
+.pb-calm *{{margin-top:max(0px,0px);margin-left:0!important;margin-right:0!important}}
+.pb-calm img,.pb-calm svg{{max-height:var(--pb-picture,470px)!important}}
+.pb-calm figure.pb-chart{{height:var(--pb-picture,470px)!important}}
+.pb-calm table{{width:100%!important}} .pb-calm td,.pb-calm th{{width:auto!important}}
+{zooms}"""
+
+
+def _kind_rules(theme: Theme) -> str:
+    """The looks of the title slide and of section slides; the layouts of the deck carry the same colours."""
+    c = theme.colours
+    return f"""
+.pb-slide.pb-kind-title,.pb-slide.pb-kind-section{{display:flex;flex-direction:column;justify-content:center}}
+.pb-slide.pb-kind-title>*,.pb-slide.pb-kind-section>*{{width:1000px;align-self:flex-start;text-align:left}}
+.pb-slide.pb-kind-title{{padding-left:104px;padding-right:104px;font-size:27px;color:{c["muted"]}}}
+.pb-slide.pb-kind-title .pb-title{{font-size:60px;line-height:1.1;margin-bottom:26px;color:{c["text"]}}}
+.pb-slide.pb-kind-section{{padding-left:104px;padding-right:104px;background:{c["accent"]};color:{on_accent(c)}}}
+.pb-slide.pb-kind-section *{{color:{on_accent(c)}}}
+.pb-slide.pb-kind-section .pb-title{{font-size:52px;margin-bottom:14px}}
+.pb-class-invert{{background:{c["text"]};color:{c["background"]}}}
+"""

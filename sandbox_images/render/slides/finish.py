@@ -1,0 +1,158 @@
+"""The last touches of laid-out slides: roles, room for bullets, wider frames, parts' numbers."""
+
+from render.layout.look import Paint
+from render.slides.checks import clamp, overlap, solid
+from render.slides.contrast import keep_readable
+from render.slides.model import HANG, HANG_NUMBER, HEIGHT, WIDTH, Shape, Slide, TextShape
+from render.slides.split import PART_MARK
+
+_SLACK = 6.0
+_FOOT = 28.0
+_BODY_WIDTH = 380
+_RULE = 8
+
+
+def finish(slide: Slide, theme_background: str, accent: str, *, covered: bool) -> None:
+    """Finishes a slide in place.
+
+    Args:
+        slide: as layout made it.
+        theme_background: ``rrggbb`` of the theme's own ground.
+        accent: ``rrggbb`` of the ground that section slides' layout has.
+        covered: whether the slide's layout has the ground that the slide asks for.
+    """
+    _number_parts(slide)
+    for shape in slide.shapes:
+        if isinstance(shape, TextShape) and shape.paragraphs:
+            _hang(shape)
+    _pin_bottom(slide.shapes)
+    keep_readable(slide, theme_background, covered=accent if covered else "")
+    _roles(slide)
+    for shape in slide.shapes:
+        if isinstance(shape, TextShape) and shape.paragraphs:
+            _widen(shape, slide.shapes)
+    slide.shapes = clamp([shape for shape in slide.shapes if not _is_ground(shape, slide)])
+    if covered or slide.background == Paint(theme_background):
+        slide.background = None
+    if (
+        not any(isinstance(shape, TextShape) and shape.role == "title" for shape in slide.shapes)
+        and slide.kind != "content"
+    ):
+        slide.kind = "blank"
+
+
+def _is_ground(shape: Shape, slide: Slide) -> bool:
+    """A filled box as large as the slide is its background."""
+    if not isinstance(shape, TextShape) or shape.paragraphs or shape.fill is None or slide.background is not None:
+        return False
+    whole = shape.width >= WIDTH - 4 and shape.height >= HEIGHT - 4 and shape.radius < 1
+    if whole:
+        slide.background = shape.fill
+    return whole
+
+
+def _number_parts(slide: Slide) -> None:
+    mark = f"({slide.part}/{slide.parts})"
+    for shape in slide.shapes:
+        if isinstance(shape, TextShape) and shape.role == "title":
+            for para in shape.paragraphs:
+                for piece in para.pieces:
+                    if piece.text.strip() == PART_MARK:
+                        piece.text = piece.text.replace(PART_MARK, mark)
+
+
+def _hang(shape: TextShape) -> None:
+    """Room for the bullets of a frame, where its layout has them outside."""
+    need = 0.0
+    left = shape.x + shape.insets[0]
+    for para in shape.paragraphs:
+        if para.bullet is not None:
+            size = max((piece.size for piece in para.pieces), default=16.0)
+            wanted = size * (HANG_NUMBER if para.bullet.scheme else HANG) - (para.x - left) - 0.5
+            need = max(need, wanted if para.bullet.x is None else left - para.bullet.x)
+    if need <= 0:
+        return
+    if shape.fill is None and shape.border is None and shape.x - need >= 0:
+        shape.x -= need
+        shape.width += need
+    elif shape.insets[0] >= need:
+        shape.insets = (shape.insets[0] - need, *shape.insets[1:])
+    else:
+        for para in shape.paragraphs:
+            para.x += need
+
+
+def _pin_bottom(shapes: list[Shape]) -> None:
+    """Footnotes and footers go to the slide's foot, with the rule above them."""
+    index = next(
+        (i for i, shape in enumerate(shapes) if isinstance(shape, TextShape) and shape.role == "footnotes"), None
+    )
+    if index is None:
+        return
+    frame = shapes[index]
+    down = HEIGHT - _FOOT - frame.bottom
+    above = [shape for shape in shapes if solid(shape) and shape is not frame]
+    if down <= 0 or any(shape.bottom > frame.y - 4 for shape in above):
+        return
+    moved = [frame]
+    if (
+        index
+        and not solid(shapes[index - 1])
+        and shapes[index - 1].height < _RULE
+        and shapes[index - 1].y >= frame.y - 24
+    ):
+        moved.append(shapes[index - 1])
+    for shape in moved:
+        shape.y += down
+    if isinstance(frame, TextShape):
+        for para in frame.paragraphs:
+            para.y += down
+
+
+def _roles(slide: Slide) -> None:
+    """The largest plain frame is the body; on title slides the first one after the title is the subtitle."""
+    frames = [
+        shape
+        for shape in slide.shapes
+        if isinstance(shape, TextShape)
+        and shape.role == "text"
+        and shape.paragraphs
+        and shape.fill is None
+        and shape.border is None
+    ]
+    titled = any(isinstance(shape, TextShape) and shape.role == "title" for shape in slide.shapes)
+    if not frames or not titled:
+        return
+    if slide.kind in {"title", "section"}:
+        frames[0].role = "subtitle"
+    else:
+        largest = max(frames, key=lambda shape: shape.width * shape.height)
+        if largest.width >= _BODY_WIDTH:
+            largest.role = "body"
+
+
+def _widen(shape: TextShape, shapes: list[Shape]) -> None:
+    """A little more room than measured: a reader with wider letters breaks lines at the same words."""
+    inner = shape.width - shape.insets[0] - shape.insets[2]
+    single = all(para.lines == 1 for para in shape.paragraphs) and all(
+        "\n" not in para.text for para in shape.paragraphs
+    )
+    tight = max(para.text_width + para.x - shape.x - shape.insets[0] for para in shape.paragraphs) > inner * 0.85
+    if (
+        single
+        and tight
+        and shape.role not in {"code", "title"}
+        and all(para.align != "justify" for para in shape.paragraphs)
+    ):
+        shape.wrap = False
+    align = shape.paragraphs[0].align
+    if shape.fill is not None or shape.border is not None or align == "right":
+        return
+    left = min(_SLACK, shape.x) if align == "center" else 0.0
+    wider = TextShape(
+        shape.x - left, shape.y, min(shape.width + left + _SLACK, WIDTH - shape.x + left), shape.height
+    )
+    if not any(other is not shape and solid(other) and overlap(wider, other) for other in shapes):
+        shape.x, shape.width = wider.x, wider.width
+        for para in shape.paragraphs:
+            para.x -= left

@@ -1,0 +1,212 @@
+"""Fits slides: pictures get smaller, type is scaled, and what still overflows is split."""
+
+import math
+from dataclasses import dataclass, field, replace
+
+from render.layout.boxes import BoxNode
+from render.layout.look import Gradient, Paint
+from render.slides.bigtables import spread
+from render.slides.checks import faults, fitted, overflow
+from render.slides.css import MARGIN_BOTTOM, STEPS
+from render.slides.layout import PLAIN, Sheet, Stage, wrap_grids
+from render.slides.model import HEIGHT, Shape, Slide, TableShape, TextShape
+from render.slides.paint import Painter
+from render.slides.presplit import presplit
+from render.slides.scale import scaled
+from render.slides.segment import flow
+from render.slides.split import cut_text, parts_of, plan, room_below, units_of
+from render.source.tree_edits import classes_of
+
+PICTURES = (400, 320, 240)
+SMALLEST_TYPE = 14 / 0.75
+"""Body text isn't scaled below 14 points."""
+
+_STEP_FLOOR = 0.75
+_PASSES_MAX = 40
+_DEPTH_MAX = 6
+SHEETS_MAX = 3000
+
+
+@dataclass(slots=True)
+class Fitted:
+    """A sheet that has become a slide."""
+
+    sheet: Sheet
+    slide: Slide
+
+
+@dataclass(slots=True)
+class _Job:
+    """A sheet on its way, with the first layout of it, which a split is planned on."""
+
+    sheet: Sheet
+    first: BoxNode | None = None
+    first_scale: float = 1.0
+    done: Slide | None = None
+    fresh: list["_Job"] = field(default_factory=list)
+
+
+def fit(stage: Stage, sheets: list[Sheet]) -> list[Fitted]:
+    """Lays sheets out until each of them fits.
+
+    Args:
+        stage: where they are laid out.
+        sheets: in the order of the deck.
+
+    Returns:
+        Slides in order; a split sheet's parts follow each other.
+    """
+    jobs = [job for sheet in sheets for job in _spread(stage, sheet)]
+    for passed in range(_PASSES_MAX):
+        open_jobs = [job for job in jobs if job.done is None]
+        if not open_jobs:
+            break
+        last = passed >= _PASSES_MAX - 2 or len(jobs) > SHEETS_MAX
+        for job, node in zip(open_jobs, stage.lay_out([job.sheet for job in open_jobs]), strict=True):
+            job.sheet.tries += 1
+            _judge(stage, job, node, last=last or job.sheet.tries > 16)  # noqa: PLR2004 - more than all steps there are
+        jobs = [item for job in jobs for item in (job.fresh or [job])]
+    return [Fitted(job.sheet, job.done) for job in jobs if job.done is not None]
+
+
+def _spread(stage: Stage, sheet: Sheet) -> list[_Job]:
+    """A job for a sheet; for one with a big table the jobs of its parts, the table's own being done."""
+    big = spread(stage, sheet)
+    if big is None:
+        return [_Job(part) for part in presplit(sheet)]
+    jobs = [_Job(part) for part in presplit(big.before)] if big.before else []
+    jobs += [_Job(big.sheet, done=slide) for slide in big.slides]
+    return jobs + (_spread(stage, big.after) if big.after else [])
+
+
+def _judge(stage: Stage, job: _Job, node: BoxNode | None, *, last: bool) -> None:
+    """Accepts a layout, or changes the sheet for the next one, or splits it."""
+    sheet = job.sheet
+    if node is None:
+        if sheet.show:
+            job.done = Slide(sheet.draft.kind)
+        sheet.show = True
+        return
+    if not sheet.wrapped:
+        sheet.wrapped = True
+        if sheet.trust < PLAIN and wrap_grids(node) and not last:
+            return
+    scale = stage.scale(sheet)
+    painter = Painter(node, sheet.title)
+    shapes = scaled(painter.paint(), scale, node.x, node.y)
+    if sheet.step == 1.0 and job.first is None:
+        job.first, job.first_scale = node, scale
+    if (faults(shapes) or _lost(sheet, shapes)) and sheet.trust < PLAIN and not last:
+        sheet.trust += 1
+        sheet.step, job.first = 1.0, None
+        return
+    over = overflow(shapes, node.height * scale)
+    if over > 0 and not last and _retry(job, shapes, over):
+        return
+    job.done = Slide(
+        sheet.draft.kind,
+        shapes=fitted(shapes) if over > 0 or faults(shapes) else shapes,
+        background=_background(node),
+        anchors=painter.anchors,
+        zoom=sheet.step,
+    )
+
+
+def _lost(sheet: Sheet, shapes: list[Shape]) -> bool:
+    """Whether most of the words aren't to be seen: hidden, or of no size."""
+    wanted = sum(len(text) for item in flow(sheet.root) for text in (item.text or "").split())
+    frames = [shape.paragraphs for shape in shapes if isinstance(shape, TextShape)]
+    frames += [cell.paragraphs for shape in shapes if isinstance(shape, TableShape) for cell in shape.cells]
+    got = sum(
+        len(piece.text) for paragraphs in frames for para in paragraphs for piece in para.pieces if piece.size >= 1
+    )
+    return got < wanted * 0.5
+
+
+def _background(node: BoxNode) -> Paint | Gradient | None:
+    return node.look.gradient or node.look.background
+
+
+def _retry(job: _Job, shapes: list[Shape], over: float) -> bool:
+    """Makes a sheet that overflows smaller or splits it; False if nothing is left to try."""
+    sheet = job.sheet
+    if _smaller_pictures(sheet, over):
+        job.first = None
+        return True
+    floor = max(_STEP_FLOOR, min(1.0, SMALLEST_TYPE / max(1.0, _body_size(shapes) / sheet.step)))
+    emergency = sheet.depth >= _DEPTH_MAX or sheet.step < _STEP_FLOOR
+    if not emergency:
+        ratio = HEIGHT / (HEIGHT + over)
+        guess = min(1.0, math.sqrt(ratio) + 0.06) * sheet.step
+        steps = [step for step in STEPS if floor - 1e-6 <= step < sheet.step and step <= guess]
+        if steps and not sheet.coarse and math.sqrt(ratio) * sheet.step >= floor - 0.04:
+            sheet.step = steps[0]
+            return True
+        if _split(job):
+            return True
+    if sheet.trust < PLAIN:
+        sheet.trust, sheet.step, job.first = PLAIN, 1.0, None
+        return True
+    lower = [step for step in STEPS if step < sheet.step]
+    if not lower:
+        return False
+    sheet.step = lower[0]
+    return True
+
+
+def _smaller_pictures(sheet: Sheet, over: float) -> bool:
+    """Pictures and charts give way first."""
+    current = sheet.picture or 470
+    if sheet.step < 1.0 or current <= PICTURES[-1]:
+        return False
+    if not any(
+        item.tag in {"img", "svg"} or "pb-chart" in classes_of(item)
+        for item in sheet.root.iter()
+        if isinstance(item.tag, str)
+    ):
+        return False
+    wanted = [size for size in PICTURES if size < current and size <= current - over]
+    sheet.picture = wanted[0] if wanted else PICTURES[-1]
+    return True
+
+
+def _body_size(shapes: list[Shape]) -> float:
+    """The size that most of the text has, in slide pixels."""
+    weights: dict[float, int] = {}
+    for shape in shapes:
+        if isinstance(shape, TextShape) and shape.role not in {"title", "code", "footnotes"}:
+            for para in shape.paragraphs:
+                for piece in para.pieces:
+                    weights[round(piece.size, 1)] = weights.get(round(piece.size, 1), 0) + len(piece.text)
+    return max(weights, key=lambda size: weights[size]) if weights else 26.0
+
+
+def _split(job: _Job) -> bool:
+    """Splits a sheet at the edges of its units, or within its text if it is one unit."""
+    sheet, node = job.sheet, job.first
+    if node is None:
+        sheet.step = 1.0
+        return sheet.tries < 12  # noqa: PLR2004 - laid out once more at full size, to be split then
+    probe = units_of(node, sheet.title, 1e9)
+    if not probe:
+        return False
+    top = min(unit.top for unit in probe) - node.y
+    bottom = [
+        child for child in node.children if child.element is not None and "pb-bottom" in classes_of(child.element)
+    ]
+    margin = MARGIN_BOTTOM + sum(child.height for child in bottom) * job.first_scale + (20 if bottom else 0)
+    room = room_below(top, job.first_scale, margin)
+    units = units_of(node, sheet.title, room)
+    cut = plan(units, room)
+    parts = parts_of(sheet.root, sheet.title, cut) if cut.count > 1 else []
+    if len(parts) < 2:  # noqa: PLR2004 - one part is no split
+        height = max(unit.bottom for unit in units) - min(unit.top for unit in units)
+        parts = cut_text(sheet.root, sheet.title, math.ceil(height / room * 1.15))
+    if len(parts) < 2:  # noqa: PLR2004
+        return False
+    for index, (root, title) in enumerate(parts):
+        fresh = replace(
+            sheet, root=root, title=title, step=1.0, part=index, depth=sheet.depth + 1, tries=0, coarse=False
+        )
+        job.fresh.append(_Job(fresh))
+    return True

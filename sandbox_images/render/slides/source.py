@@ -1,0 +1,166 @@
+"""Prepares a document's tree for slides: footnotes on their slides, sources, contents, headers and footers."""
+
+import json
+from typing import Any
+from xml.etree.ElementTree import Element
+
+from render.document import Document
+from render.slides.marp import from_front_matter
+from render.slides.segment import Draft, segment, title_draft, title_of
+from render.slides.split import whole_copy
+from render.slides.tex import tex_as_text
+from render.source.citations import link_of
+from render.source.tree_edits import body_of, classes_of, make, parents_of, remove, text_of
+
+_CONTENTS_MAX = 40
+
+
+def drafts_of(document: Document) -> list[Draft]:
+    """The slides of a document, before layout; its tree is taken apart."""
+    body = body_of(document.tree)
+    notes = _take_footnotes(document.tree)
+    _write_formulas(document.tree)
+    _take_ticks(document.tree)
+    for section in [item for item in document.tree.iter("section") if "pb-sources" in classes_of(item)]:
+        remove(parents_of(document.tree)[section], section)
+    drafts = segment(body, from_front_matter(_front_matter(document)))
+    if document.request.options.get("include_sources_slide") and document.cited:
+        drafts.append(Draft("content", _sources(document)))
+    _add_title(document, drafts)
+    for draft in drafts:
+        _dress(draft, notes)
+    _fill_contents(drafts)
+    return drafts or [title_draft(document.metadata.title or "Untitled", [])]
+
+
+def _take_ticks(tree: Element) -> None:
+    """Tick boxes of task lists become marks of their items, which are drawn as bullets."""
+    parents = parents_of(tree)
+    for box in [item for item in tree.iter("input") if item.get("type") == "checkbox"]:
+        item: Element | None = parents[box]
+        while item is not None and item.tag != "li":
+            item = parents.get(item)
+        if item is not None and item.get("data-pb-tick") is None:
+            item.set("data-pb-tick", "1" if box.get("checked") is not None else "0")
+            item.set("style", f"{item.get('style', '')};list-style:none")
+            remove(parents[box], box)
+
+
+def _write_formulas(tree: Element) -> None:
+    """Small formulas become text: a picture within a line of a slide can't move with its words."""
+    for element in tree.iter("span"):
+        if "pb-math" in classes_of(element) and not element.get("data-display"):
+            words = tex_as_text(element.get("data-tex", ""))
+            if words is not None:
+                element[:], element.text = [], words
+                element.set("class", "pb-tex")
+                element.set("style", "font-style:italic")
+
+
+def _front_matter(document: Document) -> dict[str, Any]:
+    try:
+        value = json.loads(document.tree.get("data-front-matter", "{}"))
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _take_footnotes(tree: Element) -> dict[str, Element]:
+    """Footnotes by id; their section leaves the tree."""
+    found: dict[str, Element] = {}
+    for section in [item for item in tree.iter() if "footnotes" in classes_of(item)]:
+        called = {item.get("href", "")[1:] for item in tree.iter("a") if "pb-footnote-ref" in classes_of(item)}
+        items = {item.get("id", ""): item for item in section.iter("li") if item.get("id")}
+        if items and set(items) <= called:
+            found.update(items)
+            remove(parents_of(tree)[section], section)
+    return found
+
+
+def _sources(document: Document) -> Element:
+    """The cited sources, numbered, with their titles and links."""
+    rows = make("ol")
+    for number, source in enumerate(document.cited, 1):
+        link = link_of(source)
+        title = source.title or link or f"Source {source.sid}"
+        item = make("li", {"id": f"pb-source-{number}"})
+        if link:
+            item.append(make("a", {"href": link}, title))
+        else:
+            item.text = title
+        rows.append(item)
+    return make("section", {"class": "pb-loose pb-sources"}, None, make("h2", None, "Sources"), rows)
+
+
+def _add_title(document: Document, drafts: list[Draft]) -> None:
+    """A title slide of the document's own words, if there is a title that no slide begins with."""
+    data = document.metadata
+    given = bool(_front_matter(document).get("title")) or bool(document.request.metadata.title)
+    if not given or not data.title or (drafts and drafts[0].authored):
+        return
+    first = title_of(drafts[0].root) if drafts else None
+    same = first is not None and text_of(first).casefold() == data.title.casefold()
+    lines = [" · ".join(part for part in (data.author, data.date) if part)]
+    if data.subject:
+        lines.insert(0, data.subject)
+    if drafts and drafts[0].kind == "title" and first is not None:
+        if same and len(drafts[0].root) == 1 and any(lines):
+            drafts[0].root.extend(make("p", None, line) for line in lines if line)
+        return
+    if not same:
+        drafts.insert(0, title_draft(data.title, lines))
+
+
+def _dress(draft: Draft, notes: dict[str, Element]) -> None:
+    """Puts footnotes, header and footer on a slide."""
+    rows: list[Element] = []
+    for link in [item for item in draft.root.iter("a") if "pb-footnote-ref" in classes_of(item)]:
+        key = link.get("href", "")[1:]
+        if key in notes and not any(row.get("data-note") == key for row in rows):
+            rows.append(_footnote(notes[key], key, text_of(link)))
+            link.attrib.pop("href")
+            link.set("href", "")
+            link.set("data-ref", key)
+    if draft.directives.footer:
+        rows.append(make("p", {"data-footer": "1"}, draft.directives.footer))
+    if rows:
+        rule = [make("div", {"class": "pb-rule"})] if any(row.get("data-note") for row in rows) else []
+        draft.root.append(make("div", {"class": "pb-bottom"}, None, *rule, *rows))
+    if draft.directives.header:
+        draft.root.insert(0, make("div", {"class": "pb-header"}, draft.directives.header))
+
+
+def _footnote(note: Element, key: str, number: str) -> Element:
+    """A footnote as one paragraph: its number, then its words."""
+    row = make("p", {"data-note": key}, None, make("sup", None, number))
+    row[0].tail = " "
+    for block in list(note) or [note]:
+        copy = whole_copy(block)
+        if copy.tag in {"p", "li"}:
+            row[-1].tail = (row[-1].tail or "") + (copy.text or "")
+            row.extend(list(copy))
+        else:
+            row.append(make("span", None, text_of(copy)))
+        row[-1].tail = (row[-1].tail or "") + " "
+    return row
+
+
+def _fill_contents(drafts: list[Draft]) -> None:
+    """A table of contents on a slide lists the slides' titles, as links."""
+    for draft in drafts:
+        for contents in [item for item in draft.root.iter("nav") if "pb-toc" in classes_of(item)]:
+            rows = make("ul")
+            seen: set[str] = set()
+            for other in drafts:
+                heading = title_of(other.root)
+                if heading is None or other is draft or other.kind == "title" or text_of(heading) in seen:
+                    continue
+                seen.add(text_of(heading))
+                if len(rows) < _CONTENTS_MAX:
+                    anchor = heading.get("id") or ""
+                    attributes = {"href": f"#{anchor}"} if anchor else {}
+                    rows.append(make("li", None, None, make("a", attributes, text_of(heading))))
+            contents[:] = [rows]
+            contents.text = None
+            if title_of(draft.root) is None:
+                draft.root.insert(0, make("h2", None, contents.get("data-title") or "Contents"))

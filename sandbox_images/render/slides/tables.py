@@ -1,0 +1,104 @@
+"""Laid-out tables as native ones: columns, rows, spans, fills, borders."""
+
+from collections.abc import Callable
+
+from render.layout.boxes import BoxNode
+from render.layout.look import Paint
+from render.slides.model import Para, TableCell, TableShape
+
+
+def read_table(node: BoxNode, paragraphs: Callable[[BoxNode], list[Para]]) -> TableShape:
+    """Reads a table's box.
+
+    Args:
+        node: the table.
+        paragraphs: paints what is in a cell.
+    """
+    rows: list[tuple[BoxNode, bool, Paint | None]] = []
+    for child in node.children:
+        if child.kind == "group":
+            head = child.element is not None and child.element.tag == "thead"
+            rows.extend((row, head, child.look.background) for row in child.children if row.kind == "row")
+        elif child.kind == "row":
+            rows.append((child, False, None))
+    rows = [item for item in rows if item[0].children]
+    table = TableShape(node.x, node.y, node.width, node.height)
+    edges: dict[int, float] = {}
+    taken: set[tuple[int, int]] = set()
+    for index, (row, _, ground) in enumerate(rows):
+        for cell in row.children:
+            if cell.kind == "cell":
+                _add_cell(table, taken, edges, (cell, index, len(rows)), paragraphs, row.look.background or ground)
+    table.columns = _widths(edges, table)
+    table.rows = [max(1.0, row.height) for row, _, _ in rows]
+    if rows:
+        table.y = rows[0][0].y
+        table.height = sum(table.rows)
+    table.header_rows = sum(1 for _, head, _ in rows if head) or int(_is_head(rows))
+    table.width = sum(table.columns)
+    return table
+
+
+def _is_head(rows: list[tuple[BoxNode, bool, Paint | None]]) -> bool:
+    cells = rows[0][0].children if rows else []
+    return bool(cells) and all(cell.element is not None and cell.element.tag == "th" for cell in cells)
+
+
+def _add_cell(
+    table: TableShape,
+    taken: set[tuple[int, int]],
+    edges: dict[int, float],
+    where: tuple[BoxNode, int, int],
+    paragraphs: Callable[[BoxNode], list[Para]],
+    ground: Paint | None,
+) -> None:
+    cell, index, count = where
+    column = cell.column
+    while (index, column) in taken:
+        column += 1
+    rowspan = max(1, min(cell.rowspan, count - index))
+    colspan = max(1, cell.colspan)
+    while colspan > 1 and (index, column + colspan - 1) in taken:
+        colspan -= 1
+    taken.update((index + down, column + right) for down in range(rowspan) for right in range(colspan))
+    edges.setdefault(column, cell.x)
+    if column + colspan not in edges or cell.x + cell.width > edges[column + colspan]:
+        edges.setdefault(column + colspan, cell.x + cell.width)
+    look = cell.look
+    fill = look.background or ground
+    lines = sorted(cell.children, key=lambda child: child.y)[:1]
+    left = max(0.0, cell.inner_x - cell.x)
+    top = max(0.0, lines[0].y - cell.y) if lines else 4.0
+    middle = look.middle
+    table.cells.append(
+        TableCell(
+            index,
+            column,
+            rowspan,
+            colspan,
+            paragraphs(cell),
+            fill,
+            (look.border("left"), look.border("right"), look.border("top"), look.border("bottom")),
+            (left, 2.0 if middle else min(top, 24.0), max(0.0, cell.width - left - cell.inner_width), 2.0),
+            middle,
+        )
+    )
+
+
+def _widths(edges: dict[int, float], table: TableShape) -> list[float]:
+    """Widths of columns; edges that no cell has are put between their neighbours."""
+    if not edges:
+        return []
+    last = max(edges)
+    known = sorted(edges)
+    places = [0.0] * (last + 1)
+    for index in range(last + 1):
+        if index in edges:
+            places[index] = edges[index]
+            continue
+        before = max((item for item in known if item < index), default=known[0])
+        after = min((item for item in known if item > index), default=last)
+        share = (index - before) / max(1, after - before)
+        places[index] = edges[before] + (edges[after] - edges[before]) * share
+    table.x = min(places)
+    return [max(2.0, places[index + 1] - places[index]) for index in range(last)]

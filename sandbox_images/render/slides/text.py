@@ -1,0 +1,217 @@
+"""The words of laid-out elements as pieces with looks: taken from the tree, so that no word is lost."""
+
+import re
+from dataclasses import dataclass, field, replace
+from xml.etree.ElementTree import Element
+
+from render.layout.boxes import BoxNode
+from render.layout.look import Look
+from render.slides.model import Piece
+from render.source.tree_edits import name_of
+
+GAP = "\u00a0"
+_BLANKS = re.compile(r"[ \t\n\f\r]+")
+_SKIPPED = frozenset({"script", "style", "template", "head", "title"})
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
+
+
+@dataclass(slots=True)
+class Boxes:
+    """What layout made of elements: the principal box of each, and the text of ``::before`` and ``::after``."""
+
+    principal: dict[int, BoxNode] = field(default_factory=dict)
+    pseudo: dict[tuple[int, str], str] = field(default_factory=dict)
+    marker: dict[int, BoxNode] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, root: BoxNode) -> "Boxes":
+        """Reads a laid-out tree once."""
+        found = cls()
+        for node in root.walk():
+            if node.element is None:
+                continue
+            key = id(node.element)
+            if node.kind == "marker":
+                found.marker.setdefault(key, node)
+            elif node.pseudo and node.kind == "text":
+                found.pseudo[key, node.pseudo] = found.pseudo.get((key, node.pseudo), "") + node.text
+            elif node.principal and not node.pseudo:
+                found.principal.setdefault(key, node)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Style:
+    """What text inherits besides its own box's look."""
+
+    look: Look
+    link: str = ""
+    lines: frozenset[str] = frozenset()
+    raised: int = 0
+    size: float = 0.0
+    highlight: bool = False
+
+
+def runs_of(owner: Element, boxes: Boxes) -> list[list[Piece]]:
+    """The inline text of an element, in rows that its block children stand between.
+
+    Args:
+        owner: an element that has a box.
+        boxes: what layout made of the tree.
+    """
+    node = boxes.principal.get(id(owner))
+    if node is None:
+        return []
+    rows: list[list[Piece]] = [[]]
+    style = _Style(node.look, lines=node.look.decoration, link=owner.get("href", "") if owner.tag == "a" else "")
+    _before_after(rows, owner, style, boxes, "before")
+    _collect(rows, owner, style, boxes)
+    _before_after(rows, owner, style, boxes, "after")
+    cleaned = [collapsed(row) for row in rows]
+    return [row for row in cleaned if row]
+
+
+def is_inline(node: BoxNode | None) -> bool:
+    """Whether an element's box is part of a line of text rather than a block of its own."""
+    if node is None or node.out_of_flow:
+        return node is None
+    if node.kind in {"inline", "text"}:
+        return True
+    if node.kind == "replaced":
+        return node.look.inline
+    if node.kind == "inline-block":
+        lines = [child for child in node.children if child.kind == "line"]
+        return len(lines) == len(node.children) and len(lines) <= 1
+    return False
+
+
+def _collect(rows: list[list[Piece]], element: Element, style: _Style, boxes: Boxes) -> None:
+    _add(rows, element.text, style)
+    for child in element:
+        _child(rows, child, style, boxes)
+        _add(rows, child.tail, style)
+
+
+def _child(rows: list[list[Piece]], child: Element, style: _Style, boxes: Boxes) -> None:
+    tag = name_of(child)
+    node = boxes.principal.get(id(child))
+    if tag == "br":
+        rows[-1].append(_piece("\n", style))
+    elif not tag or tag in _SKIPPED or node is None:
+        return
+    elif not is_inline(node):
+        rows.append([])
+    elif node.kind == "replaced":
+        _replaced(rows, child, node, style)
+    else:
+        inner = _inner_style(child, node, style)
+        _before_after(rows, child, inner, boxes, "before")
+        _collect(rows, child, inner, boxes)
+        _before_after(rows, child, inner, boxes, "after")
+
+
+def _inner_style(child: Element, node: BoxNode, style: _Style) -> _Style:
+    look = node.look
+    raised = look.raised or style.raised
+    return _Style(
+        look,
+        link=child.get("href", style.link) if child.tag == "a" else style.link,
+        lines=style.lines | look.decoration,
+        raised=raised,
+        size=(style.size or style.look.size) if raised else 0.0,
+        highlight=style.highlight or (look.background is not None and child.tag != "code"),
+    )
+
+
+def _replaced(rows: list[list[Piece]], child: Element, node: BoxNode, style: _Style) -> None:
+    """A picture within a line: a gap as wide as it, unless it stands alone; the painter puts it there."""
+    if child.tag == "input":
+        return
+    size = style.look.size
+    count = max(1, min(400, round(node.width / (size * 0.226))))
+    rows[-1].append(Piece(GAP * count, size=size, kept=True, family="\0gap"))
+
+
+def _before_after(rows: list[list[Piece]], element: Element, style: _Style, boxes: Boxes, which: str) -> None:
+    text = boxes.pseudo.get((id(element), which), "")
+    if text:
+        rows[-1].append(replace(_piece(text, style), kept=False))
+
+
+def _add(rows: list[list[Piece]], text: str | None, style: _Style) -> None:
+    if text:
+        rows[-1].append(_piece(_CONTROL.sub("", text), style))
+
+
+def _piece(text: str, style: _Style) -> Piece:
+    look = style.look
+    background = look.background if style.highlight else None
+    return Piece(
+        text=text,
+        size=style.size or look.size,
+        bold=look.bold,
+        italic=look.italic,
+        underline="underline" in style.lines,
+        strike="line-through" in style.lines,
+        colour=look.colour,
+        highlight=background if background and background.alpha > 0.5 else None,  # noqa: PLR2004 - half seen
+        family=look.family,
+        capitals=look.capitals,
+        spacing=look.spacing,
+        raised=style.raised,
+        link=style.link,
+        kept=look.preformatted,
+    )
+
+
+def collapsed(row: list[Piece]) -> list[Piece]:
+    """A row with blanks collapsed as in a browser: none at its ends, around breaks, or doubled between pieces."""
+    out: list[Piece] = []
+    blank = True
+    for piece in row:
+        if piece.kept:
+            out.append(piece)
+            blank = False
+            continue
+        if piece.text == "\n":
+            _strip_end(out)
+            out.append(replace(piece, kept=True))
+            blank = True
+            continue
+        text = _BLANKS.sub(" ", piece.text)
+        if blank:
+            text = text.removeprefix(" ")
+        if text:
+            blank = text.endswith(" ")
+            out.append(replace(piece, text=text))
+    _strip_end(out)
+    while out and out[-1].text == "\n":
+        out.pop()
+        _strip_end(out)
+    return out
+
+
+def _strip_end(out: list[Piece]) -> None:
+    while out and not out[-1].kept and out[-1].text.endswith(" "):
+        text = out[-1].text.rstrip(" ")
+        if text:
+            out[-1] = replace(out[-1], text=text)
+            return
+        out.pop()
+
+
+def code_lines(pieces: list[Piece]) -> list[list[Piece]]:
+    """Preformatted pieces by line, tabs as spaces."""
+    lines: list[list[Piece]] = [[]]
+    for piece in pieces:
+        if piece.text == "\n":
+            lines.append([])
+            continue
+        for index, part in enumerate(piece.text.replace("\t", "    ").split("\n")):
+            if index:
+                lines.append([])
+            if part:
+                lines[-1].append(replace(piece, text=part))
+    while lines and not any(piece.text.strip() for piece in lines[-1]):
+        lines.pop()
+    return lines

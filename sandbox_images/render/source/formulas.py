@@ -1,0 +1,131 @@
+"""Formulas: TeX and MathML, set as SVG by ziamath."""
+
+import re
+import xml.etree.ElementTree as ET
+from functools import lru_cache
+from xml.etree.ElementTree import Element
+
+from ziamath import zmath
+
+from render.document import Document
+from render.source.pictures import picture_of
+from render.source.tree_edits import (
+    LITERAL,
+    MATHML,
+    Pieces,
+    body_of,
+    classes_of,
+    edit_texts,
+    make,
+    name_of,
+    parents_of,
+    replace,
+)
+
+TEX_CHARACTERS_MAX = 4_000
+FORMULAS_MAX = 2_000
+"""A formula takes some 10 ms; past this a document shows TeX."""
+SIZE = 16.0
+"""Size at which formulas are set, in px; the picture is scaled with the text around it."""
+_INLINE = re.compile(r"\\\((.{1,2000}?)\\\)|\\\[(.{1,4000}?)\\\]|\$\$(.{1,4000}?)\$\$", re.DOTALL)
+
+
+def set_formulas(document: Document) -> None:
+    """Sets every formula of the tree; one that cannot be set stays as TeX, with a warning."""
+    if document.request.source_format == "html":
+        edit_texts(body_of(document.tree), LITERAL, _split)
+    _take_mathml(document)
+    _take_fences(document)
+    marked = [element for element in document.tree.iter() if "pb-math" in classes_of(element)]
+    for number, element in enumerate(marked):
+        if number >= FORMULAS_MAX:
+            document.warn("formula_limit", f"Only the first {FORMULAS_MAX} formulas were set.")
+            break
+        _set(document, element)
+
+
+def _set(document: Document, element: Element) -> None:
+    tex, mathml = element.get("data-tex", ""), element.get("data-mathml", "")
+    display = element.tag == "div" or element.get("data-display") == "true"
+    colour = document.theme.colours["text"]
+    try:
+        if len(tex or mathml) > TEX_CHARACTERS_MAX * (1 if tex else 8):
+            raise ValueError("too long")  # noqa: TRY301 - told as any other failure to set it
+        svg, width, height, descent = draw_mathml(mathml, colour) if mathml else draw(tex, display, colour)
+    except Exception as exc:  # noqa: BLE001 - the two libraries fail with all kinds of errors on TeX they don't know
+        message = str(exc) or type(exc).__name__
+        document.warn("formula_failed", f"A formula could not be set: {(tex or 'MathML')[:120]} ({message[:120]})")
+        element[:], element.text = [make("code", None, tex or "".join(element.itertext()))], None
+        element.set("class", f"{element.get('class')} pb-math-failed")
+        return
+    style = f"width:{width / SIZE:.3f}em;height:{height / SIZE:.3f}em;vertical-align:{-descent / SIZE:.3f}em"
+    element.text = None
+    element[:] = [picture_of(svg, tex or "formula", style)]
+
+
+@lru_cache(maxsize=512)
+def draw(tex: str, display: bool, colour: str) -> tuple[str, float, float, float]:
+    """The SVG of a formula in TeX, its width and height, and how far it reaches below the line, in px at 16 px."""
+    return _measured(zmath.Latex(tex, size=SIZE, inline=not display), colour)
+
+
+def draw_mathml(mathml: str, colour: str) -> tuple[str, float, float, float]:
+    """The same for MathML."""
+    return _measured(zmath.Math(ET.fromstring(mathml), size=SIZE), colour)  # noqa: S314 - made by us, without entities
+
+
+def _measured(formula: zmath.Math, colour: str) -> tuple[str, float, float, float]:
+    svg: str = formula.svg().replace('"black"', f'"{colour}"')
+    numbers = re.search(r'viewBox="(\S+) (\S+) (\S+) (\S+)"', svg)
+    if numbers is None:
+        raise ValueError("no picture")
+    _, top, width, height = (float(number) for number in numbers.groups())
+    if not 0 < width < 20_000 or not 0 < height < 20_000:  # noqa: PLR2004 - what no page holds is an error of the library
+        raise ValueError("an impossible size")
+    return svg, width, height, top + height
+
+
+def _split(text: str, _parent: Element) -> Pieces | None:
+    r"""``\(x\)``, ``\[x\]`` and ``$$x$$`` in HTML, as for MathJax."""
+    if "\\(" not in text and "\\[" not in text and "$$" not in text:
+        return None
+    pieces: Pieces = []
+    end = 0
+    for match in _INLINE.finditer(text):
+        tex = (match[1] or match[2] or match[3]).strip()
+        attributes = {"class": "pb-math", "data-tex": tex}
+        if not match[1]:
+            attributes["data-display"] = "true"
+        pieces += [text[end : match.start()], make("span", attributes, tex)]
+        end = match.end()
+    return [*pieces, text[end:]] if pieces else None
+
+
+def _take_mathml(document: Document) -> None:
+    parents = parents_of(document.tree)
+    for math in list(document.tree.iter(f"{MATHML}math")):
+        tex = next(
+            (a.text or "" for a in math.iter(f"{MATHML}annotation") if "tex" in (a.get("encoding") or "")), ""
+        )
+        attributes = {"class": "pb-math", "data-tex": tex.strip()}
+        if not tex.strip():
+            for part in math.iter():
+                part.tag = name_of(part).removeprefix(MATHML)
+            tail, math.tail = math.tail, None
+            attributes["data-mathml"] = ET.tostring(math, encoding="unicode")
+            math.tail = tail
+        block = math.get("display") == "block"
+        if block:
+            attributes["data-display"] = "true"
+        text = tex.strip() or " ".join("".join(math.itertext()).split())
+        replace(parents[math], math, make("span", attributes, text))
+
+
+def _take_fences(document: Document) -> None:
+    """```` ```math ```` blocks."""
+    parents = parents_of(document.tree)
+    for block in list(document.tree.iter("pre")):
+        code = block.find("code")
+        if code is not None and {"language-math", "language-latex-math", "language-katex"} & set(classes_of(code)):
+            tex = "".join(code.itertext()).strip()
+            replace(parents[block], block, make("div", {"class": "pb-math", "data-tex": tex}, tex))

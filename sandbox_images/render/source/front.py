@@ -1,0 +1,171 @@
+"""From a request to a document: the source is parsed, cleaned, and its marks are made, in this order."""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date, datetime
+from typing import Any
+from xml.etree.ElementTree import Element
+
+from render.document import Document, Metadata, RenderRequest
+from render.source.assets import check_assets
+from render.source.charts import make_charts
+from render.source.citations import resolve_citations
+from render.source.diagrams import draw_diagrams, is_diagram
+from render.source.emoji import wrap_emoji
+from render.source.formulas import set_formulas
+from render.source.headings import headings_of, mark_headings
+from render.source.highlighting import highlight_code
+from render.source.html_source import clean_text, parse_html, unfence
+from render.source.markdown_source import read_markdown
+from render.source.nested_layouts import bound_nested_layouts
+from render.source.normalise import normalise, split_long_words
+from render.source.sanitise import sanitise
+from render.source.tree_edits import body_of, head_of, make, text_of
+from render.themes import BUILT_IN, load_theme
+
+_FENCES = {
+    "markdown": ("", "md", "markdown"),
+    "html": ("", "html", "htm", "xml"),
+    "mermaid": ("", "mermaid"),
+    "svg": ("", "svg", "xml", "html"),
+}
+TITLE_CHARACTERS_MAX = 300
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3}")
+
+
+def open_document(request: RenderRequest) -> Document:
+    """Reads the source of a request.
+
+    Returns:
+        The document, ready for any writer.
+
+    Raises:
+        RenderError: ``content_too_large``, ``too_many_elements``, ``unknown_theme``, ``missing_assets`` (strict).
+    """
+    tree, front_matter = _parse(request)
+    theme = load_theme(_theme_name(request, front_matter), request.root)
+    document = Document(request, request.metadata, theme, tree)
+    tree.set("data-front-matter", json.dumps(front_matter, default=str))
+    if front_matter.get("marp"):
+        tree.set("data-marp", "true")
+    steps: tuple[Callable[[Document], None], ...] = (
+        sanitise,
+        lambda document: _show_title(document, front_matter),
+        normalise,
+        resolve_citations,
+        make_charts,
+        draw_diagrams,
+        set_formulas,
+        lambda document: highlight_code(document.tree),
+        check_assets,
+        mark_headings,
+        lambda document: wrap_emoji(document.tree),
+        split_long_words,
+        bound_nested_layouts,
+    )
+    for step in steps:
+        step(document)
+    document.metadata = _metadata(document, front_matter)
+    _write_head(document)
+    return document
+
+
+def _parse(request: RenderRequest) -> tuple[Element, dict[str, Any]]:
+    text = unfence(clean_text(request.content), _FENCES[request.source_format])
+    if request.source_format == "markdown":
+        if is_diagram(text):  # what a model calls Markdown and is a bare diagram
+            return _one_diagram(text), {}
+        read = read_markdown(text)
+        return parse_html(read.html), read.front_matter
+    if request.source_format == "mermaid":
+        return _one_diagram(text), {}
+    if request.source_format == "svg":
+        start = text.find("<svg")
+        text = text[start:] if start >= 0 else text
+    return parse_html(text), {}
+
+
+def _one_diagram(text: str) -> Element:
+    tree = parse_html("")
+    body_of(tree).append(make("pre", {"class": "mermaid"}, text))
+    return tree
+
+
+def _theme_name(request: RenderRequest, front_matter: dict[str, Any]) -> str:
+    """The theme of the request; a front matter may choose a built-in one while that is the default."""
+    named = front_matter.get("theme")
+    return named if request.theme == "plain" and named in BUILT_IN else request.theme
+
+
+def _metadata(document: Document, front_matter: dict[str, Any]) -> Metadata:
+    """What the document says of itself: front matter, request, its own head, its first heading."""
+    given = document.request.metadata
+    tree = document.tree
+    metas = {(meta.get("name") or "").lower(): meta.get("content") or "" for meta in tree.iter("meta")}
+    head_title = next((text_of(title) for title in head_of(tree).iter("title")), "")
+    heading = next((text_of(item) for item in headings_of(tree)), "")
+    language = _word(front_matter.get("lang") or front_matter.get("language")) or tree.get("lang", "")
+    keywords = (
+        _words(front_matter.get("keywords") or front_matter.get("tags"))
+        or given.keywords
+        or _words(metas.get("keywords"))
+    )
+    language = language if _LANGUAGE.fullmatch(language) else given.language
+    title = _word(front_matter.get("title")) or given.title or head_title or heading or "Document"
+    return replace(
+        given,
+        title=title[:TITLE_CHARACTERS_MAX],
+        author=", ".join(_words(front_matter.get("author") or front_matter.get("authors")))
+        or given.author
+        or metas.get("author", ""),
+        subject=_word(front_matter.get("subject") or front_matter.get("description"))
+        or given.subject
+        or metas.get("description", ""),
+        keywords=keywords,
+        language=language if _LANGUAGE.fullmatch(language) else "en",
+        date=_word(front_matter.get("date")) or given.date,
+    )
+
+
+def _show_title(document: Document, front_matter: dict[str, Any]) -> None:
+    """A front matter's title heads a document that has no other; a deck's title slide is its writer's business."""
+    title = _word(front_matter.get("title"))
+    body = body_of(document.tree)
+    if title and document.request.output != "pptx" and next(body.iter("h1"), None) is None:
+        heading = make("h1", None, title)
+        heading.tail, body.text = body.text, None
+        body.insert(0, heading)
+
+
+def _word(value: Any) -> str:
+    """A scalar of a front matter as text on one line."""
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    return " ".join(str(value).split())[:1000] if isinstance(value, str | int | float) else ""
+
+
+def _words(value: Any) -> tuple[str, ...]:
+    """A list of a front matter, or a text with commas."""
+    if isinstance(value, str):
+        return tuple(word for word in (part.strip() for part in value.split(",")) if word)[:50]
+    if not isinstance(value, list):
+        return ()
+    rows = (_word(item.get("name")) if isinstance(item, dict) else _word(item) for item in value[:50])
+    return tuple(row for row in rows if row)
+
+
+def _write_head(document: Document) -> None:
+    """Puts what the document says of itself where a layout engine looks for it."""
+    head = head_of(document.tree)
+    metadata = document.metadata
+    ours = {"author": metadata.author, "description": metadata.subject, "keywords": ", ".join(metadata.keywords)}
+    for item in list(head):
+        if item.tag == "title" or (item.tag == "meta" and (item.get("name") or "").lower() in ours):
+            head.remove(item)
+    head.insert(0, make("title", None, metadata.title))
+    for name, content in ours.items():
+        if content:
+            head.append(make("meta", {"name": name, "content": content}))
+    document.tree.set("lang", metadata.language)

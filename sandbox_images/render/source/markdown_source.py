@@ -1,0 +1,142 @@
+"""Markdown to HTML: CommonMark, GitHub's additions, and what pandoc and models write besides."""
+
+import re
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import yaml
+from markdown_it import MarkdownIt
+from markdown_it.common.utils import escapeHtml
+from markdown_it.rules_inline import StateInline
+from mdit_py_plugins.attrs import attrs_block_plugin, attrs_plugin
+from mdit_py_plugins.deflist import deflist_plugin
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+from mdit_py_plugins.footnote import footnote_plugin
+from mdit_py_plugins.front_matter import front_matter_plugin
+from mdit_py_plugins.tasklists import tasklists_plugin
+
+from render.source.colon_fences import colon_fences_plugin
+
+TOKEN = re.compile(r"\[\[\s*[sS]\s*:\s*[0-9][0-9\s,;\u2010-\u2015-]*\]\]")
+"""A citation token; what is in it is read by the citations' own module."""
+
+FRONT_MATTER_CHARACTERS_MAX = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class MarkdownText:
+    """HTML, and the front matter of the document that it was made of."""
+
+    html: str
+    front_matter: dict[str, Any] = field(default_factory=dict)
+
+
+def read_markdown(text: str) -> MarkdownText:
+    """Turns Markdown into HTML; never fails, since every text is Markdown."""
+    environment: dict[str, Any] = {}
+    tokens = _parser().parse(text, environment)
+    front_matter: dict[str, Any] = {}
+    if tokens and tokens[0].type == "front_matter":
+        front_matter = _front_matter(tokens[0].content)
+    return MarkdownText(_parser().renderer.render(tokens, _parser().options, environment), front_matter)
+
+
+def _front_matter(text: str) -> dict[str, Any]:
+    if len(text) > FRONT_MATTER_CHARACTERS_MAX:
+        return {}
+    try:
+        value = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError, TypeError):
+        return {}
+    return {str(key): value[key] for key in value} if isinstance(value, dict) else {}
+
+
+@cache
+def _parser() -> MarkdownIt:
+    """The parser: made once, since its rules cost more to build than a page to parse."""
+    parser = MarkdownIt("commonmark", {"html": True, "linkify": True, "maxNesting": 100})
+    parser.enable(["table", "strikethrough", "linkify"])
+    if parser.linkify is not None:
+        parser.linkify.set({"fuzzy_email": False, "fuzzy_link": False})
+    parser.use(front_matter_plugin).use(footnote_plugin).use(deflist_plugin).use(tasklists_plugin)
+    parser.use(dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True, renderer=_formula)
+    parser.use(attrs_plugin, after=("image", "code_inline", "link_close", "span_close"), spans=False)
+    parser.use(attrs_block_plugin).use(colon_fences_plugin)
+    parser.inline.ruler.before("link", "citation", _citation)
+    parser.inline.ruler.before("escape", "backslash_math", _backslash_math)
+    for name in ("math_inline", "math_inline_double", "math_block", "math_block_label", "backslash_math"):
+        parser.add_render_rule(name, _render_math)
+    parser.add_render_rule("citation", _render_citation)
+    parser.add_render_rule("footnote_ref", _render_footnote_ref)
+    parser.add_render_rule("footnote_anchor", _render_nothing)
+    parser.add_render_rule("footnote_block_open", _render_footnotes_open)
+    return parser
+
+
+def _citation(state: StateInline, silent: bool) -> bool:
+    """Takes a token before links do; in code the rule isn't asked."""
+    if not state.src.startswith("[[", state.pos):
+        return False
+    match = TOKEN.match(state.src, state.pos, state.posMax)
+    if match is None:
+        return False
+    if not silent:
+        state.push("citation", "", 0).content = match[0]
+    state.pos = match.end()
+    return True
+
+
+_BACKSLASH_MATH = re.compile(r"\\\((.{1,2000}?)\\\)|\\\[(.{1,4000}?)\\\]", re.DOTALL)
+_LETTER = re.compile(r"[A-Za-z0-9]")
+
+
+def _backslash_math(state: StateInline, silent: bool) -> bool:
+    r"""``\(x\)`` and ``\[x\]``, as models write them; escapes of brackets around no letter stay escapes."""
+    if not state.src.startswith(("\\(", "\\["), state.pos):
+        return False
+    match = _BACKSLASH_MATH.match(state.src, state.pos, state.posMax)
+    if match is None or not _LETTER.search(match[1] or match[2]):
+        return False
+    if not silent:
+        token = state.push("backslash_math", "", 0)
+        token.content = (match[1] or match[2]).strip()
+        token.meta = {"display": match[2] is not None}
+    state.pos = match.end()
+    return True
+
+
+def _formula(content: str, _options: dict[str, Any]) -> str:
+    return escapeHtml(content)
+
+
+def _render_math(_renderer: Any, tokens: Any, index: int, _options: Any, _environment: Any) -> str:
+    token = tokens[index]
+    tex = escapeHtml(token.content.strip())
+    # Inside a paragraph an HTML parser would end the paragraph at a div.
+    if token.type in {"math_block", "math_block_label"}:
+        return f'<div class="pb-math" data-tex="{tex}">{tex}</div>\n'
+    display = token.type == "math_inline_double" or token.meta.get("display")
+    style = ' data-display="true"' if display else ""
+    return f'<span class="pb-math" data-tex="{tex}"{style}>{tex}</span>'
+
+
+def _render_citation(_renderer: Any, tokens: Any, index: int, _options: Any, _environment: Any) -> str:
+    return escapeHtml(tokens[index].content)
+
+
+def _render_nothing(_renderer: Any, _tokens: Any, _index: int, _options: Any, _environment: Any) -> str:
+    return ""
+
+
+def _render_footnotes_open(_renderer: Any, _tokens: Any, _index: int, _options: Any, _environment: Any) -> str:
+    return '<section class="footnotes"><ol>\n'
+
+
+def _render_footnote_ref(renderer: Any, tokens: Any, index: int, options: Any, environment: Any) -> str:
+    rules = renderer.rules
+    note = rules["footnote_anchor_name"](tokens, index, options, environment)
+    number = tokens[index].meta["id"] + 1
+    sub = tokens[index].meta.get("subId", 0)
+    anchor = f"fnref{note}:{sub}" if sub else f"fnref{note}"
+    return f'<sup><a class="pb-footnote-ref" href="#fn{note}" id="{anchor}">{number}</a></sup>'

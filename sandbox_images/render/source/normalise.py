@@ -1,0 +1,137 @@
+"""One way of writing for what has many: callouts, task lists, page breaks, contents, columns."""
+
+import re
+from xml.etree.ElementTree import Element
+
+from render.document import Document
+from render.source.colon_fences import CALLOUTS
+from render.source.tree_edits import (
+    Pieces,
+    add_class,
+    body_of,
+    classes_of,
+    edit_texts,
+    make,
+    name_of,
+    parents_of,
+    text_of,
+)
+
+_ALERT = re.compile(r"\s*\[!([A-Za-z]+)\][ \t]*([^\n]*)\n?")
+_TOC = re.compile(r"\s*(?:\[TOC\]|\[\[_?TOC_?\]\]|\{:toc\}|\\tableofcontents)\s*", re.IGNORECASE)
+_BREAK = re.compile(r"\s*(?:\\(?:newpage|pagebreak|clearpage))\s*")
+WORD_PART = 250
+"""Letters between two places where a very long word may break: some two lines of a page."""
+_LONG_WORD = re.compile(r"\S{1500,}")
+_BREAK_CLASSES = {"page-break", "pagebreak", "page_break", "pb-page-break", "newpage"}
+_CALLOUT_CLASSES = {"callout", "admonition", "alert"}
+
+
+def normalise(document: Document) -> None:
+    """Makes the marks of the document module out of other ways to write them."""
+    tree = document.tree
+    parents = parents_of(tree)
+    for quote in list(tree.iter("blockquote")):
+        _alert(quote)
+    for paragraph in list(tree.iter("p")):
+        _lone_paragraph(paragraph)
+    for element in list(tree.iter()):
+        if name_of(element) in {"div", "section", "aside", "p", "ul", "ol", "li"}:
+            _marked_by_class(element)
+    _contents(document, parents)
+    for section in tree.iter("section"):
+        if "footnotes" in classes_of(section):
+            for note in section.iter("li"):
+                note.attrib.pop("class", None)
+
+
+def split_long_words(document: Document) -> None:
+    """Gives words of thousands of letters places to break: the time of a line grows with their square."""
+    if any(_LONG_WORD.search(text) for text in document.tree.itertext()):
+        edit_texts(body_of(document.tree), {"script", "style", "template", "textarea", "title"}, _with_breaks)
+
+
+def _with_breaks(text: str, _parent: Element) -> Pieces | None:
+    if not _LONG_WORD.search(text):
+        return None
+    pieces: Pieces = []
+    end = 0
+    for match in _LONG_WORD.finditer(text):
+        pieces.append(text[end : match.start()])
+        for start in range(match.start(), match.end(), WORD_PART):
+            pieces += [text[start : min(start + WORD_PART, match.end())], make("wbr")]
+        end = match.end()
+    return [*pieces, text[end:]]
+
+
+def _alert(quote: Element) -> None:
+    """``> [!NOTE]``: a quote whose first line is a kind."""
+    first = next(iter(quote), None)
+    match = _ALERT.match(first.text or "") if first is not None and first.tag == "p" else None
+    if first is None or match is None or match[1].lower() not in CALLOUTS:
+        return
+    quote.tag = "aside"
+    quote.attrib.update({"class": "pb-callout", "data-kind": CALLOUTS[match[1].lower()]})
+    first.text = (first.text or "")[match.end() :]
+    title = make("p", {"class": "pb-callout-title"}, match[2].strip() or match[1].capitalize())
+    if not first.text.strip() and not len(first):
+        quote.remove(first)
+    quote.insert(0, title)
+
+
+def _lone_paragraph(paragraph: Element) -> None:
+    """A paragraph that is nothing but a mark."""
+    if len(paragraph) or not paragraph.text:
+        return
+    if _TOC.fullmatch(paragraph.text):
+        paragraph.tag, paragraph.text = "nav", None
+        paragraph.attrib = {"class": "pb-toc"}
+    elif _BREAK.fullmatch(paragraph.text):
+        paragraph.tag, paragraph.text = "div", None
+        paragraph.attrib = {"class": "pb-page-break"}
+
+
+def _marked_by_class(element: Element) -> None:
+    names = set(classes_of(element))
+    if not names:
+        if element.tag == "aside" and element.get("role") == "note":
+            add_class(element, "pb-callout")
+        return
+    if names & _BREAK_CLASSES and not text_of(element):
+        element.set("class", "pb-page-break")
+    elif element.tag == "aside" and names & {"notes", "speaker-notes"}:
+        add_class(element, "pb-notes")
+    elif element.tag in {"div", "aside"} and names & _CALLOUT_CLASSES:
+        _callout(element, names)
+    elif element.tag in {"ul", "ol"} and "contains-task-list" in names:
+        element.set("class", "pb-tasks")
+    elif element.tag == "li" and "task-list-item" in names:
+        element.set("class", "pb-task")
+
+
+def _callout(element: Element, names: set[str]) -> None:
+    """``div.admonition.note``, ``div.callout-warning``, ``div.alert-danger``."""
+    words = {part for name in names for part in name.lower().split("-")}
+    kind = next((CALLOUTS[word] for word in sorted(words) if word in CALLOUTS), "note")
+    if not element.get("style"):
+        add_class(element, "pb-callout")
+    element.set("data-kind", kind)
+    for child in element:
+        if {"admonition-title", "callout-title", "alert-title", "alert-heading"} & set(classes_of(child)):
+            add_class(child, "pb-callout-title")
+
+
+def _contents(document: Document, parents: dict[Element, Element]) -> None:
+    """A contents list that the request asks for and the source has not: behind the title, else at the top."""
+    body = body_of(document.tree)
+    if not document.request.options.get("toc") or any("pb-toc" in classes_of(nav) for nav in body.iter("nav")):
+        return
+    nav = make("nav", {"class": "pb-toc"})
+    title = next(iter(body.iter("h1")), None)
+    parent = parents.get(title) if title is not None else None
+    if title is None or parent is None or sum(1 for _ in body.iter("h1")) > 1:
+        nav.tail, body.text = body.text, None
+        body.insert(0, nav)
+    else:
+        nav.tail, title.tail = title.tail, None
+        parent.insert(list(parent).index(title) + 1, nav)
