@@ -10,7 +10,33 @@ from typing import Literal
 from render.document import Metadata, Source, Theme
 
 Align = Literal["left", "center", "right", "justify"]
-Marker = Literal["decimal", "lower-alpha", "upper-alpha", "lower-roman", "upper-roman"]
+Marker = Literal["decimal", "lower-alpha", "upper-alpha", "lower-roman", "upper-roman", "none"]
+
+BODY_SIZE = 14.0
+"""Pixels; all sizes of type are in proportion to it, whatever the author's body text has."""
+
+# ---- looks ----
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line at a side of a block: its width, colour and CSS style (solid, dashed, dotted, double …)."""
+
+    width: float
+    colour: str
+    style: str = "solid"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The ground of a block, and the lines around it; None: there is none, or as the theme has it."""
+
+    background: str | None = None
+    top: Line | None = None
+    right: Line | None = None
+    bottom: Line | None = None
+    left: Line | None = None
+
 
 # ---- inline ----
 
@@ -33,6 +59,10 @@ class Run:
     """A URL, or ``#anchor`` within the document."""
     cites: int | None = None
     """The sid of the source, if the run is a citation."""
+    size: float | None = None
+    """Size of type, where body text has `BODY_SIZE`."""
+    language: str | None = None
+    """BCP 47 tag, where it is not the document's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +128,26 @@ class Heading:
     level: int
     inlines: list[Inline]
     anchor: str = ""
+    align: Align | None = None
+    frame: Frame | None = None
+    rtl: bool | None = None
 
 
 @dataclass(slots=True)
 class Paragraph:
-    """A paragraph."""
+    """A paragraph.
+
+    Attributes:
+        inlines: what stands in it.
+        align: where its lines begin.
+        frame: its ground and lines.
+        rtl: whether it runs from right to left; None: as its letters do.
+    """
 
     inlines: list[Inline]
     align: Align | None = None
+    frame: Frame | None = None
+    rtl: bool | None = None
 
 
 @dataclass(slots=True)
@@ -124,7 +166,7 @@ class ListBlock:
     items: list[ListItem]
     start: int = 1
     marker: Marker = "decimal"
-    """How an ordered list counts."""
+    """How an ordered list counts; ``none``: without marks, ordered or not."""
 
 
 @dataclass(slots=True)
@@ -153,7 +195,9 @@ class Cell:
     colspan: int = 1
     header: bool = False
     align: Align | None = None
-    background: str | None = None
+    frame: Frame | None = None
+    middle: bool = False
+    """Whether its content stands in the middle of its height."""
 
 
 @dataclass(slots=True)
@@ -246,12 +290,10 @@ class Columns:
 
 @dataclass(slots=True)
 class Box:
-    """A div or section that has a look of its own, such as a card."""
+    """Blocks that have a look of their own together, such as a card."""
 
     blocks: list["Block"]
-    classes: tuple[str, ...] = ()
-    background: str | None = None
-    colour: str | None = None
+    frame: Frame
 
 
 @dataclass(slots=True)
@@ -312,7 +354,7 @@ class Content:
 
     Attributes:
         metadata: what it says of itself.
-        theme: how it looks.
+        theme: how it looks; the author's own colours of page and text are in it.
         blocks: its content, in order.
         notes: footnotes by id, numbered in the order of their first call.
     """

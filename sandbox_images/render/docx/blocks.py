@@ -2,16 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-from render.docx.contents import contents_xml
+from render.docx.contents import contents_xml, lines_of
+from render.docx.frames import framed, paragraph_frame, side_by_side, spacer
 from render.docx.images import picture
 from render.docx.inline import formula_xml, inlines_xml, run_xml
 from render.docx.numbering import LEVELS, STEP
 from render.docx.package import safe_url
 from render.docx.state import Place, State
-from render.docx.tables import framed, side_by_side, spacer, table_xml
-from render.docx.xml import hexa, is_rtl, mix
+from render.docx.tables import table_xml
+from render.docx.xml import hexa, is_rtl
 from render.ir import (
     Block,
     Box,
@@ -24,9 +26,11 @@ from render.ir import (
     Diagram,
     Figure,
     FormulaBlock,
+    Frame,
     Heading,
     Image,
     Inline,
+    Line,
     LineBreak,
     ListBlock,
     ListItem,
@@ -40,10 +44,17 @@ from render.ir import (
     Table,
 )  # fmt: skip
 from render.reading.flat import plain
+from render.reading.style import mix
 
 _KINDS = {"note": "#2f6fbe", "tip": "#218358", "important": "#7c4bb8", "warning": "#b7791f", "caution": "#c0392b"}
 _CHUNK = 150
 """Lines of code in a paragraph."""
+_BAR, _THIN = 3.0, 0.7
+"""Pixels: widths of the line beside a quotation or callout, and of that around code."""
+_FRAME_SPACE = 100
+"""Twips between the edge of the text and that of a ground."""
+_FRAMED_LINES = 30
+"""More than this is too long for a box."""
 _INDENT_MAX = 0.6
 """Share of the room that indents may take."""
 
@@ -77,8 +88,9 @@ class Shape:
 
     Attributes:
         style: its style, instead of the place's.
-        before: what comes before the numbering: keepNext, pageBreakBefore, and the lines and ground of code.
+        before: what comes before the numbering: keepNext, pageBreakBefore.
         number: its numbering.
+        frame: its ground and lines.
         ind: its indent, instead of the place's.
         after: its alignment.
         rtl: whether it runs from right to left.
@@ -87,6 +99,7 @@ class Shape:
     style: str = ""
     before: str = ""
     number: str = ""
+    frame: Frame | None = None
     ind: str = ""
     after: str = ""
     rtl: bool = False
@@ -97,10 +110,12 @@ def paragraph(place: Place, inner: str, shape: Shape) -> str:
     name = shape.style or place.style
     parts = f'<w:pStyle w:val="{name}"/>' if name else ""
     parts += shape.before + shape.number
-    if place.bar:
-        parts += f'<w:pBdr><w:left w:val="single" w:sz="18" w:space="10" w:color="{hexa(place.bar)}"/></w:pBdr>'
+    frame = shape.frame or (Frame(place.ground, left=place.bar) if place.ground or place.bar else None)
+    parts += paragraph_frame(frame) if frame else ""
     parts += "<w:bidi/>" if shape.rtl else ""
-    parts += shape.ind or (f'<w:ind w:left="{place.indent}"/>' if place.indent else "")
+    inside = f' w:right="{_FRAME_SPACE}"' if frame and frame.background else ""
+    left = place.indent + (_FRAME_SPACE if inside else 0)
+    parts += shape.ind or (f'<w:ind w:left="{left}"{inside}/>' if left else "")
     parts += shape.after
     return f"<w:p><w:pPr>{parts}</w:pPr>{inner}</w:p>" if parts else f"<w:p>{inner}</w:p>"
 
@@ -118,27 +133,28 @@ def alignment(align: str | None, *, rtl: bool) -> str:
 def _text(
     state: State, place: Place, block: Heading | Paragraph, before: str = "", number: str = "", ind: str = ""
 ) -> str:
-    own = plain(block.inlines)
-    rtl = is_rtl(own)
+    rtl = is_rtl(plain(block.inlines)) if block.rtl is None else block.rtl
     if isinstance(block, Heading):
         inner = inlines_xml(state, place, block.inlines)
         target = state.headings.get(id(block))
         inner = state.mark(target.bookmark, inner) if target else inner
         style = f"Heading{min(max(block.level, 1), 6)}"
-        align = None
     else:
         if len(block.inlines) == 1 and getattr(block.inlines[0], "display", False):
             return _formula(state, place, FormulaBlock(block.inlines[0]))  # type: ignore[arg-type]
         inner = inlines_xml(state, place, block.inlines)
-        style, align = "", block.align
-    after = alignment(align or place.align, rtl=rtl)
-    return paragraph(place, inner, Shape(style=style, before=before, number=number, ind=ind, after=after, rtl=rtl))
+        style = ""
+    after = alignment(block.align or place.align, rtl=rtl)
+    return paragraph(place, inner, Shape(style, before, number, block.frame, ind, after, rtl))
 
 
 def _list(state: State, place: Place, block: ListBlock) -> str:
     level = min(place.level, LEVELS - 1)
     numbering = state.numbering
-    number = numbering.ordered(block.marker, level, block.start) if block.ordered else numbering.bullets()
+    if block.ordered and block.marker != "none":
+        number = numbering.ordered(block.marker, level, block.start)
+    else:
+        number = numbering.uncounted("none" if block.marker == "none" else "bullet")
     inside = replace(deeper(place, STEP), level=place.level + 1, style=place.style or "ListParagraph")
     return "".join(_item(state, inside, item, number, level) for item in block.items)
 
@@ -197,14 +213,8 @@ def _definitions(state: State, place: Place, block: DefinitionList) -> str:
 
 
 def _code(state: State, place: Place, block: Code) -> str:
-    colours = state.document.theme.colours
-    fill, border = hexa(colours["code_background"]), hexa(colours["border"])
-    edges = "".join(
-        f'<w:{side} w:val="single" w:sz="4" w:space="4" w:color="{border}"/>'
-        for side in ("top", "left", "bottom", "right")
-    )
-    inside = replace(place, bar=None)
-    ind = f'<w:ind w:left="{place.indent + 100}" w:right="100"/>'
+    colours = state.content.theme.colours
+    frame = Frame(colours["code_background"], *[Line(_THIN, colours["border"])] * 4)
     parts = []
     for start in range(0, len(block.lines), _CHUNK):
         runs: list[Inline] = []
@@ -212,10 +222,7 @@ def _code(state: State, place: Place, block: Code) -> str:
             if index:
                 runs.append(LineBreak())
             runs.extend(line)
-        before = f'<w:pBdr>{edges}</w:pBdr><w:shd w:val="clear" w:color="auto" w:fill="{fill}"/>'
-        parts.append(
-            paragraph(inside, inlines_xml(state, place, runs), Shape(style="CodeBlock", before=before, ind=ind))
-        )
+        parts.append(paragraph(place, inlines_xml(state, place, runs), Shape(style="CodeBlock", frame=frame)))
     return spacer(60) + "".join(parts) + spacer(200)
 
 
@@ -276,41 +283,47 @@ def _formula(state: State, place: Place, block: FormulaBlock) -> str:
 
 
 def _quote(state: State, place: Place, block: Quote) -> str:
-    bar = state.document.theme.colours["border"]
+    bar = Line(_BAR, state.content.theme.colours["border"])
     return blocks_xml(state, replace(deeper(place, 320), style=place.style or "Quote", bar=bar), block.blocks)
 
 
 def _callout(state: State, place: Place, block: Callout) -> str:
     accent = _KINDS.get(block.kind, _KINDS["note"])
-    ground = mix(accent, state.document.theme.colours["background"], 0.1)
+    ground = mix(accent, state.content.theme.colours["background"], 0.1)
 
     def inside(inner: Place) -> str:
         title = run_xml(state, Run(block.title, colour=accent)) if block.title else ""
         head = paragraph(inner, title, Shape(style="CalloutTitle", rtl=is_rtl(block.title))) if title else ""
         return head + blocks_xml(state, inner, block.blocks)
 
-    return framed(place, inside, ground=ground, bar=accent)
+    return framed(place, inside, Frame(ground, left=Line(_BAR, accent)))
 
 
 def _box(state: State, place: Place, block: Box) -> str:
-    plain_box = not block.background and (not block.classes or "slide" in block.classes)
-    if plain_box or block.background == state.document.theme.colours["background"]:
-        return blocks_xml(state, place, block.blocks)
-    border = None if block.background else state.document.theme.colours["border"]
-    return framed(
-        place, lambda inner: blocks_xml(state, inner, block.blocks), ground=block.background, border=border
-    )
+    if lines_of(block.blocks) > _FRAMED_LINES or any(isinstance(inner, PageBreak) for inner in block.blocks):
+        # No cell of a table should be longer than a page, and no page break works in one.
+        inside = replace(place, ground=block.frame.background or place.ground, bar=block.frame.left or place.bar)
+        return blocks_xml(state, inside, block.blocks)
+    return framed(place, lambda inner: blocks_xml(state, inner, block.blocks), block.frame)
 
 
 def _columns(state: State, place: Place, block: Columns) -> str:
-    def writer(column: list[Block]) -> Callable[[Place], str]:
-        return lambda inner: blocks_xml(state, inner, column)
+    columns: list[tuple[Callable[[Place], str], Frame | None]] = []
+    for blocks in block.columns:
+        only = blocks[0] if len(blocks) == 1 else None
+        if isinstance(only, Box):
+            columns.append((partial(_within, state, only.blocks), only.frame))
+        else:
+            columns.append((partial(_within, state, blocks), None))
+    return side_by_side(place, columns, block.widths)
 
-    return side_by_side(place, [writer(column) for column in block.columns], block.widths)
+
+def _within(state: State, blocks: list[Block], place: Place) -> str:
+    return blocks_xml(state, place, blocks)
 
 
 def _sources(state: State, place: Place, block: Sources) -> str:
-    muted = state.document.theme.colours["muted"]
+    muted = state.content.theme.colours["muted"]
     ind = f'<w:ind w:left="{place.indent + 480}" w:hanging="480"/>'
     parts = []
     for number, source in enumerate(block.sources, 1):
@@ -326,7 +339,7 @@ def _sources(state: State, place: Place, block: Sources) -> str:
 
 
 def _rule(state: State, place: Place, _block: Rule) -> str:
-    border = hexa(state.document.theme.colours["border"])
+    border = hexa(state.content.theme.colours["border"])
     edge = f'<w:pBdr><w:bottom w:val="single" w:sz="6" w:space="1" w:color="{border}"/></w:pBdr>'
     ind = f'<w:ind w:left="{place.indent}"/>' if place.indent else ""
     return f'<w:p><w:pPr>{edge}<w:spacing w:before="120" w:after="240"/>{ind}</w:pPr></w:p>'

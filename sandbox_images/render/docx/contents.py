@@ -2,8 +2,8 @@
 
 from render.docx.state import Place, State, Target
 from render.docx.xml import text_elements
-from render.ir import Block, Chart, Code, Contents, Diagram, Figure, Heading, PageBreak, Table
-from render.reading.flat import paragraphs, walk
+from render.ir import Block, Chart, Code, Contents, Diagram, Figure, Heading, PageBreak, Paragraph, Table
+from render.reading.flat import walk
 
 DEEPEST = 3
 MAX_ENTRIES = 2000
@@ -47,15 +47,36 @@ def listed(state: State) -> tuple[list[Target], int]:
 
 
 def _entry(target: Target, page: int) -> str:
-    # The page is an estimate until a reader lays the document out: "dirty" makes Word look it up.
+    # The page is an estimate until a reader lays the document out. Fields marked as outdated would make Word ask
+    # whether it may update them, whenever the document is opened.
     return (
         f'<w:hyperlink w:anchor="{target.bookmark}" w:history="1">'
         f"<w:r>{text_elements(target.text)}</w:r><w:r><w:tab/></w:r>"
-        '<w:r><w:fldChar w:fldCharType="begin" w:dirty="true"/></w:r>'
+        '<w:r><w:fldChar w:fldCharType="begin"/></w:r>'
         f'<w:r><w:instrText xml:space="preserve"> PAGEREF {target.bookmark} \\h </w:instrText></w:r>'
         f'<w:r><w:fldChar w:fldCharType="separate"/></w:r><w:r><w:t>{page}</w:t></w:r>'
         '<w:r><w:fldChar w:fldCharType="end"/></w:r></w:hyperlink>'
     )
+
+
+def lines_of(blocks: list[Block]) -> float:
+    """About how many lines of a page blocks take."""
+    return sum(_lines(block) for block in walk(blocks))
+
+
+def _lines(block: Block) -> float:
+    if isinstance(block, Heading):
+        return 2.0
+    if isinstance(block, Table):
+        return block.rows * 0.4
+    if isinstance(block, Figure | Diagram | Chart):
+        return _PICTURE_LINES
+    if isinstance(block, Code):
+        return len(block.lines) * 0.8
+    if isinstance(block, Paragraph):
+        length = sum(len(getattr(inline, "text", "x")) for inline in block.inlines)
+        return length // _CHARACTERS + 1.4
+    return 0.0
 
 
 def estimated_pages(blocks: list[Block]) -> dict[int, int]:
@@ -65,16 +86,7 @@ def estimated_pages(blocks: list[Block]) -> dict[int, int]:
     for block in walk(blocks):
         if isinstance(block, PageBreak):
             lines = (lines // _LINES + 1) * _LINES
-        elif isinstance(block, Heading):
-            lines += 2.0
+        lines += _lines(block)
+        if isinstance(block, Heading):
             pages[id(block)] = int(lines // _LINES) + 1
-        elif isinstance(block, Table):
-            lines += block.rows * 0.4
-        elif isinstance(block, Figure | Diagram | Chart):
-            lines += _PICTURE_LINES
-        elif isinstance(block, Code):
-            lines += len(block.lines) * 0.8
-        elif hasattr(block, "inlines"):
-            length = sum(len(getattr(inline, "text", "x")) for part in paragraphs([block]) for inline in part)
-            lines += length // _CHARACTERS + 1.4
     return pages

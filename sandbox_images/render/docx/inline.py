@@ -6,7 +6,7 @@ from render.docx.images import picture
 from render.docx.math import MathError, omml
 from render.docx.package import safe_url
 from render.docx.state import Place, State
-from render.docx.styles import mono
+from render.docx.styles import language_xml, mono, size_xml
 from render.docx.xml import attribute, escape, has_rtl, hexa, text_elements
 from render.ir import Anchor, Formula, Image, Inline, LineBreak, Missing, NoteRef, Run
 from render.reading.flat import flat
@@ -101,7 +101,7 @@ def run_xml(state: State, run: Run, *, linked: bool = False) -> str:
 def _look(state: State, run: Run, *, linked: bool, rtl: bool = False) -> str:
     key = (
         run.bold, run.italic, run.underline, run.strike, run.code, run.sub, run.sup, run.colour, run.background,
-        linked, rtl,
+        run.size, run.language, linked, rtl,
     )  # fmt: skip
     if key not in state.looks:
         state.looks[key] = _made_look(state, run, linked=linked, rtl=rtl)
@@ -112,15 +112,17 @@ def _made_look(state: State, run: Run, *, linked: bool, rtl: bool) -> str:
     ground = hexa(run.background) if run.background else ""
     parts = [
         '<w:rStyle w:val="Hyperlink"/>' if linked else '<w:rStyle w:val="InlineCode"/>' if run.code else "",
-        mono(state.document.theme) if run.code else "",
+        mono(state.content.theme) if run.code else "",
         "<w:b/><w:bCs/>" if run.bold else "",
         "<w:i/><w:iCs/>" if run.italic else "",
         "<w:strike/>" if run.strike else "",
         f'<w:color w:val="{hexa(run.colour)}"/>' if run.colour else "",
+        size_xml(round(run.size * 1.5)) if run.size else "",
         '<w:u w:val="single"/>' if run.underline and not linked else "",
         f'<w:shd w:val="clear" w:color="auto" w:fill="{ground}"/>' if ground else "",
         '<w:vertAlign w:val="subscript"/>' if run.sub else '<w:vertAlign w:val="superscript"/>' if run.sup else "",
         "<w:rtl/>" if rtl else "",
+        language_xml(run.language) if run.language else "",
     ]
     inner = "".join(parts)
     return f"<w:rPr>{inner}</w:rPr>" if inner else ""

@@ -1,5 +1,7 @@
 """Numbering of lists: one definition for each way to count, one instance for each list, so that each restarts."""
 
+from typing import Literal
+
 from render.docx.xml import DECLARATION, NAMESPACES
 from render.ir import Marker
 
@@ -9,7 +11,7 @@ STEP = 380
 _BULLETS = ("\u2022", "\u25e6", "\u2013")
 _FORMATS = {
     "decimal": "decimal", "lower-alpha": "lowerLetter", "upper-alpha": "upperLetter",
-    "lower-roman": "lowerRoman", "upper-roman": "upperRoman",
+    "lower-roman": "lowerRoman", "upper-roman": "upperRoman", "none": "none",
 }  # fmt: skip
 _MAX_LISTS = 30_000
 """Word counts instances in 15 bits; past this, lists of a kind go on counting."""
@@ -23,11 +25,11 @@ class Numbering:
         self._instances: list[str] = []
         self._shared: dict[tuple[str, int, int], int] = {}
 
-    def bullets(self) -> int:
-        """The instance of bulleted lists."""
-        key = ("bullet", 0, 0)
+    def uncounted(self, kind: Literal["bullet", "none"]) -> int:
+        """The instance of lists with bullets, or of those without marks."""
+        key = (kind, 0, 0)
         if key not in self._shared:
-            self._shared[key] = self._add("bullet", "")
+            self._shared[key] = self._add(kind, "")
         return self._shared[key]
 
     def ordered(self, marker: Marker, level: int, start: int) -> int:
@@ -58,7 +60,7 @@ def _abstract(kind: str, number: int) -> str:
         if kind == "bullet":
             shown, form = _BULLETS[level % len(_BULLETS)], "bullet"
         else:
-            shown, form = f"%{level + 1}.", _FORMATS[kind]
+            shown, form = "" if kind == "none" else f"%{level + 1}.", _FORMATS[kind]
         rows.append(
             f'<w:lvl w:ilvl="{level}"><w:start w:val="1"/><w:numFmt w:val="{form}"/><w:lvlText w:val="{shown}"/>'
             f'<w:lvlJc w:val="left"/><w:pPr><w:ind w:left="{STEP * (level + 1)}" w:hanging="{STEP}"/>'

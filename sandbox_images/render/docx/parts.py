@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from render.document import Metadata, Theme
 from render.docx.package import Part
 from render.docx.styles import language_tag
-from render.docx.xml import DECLARATION, NAMESPACES, attribute, escape, hexa, is_rtl, mix, text_elements
+from render.docx.xml import DECLARATION, NAMESPACES, attribute, escape, hexa, is_rtl, text_elements
+from render.reading.style import mix
 
 _DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main"
 _FIELD = re.compile(r"\{(page|pages|title|date)\}")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from render.document import Document
 from render.docx.numbering import Numbering
 from render.docx.package import Media, Part
-from render.ir import Align, Anchor, Content, Heading, Sources
+from render.ir import Align, Anchor, Content, Heading, Line, Sources
 from render.reading.flat import paragraphs, plain, walk
 
 _MAX_NAME = 40
@@ -22,8 +22,8 @@ class Place:
         indent: how far the blocks are moved in.
         style: paragraph style; empty for Normal.
         align: alignment of paragraphs that have none of their own.
-        bar: colour of a line at the left, as beside quotations.
-        fill: colour of the ground on which the blocks stand.
+        bar: a line at the left, as beside quotations.
+        ground: colour behind every paragraph, in a box that is too long for a frame.
         level: depth of lists.
         nested: depth of tables.
         note: within a footnote.
@@ -34,8 +34,8 @@ class Place:
     indent: int = 0
     style: str = ""
     align: Align | None = None
-    bar: str | None = None
-    fill: str | None = None
+    bar: Line | None = None
+    ground: str | None = None
     level: int = 0
     nested: int = 0
     note: bool = False

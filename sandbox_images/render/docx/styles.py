@@ -23,7 +23,8 @@ def language_tag(language: str) -> str:
     return _LANGUAGES.get(language.lower(), language) or "en-US"
 
 
-def _language(language: str) -> str:
+def language_xml(language: str) -> str:
+    """``w:lang`` of a text: the language counts for letters of its own kind."""
     tag = attribute(language_tag(language))
     short = tag.split("-")[0].lower()
     if short in _EAST:
@@ -46,7 +47,8 @@ def mono(theme: Theme) -> str:
     return f'<w:rFonts w:ascii="{name}" w:hAnsi="{name}" w:cs="{name}"/>'
 
 
-def _size(half_points: int) -> str:
+def size_xml(half_points: int) -> str:
+    """The size of type."""
     return f'<w:sz w:val="{half_points}"/><w:szCs w:val="{half_points}"/>'
 
 
@@ -82,7 +84,7 @@ def _headings(theme: Theme) -> list[str]:
             f'<w:outlineLvl w:val="{level - 1}"/>'
         )
         tone = "muted" if level > 4 else "heading" if "heading" in theme.colours else "text"  # noqa: PLR2004
-        look = f"{_fonts('major')}<w:b/><w:bCs/>{_colour(theme, tone)}{_size(size)}"
+        look = f"{_fonts('major')}<w:b/><w:bCs/>{_colour(theme, tone)}{size_xml(size)}"
         links = '<w:next w:val="Normal"/><w:uiPriority w:val="9"/><w:qFormat/>'
         styles.append(_paragraph(f"heading {level}", shape, look, links=links))
     return styles
@@ -92,7 +94,7 @@ def _contents(theme: Theme, width: int) -> list[str]:
     styles = [
         _paragraph(
             "TOC Heading", '<w:keepNext/><w:spacing w:before="240" w:after="120"/>',
-            f"{_fonts('major')}<w:b/><w:bCs/>{_colour(theme, 'heading')}{_size(26)}",
+            f"{_fonts('major')}<w:b/><w:bCs/>{_colour(theme, 'heading')}{size_xml(26)}",
             links='<w:next w:val="Normal"/><w:uiPriority w:val="39"/><w:qFormat/>',
         )
     ]  # fmt: skip
@@ -105,7 +107,7 @@ def _contents(theme: Theme, width: int) -> list[str]:
 
 def _texts(theme: Theme) -> list[str]:
     muted = _colour(theme, "muted")
-    edge = f"{muted}{_size(17)}"
+    edge = f"{muted}{size_xml(17)}"
 
     def spaced(before: int, after: int, line: int = 0) -> str:
         lines = f' w:line="{line}" w:lineRule="auto"' if line else ""
@@ -115,21 +117,21 @@ def _texts(theme: Theme) -> list[str]:
         return f'<w:uiPriority w:val="{priority}"/>' + ("<w:qFormat/>" if quick else "")
 
     code = f"{spaced(0, 0, 252)}<w:contextualSpacing/>"
-    code_look = f"{mono(theme)}<w:noProof/>{_size(17)}"
-    caption, caption_look = f"<w:keepLines/>{spaced(60, 160)}", f"{muted}{_size(_SMALL_SIZE)}"
+    code_look = f"{mono(theme)}<w:noProof/>{size_xml(17)}"
+    caption, caption_look = f"<w:keepLines/>{spaced(60, 160)}", f"{muted}{size_xml(_SMALL_SIZE)}"
     footer = f'{spaced(0, 0)}<w:jc w:val="center"/>'
     bold = "<w:b/><w:bCs/>"
     return [
         _paragraph("List Paragraph", spaced(0, 60), links=links(34, quick=True)),
         _paragraph("Quote", "", muted, links=links(29, quick=True)),
         _paragraph("caption", caption, caption_look, own="Caption", links=links(35, quick=True)),
-        _paragraph("Table Text", spaced(30, 30, 252), _size(19)),
+        _paragraph("Table Text", spaced(30, 30, 252), size_xml(19)),
         _style("paragraph", "Table Header", f'<w:basedOn w:val="TableText"/><w:rPr>{bold}</w:rPr>'),
         _paragraph("Code Block", code, code_look, links="<w:qFormat/>"),
         _paragraph("Definition Term", f"<w:keepNext/>{spaced(80, 20)}", bold),
         _paragraph("Definition", spaced(0, 80)),
         _paragraph("Callout Title", f"<w:keepNext/>{spaced(40, 40)}", bold),
-        _paragraph("footnote text", spaced(0, 40, 240), _size(_SMALL_SIZE), own="FootnoteText", links=links(99)),
+        _paragraph("footnote text", spaced(0, 40, 240), size_xml(_SMALL_SIZE), own="FootnoteText", links=links(99)),
         _paragraph("header", spaced(0, 0), edge, own="Header", links=links(99)),
         _paragraph("footer", footer, edge, own="Footer", links=links(99)),
     ]
@@ -144,7 +146,7 @@ def _characters(theme: Theme) -> list[str]:
         _style("character", "footnote reference", f'{based}<w:uiPriority w:val="99"/><w:rPr>'
                '<w:vertAlign w:val="superscript"/></w:rPr>', own="FootnoteReference"),
         _style("character", "Inline Code", f'{based}<w:qFormat/><w:rPr>{mono(theme)}<w:noProof/>'
-               f'{_size(19)}<w:shd w:val="clear" w:color="auto" w:fill="{ground}"/></w:rPr>'),
+               f'{size_xml(19)}<w:shd w:val="clear" w:color="auto" w:fill="{ground}"/></w:rPr>'),
     ]  # fmt: skip
 
 
@@ -174,8 +176,8 @@ def _tables(theme: Theme) -> list[str]:
 def styles_xml(theme: Theme, language: str, width: int) -> str:
     """The styles part; ``width`` is that of the text, in twips."""
     defaults = (
-        f"<w:docDefaults><w:rPrDefault><w:rPr>{_fonts('minor')}{_colour(theme, 'text')}{_size(_BODY_SIZE)}"
-        f"{_language(language)}</w:rPr></w:rPrDefault><w:pPrDefault><w:pPr>"
+        f"<w:docDefaults><w:rPrDefault><w:rPr>{_fonts('minor')}{_colour(theme, 'text')}{size_xml(_BODY_SIZE)}"
+        f"{language_xml(language)}</w:rPr></w:rPrDefault><w:pPrDefault><w:pPr>"
         '<w:spacing w:after="130" w:line="283" w:lineRule="auto"/></w:pPr></w:pPrDefault></w:docDefaults>'
     )
     hidden = "<w:semiHidden/><w:unhideWhenUsed/>"

@@ -1,40 +1,26 @@
-"""Tables of DOCX, written row by row: spans, repeated headers, widths; and frames of callouts and columns."""
+"""Tables of DOCX, written row by row: spans, repeated headers, widths."""
 
 from collections.abc import Callable
 from dataclasses import replace
 
+from render.docx.frames import LEAST, MAX_NESTED, WORD_COLUMNS, cell_frame, closed, grid_xml, scaled, spacer
 from render.docx.state import Place, State
-from render.docx.xml import TWIPS, hexa, mix
-from render.ir import Block, Cell, Image, Paragraph, Run, Table
+from render.docx.xml import TWIPS
+from render.ir import Block, Cell, Frame, Image, Paragraph, Run, Table
 from render.reading.flat import paragraphs
 
-WORD_COLUMNS = 63
-"""Word opens no table with more."""
-MAX_NESTED = 6
-_LEAST = 300
 _CHAR = 105
 """About the width of a letter of table text, in twips."""
 _PADDING = 260
 _WIDEST_WORD = 28
 _LONGEST = 60
 _SAMPLE = 400
-_FRAME_MARGIN = 160
 _SIDE = 108
 """Margin at the sides of a cell."""
 _SHORT_BLOCKS = 8
 _SHORT_TEXT = 400
 
 WriteBlocks = Callable[[State, Place, list[Block]], str]
-
-
-def spacer(height: int = 120) -> str:
-    """An empty paragraph of a height in twips: Word joins tables that touch, and wants one at a cell's end."""
-    return f'<w:p><w:pPr><w:spacing w:before="0" w:after="0" w:line="{height}" w:lineRule="exact"/></w:pPr></w:p>'
-
-
-def closed(inner: str) -> str:
-    """What stands in a cell, with the paragraph at its end that Word insists on."""
-    return inner if inner.endswith("</w:p>") else inner + (spacer(20) if inner else "<w:p/>")
 
 
 def table_xml(state: State, place: Place, table: Table, write: WriteBlocks) -> str:
@@ -65,16 +51,16 @@ def _band(table: Table, start: int, end: int) -> Table:
 
 
 def _one(state: State, place: Place, table: Table, write: WriteBlocks) -> str:
-    room = max(place.width - place.indent, _LEAST)
+    room = max(place.width - place.indent, LEAST)
     widths = column_widths(table, room)
     rows: list[list[tuple[Cell, bool]]] = [[] for _ in range(table.rows)]
     for cell in table.cells:
         for row in range(cell.row, min(cell.row + cell.rowspan, table.rows)):
             rows[row].append((cell, row == cell.row))
     head = min(table.header_rows, table.rows)
-    parts = [_opening(place, widths, head), _grid(widths)]
-    ground = mix(state.document.theme.colours["surface"], state.document.theme.colours["background"], 1.0)
-    inner = replace(place, indent=0, align=None, bar=None, level=0, nested=place.nested + 1)
+    parts = [_opening(place, widths, head), grid_xml(widths)]
+    ground = Frame(state.content.theme.colours["surface"])
+    inner = replace(place, indent=0, align=None, bar=None, level=0, nested=place.nested + 1, ground=None)
     repeated = True  # a header that is higher than a page would leave no room for rows
     for number, cells in enumerate(rows):
         cells.sort(key=lambda pair: pair[0].column)
@@ -84,13 +70,13 @@ def _one(state: State, place: Place, table: Table, write: WriteBlocks) -> str:
         parts.append(f"<w:tr><w:trPr>{shape}</w:trPr>" if shape else "<w:tr>")
         for cell, first in cells:
             is_head = cell.header or number < head
-            fill = cell.background or (ground if number < head else None)
+            frame = cell.frame or (ground if number < head else None)
             width = sum(widths[cell.column : cell.column + cell.colspan])
-            parts.append(f"<w:tc>{_cell_shape(cell, width, fill, first=first)}")
+            parts.append(f"<w:tc>{_cell_shape(cell, width, frame, first=first)}")
             if first and cell.blocks:
                 style = "TableHeader" if is_head else "TableText"
                 room = max(width - 2 * _SIDE, 100)
-                where = replace(inner, width=room, style=style, align=cell.align, fill=fill)
+                where = replace(inner, width=room, style=style, align=cell.align)
                 parts.append(closed(write(state, where, cell.blocks)))
             else:
                 parts.append("<w:p/>")
@@ -125,19 +111,14 @@ def _opening(place: Place, widths: list[int], head: int) -> str:
     )
 
 
-def _grid(widths: list[int]) -> str:
-    columns = "".join(f'<w:gridCol w:w="{width}"/>' for width in widths)
-    return f"<w:tblGrid>{columns}</w:tblGrid>"
-
-
-def _cell_shape(cell: Cell, width: int, fill: str | None, *, first: bool) -> str:
+def _cell_shape(cell: Cell, width: int, frame: Frame | None, *, first: bool) -> str:
     shape = f'<w:tcW w:w="{width}" w:type="dxa"/>'
     if cell.colspan > 1:
         shape += f'<w:gridSpan w:val="{cell.colspan}"/>'
     if cell.rowspan > 1:
         shape += '<w:vMerge w:val="restart"/>' if first else "<w:vMerge/>"
-    if fill:
-        shape += f'<w:shd w:val="clear" w:color="auto" w:fill="{hexa(fill)}"/>'
+    shape += cell_frame(frame) if frame else ""
+    shape += '<w:vAlign w:val="center"/>' if cell.middle else ""
     return f"<w:tcPr>{shape}</w:tcPr>"
 
 
@@ -145,8 +126,8 @@ def column_widths(table: Table, room: int) -> list[int]:
     """Widths of the columns in twips: as the source says, else as the longest words and texts need."""
     if table.widths:
         total = sum(table.widths) or 1.0
-        return _scaled([width / total * room for width in table.widths], room)
-    least, wanted = [_LEAST] * table.columns, [_LEAST] * table.columns
+        return scaled([width / total * room for width in table.widths], room)
+    least, wanted = [LEAST] * table.columns, [LEAST] * table.columns
     step = max(1, len(table.cells) // (_SAMPLE * table.columns))
     for cell in table.cells:
         if cell.colspan > 1 or (cell.row % step and cell.row > _SAMPLE):
@@ -156,16 +137,11 @@ def column_widths(table: Table, room: int) -> list[int]:
         wanted[cell.column] = max(wanted[cell.column], text)
     total = sum(wanted)
     if total <= room:
-        return _scaled([float(width) for width in wanted], room)
+        return scaled([float(width) for width in wanted], room)
     if sum(least) >= room:
-        return _scaled([float(width) for width in least], room)
+        return scaled([float(width) for width in least], room)
     spare, more = room - sum(least), sum(wanted) - sum(least)
-    return _scaled([low + (high - low) / more * spare for low, high in zip(least, wanted, strict=True)], room)
-
-
-def _scaled(widths: list[float], total: int) -> list[int]:
-    scale = total / (sum(widths) or 1.0)
-    return [max(int(width * scale), 40) for width in widths]
+    return scaled([low + (high - low) / more * spare for low, high in zip(least, wanted, strict=True)], room)
 
 
 def _extent(cell: Cell) -> tuple[int, int]:
@@ -186,71 +162,3 @@ def _paragraphs(blocks: list[Block]) -> list[list[object]]:
     if len(blocks) == 1 and isinstance(blocks[0], Paragraph):
         return [list(blocks[0].inlines)]
     return [list(part) for part in paragraphs(blocks)]
-
-
-def framed(
-    place: Place,
-    inside: Callable[[Place], str],
-    *,
-    ground: str | None,
-    bar: str | None = None,
-    border: str | None = None,
-) -> str:
-    """Blocks in a frame: a table of one cell.
-
-    Args:
-        place: where the frame stands.
-        inside: writes what is in it.
-        ground: colour of the ground.
-        bar: colour of a thick line at the left.
-        border: colour of a line around.
-    """
-    if place.nested >= MAX_NESTED:
-        return inside(place)
-    width = max(place.width - place.indent, _LEAST)
-    inner = replace(
-        place, width=max(width - 2 * _FRAME_MARGIN, 100), indent=0, bar=None, level=0, nested=place.nested + 1,
-        style="",         fill=ground,
-    )  # fmt: skip
-    edges = "".join(
-        f'<w:{side} w:val="single" w:sz="{24 if bar else 4}" w:space="0" w:color="{hexa(bar or border or "")}"/>'
-        for side in (("left",) if bar else ("top", "left", "bottom", "right") if border else ())
-    )
-    shade = f'<w:shd w:val="clear" w:color="auto" w:fill="{hexa(ground)}"/>' if ground else ""
-    borders = f"<w:tcBorders>{edges}</w:tcBorders>" if edges else ""
-    cell = f'<w:tcPr><w:tcW w:w="{width}" w:type="dxa"/>{borders}{shade}</w:tcPr>{closed(inside(inner))}'
-    return f"{_bare(place, width, 80)}{_grid([width])}<w:tr><w:tc>{cell}</w:tc></w:tr></w:tbl>{spacer(160)}"
-
-
-def side_by_side(place: Place, writers: list[Callable[[Place], str]], widths: list[float]) -> str:
-    """Columns side by side: a table of one row without lines."""
-    room = max(place.width - place.indent, _LEAST)
-    if place.nested >= MAX_NESTED or len(writers) > WORD_COLUMNS:
-        return "".join(writer(place) for writer in writers)
-    total = sum(widths) or 1.0
-    wide = _scaled([max(width / total, 0.02) * room for width in widths], room)
-    cells = []
-    for writer, width in zip(writers, wide, strict=True):
-        inner = replace(
-            place,
-            width=max(width - 2 * _FRAME_MARGIN, 100),
-            indent=0,
-            bar=None,
-            level=0,
-            nested=place.nested + 1,
-            style="",
-        )
-        cells.append(f'<w:tc><w:tcPr><w:tcW w:w="{width}" w:type="dxa"/></w:tcPr>{closed(writer(inner))}</w:tc>')
-    return f"{_bare(place, room, 0, 0)}{_grid(wide)}<w:tr>{''.join(cells)}</w:tr></w:tbl>{spacer()}"
-
-
-def _bare(place: Place, width: int, top: int, left: int = _FRAME_MARGIN) -> str:
-    indent = f'<w:tblInd w:w="{place.indent}" w:type="dxa"/>' if place.indent else ""
-    sides = "".join(
-        f'<w:{side} w:w="{room}" w:type="dxa"/>'
-        for side, room in (("top", top), ("left", left), ("bottom", top), ("right", 2 * _FRAME_MARGIN - left))
-    )
-    return (
-        f'<w:tbl><w:tblPr><w:tblW w:w="{width}" w:type="dxa"/>{indent}<w:tblLayout w:type="fixed"/>'
-        f'<w:tblCellMar>{sides}</w:tblCellMar><w:tblLook w:val="0000"/></w:tblPr>'
-    )

@@ -84,7 +84,7 @@ def _parts(state: State) -> tuple[dict[str, str | bytes], dict[str, str]]:
     """All parts of the package, and the media types of those that are not pictures."""
     document = state.document
     options = document.request.options
-    metadata, theme = document.metadata, document.theme
+    metadata, theme = document.metadata, state.content.theme
     wide, tall, margin = page(options)
     width = wide - 2 * margin
     main = Part("word/document.xml")

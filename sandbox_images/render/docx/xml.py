@@ -71,9 +71,3 @@ def has_rtl(text: str) -> bool:
 def hexa(colour: str) -> str:
     """``RRGGBB`` of ``#rrggbb``."""
     return colour.lstrip("#").upper()
-
-
-def mix(colour: str, ground: str, share: float) -> str:
-    """A colour laid over a ground, ``share`` of it; both are ``#rrggbb``."""
-    pairs = ((int(colour[at : at + 2], 16), int(ground[at : at + 2], 16)) for at in (1, 3, 5))
-    return "#" + "".join(f"{round(top * share + below * (1 - share)):02x}" for top, below in pairs)

@@ -10,7 +10,6 @@ from render.ir import (
     Block,
     Callout,
     Code,
-    Columns,
     Contents,
     Definition,
     DefinitionList,
@@ -25,6 +24,7 @@ from render.ir import (
     SpeakerNotes,
 )  # fmt: skip
 from render.reading.code import lines
+from render.reading.columns import read_columns
 from render.reading.flat import plain
 from render.reading.inline import Flow, Look
 from render.reading.lists import read_list
@@ -38,7 +38,6 @@ from render.reading.pictures import (
     read_missing,
     read_svg,
 )  # fmt: skip
-from render.reading.style import declarations, length, percentage
 from render.reading.tables import read_table
 
 if TYPE_CHECKING:
@@ -48,10 +47,11 @@ _UNSAFE = ("javascript:", "vbscript:", "file:", "data:")
 
 
 def _heading(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
-    flow.end(None)
+    flow.end()
     inlines = reader.inlines(element, replace(look, bold=False) if look.bold else look)
     if inlines:
-        flow.block(Heading(int(str(element.tag)[1]), inlines, element.get("id", "")))
+        level, anchor = int(str(element.tag)[1]), element.get("id", "")
+        flow.block(Heading(level, inlines, anchor, look.align, reader.frame(element), look.rtl))
 
 
 def _link(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
@@ -84,7 +84,7 @@ def _footnote_ref(reader: "Reader", element: Element, look: Look, flow: Flow) ->
 
 
 def _footnotes(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
-    flow.end(None)
+    flow.end()
     if element.text:
         flow.text(element.text, look)
     for child in element:
@@ -94,7 +94,7 @@ def _footnotes(reader: "Reader", element: Element, look: Look, flow: Flow) -> No
             reader.element(child, look, flow)
         if child.tail:
             flow.text(child.tail, look)
-    flow.end(None)
+    flow.end()
 
 
 def _note_list(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
@@ -107,7 +107,7 @@ def _note_list(reader: "Reader", element: Element, look: Look, flow: Flow) -> No
             reader.notes[name] = reader.blocks(item, look)
         else:  # what is no note is content
             reader.element(item, look, flow)
-            flow.end(None)
+            flow.end()
         if item.tail:
             flow.text(item.tail, look)
 
@@ -117,7 +117,7 @@ def _break(_reader: "Reader", _element: Element, _look: Look, flow: Flow) -> Non
 
 
 def _pre(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
-    flow.end(None)
+    flow.end()
     inner = Flow()
     highlighted = "pb-code" in classes(element)
     _code_spans(reader, element, replace(look, space="pre", code=False), inner, highlighted=highlighted)
@@ -130,7 +130,7 @@ def _pre(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
     for block in inner.blocks:
         flow.block(block)
     if inlines:
-        flow.block(Paragraph(inlines, look.align))
+        flow.block(Paragraph(inlines, look.align, rtl=look.rtl))
 
 
 def _code_spans(reader: "Reader", element: Element, look: Look, flow: Flow, *, highlighted: bool) -> None:
@@ -144,7 +144,7 @@ def _code_spans(reader: "Reader", element: Element, look: Look, flow: Flow, *, h
                 (reader.code_colours[name] for name in classes(child) if name in reader.code_colours), None
             )
             flow.text(child.text or "", replace(look, colour=found) if found else look)
-        elif child.tag == "span" and not child.get("style"):
+        elif child.tag == "span" and not reader.style(child):
             _code_spans(reader, child, look, flow, highlighted=highlighted)
         else:
             reader.element(child, look, flow)
@@ -153,7 +153,7 @@ def _code_spans(reader: "Reader", element: Element, look: Look, flow: Flow, *, h
 
 
 def _quote(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
-    flow.end(None)
+    flow.end()
     blocks = reader.blocks(element, look)
     if blocks:
         flow.block(Quote(blocks))
@@ -176,48 +176,10 @@ def _callout(reader: "Reader", element: Element, look: Look, flow: Flow) -> None
 
 
 def _notes(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
-    flow.end(None)
+    flow.end()
     blocks = reader.blocks(element, look)
     if blocks:
         flow.block(SpeakerNotes(blocks))
-
-
-def _columns(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
-    flow.end(None)
-    columns: list[list[Block]] = []
-    widths: list[float | None] = []
-    between = Flow()
-    if element.text:
-        between.text(element.text, look)
-    for child in element:
-        if "pb-column" in classes(child):
-            inner = Flow()
-            reader.element(child, look, inner)
-            columns.append(inner.finish())
-            widths.append(_column_width(child))
-        else:
-            reader.element(child, look, between)
-        if child.tail:
-            between.text(child.tail, look)
-    for block in between.finish():
-        flow.block(block)
-    if not columns:
-        return
-    known = [width for width in widths if width]
-    filler = max((100.0 - sum(known)) / (len(widths) - len(known)), 5.0) if len(known) < len(widths) else 0.0
-    flow.block(Columns(columns, [width or filler for width in widths]))
-
-
-def _column_width(element: Element) -> float | None:
-    style = declarations(element.get("style", ""))
-    for text in (element.get("data-width"), style.get("width"), style.get("flex-basis")):
-        found = percentage(text)
-        if found:
-            return min(found, 100.0)
-        number = length(text)
-        if number:
-            return number * 100 if number <= 1 else min(number / 6.4, 100.0)
-    return None
 
 
 def _sources(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
@@ -228,7 +190,7 @@ def _sources(reader: "Reader", element: Element, look: Look, flow: Flow) -> None
 
 
 def _definitions(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
-    flow.end(None)
+    flow.end()
     items: list[Definition] = []
     for text, child in _definition_parts(element):
         if child is not None and child.tag == "dt":
@@ -304,7 +266,7 @@ READERS: dict[str, Callable[["Reader", Element, Look, Flow], None]] = {
     "ul": read_list, "ol": read_list, "menu": read_list, "dir": read_list, "dl": _definitions, "table": read_table,
     "input": _control, "q": _inline_quote, "rt": _ruby_text, "rp": _nothing,
     "pb-cite": _cite, "pb-math": read_math, "pb-diagram": read_diagram, "pb-chart": read_chart, "pb-code": _pre,
-    "pb-missing": read_missing, "pb-callout": _callout, "pb-notes": _notes, "pb-columns": _columns,
+    "pb-missing": read_missing, "pb-callout": _callout, "pb-notes": _notes, "pb-columns": read_columns,
     "pb-sources": _sources, "footnotes": _footnotes, "pb-footnote-ref": _footnote_ref, "pb-toc": _single(Contents),
     "pb-page-break": _single(PageBreak), "footnote-backref": _nothing,
 }  # fmt: skip

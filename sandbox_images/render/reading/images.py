@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element, fromstring, tostring
 from PIL import Image as Picture
 
 from render.document import Document
-from render.reading.style import declarations, length, percentage
+from render.reading.style import Declarations, length, percentage
 from render.source.assets import AssetRefused, read_asset
 
 _SVG = "{http://www.w3.org/2000/svg}"
@@ -62,15 +62,17 @@ def _svg_size(data: bytes) -> tuple[float, float] | None:
     return width or _DEFAULT_SVG[0], height or _DEFAULT_SVG[1]
 
 
-def shown_size(element: Element, natural: tuple[float, float], room: float = 0.0) -> tuple[float, float]:
+def shown_size(
+    element: Element, style: Declarations, natural: tuple[float, float], room: float = 0.0
+) -> tuple[float, float]:
     """The size at which an image element shows, by its style, its attributes or its nature.
 
     Args:
         element: the ``img`` or ``svg``.
+        style: what the author says of it.
         natural: width and height of the picture.
         room: the width of which percentages are taken; 0 if it is not known.
     """
-    style = declarations(element.get("style", ""))
     width = _side(style.get("width"), element.get("width"), room)
     height = _side(style.get("height"), element.get("height"), 0.0)
     ratio = natural[0] / natural[1] if natural[0] > 0 and natural[1] > 0 else 1.0

@@ -28,7 +28,10 @@ class Look:
     background: str | None = None
     link: str | None = None
     cites: int | None = None
+    size: float | None = None
+    language: str | None = None
     align: Align | None = None
+    rtl: bool | None = None
     space: str = "normal"
     case: str = "none"
 
@@ -36,20 +39,23 @@ class Look:
         """A run of the text with this look."""
         return Run(
             text, self.bold, self.italic, self.underline, self.strike, self.code, self.sub, self.sup,
-            self.colour, self.background, self.link, self.cites,
+            self.colour, self.background, self.link, self.cites, self.size, self.language,
         )  # fmt: skip
+
+
+_PLAIN = Look()
 
 
 class Flow:
     """Blocks in the making: a paragraph that grows until a block ends it."""
 
-    __slots__ = ("_align", "_gap", "_look", "_open", "_preserved", "blocks")
+    __slots__ = ("_first", "_gap", "_look", "_open", "_preserved", "blocks")
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
         self._open: list[Inline] = []  # the paragraph that grows
         self._look: Look | None = None  # of its last run
-        self._align: Align | None = None  # of its first text
+        self._first = _PLAIN  # look of its first text
         self._gap = True  # white space here would collapse
         self._preserved = False
 
@@ -73,28 +79,34 @@ class Flow:
 
     def block(self, block: Block) -> None:
         """Ends the open paragraph, and adds a block."""
-        self.end(None)
+        self.end()
         if isinstance(block, Heading) and self._open:
             block.inlines[:0] = self.take()
         self.blocks.append(block)
 
-    def end(self, align: Align | None) -> None:
-        """Ends the open paragraph: it becomes a block if it shows anything; anchors alone wait for the next one."""
+    def end(self, look: Look | None = None) -> None:
+        """Ends the open paragraph: it becomes a block if it shows anything; anchors alone wait for the next one.
+
+        Args:
+            look: of the element that ends; None: the paragraph is aligned as its first text.
+        """
         if not self._open:
             self._gap = True
             return
         if any(not isinstance(inline, Anchor) for inline in self._open):
             inlines = self.take()
             if any(not isinstance(inline, Anchor) for inline in inlines):
-                self.blocks.append(Paragraph(inlines, align or self._align))
+                first = self._first
+                align = (look.align if look else None) or first.align
+                self.blocks.append(Paragraph(inlines, align, rtl=look.rtl if look else first.rtl))
             else:
                 self._open = inlines
-            self._align = None
+            self._first = _PLAIN
         self._gap = True
 
     def finish(self) -> list[Block]:
         """Ends the last paragraph, and hands out all blocks."""
-        self.end(None)
+        self.end()
         if self._open:
             self.blocks.append(Paragraph(self.take()))
         return self.blocks
@@ -140,7 +152,7 @@ class Flow:
             self._open[-1] = replace(last, text=last.text + text)
         else:
             if not self._open:
-                self._align = look.align
+                self._first = look
             self._open.append(look.run(text))
             self._look = look
 

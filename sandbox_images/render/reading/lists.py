@@ -5,8 +5,6 @@ from xml.etree.ElementTree import Element
 
 from render.ir import ListBlock, ListItem, Marker
 from render.reading.inline import Flow, Look
-from render.reading.looks import hidden
-from render.reading.style import declarations
 
 if TYPE_CHECKING:
     from render.reading.reader import Reader
@@ -14,7 +12,7 @@ if TYPE_CHECKING:
 _MARKERS: dict[str, Marker] = {
     "a": "lower-alpha", "A": "upper-alpha", "i": "lower-roman", "I": "upper-roman",
     "lower-alpha": "lower-alpha", "upper-alpha": "upper-alpha", "lower-latin": "lower-alpha",
-    "upper-latin": "upper-alpha", "lower-roman": "lower-roman", "upper-roman": "upper-roman",
+    "upper-latin": "upper-alpha", "lower-roman": "lower-roman", "upper-roman": "upper-roman", "none": "none",
 }  # fmt: skip
 _MAX_NUMBER = 32_767
 
@@ -31,10 +29,10 @@ def number(text: str | None) -> int | None:
 
 def read_list(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
     """Reads ``ul`` and ``ol``; an item with a number of its own begins a new list, counted from there."""
-    flow.end(None)
+    flow.end()
     ordered = element.tag == "ol"
     start = number(element.get("start"))
-    marker = _marker(element)
+    marker = _marker(reader, element)
     current = ListBlock(ordered, [], 1 if start is None else start, marker)
     found = [current]
     for text, child in _children(element):
@@ -65,7 +63,7 @@ def _children(element: Element) -> list[tuple[str, Element | None]]:
 
 def _add(reader: "Reader", block: ListBlock, text: str, child: Element | None, look: Look) -> None:
     if child is not None and child.tag == "li":
-        if hidden(child):
+        if reader.hidden(child):
             return
         box = _box(child)
         if box is not None:
@@ -100,10 +98,12 @@ def _box(item: Element) -> Element | None:
     return None
 
 
-def _marker(element: Element) -> Marker:
-    style = declarations(element.get("style", ""))
-    named = style.get("list-style-type") or style.get("list-style") or ""
-    for text in (*named.split(), element.get("type", "")):
+def _marker(reader: "Reader", element: Element) -> Marker:
+    """How a list counts: as it says itself, or as its first item does."""
+    first = element.find("li")
+    styles = [reader.style(found) for found in (first, element) if found is not None]
+    named = next((style["list-style-type"] for style in styles if "list-style-type" in style), "")
+    for text in (*named.lower().split(), element.get("type", "")):
         if text in _MARKERS:
             return _MARKERS[text]
     return "decimal"

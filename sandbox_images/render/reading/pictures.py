@@ -46,7 +46,7 @@ def load_image(reader: "Reader", element: Element, look: Look) -> Image | Missin
     if fetched is None or natural is None:
         shown = source if source[:5].lower() != "data:" else element.get("alt", "") or "data:"
         return Missing(shown[:200])
-    width, height = images.shown_size(element, natural, reader.room)
+    width, height = images.shown_size(element, reader.style(element), natural, reader.room)
     alt = element.get("alt") or element.get("title") or ""
     return Image(fetched[0], fetched[1], alt, width, height, look.link)
 
@@ -61,7 +61,7 @@ def read_svg(reader: "Reader", element: Element, look: Look, flow: Flow) -> None
         return
     title = next((child for child in element if str(child.tag).endswith("title")), None)
     alt = element.get("aria-label") or ("".join(title.itertext()) if title is not None else "")
-    width, height = images.shown_size(element, natural, reader.room)
+    width, height = images.shown_size(element, reader.style(element), natural, reader.room)
     flow.inline(Image(data, "image/svg+xml", " ".join(alt.split()), width, height, look.link))
 
 
@@ -79,7 +79,7 @@ def read_math(reader: "Reader", element: Element, _look: Look, flow: Flow) -> No
 
 def read_figure(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
     """Reads a figure; one of a single picture is a block of its own."""
-    flow.end(None)
+    flow.end()
     caption, rest = _parted(reader, element, look)
     only = rest[0] if len(rest) == 1 else None
     if isinstance(only, Paragraph) and len(only.inlines) == 1 and isinstance(only.inlines[0], Image | Missing):
@@ -91,7 +91,7 @@ def read_figure(reader: "Reader", element: Element, look: Look, flow: Flow) -> N
     for block in rest:
         flow.block(block)
     if caption:
-        flow.block(Paragraph(caption, look.align))
+        flow.block(Paragraph(caption, look.align, rtl=look.rtl))
 
 
 def _parted(reader: "Reader", element: Element, look: Look) -> tuple[list[Any], list[Any]]:
@@ -171,6 +171,6 @@ def read_missing(_reader: "Reader", element: Element, _look: Look, flow: Flow) -
 
 def plain_block(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
     """Reads the content of an element as blocks of their own."""
-    flow.end(None)
+    flow.end()
     reader.content(element, look, flow)
-    flow.end(look.align)
+    flow.end(look)

@@ -9,39 +9,43 @@ from urllib.parse import unquote
 from xml.etree.ElementTree import Element
 
 from render.document import Document
-from render.ir import Anchor, Block, Box, Content, Inline, PageBreak
+from render.ir import Anchor, Block, Box, Content, Frame, Heading, Inline, PageBreak, Paragraph
 from render.reading import images
 from render.reading.blocks import READERS
+from render.reading.cascade import Cascade
+from render.reading.columns import read_side_by_side
 from render.reading.flat import flat
 from render.reading.inline import Flow, Look
-from render.reading.looks import ELEMENT_LOOKS, boxed, classes, hidden, page_breaks, styled
-from render.reading.style import colour, declarations
+from render.reading.looks import (
+    BLOCKS,
+    ELEMENT_LOOKS,
+    author_theme,
+    classes,
+    css_body_size,
+    frame_of,
+    is_hidden,
+    page_breaks,
+    styled,
+)  # fmt: skip
 from render.source.code_colours import code_colours
 
 MAX_DEPTH = 90
+_OUTSIDE = frozenset({"block", "flex", "grid", "table", "list-item"})
 _SKIPPED = frozenset({
     "head", "script", "style", "template", "title", "meta", "link", "base", "datalist", "param", "source", "track",
     "area", "col", "colgroup", "wbr",
-})  # fmt: skip
-_BLOCKS = frozenset({
-    "address", "article", "aside", "blockquote", "body", "center", "dd", "details", "dialog", "dir", "div",
-    "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6",
-    "header", "hgroup", "hr", "html", "legend", "li", "main", "menu", "nav", "ol", "option", "optgroup",
-    "p", "pre", "search", "section", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul",
-    "caption", "listing", "plaintext", "xmp",
 })  # fmt: skip
 
 
 def read(document: Document) -> Content:
     """The content of a document, in order; footnotes apart, numbered in the order of their first call."""
     reader = Reader(document)
-    body = document.tree.find("body")
-    blocks = reader.blocks(document.tree if body is None else body, Look())
+    blocks = reader.blocks(reader.body, reader.outermost)
     notes = {note: reader.notes[note] for note in reader.called if note in reader.notes}
     for note, uncalled in reader.notes.items():
         if note not in notes:  # nothing calls it: it is content like any other
             blocks.extend(uncalled)
-    return Content(document.metadata, document.theme, blocks, notes)
+    return Content(document.metadata, reader.theme, blocks, notes)
 
 
 class Reader:
@@ -49,7 +53,9 @@ class Reader:
 
     Attributes:
         document: what is read.
-        variables: CSS variables of the theme.
+        body: the element that holds what is shown.
+        theme: that of the document, in the author's own colours of page and text.
+        outermost: the look that all of the text starts from.
         notes: footnotes by id.
         note_ids: the ids of all footnotes.
         called: ids of footnotes, in the order of their first call.
@@ -60,35 +66,34 @@ class Reader:
 
     def __init__(self, document: Document) -> None:
         self.document = document
+        self.style = Cascade(document).style
+        tree = document.tree
+        found = tree.find("body")
+        self.body = tree if found is None else found
+        self._body_size = css_body_size(self.style(tree), self.style(self.body))
+        outer = tree.attrib | self.style(tree) | self.style(self.body)
+        self.theme = author_theme(document.theme, outer.get("color"), outer.get("background-color"))
+        look = styled(self.body, outer, Look(), self._body_size)
+        self.outermost = replace(look, colour=None, size=None, language=None)
         self.notes: dict[str, list[Block]] = {}
         self.called: dict[str, None] = {}
         self.room = 640.0
-        self.variables = {f"--pb-{name.replace('_', '-')}": value for name, value in document.theme.colours.items()}
-        root = document.tree.find("body")
-        for element in (document.tree, root):
-            if element is not None:
-                self._define(element)
-        self.code_colours = code_colours(document.theme.colours.get("code_background", "#ffffff"))
+        self.code_colours = code_colours(self.theme.colours.get("code_background", "#ffffff"))
         self.ticked: set[Element] = set()
         self._depth = 0
         self._fetched: dict[str, tuple[bytes, str] | None] = {}
-        links = (element.get("href", "") for element in document.tree.iter("a"))
+        links = (element.get("href", "") for element in tree.iter("a"))
         self._led_to = {unquote(link[1:]) for link in links if link.startswith("#") and len(link) > 1}
         self._anchored: set[str] = set()
         self.note_ids = {
             item.get("id", "")
-            for section in document.tree.iter("section")
+            for section in tree.iter("section")
             if "footnotes" in classes(section)
             for rows in section
             if rows.tag in {"ol", "ul"}
             for item in rows
             if item.tag == "li"
         } - {""}
-
-    def _define(self, element: Element) -> None:
-        for name, value in declarations(element.get("style", "")).items():
-            if name.startswith("--"):
-                self.variables[name] = value
 
     # ---- what readers of single elements use ----
 
@@ -102,9 +107,20 @@ class Reader:
         """The content of an element as inlines; what stands in blocks is parted by line breaks."""
         return flat(self.blocks(element, look))
 
-    def colour(self, value: str | None) -> str | None:
-        """``#rrggbb`` of a CSS colour, the document's variables known."""
-        return colour(value, self.variables)
+    def hidden(self, element: Element) -> bool:
+        """Whether an element shows nothing."""
+        return is_hidden(element, self.style(element))
+
+    def styled(self, element: Element, look: Look) -> Look:
+        """The look with what an element's attributes and the author's styles add to it."""
+        return styled(element, self.style(element), look, self._body_size)
+
+    def frame(self, element: Element) -> Frame | None:
+        """The ground and lines of an element, where they are not those of the page."""
+        frame = frame_of(element, self.style(element))
+        if frame and frame.background == self.theme.colours["background"]:
+            frame = replace(frame, background=None)
+        return None if frame == Frame() else frame
 
     def fetch(self, source: str) -> tuple[bytes, str] | None:
         """The bytes and media type of a picture's source, each source read once."""
@@ -134,7 +150,7 @@ class Reader:
     def element(self, element: Element, look: Look, flow: Flow) -> None:
         """Reads an element, its tail left out, into a flow."""
         tag = element.tag
-        if not isinstance(tag, str) or tag in _SKIPPED or hidden(element):
+        if not isinstance(tag, str) or tag in _SKIPPED or self.hidden(element):
             return
         if self._depth >= MAX_DEPTH:
             self._flat(element, look, flow)
@@ -154,31 +170,47 @@ class Reader:
                 flow.inline(Anchor(name))
 
     def _read(self, element: Element, tag: str, look: Look, flow: Flow) -> None:
-        marks = classes(element)
-        inner = styled(self, element, ELEMENT_LOOKS[tag](look) if tag in ELEMENT_LOOKS else look)
-        reader = next((READERS[mark] for mark in marks if mark in READERS), None) or READERS.get(tag)
-        before, after = page_breaks(element)
+        inner = self.styled(element, ELEMENT_LOOKS[tag](look) if tag in ELEMENT_LOOKS else look)
+        reader = next((READERS[mark] for mark in classes(element) if mark in READERS), None) or READERS.get(tag)
+        style = self.style(element)
+        before, after = page_breaks(style)
         if before:
             flow.block(PageBreak())
+        outside = style.get("display", "").lower() in _OUTSIDE  # of the line in which it stands
         if reader is not None:
+            if outside:
+                flow.end()
             reader(self, element, inner, flow)
-        elif tag in _BLOCKS:
-            self._block(element, marks, inner, flow)
+            if outside:
+                flow.end(inner)
+        elif tag in BLOCKS or outside:
+            self._block(element, inner, flow)
         else:
             self.content(element, inner, flow)
         if after:
             flow.block(PageBreak())
 
-    def _block(self, element: Element, marks: tuple[str, ...], look: Look, flow: Flow) -> None:
-        flow.end(None)
-        box = boxed(self, element, marks)
-        if box is None:
-            self.content(element, look, flow)
-            flow.end(look.align)
+    def _block(self, element: Element, look: Look, flow: Flow) -> None:
+        flow.end()
+        frame = self.frame(element)
+        if frame is None:
+            self._items(element, look, flow)
+            flow.end(look)
             return
-        inside = self.blocks(element, replace(look, background=None))
-        if inside:
-            flow.block(Box(inside, marks, *box))
+        inner = Flow()
+        self._items(element, replace(look, background=None), inner)
+        inner.end(look)
+        inside = inner.finish()
+        if len(inside) == 1 and isinstance(inside[0], Paragraph | Heading) and inside[0].frame is None:
+            inside[0].frame = frame
+            flow.block(inside[0])
+        elif inside:
+            flow.block(Box(inside, frame))
+
+    def _items(self, element: Element, look: Look, flow: Flow) -> None:
+        """Reads the content of a block: side by side where its style puts it there, else one below the other."""
+        if not read_side_by_side(self, element, look, flow):
+            self.content(element, look, flow)
 
     def _flat(self, element: Element, look: Look, flow: Flow) -> None:
         """Reads an element without recursion: all its text, a paragraph a block."""
@@ -186,12 +218,12 @@ class Reader:
         while steps:
             step = steps.pop()
             if step is None:
-                flow.end(look.align)
+                flow.end(look)
             elif isinstance(step, str):
                 flow.text(step, look)
-            elif isinstance(step.tag, str) and step.tag not in _SKIPPED and not hidden(step):
-                if step.tag in _BLOCKS or step.tag == "br":
-                    flow.end(look.align)
+            elif isinstance(step.tag, str) and step.tag not in _SKIPPED and not self.hidden(step):
+                if step.tag in BLOCKS or step.tag == "br":
+                    flow.end(look)
                     steps.append(None)
                 for child in reversed(step):
                     steps.append(child.tail or "")

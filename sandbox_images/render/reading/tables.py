@@ -5,16 +5,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element
 
-from render.ir import Cell, Table
+from render.ir import Cell, Frame, Line, Table
 from render.reading.flat import flat
 from render.reading.inline import Flow, Look
-from render.reading.looks import align_of, hidden, styled
-from render.reading.style import declarations, length, percentage
+from render.reading.looks import align_of
+from render.reading.style import length, percentage
 
 if TYPE_CHECKING:
     from render.reading.reader import Reader
 
 MAX_COLUMNS = 1000
+_NO_FRAME = Frame()
 _GROUPS = ("thead", "tbody", "tfoot")
 
 
@@ -182,36 +183,38 @@ def header_rows(parted: Parts) -> int:
     return heads
 
 
-def widths(parted: Parts, placed: list[Placed], columns: int) -> list[float] | None:
+def widths(reader: "Reader", parted: Parts, placed: list[Placed], columns: int) -> list[float] | None:
     """Relative widths of the columns, from ``col`` elements or the first row; None if the source gives none.
 
     Args:
+        reader: knows the author's styles.
         parted: the table's source.
         placed: where the cells stand.
         columns: how many columns there are.
     """
     given: list[Element | None] = [*parted.columns[:columns]]
     given += [None] * (columns - len(given))
-    if all(_width(element) is None for element in given):
+    known = [_width(reader, element) for element in given]
+    if not any(known):
         for cell in placed:
             if cell.row:
                 break
             if cell.colspan == 1 and cell.elements:
                 given[cell.column] = cell.elements[0]
-    known = [_width(element) for element in given]
+        known = [_width(reader, element) for element in given]
     real = [width for width in known if width is not None]
     if not real:
         return None
-    percents = sum(1 for element in given if _width(element, percent=True) is not None)
+    percents = any(_width(reader, element, percent=True) is not None for element in given)
     rest = max((100.0 - sum(real)) / (columns - len(real)), 1.0) if percents and len(real) < columns else 0.0
     filler = rest or sum(real) / len(real)
     return [filler if width is None else width for width in known]
 
 
-def _width(element: Element | None, *, percent: bool = False) -> float | None:
+def _width(reader: "Reader", element: Element | None, *, percent: bool = False) -> float | None:
     if element is None:
         return None
-    for text in (declarations(element.get("style", "")).get("width"), element.get("width")):
+    for text in (reader.style(element).get("width"), element.get("width")):
         found = percentage(text) or (None if percent else length(text))
         if found is not None:
             return found
@@ -223,58 +226,70 @@ def read_table(reader: "Reader", element: Element, look: Look, flow: Flow) -> No
     parted = parts(element)
     for stray in parted.strays:
         reader.element(stray, look, flow)
-    flow.end(None)
+    flow.end()
     captions = [block for caption in parted.captions for block in reader.blocks(caption, look)]
     placed, columns = grid(parted.rows)
     if not placed:
         for block in captions:
             flow.block(block)
         return
-    looks = _row_looks(reader, element, parted.rows, look)
-    cells = [_cell(reader, place, looks[place.row], parted) for place in placed]
-    relative = widths(parted, placed, columns)
+    reading = _Cells(reader, element, parted)
+    cells = [reading.cell(place, look) for place in placed]
+    relative = widths(reader, parted, placed, columns)
     flow.block(Table(len(parted.rows), columns, cells, header_rows(parted), flat(captions), relative))
-    for extra in (late for place in placed for late in place.elements[1:] if not hidden(late)):
+    for extra in (late for place in placed for late in place.elements[1:] if not reader.hidden(late)):
         reader.cell(extra, look, flow)
         flow.text(" ", look)
-    flow.end(None)
+    flow.end()
 
 
-def _row_looks(reader: "Reader", table: Element, rows: list[Row], look: Look) -> list[Look]:
-    """The look that each row gives to its cells: background and alignment come down from table and group."""
-    outer = _background(reader, table, replace(look, align=None, background=None))
-    result: list[Look] = []
-    group: Element | None = None
-    group_look = outer
-    for row in rows:
-        if row.group is not group:
-            group = row.group
-            group_look = outer if group is None else _background(reader, group, outer)
-        result.append(_background(reader, row.element, group_look))
-    return result
+class _Cells:
+    """Reads the cells of a table: look, ground and alignment come down from table, group and row."""
 
+    def __init__(self, reader: "Reader", table: Element, parted: Parts) -> None:
+        self._reader = reader
+        self._table = table
+        self._parted = parted
+        self._row = -1
+        self._inherited: tuple[Look, str | None] = (Look(), None)
+        # ``<table border=1>`` draws lines around every cell
+        lines = table.get("border", "0").strip() not in {"", "0"}
+        self._ruled = Frame(None, *[Line(1.0, "#808080")] * 4) if lines else Frame()
 
-def _background(reader: "Reader", element: Element, look: Look) -> Look:
-    if not element.attrib:
-        return look
-    fill = reader.colour(element.get("bgcolor"))
-    return styled(reader, element, replace(look, background=fill) if fill else look)
+    def cell(self, place: Placed, look: Look) -> Cell:
+        """Reads a cell; they come in the order of their rows."""
+        reader, columns = self._reader, self._parted.columns
+        if place.row != self._row:
+            self._row, self._inherited = place.row, self._from_row(self._parted.rows[place.row], look)
+        inner, ground = self._inherited
+        column = columns[place.column] if place.column < len(columns) else None
+        align = inner.align or (align_of(column, reader.style(column)) if column is not None else None)
+        frame, flow = self._ruled, Flow()
+        header = middle = False
+        for element in place.elements[:1]:
+            if reader.hidden(element):
+                continue
+            inner = reader.styled(element, inner)
+            align = inner.align or align
+            own = reader.frame(element)
+            if own:
+                frame = own if own.background or not ground else replace(own, background=ground)
+            header = element.tag == "th"
+            middle = (reader.style(element).get("vertical-align") or element.get("valign", "")) == "middle"
+            reader.cell(element, replace(inner, align=None) if inner.align else inner, flow)
+        if ground and not frame.background:
+            frame = replace(frame, background=ground)
+        shown = frame if frame != _NO_FRAME else None
+        where = (place.row, place.column, place.rowspan, place.colspan)
+        return Cell(flow.finish(), *where, header, align, shown, middle)
 
-
-def _cell(reader: "Reader", place: Placed, look: Look, parted: Parts) -> Cell:
-    column = parted.columns[place.column] if place.column < len(parted.columns) else None
-    align = look.align or (align_of(column) if column is not None else None)
-    header = False
-    inner = Flow()
-    for element in place.elements[:1]:
-        if hidden(element):
-            continue
-        look = _background(reader, element, look)
-        align = look.align or align
-        header = header or element.tag == "th"
-        plain = look
-        if look.align is not None or look.background is not None:
-            plain = replace(look, align=None, background=None)
-        reader.cell(element, plain, inner)
-    blocks = inner.finish()
-    return Cell(blocks, place.row, place.column, place.rowspan, place.colspan, header, align, look.background)
+    def _from_row(self, row: Row, look: Look) -> tuple[Look, str | None]:
+        """The look and the ground that a row gives to its cells."""
+        look, ground = replace(look, align=None, background=None), None
+        for element in (self._table, row.group, row.element):
+            if element is None or not (element.attrib or self._reader.style(element)):
+                continue
+            look = self._reader.styled(element, look)
+            frame = self._reader.frame(element)
+            ground = (frame.background if frame else None) or ground
+        return look, ground
