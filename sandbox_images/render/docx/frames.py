@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 
 from render.docx.state import Place
 from render.docx.xml import hexa
@@ -40,6 +41,7 @@ def paragraph_frame(frame: Frame) -> str:
     return (f"<w:pBdr>{edges}</w:pBdr>" if edges else "") + shading(frame.background)
 
 
+@lru_cache(maxsize=256)
 def cell_frame(frame: Frame) -> str:
     """``w:tcBorders`` and ``w:shd``."""
     lines = {side: getattr(frame, side) for side in _ORDER}

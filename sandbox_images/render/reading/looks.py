@@ -17,6 +17,8 @@ BLOCKS = frozenset({
     "p", "pre", "search", "section", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul",
     "caption", "listing", "plaintext", "xmp",
 })  # fmt: skip
+LOOK_ATTRIBUTES = ("align", "color", "dir", "lang")
+"""Attributes that say how text looks."""
 _MARK = "#fff3a3"
 _ALIGNS: dict[str, Align] = {
     "left": "left", "start": "left", "right": "right", "end": "right", "center": "center", "middle": "center",
@@ -84,11 +86,17 @@ def align_of(element: Element, style: Declarations) -> Align | None:
     return _ALIGNS.get((style.get("text-align") or element.get("align") or "").strip().lower())
 
 
-def frame_of(element: Element, style: Declarations) -> Frame | None:
-    """The ground and the lines that an element has; None if it has none."""
-    ground = style.get("background-color") or colour(element.get("bgcolor"))
+def frame_of(style: Declarations, bgcolor: str | None, page: str) -> Frame | None:
+    """The ground and the lines that an element has; None if it has none.
+
+    Args:
+        style: what the author says of the element.
+        bgcolor: its attribute.
+        page: colour of the page, which is no ground.
+    """
+    ground = style.get("background-color") or colour(bgcolor)
     lines = {side: line_of(style, side) for side in SIDES} if any(name[:6] == "border" for name in style) else {}
-    frame = Frame(None if ground == "none" else ground, **lines)
+    frame = Frame(None if ground in {"none", page} else ground, **lines)
     return None if frame == Frame() else frame
 
 

@@ -19,6 +19,7 @@ from render.reading.inline import Flow, Look
 from render.reading.looks import (
     BLOCKS,
     ELEMENT_LOOKS,
+    LOOK_ATTRIBUTES,
     author_theme,
     classes,
     css_body_size,
@@ -80,6 +81,8 @@ class Reader:
         self.room = 640.0
         self.code_colours = code_colours(self.theme.colours.get("code_background", "#ffffff"))
         self.ticked: set[Element] = set()
+        self._looks: dict[tuple[int, int, str], tuple[Look, Look]] = {}
+        self._frames: dict[tuple[int, str | None], Frame | None] = {}
         self._depth = 0
         self._fetched: dict[str, tuple[bytes, str] | None] = {}
         links = (element.get("href", "") for element in tree.iter("a"))
@@ -113,14 +116,25 @@ class Reader:
 
     def styled(self, element: Element, look: Look) -> Look:
         """The look with what an element's attributes and the author's styles add to it."""
-        return styled(element, self.style(element), look, self._body_size)
+        style = self.style(element)
+        if not style or any(name in element.attrib for name in LOOK_ATTRIBUTES):
+            return styled(element, style, look, self._body_size)
+        # In a long table thousands of cells share a style and what is handed down. The key's look is kept, too: its
+        # id is not used again.
+        key = (id(style), id(look), element.tag)
+        if key not in self._looks:
+            self._looks[key] = (look, styled(element, style, look, self._body_size))
+        return self._looks[key][1]
 
     def frame(self, element: Element) -> Frame | None:
         """The ground and lines of an element, where they are not those of the page."""
-        frame = frame_of(element, self.style(element))
-        if frame and frame.background == self.theme.colours["background"]:
-            frame = replace(frame, background=None)
-        return None if frame == Frame() else frame
+        style, ground = self.style(element), element.get("bgcolor")
+        if not style and not ground:
+            return None
+        key = (id(style), ground)
+        if key not in self._frames:
+            self._frames[key] = frame_of(style, ground, self.theme.colours["background"])
+        return self._frames[key]
 
     def fetch(self, source: str) -> tuple[bytes, str] | None:
         """The bytes and media type of a picture's source, each source read once."""

@@ -233,8 +233,8 @@ def read_table(reader: "Reader", element: Element, look: Look, flow: Flow) -> No
         for block in captions:
             flow.block(block)
         return
-    reading = _Cells(reader, element, parted)
-    cells = [reading.cell(place, look) for place in placed]
+    reading = _Cells(reader, element, parted, look)
+    cells = [reading.cell(place) for place in placed]
     relative = widths(reader, parted, placed, columns)
     flow.block(Table(len(parted.rows), columns, cells, header_rows(parted), flat(captions), relative))
     for extra in (late for place in placed for late in place.elements[1:] if not reader.hidden(late)):
@@ -246,21 +246,22 @@ def read_table(reader: "Reader", element: Element, look: Look, flow: Flow) -> No
 class _Cells:
     """Reads the cells of a table: look, ground and alignment come down from table, group and row."""
 
-    def __init__(self, reader: "Reader", table: Element, parted: Parts) -> None:
+    def __init__(self, reader: "Reader", table: Element, parted: Parts, look: Look) -> None:
         self._reader = reader
         self._table = table
         self._parted = parted
         self._row = -1
-        self._inherited: tuple[Look, str | None] = (Look(), None)
+        self._look = replace(look, align=None, background=None)
+        self._inherited: tuple[Look, str | None] = (self._look, None)
         # ``<table border=1>`` draws lines around every cell
         lines = table.get("border", "0").strip() not in {"", "0"}
         self._ruled = Frame(None, *[Line(1.0, "#808080")] * 4) if lines else Frame()
 
-    def cell(self, place: Placed, look: Look) -> Cell:
+    def cell(self, place: Placed) -> Cell:
         """Reads a cell; they come in the order of their rows."""
         reader, columns = self._reader, self._parted.columns
         if place.row != self._row:
-            self._row, self._inherited = place.row, self._from_row(self._parted.rows[place.row], look)
+            self._row, self._inherited = place.row, self._from_row(self._parted.rows[place.row])
         inner, ground = self._inherited
         column = columns[place.column] if place.column < len(columns) else None
         align = inner.align or (align_of(column, reader.style(column)) if column is not None else None)
@@ -276,16 +277,16 @@ class _Cells:
                 frame = own if own.background or not ground else replace(own, background=ground)
             header = element.tag == "th"
             middle = (reader.style(element).get("vertical-align") or element.get("valign", "")) == "middle"
-            reader.cell(element, replace(inner, align=None) if inner.align else inner, flow)
+            reader.cell(element, inner, flow)
         if ground and not frame.background:
             frame = replace(frame, background=ground)
         shown = frame if frame != _NO_FRAME else None
         where = (place.row, place.column, place.rowspan, place.colspan)
         return Cell(flow.finish(), *where, header, align, shown, middle)
 
-    def _from_row(self, row: Row, look: Look) -> tuple[Look, str | None]:
+    def _from_row(self, row: Row) -> tuple[Look, str | None]:
         """The look and the ground that a row gives to its cells."""
-        look, ground = replace(look, align=None, background=None), None
+        look, ground = self._look, None
         for element in (self._table, row.group, row.element):
             if element is None or not (element.attrib or self._reader.style(element)):
                 continue
