@@ -55,6 +55,7 @@ _FRAME_SPACE = 100
 """Twips between the edge of the text and that of a ground."""
 _FRAMED_LINES = 30
 """More than this is too long for a box."""
+_TICKED, _OPEN = "\u2611", "\u2610"
 _INDENT_MAX = 0.6
 """Share of the room that indents may take."""
 
@@ -181,17 +182,16 @@ def _item(state: State, place: Place, item: ListItem, number: int, level: int) -
 
 def check_box(*, checked: bool) -> str:
     """A box to tick, that Word ticks when it is clicked."""
-    shown = "\u2612" if checked else "\u2610"
-    font = (
-        "<w:rPr>"
-        '<w:rFonts w:ascii="MS Gothic" w:eastAsia="MS Gothic" w:hAnsi="MS Gothic" w:hint="eastAsia"/></w:rPr>'
+    shown = _TICKED if checked else _OPEN
+    name = "Segoe UI Symbol"
+    font = f'<w:rPr><w:rFonts w:ascii="{name}" w:eastAsia="{name}" w:hAnsi="{name}" w:cs="{name}"/></w:rPr>'
+    states = "".join(
+        f'<w14:{state}State w14:val="{ord(letter):X}" w14:font="{name}"/>'
+        for state, letter in (("checked", _TICKED), ("unchecked", _OPEN))
     )
     return (
-        f'<w:sdt><w:sdtPr><w14:checkbox><w14:checked w14:val="{int(checked)}"/>'
-        '<w14:checkedState w14:val="2612" w14:font="MS Gothic"/>'
-        '<w14:uncheckedState w14:val="2610" w14:font="MS Gothic"/>'
-        f"</w14:checkbox></w:sdtPr><w:sdtContent><w:r>{font}<w:t>{shown}</w:t></w:r></w:sdtContent></w:sdt>"
-        "<w:r><w:tab/></w:r>"
+        f'<w:sdt><w:sdtPr><w14:checkbox><w14:checked w14:val="{int(checked)}"/>{states}</w14:checkbox></w:sdtPr>'
+        f"<w:sdtContent><w:r>{font}<w:t>{shown}</w:t></w:r></w:sdtContent></w:sdt><w:r><w:tab/></w:r>"
     )
 
 

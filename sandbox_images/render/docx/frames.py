@@ -96,6 +96,12 @@ def _cell(place: Place, width: int, inside: Callable[[Place], str], frame: Frame
         ground=None,
     )  # fmt: skip
     look = cell_frame(frame) if frame else ""
+    if frame:
+        look += (
+            "<w:tcMar>"
+            + "".join(f'<w:{side} w:w="{_MARGIN}" w:type="dxa"/>' for side in ("left", "right"))
+            + "</w:tcMar>"
+        )
     return f'<w:tc><w:tcPr><w:tcW w:w="{width}" w:type="dxa"/>{look}</w:tcPr>{closed(inside(inner))}</w:tc>'
 
 

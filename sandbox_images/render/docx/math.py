@@ -5,9 +5,10 @@ from functools import lru_cache
 
 from lxml import etree
 
+from render.docx.math_marks import mark_structures
+from render.docx.xml import MATH
 from render.ir import Formula
 
-MATH = "http://schemas.openxmlformats.org/officeDocument/2006/math"
 _WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 _M, _W = f"{{{MATH}}}", f"{{{_WORD}}}"
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
@@ -80,6 +81,7 @@ def _omml(tex: str, mathml: str, display: bool) -> str:
     _fill(result, found, 0)
     if _ALIGNED.search(tex):
         _align(result)
+    mark_structures(result)
     text = etree.tostring(result, encoding="unicode")
     return re.sub(r' xmlns:[mw]="[^"]+"', "", text)
 

@@ -2,10 +2,11 @@
 
 import re
 
+MATH = "http://schemas.openxmlformats.org/officeDocument/2006/math"
 NAMESPACES = (
     'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" '
     'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships" '
-    'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math" '
+    f'xmlns:m="{MATH}" '
     'xmlns:wp="http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing" '
     'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main" '
     'xmlns:pic="http://schemas.openxmlformats.org/drawingml/2006/picture" '

@@ -8,6 +8,7 @@ from xml.etree.ElementTree import Element
 
 from render.ir import (
     Block,
+    Box,
     Callout,
     Code,
     Contents,
@@ -20,6 +21,7 @@ from render.ir import (
     Paragraph,
     Quote,
     Rule,
+    Run,
     Sources,
     SpeakerNotes,
 )  # fmt: skip
@@ -160,7 +162,6 @@ def _quote(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
 
 
 def _callout(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
-    kind = element.get("data-kind", "note")
     inner = Flow()
     title = ""
     if element.text:
@@ -172,7 +173,13 @@ def _callout(reader: "Reader", element: Element, look: Look, flow: Flow) -> None
             reader.element(child, look, inner)
         if child.tail:
             inner.text(child.tail, look)
-    flow.block(Callout(kind, title or kind.capitalize(), inner.finish()))
+    blocks = inner.finish()
+    frame = reader.frame(element)
+    if frame:  # the author says how it looks
+        heading: list[Block] = [Paragraph([Run(title, bold=True, colour=look.colour)])] if title else []
+        flow.block(Box([*heading, *blocks], frame))
+    else:
+        flow.block(Callout(element.get("data-kind", "note"), title, blocks))
 
 
 def _notes(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
@@ -230,7 +237,7 @@ def _control(reader: "Reader", element: Element, look: Look, flow: Flow) -> None
         return
     kind = element.get("type", "text").lower()
     if kind in {"checkbox", "radio"}:
-        on, off = ("\u2612", "\u2610") if kind == "checkbox" else ("\u25c9", "\u25cb")
+        on, off = ("\u2611", "\u2610") if kind == "checkbox" else ("\u25c9", "\u25cb")
         flow.text((on if "checked" in element.attrib else off) + " ", look)
     elif kind not in {"hidden", "password", "file", "image"} and element.get("value"):
         flow.text(element.get("value", ""), look)

@@ -1,0 +1,91 @@
+"""Accents and brackets of formulas as the structures that Word has for them.
+
+The converter leaves brackets as letters, and a power of a bracket as a power of its last letter: other readers show
+such halves as errors. It writes accents as stretched characters, which they do not know.
+"""
+
+from lxml import etree
+
+from render.docx.xml import MATH
+
+_M = f"{{{MATH}}}"
+_ROWS = frozenset(f"{_M}{name}" for name in ("oMath", "e", "num", "den", "sub", "sup", "deg", "lim", "fName"))
+_CLOSED_BY = {"(": ")]", "[": "])", "{": "}"}
+_SCRIPTS = frozenset(f"{_M}{name}" for name in ("sSub", "sSup", "sSubSup"))
+_ACCENTS = {
+    "^": "\u0302", "\u02c6": "\u0302", "~": "\u0303", "\u02dc": "\u0303", "\u2192": "\u20d7", "\u02d9": "\u0307",
+    ".": "\u0307", "\u00a8": "\u0308", "\u02d8": "\u0306", "\u02c7": "\u030c", "\u00b4": "\u0301", "`": "\u0300",
+}  # fmt: skip
+_BARS = frozenset("\u00af\u203e\u2015\u0305\u0304_\u0332\u2014\u2500")
+
+
+def mark_structures(root: etree._Element) -> None:
+    """Makes accents, bars and brackets of what stands for them, in place."""
+    for element in list(root.iter(f"{_M}groupChr")):
+        _accent(element)
+    for name, place in (("limUpp", "top"), ("limLow", "bot")):
+        for element in list(root.iter(f"{_M}{name}")):
+            lim = element.find(f"{_M}lim")
+            if lim is not None and "".join(lim.itertext()) in _BARS:
+                element.remove(lim)
+                element.tag = f"{_M}bar"
+                element[0].tag = f"{_M}barPr"
+                etree.SubElement(element[0], f"{_M}pos").set(f"{_M}val", place)
+    for row in [element for element in root.iter() if element.tag in _ROWS]:
+        _bracket(row)
+
+
+def _accent(element: etree._Element) -> None:
+    properties = element.find(f"{_M}groupChrPr")
+    if properties is None:
+        return
+    found, place = properties.find(f"{_M}chr"), properties.find(f"{_M}pos")
+    letter = "" if found is None else found.get(f"{_M}val", "")
+    top = place is not None and place.get(f"{_M}val") == "top"
+    if letter in _BARS:
+        element.tag, properties.tag = f"{_M}bar", f"{_M}barPr"
+        wanted = etree.Element(f"{_M}pos")
+        wanted.set(f"{_M}val", "top" if top else "bot")
+    elif top and letter in _ACCENTS:
+        element.tag, properties.tag = f"{_M}acc", f"{_M}accPr"
+        wanted = etree.Element(f"{_M}chr")
+        wanted.set(f"{_M}val", _ACCENTS[letter])
+    else:
+        return
+    properties[:] = [wanted]
+
+
+def _letter(element: etree._Element) -> str:
+    """The text of a run of a single letter, else nothing."""
+    text = element.findtext(f"{_M}t") or "" if element.tag == f"{_M}r" else ""
+    return text if len(text) == 1 else ""
+
+
+def _bracket(row: etree._Element) -> None:
+    """Pairs the brackets of a row; one that has no partner stays a letter."""
+    opened: list[etree._Element] = []
+    for child in list(row):
+        letter = _letter(child)
+        base = child.find(f"{_M}e") if child.tag in _SCRIPTS else None
+        closing = letter or (_letter(base[0]) if base is not None and len(base) == 1 else "")
+        if letter in _CLOSED_BY and letter:
+            opened.append(child)
+        elif opened and closing and closing in _CLOSED_BY[_letter(opened[-1])]:
+            _enclose(row, opened.pop(), child, base, closing)
+
+
+def _enclose(
+    row: etree._Element, start: etree._Element, end: etree._Element, base: etree._Element | None, closing: str
+) -> None:
+    first, last = row.index(start), row.index(end)
+    bracket = etree.Element(f"{_M}d")
+    properties = etree.SubElement(bracket, f"{_M}dPr")
+    for name, letter in (("begChr", _letter(start)), ("endChr", closing)):
+        etree.SubElement(properties, f"{_M}{name}").set(f"{_M}val", letter)
+    inner = etree.SubElement(bracket, f"{_M}e")
+    inner.extend(row[first + 1 : last])
+    row.remove(start)
+    if base is None:
+        row.replace(end, bracket)
+    else:
+        base[:] = [bracket]
