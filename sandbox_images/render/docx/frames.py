@@ -13,6 +13,8 @@ WORD_COLUMNS = 63
 MAX_NESTED = 6
 LEAST = 300
 """The narrowest column, in twips."""
+LEAST_SPACE = '<w:spacing w:before="0" w:after="0" w:line="20" w:lineRule="exact"/>'
+"""Of a paragraph that takes no room."""
 _MARGIN = 160
 _STYLES = {"dashed": "dashed", "dotted": "dotted", "double": "double"}
 _EIGHTHS = 6

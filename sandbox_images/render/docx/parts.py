@@ -1,16 +1,14 @@
-"""The small parts of a DOCX file: theme, settings, fonts, properties, footnotes' frame, header and footer."""
+"""The small parts of a DOCX file: theme, settings, fonts, properties, the frame of footnotes."""
 
-import re
 from datetime import UTC, datetime
 
 from render.document import Metadata, Theme
 from render.docx.package import Part
 from render.docx.styles import language_tag
-from render.docx.xml import DECLARATION, NAMESPACES, attribute, escape, hexa, is_rtl, text_elements
+from render.docx.xml import DECLARATION, NAMESPACES, attribute, escape, hexa
 from render.reading.style import mix
 
 _DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main"
-_FIELD = re.compile(r"\{(page|pages|title|date)\}")
 
 
 def _clean(name: str) -> str:
@@ -112,41 +110,6 @@ def footnotes_xml(notes: str) -> str:
         for kind, number in (("separator", -1), ("continuationSeparator", 0))
     )
     return f"{DECLARATION}<w:footnotes {NAMESPACES}>{frame}{notes}</w:footnotes>"
-
-
-def field(instruction: str, shown: str) -> str:
-    """The runs of a field that a reader fills in."""
-    return (
-        '<w:r><w:fldChar w:fldCharType="begin"/></w:r>'
-        f'<w:r><w:instrText xml:space="preserve"> {instruction} </w:instrText></w:r>'
-        f'<w:r><w:fldChar w:fldCharType="separate"/></w:r><w:r>{text_elements(shown)}</w:r>'
-        '<w:r><w:fldChar w:fldCharType="end"/></w:r>'
-    )
-
-
-def margin_xml(tag: str, text: str, metadata: Metadata) -> str:
-    """A header (``hdr``) or footer (``ftr``) part.
-
-    Args:
-        tag: which of the two.
-        text: what stands there; ``{page}``, ``{pages}``, ``{title}`` and ``{date}`` are filled in.
-        metadata: of the document.
-    """
-    runs = ""
-    for index, piece in enumerate(_FIELD.split(text)):
-        if index % 2 == 0:
-            runs += f"<w:r>{text_elements(piece)}</w:r>" if piece else ""
-        elif piece in {"page", "pages"}:
-            runs += field("PAGE" if piece == "page" else "NUMPAGES", "1")
-        else:
-            value = metadata.title if piece == "title" else metadata.date or datetime.now(UTC).strftime("%Y-%m-%d")
-            runs += f"<w:r>{text_elements(value)}</w:r>" if value else ""
-    style = "Header" if tag == "hdr" else "Footer"
-    bidi = "<w:bidi/>" if is_rtl(text) else ""
-    return (
-        f"{DECLARATION}<w:{tag} {NAMESPACES}><w:p><w:pPr>"
-        f'<w:pStyle w:val="{style}"/>{bidi}</w:pPr>{runs}</w:p></w:{tag}>'
-    )
 
 
 def relationships(part: Part, into: dict[str, str | bytes]) -> None:

@@ -119,7 +119,6 @@ def _texts(theme: Theme) -> list[str]:
     code = f"{spaced(0, 0, 252)}<w:contextualSpacing/>"
     code_look = f"{mono(theme)}<w:noProof/>{size_xml(17)}"
     caption, caption_look = f"<w:keepLines/>{spaced(60, 160)}", f"{muted}{size_xml(_SMALL_SIZE)}"
-    footer = f'{spaced(0, 0)}<w:jc w:val="center"/>'
     bold = "<w:b/><w:bCs/>"
     return [
         _paragraph("List Paragraph", spaced(0, 60), links=links(34, quick=True)),
@@ -127,13 +126,15 @@ def _texts(theme: Theme) -> list[str]:
         _paragraph("caption", caption, caption_look, own="Caption", links=links(35, quick=True)),
         _paragraph("Table Text", spaced(30, 30, 252), size_xml(19)),
         _style("paragraph", "Table Header", f'<w:basedOn w:val="TableText"/><w:rPr>{bold}</w:rPr>'),
+        _style("paragraph", "Table Text Small", f'<w:basedOn w:val="TableText"/><w:rPr>{size_xml(14)}</w:rPr>'),
+        _style("paragraph", "Table Header Small", f'<w:basedOn w:val="TableTextSmall"/><w:rPr>{bold}</w:rPr>'),
         _paragraph("Code Block", code, code_look, links="<w:qFormat/>"),
         _paragraph("Definition Term", f"<w:keepNext/>{spaced(80, 20)}", bold),
         _paragraph("Definition", spaced(0, 80)),
         _paragraph("Callout Title", f"<w:keepNext/>{spaced(40, 40)}", bold),
         _paragraph("footnote text", spaced(0, 40, 240), size_xml(_SMALL_SIZE), own="FootnoteText", links=links(99)),
         _paragraph("header", spaced(0, 0), edge, own="Header", links=links(99)),
-        _paragraph("footer", footer, edge, own="Footer", links=links(99)),
+        _paragraph("footer", spaced(0, 0), edge, own="Footer", links=links(99)),
     ]
 
 

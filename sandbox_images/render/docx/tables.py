@@ -17,6 +17,11 @@ _LONGEST = 60
 _SAMPLE = 400
 _SIDE = 108
 """Margin at the sides of a cell."""
+_MANY_COLUMNS = 7
+"""With fewer, a page on its side gains little."""
+_TOLERANCE = 1.05
+_SMALL_FROM = 1.2
+"""How much wider than its room a table is that is set in small type."""
 _SHORT_BLOCKS = 8
 _SHORT_TEXT = 400
 
@@ -61,6 +66,7 @@ def _one(state: State, place: Place, table: Table, write: WriteBlocks) -> str:
     parts = [_opening(place, widths, head), grid_xml(widths)]
     ground = Frame(state.content.theme.colours["surface"])
     inner = replace(place, indent=0, align=None, bar=None, level=0, nested=place.nested + 1, ground=None)
+    small = "Small" if is_too_wide(table, round(room * _SMALL_FROM)) else ""
     repeated = True  # a header that is higher than a page would leave no room for rows
     for number, cells in enumerate(rows):
         cells.sort(key=lambda pair: pair[0].column)
@@ -74,7 +80,7 @@ def _one(state: State, place: Place, table: Table, write: WriteBlocks) -> str:
             width = sum(widths[cell.column : cell.column + cell.colspan])
             parts.append(f"<w:tc>{_cell_shape(cell, width, frame, first=first)}")
             if first and cell.blocks:
-                style = "TableHeader" if is_head else "TableText"
+                style = ("TableHeader" if is_head else "TableText") + small
                 room = max(width - 2 * _SIDE, 100)
                 where = replace(inner, width=room, style=style, align=cell.align)
                 parts.append(closed(write(state, where, cell.blocks)))
@@ -127,6 +133,23 @@ def column_widths(table: Table, room: int) -> list[int]:
     if table.widths:
         total = sum(table.widths) or 1.0
         return scaled([width / total * room for width in table.widths], room)
+    least, wanted = _needs(table)
+    total = sum(wanted)
+    if total <= room:
+        return scaled([float(width) for width in wanted], room)
+    if sum(least) >= room:
+        return scaled([float(width) for width in least], room)
+    spare, more = room - sum(least), sum(wanted) - sum(least)
+    return scaled([low + (high - low) / more * spare for low, high in zip(least, wanted, strict=True)], room)
+
+
+def is_too_wide(table: Table, room: int) -> bool:
+    """Whether words of a table would have to be broken in ``room`` twips, and not for a few long ones alone."""
+    return table.columns >= _MANY_COLUMNS and sum(_needs(table)[0]) > room * _TOLERANCE
+
+
+def _needs(table: Table) -> tuple[list[int], list[int]]:
+    """For each column, the widths of its longest word and of its longest paragraph."""
     least, wanted = [LEAST] * table.columns, [LEAST] * table.columns
     step = max(1, len(table.cells) // (_SAMPLE * table.columns))
     for cell in table.cells:
@@ -135,13 +158,7 @@ def column_widths(table: Table, room: int) -> list[int]:
         word, text = _extent(cell)
         least[cell.column] = max(least[cell.column], word)
         wanted[cell.column] = max(wanted[cell.column], text)
-    total = sum(wanted)
-    if total <= room:
-        return scaled([float(width) for width in wanted], room)
-    if sum(least) >= room:
-        return scaled([float(width) for width in least], room)
-    spare, more = room - sum(least), sum(wanted) - sum(least)
-    return scaled([low + (high - low) / more * spare for low, high in zip(least, wanted, strict=True)], room)
+    return least, wanted
 
 
 def _extent(cell: Cell) -> tuple[int, int]:

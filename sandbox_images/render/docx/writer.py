@@ -8,13 +8,14 @@ from typing import Any
 
 from render.document import Document, RenderError
 from render.docx.blocks import blocks_xml
+from render.docx.frames import LEAST_SPACE
 from render.docx.package import Part, write_package
+from render.docx.pages import Page, page_of, running_parts, section_xml, sections
 from render.docx.parts import (
     app_xml,
     core_xml,
     fonts_xml,
     footnotes_xml,
-    margin_xml,
     relationships,
     settings_xml,
     theme_xml,
@@ -25,27 +26,15 @@ from render.docx.xml import DECLARATION, NAMESPACES, hexa
 from render.ir import Paragraph, Run, Table
 from render.reading.flat import walk
 from render.reading.reader import read
-from render.reading.style import length
 
-_PAPERS = {
-    "a4": (11906, 16838),
-    "letter": (12240, 15840),
-    "legal": (12240, 20160),
-    "a3": (16838, 23811),
-    "a5": (8391, 11906),
-}
-_MARGIN = 1304
-_LEAST_TEXT = 2880
 _MAIN = "application/vnd.openxmlformats-officedocument.wordprocessingml."
-_FOOTER = "{page} / {pages}"
 
 
 def write_docx(document: Document, target: str) -> dict[str, Any]:
     """Writes a document as DOCX.
 
-    Options of the request: ``landscape``, ``page_size`` (A4, Letter, Legal, A3, A5), ``margins`` (a CSS length for
-    all sides), ``page_numbers`` (true by default), ``header`` and ``footer`` (texts in which ``{page}``,
-    ``{pages}``, ``{title}`` and ``{date}`` are filled in).
+    Options of the request: ``landscape``, ``page_size``, ``margins``, ``page_numbers``, ``header`` and ``footer``, as
+    `render.page_setup` reads them.
 
     Args:
         document: what to write.
@@ -55,7 +44,7 @@ def write_docx(document: Document, target: str) -> dict[str, Any]:
         ``bytes`` of the file; ``headings``, ``tables``, ``images``, ``footnotes``: how many there are.
 
     Raises:
-        RenderError: ``document_too_complex`` or ``write_failed``.
+        RenderError: ``document_too_complex``, ``invalid_page_size`` or ``write_failed``.
     """
     collects = gc.isenabled()
     # A long table makes a hundred thousand objects, none of them in a circle: looking for one takes half the time.
@@ -83,33 +72,28 @@ def write_docx(document: Document, target: str) -> dict[str, Any]:
 def _parts(state: State) -> tuple[dict[str, str | bytes], dict[str, str]]:
     """All parts of the package, and the media types of those that are not pictures."""
     document = state.document
-    options = document.request.options
     metadata, theme = document.metadata, state.content.theme
-    wide, tall, margin = page(options)
-    width = wide - 2 * margin
+    page = page_of(document.request.options)
     main = Part("word/document.xml")
     notes = Part("word/footnotes.xml")
-    body = blocks_xml(state, Place(main, width), state.content.blocks)
-    section = _section(state, main, (wide, tall, margin))
+    parts: dict[str, str | bytes] = {}
+    types: dict[str, str] = {}
+    body = _body(state, main, page, (parts, types))
     background = theme.colours["background"].lower() != "#ffffff"
     ground = f'<w:background w:color="{hexa(theme.colours["background"])}"/>' if background else ""
-    parts: dict[str, str | bytes] = {}
     parts["word/document.xml"] = (
-        f"{DECLARATION}<w:document {NAMESPACES}>{ground}<w:body>{body or '<w:p/>'}{section}</w:body></w:document>"
+        f"{DECLARATION}<w:document {NAMESPACES}>{ground}<w:body>{body}</w:body></w:document>"
     )
-    parts["word/footnotes.xml"] = footnotes_xml(_notes(state, notes, width))
-    parts["word/styles.xml"] = styles_xml(theme, metadata.language, width)
+    parts["word/footnotes.xml"] = footnotes_xml(_notes(state, notes, page.text_width))
+    parts["word/styles.xml"] = styles_xml(theme, metadata.language, page.text_width)
     parts["word/numbering.xml"] = state.numbering.xml()
     parts["word/settings.xml"] = settings_xml(metadata.language, background=background)
     parts["word/fontTable.xml"] = fonts_xml(theme)
-    types = {
+    types |= {
         f"word/{name}.xml": f"{_MAIN}{name}+xml"
         for name in ("footnotes", "styles", "numbering", "settings", "fontTable")
     }
     types["word/document.xml"] = f"{_MAIN}document.main+xml"
-    for tag, name, text in _margins(options):
-        parts[f"word/{name}.xml"] = margin_xml(tag, text, metadata)
-        types[f"word/{name}.xml"] = f"{_MAIN}{name}+xml"
     for name in ("footnotes", "styles", "numbering", "settings", "fontTable"):
         main.link(name, f"{name}.xml")
     main.link("theme", "theme/theme1.xml")
@@ -137,42 +121,27 @@ def _frame(parts: dict[str, str | bytes], types: dict[str, str], state: State) -
     parts["_rels/.rels"] = root.relationships()
 
 
-def page(options: dict[str, Any]) -> tuple[int, int, int]:
-    """Width, height and margin of the page, in twips."""
-    wide, tall = _PAPERS.get(str(options.get("page_size") or "a4").lower(), _PAPERS["a4"])
-    if options.get("landscape"):
-        wide, tall = tall, wide
-    given = options.get("margins") or options.get("margin")
-    pixels = length(str(given)) if isinstance(given, str | int | float) else None
-    margin = _MARGIN if pixels is None else int(pixels * 15)
-    return wide, tall, max(min(margin, (min(wide, tall) - _LEAST_TEXT) // 2), 0)
+def _body(state: State, main: Part, page: Page, package: tuple[dict[str, str | bytes], dict[str, str]]) -> str:
+    """The content, section by section; the last one's page stands at the end, those of others in a last paragraph.
 
-
-def _margins(options: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """Header and footer that the document has: element, part, text."""
-    found = []
-    header, footer = options.get("header"), options.get("footer")
-    if isinstance(header, str) and header.strip():
-        found.append(("hdr", "header", header[:500]))
-    if isinstance(footer, str) and footer.strip():
-        found.append(("ftr", "footer", footer[:500]))
-    elif options.get("page_numbers", True) is not False:
-        found.append(("ftr", "footer", _FOOTER))
-    return found
-
-
-def _section(state: State, main: Part, paper: tuple[int, int, int]) -> str:
-    wide, tall, margin = paper
-    links = "".join(
-        f'<w:{name}Reference w:type="default" r:id="{main.link(name, f"{name}.xml")}"/>'
-        for _, name, _ in _margins(state.document.request.options)
-    )
-    turned = ' w:orient="landscape"' if wide > tall else ""
-    edge = min(margin, 640)
-    return (
-        f'<w:sectPr>{links}<w:pgSz w:w="{wide}" w:h="{tall}"{turned}/><w:pgMar w:top="{margin}" w:right="{margin}" '
-        f'w:bottom="{margin}" w:left="{margin}" w:header="{edge}" w:footer="{edge}" w:gutter="0"/></w:sectPr>'
-    )
+    Headers and footers of the pages go into the package: its parts, and their types.
+    """
+    found = list(sections(state.content.blocks, page))
+    references: dict[Page, str] = {}
+    texts = []
+    for number, (blocks, paper) in enumerate(found, 1):
+        if paper not in references:
+            references[paper] = ""
+            for edge, part, content in running_parts(state, paper, len(references)):
+                target = part.name.removeprefix("word/")
+                references[paper] += f'<w:{edge}Reference w:type="default" r:id="{main.link(edge, target)}"/>'
+                package[0][part.name] = content
+                package[1][part.name] = f"{_MAIN}{edge}+xml"
+                relationships(part, package[0])
+        section = section_xml(paper, references[paper])
+        texts.append(blocks_xml(state, Place(main, paper.text_width), blocks) or "<w:p/>")
+        texts.append(section if number == len(found) else f"<w:p><w:pPr>{LEAST_SPACE}{section}</w:pPr></w:p>")
+    return "".join(texts)
 
 
 def _notes(state: State, part: Part, width: int) -> str:
