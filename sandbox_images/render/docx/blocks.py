@@ -1,16 +1,19 @@
 """Blocks of DOCX: each kind of block as native paragraphs and tables."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from render.docx.contents import contents_xml, lines_of
+from render.docx.contents import contents_xml
 from render.docx.frames import framed, paragraph_frame, side_by_side, spacer
+from render.docx.heights import height_of_all
 from render.docx.images import picture
 from render.docx.inline import formula_xml, inlines_xml, run_xml
 from render.docx.numbering import LEVELS, STEP
 from render.docx.package import safe_url
+from render.docx.pages import field
 from render.docx.state import Place, State
 from render.docx.tables import table_xml
 from render.docx.xml import hexa, is_rtl
@@ -53,9 +56,11 @@ _BAR, _THIN = 3.0, 0.7
 """Pixels: widths of the line beside a quotation or callout, and of that around code."""
 _FRAME_SPACE = 100
 """Twips between the edge of the text and that of a ground."""
-_FRAMED_LINES = 30
-"""More than this is too long for a box."""
+_FRAMED_POINTS = 450
+"""What is higher than this is too long for a box."""
 _TICKED, _OPEN = "\u2611", "\u2610"
+_COUNTED = re.compile(r"(Figure|Table|Chart|Listing|Abbildung|Tabelle|Figura|Tabla|Tableau)\s+(\d{1,4})(?![\d.])")
+"""Captions that begin with a label and a number."""
 _INDENT_MAX = 0.6
 """Share of the room that indents may take."""
 
@@ -237,7 +242,15 @@ def _caption(state: State, place: Place, caption: list[Inline], before: str = ""
     if not caption:
         return ""
     rtl = is_rtl(plain(caption))
-    inner = inlines_xml(state, place, caption)
+    first = caption[0]
+    counted = _COUNTED.match(first.text) if isinstance(first, Run) else None
+    if counted and isinstance(first, Run):  # a number that Word can count on, where the author counts
+        label, number = run_xml(state, replace(first, text=counted[1] + " ")), counted[2]
+        rest = [replace(first, text=first.text[counted.end() :]), *caption[1:]]
+        asked = "" if state.number(f"SEQ {counted[1]}") == int(number) else f" \\r {number}"
+        inner = label + field(f"SEQ {counted[1]} \\* ARABIC{asked}", number) + inlines_xml(state, place, rest)
+    else:
+        inner = inlines_xml(state, place, caption)
     return paragraph(place, inner, Shape(style="Caption", before=before, after=after, rtl=rtl))
 
 
@@ -300,7 +313,8 @@ def _callout(state: State, place: Place, block: Callout) -> str:
 
 
 def _box(state: State, place: Place, block: Box) -> str:
-    if lines_of(block.blocks) > _FRAMED_LINES or any(isinstance(inner, PageBreak) for inner in block.blocks):
+    height = height_of_all(block.blocks, place.width / 20)
+    if height > _FRAMED_POINTS or any(isinstance(inner, PageBreak) for inner in block.blocks):
         # No cell of a table should be longer than a page, and no page break works in one.
         inside = replace(place, ground=block.frame.background or place.ground, bar=block.frame.left or place.bar)
         return blocks_xml(state, inside, block.blocks)

@@ -1,15 +1,14 @@
 """The table of contents: a field that Word can update, with its entries filled in."""
 
+from render.docx.heights import pages_of
+from render.docx.pages import page_of
 from render.docx.state import Place, State, Target
 from render.docx.xml import text_elements
-from render.ir import Block, Chart, Code, Contents, Diagram, Figure, Heading, PageBreak, Paragraph, Table
-from render.reading.flat import walk
+from render.ir import Contents
 
 DEEPEST = 3
 MAX_ENTRIES = 2000
-_LINES = 44
-_CHARACTERS = 92
-_PICTURE_LINES = 16
+_TWIPS_PER_POINT = 20
 
 
 def contents_xml(state: State, place: Place, _block: Contents) -> str:
@@ -19,7 +18,9 @@ def contents_xml(state: State, place: Place, _block: Contents) -> str:
     if not targets or place.note or state.counters.get("contents"):
         return ""
     state.number("contents")
-    pages = estimated_pages(state.content.blocks)
+    page = page_of(state.document.request.options)
+    text = page.text_width / _TWIPS_PER_POINT, page.text_height / _TWIPS_PER_POINT
+    pages = pages_of(state.content.blocks, text, len(targets))
     instruction = f' TOC \\o "{top}-{top + DEEPEST - 1}" \\h \\z \\u '
     begin = (
         '<w:r><w:fldChar w:fldCharType="begin"/></w:r>'
@@ -57,36 +58,3 @@ def _entry(target: Target, page: int) -> str:
         f'<w:r><w:fldChar w:fldCharType="separate"/></w:r><w:r><w:t>{page}</w:t></w:r>'
         '<w:r><w:fldChar w:fldCharType="end"/></w:r></w:hyperlink>'
     )
-
-
-def lines_of(blocks: list[Block]) -> float:
-    """About how many lines of a page blocks take."""
-    return sum(_lines(block) for block in walk(blocks))
-
-
-def _lines(block: Block) -> float:
-    if isinstance(block, Heading):
-        return 2.0
-    if isinstance(block, Table):
-        return block.rows * 0.4
-    if isinstance(block, Figure | Diagram | Chart):
-        return _PICTURE_LINES
-    if isinstance(block, Code):
-        return len(block.lines) * 0.8
-    if isinstance(block, Paragraph):
-        length = sum(len(getattr(inline, "text", "x")) for inline in block.inlines)
-        return length // _CHARACTERS + 1.4
-    return 0.0
-
-
-def estimated_pages(blocks: list[Block]) -> dict[int, int]:
-    """About the page of each heading, by ``id()``: lines of text and heights of pictures are counted."""
-    pages: dict[int, int] = {}
-    lines = 0.0
-    for block in walk(blocks):
-        if isinstance(block, PageBreak):
-            lines = (lines // _LINES + 1) * _LINES
-        lines += _lines(block)
-        if isinstance(block, Heading):
-            pages[id(block)] = int(lines // _LINES) + 1
-    return pages

@@ -115,6 +115,7 @@ def _logo(state: State, part: Part) -> str:
         return ""
     scale = min(_LOGO[0] / natural[0], _LOGO[1] / natural[1])
     image = Image(*found, "Logo", natural[0] * scale, natural[1] * scale)
+    state.number("logo")
     return picture(state, Place(part, 10_000), image)
 
 

@@ -64,7 +64,7 @@ def write_docx(document: Document, target: str) -> dict[str, Any]:
         "bytes": size,
         "headings": len(state.headings),
         "tables": sum(isinstance(block, Table) for block in walk(content.blocks)),
-        "images": state.counters.get("drawing", 0),
+        "images": state.counters.get("drawing", 0) - state.counters.get("logo", 0),
         "footnotes": state.counters.get("note", 0),
     }
 
