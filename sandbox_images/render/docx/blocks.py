@@ -115,6 +115,7 @@ def paragraph(place: Place, inner: str, shape: Shape) -> str:
     """A paragraph of runs; its properties in the order of the schema."""
     name = shape.style or place.style
     parts = f'<w:pStyle w:val="{name}"/>' if name else ""
+    parts += "<w:keepNext/>" if place.keep and "keepNext" not in shape.before else ""
     parts += shape.before + shape.number
     frame = shape.frame or (Frame(place.ground, left=place.bar) if place.ground or place.bar else None)
     parts += paragraph_frame(frame) if frame else ""

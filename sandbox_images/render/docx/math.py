@@ -169,7 +169,7 @@ def _letters(run: etree._Element, text: str) -> None:
     fonts.set(f"{_W}ascii", "Cambria Math")
     fonts.set(f"{_W}hAnsi", "Cambria Math")
     shown = etree.SubElement(run, f"{_M}t")
-    shown.text = text
+    shown.text = text.replace("~", "\u223c")  # the letter of a keyboard is a space to other readers
     if text != text.strip():
         shown.set(_SPACE, "preserve")
 

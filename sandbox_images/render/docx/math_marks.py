@@ -22,37 +22,33 @@ _BARS = frozenset("\u00af\u203e\u2015\u0305\u0304_\u0332\u2014\u2500")
 def mark_structures(root: etree._Element) -> None:
     """Makes accents, bars and brackets of what stands for them, in place."""
     for element in list(root.iter(f"{_M}groupChr")):
-        _accent(element)
-    for name, place in (("limUpp", "top"), ("limLow", "bot")):
+        properties = element.find(f"{_M}groupChrPr")
+        if properties is not None:
+            found, place = properties.find(f"{_M}chr"), properties.find(f"{_M}pos")
+            letter = "" if found is None else found.get(f"{_M}val", "")
+            _accent(element, letter, top=place is not None and place.get(f"{_M}val") == "top")
+    for name in ("limUpp", "limLow"):
         for element in list(root.iter(f"{_M}{name}")):
             lim = element.find(f"{_M}lim")
-            if lim is not None and "".join(lim.itertext()) in _BARS:
+            if lim is not None and _accent(element, "".join(lim.itertext()), top=name == "limUpp"):
                 element.remove(lim)
-                element.tag = f"{_M}bar"
-                element[0].tag = f"{_M}barPr"
-                etree.SubElement(element[0], f"{_M}pos").set(f"{_M}val", place)
     for row in [element for element in root.iter() if element.tag in _ROWS]:
         _bracket(row)
 
 
-def _accent(element: etree._Element) -> None:
-    properties = element.find(f"{_M}groupChrPr")
-    if properties is None:
-        return
-    found, place = properties.find(f"{_M}chr"), properties.find(f"{_M}pos")
-    letter = "" if found is None else found.get(f"{_M}val", "")
-    top = place is not None and place.get(f"{_M}val") == "top"
+def _accent(element: etree._Element, letter: str, *, top: bool) -> bool:
+    """Makes a bar or an accent of an element, if its letter is one; its first child holds its properties."""
     if letter in _BARS:
-        element.tag, properties.tag = f"{_M}bar", f"{_M}barPr"
-        wanted = etree.Element(f"{_M}pos")
-        wanted.set(f"{_M}val", "top" if top else "bot")
+        name, (key, value) = "bar", ("pos", "top" if top else "bot")
     elif top and letter in _ACCENTS:
-        element.tag, properties.tag = f"{_M}acc", f"{_M}accPr"
-        wanted = etree.Element(f"{_M}chr")
-        wanted.set(f"{_M}val", _ACCENTS[letter])
+        name, (key, value) = "acc", ("chr", _ACCENTS[letter])
     else:
-        return
-    properties[:] = [wanted]
+        return False
+    element.tag, element[0].tag = f"{_M}{name}", f"{_M}{name}Pr"
+    wanted = etree.Element(f"{_M}{key}")
+    wanted.set(f"{_M}val", value)
+    element[0][:] = [wanted]
+    return True
 
 
 def _letter(element: etree._Element) -> str:

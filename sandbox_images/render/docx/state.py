@@ -27,6 +27,7 @@ class Place:
         level: depth of lists.
         nested: depth of tables.
         note: within a footnote.
+        keep: every paragraph stays on the page of the next one.
     """
 
     part: Part
@@ -39,6 +40,7 @@ class Place:
     level: int = 0
     nested: int = 0
     note: bool = False
+    keep: bool = False
 
 
 @dataclass(slots=True)

@@ -19,6 +19,8 @@ _SIDE = 108
 """Margin at the sides of a cell."""
 _MANY_COLUMNS = 7
 """With fewer, a page on its side gains little."""
+_KEPT_ROWS = 15
+"""A table of no more rows stays on one page."""
 _TOLERANCE = 1.05
 _SMALL_FROM = 1.2
 """How much wider than its room a table is that is set in small type."""
@@ -66,6 +68,7 @@ def _one(state: State, place: Place, table: Table, write: WriteBlocks) -> str:
     parts = [_opening(place, widths, head), grid_xml(widths)]
     ground = Frame(state.content.theme.colours["surface"])
     inner = replace(place, indent=0, align=None, bar=None, level=0, nested=place.nested + 1, ground=None)
+    kept = table.rows <= _KEPT_ROWS and all(_short(cell) for cell in table.cells)
     small = "Small" if is_too_wide(table, round(room * _SMALL_FROM)) else ""
     repeated = True  # a header that is higher than a page would leave no room for rows
     for number, cells in enumerate(rows):
@@ -82,7 +85,9 @@ def _one(state: State, place: Place, table: Table, write: WriteBlocks) -> str:
             if first and cell.blocks:
                 style = ("TableHeader" if is_head else "TableText") + small
                 room = max(width - 2 * _SIDE, 100)
-                where = replace(inner, width=room, style=style, align=cell.align)
+                where = replace(
+                    inner, width=room, style=style, align=cell.align, keep=kept and number < table.rows - 1
+                )
                 parts.append(closed(write(state, where, cell.blocks)))
             else:
                 parts.append("<w:p/>")

@@ -13,6 +13,7 @@ from render.source.assets import AssetRefused, read_asset
 
 _SVG = "{http://www.w3.org/2000/svg}"
 _XLINK = "{http://www.w3.org/1999/xlink}"
+_XMLNS = "{http://www.w3.org/2000/xmlns/}"
 _SVG_MIME = "image/svg+xml"
 _DEFAULT_SVG = (300.0, 150.0)
 _MAX_DEPTH = 200
@@ -127,7 +128,8 @@ def serialised(svg: Element) -> str:
             element.tag = element.tag.removeprefix(_SVG)
         for name in [name for name in element.attrib if name.startswith(_XLINK)]:
             element.set("href", element.attrib.pop(name))
-    plain.attrib.pop("xmlns", None)
+        for name in [name for name in element.attrib if name.startswith(_XMLNS) or name[:5] == "xmlns"]:
+            del element.attrib[name]  # as a parser of HTML reads it; it is written once, below
     text = tostring(plain, encoding="unicode")
     return text.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
 
