@@ -211,6 +211,7 @@ class Table:
     caption: list[Inline] = field(default_factory=list)
     widths: list[float] | None = None
     """Relative widths of the columns; None: as the content needs."""
+    caption_below: bool = False
 
 
 @dataclass(slots=True)
@@ -255,6 +256,8 @@ class Chart:
     categories: list[str]
     series: list[Series]
     svg: str
+    data: str = ""
+    """The JSON of the mark, with the labels of its axes and whether it is stacked."""
 
 
 @dataclass(slots=True)

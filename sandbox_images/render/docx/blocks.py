@@ -256,8 +256,10 @@ def _caption(state: State, place: Place, caption: list[Inline], before: str = ""
 
 
 def _table(state: State, place: Place, block: Table) -> str:
-    caption = _caption(state, place, block.caption, before="<w:keepNext/>")
-    return caption + table_xml(state, place, block, blocks_xml)
+    shown = table_xml(state, place, block, blocks_xml)
+    if block.caption_below:
+        return shown + _caption(state, place, block.caption)
+    return _caption(state, place, block.caption, before="<w:keepNext/>") + shown
 
 
 def _drawn(state: State, place: Place, svg: str, alt: str) -> str:
@@ -272,21 +274,14 @@ def _diagram(state: State, place: Place, block: Diagram) -> str:
 
 
 def _chart(state: State, place: Place, block: Chart) -> str:
-    drawn = _drawn(state, place, block.svg, chart_text(block)) if block.svg else ""
-    return drawn or paragraph(place, run_xml(state, Run(chart_text(block))), Shape())
+    from render.docx.charts import chart_text, chart_xml  # noqa: PLC0415 - most documents have no chart
 
-
-def chart_text(chart: Chart) -> str:
-    """A chart in words."""
-    rows = []
-    for series in chart.series:
-        values = ", ".join(
-            f"{name} {value:g}"
-            for name, value in zip(chart.categories, series.values, strict=False)
-            if value is not None
-        )
-        rows.append(f"{series.name}: {values}" if series.name else values)
-    return f"{chart.title or chart.kind.capitalize() + ' chart'}. {'; '.join(rows)}"[:2000]
+    text = chart_text(block)
+    native = chart_xml(state, place, block, text) if block.data else ""
+    if native:
+        return paragraph(place, native, Shape(after=alignment("center", rtl=False)))
+    drawn = _drawn(state, place, block.svg, text) if block.svg else ""
+    return drawn or paragraph(place, run_xml(state, Run(text)), Shape())
 
 
 def _formula(state: State, place: Place, block: FormulaBlock) -> str:

@@ -34,7 +34,8 @@ _HEADINGS = (57.0, 49.0, 40.0, 36.0, 34.0, 34.0)
 _CELL_LINE, _CELL_SPACE, _CELL_LETTER = 13.6, 6.5, 4.9
 _CODE_LINE, _CODE_LETTER, _CODE_SPACE = 12.2, 5.15, 21.0
 _CONTENTS_LINE, _CONTENTS_TITLE = 18.4, 40.0
-_FRAME, _DRAWN, _INDENT, _PER_PIXEL = 20.0, 215.0, 19.0, 0.75
+_FRAME, _INDENT, _PER_PIXEL = 20.0, 19.0, 0.75
+_CHART, _DIAGRAM = 247.0, 200.0
 
 
 def _text(inlines: list[Inline], width: float, letter: float, line: float) -> float:
@@ -88,7 +89,7 @@ def height_of(block: Block, width: float) -> float:
         tall = _text([block.image], width, _LETTER, _LINE)
         return tall + _AFTER + (_LINE if block.caption else 0)
     if isinstance(block, Diagram | Chart):
-        return _DRAWN
+        return _CHART if isinstance(block, Chart) else _DIAGRAM
     if isinstance(block, FormulaBlock):
         return 40.0
     return _LINE if not (inner := _inner(block, width)) else inner

@@ -22,6 +22,7 @@ _EXTENSIONS = {
     "image/bmp": "bmp",
     "image/svg+xml": "svg",
 }
+_WORKBOOKS = {"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx"}
 _MAX_URL = 2000
 _MAX_PIXELS = 40_000_000
 _MAX_SVG_PIXELS = 3000
@@ -147,7 +148,7 @@ def write_package(file: BinaryIO, parts: dict[str, str | bytes], types: dict[str
     """
     defaults = {"rels": "application/vnd.openxmlformats-package.relationships+xml", "xml": "application/xml"}
     used = {name.rpartition(".")[2] for name in parts}
-    defaults |= {extension: mime for mime, extension in _EXTENSIONS.items() if extension in used}
+    defaults |= {extension: mime for mime, extension in (_EXTENSIONS | _WORKBOOKS).items() if extension in used}
     rows = "".join(f'<Default Extension="{name}" ContentType="{mime}"/>' for name, mime in defaults.items())
     rows += "".join(f'<Override PartName="/{name}" ContentType="{mime}"/>' for name, mime in types.items())
     space = "http://schemas.openxmlformats.org/package/2006/content-types"

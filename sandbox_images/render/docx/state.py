@@ -68,9 +68,10 @@ class State:
     """Names of bookmarks of sources, by sid."""
     notes: dict[str, int] = field(default_factory=dict)
     """Numbers of the footnotes that were called, by id."""
-    note_parts: list[str] = field(default_factory=list)
     looks: dict[tuple[object, ...], str] = field(default_factory=dict)
     """Run properties that were made before."""
+    charts: dict[str, bytes] = field(default_factory=dict)
+    """Parts of charts by name."""
     counters: dict[str, int] = field(default_factory=dict)
     _names: set[str] = field(default_factory=set)
 

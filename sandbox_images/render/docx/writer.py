@@ -27,6 +27,7 @@ from render.ir import Paragraph, Run, Table
 from render.reading.flat import walk
 from render.reading.reader import read
 
+_CHART = "application/vnd.openxmlformats-officedocument.drawingml.chart+xml"
 _MAIN = "application/vnd.openxmlformats-officedocument.wordprocessingml."
 
 
@@ -103,6 +104,8 @@ def _parts(state: State) -> tuple[dict[str, str | bytes], dict[str, str]]:
     relationships(notes, parts)
     _frame(parts, types, state)
     parts.update(state.media.files)
+    parts.update(state.charts)
+    types |= {name: _CHART for name in state.charts if name.startswith("word/charts/chart")}
     return parts, types
 
 

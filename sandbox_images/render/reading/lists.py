@@ -35,9 +35,12 @@ def read_list(reader: "Reader", element: Element, look: Look, flow: Flow) -> Non
     marker = _marker(reader, element)
     current = ListBlock(ordered, [], 1 if start is None else start, marker)
     found = [current]
+    down = sum(child.tag == "li" for child in element) if start is None else start
     for text, child in _children(element):
         value = number(child.get("value")) if ordered and child is not None and child.tag == "li" else None
-        if value is not None and value != current.start + len(current.items):
+        if ordered and "reversed" in element.attrib:  # no word processor counts down
+            value, down = (down if value is None else value), down - 1
+        if value is not None and value >= 0 and value != current.start + len(current.items):
             if current.items:
                 current = ListBlock(ordered, [], value, marker)
                 found.append(current)

@@ -87,6 +87,8 @@ def read_figure(reader: "Reader", element: Element, look: Look, flow: Flow) -> N
         return
     if isinstance(only, Table | Figure) and not only.caption:
         only.caption = caption
+        if isinstance(only, Table):
+            only.caption_below = element[-1].tag == "figcaption"
         caption = []
     for block in rest:
         flow.block(block)
@@ -151,7 +153,7 @@ def parse_chart(text: str, svg: str) -> Chart | None:
             for row in data["series"]
         ]
         if data["kind"] in _KINDS and series:
-            return Chart(data["kind"], str(data.get("title") or ""), categories, series, svg)
+            return Chart(data["kind"], str(data.get("title") or ""), categories, series, svg, text)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         pass
     return None
