@@ -266,15 +266,19 @@ def _nothing(_reader: "Reader", _element: Element, _look: Look, _flow: Flow) -> 
     """Reads nothing: the element is no content."""
 
 
-READERS: dict[str, Callable[["Reader", Element, Look, Flow], None]] = {
+_Read = Callable[["Reader", Element, Look, Flow], None]
+
+ELEMENT_READERS: dict[str, _Read] = {
     "h1": _heading, "h2": _heading, "h3": _heading, "h4": _heading, "h5": _heading, "h6": _heading,
     "a": _link, "br": _break, "img": read_image, "{http://www.w3.org/2000/svg}svg": read_svg, "svg": read_svg,
     "figure": read_figure, "pre": _pre, "listing": _pre, "xmp": _pre, "blockquote": _quote, "hr": _single(Rule),
     "ul": read_list, "ol": read_list, "menu": read_list, "dir": read_list, "dl": _definitions, "table": read_table,
     "input": _control, "q": _inline_quote, "rt": _ruby_text, "rp": _nothing,
+}  # fmt: skip
+MARK_READERS: dict[str, _Read] = {
     "pb-cite": _cite, "pb-math": read_math, "pb-diagram": read_diagram, "pb-chart": read_chart, "pb-code": _pre,
     "pb-missing": read_missing, "pb-callout": _callout, "pb-notes": _notes, "pb-columns": read_columns,
     "pb-sources": _sources, "footnotes": _footnotes, "pb-footnote-ref": _footnote_ref, "pb-toc": _single(Contents),
     "pb-page-break": _single(PageBreak), "footnote-backref": _nothing,
 }  # fmt: skip
-"""Readers by tag or by mark; a mark goes before a tag."""
+"""Readers by class; a mark goes before the element that has it."""

@@ -11,7 +11,7 @@ from xml.etree.ElementTree import Element
 from render.document import Document
 from render.ir import Anchor, Block, Box, Content, Frame, Heading, Inline, PageBreak, Paragraph
 from render.reading import images
-from render.reading.blocks import READERS
+from render.reading.blocks import ELEMENT_READERS, MARK_READERS
 from render.reading.cascade import Cascade
 from render.reading.columns import read_side_by_side
 from render.reading.flat import flat
@@ -185,7 +185,8 @@ class Reader:
 
     def _read(self, element: Element, tag: str, look: Look, flow: Flow) -> None:
         inner = self.styled(element, ELEMENT_LOOKS[tag](look) if tag in ELEMENT_LOOKS else look)
-        reader = next((READERS[mark] for mark in classes(element) if mark in READERS), None) or READERS.get(tag)
+        mark = next((MARK_READERS[name] for name in classes(element) if name in MARK_READERS), None)
+        reader = mark or ELEMENT_READERS.get(tag)
         style = self.style(element)
         before, after = page_breaks(style)
         if before:

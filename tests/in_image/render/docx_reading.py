@@ -60,6 +60,11 @@ class Written:
         return [(paragraph.style.name, paragraph.text) for paragraph in self.opened.paragraphs if paragraph.text]
 
 
+def values(root, path: str, name: str = "val") -> list[str]:
+    """An attribute of all elements at a path."""
+    return [element.get(W + name) for element in root.iterfind(path.replace("w:", W))]
+
+
 def opened_source(source: str, root: Path, *, source_format: str = "markdown", **request) -> Document:
     options = request.pop("options", {})
     return open_document(
@@ -84,4 +89,4 @@ def png_uri(width: int, height: int) -> str:
     return "data:image/png;base64," + base64.b64encode(png(width, height)).decode()
 
 
-__all__ = ["M", "Metadata", "R", "Source", "W", "Written", "opened_source", "png", "png_uri", "written"]
+__all__ = ["M", "Metadata", "R", "Source", "W", "Written", "opened_source", "png", "png_uri", "values", "written"]

@@ -93,7 +93,7 @@ def test_odd_colours_are_none(tmp_path):
 
 
 def test_theme_variables_are_colours(tmp_path):
-    document = opened_source('<p><font color="var(--pb-accent)">x</font></p>', tmp_path, source_format="html")
+    document = opened_source('<p style="color: var(--pb-accent)">x</p>', tmp_path, source_format="html")
     assert read(document).blocks[0].inlines[0].colour == document.theme.colours["accent"]
 
 
@@ -108,6 +108,11 @@ def test_lists_nest_and_count_from_their_start(tmp_path):
 def test_an_item_with_a_number_of_its_own_begins_a_list(tmp_path):
     found = html("<ol><li>a<li value=7>b<li>c</ol>", tmp_path)
     assert [(block.start, len(block.items)) for block in found] == [(1, 1), (7, 2)]
+
+
+def test_a_reversed_list_counts_down(tmp_path):
+    found = html("<ol reversed><li>c<li>b<li>a</ol>", tmp_path)
+    assert [(block.start, text([block])) for block in found] == [(3, ["c"]), (2, ["b"]), (1, ["a"])]
 
 
 def test_a_list_right_in_a_list_belongs_to_the_item_before(tmp_path):
@@ -164,7 +169,11 @@ def test_header_rows_alignment_and_caption_of_tables(tmp_path):
     assert table.header_rows == 1
     assert [cell.align for cell in table.cells] == [None, "right", None, "right"]
     captioned = html("<table><caption>Cap</caption><tr><th>h<tr><td bgcolor=#eeeeee>1</table>", tmp_path)[0]
-    assert (text([captioned])[0], captioned.header_rows, captioned.cells[1].background) == ("Cap", 1, "#eeeeee")
+    assert (text([captioned])[0], captioned.header_rows, captioned.cells[1].frame.background) == (
+        "Cap",
+        1,
+        "#eeeeee",
+    )
 
 
 def test_column_widths_come_from_col_elements(tmp_path):
@@ -187,6 +196,16 @@ def test_a_figure_has_its_caption(tmp_path):
     assert isinstance(figure, Figure)
     assert isinstance(figure.image, Image)
     assert (figure.image.alt, text([figure])) == ("alt", ["", "Cap b"])
+
+
+def test_a_caption_below_its_table_stays_there(tmp_path):
+    found = html("<figure><table><tr><td>1</table><figcaption>Cap</figcaption></figure>", tmp_path)
+    assert (found[0].caption_below, text(found)) == (True, ["Cap", "1"])
+
+
+def test_an_svg_element_with_a_namespace_of_its_own_is_a_picture(tmp_path):
+    source = '<p><svg xmlns="http://www.w3.org/2000/svg" width="30" height="20"><text>PAID</text></svg></p>'
+    assert [inline.mime for inline in html(source, tmp_path)[0].inlines] == ["image/svg+xml"]
 
 
 def test_an_svg_element_is_a_picture(tmp_path):
@@ -236,6 +255,11 @@ def test_elements_without_meaning_pass_their_content_through(tmp_path):
 def test_nesting_of_ten_thousand_elements_keeps_the_text(tmp_path):
     for opening in ("<div>", "<ul><li>", "<blockquote>", "<b><i>"):
         assert "end" in " ".join(text(html("start" + opening * 5000 + "end", tmp_path))).replace("start", "")
+
+
+def test_classes_that_are_called_like_elements_mean_nothing(tmp_path):
+    found = html("<div class=table>a</div><p class=a>b</p><p class=figure>c</p><p class=hr>d</p>", tmp_path)
+    assert text(found) == ["a", "b", "c", "d"]
 
 
 def test_hidden_elements_show_nothing(tmp_path):
