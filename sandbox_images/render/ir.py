@@ -107,6 +107,7 @@ class Missing:
     path: str
     text: str = ""
     """What is shown there, if the tree has a text for it."""
+    link: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,6 +182,8 @@ def _item(state: State, place: Place, item: ListItem, number: int, level: int) -
             head = paragraph(place, inner, Shape(ind=ind, rtl=is_rtl(plain(first.inlines))))
     else:
         box = "" if item.checked is None else check_box(checked=item.checked)
+        if isinstance(first, Code) and mark:
+            return _code(state, place, first, mark, ind) + blocks_xml(state, place, item.blocks[1:])
         head = paragraph(place, box, Shape(number=mark, ind=ind))
     return head + blocks_xml(state, place, rest)
 
@@ -218,7 +220,7 @@ def _definitions(state: State, place: Place, block: DefinitionList) -> str:
     return "".join(parts)
 
 
-def _code(state: State, place: Place, block: Code) -> str:
+def _code(state: State, place: Place, block: Code, number: str = "", ind: str = "") -> str:
     colours = state.content.theme.colours
     frame = Frame(colours["code_background"], *[Line(_THIN, colours["border"])] * 4)
     parts = []
@@ -228,8 +230,10 @@ def _code(state: State, place: Place, block: Code) -> str:
             if index:
                 runs.append(LineBreak())
             runs.extend(line)
-        parts.append(paragraph(place, inlines_xml(state, place, runs), Shape(style="CodeBlock", frame=frame)))
-    return spacer(60) + "".join(parts) + spacer(200)
+        shape = Shape("CodeBlock", number=number, frame=frame, ind=ind)
+        parts.append(paragraph(place, inlines_xml(state, place, runs), shape))
+        number = ""
+    return ("" if ind else spacer(60)) + "".join(parts) + spacer(200)
 
 
 def _figure(state: State, place: Place, block: Figure) -> str:
@@ -298,23 +302,30 @@ def _quote(state: State, place: Place, block: Quote) -> str:
 
 def _callout(state: State, place: Place, block: Callout) -> str:
     accent = _KINDS.get(block.kind, _KINDS["note"])
-    ground = mix(accent, state.content.theme.colours["background"], 0.1)
-
-    def inside(inner: Place) -> str:
-        title = run_xml(state, Run(block.title, colour=accent)) if block.title else ""
-        head = paragraph(inner, title, Shape(style="CalloutTitle", rtl=is_rtl(block.title))) if title else ""
-        return head + blocks_xml(state, inner, block.blocks)
-
-    return framed(place, inside, Frame(ground, left=Line(_BAR, accent)))
+    frame = Frame(mix(accent, state.content.theme.colours["background"], 0.1), left=Line(_BAR, accent))
+    title: list[Inline] = [Run(block.title, bold=True, colour=accent)]
+    head: list[Block] = [Paragraph(title)] if block.title else []
+    return _box(state, place, Box([*head, *block.blocks], frame))
 
 
 def _box(state: State, place: Place, block: Box) -> str:
-    height = height_of_all(block.blocks, place.width / 20)
-    if height > _FRAMED_POINTS or any(isinstance(inner, PageBreak) for inner in block.blocks):
+    plain_text = all(isinstance(inner, Paragraph | Heading) and not inner.frame for inner in block.blocks)
+    if plain_text and block.blocks and not place.bar:
+        return _framed_text(state, place, block)
+    tall = height_of_all(block.blocks, place.width / 20) > _FRAMED_POINTS
+    if tall or any(isinstance(inner, PageBreak) for inner in block.blocks):
         # No cell of a table should be longer than a page, and no page break works in one.
         inside = replace(place, ground=block.frame.background or place.ground, bar=block.frame.left or place.bar)
         return blocks_xml(state, inside, block.blocks)
     return framed(place, lambda inner: blocks_xml(state, inner, block.blocks), block.frame)
+
+
+def _framed_text(state: State, place: Place, block: Box) -> str:
+    """Paragraphs with the same frame: word processors draw one around all of them."""
+    texts = [replace(part, frame=block.frame) for part in block.blocks if isinstance(part, Paragraph | Heading)]
+    together = replace(place, keep=place.keep or height_of_all(block.blocks, place.width / 20) < _FRAMED_POINTS)
+    first = "".join(_text(state, together, part) for part in texts[:-1])
+    return first + _text(state, place, texts[-1]) + spacer(120)
 
 
 def _columns(state: State, place: Place, block: Columns) -> str:

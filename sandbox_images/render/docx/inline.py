@@ -25,7 +25,9 @@ def inlines_xml(state: State, place: Place, inlines: list[Inline]) -> str:
     link: tuple[str | None, int | None] = (None, None)
     linked: list[str] = []
     for inline in inlines:
-        own = (inline.link, inline.cites) if isinstance(inline, Run) else (None, None)
+        own: tuple[str | None, int | None] = (None, None)
+        if isinstance(inline, Run | Missing):
+            own = (inline.link, inline.cites if isinstance(inline, Run) else None)
         if isinstance(inline, LineBreak) and link != (None, None):
             own = link
         if own != link:

@@ -131,7 +131,6 @@ def _texts(theme: Theme) -> list[str]:
         _paragraph("Code Block", code, code_look, links="<w:qFormat/>"),
         _paragraph("Definition Term", f"<w:keepNext/>{spaced(80, 20)}", bold),
         _paragraph("Definition", spaced(0, 80)),
-        _paragraph("Callout Title", f"<w:keepNext/>{spaced(40, 40)}", bold),
         _paragraph("footnote text", spaced(0, 40, 240), size_xml(_SMALL_SIZE), own="FootnoteText", links=links(99)),
         _paragraph("header", spaced(0, 0), edge, own="Header", links=links(99)),
         _paragraph("footer", spaced(0, 0), edge, own="Footer", links=links(99)),

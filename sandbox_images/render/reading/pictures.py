@@ -45,7 +45,7 @@ def load_image(reader: "Reader", element: Element, look: Look) -> Image | Missin
     natural = images.natural_size(*fetched) if fetched else None
     if fetched is None or natural is None:
         shown = source if source[:5].lower() != "data:" else element.get("alt", "") or "data:"
-        return Missing(shown[:200])
+        return Missing(shown[:200], link=look.link)
     width, height = images.shown_size(element, reader.style(element), natural, reader.room)
     alt = element.get("alt") or element.get("title") or ""
     return Image(fetched[0], fetched[1], alt, width, height, look.link)
@@ -166,9 +166,10 @@ def _number(value: Any) -> float | None:
     return number if abs(number) < float("inf") else None
 
 
-def read_missing(_reader: "Reader", element: Element, _look: Look, flow: Flow) -> None:
+def read_missing(_reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
     """Reads the place of a missing asset."""
-    flow.inline(Missing(element.get("data-path", ""), " ".join("".join(element.itertext()).split())))
+    text = " ".join("".join(element.itertext()).split())
+    flow.inline(Missing(element.get("data-path", ""), text, look.link))
 
 
 def plain_block(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from xml.etree.ElementTree import Element
 
 from render.document import Document
-from render.ir import Anchor, Block, Box, Content, Frame, Heading, Inline, PageBreak, Paragraph
+from render.ir import Anchor, Block, Box, Code, Content, Frame, Heading, Inline, PageBreak, Paragraph
 from render.reading import images
 from render.reading.blocks import ELEMENT_READERS, MARK_READERS
 from render.reading.cascade import Cascade
@@ -218,6 +218,8 @@ class Reader:
         inside = inner.finish()
         if len(inside) == 1 and isinstance(inside[0], Paragraph | Heading) and inside[0].frame is None:
             inside[0].frame = frame
+            flow.block(inside[0])
+        elif len(inside) == 1 and isinstance(inside[0], Code | Box):  # has a frame of its own
             flow.block(inside[0])
         elif inside:
             flow.block(Box(inside, frame))
