@@ -67,8 +67,14 @@ def safe_url(url: str) -> str | None:
         return None
     scheme = parts.scheme.lower()
     if scheme in {"http", "https", "ftp"}:
-        if not parts.hostname or not _HOST.fullmatch(parts.hostname) or "\\" in parts.netloc:
+        host = parts.hostname or ""
+        if not _HOST.fullmatch(host) or "\\" in parts.netloc:
             return None
+        if not host.isascii():  # percent signs are for paths: a host has an ASCII form of its own
+            try:
+                url = url.replace(parts.netloc, parts.netloc.lower().replace(host, host.encode("idna").decode()), 1)
+            except UnicodeError:
+                return None
     elif scheme == "mailto":
         if not _MAIL.fullmatch(url):
             return None
