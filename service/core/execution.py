@@ -9,8 +9,8 @@ from contracts.codes import ContractCode
 from contracts.media_types import mime_of_name
 from contracts.tool_calls import ToolCallRequest, ToolCallResponse
 from contracts.tools import ExecParams, exec_language
-from service.core.answers import answered, interrupted, refused
 from service.core.artifact_answers import read_contents
+from service.core.exec_answers import answered, interrupted, refused
 from service.core.exec_call import ExecCall
 from service.core.intake import read_code
 from service.core.limits import CallLimits, CallPolicy

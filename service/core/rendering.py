@@ -77,7 +77,7 @@ class Rendering:
         call = replace(call, target=target.file, is_rewritten=target.foreign)
         async with self._runs.place(call.bounds, attempt, watcher) as staging:
             await self._runs.gather(_wish(call), attempt, staging)
-            missing = attempt.gathered.missing
+            missing = [*attempt.gathered.missing, *attempt.gathered.missing_cited]
             if call.params.strict and missing:
                 return refused(call, _missing_assets(missing), attempt)
             said = bytearray()
@@ -124,7 +124,7 @@ def _wish(call: RenderCall) -> Wish:
     return Wish(
         scope=call.scope,
         turn_id=call.target.turn_id,
-        text=f"{call.params.content}\n{call.params.theme}",
+        text=call.params.mentions(),
         assets=request.assets,
         rows=request.sources_pool,
         own_may_be_absent=False,
@@ -155,7 +155,9 @@ def _job(call: RenderCall, attempt: Attempt) -> Job:
         "strict": params.strict,
     }
     limits = call.bounds.limits
-    return Job("render", json.dumps(request).encode(), call.target.rel, call.target.turn_id, limits)
+    return Job(
+        "render", json.dumps(request, ensure_ascii=False).encode(), call.target.rel, call.target.turn_id, limits
+    )
 
 
 def _source(row: SourceRow) -> dict[str, Any]:
