@@ -50,7 +50,7 @@ class Renderer:
     async def answer(self, output, content, path=None, request=None, **params):
         fields = {
             "tool_id": f"rendering_tools.write_{output}",
-            "tool_call_id": f"call_{next(_numbers)}",
+            "tool_call_id": f"render_{next(_numbers)}",
             "conversation_id": self.conversation,
             "turn_id": "turn_2",
             "params": {"path": path or f"report.{output}", "content": content, **params},
