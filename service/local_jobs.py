@@ -18,7 +18,7 @@ from contracts.render_tools import RENDER_TOOL_PREFIX, OutputFormat
 from contracts.tool_calls import Asset, ToolCallRequest, ToolCallResponse
 from contracts.tools import LANGUAGES, Language, exec_tool_id
 from service.core.errors import InvalidRequestError
-from service.core.ports import Scope
+from service.core.scopes import Scope
 from service.main import Service, build, running
 from service.settings import Settings
 

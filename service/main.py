@@ -19,10 +19,10 @@ from service.core.attachments import Attachments
 from service.core.calls import Calls, CallSettings
 from service.core.execution import Execution
 from service.core.limits import CallLimits, CallPolicy, limit_names
-from service.core.ports import Principal
 from service.core.rehosting import Rehosting, WorkspaceBounds
 from service.core.rendering import Rendering, RenderPolicy
 from service.core.sandbox_runs import SandboxRuns
+from service.core.scopes import Principal
 from service.engines.docker.client import EngineClient
 from service.engines.docker.container import ContainerSettings
 from service.engines.docker.engine import DockerEngine, DockerEngineSettings

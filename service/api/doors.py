@@ -9,8 +9,10 @@ from fastapi import Depends, Request
 from contracts.tool_calls import CallStatus, ToolCallRequest
 from service.core.attachments import Attachments
 from service.core.calls import Answer
+from service.core.engine_port import SandboxEngine
 from service.core.events import CallEvent
-from service.core.ports import ArtifactStore, Principal, SandboxEngine
+from service.core.scopes import Principal
+from service.core.store_ports import ArtifactStore
 
 
 class Ticket(Protocol):

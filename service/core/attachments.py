@@ -12,7 +12,8 @@ from typing import BinaryIO
 from contracts.paths import FilePath, Namespace, UnsafePathError
 from contracts.tool_calls import Attachment
 from service.core.errors import BodyTooLargeError, StoreFailedError, StoreFullError, UnsafeNameError
-from service.core.ports import ArtifactStore, NewArtifact, Scope, SourcePool, StoredArtifact
+from service.core.scopes import Scope
+from service.core.store_ports import ArtifactStore, NewArtifact, SourcePool, StoredArtifact
 
 # Hashing and writing leave the event loop once for so many bytes: a thread for each 64 KB piece of a socket would
 # cost more than its work.

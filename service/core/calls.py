@@ -11,6 +11,7 @@ from contracts.events import EventName, OutputEvent, QueuedEvent, StartedEvent
 from contracts.problems import Problem
 from contracts.tool_calls import CallStatus, Limits, SandboxInfo, ToolCallRequest, ToolCallResponse
 from service.core.admission import Admission
+from service.core.engine_port import StreamName
 from service.core.errors import (
     AmbiguousCallError,
     CallCancelledError,
@@ -21,8 +22,9 @@ from service.core.errors import (
     UnknownToolError,
 )
 from service.core.events import CallEvent, EndedCalls, EventLog
-from service.core.ports import CallKey, CallState, CallStore, NewCall, Principal, Scope, StoredCall, StreamName
 from service.core.problems import problem_of
+from service.core.scopes import Principal, Scope
+from service.core.store_ports import CallKey, CallState, CallStore, NewCall, StoredCall
 from service.core.watcher import OpenedCall, Story
 
 __all__ = ["Answer", "CallEvent", "CallSettings", "CallTicket", "Calls"]

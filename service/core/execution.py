@@ -10,14 +10,16 @@ from contracts.media_types import mime_of_name
 from contracts.tool_calls import ToolCallRequest, ToolCallResponse
 from contracts.tools import ExecParams, exec_language
 from service.core.artifact_answers import read_contents
+from service.core.engine_port import Found, Job, Wanted, WantedFile
 from service.core.exec_answers import answered, interrupted, refused
 from service.core.exec_call import ExecCall
 from service.core.intake import read_code
 from service.core.limits import CallLimits, CallPolicy
-from service.core.ports import Found, Job, NewArtifact, Scope, Wanted, WantedFile
 from service.core.refusals import invalid_model
 from service.core.rehosting import Gathered, Wish
 from service.core.sandbox_runs import Attempt, Program, SandboxRuns, room_bytes
+from service.core.scopes import Scope
+from service.core.store_ports import NewArtifact
 from service.core.verdicts import Verdict, extras, judge
 from service.core.watcher import OpenedCall, Watcher
 

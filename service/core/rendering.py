@@ -13,13 +13,15 @@ from contracts.paths import FilePath, NamedPath, Namespace, UnsafePathError, in_
 from contracts.render_tools import RENDER_PARAMS, render_format
 from contracts.tool_calls import SourceRow, ToolCallRequest, ToolCallResponse
 from service.core.artifact_answers import read_contents
+from service.core.engine_port import Found, Job, OnOutput, StreamName, Wanted, WantedFile
 from service.core.errors import InvalidRequestError
 from service.core.limits import CallPolicy
-from service.core.ports import Found, Job, NewArtifact, OnOutput, Scope, StreamName, Wanted, WantedFile
 from service.core.refusals import invalid_model
 from service.core.rehosting import Wish
 from service.core.render_answers import RenderCall, RenderResult, answered, interrupted, refused
 from service.core.sandbox_runs import Attempt, Program, SandboxRuns, room_bytes
+from service.core.scopes import Scope
+from service.core.store_ports import NewArtifact
 from service.core.verdicts import is_kept, judge
 from service.core.watcher import OpenedCall, Watcher
 

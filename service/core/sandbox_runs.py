@@ -11,24 +11,21 @@ from contracts.codes import RuntimeCode
 from contracts.paths import FilePath
 from contracts.tool_calls import SandboxInfo, Timings, ToolCallRequest
 from service.core.admission import Admission
-from service.core.limits import CallBounds, CallLimits
-from service.core.outcomes import RuntimeFailure, classify, left_too_much
-from service.core.ports import (
-    ArtifactStore,
+from service.core.engine_port import (
     Collected,
     Job,
-    NewArtifact,
     OnOutput,
     ProcessOutcome,
     SandboxEngine,
     SandboxLostError,
     SandboxSpec,
-    Scope,
-    SourcePool,
-    StoredArtifact,
     Wanted,
 )
+from service.core.limits import CallBounds, CallLimits
+from service.core.outcomes import RuntimeFailure, classify, left_too_much
 from service.core.rehosting import Gathered, Rehosting, Wish
+from service.core.scopes import Scope
+from service.core.store_ports import ArtifactStore, NewArtifact, SourcePool, StoredArtifact
 from service.core.watcher import Watcher
 
 T = TypeVar("T")

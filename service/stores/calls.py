@@ -8,7 +8,8 @@ import sqlite3
 from typing import cast
 
 from service.core.errors import IdReusedError, StoreFailedError
-from service.core.ports import CallKey, CallState, NewCall, Principal, Scope, StoredCall
+from service.core.scopes import Principal, Scope
+from service.core.store_ports import CallKey, CallState, NewCall, StoredCall
 from service.stores.sqlite import (
     Database,
     ensure_conversation,

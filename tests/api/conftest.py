@@ -19,7 +19,8 @@ from contracts.tools import Language, exec_tool_id
 from service.api.app import create_app
 from service.api.doors import Doors
 from service.core.attachments import Attachments
-from service.core.ports import NewArtifact, Principal, Scope, StoredArtifact
+from service.core.scopes import Principal, Scope
+from service.core.store_ports import NewArtifact, StoredArtifact
 from service.stores.local_artifacts import LocalArtifactStore
 from service.stores.sources import SqliteSourcePool
 from service.stores.sqlite import Database

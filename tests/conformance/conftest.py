@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from contracts.paths import FilePath
-from service.core.ports import NewArtifact, Principal, Scope
+from service.core.scopes import Principal, Scope
+from service.core.store_ports import NewArtifact
 from service.stores.calls import SqliteCallStore
 from service.stores.local_artifacts import LocalArtifactStore
 from service.stores.sources import SqliteSourcePool

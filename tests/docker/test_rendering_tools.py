@@ -14,7 +14,7 @@ from pptx import Presentation
 
 from contracts.tool_calls import ToolCallRequest, ToolCallResponse
 from service.core.errors import InvalidRequestError
-from service.core.ports import Scope
+from service.core.scopes import Scope
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
 
