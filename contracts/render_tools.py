@@ -107,8 +107,8 @@ class _Shared(BaseModel):
 
 
 class _Paged(_Shared):
-    page_size: Annotated[str, Field(max_length=64)] = "A4"
-    """``A4``, ``A3``, ``A5``, ``Letter``, ``Legal``, ``Tabloid``, or two lengths such as ``148mm 210mm``."""
+    page_size: Annotated[str, Field(max_length=64)] | None = None
+    """``A4``, ``A3``, ``A5``, ``Letter``, ``Legal``, ``Tabloid``, or two lengths such as ``148mm 210mm``; A4 if none."""
     margins: _Margins = Margins()
     """One length for all sides, or one for each; 20 mm where none is given."""
     header: _Line = RunningLine()
