@@ -108,7 +108,7 @@ class _Shared(BaseModel):
 
 class _Paged(_Shared):
     page_size: Annotated[str, Field(max_length=64)] | None = None
-    """``A4``, ``A3``, ``A5``, ``Letter``, ``Legal``, ``Tabloid``, or two lengths such as ``148mm 210mm``; A4 if none."""
+    """``A4``, ``A3``, ``A5``, ``Letter``, ``Legal``, ``Tabloid``, or two lengths as in ``148mm 210mm``; else A4."""
     margins: _Margins = Margins()
     """One length for all sides, or one for each; 20 mm where none is given."""
     header: _Line = RunningLine()
