@@ -1,4 +1,4 @@
-"""The ports of the stores: artifacts, sources and calls."""
+"""The ports of the stores: artifacts, sources, calls and timelines."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -7,6 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal, Protocol
 
+from contracts.blocks import Block
 from contracts.paths import FilePath
 from contracts.tool_calls import SourceRow
 from service.core.scopes import Principal, Scope
@@ -187,8 +188,11 @@ class CallStore(Protocol):
             StoreFullError: no space is left.
         """
 
-    async def finish(self, key: CallKey, state: CallState, answer: str) -> StoredCall:
-        """Stores the answer of an open call; a call that already has one keeps it. What is stored now."""
+    async def finish(self, key: CallKey, state: CallState, answer: str, blocks: Sequence[Block] = ()) -> StoredCall:
+        """Stores the answer of an open call and adds its blocks to the timeline, both or neither.
+
+        A call that already has an answer keeps it, and adds nothing. What is stored now.
+        """
 
     async def forget(self, key: CallKey) -> None:
         """Removes an open call that was refused before anything ran, so that it may come again."""
@@ -198,3 +202,36 @@ class CallStore(Protocol):
 
     async def left_open(self, boot_id: str) -> list[StoredCall]:
         """Open calls of other lives of the service than ``boot_id``."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedBlock:
+    """A block at its place in a timeline.
+
+    Attributes:
+        position: 1 for the first block of the conversation.
+        block: the block; without its base64 where only ``base64_chars`` were asked for.
+        base64_chars: how long its base64 is; 0 if it has none.
+    """
+
+    position: int
+    block: Block
+    base64_chars: int = 0
+
+
+class TimelineStore(Protocol):
+    """The event logs of conversations: blocks are added, never changed. All methods raise StoreFailedError."""
+
+    async def append(self, scope: Scope, blocks: Sequence[Block], *, if_last: int | None = None) -> int:
+        """Adds blocks at the end, all or none; the position of the last one.
+
+        Raises:
+            TimelineMovedError: the last position is not ``if_last``.
+            StoreFullError: no space is left.
+        """
+
+    async def after(self, scope: Scope, position: int, limit: int, *, binaries: bool) -> list[PlacedBlock]:
+        """At most ``limit`` blocks after a position, in order; without base64 unless ``binaries``."""
+
+    async def group_before(self, scope: Scope, position: int) -> list[PlacedBlock]:
+        """The block at ``position`` and those right before it of the same call, in order, without base64."""
