@@ -14,6 +14,7 @@ from render.docx.inline import formula_xml, inlines_xml, run_xml
 from render.docx.numbering import LEVELS, STEP
 from render.docx.package import safe_url
 from render.docx.pages import field
+from render.docx.parts import SYMBOLS
 from render.docx.state import Place, State
 from render.docx.tables import table_xml
 from render.docx.xml import hexa, is_rtl
@@ -191,7 +192,7 @@ def _item(state: State, place: Place, item: ListItem, number: int, level: int) -
 def check_box(*, checked: bool) -> str:
     """A box to tick, that Word ticks when it is clicked."""
     shown = _TICKED if checked else _OPEN
-    name = "Segoe UI Symbol"
+    name = SYMBOLS
     font = f'<w:rPr><w:rFonts w:ascii="{name}" w:eastAsia="{name}" w:hAnsi="{name}" w:cs="{name}"/></w:rPr>'
     states = "".join(
         f'<w14:{state}State w14:val="{ord(letter):X}" w14:font="{name}"/>'

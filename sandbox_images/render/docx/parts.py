@@ -8,6 +8,8 @@ from render.docx.styles import language_tag
 from render.docx.xml import DECLARATION, NAMESPACES, attribute, escape, hexa
 from render.reading.style import mix
 
+SYMBOLS = "DejaVu Sans"
+"""The font of boxes to tick; Word has another one for it, and without a name readers take that of emoji."""
 _DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main"
 
 
@@ -72,6 +74,7 @@ def fonts_xml(theme: Theme) -> str:
         f'<w:pitch w:val="{"fixed" if name == mono else "variable"}"/></w:font>'
         for name in names
     )
+    rows += f'<w:font w:name="{SYMBOLS}"><w:altName w:val="Segoe UI Symbol"/><w:pitch w:val="variable"/></w:font>'
     return f"{DECLARATION}<w:fonts {NAMESPACES}>{rows}</w:fonts>"
 
 
