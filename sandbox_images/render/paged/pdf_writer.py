@@ -2,8 +2,6 @@
 
 import gc
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +48,7 @@ def write_pdf(document: Document, target_path: str) -> dict[str, Any]:
     css = page_css(document) + _CONTENTS_CSS % document.theme.colours["muted"] + "\n".join(wide)
     if variant.startswith("pdf/a"):
         css += _ARCHIVE_CSS
-    with noticing(document), fewer_collections(), indexed_pages():
+    with noticing(document), fewer_collections():
         try:
             pages = _write(document, css, variant, target_path)
         except _NotWritten as first:
@@ -88,24 +86,6 @@ def _write(document: Document, css: str, variant: str, target_path: str) -> int:
     except Exception as exc:
         raise _NotWritten(f"{type(exc).__name__}: {exc}"[:200]) from exc
     return len(laid.pages)
-
-
-@contextmanager
-def indexed_pages() -> Iterator[None]:
-    """Remembers the references of a PDF's pages while it is written: pydyf makes all of them anew for every tag."""
-    plain = pydyf.PDF.page_references
-
-    def remembered(pdf: pydyf.PDF) -> tuple[bytes, ...]:
-        known: tuple[bytes, ...] = pdf.__dict__.get("_pb_references", ())
-        if len(known) * 3 != len(pdf.pages["Kids"]):
-            known = pdf.__dict__["_pb_references"] = plain.fget(pdf)
-        return known
-
-    pydyf.PDF.page_references = property(remembered)
-    try:
-        yield
-    finally:
-        pydyf.PDF.page_references = plain
 
 
 def _chosen(laid: weasyprint.Document, ranges: Any) -> weasyprint.Document:
