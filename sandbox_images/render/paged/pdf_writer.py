@@ -10,7 +10,9 @@ import weasyprint
 
 from render.document import Document, RenderError
 from render.layout.engine import drop_styles, fewer_collections, lay_out, noticing, style_sheets
-from render.paged.page_css import page_css, page_margins, page_size
+from render.page_setup import SIDE_MM_MAX, page_margins, page_size
+from render.paged.fit_page import wider_page
+from render.paged.page_css import page_css
 from render.paged.wide_tables import fit_tables
 from render.source.assets import AssetRefused, find_asset, read_asset
 from render.source.headings import fill_contents
@@ -76,11 +78,18 @@ class _NotWritten(Exception):  # noqa: N818 - caught where it is raised for
 def _write(document: Document, css: str, variant: str, target_path: str) -> int:
     """Lays out and writes; gives the number of pages."""
     laid = lay_out(document, style_sheets(document, css), pdf_variant=variant)
+    wider, zoom = wider_page(document, laid) or ("", 1.0)
+    if wider:
+        laid = lay_out(document, style_sheets(document, css, wider), pdf_variant=variant)
+    if any(max(page.width, page.height) * zoom > SIDE_MM_MAX / 25.4 * 96 for page in laid.pages):
+        raise _NotWritten(f"a page is larger than {SIDE_MM_MAX:,.0f} mm")
     gc.collect()  # what layout left: a quarter of its memory, just before writing needs as much
     laid = _chosen(laid, document.request.options.get("pages"))
     attached = _attachments(document)
     try:
-        laid.write_pdf(target_path, finisher=_finish, pdf_variant=variant, pdf_tags=True, attachments=attached)
+        laid.write_pdf(
+            target_path, zoom, finisher=_finish, pdf_variant=variant, pdf_tags=True, attachments=attached
+        )
     except (OSError, RenderError):
         raise
     except Exception as exc:
