@@ -6,12 +6,16 @@ same, byte by byte, but for the compression.
 """
 
 import copy
+import io
 import zlib
 from functools import lru_cache
 from typing import Any
 
 import pydyf
 import weasyprint
+import weasyprint.draw.text
+from PIL import Image
+from weasyprint.images import RasterImage
 from weasyprint.text.ffi import pango
 from weasyprint.text.line_break import Layout
 
@@ -94,9 +98,20 @@ def _compressed_quickly(stream: pydyf.Stream) -> bytes:
     return b"\n".join((extra.data, b"stream", data, b"endstream"))
 
 
+@lru_cache(maxsize=256)
+def _one_emoji(image_id: str, png: bytes) -> RasterImage:
+    return RasterImage(Image.open(io.BytesIO(png)), image_id, png)
+
+
+def _emoji(_picture: Image.Image, image_id: str, png: bytes) -> RasterImage:
+    """The picture of an emoji, encoded once and not wherever it stands."""
+    return _one_emoji(image_id, png)
+
+
 def save() -> None:
     """Puts the changes in place; again is no harm."""
     Layout.setup = _set_up_again
     Layout.deactivate = _give_back
     pydyf.PDF.page_references = property(_remembered_references)
     pydyf.Stream.data = property(_compressed_quickly)
+    weasyprint.draw.text.RasterImage = _emoji

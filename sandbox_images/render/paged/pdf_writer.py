@@ -13,6 +13,7 @@ from render.layout.engine import drop_styles, fewer_collections, lay_out, notici
 from render.page_setup import SIDE_MM_MAX, page_margins, page_size
 from render.paged.fit_page import wider_page
 from render.paged.page_css import page_css
+from render.paged.tag_repairs import mend_tags
 from render.paged.wide_tables import fit_tables
 from render.source.assets import AssetRefused, find_asset, read_asset
 from render.source.headings import fill_contents
@@ -136,7 +137,8 @@ def _attachments(document: Document) -> list[weasyprint.Attachment]:
 
 
 def _finish(_laid: weasyprint.Document, pdf: pydyf.PDF) -> None:
-    """Links relative to the document stay relative, and the metadata stream stays readable for archives."""
+    """Tags are mended, links relative to the document stay relative, and the metadata stream stays readable for archives."""
+    mend_tags(pdf)
     prefix = b"file:///out-dir/"
     for item in pdf.objects:
         if isinstance(item, pydyf.Stream) and item.extra.get("Type") == "/Metadata":

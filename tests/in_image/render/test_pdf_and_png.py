@@ -38,6 +38,24 @@ def test_a_pdf_is_tagged_and_has_title_language_and_outline(tmp_path):
     assert b"pdfuaid" in root["/Metadata"].get_data()
 
 
+def tags_of(element, above=""):
+    """The structure elements of a PDF as parent/child names, in order."""
+    element = element.get_object()
+    if not isinstance(element, dict) or "/S" not in element:
+        return []
+    kids = element.get("/K", [])
+    name = element["/S"][1:]
+    inner = [tags_of(kid, name) for kid in (kids if isinstance(kids, list) else [kids])]
+    return [f"{above}/{name}", *(tag for tags in inner for tag in tags)]
+
+
+def test_heading_tags_skip_no_level_and_list_items_hold_labels_and_bodies_only(tmp_path):
+    _, file = write(tmp_path, "### Deep\n\n- a\n\n  b\n\n  - c\n- [ ] d\n\n###### Deeper\n\n# Top")
+    tags = tags_of(pypdf.PdfReader(file).trailer["/Root"]["/StructTreeRoot"]["/K"][0])
+    assert [tag for tag in tags if "/H" in tag] == ["Document/H1", "Document/H2", "Document/H1"]
+    assert {tag for tag in tags if tag.startswith("LI/")} == {"LI/Lbl", "LI/LBody"}
+
+
 def test_page_numbers_header_and_footer_are_printed(tmp_path):
     options = {"header": "{title}!", "footer": {"right": "p {page} of {pages}"}}
     _, file = write(
