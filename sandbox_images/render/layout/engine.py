@@ -17,6 +17,8 @@ from weasyprint.text.fonts import FontConfiguration
 from weasyprint.urls import URLFetcher, URLFetcherResponse
 
 from render.document import Document, RenderError
+from render.layout.letters import settle_letters
+from render.layout.savings import save, without_notes
 from render.source.assets import BASE_URL, MISSING_SHOWN_MAX, AssetRefused, read_asset
 from render.source.sanitise import scrub_css
 from render.themes import document_css
@@ -66,6 +68,11 @@ class _TreeHTML(weasyprint.HTML):  # type: ignore[misc]
         self.media_type = media
         self.wrapper_element = cssselect2.ElementWrapper.from_html_root(document.tree, content_language=None)
         self.etree_element = self.wrapper_element.etree_element
+        self.may_have_notes = _may_have_notes(document)
+
+    def _ua_stylesheets(self, forms: bool = False) -> list[weasyprint.CSS]:
+        sheets: list[weasyprint.CSS] = super()._ua_stylesheets(forms)
+        return sheets if self.may_have_notes else [without_notes(sheet) for sheet in sheets]
 
 
 class _Notices(logging.Handler):
@@ -130,6 +137,15 @@ def is_authored(document: Document) -> bool:
     return len(_PAGE_RULE.sub("", css).strip()) > _AUTHORED_CHARACTERS
 
 
+def _may_have_notes(document: Document) -> bool:
+    """Whether the author's styles may ask for notes or list items of their own: a style sheet elsewhere may."""
+    for element in document.tree.iter():
+        css = (element.text or "") if element.tag == "style" else element.get("style") or ""
+        if element.tag == "link" or "note" in css or "list-item" in css or "@import" in css:
+            return True
+    return False
+
+
 def style_sheets(document: Document, *own: str) -> list[weasyprint.CSS]:
     """The style sheets of a document: its theme, typography unless it is authored, and what a writer adds."""
     sheets = [_sheet(document.theme.css)]
@@ -174,6 +190,8 @@ def lay_out(
 def _render(
     document: Document, sheets: Sequence[weasyprint.CSS], media: str, options: dict[str, Any]
 ) -> weasyprint.Document:
+    save()
+    settle_letters()
     html = _TreeHTML(document, media)
     return html.render(font_config=FontConfiguration(), stylesheets=list(sheets), **options)
 

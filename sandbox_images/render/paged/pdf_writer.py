@@ -2,8 +2,6 @@
 
 import gc
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,10 @@ import weasyprint
 
 from render.document import Document, RenderError
 from render.layout.engine import drop_styles, fewer_collections, lay_out, noticing, style_sheets
-from render.paged.page_css import page_css, page_margins, page_size
+from render.page_setup import SIDE_MM_MAX, page_margins, page_size
+from render.paged.fit_page import wider_page
+from render.paged.page_css import page_css
+from render.paged.tag_repairs import mend_tags
 from render.paged.wide_tables import fit_tables
 from render.source.assets import AssetRefused, read_file
 from render.source.headings import fill_contents
@@ -50,7 +51,7 @@ def write_pdf(document: Document, target_path: str) -> dict[str, Any]:
     css = page_css(document) + _CONTENTS_CSS % document.theme.colours["muted"] + "\n".join(wide)
     if variant.startswith("pdf/a"):
         css += _ARCHIVE_CSS
-    with noticing(document), fewer_collections(), indexed_pages():
+    with noticing(document), fewer_collections():
         try:
             pages = _write(document, css, variant, target_path)
         except _NotWritten as first:
@@ -78,34 +79,23 @@ class _NotWritten(Exception):  # noqa: N818 - caught where it is raised for
 def _write(document: Document, css: str, variant: str, target_path: str) -> int:
     """Lays out and writes; gives the number of pages."""
     laid = lay_out(document, style_sheets(document, css), pdf_variant=variant)
+    wider, zoom = wider_page(document, laid) or ("", 1.0)
+    if wider:
+        laid = lay_out(document, style_sheets(document, css, wider), pdf_variant=variant)
+    if any(max(page.width, page.height) * zoom > SIDE_MM_MAX / 25.4 * 96 for page in laid.pages):
+        raise _NotWritten(f"a page is larger than {SIDE_MM_MAX:,.0f} mm")
     gc.collect()  # what layout left: a quarter of its memory, just before writing needs as much
     laid = _chosen(laid, document.request.options.get("pages"))
     attached = _attachments(document)
     try:
-        laid.write_pdf(target_path, finisher=_finish, pdf_variant=variant, pdf_tags=True, attachments=attached)
+        laid.write_pdf(
+            target_path, zoom, finisher=_finish, pdf_variant=variant, pdf_tags=True, attachments=attached
+        )
     except (OSError, RenderError):
         raise
     except Exception as exc:
         raise _NotWritten(f"{type(exc).__name__}: {exc}"[:200]) from exc
     return len(laid.pages)
-
-
-@contextmanager
-def indexed_pages() -> Iterator[None]:
-    """Remembers the references of a PDF's pages while it is written: pydyf makes all of them anew for every tag."""
-    plain = pydyf.PDF.page_references
-
-    def remembered(pdf: pydyf.PDF) -> tuple[bytes, ...]:
-        known: tuple[bytes, ...] = pdf.__dict__.get("_pb_references", ())
-        if len(known) * 3 != len(pdf.pages["Kids"]):
-            known = pdf.__dict__["_pb_references"] = plain.fget(pdf)
-        return known
-
-    pydyf.PDF.page_references = property(remembered)
-    try:
-        yield
-    finally:
-        pydyf.PDF.page_references = plain
 
 
 def _chosen(laid: weasyprint.Document, ranges: Any) -> weasyprint.Document:
@@ -144,7 +134,8 @@ def _attachments(document: Document) -> list[weasyprint.Attachment]:
 
 
 def _finish(_laid: weasyprint.Document, pdf: pydyf.PDF) -> None:
-    """Links relative to the document stay relative, and the metadata stream stays readable for archives."""
+    """Tags are mended, links relative to the document stay relative, and the metadata stream stays readable for archives."""
+    mend_tags(pdf)
     prefix = b"file:///out-dir/"
     for item in pdf.objects:
         if isinstance(item, pydyf.Stream) and item.extra.get("Type") == "/Metadata":

@@ -20,7 +20,7 @@ FITS = ("content", "viewport", "page")
 PIXELS_MAX = 60_000_000
 """An image of this size takes 240 MB while it is made."""
 SIDE_PX_MAX = 60_000
-WIDTH_PX_MIN, WIDTH_PX_MAX = 16, 8_000
+WIDTH_PX_MIN, WIDTH_PX_MAX = 16, 10_000
 PADDING_PX_MAX = 1_000
 TALL_PX = 150_000
 """Height of the page that is laid out; what is longer makes further pages, which are put below one another."""

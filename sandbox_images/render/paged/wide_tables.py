@@ -63,8 +63,8 @@ def _ancestors(element: Element, parents: dict[Element, Element]) -> list[Elemen
 
 
 def _width(text: str) -> float:
-    """About how wide a text is in a cell, in px."""
-    return sum(TYPE_PX if char > "\u2e7f" else TYPE_PX * 0.58 for char in text)
+    """About how wide a text is in a cell, in px; rather too wide than too narrow."""
+    return TYPE_PX * sum(1.0 if char > "\u2e7f" else 0.75 if char.isupper() else 0.58 for char in text)
 
 
 def _measure(rows: list[Element]) -> list[_Column]:
@@ -106,24 +106,27 @@ def _fit(
 ) -> None:
     least = sum(column.least for column in columns)
     room, turned = rooms
-    if any(column.breaks for column in columns) or least > room * 0.95:
-        _let_break(table, columns, everywhere=least > room)
     if least <= room:
+        _let_break(table, columns, everywhere=least > room * 0.95)
         return
     if room / least >= SMALLEST:
+        _let_break(table, columns, everywhere=False)
         _shrink(table, room / least)
         return
-    ancestors = _ancestors(table, parents)
     free = all(
         item.tag in {"html", "body", "section", "main", "article", "div"} and not _is_cut(item)
-        for item in ancestors
+        for item in _ancestors(table, parents)
     )
+    smallest = SMALLEST * 0.85
+    # Few columns are wide by long words, which break.
+    if free and (turned / least >= smallest or len(columns) < 8):  # noqa: PLR2004
+        _let_break(table, columns, everywhere=turned / least < smallest)
+        add_class(table, "pb-landscape")
+        _shrink(table, max(turned / least, smallest))
+        return
+    _let_break(table, columns, everywhere=True)
     if not free:
         _shrink(table, max(room / least, 0.3))
-        return
-    if turned / least >= SMALLEST * 0.85 or len(columns) < 8:  # noqa: PLR2004 - few columns are wide by long words, which break
-        add_class(table, "pb-landscape")
-        _shrink(table, max(turned / least, SMALLEST * 0.85))
         return
     width = min(least * SMALLEST / 96 * 25.4 + 30, 4_900.0)
     name = f"pb-wide-{len(css)}"

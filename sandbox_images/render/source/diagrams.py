@@ -6,8 +6,6 @@ import xml.etree.ElementTree as ET
 from typing import Any
 from xml.etree.ElementTree import Element
 
-import mmdr
-
 from render.document import Document, Theme
 from render.source.code_colours import is_dark
 from render.source.pictures import picture_of
@@ -72,6 +70,8 @@ def draw(source: str, theme: Theme) -> str:
     """
     if "%%{" not in source and not source.lstrip().startswith("---"):
         source = f"%%{{init: {json.dumps(_variables(theme))}}}%%\n{source}"
+    import mmdr  # noqa: PLC0415 - 5 MB that most documents don't need
+
     svg: str = mmdr.render(source).svg()
     svg = _FONT_ATTRIBUTE.sub(f'font-family="{FONT}"', _FONT_FAMILY.sub(f"font-family:'{FONT}',sans-serif", svg))
     view = _VIEW.search(svg)

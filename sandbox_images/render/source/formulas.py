@@ -3,9 +3,8 @@
 import re
 import xml.etree.ElementTree as ET
 from functools import lru_cache
+from typing import Any
 from xml.etree.ElementTree import Element
-
-from ziamath import zmath
 
 from render.document import Document
 from render.source.pictures import picture_of
@@ -66,15 +65,19 @@ def _set(document: Document, element: Element) -> None:
 @lru_cache(maxsize=512)
 def draw(tex: str, display: bool, colour: str) -> tuple[str, float, float, float]:
     """The SVG of a formula in TeX, its width and height, and how far it reaches below the line, in px at 16 px."""
+    from ziamath import zmath  # noqa: PLC0415 - 12 MB and 0.1 s that most documents don't need
+
     return _measured(zmath.Latex(tex, size=SIZE, inline=not display), colour)
 
 
 def draw_mathml(mathml: str, colour: str) -> tuple[str, float, float, float]:
     """The same for MathML."""
+    from ziamath import zmath  # noqa: PLC0415
+
     return _measured(zmath.Math(ET.fromstring(mathml), size=SIZE), colour)  # noqa: S314 - made by us, without entities
 
 
-def _measured(formula: zmath.Math, colour: str) -> tuple[str, float, float, float]:
+def _measured(formula: Any, colour: str) -> tuple[str, float, float, float]:
     svg: str = formula.svg().replace('"black"', f'"{colour}"')
     numbers = re.search(r'viewBox="(\S+) (\S+) (\S+) (\S+)"', svg)
     if numbers is None:

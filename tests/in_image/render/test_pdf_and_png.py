@@ -38,6 +38,24 @@ def test_a_pdf_is_tagged_and_has_title_language_and_outline(tmp_path):
     assert b"pdfuaid" in root["/Metadata"].get_data()
 
 
+def tags_of(element, above=""):
+    """The structure elements of a PDF as parent/child names, in order."""
+    element = element.get_object()
+    if not isinstance(element, dict) or "/S" not in element:
+        return []
+    kids = element.get("/K", [])
+    name = element["/S"][1:]
+    inner = [tags_of(kid, name) for kid in (kids if isinstance(kids, list) else [kids])]
+    return [f"{above}/{name}", *(tag for tags in inner for tag in tags)]
+
+
+def test_heading_tags_skip_no_level_and_list_items_hold_labels_and_bodies_only(tmp_path):
+    _, file = write(tmp_path, "### Deep\n\n- a\n\n  b\n\n  - c\n- [ ] d\n\n###### Deeper\n\n# Top")
+    tags = tags_of(pypdf.PdfReader(file).trailer["/Root"]["/StructTreeRoot"]["/K"][0])
+    assert [tag for tag in tags if "/H" in tag] == ["Document/H1", "Document/H2", "Document/H1"]
+    assert {tag for tag in tags if tag.startswith("LI/")} == {"LI/Lbl", "LI/LBody"}
+
+
 def test_page_numbers_header_and_footer_are_printed(tmp_path):
     options = {"header": "{title}!", "footer": {"right": "p {page} of {pages}"}}
     _, file = write(
@@ -66,6 +84,41 @@ def test_the_page_has_the_size_asked_for(tmp_path, options, size):
 def test_the_authors_page_rule_wins(tmp_path):
     _, file = write(tmp_path, "<style>@page { size: 200px 100px }</style><p>x", source_format="html")
     assert round(pypdf.PdfReader(file).pages[0].mediabox.width) == 150
+
+
+@pytest.mark.parametrize("size", ["0 0", "2px 2px", "1000cm 1000cm", "1e30px 5px", "-5px 9px", "calc(1px/0) 5px"])
+def test_a_page_has_a_size_that_readers_can_show(tmp_path, size):
+    answer, file = write(tmp_path, f"<style>@page {{ size: {size} }}</style><p>word", source_format="html")
+    box = pypdf.PdfReader(file).pages[0].mediabox
+    assert (answer["ok"], 20 < box.width <= 14_400, 20 < box.height <= 14_400) == (True, True, True)
+
+
+SLIDES = "<style>.slide{width:1280px;height:720px}</style>" + "<section class=slide><h1>One</h1></section>" * 2
+
+
+@pytest.mark.parametrize(
+    ("options", "size", "pages"), [({}, (960, 540), 2), ({"page_size": "A4"}, (595, 842), 1)], ids=["free", "A4"]
+)
+def test_slides_wider_than_the_page_are_not_cut(tmp_path, options, size, pages):
+    style = "<style>.slide{background:#eee;margin:0} body{margin:0}</style>"
+    answer, file = write(tmp_path, style + SLIDES, source_format="html", options=options)
+    box = pypdf.PdfReader(file).pages[0].mediabox
+    assert ((round(box.width), round(box.height)), answer["facts"]["pages"]) == (size, pages)
+
+
+def test_content_wider_than_the_page_is_scaled_to_fit(tmp_path):
+    html = '<div style="width:1000px;text-align:right;background:#eee">edge</div><p>below'
+    answer, file = write(tmp_path, html, source_format="html")
+    page = pypdf.PdfReader(file).pages[0]
+    ends: list[float] = []
+    page.extract_text(
+        visitor_text=lambda text, cm, matrix, _font, _size: (
+            ends.append(cm[0] * matrix[4] + cm[4]) if "edge" in text else None
+        )
+    )
+    assert [warning["code"] for warning in answer["warnings"]] == ["scaled_to_fit"]
+    assert round(page.mediabox.width) == 595
+    assert 400 < max(ends) < 595 - 50
 
 
 def test_contents_have_the_pages_of_their_headings(tmp_path):

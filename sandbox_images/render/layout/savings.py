@@ -1,0 +1,117 @@
+"""What WeasyPrint does more often than it needs to, done once: this is a third of the time of a large table.
+
+These are changes to functions of WeasyPrint 70 and pydyf 0.13 which are not theirs to offer;
+`tests/in_image/render/test_layout_savings.py` fails if what is changed here changes its shape. What is written is the
+same, byte by byte, but for the compression.
+"""
+
+import copy
+import io
+import zlib
+from functools import lru_cache
+from typing import Any
+
+import pydyf
+import weasyprint
+import weasyprint.draw.text
+from PIL import Image
+from weasyprint.images import RasterImage
+from weasyprint.text.ffi import pango
+from weasyprint.text.line_break import Layout
+
+_NOTES = frozenset({"footnote-call", "footnote-marker", "note-call", "note-marker", "note-callback"})
+_OF_LAYOUT = ("layout", "language", "ascent", "underline_position", "strikethrough_position",
+              "underline_thickness", "strikethrough_thickness")  # fmt: skip
+"""What `Layout.setup` sets and `Layout.deactivate` gives up."""
+COMPRESSION = 6
+"""zlib's own default: level 9, which pydyf uses, takes three times as long for one percent."""
+
+_set_up = Layout.setup
+_deactivate = Layout.deactivate
+_page_references = pydyf.PDF.page_references
+
+
+@lru_cache(maxsize=4)
+def without_notes(sheet: weasyprint.CSS) -> weasyprint.CSS:
+    """The user agent's style sheet without its rules for notes, and with those for markers on list items only.
+
+    They name no element, so every element of a document would get six more styles.
+    """
+    lean = copy.copy(sheet)
+    matcher = lean.matcher = copy.copy(sheet.matcher)
+    markers = [entry for entry in matcher.other_selectors if entry[3] == "marker"]
+    matcher.other_selectors = [
+        entry for entry in matcher.other_selectors if entry[3] != "marker" and entry[3] not in _NOTES
+    ]
+    by_name = sheet.matcher.lower_local_name_selectors
+    matcher.lower_local_name_selectors = {name: list(rows) for name, rows in by_name.items()}
+    for name in ("li", "summary"):
+        matcher.lower_local_name_selectors.setdefault(name, []).extend(markers)
+    return lean
+
+
+def _set_up_again(layout: Layout, style: Any) -> None:
+    """Takes a Pango layout that a line of the same style has done with: fonts are looked up once for a style."""
+    ready = style.__dict__.get("_pb_ready")
+    if not ready:
+        _set_up(layout, style)
+        return
+    layout.__dict__.update(ready.pop())
+    layout.style = style
+    layout.first_line_direction = 0
+    pango.pango_layout_set_width(layout.layout, -1)
+    pango.pango_layout_set_wrap(layout.layout, 0)
+    pango.pango_layout_set_ellipsize(layout.layout, 0)
+    pango.pango_layout_set_single_paragraph_mode(layout.layout, 0)
+
+
+def _give_back(layout: Layout) -> None:
+    """Keeps a Pango layout for the next line of its style, unless attributes of the text were put on it."""
+    style, held = layout.style, layout.__dict__
+    is_plain = (
+        style["letter_spacing"] == "normal"
+        and not style["word_spacing"]
+        and not layout.justification_spacing
+        and "\t" not in layout.text
+    )
+    if is_plain:
+        kept = {name: held[name] for name in _OF_LAYOUT if name in held}
+        style.__dict__.setdefault("_pb_ready", []).append(kept)
+    _deactivate(layout)
+
+
+def _remembered_references(pdf: pydyf.PDF) -> tuple[bytes, ...]:
+    """The references of a PDF's pages: pydyf makes all of them anew for every tag."""
+    known: tuple[bytes, ...] = pdf.__dict__.get("_pb_references", ())
+    if len(known) * 3 != len(pdf.pages["Kids"]):
+        known = pdf.__dict__["_pb_references"] = _page_references.fget(pdf)
+    return known
+
+
+def _compressed_quickly(stream: pydyf.Stream) -> bytes:
+    data = b"\n".join(pydyf._to_bytes(item) for item in stream.stream)  # noqa: SLF001 - this module's purpose
+    extra = pydyf.Dictionary(stream.extra.copy())
+    if stream.compress:
+        extra["Filter"] = "/FlateDecode"
+        data = zlib.compress(data, COMPRESSION)
+    extra["Length"] = len(data)
+    return b"\n".join((extra.data, b"stream", data, b"endstream"))
+
+
+@lru_cache(maxsize=256)
+def _one_emoji(image_id: str, png: bytes) -> RasterImage:
+    return RasterImage(Image.open(io.BytesIO(png)), image_id, png)
+
+
+def _emoji(_picture: Image.Image, image_id: str, png: bytes) -> RasterImage:
+    """The picture of an emoji, encoded once and not wherever it stands."""
+    return _one_emoji(image_id, png)
+
+
+def save() -> None:
+    """Puts the changes in place; again is no harm."""
+    Layout.setup = _set_up_again
+    Layout.deactivate = _give_back
+    pydyf.PDF.page_references = property(_remembered_references)
+    pydyf.Stream.data = property(_compressed_quickly)
+    weasyprint.draw.text.RasterImage = _emoji

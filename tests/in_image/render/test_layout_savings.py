@@ -1,0 +1,85 @@
+"""What `render.layout.savings` changes in WeasyPrint and pydyf has the shape that it was written for."""
+
+import inspect
+import re
+from pathlib import Path
+
+import pydyf
+import pypdf
+import pytest
+import weasyprint
+from render.__main__ import render
+from render.layout.savings import save, without_notes
+from render.request import request_of
+from weasyprint.text import line_break
+
+SHEET = weasyprint.HTML(string="x")._ua_stylesheets()[0]
+
+
+def written(tmp_path: Path, html: str) -> pypdf.PdfReader:
+    request = {"output": "pdf", "source_format": "html", "content": html, "root": str(tmp_path)}
+    assert render(request_of({**request, "target": "t/a.pdf"}))["warnings"] == []
+    return pypdf.PdfReader(tmp_path / "t/a.pdf")
+
+
+def test_weasyprint_and_pydyf_are_the_versions_whose_insides_are_known():
+    assert (weasyprint.__version__.split(".")[0], pydyf.__version__.rsplit(".", 1)[0]) == ("70", "0.13")
+
+
+def test_the_pango_layout_of_a_line_has_the_parts_that_are_kept():
+    save()
+    names = set(re.findall(r"self\.(\w+) =", inspect.getsource(line_break.Layout)))
+    assert names == {
+        *("ascent", "first_line_direction", "justification_spacing", "language", "layout", "max_width", "style"),
+        *("strikethrough_position", "strikethrough_thickness", "text"),
+        *("underline_position", "underline_thickness"),
+    }
+
+
+def test_rules_without_an_element_are_those_for_notes_and_markers():
+    pseudo = {entry[3] for entry in SHEET.matcher.other_selectors if entry[3]}
+    assert pseudo == {"footnote-call", "footnote-marker", "note-call", "note-callback", "note-marker", "marker"}
+
+
+def test_the_lean_sheet_keeps_markers_of_list_items_and_leaves_the_full_one_alone():
+    before = len(SHEET.matcher.other_selectors)
+    lean = without_notes(SHEET)
+    markers = [entry[3] for entry in lean.matcher.lower_local_name_selectors["li"]].count("marker")
+    assert (markers, len(SHEET.matcher.other_selectors) - before) == (1, 0)
+    assert len(lean.matcher.other_selectors) == before - 6
+
+
+def test_a_footnote_of_the_authors_style_sheet_stands_below(tmp_path):
+    html = "<style>small { float: footnote }</style><p>Said<small>Why it was</small> so."
+    text = written(tmp_path, html).pages[0].extract_text()
+    assert text.index("so.") < text.index("1. Why it was")
+
+
+@pytest.mark.parametrize(
+    "style",
+    [
+        "letter-spacing: 2px",
+        "text-align: justify",
+        "word-spacing: 4px",
+        "overflow-wrap: anywhere",
+        "white-space: pre-wrap",
+    ],
+)
+def test_lines_are_as_without_the_savings(tmp_path, style):
+    """A paragraph after others in the same style is drawn like the same paragraph alone."""
+    text = "A fine\tday of " + "unbreakable" * 12 + " words, and some more of them to fill lines. " * 4
+    alone = written(tmp_path, f"<p style='{style}'>{text}").pages[0].extract_text().split("\n")[:-1]
+    html = f"<section style='{style}'>" + f"<p>{text}</p>" * 3 + "</section>"
+    third = written(tmp_path, html).pages[0].extract_text().split("\n")[:-1]
+    assert third[-len(alone) :] == alone
+
+
+def test_an_ellipsis_is_read_as_one_not_as_all_that_it_hides(tmp_path):
+    style = "text-overflow: ellipsis; overflow: hidden; white-space: nowrap; width: 20em"
+    page = written(tmp_path, f"<p style='{style}'>{'Some more words ' * 50}").pages[0]
+    text = page.extract_text()
+    assert (text.count("…"), text.count("Some more words") < 4) == (1, True)
+
+
+def test_a_letter_is_read_as_itself_wherever_its_first_syllable_stands(tmp_path):
+    assert "मकान" in written(tmp_path, "<p>कि मकान").pages[0].extract_text()
