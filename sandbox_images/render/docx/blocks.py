@@ -41,7 +41,6 @@ from render.ir import (
 )  # fmt: skip
 from render.reading.flat import plain
 
-_KINDS = {"note": "#2f6fbe", "tip": "#218358", "important": "#7c4bb8", "warning": "#b7791f", "caution": "#c0392b"}
 _CHUNK = 150
 """Lines of code in a paragraph."""
 _INDENT_MAX = 0.6
@@ -281,8 +280,9 @@ def _quote(state: State, place: Place, block: Quote) -> str:
 
 
 def _callout(state: State, place: Place, block: Callout) -> str:
-    accent = _KINDS.get(block.kind, _KINDS["note"])
-    ground = mix(accent, state.document.theme.colours["background"], 0.1)
+    colours = state.document.theme.colours
+    accent = colours.get(block.kind, colours["note"])
+    ground = mix(accent, colours["background"], 0.1)
 
     def inside(inner: Place) -> str:
         title = run_xml(state, Run(block.title, colour=accent)) if block.title else ""

@@ -7,6 +7,7 @@ from render.document import Metadata, Theme
 from render.docx.package import Part
 from render.docx.styles import language_tag
 from render.docx.xml import DECLARATION, NAMESPACES, attribute, escape, hexa, is_rtl, mix, text_elements
+from render.faces import shown_face
 
 _DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main"
 _FIELD = re.compile(r"\{(page|pages|title|date)\}")
@@ -30,8 +31,8 @@ def theme_xml(theme: Theme) -> str:
     rows = "".join(f'<a:{name}><a:srgbClr val="{hexa(colour)}"/></a:{name}>' for name, colour in scheme.items())
     empty = '<a:ea typeface=""/><a:cs typeface=""/>'
     fonts = (
-        f'<a:majorFont><a:latin typeface="{_clean(theme.heading_font)}"/>{empty}</a:majorFont>'
-        f'<a:minorFont><a:latin typeface="{_clean(theme.body_font)}"/>{empty}</a:minorFont>'
+        f'<a:majorFont><a:latin typeface="{_clean(shown_face(theme.heading_font))}"/>{empty}</a:majorFont>'
+        f'<a:minorFont><a:latin typeface="{_clean(shown_face(theme.body_font))}"/>{empty}</a:minorFont>'
     )
     fill = '<a:solidFill><a:schemeClr val="phClr"/></a:solidFill>'
     line = f'<a:ln w="9525">{fill}<a:prstDash val="solid"/></a:ln>'
@@ -66,12 +67,14 @@ def settings_xml(language: str, *, background: bool) -> str:
 
 def fonts_xml(theme: Theme) -> str:
     """The font table."""
-    names = dict.fromkeys(_clean(name) for name in (theme.body_font, theme.heading_font, theme.mono_font))
-    mono = _clean(theme.mono_font)
+    families = (theme.body_font, theme.heading_font, theme.mono_font)
+    # The alternative is for readers without the office font: the face that the image has.
+    names = {_clean(shown_face(family)): _clean(family) for family in families}
+    mono = _clean(shown_face(theme.mono_font))
     rows = "".join(
-        f'<w:font w:name="{name}"><w:family w:val="{"modern" if name == mono else "swiss"}"/>'
+        f'<w:font w:name="{name}"><w:altName w:val="{own}"/><w:family w:val="{"modern" if name == mono else "swiss"}"/>'
         f'<w:pitch w:val="{"fixed" if name == mono else "variable"}"/></w:font>'
-        for name in names
+        for name, own in names.items()
     )
     return f"{DECLARATION}<w:fonts {NAMESPACES}>{rows}</w:fonts>"
 
@@ -123,15 +126,16 @@ def field(instruction: str, shown: str) -> str:
     )
 
 
-def margin_xml(tag: str, text: str, metadata: Metadata) -> str:
+def margin_xml(tag: str, text: str, metadata: Metadata, runs: str = "") -> str:
     """A header (``hdr``) or footer (``ftr``) part.
 
     Args:
         tag: which of the two.
         text: what stands there; ``{page}``, ``{pages}``, ``{title}`` and ``{date}`` are filled in.
         metadata: of the document.
+        runs: what stands in front of the text, such as a logo.
     """
-    runs = ""
+    side = "" if text else '<w:jc w:val="right"/>'
     for index, piece in enumerate(_FIELD.split(text)):
         if index % 2 == 0:
             runs += f"<w:r>{text_elements(piece)}</w:r>" if piece else ""
@@ -144,7 +148,7 @@ def margin_xml(tag: str, text: str, metadata: Metadata) -> str:
     bidi = "<w:bidi/>" if is_rtl(text) else ""
     return (
         f"{DECLARATION}<w:{tag} {NAMESPACES}><w:p><w:pPr>"
-        f'<w:pStyle w:val="{style}"/>{bidi}</w:pPr>{runs}</w:p></w:{tag}>'
+        f'<w:pStyle w:val="{style}"/>{bidi}{side}</w:pPr>{runs}</w:p></w:{tag}>'
     )
 
 

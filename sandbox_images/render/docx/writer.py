@@ -8,6 +8,7 @@ from typing import Any
 
 from render.document import Document, RenderError
 from render.docx.blocks import blocks_xml
+from render.docx.images import logo_run
 from render.docx.package import Part, write_package
 from render.docx.parts import (
     app_xml,
@@ -107,9 +108,12 @@ def _parts(state: State) -> tuple[dict[str, str | bytes], dict[str, str]]:
         for name in ("footnotes", "styles", "numbering", "settings", "fontTable")
     }
     types["word/document.xml"] = f"{_MAIN}document.main+xml"
-    for tag, name, text in _margins(options):
-        parts[f"word/{name}.xml"] = margin_xml(tag, text, metadata)
-        types[f"word/{name}.xml"] = f"{_MAIN}{name}+xml"
+    for tag, name, text in _margins(options, theme.logo):
+        part = Part(f"word/{name}.xml")
+        runs = logo_run(state, Place(part, width)) if tag == "hdr" and not text else ""
+        parts[part.name] = margin_xml(tag, text, metadata, runs)
+        types[part.name] = f"{_MAIN}{name}+xml"
+        relationships(part, parts)
     for name in ("footnotes", "styles", "numbering", "settings", "fontTable"):
         main.link(name, f"{name}.xml")
     main.link("theme", "theme/theme1.xml")
@@ -148,12 +152,14 @@ def page(options: dict[str, Any]) -> tuple[int, int, int]:
     return wide, tall, max(min(margin, (min(wide, tall) - _LEAST_TEXT) // 2), 0)
 
 
-def _margins(options: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """Header and footer that the document has: element, part, text."""
+def _margins(options: dict[str, Any], logo: str | None) -> list[tuple[str, str, str]]:
+    """Header and footer that the document has: element, part, text; a header without text has the logo."""
     found = []
     header, footer = options.get("header"), options.get("footer")
     if isinstance(header, str) and header.strip():
         found.append(("hdr", "header", header[:500]))
+    elif logo:
+        found.append(("hdr", "header", ""))
     if isinstance(footer, str) and footer.strip():
         found.append(("ftr", "footer", footer[:500]))
     elif options.get("page_numbers", True) is not False:
@@ -165,7 +171,7 @@ def _section(state: State, main: Part, paper: tuple[int, int, int]) -> str:
     wide, tall, margin = paper
     links = "".join(
         f'<w:{name}Reference w:type="default" r:id="{main.link(name, f"{name}.xml")}"/>'
-        for _, name, _ in _margins(state.document.request.options)
+        for _, name, _ in _margins(state.document.request.options, state.document.theme.logo)
     )
     turned = ' w:orient="landscape"' if wide > tall else ""
     edge = min(margin, 640)

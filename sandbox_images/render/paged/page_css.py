@@ -3,8 +3,10 @@
 import re
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import quote
 
 from render.document import Document, RenderError
+from render.source.assets import BASE_URL
 
 SIZES = {
     "a3": (297.0, 420.0), "a4": (210.0, 297.0), "a5": (148.0, 210.0), "letter": (215.9, 279.4),
@@ -83,12 +85,17 @@ def page_css(document: Document) -> str:
     boxes = _boxes(document)
     rows += [f"@{place} {{ {small}; content: {content} }}" for place, content in boxes.items()]
     if document.theme.logo and not options.get("header"):
-        logo = _quoted(document.theme.logo)
+        logo = _quoted(_address(document.theme.logo))
         rows.append(f'@top-right {{ content: ""; background: url("{logo}") right / contain no-repeat; '
                     f"height: 9mm; width: 45mm; margin-top: {max(top - 13, 2) / 2:g}mm }}")  # fmt: skip
     landscape = f"size: {max(size):g}mm {min(size):g}mm"
     turned = f"@page pb-landscape {{ {landscape} }}\n.pb-landscape {{ page: pb-landscape }}\n"
     return f"@page {{ {'; '.join(rows)} }}\n{turned}"
+
+
+def _address(logo: str) -> str:
+    """A page's rules have no address of their own: a path is given in full."""
+    return logo if logo[:5].lower() == "data:" else BASE_URL + quote(logo)
 
 
 def _boxes(document: Document) -> dict[str, str]:

@@ -12,7 +12,8 @@ from pptx.oxml import parse_xml
 from pptx.util import Emu
 
 from render.document import Theme
-from render.pptx.look import NAMESPACES, Palette, emu, shown_face, xml_attribute
+from render.faces import shown_face
+from render.pptx.look import NAMESPACES, Palette, emu, xml_attribute
 from render.slides.css import BODY_SIZE, MARGIN_TOP, MARGIN_X, TITLE_SIZE, is_dark
 from render.slides.model import HEIGHT, WIDTH
 
@@ -245,6 +246,7 @@ def _decorate(name: str, layout: Any, theme: Theme) -> None:
             f"<a:effectLst/></p:bgPr></p:bg>"
         )
         layout._element.cSld.insert(0, ground)  # noqa: SLF001
+        layout._element.set("showMasterSp", "0")  # noqa: SLF001 - a logo is drawn for the theme's own ground
 
 
 def add_logo(deck: Deck, data: bytes | None) -> None:
