@@ -34,7 +34,7 @@ _Text = Annotated[str, Field(max_length=1_000)]
 
 class _Shared(_RenderParams):
     theme: _Text = "plain"
-    """A built-in theme (``plain``, ``dark``, ``brand``) or the path of a theme file in the conversation."""
+    """``plain``, ``dark``, ``brand``, ``paper``, or the path of a theme file in the conversation."""
     author: _Text = ""
     """Who wrote it."""
     subject: _Text = ""

@@ -18,6 +18,7 @@ SIDE_MM_MIN, SIDE_MM_MAX = 20.0, 5_000.0
 MARGIN_MM = 20.0
 _UNITS = {"mm": 1.0, "cm": 10.0, "in": 25.4, "pt": 25.4 / 72, "px": 25.4 / 96, "": 25.4 / 96}
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*(mm|cm|in|pt|px|)")
+_BARE_PAGE = re.compile(r"@page\s*\{[^{}]*\bmargin\s*:\s*0(?![.\d])", re.IGNORECASE)
 _FIELD = re.compile(r"\{(page|pages|title|date|author)\}")
 
 
@@ -87,7 +88,7 @@ def page_css(document: Document) -> str:
     if document.theme.logo and not options.get("header"):
         logo = _quoted(_address(document.theme.logo))
         rows.append(f'@top-right {{ content: ""; background: url("{logo}") right / contain no-repeat; '
-                    f"height: 9mm; width: 45mm; margin-top: {max(top - 13, 2) / 2:g}mm }}")  # fmt: skip
+                    f"height: 8mm; width: 45mm; vertical-align: top; margin-top: {max(top - 13, 2):g}mm; margin-bottom: auto }}")  # fmt: skip
     landscape = f"size: {max(size):g}mm {min(size):g}mm"
     turned = f"@page pb-landscape {{ {landscape} }}\n.pb-landscape {{ page: pb-landscape }}\n"
     return f"@page {{ {'; '.join(rows)} }}\n{turned}"
@@ -103,7 +104,7 @@ def _boxes(document: Document) -> dict[str, str]:
     options = document.request.options
     boxes: dict[str, str] = {}
     footer = options.get("footer")
-    if footer is None and options.get("page_numbers", True):
+    if footer is None and options.get("page_numbers", True) and not _is_without_margin(document):
         footer = {"center": "{page} / {pages}"}
     for edge, given in (("top", options.get("header")), ("bottom", footer)):
         parts: dict[str, Any] = given if isinstance(given, dict) else {"center": given}
@@ -112,6 +113,11 @@ def _boxes(document: Document) -> dict[str, str]:
             if isinstance(template, str) and template.strip():
                 boxes[f"{edge}-{side}"] = _content(document, template[:500])
     return boxes
+
+
+def _is_without_margin(document: Document) -> bool:
+    """Whether the author's own pages have no margin, such as slides: there is no place for a page number."""
+    return any(_BARE_PAGE.search(style.text or "") for style in document.tree.iter("style"))
 
 
 def _content(document: Document, template: str) -> str:

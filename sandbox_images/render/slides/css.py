@@ -192,6 +192,13 @@ def on_accent(colours: dict[str, str]) -> str:
     return colours["background"] if is_dark(colours["background"]) else "#1a1a1a"
 
 
+def section_look(colours: dict[str, str]) -> tuple[str, str]:
+    """Ground and text of a section slide; where slides are dark, a whole slide in the accent would dazzle."""
+    if is_dark(colours["background"]):
+        return colours["surface"], colours["heading"]
+    return colours["accent"], on_accent(colours)
+
+
 def _code_rules(theme: Theme) -> str:
     palette = _TOKENS["dark" if is_dark(theme.colours["code_background"]) else "light"]
     return "".join(
@@ -229,13 +236,14 @@ overflow-wrap:anywhere!important}}
 def _kind_rules(theme: Theme) -> str:
     """The looks of the title slide and of section slides; the layouts of the deck carry the same colours."""
     c = theme.colours
+    ground, text = section_look(c)
     return f"""
 .pb-slide.pb-kind-title,.pb-slide.pb-kind-section{{display:flex;flex-direction:column;justify-content:center}}
 .pb-slide.pb-kind-title>*,.pb-slide.pb-kind-section>*{{width:1000px;align-self:flex-start;text-align:left}}
 .pb-slide.pb-kind-title{{padding-left:104px;padding-right:104px;font-size:27px;color:{c["muted"]}}}
 .pb-slide.pb-kind-title .pb-title{{font-size:60px;line-height:1.1;margin-bottom:26px;color:{c["heading"]}}}
-.pb-slide.pb-kind-section{{padding-left:104px;padding-right:104px;background:{c["accent"]};color:{on_accent(c)}}}
-.pb-slide.pb-kind-section *{{color:{on_accent(c)}}}
+.pb-slide.pb-kind-section{{padding-left:104px;padding-right:104px;background:{ground};color:{text}}}
+.pb-slide.pb-kind-section *{{color:{text}}}
 .pb-slide.pb-kind-section .pb-title{{font-size:52px;margin-bottom:14px}}
 .pb-class-invert{{background:{c["text"]};color:{c["background"]}}}
 """
