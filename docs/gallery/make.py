@@ -34,7 +34,7 @@ LARKFIELD = "turn_1/files/larkfield.yaml"
 CITED = [
     SourceRow(sid=1, source_type="web", title="A survey of low-cost water-level sensors, 2023",
               url="https://observatory.example/reports/sensors-2023"),
-    SourceRow(sid=2, source_type="web", title="Constituents of the tide at 41 stations, Hydrographic Yearbook, 2021",
+    SourceRow(sid=2, source_type="web", title="Constituents of the tide at 41 stations, yearbook, 2021",
               url="https://hydrography.example/yearbook/2021"),
     SourceRow(sid=3, source_type="web", title="Choosing the variances of small filters, lecture notes, 2024",
               url="https://notes.example/filters"),
@@ -89,8 +89,8 @@ RENDERINGS = (
     Rendering("invoice.pdf", "invoice.html"),
 )
 SHEETS = (
-    Sheet("report-pdf", "A report as PDF", "Contents with page numbers, charts, tables, callouts and footnotes, with "
-          "the palette, the fonts and the logo of a theme file of 20 lines.",
+    Sheet("report-pdf", "A report as PDF", "Contents with page numbers, charts, tables, callouts and footnotes, "
+          "with the palette, the fonts and the logo of a theme file of 20 lines.",
           (("report.pdf", ALL),), 3),
     Sheet("report-docx", "The same as DOCX", "Named styles, real headings, footnotes at the foot of their page, "
           "and the fonts that Office has.", (("report.docx", ALL),), 3),
@@ -103,14 +103,15 @@ SHEETS = (
           (("paper.pdf", ALL),), 3),
     Sheet("paper-docx", "The same as DOCX", "Formulas can be edited, citations lead to their sources.",
           (("paper.docx", ALL),), 3),
-    Sheet("plan-pptx", "A deck from Markdown", "Marp's front matter, columns, callouts, a chart, a diagram, a formula "
-          "and code; comments are speaker notes.", (("plan.pptx", ALL),), 3),
+    Sheet("plan-pptx", "A deck from Markdown", "Marp's front matter, columns, callouts, a chart, a diagram, "
+          "a formula and code; comments are speaker notes.", (("plan.pptx", ALL),), 3),
     Sheet("plan-pages", "The same deck as pages", "DOCX and PDF, for those who would rather read.",
           (("plan.docx", range(1, 3)), ("plan.pdf", range(1, 3))), 4),
-    Sheet("briefing-pptx", "A deck from HTML", "As a language model writes it: `div.slide` with flex and grid, cards, "
-          "gradients, a chart made of a table. Texts, tables and charts are native and can be edited.",
+    Sheet("briefing-pptx", "A deck from HTML", "As a language model writes it: `div.slide` with flex and grid, "
+          "cards, gradients, a chart made of a table. Texts, tables and charts are native and can be edited.",
           (("briefing.pptx", ALL),), 3),
-    Sheet("briefing-pdf", "The same deck as PDF", "Laid out by the same engine.", (("briefing.pdf", range(1, 10)),), 3),
+    Sheet("briefing-pdf", "The same deck as PDF", "Laid out by the same engine.",
+          (("briefing.pdf", range(1, 10)),), 3),
     Sheet("briefing-png", "A part of it as PNG", "The element that a selector names.", (("briefing.png", ALL),), 1),
     Sheet("archive-pptx", "A deck of plain headings", "Nothing but headings, lists, a table and a Mermaid chart.",
           (("archive.pptx", ALL),), 3),
@@ -214,10 +215,10 @@ def _pages(path: Path, wanted: range, width: int) -> list[Image.Image]:
 
 def _small(canvas: Image.Image) -> bytes:
     """As PNG with as many colours, and of as many pixels, as the limit allows."""
-    for share, colours in ((1.0, 128), (1.0, 64), (0.85, 64), (0.75, 48), (0.6, 48)):
+    for share, colours in ((1.0, 256), (1.0, 128), (0.85, 128), (0.75, 64), (0.6, 64)):
         size = (round(canvas.width * share), round(canvas.height * share))
         shown = canvas if share == 1 else canvas.resize(size, Image.Resampling.LANCZOS)
-        shown = shown.quantize(colours, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+        shown = shown.quantize(colours, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
         file = io.BytesIO()
         shown.save(file, "PNG", optimize=True)
         if file.tell() <= SHEET_BYTES_MAX:
@@ -231,7 +232,8 @@ def page(sheets: tuple[Sheet, ...]) -> str:
         "# Gallery",
         "",
         "Made by `make gallery` from the documents in [sources/](sources), which were written for it: people,",
-        "firms and figures are invented. PDF and PNG are shown as they are, DOCX and PPTX as LibreOffice prints them.",
+        "firms and figures are invented. PDF and PNG are shown as they are, DOCX and PPTX as LibreOffice prints",
+        "them.",
         "The theme file of most of them is [larkfield.yaml](sources/larkfield.yaml).",
     ]
     for sheet in sheets:

@@ -5,6 +5,7 @@ import xml.etree.ElementTree as ET
 from functools import lru_cache
 from xml.etree.ElementTree import Element
 
+import ziafont
 from ziamath import zmath
 
 from render.document import Document
@@ -75,6 +76,7 @@ def draw_mathml(mathml: str, colour: str) -> tuple[str, float, float, float]:
 
 
 def _measured(formula: zmath.Math, colour: str) -> tuple[str, float, float, float]:
+    ziafont.config.svg2 = False  # paths: office programs do not draw symbols that are used
     svg: str = formula.svg().replace('"black"', f'"{colour}"')
     numbers = re.search(r'viewBox="(\S+) (\S+) (\S+) (\S+)"', svg)
     if numbers is None:

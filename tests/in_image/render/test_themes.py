@@ -174,7 +174,7 @@ def test_office_files_name_the_fonts_that_office_has(tmp_path):
 
 
 def test_words_below_a_table_after_a_colon_are_its_caption(tmp_path):
-    _, docx = write(tmp_path, "| a |\n|---|\n| 1 |\n\n: The *only* one\n\ntext\n\n: no caption\n", "docx")
+    _, docx = write(tmp_path, "| a |\n|---|\n| 1 |\n\n: The *only* one\n\n***\n\n: no caption\n", "docx")
     with zipfile.ZipFile(docx) as package:
         text = package.read("word/document.xml").decode()
     assert text.count('w:val="Caption"') == 1
