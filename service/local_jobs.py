@@ -144,7 +144,8 @@ async def render(settings: Settings, *, source: Path, out: Path, title: str, the
                 "title": title,
                 "theme": theme,
             }
-            assets = await asyncio.to_thread(_beside, source, f"{params['content']} {theme}")
+            named = f"{params['content']} {theme} {await asyncio.to_thread(_theme_text, source.parent / theme)}"
+            assets = await asyncio.to_thread(_beside, source, named)
             response = await console.call(
                 tool_id=RENDER_TOOL_PREFIX + suffix, turn_id="turn_1", params=params, assets=assets
             )
@@ -153,6 +154,11 @@ async def render(settings: Settings, *, source: Path, out: Path, title: str, the
                 return 0 if response.ok else 1
             while _newest(source) == seen:  # noqa: ASYNC110 - there is nothing to wait on but the clock
                 await asyncio.sleep(_LOOK_EVERY_S)
+
+
+def _theme_text(path: Path) -> str:
+    """What a theme file beside the document says, which may name a logo; nothing for a built-in theme."""
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
 def _newest(source: Path) -> float:

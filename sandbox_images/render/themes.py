@@ -33,8 +33,8 @@ _READERS: dict[str, Callable[[str], Any]] = {
 }  # fmt: skip
 
 
-def load_theme(name_or_path: str, root: str) -> Theme:
-    """Reads a theme.
+def load_theme(name_or_path: str, root: str, folder: str = "") -> Theme:
+    """Reads a theme: a built-in one, or a file below ``root``, by its path from there or from ``folder``.
 
     A theme file is YAML, JSON or TOML with any of the `FIELDS`: ``name``, ``extends`` (a built-in theme, ``brand`` if
     there is none), ``colours`` with any of the names of `COLOURS`, ``series`` (colours of charts), ``fonts`` with any
@@ -47,7 +47,7 @@ def load_theme(name_or_path: str, root: str) -> Theme:
     name = (name_or_path or "plain").strip()
     if name in BUILT_IN:
         return _theme(_built_in(name))
-    values = {_SPELLINGS.get(str(key), str(key)): value for key, value in _read(name, root).items()}
+    values = {_SPELLINGS.get(str(key), str(key)): value for key, value in _read(name, root, folder).items()}
     _refuse_unknown("field", values, FIELDS)
     extended = values.get("extends", "brand")
     if extended not in BUILT_IN:
@@ -71,9 +71,11 @@ def _built_in(name: str) -> dict[str, Any]:
     return values
 
 
-def _read(path: str, root: str) -> dict[Any, Any]:
+def _read(path: str, root: str, folder: str) -> dict[Any, Any]:
     base = os.path.realpath(root)
-    full = Path(os.path.realpath(Path(base, path.replace("\0", "").lstrip("/"))))
+    plain = path.replace("\0", "").lstrip("/")
+    places = [Path(os.path.realpath(Path(base, *parts, plain))) for parts in ((), (folder,))]
+    full = next((place for place in places if place.is_file()), places[0])
     suffix = full.suffix.lower()
     if suffix not in _READERS or not str(full).startswith(base + os.sep) or not full.is_file():
         raise RenderError(

@@ -22,7 +22,9 @@ def inline_styles(svg: str) -> str:
     matcher = cssselect2.Matcher()
     parents = parents_of(root)
     for style in list(root.iter(f"{SVG}style")):
-        for rule in tinycss2.parse_stylesheet(style.text or "", skip_comments=True, skip_whitespace=True)[:RULES_MAX]:
+        for rule in tinycss2.parse_stylesheet(style.text or "", skip_comments=True, skip_whitespace=True)[
+            :RULES_MAX
+        ]:
             if rule.type == "qualified-rule":
                 _add(matcher, rule)
         parents[style].remove(style)

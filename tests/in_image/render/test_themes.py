@@ -159,6 +159,14 @@ def test_the_logo_of_a_theme_stands_on_pages_and_slides(output, kind, tmp_path):
         assert "Logo" in package.read(part).decode()
 
 
+def test_a_theme_file_beside_the_document_is_found_by_its_name(tmp_path):
+    theme_file(tmp_path, {"colours": {"background": "#000000"}}, "own.json")
+    answer, file = write(tmp_path, "x", "pdf", theme="own.json")
+    assert answer["warnings"] == []
+    assert pypdfium2.PdfDocument(file)[0].render(scale=0.2).to_pil().convert("RGB").getpixel((2, 2)) == (0, 0, 0)
+    assert write(tmp_path, "x", "pdf", theme="../own.json")[0]["error"]["code"] == "unknown_theme"
+
+
 def test_a_logo_that_is_missing_is_told(tmp_path):
     answer, _ = write(tmp_path, "text", "docx", theme=theme_file(tmp_path, {"logo": "none.svg"}))
     assert [warning["code"] for warning in answer["warnings"]] == ["missing_asset"]
