@@ -29,6 +29,7 @@ WIDTH = 1640
 GAP = 20
 GROUND, FRAME = "#e9ecf0", "#c3c9d2"
 SHEET_BYTES_MAX = 200_000
+COLOURS_EXACT = 160
 LARKFIELD = "turn_1/files/larkfield.yaml"
 
 CITED = [
@@ -214,16 +215,25 @@ def _pages(path: Path, wanted: range, width: int) -> list[Image.Image]:
 
 
 def _small(canvas: Image.Image) -> bytes:
-    """As PNG with as many colours, and of as many pixels, as the limit allows."""
-    for share, colours in ((1.0, 256), (1.0, 128), (0.85, 128), (0.75, 64), (0.6, 64)):
+    """As PNG with 256 colours, and of as many pixels as the limit allows."""
+    for share in (1.0, 0.85, 0.7, 0.55):
         size = (round(canvas.width * share), round(canvas.height * share))
         shown = canvas if share == 1 else canvas.resize(size, Image.Resampling.LANCZOS)
-        shown = shown.quantize(colours, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
         file = io.BytesIO()
-        shown.save(file, "PNG", optimize=True)
+        shown.quantize(palette=_palette(shown), dither=Image.Dither.NONE).save(file, "PNG", optimize=True)
         if file.tell() <= SHEET_BYTES_MAX:
             break
     return file.getvalue()
+
+
+def _palette(canvas: Image.Image) -> Image.Image:
+    """The most frequent colours, which are those of themes and have to stay as they are, and some between them."""
+    counted = sorted(canvas.getcolors(canvas.width * canvas.height) or [], reverse=True)
+    exact = [part for _, colour in counted[:COLOURS_EXACT] for part in colour]
+    spread = canvas.quantize(256 - COLOURS_EXACT, method=Image.Quantize.MAXCOVERAGE).getpalette() or []
+    palette = Image.new("P", (1, 1))
+    palette.putpalette((exact + spread)[: 256 * 3])
+    return palette
 
 
 def page(sheets: tuple[Sheet, ...]) -> str:

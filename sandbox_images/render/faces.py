@@ -48,6 +48,12 @@ def shown_face(family: str) -> str:
     return _OFFICE.get(family.strip().lower(), family)
 
 
+def code_face(family: str) -> str:
+    """The font of code in text documents: where Consolas is not, LibreOffice takes a proportional one for it there."""
+    shown = shown_face(family)
+    return "Courier New" if shown == "Consolas" else shown
+
+
 def text_size_pt(family: str) -> float:
     """The size of a page's text in a family, in points."""
     return _TEXT_PT.get(family, 10.0)

@@ -7,7 +7,7 @@ from render.document import Metadata, Theme
 from render.docx.package import Part
 from render.docx.styles import language_tag
 from render.docx.xml import DECLARATION, NAMESPACES, attribute, escape, hexa, is_rtl, mix, text_elements
-from render.faces import shown_face
+from render.faces import code_face, shown_face
 
 _DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main"
 _FIELD = re.compile(r"\{(page|pages|title|date)\}")
@@ -67,10 +67,10 @@ def settings_xml(language: str, *, background: bool) -> str:
 
 def fonts_xml(theme: Theme) -> str:
     """The font table."""
-    families = (theme.body_font, theme.heading_font, theme.mono_font)
     # The alternative is for readers without the office font: the face that the image has.
-    names = {_clean(shown_face(family)): _clean(family) for family in families}
-    mono = _clean(shown_face(theme.mono_font))
+    names = {_clean(shown_face(family)): _clean(family) for family in (theme.body_font, theme.heading_font)}
+    mono = _clean(code_face(theme.mono_font))
+    names[mono] = _clean(theme.mono_font)
     rows = "".join(
         f'<w:font w:name="{name}"><w:altName w:val="{own}"/><w:family w:val="{"modern" if name == mono else "swiss"}"/>'
         f'<w:pitch w:val="{"fixed" if name == mono else "variable"}"/></w:font>'

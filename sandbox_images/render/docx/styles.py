@@ -2,7 +2,7 @@
 
 from render.document import Theme
 from render.docx.xml import DECLARATION, NAMESPACES, attribute, hexa
-from render.faces import shown_face
+from render.faces import code_face
 
 HEADING_SIZES = (48, 32, 26, 23, 22, 22)
 """Half points, by level."""
@@ -43,7 +43,7 @@ def _fonts(kind: str) -> str:
 
 def mono(theme: Theme) -> str:
     """The font of code."""
-    name = attribute(shown_face(theme.mono_font))
+    name = attribute(code_face(theme.mono_font))
     return f'<w:rFonts w:ascii="{name}" w:hAnsi="{name}" w:cs="{name}"/>'
 
 

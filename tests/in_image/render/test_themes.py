@@ -173,7 +173,7 @@ def test_a_logo_that_is_missing_is_told(tmp_path):
 
 
 def test_office_files_name_the_fonts_that_office_has(tmp_path):
-    path = theme_file(tmp_path, {"fonts": {"body": "Carlito", "heading": "Caladea", "mono": "Liberation Mono"}})
+    path = theme_file(tmp_path, {"fonts": {"body": "Carlito", "heading": "Caladea", "mono": "Noto Sans Mono"}})
     _, docx = write(tmp_path, "# A\n\n`b`\n", "docx", theme=path)
     with zipfile.ZipFile(docx) as package:
         theme, fonts = (package.read(f"word/{name}.xml").decode() for name in ("theme/theme1", "fontTable"))
