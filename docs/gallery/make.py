@@ -29,7 +29,7 @@ WIDTH = 1640
 GAP = 20
 GROUND, FRAME = "#e9ecf0", "#c3c9d2"
 SHEET_BYTES_MAX = 200_000
-COLOURS_EXACT = 160
+COLOURS_EXACT, COLOURS_APART = 160, 8
 LARKFIELD = "turn_1/files/larkfield.yaml"
 
 CITED = [
@@ -229,10 +229,16 @@ def _small(canvas: Image.Image) -> bytes:
 def _palette(canvas: Image.Image) -> Image.Image:
     """The most frequent colours, which are those of themes and have to stay as they are, and some between them."""
     counted = sorted(canvas.getcolors(canvas.width * canvas.height) or [], reverse=True)
-    exact = [part for _, colour in counted[:COLOURS_EXACT] for part in colour]
     spread = canvas.quantize(256 - COLOURS_EXACT, method=Image.Quantize.MAXCOVERAGE).getpalette() or []
+    between = zip(spread[::3], spread[1::3], spread[2::3], strict=True)
+    chosen: list[tuple[int, ...]] = []
+    for colour in (*(tuple(colour) for _, colour in counted[:COLOURS_EXACT]), *between):
+        # Pillow looks colours up by cells of four: of those that it may mix up, the first is
+        # kept, or white would be a very light grey.
+        if all(max(abs(a - b) for a, b in zip(colour, other, strict=True)) > COLOURS_APART for other in chosen):
+            chosen.append(colour)
     palette = Image.new("P", (1, 1))
-    palette.putpalette((exact + spread)[: 256 * 3])
+    palette.putpalette([part for colour in chosen for part in colour])
     return palette
 
 
