@@ -29,7 +29,7 @@ WIDTH = 1640
 GAP = 20
 GROUND, FRAME = "#e9ecf0", "#c3c9d2"
 SHEET_BYTES_MAX = 200_000
-COLOURS_EXACT, COLOURS_APART = 160, 8
+COLOURS_EXACT, COLOURS_APART, FLAT = 160, 8, 8
 LARKFIELD = "turn_1/files/larkfield.yaml"
 
 CITED = [
@@ -233,9 +233,10 @@ def _palette(canvas: Image.Image) -> Image.Image:
     between = zip(spread[::3], spread[1::3], spread[2::3], strict=True)
     chosen: list[tuple[int, ...]] = []
     for colour in (*(tuple(colour) for _, colour in counted[:COLOURS_EXACT]), *between):
-        # Pillow looks colours up by cells of four: of those that it may mix up, the first is
-        # kept, or white would be a very light grey.
-        if all(max(abs(a - b) for a, b in zip(colour, other, strict=True)) > COLOURS_APART for other in chosen):
+        # Pillow looks colours up by cells of four: what it may mix up with the first ones is left out.
+        if all(
+            max(abs(a - b) for a, b in zip(colour, other, strict=True)) > COLOURS_APART for other in chosen[:FLAT]
+        ):
             chosen.append(colour)
     palette = Image.new("P", (1, 1))
     palette.putpalette([part for colour in chosen for part in colour])

@@ -12,6 +12,8 @@ from render.document import RenderError, RenderRequest
 from render.slides.contrast import contrast
 from render.slides.css import section_look
 from render.source.code_colours import code_colours
+from render.source.diagrams import draw
+from render.source.svg_styles import inline_styles
 from render.themes import BUILT_IN, KINDS, load_theme
 
 LEAST = 4.5
@@ -170,6 +172,26 @@ def test_a_theme_file_beside_the_document_is_found_by_its_name(tmp_path):
 def test_a_logo_that_is_missing_is_told(tmp_path):
     answer, _ = write(tmp_path, "text", "docx", theme=theme_file(tmp_path, {"logo": "none.svg"}))
     assert [warning["code"] for warning in answer["warnings"]] == ["missing_asset"]
+
+
+def test_the_style_sheet_of_a_drawing_becomes_attributes_in_the_order_of_the_cascade():
+    svg = (
+        '<svg xmlns="http://www.w3.org/2000/svg" id="a"><style>#a rect{fill:red;cursor:move} rect{fill:blue;stroke:green}'
+        '.x::before{fill:black} rect:hover{fill:black}</style><rect class="x" fill="white"/></svg>'
+    )
+    assert inline_styles(svg) == (
+        '<svg xmlns="http://www.w3.org/2000/svg" id="a"><rect class="x" fill="red" stroke="green" /></svg>'
+    )
+
+
+def test_a_diagram_needs_no_style_sheet_to_have_the_themes_colours(tmp_path):
+    theme = load_theme("dark", str(tmp_path))
+    svg = draw("flowchart LR\n  A[one] --> B[two]", theme)
+    assert [part in svg for part in ("<style", theme.colours["accent"], f'fill="{theme.colours["surface"]}"')] == [
+        False,
+        True,
+        True,
+    ]
 
 
 def test_office_files_name_the_fonts_that_office_has(tmp_path):
