@@ -176,7 +176,8 @@ def test_a_logo_that_is_missing_is_told(tmp_path):
 
 def test_the_style_sheet_of_a_drawing_becomes_attributes_in_the_order_of_the_cascade():
     svg = (
-        '<svg xmlns="http://www.w3.org/2000/svg" id="a"><style>#a rect{fill:red;cursor:move} rect{fill:blue;stroke:green}'
+        '<svg xmlns="http://www.w3.org/2000/svg" id="a"><style>#a rect{fill:red;cursor:move} '
+        "rect{fill:blue;stroke:green}"
         '.x::before{fill:black} rect:hover{fill:black}</style><rect class="x" fill="white"/></svg>'
     )
     assert inline_styles(svg) == (
