@@ -41,7 +41,7 @@ images: ## build the sandbox image; returns at once if nothing changed
 
 # ---- use ----
 
-.PHONY: demo serve exec render
+.PHONY: demo serve exec render gallery
 demo: venv images ## run the main job: two turns on real data, and a promise that is not kept
 	@$(ENGINE) $(BIN)/proofbox demo --out demo-out
 
@@ -53,8 +53,11 @@ exec: venv images ## run a script: CODE=x.py CONTRACT='a.md b.pdf' [IN='data.csv
 	@$(ENGINE) $(BIN)/proofbox exec "$(CODE)" --contract "$(CONTRACT)" --in "$(IN)" --out "$(OUT)"
 
 render: venv images ## render a document: IN=doc.md OUT=report.pdf [TITLE='…'] [THEME=…] [PARAMS='{"toc": true}'] [WATCH=1]
-	@[ -n "$(IN)" ] && [ "$(OUT)" != out ] || { echo "usage: make render IN=doc.md OUT=report.pdf [TITLE='…'] [THEME=plain|dark|brand] [PARAMS='{\"toc\": true}'] [WATCH=1]"; exit 2; }
+	@[ -n "$(IN)" ] && [ "$(OUT)" != out ] || { echo "usage: make render IN=doc.md OUT=report.pdf [TITLE='…'] [THEME=plain|dark|brand|paper] [PARAMS='{\"toc\": true}'] [WATCH=1]"; exit 2; }
 	@$(ENGINE) $(BIN)/proofbox render "$(IN)" "$(OUT)" --title "$(TITLE)" --theme "$(or $(THEME),plain)" --params '$(PARAMS)' $(if $(WATCH),--watch)
+
+gallery: venv images readers ## render the documents of docs/gallery/sources and make the gallery's pictures
+	@$(ENGINE) $(BIN)/python docs/gallery/make.py
 
 # ---- checks ----
 
@@ -102,4 +105,4 @@ sbom: images ## print the sandbox image's bill of materials (CycloneDX)
 clean: ## remove images, environment and data that the targets made; stop the engine if we started it
 	@sandbox_images/build.sh --clean
 	@sandbox_images/engine.sh --stop
-	@rm -rf $(VENV) .proofbox demo-out out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) .proofbox demo-out gallery-out out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

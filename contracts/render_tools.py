@@ -85,7 +85,7 @@ class _Shared(BaseModel):
     content: _Content
     """The document, the deck, or what the picture shows."""
     theme: _Text = "plain"
-    """A built-in theme (``plain``, ``dark``, ``brand``) or the path of a theme file in the conversation."""
+    """``plain``, ``dark``, ``brand``, ``paper``, or the path of a theme file in the conversation."""
     author: _Text = ""
     """Who wrote it."""
     subject: _Text = ""

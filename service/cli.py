@@ -101,7 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     draw.add_argument("source", type=Path, help="the document; files beside it may be named in it")
     draw.add_argument("out", type=Path, help="the file to write: its extension is the format")
     draw.add_argument("--title", default="", help="the document's title")
-    draw.add_argument("--theme", default="plain", help="plain, dark, brand, or the name of a theme file beside it")
+    draw.add_argument("--theme", default="plain", help="plain, dark, brand, paper, or a theme file beside it")
     draw.add_argument(
         "--params",
         type=_json_object,

@@ -143,7 +143,8 @@ async def render(settings: Settings, *, source: Path, out: Path, params: dict[st
                 "format": "html" if source.suffix.lower() in {".html", ".htm"} else "markdown",
                 **params,
             }
-            assets = await asyncio.to_thread(_beside, source, f"{given['content']} {params}")
+            theme = await asyncio.to_thread(_theme_text, source.parent / str(given.get("theme", "plain")))
+            assets = await asyncio.to_thread(_beside, source, f"{given['content']} {params} {theme}")
             response = await console.call(
                 tool_id=RENDER_TOOL_PREFIX + suffix, turn_id="turn_1", params=given, assets=assets
             )
@@ -152,6 +153,11 @@ async def render(settings: Settings, *, source: Path, out: Path, params: dict[st
                 return 0 if response.ok else 1
             while _newest(source) == seen:  # noqa: ASYNC110 - there is nothing to wait on but the clock
                 await asyncio.sleep(_LOOK_EVERY_S)
+
+
+def _theme_text(path: Path) -> str:
+    """What a theme file beside the document says, which may name a logo; nothing for a built-in theme."""
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
 def _newest(source: Path) -> float:

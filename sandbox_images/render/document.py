@@ -58,11 +58,13 @@ class Theme:
     Attributes:
         name: its name.
         css: style sheet for layout (PDF, PNG, slides), with ``--pb-*`` variables defined.
-        colours: ``text, muted, accent, background, surface, border, code_background`` as ``#rrggbb``.
+        colours: ``text, muted, accent, background, surface, border, code_background, heading``, the kinds of callouts
+            and ``series_1`` and so on, as ``#rrggbb``.
         body_font: family of text, as the image has it.
         heading_font: family of headings.
         mono_font: family of code.
-        logo: OUT_DIR-relative path of a logo, or None.
+        logo: path of a logo, or a data URI, or None.
+        page_css: typography of its own, for pages of documents that bring no style sheet.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Theme:
     heading_font: str
     mono_font: str
     logo: str | None = None
+    page_css: str = ""
 
 
 @dataclass(frozen=True, slots=True)

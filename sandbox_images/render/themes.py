@@ -1,48 +1,63 @@
-"""Themes: three that come with the image, and the caller's own palette, fonts and logo from a small file."""
+"""Themes: those that come with the image, and the caller's own palette, fonts and logo from a small file."""
 
 import json
 import os
 import re
 import tomllib
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import yaml
 from tinycss2.color5 import parse_color
 
 from render.document import RenderError, Theme
+from render.faces import text_size_pt
 from render.source.code_colours import code_css
 
-BUILT_IN = ("plain", "dark", "brand")
-COLOURS = ("text", "muted", "accent", "background", "surface", "border", "code_background", "heading")
+BUILT_IN = ("plain", "dark", "brand", "paper")
+KINDS = ("note", "tip", "important", "warning", "caution")
+COLOURS = ("text", "muted", "accent", "background", "surface", "border", "code_background", "heading", *KINDS)
+FONTS = ("body", "heading", "mono")
+FIELDS = ("name", "extends", "colours", "series", "fonts", "logo")
 THEME_FILE_BYTES_MAX = 200_000
 SERIES_MAX = 12
+LOGO_CHARACTERS_MAX = 150_000
 
 _FOLDER = Path(__file__).parent / "themes"
 _FAMILY = re.compile(r"[A-Za-z0-9][\w .+-]{0,60}")
+_SPELLINGS = {"colors": "colours", "palette": "colours"}
+_READERS: dict[str, Callable[[str], Any]] = {
+    ".json": json.loads, ".toml": tomllib.loads, ".yaml": yaml.safe_load, ".yml": yaml.safe_load,
+}  # fmt: skip
 
 
-def load_theme(name_or_path: str, root: str) -> Theme:
-    """Reads a theme.
+def load_theme(name_or_path: str, root: str, folder: str = "") -> Theme:
+    """Reads a theme: a built-in one, or a file below ``root``, by its path from there or from ``folder``.
 
-    A theme file is JSON or TOML: ``name``, ``extends`` (a built-in theme, default ``brand``), ``colours`` (or
-    ``palette``) with any of the names of `COLOURS`, ``series`` (colours of charts), ``fonts`` with ``body``,
-    ``heading``, ``mono``, and ``logo``, an OUT_DIR-relative path. The rest is as in the theme that it extends.
+    A theme file is YAML, JSON or TOML with any of the `FIELDS`: ``name``, ``extends`` (a built-in theme, ``brand`` if
+    there is none), ``colours`` with any of the names of `COLOURS`, ``series`` (colours of charts), ``fonts`` with any
+    of `FONTS`, and ``logo``, the path of a picture or a data URI. The rest is as in the theme that it extends.
 
     Raises:
-        RenderError: ``unknown_theme``: no theme of that name, or a file that cannot be read as one.
+        RenderError: ``unknown_theme``: no theme of that name, or a file that cannot be read as one;
+            ``invalid_theme``: a field of the file is not what it should be, in words that name it.
     """
     name = (name_or_path or "plain").strip()
     if name in BUILT_IN:
         return _theme(_built_in(name))
-    values = _read(name, root)
-    extended = str(values.get("extends", "brand"))
-    return _theme(_merged(_built_in(extended if extended in BUILT_IN else "brand"), values, Path(name).stem))
+    values = {_SPELLINGS.get(str(key), str(key)): value for key, value in _read(name, root, folder).items()}
+    _refuse_unknown("field", values, FIELDS)
+    extended = values.get("extends", "brand")
+    if extended not in BUILT_IN:
+        raise _invalid("extends", extended, f"one of {', '.join(BUILT_IN)}")
+    return _theme(_merged(_built_in(extended), values, Path(name).stem))
 
 
-def document_css() -> str:
+def document_css(theme: Theme) -> str:
     """The typography of pages, for documents that bring no style sheet of their own."""
-    return _css("document.css")
+    return _css("document.css") + theme.page_css
 
 
 @cache
@@ -56,52 +71,87 @@ def _built_in(name: str) -> dict[str, Any]:
     return values
 
 
-def _read(path: str, root: str) -> dict[str, Any]:
+def _read(path: str, root: str, folder: str) -> dict[Any, Any]:
     base = os.path.realpath(root)
-    full = Path(os.path.realpath(Path(base, path.replace("\0", "").lstrip("/"))))
-    known = (
-        f"The built-in themes are {', '.join(BUILT_IN)}; another one is a .json or .toml file in the output folder."
-    )
-    if (
-        full.suffix.lower() not in {".json", ".toml"}
-        or not str(full).startswith(base + os.sep)
-        or not full.is_file()
-    ):
-        raise RenderError("unknown_theme", f"There is no theme {path[:100]}. {known}")
+    plain = path.replace("\0", "").lstrip("/")
+    places = [Path(os.path.realpath(Path(base, *parts, plain))) for parts in ((), (folder,))]
+    full = next((place for place in places if place.is_file()), places[0])
+    suffix = full.suffix.lower()
+    if suffix not in _READERS or not str(full).startswith(base + os.sep) or not full.is_file():
+        raise RenderError(
+            "unknown_theme",
+            f"There is no theme {path[:100]}. The built-in themes are {', '.join(BUILT_IN)}; another one is a "
+            f"{', '.join(_READERS)} file in the output folder.",
+        )
     if full.stat().st_size > THEME_FILE_BYTES_MAX:
         raise RenderError("unknown_theme", f"The theme {path[:100]} has more than {THEME_FILE_BYTES_MAX:,} bytes.")
     try:
-        text = full.read_text(encoding="utf-8")
-        values = tomllib.loads(text) if full.suffix.lower() == ".toml" else json.loads(text)
-    except (OSError, ValueError, RecursionError) as exc:
+        values = _READERS[suffix](full.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError, TypeError, yaml.YAMLError) as exc:
         raise RenderError("unknown_theme", f"The theme {path[:100]} cannot be read: {str(exc)[:200]}") from exc
     if not isinstance(values, dict):
         raise RenderError("unknown_theme", f"The theme {path[:100]} is not an object.")
     return values
 
 
+def _invalid(field: str, value: Any, wanted: str) -> RenderError:
+    shown = repr(value)[:60] if isinstance(value, str | int | float | None) else f"a {type(value).__name__}"
+    return RenderError("invalid_theme", f"{field} of the theme is {shown}; it has to be {wanted}.")
+
+
+def _refuse_unknown(what: str, given: dict[str, Any], known: tuple[str, ...]) -> None:
+    unknown = [key for key in given if key not in known]
+    if unknown:
+        raise RenderError(
+            "invalid_theme", f"A theme has no {what} {unknown[0][:60]!r}; there are {', '.join(known)}."
+        )
+
+
 def _merged(start: dict[str, Any], values: dict[str, Any], name: str) -> dict[str, Any]:
-    """The values of a file over those of a built-in theme; what makes no sense is as it was."""
-    colours, fonts = dict(start["colours"]), dict(start["fonts"])
-    given = values.get("colours") or values.get("colors") or values.get("palette")
-    for key, value in given.items() if isinstance(given, dict) else ():
-        if key in COLOURS and (colour := hex_colour(value)):
-            colours[key] = colour
-    if isinstance(given, dict) and "heading" not in given and "text" in given:
+    """The values of a file over those of a built-in theme."""
+    given = {key: _colour(f"colours.{key}", value) for key, value in _mapping("colours", values, COLOURS).items()}
+    colours = {**start["colours"], **given}
+    if "text" in given and "heading" not in given:
         colours["heading"] = colours["text"]
-    for key, value in values["fonts"].items() if isinstance(values.get("fonts"), dict) else ():
-        if key in fonts and isinstance(value, str) and _FAMILY.fullmatch(value.strip()):
-            fonts[key] = value.strip()
-    own = [colour for colour in map(hex_colour, _list(values.get("series"))) if colour]
-    accent = [colours["accent"]] if colours["accent"] != start["colours"]["accent"] else []
-    series = own or accent + [colour for colour in start["series"] if colour not in accent][: SERIES_MAX - 1]
-    logo = values.get("logo") if isinstance(values.get("logo"), str) else None
-    shown = str(values.get("name") or name)[:80]
-    return {"name": shown, "colours": colours, "fonts": fonts, "series": series[:SERIES_MAX], "logo": logo}
+    fonts = {**start["fonts"], **_mapping("fonts", values, FONTS)}
+    for key, family in fonts.items():
+        if not isinstance(family, str) or not _FAMILY.fullmatch(family.strip()):
+            raise _invalid(f"fonts.{key}", family, "the name of a font family, such as Carlito")
+        fonts[key] = family.strip()
+    own = values.get("series")
+    if own is not None and (not isinstance(own, list) or not 1 <= len(own) <= SERIES_MAX):
+        raise _invalid("series", own, f"a list of 1 to {SERIES_MAX} colours")
+    accent = [colours["accent"]] if "accent" in given else []
+    series = [_colour(f"series[{index}]", value) for index, value in enumerate(own or ())] or [
+        *accent,
+        *(colour for colour in start["series"] if colour not in accent),
+    ][:SERIES_MAX]
+    logo = values.get("logo")
+    if logo is not None and not (isinstance(logo, str) and 0 < len(logo.strip()) <= LOGO_CHARACTERS_MAX):
+        raise _invalid("logo", logo, "the path of a picture, or a data URI")
+    shown = values.get("name", name)
+    if not isinstance(shown, str | int | float):
+        raise _invalid("name", shown, "a text")
+    rest = {"colours": colours, "fonts": fonts, "series": series, "logo": logo}
+    return {**start, **rest, "name": str(shown)[:80]}
 
 
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+def _mapping(field: str, values: dict[str, Any], known: tuple[str, ...]) -> dict[str, Any]:
+    given = values.get(field)
+    if given is None:
+        return {}
+    if not isinstance(given, dict):
+        raise _invalid(field, given, f"an object with any of {', '.join(known)}")
+    rows = {str(key): value for key, value in given.items()}
+    _refuse_unknown(field.removesuffix("s"), rows, known)
+    return rows
+
+
+def _colour(field: str, value: Any) -> str:
+    colour = hex_colour(value)
+    if colour is None:
+        raise _invalid(field, value, "a CSS colour in quotes, such as '#0b7a75'")
+    return colour
 
 
 def hex_colour(value: Any) -> str | None:
@@ -126,6 +176,10 @@ def _theme(values: dict[str, Any]) -> Theme:
         f'--pb-{key}: "{fonts[font]}";'
         for key, font in (("body", "body"), ("headings", "heading"), ("mono", "mono"))
     ]
+    variables += [f"--pb-{kind}-tint: {colours[kind]}1a;" for kind in KINDS]
+    variables.append(f"--pb-size: {text_size_pt(fonts['body'])}pt;")
     colours.update({f"series_{number}": colour for number, colour in enumerate(values["series"], 1)})
     css = f":root {{ {' '.join(variables)} }}\n{_css('marks.css')}{code_css(colours['code_background'])}"
-    return Theme(values["name"], css, colours, fonts["body"], fonts["heading"], fonts["mono"], values.get("logo"))
+    page_css = _css(values["page_css"]) if "page_css" in values else ""
+    families = fonts["body"], fonts["heading"], fonts["mono"]
+    return Theme(values["name"], css, colours, *families, values.get("logo"), page_css)

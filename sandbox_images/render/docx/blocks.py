@@ -50,7 +50,6 @@ from render.ir import (
 from render.reading.flat import plain
 from render.reading.style import mix
 
-_KINDS = {"note": "#2f6fbe", "tip": "#218358", "important": "#7c4bb8", "warning": "#b7791f", "caution": "#c0392b"}
 _CHUNK = 150
 """Lines of code in a paragraph."""
 _BAR, _THIN = 3.0, 0.7
@@ -302,8 +301,9 @@ def _quote(state: State, place: Place, block: Quote) -> str:
 
 
 def _callout(state: State, place: Place, block: Callout) -> str:
-    accent = _KINDS.get(block.kind, _KINDS["note"])
-    frame = Frame(mix(accent, state.content.theme.colours["background"], 0.1), left=Line(_BAR, accent))
+    colours = state.content.theme.colours
+    accent = colours.get(block.kind, colours["note"])
+    frame = Frame(mix(accent, colours["background"], 0.1), left=Line(_BAR, accent))
     title: list[Inline] = [Run(block.title, bold=True, colour=accent)]
     head: list[Block] = [Paragraph(title)] if block.title else []
     return _box(state, place, Box([*head, *block.blocks], frame))

@@ -5,11 +5,14 @@ from render.docx.state import Place, State
 from render.docx.xml import EMU, TWIPS, attribute
 from render.ir import Image
 from render.reading.images import natural_size
+from render.source.assets import AssetRefused, read_asset
 
 _SVG_MIME = "image/svg+xml"
 _SVG_EXTENSION = "http://schemas.microsoft.com/office/drawing/2016/SVG/main"
 MAX_HEIGHT = 860.0
 """Pixels; a higher picture would not fit on a page."""
+LOGO_HEIGHT, LOGO_WIDTH = 32.0, 170.0
+"""Pixels; 8.5 by 45 mm at most, as on the pages of a PDF."""
 _PICTURE = "http://schemas.openxmlformats.org/drawingml/2006/picture"
 
 
@@ -46,6 +49,23 @@ def picture(state: State, place: Place, image: Image) -> str:
         state.document.warn("image_not_drawn", f"A picture could not be read: {image.alt[:120] or image.mime}")
         return ""
     return _drawing(state, place, image, (shown, vector), size)
+
+
+def logo_run(state: State, place: Place) -> str:
+    """The run of the theme's logo; empty if it cannot be had, which is told."""
+    address = state.document.theme.logo or ""
+    try:
+        asset = read_asset(state.document, address)
+    except AssetRefused as refusal:
+        state.document.warn(refusal.code, str(refusal), path=address[:200])
+        return ""
+    natural = natural_size(asset.data, asset.mime)
+    if natural is None or min(natural) <= 0:
+        state.document.warn("image_not_drawn", f"The logo could not be read: {address[:120]}")
+        return ""
+    scale = min(LOGO_HEIGHT / natural[1], LOGO_WIDTH / natural[0])
+    name = f"Logo of {state.document.theme.name}"
+    return picture(state, place, Image(asset.data, asset.mime, name, natural[0] * scale, natural[1] * scale))
 
 
 def _drawing(state: State, place: Place, image: Image, blip: tuple[str, str], size: tuple[float, float]) -> str:

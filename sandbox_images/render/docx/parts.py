@@ -6,6 +6,7 @@ from render.document import Metadata, Theme
 from render.docx.package import Part
 from render.docx.styles import language_tag
 from render.docx.xml import DECLARATION, NAMESPACES, attribute, escape, hexa
+from render.faces import code_face, shown_face
 from render.reading.style import mix
 
 SYMBOLS = "DejaVu Sans"
@@ -31,8 +32,8 @@ def theme_xml(theme: Theme) -> str:
     rows = "".join(f'<a:{name}><a:srgbClr val="{hexa(colour)}"/></a:{name}>' for name, colour in scheme.items())
     empty = '<a:ea typeface=""/><a:cs typeface=""/>'
     fonts = (
-        f'<a:majorFont><a:latin typeface="{_clean(theme.heading_font)}"/>{empty}</a:majorFont>'
-        f'<a:minorFont><a:latin typeface="{_clean(theme.body_font)}"/>{empty}</a:minorFont>'
+        f'<a:majorFont><a:latin typeface="{_clean(shown_face(theme.heading_font))}"/>{empty}</a:majorFont>'
+        f'<a:minorFont><a:latin typeface="{_clean(shown_face(theme.body_font))}"/>{empty}</a:minorFont>'
     )
     fill = '<a:solidFill><a:schemeClr val="phClr"/></a:solidFill>'
     line = f'<a:ln w="9525">{fill}<a:prstDash val="solid"/></a:ln>'
@@ -67,12 +68,14 @@ def settings_xml(language: str, *, background: bool) -> str:
 
 def fonts_xml(theme: Theme) -> str:
     """The font table."""
-    names = dict.fromkeys(_clean(name) for name in (theme.body_font, theme.heading_font, theme.mono_font))
-    mono = _clean(theme.mono_font)
+    # The alternative is for readers without the office font: the face that the image has.
+    names = {_clean(shown_face(family)): _clean(family) for family in (theme.body_font, theme.heading_font)}
+    mono = _clean(code_face(theme.mono_font))
+    names[mono] = _clean(theme.mono_font)
     rows = "".join(
-        f'<w:font w:name="{name}"><w:family w:val="{"modern" if name == mono else "swiss"}"/>'
+        f'<w:font w:name="{name}"><w:altName w:val="{own}"/><w:family w:val="{"modern" if name == mono else "swiss"}"/>'
         f'<w:pitch w:val="{"fixed" if name == mono else "variable"}"/></w:font>'
-        for name in names
+        for name, own in names.items()
     )
     rows += f'<w:font w:name="{SYMBOLS}"><w:altName w:val="Segoe UI Symbol"/><w:pitch w:val="variable"/></w:font>'
     return f"{DECLARATION}<w:fonts {NAMESPACES}>{rows}</w:fonts>"

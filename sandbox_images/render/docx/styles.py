@@ -2,10 +2,11 @@
 
 from render.document import Theme
 from render.docx.xml import DECLARATION, NAMESPACES, attribute, hexa
+from render.faces import code_face
 
-HEADING_SIZES = (40, 30, 25, 22, 21, 21)
+HEADING_SIZES = (48, 32, 26, 23, 22, 22)
 """Half points, by level."""
-_BODY_SIZE = 21
+_BODY_SIZE = 22
 _SMALL_SIZE = 18
 _LANGUAGES = {
     "en": "en-US", "de": "de-DE", "fr": "fr-FR", "es": "es-ES", "it": "it-IT", "pt": "pt-PT", "nl": "nl-NL",
@@ -43,7 +44,7 @@ def _fonts(kind: str) -> str:
 
 def mono(theme: Theme) -> str:
     """The font of code."""
-    name = attribute(theme.mono_font)
+    name = attribute(code_face(theme.mono_font))
     return f'<w:rFonts w:ascii="{name}" w:hAnsi="{name}" w:cs="{name}"/>'
 
 

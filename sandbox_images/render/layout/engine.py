@@ -150,7 +150,7 @@ def style_sheets(document: Document, *own: str) -> list[weasyprint.CSS]:
     """The style sheets of a document: its theme, typography unless it is authored, and what a writer adds."""
     sheets = [_sheet(document.theme.css)]
     if not is_authored(document):
-        sheets.append(_sheet(document_css()))
+        sheets.append(_sheet(document_css(document.theme)))
     return [*sheets, *(weasyprint.CSS(string=css) for css in own)]
 
 

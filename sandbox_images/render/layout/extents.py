@@ -49,8 +49,8 @@ class Rectangle:
         return Rectangle(max(self.left, 0), max(self.top, 0), min(self.right, width), min(self.bottom, height))
 
 
-def _walk(page: weasyprint.Page, *, flow_only: bool = False) -> Iterator[Any]:
-    """The boxes of a page, without recursion; what is clipped by ``overflow`` is left out."""
+def _walk(page: weasyprint.Page, *, flow_only: bool = False, clipped: bool = False) -> Iterator[Any]:
+    """The boxes of a page, without recursion; what ``overflow`` may clip is left out unless ``clipped``."""
     stack = [page._page_box]  # noqa: SLF001 - this module's purpose
     while stack:
         box = stack.pop()
@@ -59,7 +59,7 @@ def _walk(page: weasyprint.Page, *, flow_only: bool = False) -> Iterator[Any]:
             continue
         yield box
         held = isinstance(box, boxes.ParentBox) and not isinstance(box, boxes.MarginBox)
-        if held and (box.style["overflow"] == "visible" or box.element_tag in {"html", "body", None}):
+        if held and (clipped or box.style["overflow"] == "visible" or box.element_tag in {"html", "body", None}):
             stack.extend(box.children)
 
 
@@ -127,7 +127,7 @@ def element_rectangles(
             continue
         for page in laid.pages:
             area = Rectangle()
-            for box in _walk(page):
+            for box in _walk(page, clipped=True):
                 if getattr(box, "element", None) is element.etree_element and isinstance(
                     box, (boxes.BlockLevelBox, boxes.InlineLevelBox)
                 ):

@@ -2,9 +2,13 @@
 
 import re
 from datetime import UTC, datetime
+from urllib.parse import quote
 
 from render.document import Document
 from render.page_setup import FIELD, page_margins, page_size, running_line
+from render.source.assets import BASE_URL
+
+_BARE_PAGE = re.compile(r"@page\s*\{[^{}]*\bmargin\s*:\s*0(?![.\d])", re.IGNORECASE)
 
 
 def page_css(document: Document) -> str:
@@ -20,23 +24,35 @@ def page_css(document: Document) -> str:
     boxes = _boxes(document)
     rows += [f"@{place} {{ {small}; content: {content} }}" for place, content in boxes.items()]
     if document.theme.logo and "top-right" not in boxes:
-        logo = _quoted(document.theme.logo)
+        logo = _quoted(_address(document.theme.logo))
         rows.append(f'@top-right {{ content: ""; background: url("{logo}") right / contain no-repeat; '
-                    f"height: 9mm; width: 45mm; margin-top: {max(top - 13, 2) / 2:g}mm }}")  # fmt: skip
+                    f"height: 8mm; width: 45mm; vertical-align: top; margin-top: {max(top - 13, 2):g}mm; margin-bottom: auto }}")  # fmt: skip
     landscape = f"size: {max(size):g}mm {min(size):g}mm"
     turned = f"@page pb-landscape {{ {landscape} }}\n.pb-landscape {{ page: pb-landscape }}\n"
     return f"@page {{ {'; '.join(rows)} }}\n{turned}"
 
 
+def _address(logo: str) -> str:
+    """A page's rules have no address of their own: a path is given in full."""
+    return logo if logo[:5].lower() == "data:" else BASE_URL + quote(logo)
+
+
 def _boxes(document: Document) -> dict[str, str]:
     """Content of the margin boxes, by their CSS names."""
     options = document.request.options
+    if _is_without_margin(document):
+        options = {**options, "page_numbers": False}
     lines = {"top": running_line(options, "header"), "bottom": running_line(options, "footer")}
     return {
         f"{edge}-{side}": _content(document, template)
         for edge, line in lines.items()
         for side, template in line.items()
     }
+
+
+def _is_without_margin(document: Document) -> bool:
+    """Whether the author's own pages have no margin, such as slides: there is no place for a page number."""
+    return any(_BARE_PAGE.search(style.text or "") for style in document.tree.iter("style"))
 
 
 def _content(document: Document, template: str) -> str:

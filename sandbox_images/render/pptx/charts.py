@@ -12,6 +12,8 @@ from pptx.util import Pt
 from render.document import Theme
 from render.pptx.look import emu
 from render.slides.model import ChartShape
+from render.source.chart_data import ChartData
+from render.source.chart_svg import scale
 
 _TYPES = {
     "column": XL_CHART_TYPE.COLUMN_CLUSTERED,
@@ -172,6 +174,7 @@ def _dress_axes(chart: Any, spec: dict[str, Any], colours: dict[str, str]) -> No
     value.major_gridlines.format.line.width = Pt(0.75)
     value.format.line.fill.background()
     category.format.line.color.rgb = _colour(colours["border"])
+    _scale_axis(value, spec)
     if category.has_major_gridlines:
         category.has_major_gridlines = False
     for axis, name in ((category, "x_label"), (value, "y_label")):
@@ -182,7 +185,22 @@ def _dress_axes(chart: Any, spec: dict[str, Any], colours: dict[str, str]) -> No
             axis.axis_title.text_frame.paragraphs[0].runs[0].font.size = Pt(13)
 
 
+def _scale_axis(axis: Any, spec: dict[str, Any]) -> None:
+    """The same figures along the axis as in the picture that pages have of the chart."""
+    rows = [(str(row.get("name", "")), [_figure(v) for v in row.get("values", [])]) for row in spec["series"]]
+    if all(value is None for _, values in rows for value in values):
+        return
+    count = max(len(values) for _, values in rows)
+    rows = [(name, values + [None] * (count - len(values))) for name, values in rows]
+    data = ChartData(str(spec.get("kind", "column")), categories=[""] * count, series=rows)
+    data.stacked = bool(spec.get("stacked"))
+    axis.minimum_scale, axis.maximum_scale, axis.major_unit = scale(data)
+    axis.tick_labels.number_format_is_linked = False
+    axis.tick_labels.number_format = "#,##0" if axis.major_unit >= 1 else "General"
+
+
 def _dress_pie(chart: Any, spec: dict[str, Any], colours: list[str], back: str) -> None:
+    """Slices with their shares outside of them: there the text has the ground's contrast, not a colour's."""
     plot = chart.plots[0]
     plot.vary_by_categories = True
     points = plot.series[0].points
@@ -191,10 +209,9 @@ def _dress_pie(chart: Any, spec: dict[str, Any], colours: list[str], back: str) 
         point.format.fill.solid()
         point.format.fill.fore_color.rgb = _colour(colours[index % len(colours)])
         point.format.line.color.rgb = _colour(back)
-    _label(plot, None)
+    _label(plot, XL_LABEL_POSITION.OUTSIDE_END)
     plot.data_labels.show_percentage, plot.data_labels.show_value = True, False
     plot.data_labels.number_format, plot.data_labels.number_format_is_linked = "0%", False
-    plot.data_labels.font.color.rgb = _colour("#ffffff")
 
 
 def _label(plot: Any, position: Any) -> None:

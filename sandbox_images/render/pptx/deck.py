@@ -12,8 +12,9 @@ from pptx.oxml import parse_xml
 from pptx.util import Emu
 
 from render.document import Theme
-from render.pptx.look import NAMESPACES, Palette, emu, shown_face, xml_attribute
-from render.slides.css import BODY_SIZE, MARGIN_TOP, MARGIN_X, TITLE_SIZE, is_dark
+from render.faces import shown_face
+from render.pptx.look import NAMESPACES, Palette, emu, xml_attribute
+from render.slides.css import BODY_SIZE, MARGIN_TOP, MARGIN_X, TITLE_SIZE, is_dark, section_look
 from render.slides.model import HEIGHT, WIDTH
 
 Place = tuple[float, float, float, float]
@@ -46,6 +47,8 @@ class Deck:
 
     presentation: Any
     layouts: dict[str, Any]
+    decorated: bool
+    """Whether the theme's bars, grounds and logo are on it: an author's own design goes without."""
 
 
 def new_deck(theme: Theme, *, decorated: bool) -> Deck:
@@ -71,7 +74,7 @@ def new_deck(theme: Theme, *, decorated: bool) -> Deck:
     _master(master, theme)
     for name, layout in layouts.items():
         _layout(name, layout, theme, decorated=decorated)
-    return Deck(presentation, layouts)
+    return Deck(presentation, layouts, decorated)
 
 
 def _theme_part(master: Any, theme: Theme) -> None:
@@ -203,15 +206,16 @@ def _layout(name: str, layout: Any, theme: Theme, *, decorated: bool) -> None:
             styles.remove(child)
         _insets(shape)
         if name in {"title", "section"}:
-            styles.append(parse_xml(_cover_level(name, kind, decorated=decorated)))
+            light = decorated and not is_dark(theme.colours["background"])
+            styles.append(parse_xml(_cover_level(name, kind, light=light)))
     if decorated:
         _decorate(name, layout, theme)
 
 
-def _cover_level(name: str, kind: str, *, decorated: bool) -> str:
+def _cover_level(name: str, kind: str, *, light: bool) -> str:
     heading = kind in {"title", "ctrTitle"}
     size = (60 if name == "title" else 52) if heading else 27
-    white = "bg1" if name == "section" and decorated else "tx2" if heading else "tx1"
+    white = "bg1" if name == "section" and light else "tx2" if heading else "tx1"
     return (
         f'<a:lvl1pPr {NAMESPACES} marL="0" indent="0" algn="l"><a:buNone/>'
         f'<a:defRPr sz="{size * 75}" b="{int(heading)}">'
@@ -228,6 +232,9 @@ def _decorate(name: str, layout: Any, theme: Theme) -> None:
         "content": (MARGIN_X, 36, 56, 6),
         "title-only": (MARGIN_X, 36, 56, 6),
     }
+    dark = is_dark(theme.colours["background"])
+    if dark:
+        bars["section"] = bars["title"]
     if name in bars:
         x, y, width, height = (emu(value) for value in bars[name])
         tree.insert(2, parse_xml(
@@ -239,12 +246,14 @@ def _decorate(name: str, layout: Any, theme: Theme) -> None:
             f"<a:ln><a:noFill/></a:ln></p:spPr></p:sp>"
         ))  # fmt: skip
     if name == "section":
-        accent = palette.slots.get(theme.colours["accent"].lstrip("#").lower(), "accent1")
+        colour = section_look(theme.colours)[0]
+        accent = palette.slots.get(colour.lstrip("#").lower(), "bg2" if dark else "accent1")
         ground = parse_xml(
             f'<p:bg {NAMESPACES}><p:bgPr><a:solidFill><a:schemeClr val="{accent}"/></a:solidFill>'
             f"<a:effectLst/></p:bgPr></p:bg>"
         )
         layout._element.cSld.insert(0, ground)  # noqa: SLF001
+        layout._element.set("showMasterSp", "0")  # noqa: SLF001 - a logo is drawn for the theme's own ground
 
 
 def add_logo(deck: Deck, data: bytes | None) -> None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
 
 from render.document import Theme
+from render.faces import shown_face
 from render.layout.look import Border, Gradient, Paint
 
 EMU = 9525
@@ -15,30 +16,6 @@ NAMESPACES = (
     'xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main"'
 )
 
-_FACES = {
-    "carlito": "Calibri",
-    "calibri": "Calibri",
-    "noto sans": "Calibri",
-    "liberation sans": "Arial",
-    "arial": "Arial",
-    "helvetica": "Arial",
-    "caladea": "Cambria",
-    "cambria": "Cambria",
-    "liberation serif": "Times New Roman",
-    "times new roman": "Times New Roman",
-    "noto serif": "Times New Roman",
-    "noto sans mono": "Consolas",
-    "liberation mono": "Courier New",
-    "courier new": "Courier New",
-    "consolas": "Consolas",
-    "dejavu sans mono": "DejaVu Sans Mono",
-    "monospace": "Consolas",
-    "georgia": "Georgia",
-    "verdana": "Verdana",
-    "tahoma": "Tahoma",
-    "trebuchet ms": "Trebuchet MS",
-    "segoe ui": "Segoe UI",
-}
 _MEASURED = {
     "Calibri": "Carlito",
     "Arial": "Liberation Sans",
@@ -52,11 +29,6 @@ NATURAL = {"Calibri": 1.2207, "Arial": 1.149, "Cambria": 1.172, "Times New Roman
 def emu(pixels: float) -> int:
     """A length in English metric units."""
     return round(pixels * EMU)
-
-
-def shown_face(family: str) -> str:
-    """The font that readers have, of the same metrics as the one that text was measured with."""
-    return _FACES.get(family.strip().lower(), family)
 
 
 def measured_face(family: str) -> str:

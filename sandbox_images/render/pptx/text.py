@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from render.faces import shown_face
 from render.layout.look import Paint
-from render.pptx.look import NATURAL, Palette, emu, shown_face, xml_text
+from render.pptx.look import NATURAL, Palette, emu, xml_text
 from render.slides.model import HANG, HANG_NUMBER, Bullet, Para, Piece
 
 _LATIN_LAST = 0x24F

@@ -19,7 +19,7 @@ from render.pptx.look import NAMESPACES, Palette, slide_theme
 from render.pptx.media import Media
 from render.pptx.shapes import SlideWriter
 from render.pptx.text import TextWriter
-from render.slides.css import deck_css
+from render.slides.css import deck_css, section_look
 from render.slides.finish import finish
 from render.slides.fit import Fitted, fit
 from render.slides.layout import Sheet, Stage, author_rules
@@ -137,8 +137,9 @@ def _finished(document: Document, slides: list[Fitted], *, styled: bool) -> dict
         directives = item.sheet.draft.directives
         slide.number = slide.kind not in {"title", "section"} and directives.paginate is not False
         covered = not styled and slide.kind == "section" and not directives.background
-        back, accent = (document.theme.colours[name].lstrip("#").lower() for name in ("background", "accent"))
-        finish(slide, back, accent, covered=covered)
+        colours = document.theme.colours
+        back, ground = (colour.lstrip("#").lower() for colour in (colours["background"], section_look(colours)[0]))
+        finish(slide, back, ground, covered=covered)
     return {"slides": len(slides), "splits": splits, "scaled": scaled}
 
 
@@ -156,7 +157,7 @@ def _fill(document: Document, deck: Deck, slides: list[Fitted]) -> None:
     theme = document.theme
     palette = Palette.of(theme)
     media = Media(document)
-    if theme.logo:
+    if theme.logo and deck.decorated:
         add_logo(deck, media.read(theme.logo))
     made = []
     anchors: dict[str, Any] = {}

@@ -4,6 +4,7 @@ import re
 
 from render.document import Theme
 from render.slides.model import HEIGHT, WIDTH
+from render.themes import KINDS
 
 STEPS = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.65, 0.55, 0.45, 0.35, 0.25)
 """Factors of type; those below 0.75 are for what can be neither scaled properly nor split."""
@@ -91,13 +92,14 @@ def _zoom_rules(step: float, *, styled: bool) -> str:
 
 def _text_rules(theme: Theme, *, styled: bool) -> str:
     c = theme.colours
+    tone = "" if styled else f"color:{c['accent']};"
     family = "" if styled else f'font-family:"{theme.heading_font}";color:{c.get("heading", c["text"])};'
     return f"""
 html{{font-family:"{theme.body_font}";color:{c["text"]};line-height:1.35}}
 body{{font-size:{BODY_SIZE}px;line-height:1.35;overflow-wrap:break-word;hyphens:none}}
 .pb-slide{{font-size:{BODY_SIZE}px;line-height:1.35;display:block}}
 h1,h2,h3,h4,h5,h6{{{family}line-height:1.15;margin:0 0 16px;font-weight:700;text-align:left}}
-h1,h2{{font-size:{TITLE_SIZE}px}} h3{{font-size:29px;color:{c["accent"]};margin-top:18px;margin-bottom:10px}}
+h1,h2{{font-size:{TITLE_SIZE}px}} h3{{font-size:29px;{tone}margin-top:18px;margin-bottom:10px}}
 h4,h5,h6{{font-size:26px;margin-top:14px;margin-bottom:8px}}
 .pb-title{{margin-bottom:26px}}
 p{{margin:0 0 14px}} ul,ol{{margin:0 0 14px;padding-left:25px}} ol{{padding-left:34px}} li{{margin:0 0 9px}}
@@ -119,23 +121,15 @@ sup .pb-footnote-ref{{font-size:1em;vertical-align:baseline}}
 
 def _block_rules(theme: Theme) -> str:
     c = theme.colours
-    kinds = {
-        "note": c["accent"],
-        "tip": "#1a7f4b",
-        "important": "#7c4dff",
-        "warning": "#b7791f",
-        "caution": "#c53030",
-    }
     callouts = "".join(
-        f'.pb-callout[data-kind="{kind}"]{{border-left-color:{colour}}}'
-        f'.pb-callout[data-kind="{kind}"] .pb-callout-title{{color:{colour}}}'
-        for kind, colour in kinds.items()
+        f'.pb-callout[data-kind="{kind}"]{{border-left-color:{c[kind]};background:{c[kind]}1a}}'
+        f'.pb-callout[data-kind="{kind}"] .pb-callout-title{{color:{c[kind]}}}'
+        for kind in KINDS
     )
     return f"""
 table{{width:100%;border-collapse:collapse;font-size:21px;line-height:1.25;margin:0 0 16px}}
 th,td{{padding:9px 14px;text-align:left;vertical-align:middle;border-bottom:1px solid {c["border"]}}}
-thead{{background:{c["accent"]};color:{on_accent(c)}}} th{{font-weight:700}}
-tbody tr:nth-child(even){{background:{c["surface"]}}}
+th{{font-weight:700}} thead th{{background:{c["surface"]};color:{c["heading"]};border-bottom:2px solid {c["accent"]}}}
 caption{{text-align:left;padding:0 0 8px}}
 blockquote{{margin:0 0 18px;padding:6px 0 6px 26px;border-left:5px solid {c["accent"]};font-style:italic}}
 blockquote p:last-child,td p:last-child,th p:last-child,.pb-callout p:last-child,
@@ -198,6 +192,13 @@ def on_accent(colours: dict[str, str]) -> str:
     return colours["background"] if is_dark(colours["background"]) else "#1a1a1a"
 
 
+def section_look(colours: dict[str, str]) -> tuple[str, str]:
+    """Ground and text of a section slide; where slides are dark, a whole slide in the accent would dazzle."""
+    if is_dark(colours["background"]):
+        return colours["surface"], colours["heading"]
+    return colours["accent"], on_accent(colours)
+
+
 def _code_rules(theme: Theme) -> str:
     palette = _TOKENS["dark" if is_dark(theme.colours["code_background"]) else "light"]
     return "".join(
@@ -235,13 +236,14 @@ overflow-wrap:anywhere!important}}
 def _kind_rules(theme: Theme) -> str:
     """The looks of the title slide and of section slides; the layouts of the deck carry the same colours."""
     c = theme.colours
+    ground, text = section_look(c)
     return f"""
 .pb-slide.pb-kind-title,.pb-slide.pb-kind-section{{display:flex;flex-direction:column;justify-content:center}}
 .pb-slide.pb-kind-title>*,.pb-slide.pb-kind-section>*{{width:1000px;align-self:flex-start;text-align:left}}
 .pb-slide.pb-kind-title{{padding-left:104px;padding-right:104px;font-size:27px;color:{c["muted"]}}}
-.pb-slide.pb-kind-title .pb-title{{font-size:60px;line-height:1.1;margin-bottom:26px;color:{c["text"]}}}
-.pb-slide.pb-kind-section{{padding-left:104px;padding-right:104px;background:{c["accent"]};color:{on_accent(c)}}}
-.pb-slide.pb-kind-section *{{color:{on_accent(c)}}}
+.pb-slide.pb-kind-title .pb-title{{font-size:60px;line-height:1.1;margin-bottom:26px;color:{c["heading"]}}}
+.pb-slide.pb-kind-section{{padding-left:104px;padding-right:104px;background:{ground};color:{text}}}
+.pb-slide.pb-kind-section *{{color:{text}}}
 .pb-slide.pb-kind-section .pb-title{{font-size:52px;margin-bottom:14px}}
 .pb-class-invert{{background:{c["text"]};color:{c["background"]}}}
 """

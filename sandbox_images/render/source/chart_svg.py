@@ -125,7 +125,7 @@ def _shown(value: float) -> str:
     return f"{value:,.4g}" if abs(value) < 1e3 else f"{value:,.0f}"  # noqa: PLR2004
 
 
-def _scale(chart: ChartData) -> tuple[float, float, float]:
+def scale(chart: ChartData) -> tuple[float, float, float]:
     """The lowest and highest figure of an axis, and its step."""
     if chart.stacked and chart.kind in {"bar", "column", "area"}:
         columns = list(zip(*(values for _, values in chart.series), strict=True))
@@ -157,7 +157,7 @@ def _ticks(low: float, high: float, step: float) -> list[float]:
 
 def _draw_legend(canvas: _Canvas, names: list[str], top: float) -> float:
     """The legend in rows; gives where the plot may begin."""
-    shown = [_cut(name or f"Series {number + 1}", 200) for number, name in enumerate(names[:12])]
+    shown = [_cut(name or f"Series {number + 1}", 300) for number, name in enumerate(names[:12])]
     rows: list[list[tuple[int, str]]] = [[]]
     room = WIDTH - 60
     used = 0.0
@@ -180,7 +180,7 @@ def _draw_legend(canvas: _Canvas, names: list[str], top: float) -> float:
 
 def _draw_standing(canvas: _Canvas, chart: ChartData, top: float) -> None:
     """Columns, lines, areas and points over a horizontal axis of categories."""
-    low, high, step = _scale(chart)
+    low, high, step = scale(chart)
     labels = _ticks(low, high, step)
     left = max(_width(_shown(label)) for label in labels) + 18 + (22 if chart.y_label else 0)
     count = len(chart.categories)
@@ -289,7 +289,7 @@ def _draw_lines(canvas: _Canvas, chart: ChartData, plot: _Plot) -> None:
 
 def _draw_bars(canvas: _Canvas, chart: ChartData, top: float) -> None:
     """Bars that lie, one row a category."""
-    low, high, step = _scale(chart)
+    low, high, step = scale(chart)
     left = min(max(map(_width, chart.categories)) + 16, WIDTH * 0.36)
     plot = _Plot(left, top, WIDTH - left - 40, HEIGHT - top - (48 if chart.y_label else 28), low, high)
     for label in _ticks(low, high, step):

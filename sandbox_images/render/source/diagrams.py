@@ -2,13 +2,13 @@
 
 import json
 import re
-import xml.etree.ElementTree as ET
 from typing import Any
 from xml.etree.ElementTree import Element
 
 from render.document import Document, Theme
 from render.source.code_colours import is_dark
 from render.source.pictures import picture_of
+from render.source.svg_styles import inline_styles
 from render.source.tree_edits import SVG, classes_of, make, name_of, parents_of, replace
 
 SOURCE_CHARACTERS_MAX = 60_000
@@ -77,8 +77,7 @@ def draw(source: str, theme: Theme) -> str:
     view = _VIEW.search(svg)
     if view:
         svg = svg.replace('width="100%"', f'width="{float(view[1]):.1f}" height="{float(view[2]):.1f}"', 1)
-    ET.fromstring(svg)  # noqa: S314 - drawn here; what isn't XML would be an empty picture
-    return svg
+    return inline_styles(svg)
 
 
 def _variables(theme: Theme) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import re
 import xml.etree.ElementTree as ET
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 from xml.etree.ElementTree import Element
 
@@ -62,19 +62,25 @@ def _set(document: Document, element: Element) -> None:
     element[:] = [picture_of(svg, tex or "formula", style)]
 
 
+@cache
+def _zmath() -> Any:
+    """The library that draws formulas: 12 MB and 0.1 s that most documents don't need."""
+    import ziafont  # noqa: PLC0415
+    from ziamath import zmath  # noqa: PLC0415
+
+    ziafont.config.svg2 = False  # paths: office programs do not draw symbols that are used
+    return zmath
+
+
 @lru_cache(maxsize=512)
 def draw(tex: str, display: bool, colour: str) -> tuple[str, float, float, float]:
     """The SVG of a formula in TeX, its width and height, and how far it reaches below the line, in px at 16 px."""
-    from ziamath import zmath  # noqa: PLC0415 - 12 MB and 0.1 s that most documents don't need
-
-    return _measured(zmath.Latex(tex, size=SIZE, inline=not display), colour)
+    return _measured(_zmath().Latex(tex, size=SIZE, inline=not display), colour)
 
 
 def draw_mathml(mathml: str, colour: str) -> tuple[str, float, float, float]:
     """The same for MathML."""
-    from ziamath import zmath  # noqa: PLC0415
-
-    return _measured(zmath.Math(ET.fromstring(mathml), size=SIZE), colour)  # noqa: S314 - made by us, without entities
+    return _measured(_zmath().Math(ET.fromstring(mathml), size=SIZE), colour)  # noqa: S314 - made by us, without entities
 
 
 def _measured(formula: Any, colour: str) -> tuple[str, float, float, float]:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, datetime
+from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
 
@@ -45,7 +46,7 @@ def open_document(request: RenderRequest) -> Document:
         RenderError: ``content_too_large``, ``too_many_elements``, ``unknown_theme``, ``missing_assets`` (strict).
     """
     tree, front_matter = _parse(request)
-    theme = load_theme(_theme_name(request, front_matter), request.root)
+    theme = load_theme(_theme_name(request, front_matter), request.root, str(Path(request.target).parent))
     document = Document(request, request.metadata, theme, tree)
     tree.set("data-front-matter", json.dumps(front_matter, default=str))
     if front_matter.get("marp"):

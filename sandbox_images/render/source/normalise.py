@@ -35,6 +35,8 @@ def normalise(document: Document) -> None:
         _alert(quote)
     for paragraph in list(tree.iter("p")):
         _lone_paragraph(paragraph)
+        _figure(paragraph)
+    _captions(parents)
     for element in list(tree.iter()):
         if name_of(element) in {"div", "section", "aside", "p", "ul", "ol", "li"}:
             _marked_by_class(element)
@@ -89,6 +91,31 @@ def _lone_paragraph(paragraph: Element) -> None:
     elif _BREAK.fullmatch(paragraph.text):
         paragraph.tag, paragraph.text = "div", None
         paragraph.attrib = {"class": "pb-page-break"}
+
+
+def _figure(paragraph: Element) -> None:
+    """A picture that is alone and has a title, as in ``![alt](a.png "caption")``, is a figure with that caption."""
+    image = next(iter(paragraph), None)
+    if image is None or image.tag != "img" or not image.get("title", "").strip():
+        return
+    if len(paragraph) == 1 and not text_of(paragraph):
+        paragraph.tag, paragraph.text, image.tail = "figure", None, None
+        paragraph.append(make("figcaption", None, image.attrib.pop("title")))
+
+
+def _captions(parents: dict[Element, Element]) -> None:
+    """``: words`` below a table, as pandoc has it, are its caption."""
+    for paragraph, parent in parents.items():
+        if paragraph.tag != "p" or not (paragraph.text or "").lstrip().startswith(": "):
+            continue
+        place = list(parent).index(paragraph)
+        table = parent[place - 1] if place else None
+        if table is None or table.tag != "table" or (table.tail or "").strip() or table.find("caption") is not None:
+            continue
+        paragraph.tag, paragraph.text = "caption", (paragraph.text or "").lstrip()[2:]
+        table.tail, paragraph.tail = paragraph.tail, None
+        parent.remove(paragraph)
+        table.insert(0, paragraph)
 
 
 def _marked_by_class(element: Element) -> None:

@@ -153,7 +153,7 @@ def test_a_page_range_and_relative_links_are_kept(tmp_path):
     assert [item.get_object()["/A"]["/URI"] for item in page["/Annots"]] == ["other.pdf"]
 
 
-@pytest.mark.parametrize("theme", ["plain", "dark", "brand"])
+@pytest.mark.parametrize("theme", ["plain", "dark", "brand", "paper"])
 def test_every_theme_renders(tmp_path, theme):
     assert write(tmp_path, "# A\n\n> [!NOTE]\n> b\n\n```python\nx = 1\n```", theme=theme)[0]["warnings"] == []
 

@@ -216,12 +216,15 @@ def test_a_missing_title_slide_is_made_of_the_metadata(tmp_path: Path) -> None:
     assert deck.core_properties.author == "Ann"
 
 
-@pytest.mark.parametrize("theme", ["plain", "dark", "brand"])
+@pytest.mark.parametrize("theme", ["plain", "dark", "brand", "paper"])
 def test_the_theme_part_has_the_themes_colours_and_fonts(theme: str, tmp_path: Path) -> None:
     document, _, target, _ = written(tmp_path, "## A\n\ntext\n", theme=theme)
     xml = part(target, "ppt/theme/theme1.xml")
     assert document.theme.colours["accent"].lstrip("#").upper() in xml
-    assert '<a:latin typeface="Calibri"/>' in xml
+    body = {"paper": "Cambria"}.get(theme, "Calibri")
+    heading = {"paper": "Cambria", "brand": "Cambria"}.get(theme, "Calibri")
+    for place, face in (("minorFont", body), ("majorFont", heading)):
+        assert f'<a:{place}><a:latin typeface="{face}"/>' in xml
 
 
 def test_cards_become_filled_shapes_with_their_text(tmp_path: Path) -> None:

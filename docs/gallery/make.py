@@ -1,0 +1,287 @@
+"""Renders the documents of sources/ with the rendering tools, and makes pictures of their pages."""
+
+import argparse
+import asyncio
+import io
+import json
+import subprocess
+import sys
+import tempfile
+from base64 import b64encode
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pypdfium2
+from PIL import Image
+
+from contracts.render_tools import RENDER_TOOL_PREFIX
+from contracts.tool_calls import Asset, SourceRow
+from service.local_jobs import Console
+from service.main import build, running
+from service.settings import Settings
+
+HERE = Path(__file__).parent
+SOURCES = HERE / "sources"
+READERS = "proofbox-readers:latest"
+WIDTH = 1640
+"""Pixels of a contact sheet: twice what a README shows."""
+GAP = 20
+GROUND, FRAME = "#e9ecf0", "#c3c9d2"
+SHEET_BYTES_MAX = 200_000
+COLOURS_EXACT, COLOURS_APART, FLAT = 160, 8, 8
+LARKFIELD = "turn_1/files/larkfield.yaml"
+
+CITED = [
+    SourceRow(sid=1, source_type="web", title="A survey of low-cost water-level sensors, 2023",
+              url="https://observatory.example/reports/sensors-2023"),
+    SourceRow(sid=2, source_type="web", title="Constituents of the tide at 41 stations, yearbook, 2021",
+              url="https://hydrography.example/yearbook/2021"),
+    SourceRow(sid=3, source_type="web", title="Choosing the variances of small filters, lecture notes, 2024",
+              url="https://notes.example/filters"),
+    SourceRow(sid=4, source_type="manual", title="Levelling of harbour marks, manual, 5th edition, 2020"),
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    """One call of a rendering tool: what of, how, and the name of the file, whose extension is the format."""
+
+    name: str
+    source: str
+    theme: str = "plain"
+    options: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A picture of the gallery.
+
+    Attributes:
+        name: of the picture.
+        title, text: what README says of it.
+        pages: names of renderings, and which of their pages are shown, from 1; an empty range shows all.
+        columns: how many stand side by side.
+    """
+
+    name: str
+    title: str
+    text: str
+    pages: tuple[tuple[str, range], ...]
+    columns: int
+
+
+ALL = range(0)
+THEMES = ("plain", "dark", "brand", "paper")
+RENDERINGS = (
+    *(Rendering(f"report.{kind}", "quarterly-report.md", LARKFIELD) for kind in ("pdf", "docx", "pptx")),
+    Rendering("report.png", "quarterly-report.md", LARKFIELD, (("width", 900),)),
+    *(
+        Rendering(f"report-{theme}.pdf", "quarterly-report.md", theme)
+        for theme in ("plain", "dark", "brand", "paper")
+    ),
+    Rendering("paper.pdf", "tide-gauge-paper.md", "paper"),
+    Rendering("paper.docx", "tide-gauge-paper.md", "paper"),
+    *(Rendering(f"plan.{kind}", "field-notes-deck.md", "dark") for kind in ("pptx", "docx", "pdf")),
+    *(Rendering(f"briefing.{kind}", "storage-deck.html", LARKFIELD) for kind in ("pptx", "pdf", "docx")),
+    Rendering("briefing.png", "storage-deck.html", LARKFIELD, (("selector", ".grid3"), ("padding_px", 24))),
+    Rendering("archive.pptx", "plain-deck.md", LARKFIELD),
+    *(Rendering(f"scripts.{kind}", "scripts.md") for kind in ("pdf", "docx")),
+    Rendering("invoice.pdf", "invoice.html"),
+)
+SHEETS = (
+    Sheet("report-pdf", "A report as PDF", "Contents with page numbers, charts, tables, callouts and footnotes, "
+          "with the palette, the fonts and the logo of a theme file of 20 lines.",
+          (("report.pdf", ALL),), 3),
+    Sheet("report-docx", "The same as DOCX", "Named styles, real headings, footnotes at the foot of their page, "
+          "and the fonts that Office has.", (("report.docx", ALL),), 3),
+    Sheet("report-pptx", "The same as PPTX", "Each heading is a slide, with native tables and charts; what is too "
+          "long for a slide goes on on the next one.", (("report.pptx", ALL),), 3),
+    Sheet("report-png", "The same as PNG", "One tall picture, shown here from its top.", (("report.png", ALL),), 1),
+    Sheet("themes", "Four themes", "`plain`, `dark`, `brand` and `paper`.",
+          tuple((f"report-{theme}.pdf", range(1, 2)) for theme in THEMES), 4),
+    Sheet("paper-pdf", "A paper as PDF", "Formulas, code, a figure, a Mermaid diagram, a chart, and cited sources.",
+          (("paper.pdf", ALL),), 3),
+    Sheet("paper-docx", "The same as DOCX", "Formulas can be edited, citations lead to their sources.",
+          (("paper.docx", ALL),), 3),
+    Sheet("plan-pptx", "A deck from Markdown", "Marp's front matter, columns, callouts, a chart, a diagram, "
+          "a formula and code; comments are speaker notes.", (("plan.pptx", ALL),), 3),
+    Sheet("plan-pages", "The same deck as pages", "DOCX and PDF, for those who would rather read.",
+          (("plan.docx", range(1, 3)), ("plan.pdf", range(1, 3))), 4),
+    Sheet("briefing-pptx", "A deck from HTML", "As a language model writes it: `div.slide` with flex and grid, "
+          "cards, gradients, a chart made of a table. Texts, tables and charts are native and can be edited.",
+          (("briefing.pptx", ALL),), 3),
+    Sheet("briefing-pdf", "The same deck as PDF", "Laid out by the same engine.",
+          (("briefing.pdf", range(1, 10)),), 3),
+    Sheet("briefing-png", "A part of it as PNG", "The element that a selector names.", (("briefing.png", ALL),), 1),
+    Sheet("archive-pptx", "A deck of plain headings", "Nothing but headings, lists, a table and a Mermaid chart.",
+          (("archive.pptx", ALL),), 3),
+    Sheet("scripts", "Many scripts", "PDF and DOCX: scripts and emoji, with digits in the font of the text.",
+          (("scripts.pdf", ALL), ("scripts.docx", ALL)), 2),
+    Sheet("invoice", "An invoice", "HTML with a style sheet of its own, flex, grid and page rules.",
+          (("invoice.pdf", ALL),), 1),
+)  # fmt: skip
+
+
+async def render(out: Path) -> None:
+    """Makes all renderings through the rendering tools, the files of sources/ at hand for each."""
+    service = build(Settings())
+    async with running(service):
+        console = Console(service, out)
+        for item in RENDERINGS:
+            source = SOURCES / item.source
+            output = item.name.rpartition(".")[2]
+            params = {
+                "path": item.name,
+                "content": source.read_text(encoding="utf-8"),
+                "format": "html" if source.suffix == ".html" else "markdown",
+                "theme": item.theme,
+                **dict(item.options),
+            }
+            # A theme file names its logo, and a document its pictures.
+            named = (path for path in SOURCES.iterdir() if path.suffix in {".svg", ".yaml"})
+            assets = [
+                Asset.model_validate(
+                    {"physical_path": f"turn_1/files/{path.name}", "base64": b64encode(path.read_bytes())}
+                )
+                for path in named
+            ]
+            answer = await console.call(
+                tool_id=RENDER_TOOL_PREFIX + output,
+                turn_id="turn_1",
+                params=params,
+                assets=assets,
+                sources_pool=CITED,
+            )
+            print(f"{item.name}  {answer.timings_ms.total:.0f} ms")
+            if not answer.ok:
+                raise SystemExit(f"{item.name}: {answer.report}")
+
+
+def print_office_files(documents: Path) -> dict[str, Path]:
+    """The PDFs that LibreOffice makes of DOCX and PPTX, by the name of the file."""
+    with tempfile.TemporaryDirectory() as folder:
+        printed = Path(folder)
+        printed.chmod(0o777)  # the image has a user of its own
+        run = subprocess.run(
+            ["docker", "run", "--rm", "--network", "none", "-v", f"{documents}:/in:ro", "-v", f"{printed}:/out",
+             READERS, "convert"],
+            check=True, capture_output=True, text=True,
+        )  # fmt: skip
+        found = json.loads(run.stdout)["convert"]
+        pages = {}
+        for name, row in found.items():
+            if "error" in row:
+                raise SystemExit(f"{name}: {row['error']}")
+            pages[name] = documents / f"{name}.printed.pdf"
+            pages[name].write_bytes((printed / row["pdf"]).read_bytes())
+    return pages
+
+
+def draw(sheet: Sheet, files: dict[str, Path]) -> bytes:
+    """The contact sheet as PNG: pages of one height a row, in thin frames."""
+    width = (WIDTH - GAP * (sheet.columns + 1)) // sheet.columns
+    if sheet.columns == 1:
+        width = width * 3 // 5
+    pictures = [page for name, pages in sheet.pages for page in _pages(files[name], pages, width)]
+    rows = [pictures[start : start + sheet.columns] for start in range(0, len(pictures), sheet.columns)]
+    across = max(sum(page.width + GAP for page in row) + GAP for row in rows)
+    down = sum(max(page.height for page in row) + GAP for row in rows) + GAP
+    canvas = Image.new("RGB", (across, down), GROUND)
+    y = GAP
+    for row in rows:
+        x = GAP
+        for page in row:
+            canvas.paste(FRAME, (x - 1, y - 1, x + page.width + 1, y + page.height + 1))
+            canvas.paste(page, (x, y))
+            x += page.width + GAP
+        y += max(page.height for page in row) + GAP
+    return _small(canvas)
+
+
+def _pages(path: Path, wanted: range, width: int) -> list[Image.Image]:
+    if path.suffix == ".png":
+        with Image.open(path) as picture:
+            shown = picture.convert("RGB")
+        scaled = shown.resize((width, round(shown.height * width / shown.width)), Image.Resampling.LANCZOS)
+        return [scaled.crop((0, 0, width, min(scaled.height, width * 5 // 4)))]
+    pdf = pypdfium2.PdfDocument(path)
+    numbers = wanted or range(1, len(pdf) + 1)
+    return [
+        pdf[number - 1].render(scale=width / pdf[number - 1].get_width()).to_pil().convert("RGB")
+        for number in numbers
+        if number <= len(pdf)
+    ]
+
+
+def _small(canvas: Image.Image) -> bytes:
+    """As PNG with 256 colours, and of as many pixels as the limit allows."""
+    for share in (1.0, 0.85, 0.7, 0.55):
+        size = (round(canvas.width * share), round(canvas.height * share))
+        shown = canvas if share == 1 else canvas.resize(size, Image.Resampling.LANCZOS)
+        file = io.BytesIO()
+        shown.quantize(palette=_palette(shown), dither=Image.Dither.NONE).save(file, "PNG", optimize=True)
+        if file.tell() <= SHEET_BYTES_MAX:
+            break
+    return file.getvalue()
+
+
+def _palette(canvas: Image.Image) -> Image.Image:
+    """The most frequent colours, which are those of themes and have to stay as they are, and some between them."""
+    counted = sorted(canvas.getcolors(canvas.width * canvas.height) or [], reverse=True)
+    spread = canvas.quantize(256 - COLOURS_EXACT, method=Image.Quantize.MAXCOVERAGE).getpalette() or []
+    between = zip(spread[::3], spread[1::3], spread[2::3], strict=True)
+    chosen: list[tuple[int, ...]] = []
+    for colour in (*(tuple(colour) for _, colour in counted[:COLOURS_EXACT]), *between):
+        # Pillow looks colours up by cells of four: what it may mix up with the first ones is left out.
+        if all(
+            max(abs(a - b) for a, b in zip(colour, other, strict=True)) > COLOURS_APART for other in chosen[:FLAT]
+        ):
+            chosen.append(colour)
+    palette = Image.new("P", (1, 1))
+    palette.putpalette([part for colour in chosen for part in colour])
+    return palette
+
+
+def page(sheets: tuple[Sheet, ...]) -> str:
+    """README.md of the gallery."""
+    lines = [
+        "# Gallery",
+        "",
+        "Made by `make gallery` from the documents in [sources/](sources), which were written for it: people,",
+        "firms and figures are invented. PDF and PNG are shown as they are, DOCX and PPTX as LibreOffice prints",
+        "them.",
+        "The theme file of most of them is [larkfield.yaml](sources/larkfield.yaml).",
+    ]
+    for sheet in sheets:
+        names = {name: next(item for item in RENDERINGS if item.name == name).source for name, _ in sheet.pages}
+        links = ", ".join(f"[{name}](sources/{name})" for name in dict.fromkeys(names.values()))
+        lines += ["", f"## {sheet.title}", "", f"{sheet.text} Source: {links}", ""]
+        lines.append(f"![{sheet.title}: {', '.join(names)}]({sheet.name}.png)")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """Renders, draws, and writes the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("gallery-out"), help="folder of the rendered documents")
+    parser.add_argument("--draw-only", action="store_true", help="draw what is in the folder already")
+    arguments = parser.parse_args()
+    out = arguments.out.resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    if not arguments.draw_only:
+        asyncio.run(render(out))
+    files = {item.name: out / item.name for item in RENDERINGS} | print_office_files(out)
+    total = 0
+    for sheet in SHEETS:
+        data = draw(sheet, files)
+        (HERE / f"{sheet.name}.png").write_bytes(data)
+        total += len(data)
+        print(f"{sheet.name}.png  {len(data):,} bytes")
+    (HERE / "README.md").write_text(page(SHEETS), encoding="utf-8")
+    print(f"{len(SHEETS)} pictures, {total:,} bytes; the documents are in {out}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
