@@ -94,7 +94,10 @@ bench-quick: venv images ## the same, fewer rounds
 
 # ---- upkeep ----
 
-.PHONY: lock sbom clean
+.PHONY: golden lock sbom clean
+golden: venv images readers ## renew the pictures of the golden documents; look at them before you commit
+	@PROOFBOX_RENEW_PICTURES=1 $(ENGINE) $(BIN)/python -m pytest -q tests/docker/test_second_readers.py -k picture
+
 lock: venv ## re-pin the service's own packages
 	@$(BIN)/python -m pip install --quiet pip-tools
 	@$(BIN)/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras --no-header \

@@ -66,6 +66,8 @@ class WritePdfParams(_Shared):
     """``A4``, ``Letter``, ``A3``, or a CSS size such as ``148mm 210mm``."""
     toc: bool = False
     """Whether a table of contents stands in front."""
+    pdf_variant: Literal["pdf/ua-1", "pdf/a-2b", "pdf/a-3b"] = "pdf/ua-1"
+    """What it conforms to: PDF/UA-1 for accessibility, or PDF/A for archives."""
 
 
 class WriteDocxParams(_Shared):

@@ -4,6 +4,7 @@ import gc
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import weasyprint
 
 from render.document import Document, RenderError
 from render.layout.engine import drop_styles, fewer_collections, lay_out, noticing, style_sheets
+from render.paged.conformance import mend
 from render.paged.page_css import page_css, page_margins, page_size
 from render.paged.wide_tables import fit_tables
 from render.source.assets import AssetRefused, find_asset, read_asset
@@ -82,7 +84,13 @@ def _write(document: Document, css: str, variant: str, target_path: str) -> int:
     laid = _chosen(laid, document.request.options.get("pages"))
     attached = _attachments(document)
     try:
-        laid.write_pdf(target_path, finisher=_finish, pdf_variant=variant, pdf_tags=True, attachments=attached)
+        laid.write_pdf(
+            target_path,
+            finisher=partial(_finish, variant),
+            pdf_variant=variant,
+            pdf_tags=True,
+            attachments=attached,
+        )
     except (OSError, RenderError):
         raise
     except Exception as exc:
@@ -146,8 +154,9 @@ def _attachments(document: Document) -> list[weasyprint.Attachment]:
     return found
 
 
-def _finish(_laid: weasyprint.Document, pdf: pydyf.PDF) -> None:
+def _finish(variant: str, _laid: weasyprint.Document, pdf: pydyf.PDF) -> None:
     """Links relative to the document stay relative, and the metadata stream stays readable for archives."""
+    mend(pdf, archive=variant.startswith("pdf/a"))
     prefix = b"file:///out-dir/"
     for item in pdf.objects:
         if isinstance(item, pydyf.Stream) and item.extra.get("Type") == "/Metadata":

@@ -1,38 +1,76 @@
-"""The structure tree of a tagged PDF with its text, as Poppler reads it."""
+"""The structure tree of a tagged PDF with its text, as PDFium reads it."""
 
-import re
-import subprocess
+import ctypes
+from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-_ROLE = re.compile(r"([A-Z][A-Za-z0-9]*)(?: <[^>]*>)?(?: \((?:block|inline)\))?:?")
-_ATTRIBUTE = re.compile(r"/(\w+) (.*)")
+import pypdfium2
+import pypdfium2.raw as pdfium
+
+_SPANS = ("RowSpan", "ColSpan")
 
 
 def tree(path: Path) -> list[Any]:
-    """The root of the tree as ``[role, {attribute: value}, [child or text, …]]``; its role is ``Root``.
+    """The tree as ``["Root", {}, [[role, {attribute: value}, [child or text, …]], …]]``, page after page.
 
-    A PDF without tags has a root without children; of one that cannot be read the root holds why, as text.
+    An element that goes on on another page is there once more. The attributes are ``Alt``, ``RowSpan`` and
+    ``ColSpan``. Of a file that cannot be read the root holds why, as text; one without tags has no children.
     """
     root: list[Any] = ["Root", {}, []]
-    done = subprocess.run(["pdfinfo", "-struct-text", path], capture_output=True, check=False)
-    if done.returncode:
-        root[2].append(done.stderr.decode(errors="replace").strip())
+    try:
+        document = pypdfium2.PdfDocument(path)
+    except pypdfium2.PdfiumError as error:
+        root[2].append(f"cannot be read: {error}")
         return root
-    # Poppler indents each level by two columns, and attributes by three more than their element.
-    stack: list[tuple[int, list[Any]]] = [(-1, root)]
-    for line in done.stdout.decode(errors="replace").splitlines():
-        content = line.lstrip(" ")
-        depth = len(line) - len(content)
-        if (attribute := _ATTRIBUTE.fullmatch(content)) and depth % 2:
-            stack[-1][1][1][attribute[1]] = attribute[2]
+    for page in document:
+        structure = pdfium.FPDF_StructTree_GetForPage(page)
+        if not structure:
             continue
-        while len(stack) > 1 and stack[-1][0] >= depth:
-            stack.pop()
-        if role := _ROLE.fullmatch(content):
-            element: list[Any] = [role[1], {}, []]
-            stack[-1][1][2].append(element)
-            stack.append((depth, element))
-        elif content.startswith('"'):
-            stack[-1][1][2].append(content[1:].removesuffix('"'))
+        texts = _texts(page)
+        for index in range(pdfium.FPDF_StructTree_CountChildren(structure)):
+            child = pdfium.FPDF_StructTree_GetChildAtIndex(structure, index)
+            if child:
+                root[2].append(_element(child, texts))
+        pdfium.FPDF_StructTree_Close(structure)
+    document.close()
     return root
+
+
+def _element(element: Any, texts: dict[int, str]) -> list[Any]:
+    attributes: dict[str, Any] = {}
+    if alternative := _string(pdfium.FPDF_StructElement_GetAltText, element):
+        attributes["Alt"] = alternative
+    for index in range(pdfium.FPDF_StructElement_GetAttributeCount(element)):
+        given = pdfium.FPDF_StructElement_GetAttributeAtIndex(element, index)
+        for name in _SPANS:
+            value = pdfium.FPDF_StructElement_Attr_GetValue(given, name.encode())
+            number = ctypes.c_float()
+            if value and pdfium.FPDF_StructElement_Attr_GetNumberValue(value, number):
+                attributes[name] = int(number.value)
+    children: list[Any] = []
+    for index in range(pdfium.FPDF_StructElement_CountChildren(element)):
+        child = pdfium.FPDF_StructElement_GetChildAtIndex(element, index)
+        if child:
+            children.append(_element(child, texts))
+        elif (content := pdfium.FPDF_StructElement_GetChildMarkedContentID(element, index)) >= 0:
+            children.append(texts.get(content, ""))
+    return [_string(pdfium.FPDF_StructElement_GetType, element), attributes, children]
+
+
+def _texts(page: Any) -> dict[int, str]:
+    """The text of each marked content of a page."""
+    texts: dict[int, str] = defaultdict(str)
+    letters = page.get_textpage()
+    for placed in page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_TEXT], max_depth=1):
+        texts[pdfium.FPDFPageObj_GetMarkedContentID(placed)] += _string(pdfium.FPDFTextObj_GetText, placed, letters)
+    return texts
+
+
+def _string(read: Callable[..., int], *handles: Any) -> str:
+    """A string of PDFium's: asked for its length first, in UTF-16 with a zero at its end."""
+    length = read(*handles, None, 0)
+    buffer = (ctypes.c_ushort * (length // 2 + 1))()
+    read(*handles, buffer, length)
+    return bytes(buffer)[: max(length - 2, 0)].decode("utf-16-le", errors="replace")
