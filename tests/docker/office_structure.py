@@ -66,6 +66,8 @@ def docx_structure(path: Path) -> Structure:
                 numbered.find(qn("w:numId")).get(qn("w:val")), int(numbered.find(qn("w:ilvl")).get(qn("w:val")))
             )
             found.lists.append(item(depth, marker, text))
+        elif text[:1] in _TASKS:
+            found.lists.append(item(0, "", text))
     for link in body.iter(qn("w:hyperlink")):
         if (identity := link.get(qn("r:id"))) is not None:
             found.links.append(document.part.rels[identity].target_ref)

@@ -88,6 +88,7 @@ async def _render(
             "content": document.content,
             "format": document.source_format,
             "title": document.title,
+            **({"include_sources_slide": True} if output == "pptx" else {}),
             **params,
         },
         "sources_pool": SOURCES_POOL,

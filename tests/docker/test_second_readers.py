@@ -13,7 +13,8 @@ from tests.docker.page_pictures import differences, reference, sheet
 from tests.docker.pdf_structure import outline, pdf_structure
 from tests.docker.second_readers import ARCHIVED, ARCHIVES, FORMATS, rendered_and_read
 
-pytestmark = pytest.mark.docker
+# The first test waits for all renderings and all readers.
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
 
 EVERY = [f"{name}.{output}" for name in DOCUMENTS for output in FORMATS]
 OFFICE = [name for name in EVERY if name.endswith((".docx", ".pptx"))]

@@ -22,6 +22,10 @@ def mend(pdf: pydyf.PDF, *, archive: bool) -> None:
     for item in list(pdf.objects):
         if isinstance(item, pydyf.Dictionary) and item.get("S") == "/LI":
             _put_into_body(pdf, item)
+        elif isinstance(item, pydyf.Dictionary) and item.get("S") == "/Figure" and not item.get("Alt"):
+            # Decoration, as its author says by an empty alternative text: a figure would need one.
+            item["S"] = "/NonStruct"
+            item.pop("A", None)
         elif isinstance(item, pydyf.Stream):
             if b"begincmap" in item.stream[:8]:
                 item.stream = [_NO_TEXT.sub(rb"\1<" + _WORD_JOINER + b">", line) for line in item.stream]

@@ -63,8 +63,12 @@ def _texts(page: Any) -> dict[int, str]:
     """The text of each marked content of a page."""
     texts: dict[int, str] = defaultdict(str)
     letters = page.get_textpage()
-    for placed in page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_TEXT], max_depth=1):
-        texts[pdfium.FPDFPageObj_GetMarkedContentID(placed)] += _string(pdfium.FPDFTextObj_GetText, placed, letters)
+    content = -1
+    for index in range(pdfium.FPDFText_CountChars(letters)):
+        # A space that PDFium makes up belongs to the text before it.
+        if not pdfium.FPDFText_IsGenerated(letters, index):
+            content = pdfium.FPDFPageObj_GetMarkedContentID(pdfium.FPDFText_GetTextObject(letters, index))
+        texts[content] += chr(pdfium.FPDFText_GetUnicode(letters, index))
     return texts
 
 
