@@ -17,8 +17,8 @@ PAGE_WIDTH_PX = 240
 PAGES_MAX = 4
 # Side of the squares whose mean colours are compared. Within one, text may be drawn a little differently.
 BLOCK_PX = 4
-# How far a square's mean may be off, in steps of 255 of any colour. Quantising a sheet costs up to 5; a heading in
-# another blue is off by 20 and more, one that is missing by 60.
+# How far a square's mean may be off, in steps of 255 of any colour. The same image draws the same page to the last bit; a
+# heading in another blue is off by 20 and more, one that is missing by 60.
 TOLERANCE = 12
 
 
@@ -54,7 +54,7 @@ def reference(name: str, shown: Image.Image) -> Image.Image:
     path = PICTURES / f"{name}.png"
     if os.environ.get("PROOFBOX_RENEW_PICTURES") == "1":
         PICTURES.mkdir(exist_ok=True)
-        shown.quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
+        shown.save(path, optimize=True)
     with Image.open(path) as picture:
         return picture.convert("RGB")
 
