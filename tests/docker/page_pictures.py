@@ -17,7 +17,7 @@ PAGE_WIDTH_PX = 240
 PAGES_MAX = 4
 # Side of the squares whose mean colours are compared. Within one, text may be drawn a little differently.
 BLOCK_PX = 4
-# How far a square's mean may be off, in steps of 255 of any colour. The same image draws the same page to the last bit; a
+# How far a square's mean may be off, in steps of 255 of any colour. One image draws a page the same every time; a
 # heading in another blue is off by 20 and more, one that is missing by 60.
 TOLERANCE = 12
 
