@@ -31,11 +31,11 @@ class GoldenDocument:
         source_format: ``markdown`` or ``html``.
         title: of the document.
         text: all that is visible as text, a line for each block.
-        drawn: words of drawings and formulas: text in some formats, a picture in others.
+        drawn: words that only some formats show as text: of drawings, formulas, contents, addresses of sources.
         notes: what the speaker says, on slides only.
         slides: the titles of the slides, for a deck.
         headings: level and text, in order.
-        links: web addresses, in order.
+        links: web addresses, in the order of the alphabet.
         lists: depth (from 0), marker and text of each item: a number, ``•``, or ``x`` and ``o`` of a task list.
         tables: rows of cells; a cell that spans is repeated in every position that it covers.
         alts: alternative texts of the pictures that the source names, in order.

@@ -13,7 +13,8 @@ from pptx.enum.shapes import PP_PLACEHOLDER
 from pptx.util import Length
 
 _BULLETS = frozenset("•◦▪\N{EN DASH}-")
-_TASKS = {"☐": "o", "☒": "x", "☑": "x", "✓": "x"}
+# The last two are the boxes of Wingdings, which PowerPoint's own check lists use.
+_TASKS = {"☐": "o", "☒": "x", "☑": "x", "✓": "x", "\N{DIAERESIS}": "o", "\N{LATIN SMALL LETTER THORN}": "x"}
 
 
 @dataclass
