@@ -2,6 +2,7 @@
 
 import gc
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,9 @@ import weasyprint
 from render.document import Document, RenderError
 from render.layout.engine import drop_styles, fewer_collections, lay_out, noticing, style_sheets
 from render.page_setup import SIDE_MM_MAX, page_margins, page_size
+from render.paged.conformance import mend
 from render.paged.fit_page import wider_page
 from render.paged.page_css import page_css
-from render.paged.tag_repairs import mend_tags
 from render.paged.wide_tables import fit_tables
 from render.source.assets import AssetRefused, read_file
 from render.source.headings import fill_contents
@@ -89,7 +90,12 @@ def _write(document: Document, css: str, variant: str, target_path: str) -> int:
     attached = _attachments(document)
     try:
         laid.write_pdf(
-            target_path, zoom, finisher=_finish, pdf_variant=variant, pdf_tags=True, attachments=attached
+            target_path,
+            zoom,
+            finisher=partial(_finish, variant),
+            pdf_variant=variant,
+            pdf_tags=True,
+            attachments=attached,
         )
     except (OSError, RenderError):
         raise
@@ -133,9 +139,9 @@ def _attachments(document: Document) -> list[weasyprint.Attachment]:
     return found
 
 
-def _finish(_laid: weasyprint.Document, pdf: pydyf.PDF) -> None:
-    """Tags are mended, links relative to the document stay relative, and the metadata stream stays readable for archives."""
-    mend_tags(pdf)
+def _finish(variant: str, _laid: weasyprint.Document, pdf: pydyf.PDF) -> None:
+    """Links relative to the document stay relative, and the metadata stream stays readable for archives."""
+    mend(pdf, archive=variant.startswith("pdf/a"))
     prefix = b"file:///out-dir/"
     for item in pdf.objects:
         if isinstance(item, pydyf.Stream) and item.extra.get("Type") == "/Metadata":

@@ -337,7 +337,7 @@ class Painter:
                 node.width,
                 node.height,
                 element=element,
-                alt=element.get("alt", ""),
+                alt=element.get("alt") or element.get("aria-label") or "",
                 decorative=inline,
             )
         )

@@ -40,11 +40,23 @@ def normalise(document: Document) -> None:
     for element in list(tree.iter()):
         if name_of(element) in {"div", "section", "aside", "p", "ul", "ol", "li"}:
             _marked_by_class(element)
+    for drawing in list(tree.iter()):
+        if name_of(drawing).endswith("svg"):
+            _titled(drawing)
     _contents(document, parents)
     for section in tree.iter("section"):
         if "footnotes" in classes_of(section):
             for note in section.iter("li"):
                 note.attrib.pop("class", None)
+
+
+def _titled(drawing: Element) -> None:
+    """An SVG's label is its title too: that is where PDF takes its alternative text from."""
+    label = drawing.get("aria-label") or drawing.get("alt")
+    if label and not any(name_of(child).endswith("title") for child in drawing):
+        title = drawing.makeelement(name_of(drawing).removesuffix("svg") + "title", {})
+        title.text = label
+        drawing.insert(0, title)
 
 
 def split_long_words(document: Document) -> None:

@@ -167,6 +167,16 @@ def test_a_chart_is_native_with_its_figures(tmp_path: Path) -> None:
     assert [(series.name, tuple(series.values)) for series in chart.series] == [("A", (1.0, 2.0, 3.0))]
 
 
+@pytest.mark.parametrize(
+    ("kind", "values", "start"), [("column", "95, 99", 0), ("bar", "-1, 9", None), ("line", "95, 99", None)]
+)
+def test_columns_start_at_nought(tmp_path: Path, kind: str, values: str, start: float | None) -> None:
+    chart = f'{{"kind": "{kind}", "categories": ["a", "b"], "series": [{{"name": "s", "values": [{values}]}}]}}'
+    _, deck, _, _ = written(tmp_path, f"# T\n\n```chart\n{chart}\n```\n", source_format="markdown")
+    drawn = next(shape.chart for shape in deck.slides[0].shapes if shape.has_chart)
+    assert drawn.value_axis.minimum_scale == start
+
+
 def test_a_picture_keeps_its_alt_text_and_shape(tmp_path: Path) -> None:
     Image.new("RGB", (400, 200), "navy").save(tmp_path / "p.png")
     _, deck, _, _ = written(tmp_path, "## P\n\n![A navy field](p.png)\n")
