@@ -1,10 +1,11 @@
 """Colours, fonts and lengths as DrawingML writes them."""
 
+import math
 from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
 
 from render.document import Theme
-from render.layout.look import Border, Gradient, Paint
+from render.layout.look import Border, Gradient, Paint, Shadow
 
 EMU = 9525
 """English metric units per CSS pixel."""
@@ -22,6 +23,8 @@ _FACES = {
     "liberation sans": "Arial",
     "arial": "Arial",
     "helvetica": "Arial",
+    "times": "Times New Roman",
+    "courier": "Courier New",
     "caladea": "Cambria",
     "cambria": "Cambria",
     "liberation serif": "Times New Roman",
@@ -34,10 +37,23 @@ _FACES = {
     "dejavu sans mono": "DejaVu Sans Mono",
     "monospace": "Consolas",
     "georgia": "Georgia",
-    "verdana": "Verdana",
     "tahoma": "Tahoma",
     "trebuchet ms": "Trebuchet MS",
     "segoe ui": "Segoe UI",
+    # Wider than what they are measured with.
+    "verdana": "Tahoma",
+    "montserrat": "Segoe UI",
+    "poppins": "Segoe UI",
+    "century gothic": "Segoe UI",
+    "arial black": "Arial",
+    # Fonts of editors, which readers of slides don't have.
+    "menlo": "Consolas",
+    "monaco": "Consolas",
+    "fira code": "Consolas",
+    "jetbrains mono": "Consolas",
+    "sf mono": "Consolas",
+    "source code pro": "Consolas",
+    "ui-monospace": "Consolas",
 }
 _MEASURED = {
     "Calibri": "Carlito",
@@ -133,6 +149,17 @@ class Palette:
         return (
             f'<{tag} w="{width}"><a:solidFill>{self.colour(border.paint)}</a:solidFill>'
             f'<a:prstDash val="{dash}"/></{tag}>'
+        )
+
+    def shadow(self, shadow: Shadow | None) -> str:
+        """A shadow's element; "" for none."""
+        if shadow is None:
+            return ""
+        angle = round(math.degrees(math.atan2(shadow.y, shadow.x)) * 60000) % 21_600_000
+        distance = emu(math.hypot(shadow.x, shadow.y))
+        return (
+            f'<a:effectLst><a:outerShdw blurRad="{emu(shadow.blur)}" dist="{distance}" dir="{angle}" algn="ctr" '
+            f'rotWithShape="0">{self.colour(shadow.paint)}</a:outerShdw></a:effectLst>'
         )
 
     def face(self, family: str) -> str:

@@ -37,24 +37,27 @@ class TextWriter:
     accent: str
     default: str
 
-    def paragraphs(self, paragraphs: list[Para], left: float, *, heading: bool = False) -> str:
+    def paragraphs(self, paragraphs: list[Para], left: float, *, heading: bool = False, exact: bool = False) -> str:
         """Paragraphs as ``a:p`` elements.
 
         Args:
             paragraphs: with their places, which make the space between them.
             left: where the frame's text begins.
             heading: whether the heading font is the one that goes without saying.
+            exact: whether lines are as tall as they were measured, in points.
         """
         out: list[str] = []
         before: Para | None = None
         for para in paragraphs:
             gap = para.y - (before.y + before.height) if before is not None else 0.0
             after_number = before is not None and before.bullet is not None and bool(before.bullet.scheme)
-            out.append(self._paragraph(para, max(0.0, gap), left, heading=heading, running=after_number))
+            out.append(
+                self._paragraph(para, max(0.0, gap), left, heading=heading, running=after_number, exact=exact)
+            )
             before = para
         return "".join(out) or "<a:p/>"
 
-    def _paragraph(self, para: Para, gap: float, left: float, *, heading: bool, running: bool) -> str:
+    def _paragraph(self, para: Para, gap: float, left: float, *, heading: bool, running: bool, exact: bool) -> str:
         size = max((piece.size for piece in para.pieces), default=16.0)
         margin = max(0.0, para.x - left)
         attributes = []
@@ -69,7 +72,7 @@ class TextWriter:
         if para.rtl:
             attributes.append('rtl="1"')
         attributes.append(f'algn="{align}"')
-        spacing = self._line_spacing(para, size)
+        spacing = self._line_spacing(para, size, exact=exact)
         bullet = self._bullet(para.bullet, running=running)
         runs = "".join(self._run(piece, heading=heading) for piece in para.pieces)
         return (
@@ -79,9 +82,10 @@ class TextWriter:
             f'<a:endParaRPr lang="{self.language}" sz="{_size(size)}"/></a:p>'
         )
 
-    def _line_spacing(self, para: Para, size: float) -> str:
+    @staticmethod
+    def _line_spacing(para: Para, size: float, *, exact: bool) -> str:
         """Per cent of the font's own height where that is known, so that type can be changed; else exact points."""
-        natural = NATURAL.get(shown_face(para.pieces[0].family)) if para.pieces else None
+        natural = NATURAL.get(shown_face(para.pieces[0].family)) if para.pieces and not exact else None
         plain = natural and all(
             piece.size == size
             and NATURAL.get(shown_face(piece.family)) == natural

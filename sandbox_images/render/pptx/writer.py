@@ -19,10 +19,11 @@ from render.pptx.look import NAMESPACES, Palette, slide_theme
 from render.pptx.media import Media
 from render.pptx.shapes import SlideWriter
 from render.pptx.text import TextWriter
+from render.slides.author_css import author_rules
 from render.slides.css import deck_css
 from render.slides.finish import finish
 from render.slides.fit import Fitted, fit
-from render.slides.layout import Sheet, Stage, author_rules
+from render.slides.layout import Sheet, Stage
 from render.slides.model import Slide
 from render.slides.segment import Draft, title_of
 from render.slides.source import drafts_of

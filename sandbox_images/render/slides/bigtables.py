@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 from xml.etree.ElementTree import Element
 
 from render.layout.look import Gradient, Paint
-from render.slides.css import MARGIN_BOTTOM
+from render.slides.css import MARGIN_BOTTOM, STEPS
 from render.slides.layout import Sheet, Stage
 from render.slides.measure import Measure
-from render.slides.model import HEIGHT, Para, Piece, Shape, Slide, TableCell, TableShape, TextShape
+from render.slides.model import HEIGHT, WIDTH, Para, Piece, Shape, Slide, TableCell, TableShape, TextShape
 from render.slides.paint import Painter
 from render.slides.scale import scaled
 from render.slides.segment import has_content
@@ -19,6 +19,7 @@ from render.source.tree_edits import add_class, make, name_of
 
 ROWS_MIN = 60
 _SAMPLE_ROWS = 12
+_EDGE = 8
 _SLOW = frozenset({"img", "svg", "table", "pre", "figure"})
 _BLOCKS = frozenset({"p", "div", "li", "ul", "ol", "br"})
 _BOLD, _ITALIC, _CODE = frozenset({"b", "strong", "th"}), frozenset({"i", "em"}), frozenset({"code", "kbd", "samp"})
@@ -72,14 +73,16 @@ def spread(stage: Stage, sheet: Sheet) -> BigTable | None:
     if table is None:
         return None
     head, rows = _rows_of(table)
-    sample = _only(sheet.root, table, _with_rows(table, _sample(rows)), sheet.title)
-    probe = replace(sheet, root=sample[0], title=sample[1])
-    node = stage.lay_out([probe])[0]
-    if node is None:
-        return None
-    scale = stage.scale(probe)
-    painter = Painter(node, probe.title)
-    shapes = scaled(painter.paint(), scale, node.x, node.y)
+    for step in STEPS[::2]:
+        sample = _only(sheet.root, table, _with_rows(table, _sample(rows)), sheet.title)
+        probe = replace(sheet, root=sample[0], title=sample[1], step=step)
+        node = stage.lay_out([probe])[0]
+        if node is None:
+            return None
+        painter = Painter(node, probe.title)
+        shapes = scaled(painter.paint(), stage.scale(probe), node.x, node.y)
+        if all(shape.right <= WIDTH - _EDGE for shape in shapes if isinstance(shape, TableShape)):
+            break
     model = _model(shapes, len(head), node.look.gradient or node.look.background, painter.anchors)
     if model is None:
         return None

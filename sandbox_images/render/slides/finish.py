@@ -1,5 +1,7 @@
 """The last touches of laid-out slides: roles, room for bullets, wider frames, parts' numbers."""
 
+from dataclasses import replace
+
 from render.layout.look import Paint
 from render.slides.checks import clamp, overlap, solid
 from render.slides.contrast import keep_readable
@@ -10,6 +12,8 @@ _SLACK = 6.0
 _FOOT = 28.0
 _BODY_WIDTH = 380
 _RULE = 8
+_ROUNDING = 0.04
+"""The share by which readers make a line taller than its font is; LibreOffice rounds to whole pixels."""
 
 
 def finish(slide: Slide, theme_background: str, accent: str, *, covered: bool) -> None:
@@ -31,6 +35,7 @@ def finish(slide: Slide, theme_background: str, accent: str, *, covered: bool) -
     for shape in slide.shapes:
         if isinstance(shape, TextShape) and shape.paragraphs:
             _widen(shape, slide.shapes)
+            _lengthen(shape, slide.shapes)
     slide.shapes = clamp([shape for shape in slide.shapes if not _is_ground(shape, slide)])
     if covered or slide.background == Paint(theme_background):
         slide.background = None
@@ -156,3 +161,21 @@ def _widen(shape: TextShape, shapes: list[Shape]) -> None:
         shape.x, shape.width = wider.x, wider.width
         for para in shape.paragraphs:
             para.x -= left
+
+
+def _lengthen(shape: TextShape, shapes: list[Shape]) -> None:
+    """Room for a reader that rounds its lines up, or else lines of a fixed height."""
+    if all(para.lines == 1 for para in shape.paragraphs) and len(shape.paragraphs) == 1:
+        return
+    lines = sum(max(1, para.lines) for para in shape.paragraphs)
+    used = max(para.y + para.height for para in shape.paragraphs) - shape.paragraphs[0].y + shape.insets[1]
+    more = used + _ROUNDING * shape.height + lines - shape.height
+    longer = replace(shape, height=shape.height + max(0.0, more))
+    own = shape.fill is not None or shape.border is not None
+    shape.exact = more > 0 and (
+        own
+        or longer.bottom > HEIGHT - _FOOT
+        or any(o is not shape and solid(o) and overlap(longer, o) for o in shapes)
+    )
+    if more > 0 and not shape.exact:
+        shape.height = longer.height

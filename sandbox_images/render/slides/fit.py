@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, replace
 from render.layout.boxes import BoxNode
 from render.layout.look import Gradient, Paint
 from render.slides.bigtables import spread
+from render.slides.boxes import pictures_behind
 from render.slides.checks import faults, fitted, overflow
 from render.slides.css import MARGIN_BOTTOM, STEPS
-from render.slides.layout import PLAIN, Sheet, Stage, wrap_grids
-from render.slides.model import HEIGHT, Shape, Slide, TableShape, TextShape
+from render.slides.layout import PLAIN, Sheet, Stage, mend_grids
+from render.slides.model import HEIGHT, WIDTH, PictureShape, Shape, Slide, TableShape, TextShape
 from render.slides.paint import Painter
 from render.slides.presplit import presplit
 from render.slides.scale import scaled
@@ -89,7 +90,7 @@ def _judge(stage: Stage, job: _Job, node: BoxNode | None, *, last: bool) -> None
         return
     if not sheet.wrapped:
         sheet.wrapped = True
-        if sheet.trust < PLAIN and wrap_grids(node) and not last:
+        if sheet.trust < PLAIN and mend_grids(node) and not last:
             return
     scale = stage.scale(sheet)
     painter = Painter(node, sheet.title)
@@ -103,9 +104,10 @@ def _judge(stage: Stage, job: _Job, node: BoxNode | None, *, last: bool) -> None
     over = overflow(shapes, node.height * scale)
     if over > 0 and not last and _retry(job, shapes, over):
         return
+    shapes = fitted(shapes) if over > 0 or faults(shapes) else shapes
     job.done = Slide(
         sheet.draft.kind,
-        shapes=fitted(shapes) if over > 0 or faults(shapes) else shapes,
+        shapes=[*_behind(sheet, node), *shapes],
         background=_background(node),
         anchors=painter.anchors,
         zoom=sheet.step,
@@ -121,6 +123,30 @@ def _lost(sheet: Sheet, shapes: list[Shape]) -> bool:
         len(piece.text) for paragraphs in frames for para in paragraphs for piece in para.pieces if piece.size >= 1
     )
     return got < wanted * 0.5
+
+
+def _behind(sheet: Sheet, node: BoxNode) -> list[Shape]:
+    """The pictures behind a slide: its element's own, and those that Marp was given."""
+    found = pictures_behind(node)
+    if found and node.look.gradient:
+        found.append(TextShape(0, 0, WIDTH, HEIGHT, role="box", fill=node.look.gradient))
+    for shape in found:
+        shape.x, shape.y, shape.width, shape.height = 0.0, 0.0, WIDTH, HEIGHT
+    backdrops = sheet.draft.backdrops
+    count = len(backdrops.pictures)
+    left = WIDTH * (1 - backdrops.share) if backdrops.side == "right" else 0.0
+    for index, (element, fit) in enumerate(backdrops.pictures):
+        wide, tall = WIDTH * backdrops.share, float(HEIGHT)
+        x, y = left, 0.0
+        if backdrops.stacked:
+            tall /= count
+            y = index * tall
+        else:
+            wide /= count
+            x += index * wide
+        alt = element.get("alt") or ""
+        found.append(PictureShape(x, y, wide, tall, element=element, alt=alt, decorative=True, fit=fit))
+    return found
 
 
 def _background(node: BoxNode) -> Paint | Gradient | None:

@@ -5,7 +5,7 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from render.document import Document
-from render.slides.marp import from_front_matter
+from render.slides.marp import from_front_matter, small_print, take_backdrops
 from render.slides.segment import Draft, segment, title_draft, title_of
 from render.slides.split import whole_copy
 from render.slides.tex import tex_as_text
@@ -23,7 +23,10 @@ def drafts_of(document: Document) -> list[Draft]:
     _take_ticks(document.tree)
     for section in [item for item in document.tree.iter("section") if "pb-sources" in classes_of(item)]:
         remove(parents_of(document.tree)[section], section)
-    drafts = segment(body, from_front_matter(_front_matter(document)))
+    directives = from_front_matter(_front_matter(document))
+    drafts = segment(body, directives)
+    for draft in drafts if directives.divider is not None else ():
+        draft.backdrops = take_backdrops(draft.root, draft.directives)
     if document.request.options.get("include_sources_slide") and document.cited:
         drafts.append(Draft("content", _sources(document)))
     _add_title(document, drafts)
@@ -122,12 +125,12 @@ def _dress(draft: Draft, notes: dict[str, Element]) -> None:
             link.set("href", "")
             link.set("data-ref", key)
     if draft.directives.footer:
-        rows.append(make("p", {"data-footer": "1"}, draft.directives.footer))
+        rows.append(small_print("p", {"data-footer": "1"}, draft.directives.footer))
     if rows:
         rule = [make("div", {"class": "pb-rule"})] if any(row.get("data-note") for row in rows) else []
         draft.root.append(make("div", {"class": "pb-bottom"}, None, *rule, *rows))
     if draft.directives.header:
-        draft.root.insert(0, make("div", {"class": "pb-header"}, draft.directives.header))
+        draft.root.insert(0, small_print("div", {"class": "pb-header"}, draft.directives.header))
 
 
 def _footnote(note: Element, key: str, number: str) -> Element:
