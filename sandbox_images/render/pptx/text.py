@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 from render.layout.look import Paint
 from render.pptx.look import NATURAL, Palette, emu, shown_face, xml_text
-from render.slides.model import HANG, HANG_NUMBER, Bullet, Para, Piece
+from render.slides.model import TICKS, Bullet, Para, Piece
 
 _LATIN_LAST = 0x24F
 _PUNCTUATION = "\u2013\u2014\u2018\u2019\u201c\u201d\u2026\u2022\u20ac"
 _PLAIN_BULLETS = "\u2022\u25e6\u25aa\u2013-"
+_WINGDINGS = {"\u2611": "\u00fe", "\u2610": "\u00a8"}
 _HEADING_FACE = '<a:latin typeface="+mj-lt"/>'
 _SEEN, _SPACED = 0.05, 0.2
 _SIZE_MIN, _SIZE_MAX = 100, 400_000
@@ -61,7 +62,7 @@ class TextWriter:
         size = max((piece.size for piece in para.pieces), default=16.0)
         margin = max(0.0, para.x - left)
         attributes = []
-        hang = min(margin, size * (HANG_NUMBER if para.bullet.scheme else HANG)) if para.bullet else 0.0
+        hang = min(margin, size * para.bullet.hang) if para.bullet else 0.0
         if para.bullet and para.bullet.x is not None:
             hang = max(0.0, min(margin, para.x - para.bullet.x))
         margin = margin if margin >= 1 else 0.0
@@ -111,6 +112,8 @@ class TextWriter:
         if bullet.scheme:
             start = f' startAt="{bullet.number}"' if bullet.number > 1 and not running else ""
             return f'{colour}<a:buFont typeface="+mj-lt"/><a:buAutoNum type="{bullet.scheme}"{start}/>'
+        if bullet.character in TICKS:
+            return f'{colour}<a:buFont typeface="Wingdings" charset="2"/><a:buChar char="{_WINGDINGS[bullet.character]}"/>'
         font = "Arial" if bullet.character in _PLAIN_BULLETS else "Segoe UI Symbol"
         character = xml_text(bullet.character).replace('"', "&quot;")
         return f'{colour}<a:buFont typeface="{font}"/><a:buChar char="{character}"/>'

@@ -97,7 +97,9 @@ def _write(document: Document, target: str) -> dict[str, Any]:
     layouter = Layouter(deck_css(theme, styled=styled), AssetFetcher(document), BASE_URL)
     stage = Stage(layouter, css, width, html, body)
     with noticing(document):
-        slides = fit(stage, [Sheet(draft, draft.root, title_of(draft.root)) for draft in drafts])
+        slides = fit(
+            stage, [Sheet(draft, draft.root, title_of(draft.root), fixed=draft.authored) for draft in drafts]
+        )
     facts = _finished(document, slides, styled=styled)
     deck = new_deck(theme, decorated=not styled)
     _fill(replace_theme(document, theme), deck, slides)
@@ -136,7 +138,8 @@ def _finished(document: Document, slides: list[Fitted], *, styled: bool) -> dict
                 slide=number, title=name[:100], parts=slide.parts,
             )  # fmt: skip
         directives = item.sheet.draft.directives
-        slide.number = slide.kind not in {"title", "section"} and directives.paginate is not False
+        asked = document.request.options.get("page_numbers") if directives.paginate is None else directives.paginate
+        slide.number = bool(asked) and slide.kind not in {"title", "section"}
         covered = not styled and slide.kind == "section" and not directives.background
         back, accent = (document.theme.colours[name].lstrip("#").lower() for name in ("background", "accent"))
         finish(slide, back, accent, covered=covered)

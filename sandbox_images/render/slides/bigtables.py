@@ -73,6 +73,7 @@ def spread(stage: Stage, sheet: Sheet) -> BigTable | None:
     if table is None:
         return None
     head, rows = _rows_of(table)
+    node = None
     for step in STEPS[::2]:
         sample = _only(sheet.root, table, _with_rows(table, _sample(rows)), sheet.title)
         probe = replace(sheet, root=sample[0], title=sample[1], step=step)
@@ -83,6 +84,8 @@ def spread(stage: Stage, sheet: Sheet) -> BigTable | None:
         shapes = scaled(painter.paint(), stage.scale(probe), node.x, node.y)
         if all(shape.right <= WIDTH - _EDGE for shape in shapes if isinstance(shape, TableShape)):
             break
+    if node is None:
+        return None
     model = _model(shapes, len(head), node.look.gradient or node.look.background, painter.anchors)
     if model is None:
         return None

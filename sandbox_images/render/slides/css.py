@@ -23,7 +23,7 @@ def deck_css(theme: Theme, *, styled: bool) -> str:
         "@page{size:1280px 400000px;margin:0}",
         *(_zoom_rules(step, styled=styled) for step in STEPS),
         _text_rules(theme, styled=styled),
-        _block_rules(theme),
+        _block_rules(theme, styled=styled),
         _code_rules(theme),
         _guard_rules(),
     ]
@@ -77,7 +77,7 @@ sup .pb-footnote-ref{{font-size:1em;vertical-align:baseline}}
 """
 
 
-def _block_rules(theme: Theme) -> str:
+def _block_rules(theme: Theme, *, styled: bool) -> str:
     c = theme.colours
     kinds = {
         "note": c["accent"],
@@ -91,11 +91,12 @@ def _block_rules(theme: Theme) -> str:
         f'.pb-callout[data-kind="{kind}"] .pb-callout-title{{color:{colour}}}'
         for kind, colour in kinds.items()
     )
+    zebra = "" if styled else f"tbody tr:nth-child(even){{background:{c['surface']}}}"
     return f"""
 table{{width:100%;border-collapse:collapse;font-size:21px;line-height:1.25;margin:0 0 16px}}
 th,td{{padding:9px 14px;text-align:left;vertical-align:middle;border-bottom:1px solid {c["border"]}}}
 thead{{background:{c["accent"]};color:{on_accent(c)}}} th{{font-weight:700}}
-tbody tr:nth-child(even){{background:{c["surface"]}}}
+{zebra}
 caption{{text-align:left;padding:0 0 8px}}
 blockquote{{margin:0 0 18px;padding:6px 0 6px 26px;border-left:5px solid {c["accent"]};font-style:italic}}
 blockquote p:last-child,td p:last-child,th p:last-child,.pb-callout p:last-child,
@@ -174,9 +175,10 @@ def _guard_rules() -> str:
 height:auto!important;min-height:0!important;max-height:none!important;max-width:none!important;margin:0!important;
 padding:0!important;border:0!important;transform:none!important;overflow:visible!important;columns:auto!important}}
 .pb-slide{{position:relative!important;float:none!important;margin:0!important;box-sizing:border-box!important;
-height:auto!important;max-width:none!important;max-height:none!important;overflow:visible!important;
+max-width:none!important;max-height:none!important;overflow:visible!important;
 transform:none!important;visibility:visible!important;break-after:page!important;break-before:auto!important;
 break-inside:auto!important;border-radius:0!important;inset:auto!important}}
+.pb-slide:not(.pb-fixed){{height:auto!important}}
 .pb-slide *{{break-before:auto!important;break-after:auto!important;break-inside:auto!important;max-width:100%;
 transform:none!important}}
 .pb-slide td,.pb-slide th{{max-width:none}}
@@ -203,5 +205,7 @@ def _kind_rules(theme: Theme) -> str:
 .pb-slide.pb-kind-section{{padding-left:104px;padding-right:104px;background:{c["accent"]};color:{on_accent(c)}}}
 .pb-slide.pb-kind-section *{{color:{on_accent(c)}}}
 .pb-slide.pb-kind-section .pb-title{{font-size:52px;margin-bottom:14px}}
+.pb-coloured :is(h1,h2,h3,h4,h5,h6),.pb-class-invert :is(h1,h2,h3,h4,h5,h6){{color:inherit}}
+.pb-class-lead.pb-kind-content{{text-align:center}}
 .pb-class-invert{{background:{c["text"]};color:{c["background"]}}}
 """

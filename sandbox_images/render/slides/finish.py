@@ -5,7 +5,7 @@ from dataclasses import replace
 from render.layout.look import Paint
 from render.slides.checks import clamp, overlap, solid
 from render.slides.contrast import keep_readable
-from render.slides.model import HANG, HANG_NUMBER, HEIGHT, WIDTH, Shape, Slide, TextShape
+from render.slides.model import HEIGHT, WIDTH, Shape, Slide, TextShape
 from render.slides.split import PART_MARK
 
 _SLACK = 6.0
@@ -73,7 +73,7 @@ def _hang(shape: TextShape) -> None:
     for para in shape.paragraphs:
         if para.bullet is not None:
             size = max((piece.size for piece in para.pieces), default=16.0)
-            wanted = size * (HANG_NUMBER if para.bullet.scheme else HANG) - (para.x - left) - 0.5
+            wanted = size * para.bullet.hang - (para.x - left) - 0.5
             need = max(need, wanted if para.bullet.x is None else left - para.bullet.x)
     if need <= 0:
         return

@@ -97,11 +97,14 @@ def _judge(stage: Stage, job: _Job, node: BoxNode | None, *, last: bool) -> None
     shapes = scaled(painter.paint(), scale, node.x, node.y)
     if sheet.step == 1.0 and job.first is None:
         job.first, job.first_scale = node, scale
+    over = overflow(shapes, node.height * scale)
+    if sheet.fixed and not last and (over > 0 or faults(shapes)):
+        sheet.fixed, job.first = False, None
+        return
     if (faults(shapes) or _lost(sheet, shapes)) and sheet.trust < PLAIN and not last:
         sheet.trust += 1
         sheet.step, job.first = 1.0, None
         return
-    over = overflow(shapes, node.height * scale)
     if over > 0 and not last and _retry(job, shapes, over):
         return
     shapes = fitted(shapes) if over > 0 or faults(shapes) else shapes
@@ -232,7 +235,15 @@ def _split(job: _Job) -> bool:
         return False
     for index, (root, title) in enumerate(parts):
         fresh = replace(
-            sheet, root=root, title=title, step=1.0, part=index, depth=sheet.depth + 1, tries=0, coarse=False
+            sheet,
+            root=root,
+            title=title,
+            step=1.0,
+            part=index,
+            depth=sheet.depth + 1,
+            tries=0,
+            coarse=False,
+            fixed=sheet.draft.authored,
         )
         job.fresh.append(_Job(fresh))
     return True

@@ -1,5 +1,6 @@
 """Drafts to laid-out slides: one document with a page for each, an author's ancestors and rules around them."""
 
+import re
 from dataclasses import dataclass, field
 from xml.etree.ElementTree import Element
 
@@ -10,6 +11,11 @@ from render.slides.segment import Draft
 from render.source.tree_edits import add_class, make
 
 _COLUMNS_MAX = 100
+_CALM = re.compile(
+    r"(?<![-\w])(?:text-align|color|background-color|font-weight|font-style|text-decoration|list-style)"
+    r"\s*:[^;]*"
+)
+"""What of a style attribute can do no harm."""
 _GUTTER = 48
 """Pixels between a slide's text and a picture beside it."""
 FULL, CALM, PLAIN = 0, 1, 2
@@ -33,6 +39,7 @@ class Sheet:
         tries: how often it was laid out.
         wrapped: whether grids in columns were put into blocks.
         coarse: whether it was cut without layout, and so is to be split, not scaled.
+        fixed: whether it is exactly as tall as a slide, as its author takes it to be; one that is too full isn't.
     """
 
     draft: Draft
@@ -47,6 +54,7 @@ class Sheet:
     tries: int = 0
     wrapped: bool = False
     coarse: bool = False
+    fixed: bool = False
 
 
 @dataclass(slots=True)
@@ -118,6 +126,7 @@ class Stage:
         return (
             f"@page {name}{extra}{{size:{width:.2f}px 400000px;margin:0}}"
             f".{name}.pb-slide{{width:{width:.2f}px!important;min-height:{height:.2f}px!important}}"
+            f".{name}.pb-slide.pb-fixed{{height:{height:.2f}px!important}}"
             f"{f'.{name}.pb-slide{{page:{name}{extra}!important}}' if extra else ''}"
         )
 
@@ -132,19 +141,22 @@ class Stage:
         names += [f"pb-p{sheet.picture}"] if sheet.picture else []
         names += ["pb-calm"] if sheet.trust >= CALM else []
         names += ["pb-show"] if sheet.show else []
+        names += ["pb-fixed"] if sheet.fixed else []
+        names += ["pb-coloured"] if directives.colour else []
         root.set("class", " ".join(dict.fromkeys(names)))
         root.set("data-pb-slide", "1")
         if sheet.trust == PLAIN:
             for element in root.iter():
-                if not element.get("data-pb"):
-                    element.attrib.pop("style", None)
+                style = element.get("style")
+                if style and not element.get("data-pb"):
+                    element.set("style", ";".join(_CALM.findall(style)))
         own = root.attrib.setdefault("data-pb-own", root.get("style") or "")
-        style = {"color": directives.colour, "background-color": directives.background}
-        style["background-image"] = directives.image
+        wanted = {"color": directives.colour, "background-color": directives.background}
+        wanted["background-image"] = directives.image
         backdrops = sheet.draft.backdrops
         if backdrops.side:
-            style[f"padding-{backdrops.side}"] = f"{(WIDTH * backdrops.share + _GUTTER) / self.scale(sheet):.1f}px"
-        rules = "".join(f";{name}:{value}" for name, value in style.items() if value)
+            wanted[f"padding-{backdrops.side}"] = f"{(WIDTH * backdrops.share + _GUTTER) / self.scale(sheet):.1f}px"
+        rules = "".join(f";{name}:{value}" for name, value in wanted.items() if value)
         if own or rules:
             root.set("style", own + rules)
         if sheet.title is not None:
@@ -183,7 +195,9 @@ def _count_columns(node: BoxNode, element: Element) -> bool:
 def _wrap_rows(node: BoxNode, element: Element) -> bool:
     """Puts grids and rows in a column of flexible items into blocks: there the engine gets their heights right."""
     inner = {
-        id(child.element) for child in node.children if child.kind in {"grid", "flex"} and not child.out_of_flow
+        id(child.element)
+        for child in node.children
+        if (child.kind == "grid" or (child.kind == "flex" and not child.look.stacked)) and not child.out_of_flow
     }
     wrapped = False
     for index, child in enumerate(list(element)):

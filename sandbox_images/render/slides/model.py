@@ -8,6 +8,8 @@ from render.layout.look import Border, Gradient, Paint, Shadow
 WIDTH, HEIGHT = 1280, 720
 HANG, HANG_NUMBER = 0.96, 1.3
 """How far before its text a list marker stands, in ems of the text."""
+TICKS = "\u2611\u2610"
+"""Markers of tasks, done and open."""
 
 
 @dataclass(slots=True)
@@ -41,6 +43,11 @@ class Bullet:
     colour: Paint | None = None
     x: float | None = None
     """Where an author has drawn it; None: as far before the text as the list is indented."""
+
+    @property
+    def hang(self) -> float:
+        """How far before its text it stands, in ems of the text."""
+        return HANG_NUMBER if self.scheme or self.character in TICKS else HANG
 
 
 @dataclass(slots=True)

@@ -84,7 +84,7 @@ class Painter:
         own = (
             node.out_of_flow
             or parent.kind in {"flex", "grid"}
-            or node.kind in {"flex", "grid", "inline-block", "cell"}
+            or node.kind in {"flex", "grid", "inline-block", "badge", "cell"}
         )
         self._container(node, place, own=own)
 

@@ -213,9 +213,7 @@ class _Copier:
                 _append_text(copy, child.tail)
         if element.tag == "ol" and skipped:
             start = element.get("start", "1")
-            first = (int(start) if start.lstrip("-").isdigit() else 1) + skipped
-            copy.set("start", str(first))
-            copy.set("style", f"{element.get('style', '')};counter-reset:list-item {first - 1}")
+            copy.set("start", str((int(start) if start.lstrip("-").isdigit() else 1) + skipped))
         return kept
 
 
@@ -252,7 +250,7 @@ def whole_copy(element: Element) -> Element:
 
 def _keep_called(root: Element) -> None:
     """Footnotes stay on the part that calls them."""
-    called = {item.get("href", "")[1:] for item in root.iter("a") if "pb-footnote-ref" in classes_of(item)}
+    called = {item.get("data-ref") for item in root.iter("a") if "pb-footnote-ref" in classes_of(item)}
     for bottom in [item for item in root if "pb-bottom" in classes_of(item)]:
         for note in list(bottom):
             if note.get("data-note") and note.get("data-note") not in called:
