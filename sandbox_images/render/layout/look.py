@@ -249,6 +249,8 @@ class Look:
     def raised(self) -> int:
         """1 for superscript, -1 for subscript, else 0."""
         value = self._get("vertical_align", "baseline")
+        if isinstance(value, (int, float)):  # the engine computes lengths of the keywords
+            return 1 if value > 1 else -1 if value < -1 else 0
         return {"super": 1, "sub": -1}.get(value, 0) if isinstance(value, str) else 0
 
     @property

@@ -1,7 +1,7 @@
 """Tables of many rows: a sample is laid out, the rest is measured by it; layout takes milliseconds per row."""
 
 from collections.abc import Iterator
-from copy import copy, deepcopy
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from xml.etree.ElementTree import Element
 
@@ -249,18 +249,32 @@ def _chunks(rows: list[Element], model: _Model, measure: Measure) -> Iterator[li
     for row in rows:
         for made in _cut_row(_row(row, model, measure, busy), room, measure, model):
             if chunk and height + made.height > room:
+                made.cells = [*_end_spans(chunk), *made.cells]
                 yield chunk
                 chunk, height = [], 0.0
             chunk.append(made)
             height += made.height
     if chunk:
+        _end_spans(chunk)
         yield chunk
+
+
+def _end_spans(chunk: list[_Row]) -> list[TableCell]:
+    """Ends cells that span rows at the end of a slide; returns what goes on at the next one, with its text again."""
+    rest: list[TableCell] = []
+    for index, row in enumerate(chunk):
+        for cell in row.cells:
+            more = cell.rowspan - (len(chunk) - index)
+            if more > 0:
+                cell.rowspan -= more
+                rest.append(replace(cell, rowspan=more, paragraphs=deepcopy(cell.paragraphs)))
+    return rest
 
 
 def _row(row: Element, model: _Model, measure: Measure, busy: dict[int, int]) -> _Row:
     """A row's cells in the look of the model's, and the height that they need.
 
-    ``busy`` has, by column, how many more rows a cell from above reaches into; its text stands in its first row.
+    ``busy`` has, by column, how many more rows a cell from above reaches into.
     """
     covered = {column for column, count in busy.items() if count > 0}
     for column in covered:
@@ -276,8 +290,9 @@ def _row(row: Element, model: _Model, measure: Measure, busy: dict[int, int]) ->
         span = cell.get("colspan", "1")
         colspan = max(1, min(int(span) if span.isdigit() else 1, count - column))
         down = cell.get("rowspan", "1")
-        if down.isdigit() and int(down) > 1:
-            busy.update(dict.fromkeys(range(column, column + colspan), int(down) - 1))
+        rowspan = max(1, int(down)) if down.isdigit() else 1
+        if rowspan > 1:
+            busy.update(dict.fromkeys(range(column, column + colspan), rowspan - 1))
         like = model.columns.get(column) or next(iter(model.columns.values()))
         width = sum(model.table.columns[column : column + colspan]) - like.margins[0] - like.margins[2]
         base = next((piece for para in like.paragraphs for piece in para.pieces), _base(model))
@@ -289,7 +304,9 @@ def _row(row: Element, model: _Model, measure: Measure, busy: dict[int, int]) ->
             lines = measure.lines(pieces, width)
             paragraphs.append(Para(pieces, y=y, height=lines * line, line=line, lines=lines, align=align))
             y += lines * line
-        cells.append(TableCell(0, column, 1, colspan, paragraphs, None, like.borders, like.margins, like.middle))
+        cells.append(
+            TableCell(0, column, rowspan, colspan, paragraphs, None, like.borders, like.margins, like.middle)
+        )
         height = max(height, y + model.padding, line + model.padding)
         column += colspan
     return _Row(cells, height)
@@ -355,8 +372,7 @@ def _cut_row(row: _Row, room: float, measure: Measure, model: _Model) -> list[_R
             ]
             size = -(-len(words) // parts)
             pieces = [replace(piece, text=f"{word} ") for piece, word in words[part * size : (part + 1) * size]]
-            copied = copy(cell)
-            copied.paragraphs = []
+            copied = replace(cell, rowspan=1, paragraphs=[])
             if pieces:
                 line = cell.paragraphs[0].line
                 lines = measure.lines(pieces, width)

@@ -151,6 +151,7 @@ class Stage:
                 if style and not element.get("data-pb"):
                     element.set("style", ";".join(_CALM.findall(style)))
         own = root.attrib.setdefault("data-pb-own", root.get("style") or "")
+        own = ";".join(_CALM.findall(own)) if sheet.trust == PLAIN else own
         wanted = {"color": directives.colour, "background-color": directives.background}
         wanted["background-image"] = directives.image
         backdrops = sheet.draft.backdrops
