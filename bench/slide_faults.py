@@ -113,8 +113,8 @@ def _joined(letters: list[tuple[str, Box]]) -> list[tuple[str, Box]]:
 def place_ink(frames: list[Frame], ink: list[tuple[str, Box]]) -> float:
     """Gives each frame the ink of its words; returns the share of the words that was found.
 
-    Where lines are broken within words, or frames touch, the two sides have different words: then it is letters that
-    are compared.
+    Where lines are broken within words, or frames touch, the two sides have different words: then letters are
+    compared.
     """
     share = _align([(word, frame) for frame in frames for word in frame.words], _joined(ink))
     if share >= TRUSTED:

@@ -244,6 +244,7 @@ def _split(job: _Job) -> bool:
             tries=0,
             coarse=False,
             fixed=sheet.draft.authored,
+            picture=0,
         )
         job.fresh.append(_Job(fresh))
     return True

@@ -15,6 +15,8 @@ PART_MARK = "(0/0)"
 
 _WHOLE = frozenset({"figure", "tr", "pre", "img", "svg", "dt", "caption", *HEADINGS})
 _TEXT_MIN = 120
+_ROWS_LEAST = 3
+"""So many rows of a table stay before a cut at least."""
 _ASIDE = frozenset({"pb-bottom", "pb-header"})
 
 
@@ -120,12 +122,22 @@ def _greedy(units: list[Unit], room: float) -> Cut:
         if len(taken) < len(left):
             while len(taken) > 1 and _leads_on(taken[-1]):
                 taken.pop()
+            _keep_two_rows(taken, left)
         chosen = {id(unit) for unit in taken}
         for unit in taken:
             (cut.own if unit.own else cut.pages)[id(unit.element)] = cut.count
         left = [unit for unit in left if id(unit) not in chosen]
         cut.count += 1
     return cut
+
+
+def _keep_two_rows(taken: list[Unit], left: list[Unit]) -> None:
+    """Leaves a table's last row company: it takes one with it to the next page."""
+    rows = [unit.element.tag == "tr" for unit in left]
+    after = next((index for index, unit in enumerate(left) if unit is taken[-1]), 0) + 1
+    alone = rows[after : after + 1] == [True] and rows[after + 1 : after + 2] != [True]
+    if alone and len(taken) > _ROWS_LEAST and all(unit.element.tag == "tr" for unit in taken[-_ROWS_LEAST:]):
+        taken.pop()
 
 
 def _leads_on(unit: Unit) -> bool:

@@ -293,7 +293,8 @@ def test_shadows_and_pictures_behind_boxes_are_drawn(tmp_path: Path) -> None:
     Image.new("RGB", (400, 200), "navy").save(tmp_path / "p.png")
     _, deck, target, _ = written(
         tmp_path,
-        "<style>:root{--s:0 6px 8px rgba(0,0,0,.5)}.card{background:#fff;box-shadow:var(--s)}</style><section><h2>T</h2>"
+        "<style>:root{--s:0 6px 8px rgba(0,0,0,.5)}.card{background:#fff;box-shadow:var(--s)}</style>"
+        "<section><h2>T</h2>"
         "<div class='card'>card</div><div style='height:90px;background:url(p.png) center/cover'></div></section>",
         "html",
     )
