@@ -15,7 +15,8 @@ from render.slides.paint import Painter
 from render.slides.presplit import presplit
 from render.slides.scale import scaled
 from render.slides.segment import flow
-from render.slides.split import cut_text, parts_of, plan, room_below, units_of
+from render.slides.split import parts_of, plan, room_below, units_of
+from render.slides.text_cuts import cut_text
 from render.source.tree_edits import classes_of
 
 PICTURES = (400, 320, 240)
