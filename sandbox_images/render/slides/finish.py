@@ -12,6 +12,10 @@ _SLACK = 6.0
 _FOOT = 28.0
 _BODY_WIDTH = 380
 _RULE = 8
+_WIDER = 0.06
+"""The share by which another build of a font can be wider."""
+_KERNED = 0.95
+"""Capitals are kerned by layout, but not by every reader: a line of them that is nearly full gets smaller by this."""
 _ROUNDING = 0.04
 """The share by which readers make a line taller than its font is; LibreOffice rounds to whole pixels."""
 
@@ -150,8 +154,14 @@ def _widen(shape: TextShape, shapes: list[Shape]) -> None:
         and all(para.align != "justify" for para in shape.paragraphs)
     ):
         shape.wrap = False
+    for para in shape.paragraphs:
+        if para.text_width > inner * _KERNED and any(piece.capitals for piece in para.pieces):
+            para.pieces = [replace(piece, size=piece.size * _KERNED) for piece in para.pieces]
     align = shape.paragraphs[0].align
-    if shape.fill is not None or shape.border is not None or align == "right":
+    if shape.fill is not None or shape.border is not None:
+        _use_padding(shape, align)
+        return
+    if align == "right":
         return
     left = min(_SLACK, shape.x) if align == "center" else 0.0
     wider = TextShape(
@@ -161,6 +171,17 @@ def _widen(shape: TextShape, shapes: list[Shape]) -> None:
         shape.x, shape.width = wider.x, wider.width
         for para in shape.paragraphs:
             para.x -= left
+
+
+def _use_padding(shape: TextShape, align: str) -> None:
+    """The same within a filled shape, at the cost of its padding."""
+    left, top, right, bottom = shape.insets
+    wanted = max(_SLACK, (shape.width - left - right) * _WIDER)
+    room = min(wanted, right * 0.7, *((left * 0.7,) if align == "center" else ()))
+    if align != "right" and room > 0:
+        shape.insets = (left - room if align == "center" else left, top, right - room, bottom)
+        for para in shape.paragraphs if align == "center" else ():
+            para.x -= room
 
 
 def _lengthen(shape: TextShape, shapes: list[Shape]) -> None:
