@@ -11,6 +11,7 @@ from contracts.artifacts import ArtifactSpec
 from contracts.blocks import Block, Digest
 from contracts.events import OutputEvent, QueuedEvent, StartedEvent
 from contracts.problems import Problem
+from contracts.timeline import Sources, TimelineAppend, TimelineAppended, TimelinePage
 from contracts.tool_calls import Attachment, CallStatus, ToolCallRequest, ToolCallResponse
 from contracts.tools import ExecParams, Tool, exec_params_schema
 
@@ -28,6 +29,10 @@ MODELS: dict[str, type[BaseModel]] = {
     "event_queued": QueuedEvent,
     "event_started": StartedEvent,
     "problem": Problem,
+    "sources": Sources,
+    "timeline_append": TimelineAppend,
+    "timeline_appended": TimelineAppended,
+    "timeline_page": TimelinePage,
     "tool": Tool,
 }
 

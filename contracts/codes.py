@@ -78,6 +78,7 @@ class ProblemCode(StrEnum):
     ASSET_REFUSED = "asset_refused"
     SID_CONFLICT = "sid_conflict"
     ID_REUSED = "id_reused"
+    TIMELINE_MOVED = "timeline_moved"
     RANGE_NOT_SATISFIABLE = "range_not_satisfiable"
     CANCELLED = "cancelled"
     QUEUE_FULL = "queue_full"

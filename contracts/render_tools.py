@@ -3,10 +3,13 @@
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from contracts.texts import utf8_at_most
 
 RENDER_TOOL_PREFIX = "rendering_tools.write_"
-CONTENT_CHARS_MAX = 20_000_000
+CONTENT_BYTES_MAX = 10 * 1024 * 1024
+ATTACHMENTS_MAX = 20
 
 
 class OutputFormat(StrEnum):
@@ -18,21 +21,69 @@ class OutputFormat(StrEnum):
     PNG = "png"
 
 
-class _RenderParams(BaseModel):
-    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+class PdfVariant(StrEnum):
+    """A standard that a PDF keeps; PDF/UA-1 is the tagged one for readers of any kind, PDF/A is for archives."""
 
-    def options(self) -> dict[str, Any]:
-        """What the writer of the format wants to know beyond path, content, format and title."""
-        return self.model_dump(exclude={"path", "content", "format", "title", "theme", "strict", *_METADATA})
+    UA_1 = "pdf/ua-1"
+    A_2B = "pdf/a-2b"
+    A_3B = "pdf/a-3b"
 
 
 _METADATA = ("author", "subject", "keywords", "language")
 _Path = Annotated[str, Field(min_length=1, max_length=2_048)]
-_Content = Annotated[str, Field(min_length=1, max_length=CONTENT_CHARS_MAX)]
+_Content = Annotated[str, Field(min_length=1), AfterValidator(utf8_at_most(CONTENT_BYTES_MAX))]
 _Text = Annotated[str, Field(max_length=1_000)]
+Length = Annotated[str, Field(pattern=r"^\d{1,5}(\.\d{1,3})?(mm|cm|in|pt|px)$")]
+RunningText = Annotated[str, Field(max_length=500)]
 
 
-class _Shared(_RenderParams):
+class Margins(BaseModel):
+    """Margins of a page; a side that is left out keeps the default."""
+
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    top: Length | None = None
+    """Above the text."""
+    right: Length | None = None
+    """Right of it."""
+    bottom: Length | None = None
+    """Below it."""
+    left: Length | None = None
+    """Left of it."""
+
+
+class RunningLine(BaseModel):
+    """What stands above or below the text of each page, in up to three places."""
+
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    left: RunningText = ""
+    """At the left edge."""
+    center: RunningText = ""
+    """In the middle."""
+    right: RunningText = ""
+    """At the right edge."""
+
+
+def _all_sides(value: Any) -> Any:
+    return dict.fromkeys(("top", "right", "bottom", "left"), value) if isinstance(value, str) else value
+
+
+def _in_the_middle(value: Any) -> Any:
+    return {"center": value} if isinstance(value, str) else value
+
+
+_Margins = Annotated[Margins, BeforeValidator(_all_sides, json_schema_input_type=Length | Margins)]
+_Line = Annotated[RunningLine, BeforeValidator(_in_the_middle, json_schema_input_type=RunningText | RunningLine)]
+
+
+class _Shared(BaseModel):
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+
+    path: _Path
+    """The file to write, below the current turn's ``files/``."""
+    content: _Content
+    """The document, the deck, or what the picture shows."""
     theme: _Text = "plain"
     """A built-in theme (``plain``, ``dark``, ``brand``) or the path of a theme file in the conversation."""
     author: _Text = ""
@@ -46,14 +97,35 @@ class _Shared(_RenderParams):
     strict: bool = False
     """True: a missing asset is an error, not a placeholder."""
 
+    def mentions(self) -> str:
+        """All text in which files of the conversation can be named."""
+        return f"{self.content}\n{self.theme}"
 
-class WritePdfParams(_Shared):
+    def options(self) -> dict[str, Any]:
+        """What the writer of the format wants to know beyond path, content, format and title."""
+        return self.model_dump(exclude={"path", "content", "format", "title", "theme", "strict", *_METADATA})
+
+
+class _Paged(_Shared):
+    page_size: Annotated[str, Field(max_length=64)] | None = None
+    """``A4``, ``A3``, ``A5``, ``Letter``, ``Legal``, ``Tabloid``, or two lengths as in ``148mm 210mm``; else A4."""
+    margins: _Margins = Margins()
+    """One length for all sides, or one for each; 20 mm where none is given."""
+    header: _Line = RunningLine()
+    """A line above the text of each page, with ``{page}``, ``{pages}``, ``{title}``, ``{date}``, ``{author}``."""
+    footer: _Line | None = None
+    """A line below it; None for page numbers."""
+    page_numbers: bool = True
+    """Whether pages are numbered below the text where no ``footer`` is given."""
+    toc: bool = False
+    """Whether a table of contents stands in front."""
+    numbered_sections: bool = False
+    """Whether headings are numbered: 1, 1.1, 1.1.1."""
+
+
+class WritePdfParams(_Paged):
     """Parameters of ``rendering_tools.write_pdf``."""
 
-    path: _Path
-    """The file to write, below the current turn's ``files/``."""
-    content: _Content
-    """The document."""
     format: Literal["markdown", "html", "mermaid"] = "markdown"
     """What ``content`` is."""
     title: _Text = ""
@@ -62,19 +134,21 @@ class WritePdfParams(_Shared):
     """Whether the cited sources are listed at the end."""
     landscape: bool = False
     """Whether pages lie on their long side."""
-    page_size: Annotated[str, Field(max_length=64)] = "A4"
-    """``A4``, ``Letter``, ``A3``, or a CSS size such as ``148mm 210mm``."""
-    toc: bool = False
-    """Whether a table of contents stands in front."""
+    pages: Annotated[str, Field(pattern=r"^[0-9, -]*$", max_length=256)] = ""
+    """Which pages are written, such as ``1-3,7``; empty for all."""
+    pdf_variant: PdfVariant = PdfVariant.UA_1
+    """The standard that the file keeps."""
+    attachments: Annotated[list[_Path], Field(max_length=ATTACHMENTS_MAX)] = []
+    """Files of the conversation that are embedded in the PDF."""
+
+    def mentions(self) -> str:
+        """All text in which files of the conversation can be named."""
+        return "\n".join([super().mentions(), *self.attachments])
 
 
-class WriteDocxParams(_Shared):
+class WriteDocxParams(_Paged):
     """Parameters of ``rendering_tools.write_docx``."""
 
-    path: _Path
-    """The file to write, below the current turn's ``files/``."""
-    content: _Content
-    """The document."""
     format: Literal["markdown", "html"] = "markdown"
     """What ``content`` is."""
     title: _Text = ""
@@ -83,32 +157,24 @@ class WriteDocxParams(_Shared):
     """Whether the cited sources are listed at the end."""
     landscape: bool = False
     """Whether pages lie on their long side."""
-    toc: bool = False
-    """Whether a table of contents stands in front."""
 
 
 class WritePptxParams(_Shared):
     """Parameters of ``rendering_tools.write_pptx``."""
 
-    path: _Path
-    """The file to write, below the current turn's ``files/``."""
-    content: _Content
-    """The deck."""
     format: Literal["html", "markdown"] = "html"
     """What ``content`` is."""
     title: _Text = ""
     """The deck's title."""
     include_sources_slide: bool = False
     """Whether the cited sources are listed on a slide of their own."""
+    page_numbers: bool = False
+    """Whether slides are numbered; a Marp deck says so itself, with ``paginate``."""
 
 
 class WritePngParams(_Shared):
     """Parameters of ``rendering_tools.write_png``."""
 
-    path: _Path
-    """The file to write, below the current turn's ``files/``."""
-    content: _Content
-    """What the picture shows."""
     format: Literal["html", "markdown", "mermaid", "svg"] = "html"
     """What ``content`` is."""
     title: _Text = ""
@@ -148,7 +214,6 @@ def render_params_schema(output: OutputFormat) -> dict[str, Any]:
     """The JSON Schema of a rendering tool's parameters, the protocol's own first and in its order."""
     model = RENDER_PARAMS[output]
     schema = model.model_json_schema()
-    shared = set(_Shared.model_fields)
-    own = {name: spec for name, spec in schema["properties"].items() if name not in shared}
-    schema["properties"] = own | {name: schema["properties"][name] for name in _Shared.model_fields}
+    names = dict.fromkeys(("path", "content", *model.__annotations__, *model.model_fields))
+    schema["properties"] = {name: schema["properties"][name] for name in names}
     return schema

@@ -10,6 +10,7 @@ from contracts.codes import VerdictCode
 from contracts.logical import parse
 from contracts.paths import FilePath, UnsafePathError, is_call_id, is_turn_id
 from contracts.problems import Problem
+from contracts.texts import utf8_at_most
 
 CODE_BYTES_MAX = 10 * 1024 * 1024
 
@@ -152,8 +153,8 @@ class ToolCallRequest(_Wire):
     """The current turn."""
     params: dict[str, Any]
     """The tool's own parameters."""
-    code: str | None = None
-    """The program of an exec tool, run byte for byte as given."""
+    code: Annotated[str, AfterValidator(utf8_at_most(CODE_BYTES_MAX))] | None = None
+    """The program of an exec tool, run byte for byte as given; 10 MiB of UTF-8 at most."""
     notes: str | None = None
     """What the agent says about the call; becomes a block of its own."""
     sources_pool: Annotated[list[SourceRow], Field(max_length=10_000)] = []

@@ -3,10 +3,12 @@
 import argparse
 import asyncio
 import contextlib
+import json
 import logging
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -59,8 +61,7 @@ def _run(arguments: argparse.Namespace) -> int:
                     settings,
                     source=arguments.source,
                     out=arguments.out,
-                    title=arguments.title,
-                    theme=arguments.theme,
+                    params={"title": arguments.title, "theme": arguments.theme, **arguments.params},
                     watch=arguments.watch,
                 )
             )
@@ -73,6 +74,16 @@ def _run(arguments: argparse.Namespace) -> int:
                 out=arguments.out,
             )
         )
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text or "{}")
+    except ValueError as exc:
+        raise argparse.ArgumentTypeError(f"it is no JSON: {exc}") from exc
+    if not isinstance(value, dict):
+        raise argparse.ArgumentTypeError("it is no JSON object")
+    return value
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -91,6 +102,12 @@ def _parser() -> argparse.ArgumentParser:
     draw.add_argument("out", type=Path, help="the file to write: its extension is the format")
     draw.add_argument("--title", default="", help="the document's title")
     draw.add_argument("--theme", default="plain", help="plain, dark, brand, or the name of a theme file beside it")
+    draw.add_argument(
+        "--params",
+        type=_json_object,
+        default={},
+        help="the tool's other parameters as JSON, such as '{\"toc\": true}'",
+    )
     draw.add_argument("--watch", action="store_true", help="render again whenever the document changes")
     demo = commands.add_parser("demo", help="run the story of two turns on real data")
     demo.add_argument(

@@ -18,7 +18,7 @@ from contracts.render_tools import RENDER_TOOL_PREFIX, OutputFormat
 from contracts.tool_calls import Asset, ToolCallRequest, ToolCallResponse
 from contracts.tools import LANGUAGES, Language, exec_tool_id
 from service.core.errors import InvalidRequestError
-from service.core.ports import Scope
+from service.core.scopes import Scope
 from service.main import Service, build, running
 from service.settings import Settings
 
@@ -126,7 +126,7 @@ async def execute(
     return 0 if response.ok else 1
 
 
-async def render(settings: Settings, *, source: Path, out: Path, title: str, theme: str, watch: bool) -> int:
+async def render(settings: Settings, *, source: Path, out: Path, params: dict[str, Any], watch: bool) -> int:
     """Renders a file to the format of ``out``'s extension, again at each change if ``watch``; 0 if it went well."""
     suffix = out.suffix.lower().removeprefix(".")
     if suffix not in set(OutputFormat):
@@ -137,16 +137,15 @@ async def render(settings: Settings, *, source: Path, out: Path, title: str, the
         console = Console(service, out.parent)
         while True:
             seen = _newest(source)
-            params = {
+            given = {
                 "path": out.name,
                 "content": await asyncio.to_thread(source.read_text, encoding="utf-8"),
                 "format": "html" if source.suffix.lower() in {".html", ".htm"} else "markdown",
-                "title": title,
-                "theme": theme,
+                **params,
             }
-            assets = await asyncio.to_thread(_beside, source, f"{params['content']} {theme}")
+            assets = await asyncio.to_thread(_beside, source, f"{given['content']} {params}")
             response = await console.call(
-                tool_id=RENDER_TOOL_PREFIX + suffix, turn_id="turn_1", params=params, assets=assets
+                tool_id=RENDER_TOOL_PREFIX + suffix, turn_id="turn_1", params=given, assets=assets
             )
             _print(f"{response.report}\n{out}  {response.timings_ms.total:.0f} ms")
             if not watch:

@@ -19,10 +19,11 @@ from service.core.attachments import Attachments
 from service.core.calls import Calls, CallSettings
 from service.core.execution import Execution
 from service.core.limits import CallLimits, CallPolicy, limit_names
-from service.core.ports import Principal
 from service.core.rehosting import Rehosting, WorkspaceBounds
 from service.core.rendering import Rendering, RenderPolicy
 from service.core.sandbox_runs import SandboxRuns
+from service.core.scopes import Principal
+from service.core.timeline import Timeline
 from service.engines.docker.client import EngineClient
 from service.engines.docker.container import ContainerSettings
 from service.engines.docker.engine import DockerEngine, DockerEngineSettings
@@ -33,6 +34,7 @@ from service.stores.folders import AssetFolders
 from service.stores.local_artifacts import LocalArtifactStore
 from service.stores.sources import SqliteSourcePool
 from service.stores.sqlite import Database
+from service.stores.timelines import SqliteTimelineStore
 
 log = logging.getLogger("proofbox")
 
@@ -50,6 +52,8 @@ class Service:
         principal: on whose behalf every request speaks.
         database: what the stores keep their records in.
         artifacts: the files of conversations.
+        sources: what their citations stand for.
+        timeline: their event logs.
         attachments: takes attachments in.
         engine: where sandboxes come from.
         calls: the calls.
@@ -59,6 +63,8 @@ class Service:
     principal: Principal
     database: Database
     artifacts: LocalArtifactStore
+    sources: SqliteSourcePool
+    timeline: Timeline
     attachments: Attachments
     engine: DockerEngine
     calls: Calls
@@ -121,6 +127,7 @@ def build(settings: Settings) -> Service:
     database = Database(settings.data_dir)
     artifacts = LocalArtifactStore(database, settings.data_dir)
     sources = SqliteSourcePool(database)
+    timelines = SqliteTimelineStore(database)
     engine = _docker_engine(settings, limits, boot_id)
     workspace = WorkspaceBounds(settings.workspace_bytes_max, settings.workspace_files_max)
     rehosting = Rehosting(artifacts, sources, AssetFolders(settings.asset_roots), workspace)
@@ -139,7 +146,15 @@ def build(settings: Settings) -> Service:
         principal=Principal(settings.tenant, settings.project, settings.user_type, settings.user),
         database=database,
         artifacts=artifacts,
-        attachments=Attachments(artifacts, sources, bytes_max=settings.attachment_bytes_max),
+        sources=sources,
+        timeline=Timeline(timelines),
+        attachments=Attachments(
+            artifacts,
+            sources,
+            timelines,
+            bytes_max=settings.attachment_bytes_max,
+            inline_bytes_max=settings.inline_bytes_max,
+        ),
         engine=engine,
         calls=calls,
     )
@@ -171,6 +186,8 @@ def application(service: Service) -> FastAPI:
         calls=service.calls,
         attachments=service.attachments,
         artifacts=service.artifacts,
+        sources=service.sources,
+        timeline=service.timeline,
         engine=service.engine,
         principal=service.principal,
         draining=lambda: service.calls.is_closing,

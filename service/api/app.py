@@ -8,7 +8,17 @@ from importlib.metadata import PackageNotFoundError, version
 from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 
-from service.api import artifacts, attachments, call_events, error_answers, health, openapi, tool_calls, tools
+from service.api import (
+    artifacts,
+    attachments,
+    call_events,
+    error_answers,
+    health,
+    openapi,
+    timeline,
+    tool_calls,
+    tools,
+)
 from service.api.body_limit import BodyLimit
 from service.api.doors import Doors
 from service.api.request_log import RequestLog
@@ -35,7 +45,7 @@ def create_app(doors: Doors, *, lifespan: Lifespan | None = None) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.doors = doors
-    for module in (tool_calls, call_events, tools, attachments, artifacts, health):
+    for module in (tool_calls, call_events, tools, attachments, artifacts, timeline, health):
         app.include_router(module.router)
     error_answers.install(app)
     app.add_middleware(

@@ -15,7 +15,8 @@ from service.api.download_headers import download_headers, is_unchanged, range_h
 from service.api.principal import CurrentScope
 from service.api.responses import ClosingStream, problem_response, request_id_of
 from service.core import errors
-from service.core.ports import ArtifactStore, Scope, StoredArtifact
+from service.core.scopes import Scope
+from service.core.store_ports import ArtifactStore, StoredArtifact
 
 ROUTE = "/v1/conversations/{conversation_id}/artifacts/{logical_path:path}"
 _BINARY = {"*/*": {"schema": {"type": "string", "format": "binary"}}}

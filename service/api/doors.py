@@ -9,8 +9,11 @@ from fastapi import Depends, Request
 from contracts.tool_calls import CallStatus, ToolCallRequest
 from service.core.attachments import Attachments
 from service.core.calls import Answer
+from service.core.engine_port import SandboxEngine
 from service.core.events import CallEvent
-from service.core.ports import ArtifactStore, Principal, SandboxEngine
+from service.core.scopes import Principal
+from service.core.store_ports import ArtifactStore, SourcePool
+from service.core.timeline import Timeline
 
 
 class Ticket(Protocol):
@@ -70,6 +73,8 @@ class Doors:
         calls: the tool calls.
         attachments: takes attachments in; knows their largest size.
         artifacts: the files of conversations.
+        sources: what the citations of conversations stand for.
+        timeline: the event logs of conversations.
         engine: where sandboxes come from; asked whether it answers.
         principal: on whose behalf every request speaks.
         draining: whether the service takes no new calls any more.
@@ -81,6 +86,8 @@ class Doors:
     calls: ToolCalls
     attachments: Attachments
     artifacts: ArtifactStore
+    sources: SourcePool
+    timeline: Timeline
     engine: SandboxEngine
     principal: Principal
     draining: Callable[[], bool]

@@ -5,7 +5,7 @@ from datetime import datetime
 from email.utils import format_datetime
 from urllib.parse import quote
 
-from service.core.ports import StoredArtifact
+from service.core.store_ports import StoredArtifact
 
 _MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+")
 _UNKNOWN_MIME = "application/octet-stream"

@@ -10,6 +10,7 @@ from pydantic.json_schema import models_json_schema
 from contracts.artifacts import ArtifactSpec
 from contracts.events import OutputEvent, QueuedEvent, StartedEvent
 from contracts.problems import Problem
+from contracts.timeline import Sources, TimelineAppend, TimelineAppended, TimelinePage
 from contracts.tool_calls import Attachment, CallStatus, ToolCallRequest, ToolCallResponse
 from service.api.health import Health
 from service.api.responses import PROBLEM_JSON
@@ -21,6 +22,10 @@ _COMPONENTS: tuple[type[BaseModel], ...] = (
     CallStatus,
     Health,
     Problem,
+    Sources,
+    TimelineAppend,
+    TimelineAppended,
+    TimelinePage,
     ToolCallRequest,
     ToolCallResponse,
     ToolList,

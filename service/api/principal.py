@@ -8,7 +8,7 @@ from fastapi import Depends, Path, Request
 from contracts.tool_calls import ConversationId
 from service.api.doors import OpenDoors
 from service.core.errors import UnsafeNameError
-from service.core.ports import Principal, Scope
+from service.core.scopes import Principal, Scope
 
 
 async def principal_of(doors: OpenDoors) -> Principal:

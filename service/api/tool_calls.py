@@ -16,7 +16,7 @@ from service.api.request_log import CLIENT_GONE
 from service.api.responses import JSON, NO_STORE, PROBLEM_JSON, model_response, request_id_of, retry_after
 from service.core import errors
 from service.core.calls import Answer
-from service.core.ports import Principal
+from service.core.scopes import Principal
 
 RESPOND_ASYNC = "respond-async"
 IDEMPOTENCY_KEY_CHARS_MAX = 255

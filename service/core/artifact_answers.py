@@ -7,7 +7,8 @@ from contracts.blocks import TEXT_BYTES_MAX
 from contracts.media_types import is_inline_binary, is_text
 from contracts.tool_calls import ArtifactResult, Usage
 from service.core.blocks import embedded_text
-from service.core.ports import FileState, Found, ProcessOutcome, StoredArtifact
+from service.core.engine_port import FileState, Found, ProcessOutcome
+from service.core.store_ports import StoredArtifact
 from service.core.verdicts import Verdict, is_kept
 
 

@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from contracts.media_types import is_inline_binary
 from contracts.paths import FilePath, Namespace, UnsafePathError
 from contracts.tool_calls import Attachment
+from service.core.attachment_blocks import attachment_blocks
 from service.core.errors import BodyTooLargeError, StoreFailedError, StoreFullError, UnsafeNameError
-from service.core.ports import ArtifactStore, NewArtifact, Scope, SourcePool, StoredArtifact
+from service.core.scopes import Scope
+from service.core.store_ports import ArtifactStore, NewArtifact, SourcePool, StoredArtifact, TimelineStore
 
 # Hashing and writing leave the event loop once for so many bytes: a thread for each 64 KB piece of a socket would
 # cost more than its work.
@@ -62,13 +65,25 @@ class Attachments:
     Args:
         artifacts: where the bytes go.
         sources: where their row goes.
+        timelines: where the conversation remembers them.
         bytes_max: the largest attachment, in bytes.
+        inline_bytes_max: the largest PDF or image that its block carries, in bytes.
     """
 
-    def __init__(self, artifacts: ArtifactStore, sources: SourcePool, *, bytes_max: int) -> None:
+    def __init__(
+        self,
+        artifacts: ArtifactStore,
+        sources: SourcePool,
+        timelines: TimelineStore,
+        *,
+        bytes_max: int,
+        inline_bytes_max: int,
+    ) -> None:
         self._artifacts = artifacts
         self._sources = sources
+        self._timelines = timelines
         self.bytes_max = bytes_max
+        self._inline_bytes_max = inline_bytes_max
 
     async def store(
         self, scope: Scope, turn_id: str, name: str, content: AsyncIterator[bytes], mime: str | None
@@ -108,7 +123,15 @@ class Attachments:
                 [stored] = await self._artifacts.save(scope, [upload])
         # Also when nothing was stored: an earlier upload may have died between its bytes and its row.
         row = await self._sources.add_file(scope, stored)
+        if created:
+            await self._timelines.append(scope, attachment_blocks(stored, await self._inline(scope, stored)))
         return AttachmentStored(_as_answer(stored, row.sid), created)
+
+    async def _inline(self, scope: Scope, stored: StoredArtifact) -> bytes | None:
+        """The bytes of a PDF or an image that its block carries."""
+        if not is_inline_binary(stored.mime) or stored.size_bytes > self._inline_bytes_max:
+            return None
+        return b"".join([piece async for piece in self._artifacts.read(scope, stored, 0, stored.size_bytes)])
 
 
 def attachment_path(turn_id: str, name: str) -> FilePath:

@@ -7,10 +7,12 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
+from contracts.blocks import Block
 from contracts.events import EventName, OutputEvent, QueuedEvent, StartedEvent
 from contracts.problems import Problem
 from contracts.tool_calls import CallStatus, Limits, SandboxInfo, ToolCallRequest, ToolCallResponse
 from service.core.admission import Admission
+from service.core.engine_port import StreamName
 from service.core.errors import (
     AmbiguousCallError,
     CallCancelledError,
@@ -21,8 +23,9 @@ from service.core.errors import (
     UnknownToolError,
 )
 from service.core.events import CallEvent, EndedCalls, EventLog
-from service.core.ports import CallKey, CallState, CallStore, NewCall, Principal, Scope, StoredCall, StreamName
 from service.core.problems import problem_of
+from service.core.scopes import Principal, Scope
+from service.core.store_ports import CallKey, CallState, CallStore, NewCall, StoredCall
 from service.core.watcher import OpenedCall, Story
 
 __all__ = ["Answer", "CallEvent", "CallSettings", "CallTicket", "Calls"]
@@ -161,7 +164,8 @@ class Calls:
             request = ToolCallRequest.model_validate_json(left.request)
             # Not the limits that it asked for: the operator may allow less than in that life.
             call = self._open(left.key.scope, request.model_copy(update={"limits": Limits()}))
-            await self._store.finish(left.key, CallState.DONE, call.interrupted().model_dump_json())
+            answer = call.interrupted()
+            await self._store.finish(left.key, CallState.DONE, answer.model_dump_json(), answer.blocks)
             count += 1
         return count
 
@@ -289,7 +293,7 @@ class Calls:
         try:
             response = await call.tell(running)
             body = await asyncio.to_thread(response.model_dump_json)
-            await self._finish(running, CallState.DONE, Answer(200, body, is_problem=False))
+            await self._finish(running, CallState.DONE, Answer(200, body, is_problem=False), response.blocks)
         except asyncio.CancelledError:
             await self._finish_cancelled(running)
         except Exception as exc:
@@ -320,9 +324,11 @@ class Calls:
             log.exception("call %s could not be forgotten", running.key.tool_call_id)
         self._end(running, CallState.FAILED, answer)
 
-    async def _finish(self, running: _Running, state: CallState, answer: Answer) -> None:
+    async def _finish(
+        self, running: _Running, state: CallState, answer: Answer, blocks: Sequence[Block] = ()
+    ) -> None:
         try:
-            stored = await self._store.finish(running.key, state, answer.body)
+            stored = await self._store.finish(running.key, state, answer.body, blocks)
         except ServiceError as exc:
             log.exception("the answer of call %s could not be stored", running.key.tool_call_id)
             state, answer = CallState.FAILED, _problem_answer(exc, running.request_id)

@@ -14,6 +14,7 @@ ServiceError
 │   ├── AssetRefusedError
 │   ├── SidConflictError
 │   ├── IdReusedError
+│   ├── TimelineMovedError
 │   └── CallCancelledError
 └── OurError               the service could not do it; the same request may succeed later
     ├── QueueFullError
@@ -150,6 +151,14 @@ class IdReusedError(CallerError):
     code = ProblemCode.ID_REUSED
     status = 409
     where = "tool_call_id"
+
+
+class TimelineMovedError(CallerError):
+    """The timeline has other blocks at its end than the caller knows."""
+
+    code = ProblemCode.TIMELINE_MOVED
+    status = 409
+    where = "timeline"
 
 
 class CallCancelledError(CallerError):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from contracts.tool_calls import ToolCallRequest
 from contracts.tools import ExecParams, Language
 from service.core.limits import CallBounds
-from service.core.ports import Scope
+from service.core.scopes import Scope
 
 
 @dataclass(frozen=True, slots=True)

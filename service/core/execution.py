@@ -9,15 +9,17 @@ from contracts.codes import ContractCode
 from contracts.media_types import mime_of_name
 from contracts.tool_calls import ToolCallRequest, ToolCallResponse
 from contracts.tools import ExecParams, exec_language
-from service.core.answers import answered, interrupted, refused
 from service.core.artifact_answers import read_contents
+from service.core.engine_port import Found, Job, Wanted, WantedFile
+from service.core.exec_answers import answered, interrupted, refused
 from service.core.exec_call import ExecCall
 from service.core.intake import read_code
 from service.core.limits import CallLimits, CallPolicy
-from service.core.ports import Found, Job, NewArtifact, Scope, Wanted, WantedFile
 from service.core.refusals import invalid_model
 from service.core.rehosting import Gathered, Wish
-from service.core.sandbox_runs import Attempt, Program, SandboxRuns, room_bytes
+from service.core.sandbox_runs import Attempt, Program, SandboxRuns, collected_artifact, room_bytes
+from service.core.scopes import Scope
+from service.core.store_ports import NewArtifact
 from service.core.verdicts import Verdict, extras, judge
 from service.core.watcher import OpenedCall, Watcher
 
@@ -78,33 +80,19 @@ class Execution:
 
 def _promised(call: ExecCall, verdict: Verdict) -> NewArtifact:
     found, promise = verdict.found, verdict.promise
-    if found is None or found.local is None or found.sha256 is None or promise is None:
-        raise AssertionError("a produced file has been collected")
-    return NewArtifact(
-        path=verdict.path,
-        source=found.local,
-        size_bytes=found.size_bytes,
-        sha256=found.sha256,
+    if found is None or promise is None:
+        raise AssertionError("a produced file was found, and promised")
+    return collected_artifact(
+        call.request,
+        found,
         mime=verdict.mime,
         visibility=promise.visibility,
         description=promise.description,
-        tool_call_id=call.request.tool_call_id,
     )
 
 
 def _unpromised(call: ExecCall, found: Found) -> NewArtifact:
-    if found.local is None or found.sha256 is None:
-        raise AssertionError("only collected files are stored")
-    return NewArtifact(
-        path=found.path,
-        source=found.local,
-        size_bytes=found.size_bytes,
-        sha256=found.sha256,
-        mime=mime_of_name(found.path.rel),
-        visibility="internal",
-        description="",
-        tool_call_id=call.request.tool_call_id,
-    )
+    return collected_artifact(call.request, found, mime=mime_of_name(found.path.rel), visibility="internal")
 
 
 def _missing_paths(gathered: Gathered) -> ContractError:

@@ -5,8 +5,8 @@ import signal
 from dataclasses import dataclass
 
 from contracts.codes import RuntimeCode
+from service.core.engine_port import Collected, ProcessOutcome
 from service.core.limits import CallLimits
-from service.core.ports import Collected, ProcessOutcome
 
 _LINE_CHARS_MAX = 300
 _DISK_WORDS = re.compile(

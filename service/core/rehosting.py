@@ -13,9 +13,11 @@ from contracts.codes import NoticeCode
 from contracts.paths import FilePath
 from contracts.tool_calls import Asset, Rehosted, SourceRow
 from service.core.blocks import Notice
+from service.core.engine_port import InputFile
 from service.core.errors import AssetRefusedError
 from service.core.mentions import Mention, find_mentions, find_sids
-from service.core.ports import ArtifactStore, InputFile, Scope, SourcePool, StoredArtifact
+from service.core.scopes import Scope
+from service.core.store_ports import ArtifactStore, SourcePool, StoredArtifact
 
 _LEFT_OUT_LISTED = 20
 _PAGE_BYTES = 4096  # a file system in memory gives a file whole pages

@@ -14,8 +14,9 @@ from service.core.artifact_answers import Content, artifact_result, hosting, usa
 from service.core.blocks import BlockWriter, Notice, now_text
 from service.core.limits import CallBounds
 from service.core.outcomes import last_line
-from service.core.ports import Scope, StoredArtifact
 from service.core.sandbox_runs import Attempt
+from service.core.scopes import Scope
+from service.core.store_ports import StoredArtifact
 from service.core.verdicts import Verdict
 
 CONTENT_SHOWN_CHARS = 100

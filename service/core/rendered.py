@@ -1,37 +1,106 @@
-"""The rendered view of blocks: what a model reads. Hosting fields never appear in it."""
+"""The rendered view of blocks: what a model reads. Hosting fields never appear in it.
+
+Each block becomes one part of the text, from what stands before it and never from what comes after: so the text of
+a timeline that has grown begins with the text of before, and a prompt cache keeps hitting.
+"""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from contracts.blocks import Block
+from contracts.logical import TurnPath, parse
+from contracts.paths import UnsafePathError
+from service.core.store_ports import PlacedBlock
 
 # A loop's own timeline may hold meta blocks that another program wrote.
 _HOSTING = frozenset({"hosted_uri", "rn", "key"})
+_DONE = {"done": "✓", "in_progress": "…", "failed": "✗"}
 
 
 def rendered(blocks: Iterable[Block]) -> str:
-    """The text of the blocks of calls, as a model reads them; byte-stable for the same blocks."""
-    tools: dict[str, str] = {}
-    digests: dict[tuple[str | None, str], dict[str, Any]] = {}
-    parts: list[str] = []
-    for block in blocks:
+    """The text of the blocks of a call, as a model reads them; byte-stable for the same blocks."""
+    view = RenderedView()
+    placed = (PlacedBlock(0, block, len(block.base64 or "")) for block in blocks)
+    return "".join(view.part(item) for item in placed)
+
+
+class RenderedView:
+    """Turns the blocks of a timeline into text, one after the other.
+
+    Args:
+        turns: whether a line says where a turn begins.
+        before: the blocks right before the first one, from the beginning of their call on.
+    """
+
+    def __init__(self, *, turns: bool = False, before: Iterable[PlacedBlock] = ()) -> None:
+        self._turns = turns
+        self._is_empty = True
+        self._turn: str | None = None
+        self._call: str | None = None
+        self._tool = ""
+        self._has_summary = False
+        self._described: str | None = None
+        for placed in before:
+            self.part(placed)
+            self._is_empty = False
+
+    def part(self, placed: PlacedBlock) -> str:
+        """The text of the next block; empty for a block that shows nothing."""
+        block = placed.block
+        if block.call_id != self._call:
+            self._call, self._tool, self._has_summary, self._described = block.call_id, "", False, None
         if block.type == "react.tool.call":
-            tools[block.call_id or ""] = str(json.loads(block.text or "{}").get("tool_id", ""))
+            self._tool = _tool_of(block)
+        continues = block.type == "react.tool.result" and block.path == self._described
+        lines = _content(placed) if continues else self._lines(placed)
+        if self._turns and block.turn_id != self._turn:
+            lines = [f"[TURN {block.turn_id}] ts={block.ts}", *([""] if lines else []), *lines]
+        self._turn = block.turn_id
+        if not lines:
+            return ""
+        gap = "" if continues or self._is_empty else "\n"
+        self._is_empty = False
+        return gap + "\n".join(lines) + "\n"
+
+    def _lines(self, placed: PlacedBlock) -> list[str]:
+        block = placed.block
+        self._described = None
+        if block.type == "react.tool.call":
+            return [f"[TOOL CALL {block.call_id}].call {self._tool}", f"[path: {block.path}]", block.text or ""]
+        if block.type != "react.tool.result":
+            return _PARTS.get(block.type, _message(block.type))(placed)
+        head = f"[TOOL RESULT {block.call_id}]"
         digest = _digest(block)
         if digest is not None:
-            digests[block.call_id, digest["artifact_path"]] = digest
-            continue
-        parts.append(_part(block, tools.get(block.call_id or "", ""), digests))
-    return "\n\n".join(parts) + "\n"
+            summary = [] if self._has_summary else _summary(head, self._tool, block, digest)
+            self._has_summary = True
+            self._described = digest["artifact_path"]
+            return [*summary, *_artifact(head, self._tool, digest)]
+        if block.path.startswith("fi:"):
+            return [f"{head}.artifact {self._tool}", f"[path: {block.path}]", *_content(placed)]
+        self._has_summary = True
+        return [f"{head}.summary {self._tool}", f"[path: {block.path}]", *_content(placed)]
+
+
+def _tool_of(block: Block) -> str:
+    try:
+        payload = json.loads(block.text or "{}")
+    except ValueError:
+        return ""
+    return str(payload.get("tool_id", "")) if isinstance(payload, dict) else ""
 
 
 def _digest(block: Block) -> dict[str, Any] | None:
     """The digest that a meta block holds; None for any other block."""
     if block.type != "react.tool.result" or block.mime != "application/json" or not block.path.startswith("tc:"):
         return None
+    return _safe_digest(block.text)
+
+
+def _safe_digest(text: str | None) -> dict[str, Any] | None:
     try:
-        payload = json.loads(block.text or "")
+        payload = json.loads(text or "")
     except ValueError:
         return None
     if not isinstance(payload, dict) or not isinstance(payload.get("artifact_path"), str):
@@ -39,26 +108,96 @@ def _digest(block: Block) -> dict[str, Any] | None:
     return {name: value for name, value in payload.items() if name not in _HOSTING}
 
 
-def _part(block: Block, tool_id: str, digests: dict[tuple[str | None, str], dict[str, Any]]) -> str:
-    head = f"[TOOL RESULT {block.call_id}]"
-    if block.type == "react.notes":
-        return f"[AI Agent say]: {block.text}"
-    if block.type == "react.notice":
-        return f"[react.notice]\n[path: {block.path}]\n{block.text}"
-    if block.type == "react.tool.code":
-        return f"[react.tool.code]\n[path: {block.path}]\n{block.text}"
-    if block.type == "react.tool.call":
-        return f"[TOOL CALL {block.call_id}].call {tool_id}\n[path: {block.path}]\n{block.text}"
-    if not block.path.startswith("fi:"):
-        return f"{head}.summary {tool_id}\n[path: {block.path}]\n{block.text}"
-    digest = digests.get((block.call_id, block.path), {})
-    lines = [f"{head}.artifact {tool_id}", f"[path: {block.path}]"]
+def _summary(head: str, tool: str, block: Block, digest: dict[str, Any]) -> list[str]:
+    """The summary of a tool that gives no report of its own: what it made."""
+    verdict = f"error: {digest['error']}" if digest.get("error") else "ok"
+    path = digest.get("physical_path") or digest["artifact_path"]
+    return [f"{head}.summary {tool}", f"[path: {block.path}]", verdict, f"- {path}", ""]
+
+
+def _artifact(head: str, tool: str, digest: dict[str, Any]) -> list[str]:
+    lines = [f"{head}.artifact {tool}", f"[path: {digest['artifact_path']}]"]
     if "physical_path" in digest:
         lines.append(f"[physical_path: {digest['physical_path']}]")
-    lines.append(json.dumps(digest, ensure_ascii=False))
+    return [*lines, json.dumps(digest, ensure_ascii=False)]
+
+
+def _content(placed: PlacedBlock) -> list[str]:
+    block = placed.block
     if block.text is not None:
-        lines.append(block.text)
-    elif block.base64 is not None:
-        tag = "image" if block.mime.startswith("image/") else "document"
-        lines.append(f"<{tag} media_type={block.mime} b64_len={len(block.base64)}>")
-    return "\n".join(lines)
+        return [block.text]
+    if not placed.base64_chars:
+        return []
+    tag = "image" if block.mime.startswith("image/") else "document"
+    return [f"<{tag} media_type={block.mime} b64_len={placed.base64_chars}>"]
+
+
+def _notes(placed: PlacedBlock) -> list[str]:
+    return [f"[AI Agent say]: {placed.block.text}"]
+
+
+def _message(name: str) -> Callable[[PlacedBlock], list[str]]:
+    def shown(placed: PlacedBlock) -> list[str]:
+        block = placed.block
+        path = [f"[path: {block.path}]"] if block.path else []
+        return [f"[{name}]", *path, *_content(placed)]
+
+    return shown
+
+
+def _attachment_meta(placed: PlacedBlock) -> list[str]:
+    block = placed.block
+    digest = _safe_digest(block.text) or {}
+    path = str(digest.get("artifact_path", block.path))
+    lines = [f"[USER ATTACHMENT] {path.rpartition('/')[2]} | {digest.get('mime', block.mime)}"]
+    if digest.get("description"):
+        lines.append(f"summary: {digest['description']}")
+    lines.append(f"[path: {path}]")
+    if digest.get("physical_path"):
+        lines.append(f"[physical_path: {digest['physical_path']}]")
+    return lines
+
+
+def _plan(placed: PlacedBlock) -> list[str]:
+    block = placed.block
+    try:
+        plan = json.loads(block.text or "")
+        status = plan.get("status") or {}
+        steps = [
+            f"{_DONE.get(str(status.get(str(number))), '□')} {number}) {step}"
+            for number, step in enumerate(plan["steps"], start=1)
+        ]
+        return ["[REACT.PLAN]", f"id={plan.get('plan_id') or _plan_id(block.path)}", *steps]
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return ["[REACT.PLAN]", block.text or ""]
+
+
+def _plan_id(path: str) -> str:
+    try:
+        parsed = parse(path)
+    except UnsafePathError:
+        return path
+    return parsed.item_id if isinstance(parsed, TurnPath) else path
+
+
+def _note(placed: PlacedBlock) -> list[str]:
+    return ["[react.note] (internal)", "[INTERNAL NOTE]", placed.block.text or ""]
+
+
+def _nothing(_: PlacedBlock) -> list[str]:
+    return []
+
+
+_PARTS: dict[str, Callable[[PlacedBlock], list[str]]] = {
+    "turn.header": _nothing,  # where a turn begins is told by the first block of it
+    "user.prompt": _message("USER MESSAGE"),
+    "user.attachment.meta": _attachment_meta,
+    "user.attachment": _content,
+    "assistant.completion": _message("ASSISTANT MESSAGE"),
+    "react.completion": _message("ASSISTANT MESSAGE"),
+    "conv.range.summary": _message("SUMMARY OF EARLIER TURNS"),
+    "react.plan": _plan,
+    "react.plan.ack": _message("REACT.PLAN.ACK"),
+    "react.note": _note,
+    "react.notes": _notes,
+}

@@ -13,13 +13,15 @@ from contracts.paths import FilePath, NamedPath, Namespace, UnsafePathError, in_
 from contracts.render_tools import RENDER_PARAMS, render_format
 from contracts.tool_calls import SourceRow, ToolCallRequest, ToolCallResponse
 from service.core.artifact_answers import read_contents
+from service.core.engine_port import Job, OnOutput, StreamName, Wanted, WantedFile
 from service.core.errors import InvalidRequestError
 from service.core.limits import CallPolicy
-from service.core.ports import Found, Job, NewArtifact, OnOutput, Scope, StreamName, Wanted, WantedFile
 from service.core.refusals import invalid_model
 from service.core.rehosting import Wish
 from service.core.render_answers import RenderCall, RenderResult, answered, interrupted, refused
-from service.core.sandbox_runs import Attempt, Program, SandboxRuns, room_bytes
+from service.core.sandbox_runs import Attempt, Program, SandboxRuns, collected_artifact, room_bytes
+from service.core.scopes import Scope
+from service.core.store_ports import NewArtifact
 from service.core.verdicts import is_kept, judge
 from service.core.watcher import OpenedCall, Watcher
 
@@ -77,7 +79,7 @@ class Rendering:
         call = replace(call, target=target.file, is_rewritten=target.foreign)
         async with self._runs.place(call.bounds, attempt, watcher) as staging:
             await self._runs.gather(_wish(call), attempt, staging)
-            missing = attempt.gathered.missing
+            missing = [*attempt.gathered.missing, *attempt.gathered.missing_cited]
             if call.params.strict and missing:
                 return refused(call, _missing_assets(missing), attempt)
             said = bytearray()
@@ -91,7 +93,12 @@ class Rendering:
             found = verdict.found
             new: list[NewArtifact] = []
             if result.error is None and is_kept(verdict) and found is not None:
-                new = [_artifact(call, found, verdict.mime)]
+                title = call.params.title
+                new = [
+                    collected_artifact(
+                        call.request, found, mime=verdict.mime, visibility="external", description=title
+                    )
+                ]
             stored = await self._runs.host(call.scope, new, attempt)
             attempt.finish()
             return answered(call, attempt, result, verdict, contents, stored)
@@ -124,7 +131,7 @@ def _wish(call: RenderCall) -> Wish:
     return Wish(
         scope=call.scope,
         turn_id=call.target.turn_id,
-        text=f"{call.params.content}\n{call.params.theme}",
+        text=call.params.mentions(),
         assets=request.assets,
         rows=request.sources_pool,
         own_may_be_absent=False,
@@ -155,7 +162,9 @@ def _job(call: RenderCall, attempt: Attempt) -> Job:
         "strict": params.strict,
     }
     limits = call.bounds.limits
-    return Job("render", json.dumps(request).encode(), call.target.rel, call.target.turn_id, limits)
+    return Job(
+        "render", json.dumps(request, ensure_ascii=False).encode(), call.target.rel, call.target.turn_id, limits
+    )
 
 
 def _source(row: SourceRow) -> dict[str, Any]:
@@ -188,21 +197,6 @@ def _into(said: bytearray) -> OnOutput:
             said.extend(piece)
 
     return on_output
-
-
-def _artifact(call: RenderCall, found: Found, mime: str) -> NewArtifact:
-    if found.local is None or found.sha256 is None:
-        raise AssertionError("a file that is kept has been collected")
-    return NewArtifact(
-        path=call.target,
-        source=found.local,
-        size_bytes=found.size_bytes,
-        sha256=found.sha256,
-        mime=mime,
-        visibility="external",
-        description=call.params.title,
-        tool_call_id=call.request.tool_call_id,
-    )
 
 
 def _missing_assets(missing: list[str]) -> ContractError:

@@ -5,30 +5,28 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from contracts.codes import RuntimeCode
 from contracts.paths import FilePath
 from contracts.tool_calls import SandboxInfo, Timings, ToolCallRequest
 from service.core.admission import Admission
-from service.core.limits import CallBounds, CallLimits
-from service.core.outcomes import RuntimeFailure, classify, left_too_much
-from service.core.ports import (
-    ArtifactStore,
+from service.core.engine_port import (
     Collected,
+    Found,
     Job,
-    NewArtifact,
     OnOutput,
     ProcessOutcome,
     SandboxEngine,
     SandboxLostError,
     SandboxSpec,
-    Scope,
-    SourcePool,
-    StoredArtifact,
     Wanted,
 )
+from service.core.limits import CallBounds, CallLimits
+from service.core.outcomes import RuntimeFailure, classify, left_too_much
 from service.core.rehosting import Gathered, Rehosting, Wish
+from service.core.scopes import Scope
+from service.core.store_ports import ArtifactStore, NewArtifact, SourcePool, StoredArtifact
 from service.core.watcher import Watcher
 
 T = TypeVar("T")
@@ -184,3 +182,26 @@ def _inputs_too_large(gathered: Gathered, limits: CallLimits) -> RuntimeFailure:
 
 def _ms_since(began: float) -> float:
     return round((time.perf_counter() - began) * 1000, 3)
+
+
+def collected_artifact(
+    request: ToolCallRequest,
+    found: Found,
+    *,
+    mime: str,
+    visibility: Literal["external", "internal"],
+    description: str = "",
+) -> NewArtifact:
+    """A file of the sandbox that has been collected, on its way into the store."""
+    if found.local is None or found.sha256 is None:
+        raise AssertionError("only a collected file is stored")
+    return NewArtifact(
+        path=found.path,
+        source=found.local,
+        size_bytes=found.size_bytes,
+        sha256=found.sha256,
+        mime=mime,
+        visibility=visibility,
+        description=description,
+        tool_call_id=request.tool_call_id,
+    )

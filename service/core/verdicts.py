@@ -7,8 +7,8 @@ from contracts.artifacts import Promise
 from contracts.codes import VerdictCode
 from contracts.media_types import mime_of_name
 from contracts.paths import FilePath
+from service.core.engine_port import Collected, FileState, Found
 from service.core.limits import CallLimits
-from service.core.ports import Collected, FileState, Found
 
 # Below these sizes a document of the format holds nothing: what an exporter leaves that has failed half-way.
 SMALL_BYTES = {".pdf": 500, ".docx": 1_000, ".xlsx": 1_000, ".pptx": 2_000}

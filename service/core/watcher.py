@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from contracts.tool_calls import SandboxInfo, ToolCallRequest, ToolCallResponse
-from service.core.ports import Scope, StreamName
+from service.core.engine_port import StreamName
+from service.core.scopes import Scope
 
 
 class Watcher(Protocol):

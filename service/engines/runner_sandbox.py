@@ -15,8 +15,7 @@ from typing import Any, Protocol
 
 from contracts.paths import FilePath, Namespace, UnsafePathError
 from contracts.tool_calls import SandboxInfo
-from service.core.errors import StoreFailedError, StoreFullError
-from service.core.ports import (
+from service.core.engine_port import (
     Collected,
     FileState,
     Found,
@@ -29,6 +28,7 @@ from service.core.ports import (
     StreamName,
     Wanted,
 )
+from service.core.errors import StoreFailedError, StoreFullError
 from service.engines.frames import NO_NONCE, Frame, FrameDecoder, FrameError, encode
 
 _PIECE_BYTES = 256 * 1024

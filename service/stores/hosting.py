@@ -13,7 +13,7 @@ from pathlib import PurePath
 from urllib.parse import quote, unquote
 
 from contracts.paths import FilePath, Namespace
-from service.core.ports import Scope
+from service.core.scopes import Scope
 
 # A segment of a path may have 255 bytes; a longer one keeps its head and is told apart by a hash.
 _PART_BYTES_MAX = 200

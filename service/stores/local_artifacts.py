@@ -16,7 +16,8 @@ from typing import TypeVar
 
 from contracts.paths import FilePath, Namespace
 from service.core.errors import OurError, StoreFailedError
-from service.core.ports import NewArtifact, Scope, StoredArtifact
+from service.core.scopes import Scope
+from service.core.store_ports import NewArtifact, StoredArtifact
 from service.stores.hosting import hosted_name, hosted_name_in, hosted_uri, key_of, rn_of
 from service.stores.local_files import LocalFiles
 from service.stores.sqlite import Database, ensure_conversation, find_conversation, transaction, utc_now

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from service.core.errors import StoreFailedError
-from service.core.ports import NewArtifact
+from service.core.store_ports import NewArtifact
 from service.stores.disk import link, link_over, make_folders, seal, sha256_of, sync_folders
 from service.stores.failures import translated
 

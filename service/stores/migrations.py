@@ -95,6 +95,21 @@ _STEPS: tuple[tuple[str, ...], ...] = (
         JOIN principals ON principals.id = conversations.principal
         """,
     ),
+    (
+        # The log of a conversation; what base64 says is kept as bytes beside the rest of its block.
+        """
+        CREATE TABLE blocks (
+            conversation INTEGER NOT NULL REFERENCES conversations (id),
+            position INTEGER NOT NULL CHECK (position >= 1),
+            call_id TEXT,
+            path TEXT NOT NULL,
+            block TEXT NOT NULL,
+            content BLOB,
+            PRIMARY KEY (conversation, position)
+        )
+        """,
+        "CREATE INDEX blocks_path ON blocks (conversation, path, position)",
+    ),
 )
 
 

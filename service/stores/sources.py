@@ -8,7 +8,8 @@ from pydantic import ValidationError
 from contracts.paths import Namespace
 from contracts.tool_calls import SourceRow
 from service.core.errors import SidConflictError, StoreFailedError
-from service.core.ports import Scope, StoredArtifact
+from service.core.scopes import Scope
+from service.core.store_ports import StoredArtifact
 from service.stores.sqlite import Database, ensure_conversation, find_conversation
 
 _SID_MAX = 10**9  # as the wire allows

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from service.core.errors import StoreFailedError, StoreFullError
-from service.core.ports import Principal, Scope
+from service.core.scopes import Principal, Scope
 from service.stores.failures import translated
 from service.stores.migrations import migrate
 from service.stores.threads import in_thread

@@ -19,10 +19,13 @@ from contracts.tools import Language, exec_tool_id
 from service.api.app import create_app
 from service.api.doors import Doors
 from service.core.attachments import Attachments
-from service.core.ports import NewArtifact, Principal, Scope, StoredArtifact
+from service.core.scopes import Principal, Scope
+from service.core.store_ports import NewArtifact, StoredArtifact
+from service.core.timeline import Timeline
 from service.stores.local_artifacts import LocalArtifactStore
 from service.stores.sources import SqliteSourcePool
 from service.stores.sqlite import Database
+from service.stores.timelines import SqliteTimelineStore
 from tests.fakes.calls import MemoryCalls
 from tests.fakes.engine import BareEngine
 
@@ -41,6 +44,7 @@ class Stores:
     database: Database
     artifacts: LocalArtifactStore
     sources: SqliteSourcePool
+    timelines: SqliteTimelineStore
 
 
 @pytest.fixture
@@ -49,7 +53,7 @@ async def stores(tmp_path: Path) -> AsyncIterator[Stores]:
     await database.open()
     artifacts = LocalArtifactStore(database, tmp_path / "data")
     await artifacts.open()
-    yield Stores(database, artifacts, SqliteSourcePool(database))
+    yield Stores(database, artifacts, SqliteSourcePool(database), SqliteTimelineStore(database))
     await artifacts.close()
     await database.close()
 
@@ -73,8 +77,16 @@ def flags() -> Flags:
 def doors(stores: Stores, calls: MemoryCalls, engine: BareEngine, flags: Flags) -> Doors:
     return Doors(
         calls=calls,
-        attachments=Attachments(stores.artifacts, stores.sources, bytes_max=ATTACHMENT_BYTES_MAX),
+        attachments=Attachments(
+            stores.artifacts,
+            stores.sources,
+            stores.timelines,
+            bytes_max=ATTACHMENT_BYTES_MAX,
+            inline_bytes_max=100_000,
+        ),
         artifacts=stores.artifacts,
+        sources=stores.sources,
+        timeline=Timeline(stores.timelines),
         engine=engine,
         principal=PRINCIPAL,
         draining=lambda: flags.draining,

@@ -9,7 +9,7 @@ import pytest
 from contracts.tool_calls import Attachment
 from service.core.attachments import _append, _open, mime_of_name
 from service.core.errors import StoreFailedError, StoreFullError
-from service.core.ports import Scope
+from service.core.scopes import Scope
 
 BASE = "/v1/conversations/c1/turns/turn_1/attachments"
 

@@ -6,11 +6,13 @@ from contextlib import asynccontextmanager
 import pytest
 
 from contracts.paths import FilePath
-from service.core.ports import NewArtifact, Principal, Scope
+from service.core.scopes import Principal, Scope
+from service.core.store_ports import NewArtifact
 from service.stores.calls import SqliteCallStore
 from service.stores.local_artifacts import LocalArtifactStore
 from service.stores.sources import SqliteSourcePool
 from service.stores.sqlite import Database
+from service.stores.timelines import SqliteTimelineStore
 
 
 @asynccontextmanager
@@ -46,6 +48,18 @@ async def _opened_artifacts(data_dir):
             await store.close()
 
 
+@asynccontextmanager
+async def _opened_timelines(data_dir):
+    async with _opened_database(data_dir) as database:
+        yield SqliteTimelineStore(database)
+
+
+@asynccontextmanager
+async def _opened_memory(data_dir):
+    async with _opened_database(data_dir) as database:
+        yield SqliteCallStore(database), SqliteTimelineStore(database)
+
+
 @pytest.fixture
 def opened_database():
     """Opens the local stores' database below a folder."""
@@ -74,6 +88,19 @@ async def source_pool(request, tmp_path):
 async def call_store(request, tmp_path):
     async with request.param(tmp_path / "data") as store:
         yield store
+
+
+@pytest.fixture(params=[pytest.param(_opened_timelines, id="sqlite")])
+async def timeline_store(request, tmp_path):
+    async with request.param(tmp_path / "data") as store:
+        yield store
+
+
+@pytest.fixture(params=[pytest.param(_opened_memory, id="sqlite")])
+async def calls_and_timelines(request, tmp_path):
+    """Stores of calls and of timelines that share one transaction."""
+    async with request.param(tmp_path / "data") as stores:
+        yield stores
 
 
 def _scope(tenant="acme", project="books", user_type="registered", user="ann", conversation="conv-1"):

@@ -16,7 +16,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from contracts.paths import FilePath
-from service.core.ports import NewArtifact, Principal, Scope
+from service.core.scopes import Principal, Scope
+from service.core.store_ports import NewArtifact
 from service.stores.local_artifacts import LocalArtifactStore
 from service.stores.sqlite import Database
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from service.core.errors import IdReusedError, StoreFailedError
-from service.core.ports import CallKey, CallState, NewCall, StoredCall
+from service.core.store_ports import CallKey, CallState, NewCall, StoredCall
 
 
 def new_call(scope, tool_call_id="call-1", payload="a", boot_id="boot-1", idempotency_key=None):

@@ -15,7 +15,7 @@ from disk_check import assert_disk_says_what_the_rows_say, path_of
 import service
 from contracts.paths import FilePath
 from service.core.errors import StoreFailedError
-from service.core.ports import CallKey, CallState, NewCall
+from service.core.store_ports import CallKey, CallState, NewCall
 from service.stores.calls import SqliteCallStore
 from service.stores.local_artifacts import LocalArtifactStore
 from service.stores.sources import SqliteSourcePool

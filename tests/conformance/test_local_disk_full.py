@@ -10,7 +10,7 @@ from disk_check import assert_disk_says_what_the_rows_say, path_of
 
 from contracts.tool_calls import SourceRow
 from service.core.errors import StoreFailedError, StoreFullError
-from service.core.ports import CallKey, CallState, NewCall
+from service.core.store_ports import CallKey, CallState, NewCall
 from service.stores.calls import SqliteCallStore
 from service.stores.sources import SqliteSourcePool
 from service.stores.sqlite import Database

@@ -7,7 +7,7 @@ import pytest
 from contracts.paths import FilePath
 from contracts.tool_calls import SourceRow
 from service.core.errors import SidConflictError
-from service.core.ports import StoredArtifact
+from service.core.store_ports import StoredArtifact
 
 
 def stored(physical, version=1, **more):

@@ -17,6 +17,8 @@ SAID_BY_THE_MODEL_ALONE = {
     "artifact_spec.invalid.blank_description.json",
     "artifact_spec.invalid.counts_without_glob.json",
     "artifact_spec.invalid.file_and_glob.json",
+    "timeline_append.invalid.path.json",
+    "timeline_append.invalid.type.json",
     "tool_call_request.invalid.asset_outside_turn.json",
     "tool_call_request.invalid.asset_with_two_contents.json",
     "tool_call_request.invalid.call_id_with_slash.json",

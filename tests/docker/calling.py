@@ -12,7 +12,7 @@ from contracts.problems import Problem
 from contracts.tool_calls import Attachment, ToolCallRequest, ToolCallResponse
 from contracts.tools import Language, exec_tool_id
 from service.core.calls import Answer, CallEvent, CallTicket
-from service.core.ports import Scope
+from service.core.scopes import Scope
 from service.main import Service
 
 # Promises nothing and brings everything back: for tests that look at what a program did, not at a contract.

@@ -11,7 +11,7 @@ import pytest
 
 from contracts.codes import ProblemCode
 from contracts.tool_calls import ToolCallRequest
-from service.core.ports import Principal
+from service.core.scopes import Principal
 from service.main import Service
 from tests.docker.calling import Caller
 from tests.docker.rehosted import LIST, ledger, notices, write

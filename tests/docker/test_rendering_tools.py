@@ -14,7 +14,7 @@ from pptx import Presentation
 
 from contracts.tool_calls import ToolCallRequest, ToolCallResponse
 from service.core.errors import InvalidRequestError
-from service.core.ports import Scope
+from service.core.scopes import Scope
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
 
@@ -50,7 +50,7 @@ class Renderer:
     async def answer(self, output, content, path=None, request=None, **params):
         fields = {
             "tool_id": f"rendering_tools.write_{output}",
-            "tool_call_id": f"call_{next(_numbers)}",
+            "tool_call_id": f"render_{next(_numbers)}",
             "conversation_id": self.conversation,
             "turn_id": "turn_2",
             "params": {"path": path or f"report.{output}", "content": content, **params},
@@ -223,12 +223,52 @@ async def test_nothing_of_the_machine_or_the_network_gets_into_a_document(render
         ({"format": "rtf"}, "params.format"),
         ({"colour": "red"}, "params.colour"),
         ({"content": ""}, "params.content"),
+        ({"content": "\u00e9" * (5 * 1024 * 1024 + 1)}, "params.content"),
+        ({"margins": {"top": "wide"}}, "params.margins.top"),
+        ({"pdf_variant": "pdf/x-4"}, "params.pdf_variant"),
     ],
 )
 async def test_a_parameter_that_is_not_in_the_schema_is_refused(render, params, field):
     with pytest.raises(InvalidRequestError) as refused:
         await render("pdf", params.pop("content", "x"), **params)
     assert [error.field for error in refused.value.errors] == [field]
+
+
+async def test_a_document_of_the_largest_size_is_answered_by_the_renderer_whatever_json_makes_of_it(render):
+    response = await render("docx", '"' * (10 * 1024 * 1024), format="markdown")
+    assert (response.ok, response.error.code) == (False, "content_too_large")
+
+
+async def test_a_pdf_has_the_pages_lines_attachments_and_standard_that_were_asked_for(render, call):
+    call.conversation = render.conversation
+    await call("open('files/figures.csv', 'w').write('a,b\\n1,2\\n')", ["figures.csv"], turn_id="turn_1")
+    response = await render(
+        "pdf",
+        "# One\n\n<div class='page-break'></div>\n\n# Two\n\n<div class='page-break'></div>\n\n# Three\n",
+        title="Plan",
+        page_size="100mm 80mm",
+        margins={"top": "15mm", "bottom": "15mm"},
+        header={"right": "{title}, {page} of {pages}"},
+        footer="kept",
+        pages="2-3",
+        attachments=["turn_1/files/figures.csv"],
+        pdf_variant="pdf/a-3b",
+        numbered_sections=True,
+    )
+    reader = pypdf.PdfReader(io.BytesIO(await render.bytes_of(response)))
+    texts = [" ".join(page.extract_text().split()) for page in reader.pages]
+    assert [("Plan, 2 of 3" in texts[0], "Plan, 3 of 3" in texts[1]), "kept" in texts[0]] == [(True, True), True]
+    assert ("2 Two" in texts[0], "3 Three" in texts[1]) == (True, True)
+    assert [round(float(side)) for side in reader.pages[0].mediabox[2:]] == [283, 227]
+    assert dict(reader.attachments) == {"figures.csv": [b"a,b\n1,2\n"]}
+    assert b"pdfaid:part" in reader.trailer["/Root"]["/Metadata"].get_data()
+
+
+async def test_strict_also_fails_for_a_cited_source_whose_file_is_gone(render):
+    row = {"sid": 3, "source_type": "file", "title": "Lost", "physical_path": "turn_1/files/lost.png"}
+    response = await render("pdf", "As [[S:3]] shows.", strict=True, request={"sources_pool": [row]})
+    assert (response.ok, response.error.code, response.sandbox) == (False, "missing_assets", None)
+    assert "turn_1/files/lost.png" in response.error.message
 
 
 async def test_a_rendering_tool_takes_no_code(render):

@@ -22,8 +22,8 @@ from service.core.errors import (
     UnknownToolError,
 )
 from service.core.events import CallEvent
-from service.core.ports import Principal
 from service.core.problems import problem_of
+from service.core.scopes import Principal
 
 CREATED = "2026-07-04T13:18:14Z"
 

@@ -82,7 +82,7 @@ def page_css(document: Document) -> str:
         rows.append(f"background: {colours['background']}")
     boxes = _boxes(document)
     rows += [f"@{place} {{ {small}; content: {content} }}" for place, content in boxes.items()]
-    if document.theme.logo and not options.get("header"):
+    if document.theme.logo and "top-right" not in boxes:
         logo = _quoted(document.theme.logo)
         rows.append(f'@top-right {{ content: ""; background: url("{logo}") right / contain no-repeat; '
                     f"height: 9mm; width: 45mm; margin-top: {max(top - 13, 2) / 2:g}mm }}")  # fmt: skip

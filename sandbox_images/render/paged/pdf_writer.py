@@ -14,7 +14,7 @@ from render.document import Document, RenderError
 from render.layout.engine import drop_styles, fewer_collections, lay_out, noticing, style_sheets
 from render.paged.page_css import page_css, page_margins, page_size
 from render.paged.wide_tables import fit_tables
-from render.source.assets import AssetRefused, find_asset, read_asset
+from render.source.assets import AssetRefused, read_file
 from render.source.headings import fill_contents
 
 VARIANTS = ("pdf/ua-1", "pdf/ua-2", "pdf/a-2b", "pdf/a-2u", "pdf/a-2a", "pdf/a-3b", "pdf/a-3u", "pdf/a-3a")
@@ -134,15 +134,12 @@ def _attachments(document: Document) -> list[weasyprint.Attachment]:
     given = document.request.options.get("attachments") or []
     for path in given[:ATTACHMENTS_MAX] if isinstance(given, list) else []:
         try:
-            name = find_asset(document, str(path))
-            asset = read_asset(document, name) if name else None
+            data, found_at = read_file(document, str(path))
         except AssetRefused as refusal:
             document.warn(refusal.code, str(refusal), path=str(path)[:200])
             continue
-        if asset:
-            found.append(
-                weasyprint.Attachment(string=asset.data, name=Path(name).name, description=Path(name).name)
-            )
+        name = Path(found_at).name
+        found.append(weasyprint.Attachment(string=data, name=name, description=name))
     return found
 
 

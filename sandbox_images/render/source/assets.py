@@ -63,6 +63,16 @@ def read_asset(document: Document, address: str) -> Asset:
     address = address.strip()
     if address[:5].lower() == "data:":
         return _checked(*_read_data(address), "")
+    data, path = read_file(document, address)
+    return _checked(data, _MIMES.get(Path(path).suffix.lower(), "application/octet-stream"), path)
+
+
+def read_file(document: Document, address: str) -> tuple[bytes, str]:
+    """The bytes of a file of any kind below OUT_DIR, and its OUT_DIR-relative path.
+
+    Raises:
+        AssetRefused: ``missing_asset``, ``remote_refused``, ``asset_too_large``, ``asset_refused``.
+    """
     path = find_asset(document, address)
     full = Path(os.path.realpath(document.request.root), path)
     try:
@@ -78,8 +88,7 @@ def read_asset(document: Document, address: str) -> Asset:
             raise AssetRefused(
                 "asset_too_large", f"{path} has {state.st_size:,} bytes; at most {ASSET_BYTES_MAX:,} are read."
             )
-        data = file.read(ASSET_BYTES_MAX + 1)
-    return _checked(data, _MIMES.get(full.suffix.lower(), "application/octet-stream"), path)
+        return file.read(ASSET_BYTES_MAX), path
 
 
 def find_asset(document: Document, address: str) -> str:

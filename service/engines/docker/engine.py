@@ -10,9 +10,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from contracts.tool_calls import SandboxInfo
+from service.core.engine_port import Sandbox, SandboxLostError, SandboxSpec
 from service.core.errors import EngineUnavailableError
 from service.core.limits import CallLimits
-from service.core.ports import Sandbox, SandboxLostError, SandboxSpec
 from service.engines.docker.client import EngineClient
 from service.engines.docker.container import ContainerSettings, container_config
 from service.engines.docker.pool import Box, Pool

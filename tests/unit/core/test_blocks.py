@@ -175,6 +175,18 @@ def test_the_view_of_a_call_as_a_model_reads_it():
     assert view.splitlines()[-1] == "<image media_type=image/png b64_len=4>"
 
 
+def test_a_tool_without_a_report_has_a_summary_and_a_file_without_content_has_its_digest():
+    blocks = [WRITE.call({}), WRITE.meta(digest()), WRITE.content(digest(), HOSTING, text=None, base64=None)]
+    tool = "exec_tools.execute_code_python"
+    assert rendered(blocks).split("\n\n")[1:] == [
+        f"[TOOL RESULT call_1].summary {tool}\n[path: tc:turn_1.call_1.result]\nok\n- turn_1/files/a.csv",
+        (
+            f"[TOOL RESULT call_1].artifact {tool}\n[path: fi:turn_1.files/a.csv]\n"
+            f"[physical_path: turn_1/files/a.csv]\n{digest_text(digest())}\n"
+        ),
+    ]
+
+
 METAS = st.dictionaries(st.sampled_from([*HOSTING, "digest", "other"]), st.sampled_from([*HOSTING.values(), "x"]))
 
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.codes import RuntimeCode
+from service.core.engine_port import Collected, ProcessOutcome
 from service.core.limits import CallLimits
 from service.core.outcomes import RuntimeFailure, classify, last_line, left_too_much, signal_name
-from service.core.ports import Collected, ProcessOutcome
 
 MIB = 1024 * 1024
 LIMITS = CallLimits(

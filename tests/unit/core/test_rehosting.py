@@ -8,8 +8,9 @@ import pytest
 from contracts.paths import FilePath
 from contracts.tool_calls import Asset, SourceRow
 from service.core.errors import AssetRefusedError, SidConflictError
-from service.core.ports import NewArtifact, Principal, Scope
 from service.core.rehosting import Rehosting, Wish, WorkspaceBounds
+from service.core.scopes import Principal, Scope
+from service.core.store_ports import NewArtifact
 from service.stores.folders import AssetFolders
 from service.stores.local_artifacts import LocalArtifactStore
 from service.stores.sources import SqliteSourcePool

@@ -8,8 +8,8 @@ import pytest
 from contracts.artifacts import Checks, Promise
 from contracts.codes import VerdictCode
 from contracts.paths import FilePath, Namespace
+from service.core.engine_port import Collected, FileState, Found, Inspection
 from service.core.limits import CallLimits
-from service.core.ports import Collected, FileState, Found, Inspection
 from service.core.verdicts import extras, judge
 
 LIMITS = CallLimits(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, artifact_bytes=1_000_000)

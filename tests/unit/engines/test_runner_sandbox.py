@@ -10,9 +10,9 @@ from memory_runner import HUNG_UP, MemoryRunner
 from contracts.paths import FilePath, Namespace
 from contracts.tool_calls import SandboxInfo
 from contracts.tools import Language
+from service.core.engine_port import FileState, InputFile, Job, SandboxLostError, Wanted, WantedFile
 from service.core.errors import StoreFailedError
 from service.core.limits import CallLimits
-from service.core.ports import FileState, InputFile, Job, SandboxLostError, Wanted, WantedFile
 from service.engines.frames import NO_NONCE, Frame, encode
 from service.engines.runner_sandbox import InspectorBounds, RunnerSandbox, StreamBounds
 

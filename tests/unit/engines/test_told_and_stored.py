@@ -11,9 +11,9 @@ from contracts.tool_calls import SandboxInfo, Timings, ToolCallRequest
 from service.core.admission import Admission
 from service.core.execution import Execution
 from service.core.limits import CallLimits, CallPolicy
-from service.core.ports import Principal, Scope
 from service.core.rehosting import Rehosting, WorkspaceBounds
 from service.core.sandbox_runs import SandboxRuns
+from service.core.scopes import Principal, Scope
 from service.engines.frames import Frame
 from service.engines.runner_sandbox import InspectorBounds, RunnerSandbox, StreamBounds
 from service.stores.folders import AssetFolders

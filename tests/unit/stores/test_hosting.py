@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.paths import FilePath
-from service.core.ports import Principal, Scope
+from service.core.scopes import Principal, Scope
 from service.stores.hosting import hosted_name, hosted_name_in, hosted_uri, key_of, rn_of
 
 ROOT = PurePosixPath("/var/lib/box/hosted")

@@ -6,11 +6,12 @@ from contracts.codes import ContractCode, NoticeCode, RuntimeCode, VerdictCode
 from contracts.tool_calls import ArtifactResult, EnvelopeError, ToolCallResponse
 from service.core.artifact_answers import Content, artifact_result, hosting, usage
 from service.core.blocks import BlockWriter, Notice, now_text
+from service.core.engine_port import FileState, Found
 from service.core.exec_call import ExecCall
 from service.core.outcomes import RuntimeFailure
-from service.core.ports import FileState, Found, StoredArtifact
 from service.core.reports import RunReport, Unpromised, refusal_text, report_text, run_error
 from service.core.sandbox_runs import Attempt
+from service.core.store_ports import StoredArtifact
 from service.core.verdicts import Verdict, extras, produced_once
 
 

@@ -1,0 +1,237 @@
+"""The ports of the stores: artifacts, sources, calls and timelines."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal, Protocol
+
+from contracts.blocks import Block
+from contracts.paths import FilePath
+from contracts.tool_calls import SourceRow
+from service.core.scopes import Principal, Scope
+
+
+@dataclass(frozen=True, slots=True)
+class NewArtifact:
+    """A file on its way into the store.
+
+    Attributes:
+        path: its path in the conversation.
+        source: a local file below a staging folder of the store; the store may move it.
+        size_bytes: its size.
+        sha256: its SHA-256, in hex.
+        mime: its media type.
+        visibility: only ``external`` ones are hosted.
+        description: what it is.
+        tool_call_id: the call that made it; None for an attachment.
+    """
+
+    path: FilePath
+    source: Path
+    size_bytes: int
+    sha256: str
+    mime: str
+    visibility: Literal["external", "internal"]
+    description: str
+    tool_call_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredArtifact:
+    """One version of a file of a conversation.
+
+    Attributes:
+        path: its path.
+        version: 1 for the first.
+        size_bytes: its size.
+        sha256: its SHA-256, in hex.
+        mime: its media type.
+        visibility: ``external`` or ``internal``.
+        description: what it is.
+        created: when: UTC, RFC 3339, ``Z``.
+        hosted_uri: where it is hosted; None for internal files.
+        rn: its resource name; None for internal files.
+        key: its key; None for internal files.
+    """
+
+    path: FilePath
+    version: int
+    size_bytes: int
+    sha256: str
+    mime: str
+    visibility: Literal["external", "internal"]
+    description: str
+    created: str
+    hosted_uri: str | None = None
+    rn: str | None = None
+    key: str | None = None
+
+
+class ArtifactStore(Protocol):
+    """Files of conversations, every version of them. All methods raise StoreFailedError if the store fails."""
+
+    def staging(self) -> AbstractAsyncContextManager[Path]:
+        """A fresh local folder on the store's own file system, removed on exit."""
+
+    async def save(self, scope: Scope, artifacts: Sequence[NewArtifact]) -> list[StoredArtifact]:
+        """Stores and, if external, hosts all of them or none; a path that is there gets a new version.
+
+        Raises:
+            StoreFullError: no space is left.
+        """
+
+    async def latest(self, scope: Scope, path: FilePath) -> StoredArtifact | None:
+        """The latest version of a path, if there is one."""
+
+    async def of_turn(self, scope: Scope, turn_id: str) -> list[StoredArtifact]:
+        """The latest versions of all files and attachments of a turn, in the order of their paths."""
+
+    async def fetch(self, scope: Scope, artifact: StoredArtifact, staging: Path) -> Path:
+        """A local file with the bytes of that version, their SHA-256 checked; valid while ``staging`` is."""
+
+    def read(self, scope: Scope, artifact: StoredArtifact, start: int, end: int) -> AsyncIterator[bytes]:
+        """The bytes from ``start`` to before ``end``, in pieces."""
+
+    async def fetch_uri(self, scope: Scope, uri: str, staging: Path) -> Path | None:
+        """A local file with the bytes behind a ``hosted_uri`` of this scope's own tenant and project.
+
+        None if the URI is not one of this store, or of another tenant or project.
+        """
+
+
+class SourcePool(Protocol):
+    """The sources of conversations. All methods raise StoreFailedError if the store fails."""
+
+    async def rows(self, scope: Scope) -> list[SourceRow]:
+        """All rows, by ascending sid."""
+
+    async def add_file(self, scope: Scope, artifact: StoredArtifact) -> SourceRow:
+        """The row of a hosted file or attachment; made with the next free sid if there is none."""
+
+    async def complete(self, scope: Scope, rows: Sequence[SourceRow]) -> None:
+        """Adds rows of a call; rows that are there already must mean the same.
+
+        Raises:
+            SidConflictError: a sid means something else here; then no row is added.
+        """
+
+
+class CallState(StrEnum):
+    """Where a call stands in the store."""
+
+    OPEN = "open"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class CallKey:
+    """The name of a call: its conversation and the loop's own id."""
+
+    scope: Scope
+    tool_call_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCall:
+    """A call as the store knows it.
+
+    Attributes:
+        key: its name.
+        payload_sha256: the hash of the request as it was accepted.
+        state: where it stands.
+        boot_id: the life of the service that accepted it.
+        created: when: UTC, RFC 3339, ``Z``.
+        request: the request, as JSON text.
+        answer: the response (state done) or the problem (failed, cancelled), as JSON text; None while open.
+    """
+
+    key: CallKey
+    payload_sha256: str
+    state: CallState
+    boot_id: str
+    created: str
+    request: str
+    answer: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NewCall:
+    """A call at the door.
+
+    Attributes:
+        key: its name.
+        payload_sha256: the hash of the request.
+        request: the request, as JSON text.
+        boot_id: the life of the service that accepts it.
+        idempotency_key: a second name that the client gave it, unique for the principal.
+    """
+
+    key: CallKey
+    payload_sha256: str
+    request: str
+    boot_id: str
+    idempotency_key: str | None
+
+
+class CallStore(Protocol):
+    """Accepted calls and their one answer. All methods raise StoreFailedError if the store fails."""
+
+    async def claim(self, call: NewCall) -> tuple[StoredCall, bool]:
+        """Registers a call, or finds the one that has its key or its idempotency key; True if it is new.
+
+        Raises:
+            IdReusedError: the key or the idempotency key is taken by another payload.
+            StoreFullError: no space is left.
+        """
+
+    async def finish(self, key: CallKey, state: CallState, answer: str, blocks: Sequence[Block] = ()) -> StoredCall:
+        """Stores the answer of an open call and adds its blocks to the timeline, both or neither.
+
+        A call that already has an answer keeps it, and adds nothing. What is stored now.
+        """
+
+    async def forget(self, key: CallKey) -> None:
+        """Removes an open call that was refused before anything ran, so that it may come again."""
+
+    async def find(self, principal: Principal, tool_call_id: str) -> list[StoredCall]:
+        """The calls of that id in all conversations of the principal."""
+
+    async def left_open(self, boot_id: str) -> list[StoredCall]:
+        """Open calls of other lives of the service than ``boot_id``."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedBlock:
+    """A block at its place in a timeline.
+
+    Attributes:
+        position: 1 for the first block of the conversation.
+        block: the block; without its base64 where only ``base64_chars`` were asked for.
+        base64_chars: how long its base64 is; 0 if it has none.
+    """
+
+    position: int
+    block: Block
+    base64_chars: int = 0
+
+
+class TimelineStore(Protocol):
+    """The event logs of conversations: blocks are added, never changed. All methods raise StoreFailedError."""
+
+    async def append(self, scope: Scope, blocks: Sequence[Block], *, if_last: int | None = None) -> int:
+        """Adds blocks at the end, all or none; the position of the last one.
+
+        Raises:
+            TimelineMovedError: the last position is not ``if_last``.
+            StoreFullError: no space is left.
+        """
+
+    async def after(self, scope: Scope, position: int, limit: int, *, binaries: bool) -> list[PlacedBlock]:
+        """At most ``limit`` blocks after a position, in order; without base64 unless ``binaries``."""
+
+    async def group_before(self, scope: Scope, position: int) -> list[PlacedBlock]:
+        """The block at ``position`` and those right before it of the same call, in order, without base64."""

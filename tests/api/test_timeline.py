@@ -1,0 +1,119 @@
+"""The timeline's doors: what a loop adds, what is read, as blocks and as text."""
+
+import base64
+
+BLOCK = {
+    "type": "user.prompt",
+    "author": "user",
+    "turn_id": "turn_1",
+    "ts": "2026-11-22T10:00:00.000Z",
+    "mime": "text/markdown",
+    "path": "ar:turn_1.user.prompt",
+    "text": "How much did it rain?",
+    "meta": {},
+}
+HERE = "/v1/conversations/c1/timeline"
+
+
+async def append(client, *blocks, **fields):
+    return await client.post(HERE, json={"blocks": list(blocks), **fields})
+
+
+async def test_what_a_loop_adds_is_read_back_in_pages(client):
+    for number in range(5):
+        answer = await append(client, {**BLOCK, "text": str(number)}, if_last=number)
+        assert (answer.status_code, answer.json()) == (201, {"last": number + 1})
+    page = (await client.get(HERE, params={"limit": 2})).json()
+    assert ([block["text"] for block in page["blocks"]], page["last"], page["more"]) == (["0", "1"], 2, True)
+    page = (await client.get(HERE, params={"after": 4})).json()
+    assert ([block["text"] for block in page["blocks"]], page["last"], page["more"]) == (["4"], 5, False)
+
+
+async def test_a_conversation_that_nobody_knows_has_an_empty_timeline(client):
+    assert (await client.get(HERE)).json() == {"blocks": [], "last": 0, "more": False}
+    assert (await client.get(HERE, params={"view": "rendered"})).text == ""
+
+
+async def test_a_path_that_is_only_read_is_kept_in_its_canonical_spelling(client):
+    given = {**BLOCK, "type": "react.tool.result", "call_id": "c", "path": "tc:turn_1.tool_calls.c.out.json"}
+    await append(client, given)
+    assert (await client.get(HERE)).json()["blocks"][0]["path"] == "tc:turn_1.c.result"
+
+
+async def test_blocks_that_cannot_be_are_refused_by_field_and_none_is_added(client):
+    for wrong, field in (
+        ({**BLOCK, "type": "user.secret"}, "blocks[1].type"),
+        ({**BLOCK, "turn_id": "1"}, "blocks[1].turn_id"),
+        ({**BLOCK, "path": "../etc"}, "blocks[1].path"),
+        ({**BLOCK, "base64": "QUJD"}, "blocks[1]"),
+    ):
+        answer = await append(client, BLOCK, wrong)
+        assert answer.status_code == 422
+        assert field in answer.json()["detail"]
+    assert (await client.get(HERE)).json()["blocks"] == []
+
+
+async def test_an_end_that_has_moved_is_a_conflict(client):
+    await append(client, BLOCK)
+    answer = await append(client, BLOCK, if_last=0)
+    assert (answer.status_code, answer.json()["code"]) == (409, "timeline_moved")
+
+
+async def test_an_attachment_is_remembered_with_its_digest_and_a_pdf_or_picture_with_its_bytes(client):
+    await client.put("/v1/conversations/c1/turns/turn_1/attachments/a.png", content=b"\x89PNG picture")
+    await client.put("/v1/conversations/c1/turns/turn_1/attachments/a.csv", content=b"a,b\n")
+    await client.put("/v1/conversations/c1/turns/turn_1/attachments/a.csv", content=b"a,b\n")
+    blocks = (await client.get(HERE)).json()["blocks"]
+    assert [(block["type"], block["path"], block.get("base64")) for block in blocks] == [
+        ("user.attachment.meta", "fi:turn_1.user.attachments/a.png", None),
+        ("user.attachment", "fi:turn_1.user.attachments/a.png", base64.b64encode(b"\x89PNG picture").decode()),
+        ("user.attachment.meta", "fi:turn_1.user.attachments/a.csv", None),
+        ("user.attachment", "fi:turn_1.user.attachments/a.csv", None),
+    ]
+    view = (await client.get(HERE, params={"view": "rendered"})).text
+    assert "[USER ATTACHMENT] a.png | image/png" in view
+    assert "<image media_type=image/png b64_len=16>" in view
+    assert [word for word in ("hosted_uri", "cb/tenants", "ef:acme") if word in view] == []
+
+
+async def test_the_text_of_a_longer_timeline_begins_with_the_text_of_before(client):
+    view = {"view": "rendered"}
+    seen = ""
+    call = {
+        **BLOCK,
+        "type": "react.tool.call",
+        "call_id": "c1",
+        "path": "tc:turn_1.c1.call",
+        "text": '{"tool_id": "t"}',
+    }
+    result = {**BLOCK, "type": "react.tool.result", "call_id": "c1", "path": "tc:turn_1.c1.result", "text": "done"}
+    plan = {
+        **BLOCK,
+        "type": "react.plan",
+        "path": "ar:turn_1.react.plan.p1",
+        "text": '{"plan_id": "p1", "steps": ["look", "tell"], "status": {"1": "done"}}',
+    }
+    for block in (BLOCK, call, result, plan, {**BLOCK, "turn_id": "turn_2", "path": "ar:turn_2.user.prompt"}):
+        last = (await append(client, block)).json()["last"]
+        text = (await client.get(HERE, params=view)).text
+        rest = (await client.get(HERE, params={**view, "after": last - 1})).text
+        assert text == seen + rest
+        seen = text
+    assert seen == (
+        "[TURN turn_1] ts=2026-11-22T10:00:00.000Z\n\n"
+        "[USER MESSAGE]\n[path: ar:turn_1.user.prompt]\nHow much did it rain?\n"
+        '\n[TOOL CALL c1].call t\n[path: tc:turn_1.c1.call]\n{"tool_id": "t"}\n'
+        "\n[TOOL RESULT c1].summary t\n[path: tc:turn_1.c1.result]\ndone\n"
+        "\n[REACT.PLAN]\nid=p1\n✓ 1) look\n□ 2) tell\n"
+        "\n[TURN turn_2] ts=2026-11-22T10:00:00.000Z\n\n"
+        "[USER MESSAGE]\n[path: ar:turn_2.user.prompt]\nHow much did it rain?\n"
+    )
+
+
+async def test_the_sources_of_a_conversation_are_listed_by_sid(client):
+    await client.put("/v1/conversations/c1/turns/turn_1/attachments/a.csv", content=b"a,b\n")
+    rows = (await client.get("/v1/conversations/c1/sources")).json()["sources"]
+    assert [(row["sid"], row["source_type"], row["artifact_path"]) for row in rows] == [
+        (1, "attachment", "fi:turn_1.user.attachments/a.csv")
+    ]
+    assert (await client.get("/v1/conversations/c2/sources")).json() == {"sources": []}
