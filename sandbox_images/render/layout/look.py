@@ -1,8 +1,11 @@
 """The computed style of a box, in the words of slides: colours with alpha, points, borders, bullets."""
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
+
+from tinycss2.color4 import parse_color
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,26 @@ class Border:
     style: str
 
 
+@dataclass(frozen=True, slots=True)
+class Shadow:
+    """A shadow: how far to the right and down it falls, how far it's blurred (all in pixels), its colour."""
+
+    x: float
+    y: float
+    blur: float
+    paint: Paint
+
+
+_SHADOW_PARTS = re.compile(r"[\w-]+\([^()]*\)|[^\s,]+|,")
+_PIXELS = re.compile(r"-?(?:\d+\.?\d*|\.\d+)(?:px)?|-?0")
+MEASURED = frozenset(
+    {"arial", "helvetica", "liberation sans", "times new roman", "times", "liberation serif"}
+    | {"courier new", "courier", "liberation mono", "calibri", "carlito", "cambria", "caladea"}
+    | {"dejavu sans", "dejavu serif", "dejavu sans mono", "noto sans", "noto serif", "noto sans mono"}
+)
+"""Families that the image has, or has with the same widths under another name; text in any other is measured with
+what fontconfig takes for it."""
+
 _BLACK = Paint("000000")
 _MIN_STOPS = 2
 
@@ -63,6 +86,25 @@ def paint_of(colour: Any, current: Paint = _BLACK) -> Paint:
     return Paint(
         f"{round(red * 255):02x}{round(green * 255):02x}{round(blue * 255):02x}", min(1.0, max(0.0, alpha))
     )
+
+
+def shadow_of(text: str, current: Paint) -> Shadow | None:
+    """The first shadow of a ``box-shadow`` that isn't an inner one."""
+    lengths: list[float] = []
+    paint, inner = current, False
+    for part in [*_SHADOW_PARTS.findall(text[:500]), ","]:
+        if part == ",":
+            if len(lengths) >= 2 and not inner and paint.alpha > 0 and any(lengths):  # noqa: PLR2004 - right and down
+                return Shadow(lengths[0], lengths[1], max(0.0, lengths[2]) if len(lengths) > 2 else 0.0, paint)  # noqa: PLR2004
+            lengths, paint, inner = [], current, False
+        elif part == "inset":
+            inner = True
+        elif _PIXELS.fullmatch(part):
+            lengths.append(max(-500.0, min(500.0, float(part.removesuffix("px")))))
+        else:
+            colour = parse_color(part)
+            paint = paint_of(colour, current) if colour else paint
+    return None
 
 
 class Look:
@@ -118,10 +160,32 @@ class Look:
         return Gradient(angle, tuple(stops))
 
     @property
-    def background_picture(self) -> bool:
-        """Whether a picture is painted behind the box."""
-        layers = self._get("background_image", ()) or ()
-        return any(isinstance(layer, tuple) and layer and layer[0] == "url" for layer in layers)
+    def pictures(self) -> list[tuple[str, str]]:
+        """Addresses of pictures behind the box, the lowest first, and how they fill it (cover, contain, fill)."""
+        layers, sizes = self._get("background_image", ()) or (), self._get("background_size", ()) or ("auto",)
+        found = []
+        for index, layer in enumerate(layers):
+            if isinstance(layer, tuple) and len(layer) > 1 and layer[0] == "url":
+                size = sizes[index % len(sizes)]
+                whole = isinstance(size, tuple) and all(str(getattr(side, "unit", "")) == "%" for side in size)
+                found.append((str(layer[1]), "contain" if size == "contain" else "fill" if whole else "cover"))
+        return found[::-1]
+
+    @property
+    def object_fit(self) -> str:
+        """How a picture fills its own box: fill, cover or contain."""
+        value = str(self._get("object_fit", "fill"))
+        return value if value in {"cover", "contain"} else "contain" if value == "scale-down" else "fill"
+
+    @property
+    def shadow(self) -> Shadow | None:
+        """The first shadow that falls outside of the box.
+
+        The engine knows no ``box-shadow``: the style sheet says the same in ``bookmark-label``, which slides don't use.
+        """
+        label = self._get("bookmark_label", ())
+        text = label[0][1] if label and isinstance(label[0], tuple) and label[0][0] == "string" else ""
+        return shadow_of(str(text), self.colour)
 
     def border(self, side: str) -> Border | None:
         """The border of a side (left, top, right, bottom), None if it isn't seen."""
@@ -147,9 +211,9 @@ class Look:
 
     @property
     def family(self) -> str:
-        """The first font family that was asked for."""
-        families = self._get("font_family", ()) or ("",)
-        return str(families[0])
+        """The family that text was measured with: the first that the image has, or else the first asked for."""
+        families = [str(family) for family in self._get("font_family", ()) or ("",)]
+        return next((family for family in families if family.strip().lower() in MEASURED), families[0])
 
     @property
     def bold(self) -> bool:
@@ -185,6 +249,8 @@ class Look:
     def raised(self) -> int:
         """1 for superscript, -1 for subscript, else 0."""
         value = self._get("vertical_align", "baseline")
+        if isinstance(value, (int, float)):  # the engine computes lengths of the keywords
+            return 1 if value > 1 else -1 if value < -1 else 0
         return {"super": 1, "sub": -1}.get(value, 0) if isinstance(value, str) else 0
 
     @property
@@ -225,6 +291,19 @@ class Look:
     def stacked(self) -> bool:
         """Whether a flex container puts its items one below the other."""
         return str(self._get("flex_direction", "row")).startswith("column")
+
+    @property
+    def fitting_columns(self) -> tuple[float, float, bool] | None:
+        """Of a grid with ``repeat(auto-fit, minmax(200px, 1fr))``: 200, the gap, and whether empty ones are left out."""
+        columns = self._get("grid_template_columns", ())
+        for item in columns if isinstance(columns, tuple) else ():
+            if isinstance(item, tuple) and len(item) > 2 and item[0] == "repeat()" and isinstance(item[1], str):  # noqa: PLR2004
+                sizes = [size for size in item[2] if isinstance(size, tuple) and size[:1] == ("minmax()",)]
+                least = [getattr(size[1], "value", 0.0) for size in sizes if getattr(size[1], "unit", "") == "px"]
+                gap = self._get("column_gap", 0)
+                if least and least[0] > 0:
+                    return float(least[0]), float(getattr(gap, "value", 0.0) or 0.0), item[1] == "auto-fit"
+        return None
 
     @property
     def middle(self) -> bool:

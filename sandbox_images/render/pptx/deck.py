@@ -39,6 +39,14 @@ _FOOT_PLACES: dict[str, Place] = {
     "sldNum": NUMBER_PLACE,
 }
 _LEVELS = 9
+_SCRIPTS = '<a:ea typeface=""/><a:cs typeface="Arial"/>' + "".join(
+    f'<a:font script="{script}" typeface="{face}"/>'
+    for script, face in (
+        ("Jpan", "Yu Gothic"), ("Hang", "Malgun Gothic"), ("Hans", "Microsoft YaHei"), ("Hant", "Microsoft JhengHei"),
+        ("Arab", "Arial"), ("Hebr", "Arial"), ("Thai", "Tahoma"), ("Deva", "Mangal"),
+    )
+)  # fmt: skip
+"""Fonts of other scripts, as Office has them."""
 
 
 @dataclass(slots=True)
@@ -102,7 +110,7 @@ def _theme_part(master: Any, theme: Theme) -> None:
         flags=re.DOTALL,
     )
     for tag, family in (("majorFont", theme.heading_font), ("minorFont", theme.body_font)):
-        fonts = f'<a:latin typeface={xml_attribute(shown_face(family))}/><a:ea typeface=""/><a:cs typeface=""/>'
+        fonts = f"<a:latin typeface={xml_attribute(shown_face(family))}/>{_SCRIPTS}"
         text_xml = re.sub(f"<a:{tag}>.*?</a:{tag}>", f"<a:{tag}>{fonts}</a:{tag}>", text_xml, flags=re.DOTALL)
     text_xml = re.sub(r'(<a:fontScheme name=)"[^"]*"', lambda match: match[1] + name, text_xml)
     text_xml = re.sub(r'(<a:theme [^>]*name=)"[^"]*"', lambda match: match[1] + name, text_xml, count=1)

@@ -1,11 +1,12 @@
 """Colours, fonts and lengths as DrawingML writes them."""
 
+import math
 from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
 
 from render.document import Theme
 from render.faces import shown_face
-from render.layout.look import Border, Gradient, Paint
+from render.layout.look import Border, Gradient, Paint, Shadow
 
 EMU = 9525
 """English metric units per CSS pixel."""
@@ -105,6 +106,17 @@ class Palette:
         return (
             f'<{tag} w="{width}"><a:solidFill>{self.colour(border.paint)}</a:solidFill>'
             f'<a:prstDash val="{dash}"/></{tag}>'
+        )
+
+    def shadow(self, shadow: Shadow | None) -> str:
+        """A shadow's element; "" for none."""
+        if shadow is None:
+            return ""
+        angle = round(math.degrees(math.atan2(shadow.y, shadow.x)) * 60000) % 21_600_000
+        distance = emu(math.hypot(shadow.x, shadow.y))
+        return (
+            f'<a:effectLst><a:outerShdw blurRad="{emu(shadow.blur)}" dist="{distance}" dir="{angle}" algn="ctr" '
+            f'rotWithShape="0">{self.colour(shadow.paint)}</a:outerShdw></a:effectLst>'
         )
 
     def face(self, family: str) -> str:

@@ -101,11 +101,11 @@ class SlideWriter:
         fill = "" if not drawn and shape.fill is None else self.palette.fill(shape.fill)
         outline = "" if not drawn and shape.border is None else self.palette.line(shape.border)
         preset = _preset(shape) if drawn or shape.fill is not None else ""
-        paragraphs = self.text.paragraphs(shape.paragraphs, left, heading=shape.role == "title")
+        paragraphs = self.text.paragraphs(shape.paragraphs, left, heading=shape.role == "title", exact=shape.exact)
         self._append(
             f'<p:sp {NAMESPACES}><p:nvSpPr><p:cNvPr id="{number}" name="{name} {number}"/>'
             f"{properties}<p:nvPr>{placeholder}</p:nvPr>"
-            f"</p:nvSpPr><p:spPr>{geometry}{preset}{fill}{outline}</p:spPr>"
+            f"</p:nvSpPr><p:spPr>{geometry}{preset}{fill}{outline}{self.palette.shadow(shape.shadow)}</p:spPr>"
             f"<p:txBody>{_body(shape)}<a:lstStyle/>{paragraphs}</p:txBody></p:sp>"
         )
 
@@ -194,7 +194,7 @@ class SlideWriter:
         )
         left = min((para.x for para in cell.paragraphs), default=0.0)
         paragraphs = (
-            self.text.paragraphs(cell.paragraphs, left)
+            self.text.paragraphs(cell.paragraphs, left, exact=any(para.lines > 1 for para in cell.paragraphs))
             if cell.paragraphs
             else '<a:p><a:endParaRPr sz="800"/></a:p>'
         )
@@ -230,6 +230,15 @@ class SlideWriter:
         properties = picture._element.nvPicPr.cNvPr  # noqa: SLF001
         properties.set("descr", " ".join(shape.alt.split())[:1000])
         self._next = max(self._next, int(properties.get("id"))) + 1
+        _fill_place(picture, shape)
+        if shape.radius >= _ROUND_LEAST:
+            old = picture._element.spPr.find("{*}prstGeom")  # noqa: SLF001
+            old.getparent().replace(
+                old, parse_xml(_preset(shape).replace("<a:prstGeom", f"<a:prstGeom {NAMESPACES}", 1))
+            )
+        if shape.shadow:
+            effects = self.palette.shadow(shape.shadow).replace("<a:effectLst", f"<a:effectLst {NAMESPACES}", 1)
+            picture._element.spPr.append(parse_xml(effects))  # noqa: SLF001
         if svg:
             self.media.add_svg(self.slide, picture, svg)
         link = self.text.link(shape.link) if shape.link else ""
@@ -277,6 +286,24 @@ def _notice(shape: PictureShape, colour: str) -> TextShape:
     )
 
 
+def _fill_place(picture: Any, shape: PictureShape) -> None:
+    """Cuts a picture that covers its place, or makes its place smaller if it's to be seen whole."""
+    wide, tall = picture.image.size
+    if shape.fit == "fill" or not wide or not tall or shape.width <= 0 or shape.height <= 0:
+        return
+    ratio = (wide / tall) / (shape.width / shape.height)
+    if shape.fit == "cover":
+        cut = (1 - 1 / ratio) / 2 if ratio > 1 else (1 - ratio) / 2
+        if ratio > 1:
+            picture.crop_left = picture.crop_right = cut
+        else:
+            picture.crop_top = picture.crop_bottom = cut
+        return
+    width, height = (shape.width, shape.height / ratio) if ratio > 1 else (shape.width * ratio, shape.height)
+    picture.left, picture.top = emu(shape.x + (shape.width - width) / 2), emu(shape.y + (shape.height - height) / 2)
+    picture.width, picture.height = max(1, emu(width)), max(1, emu(height))
+
+
 def _same(shape: Shape, place: Place | None) -> bool:
     return place is not None and all(
         abs(one - other) < _NEAR
@@ -284,7 +311,7 @@ def _same(shape: Shape, place: Place | None) -> bool:
     )
 
 
-def _preset(shape: TextShape) -> str:
+def _preset(shape: TextShape | PictureShape) -> str:
     side = min(shape.width, shape.height)
     if shape.radius < _ROUND_LEAST or side <= 0:
         return '<a:prstGeom prst="rect"><a:avLst/></a:prstGeom>'

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from render.faces import shown_face
 from render.layout.look import Paint
 from render.pptx.look import NATURAL, Palette, emu, xml_text
-from render.slides.model import HANG, HANG_NUMBER, Bullet, Para, Piece
+from render.slides.model import TICKS, Bullet, Para, Piece
 
 _LATIN_LAST = 0x24F
 _PUNCTUATION = "\u2013\u2014\u2018\u2019\u201c\u201d\u2026\u2022\u20ac"
 _PLAIN_BULLETS = "\u2022\u25e6\u25aa\u2013-"
+_WINGDINGS = {"\u2611": "\u00fe", "\u2610": "\u00a8"}
 _HEADING_FACE = '<a:latin typeface="+mj-lt"/>'
 _SEEN, _SPACED = 0.05, 0.2
 _SIZE_MIN, _SIZE_MAX = 100, 400_000
@@ -38,28 +39,31 @@ class TextWriter:
     accent: str
     default: str
 
-    def paragraphs(self, paragraphs: list[Para], left: float, *, heading: bool = False) -> str:
+    def paragraphs(self, paragraphs: list[Para], left: float, *, heading: bool = False, exact: bool = False) -> str:
         """Paragraphs as ``a:p`` elements.
 
         Args:
             paragraphs: with their places, which make the space between them.
             left: where the frame's text begins.
             heading: whether the heading font is the one that goes without saying.
+            exact: whether lines are as tall as they were measured, in points.
         """
         out: list[str] = []
         before: Para | None = None
         for para in paragraphs:
             gap = para.y - (before.y + before.height) if before is not None else 0.0
             after_number = before is not None and before.bullet is not None and bool(before.bullet.scheme)
-            out.append(self._paragraph(para, max(0.0, gap), left, heading=heading, running=after_number))
+            out.append(
+                self._paragraph(para, max(0.0, gap), left, heading=heading, running=after_number, exact=exact)
+            )
             before = para
         return "".join(out) or "<a:p/>"
 
-    def _paragraph(self, para: Para, gap: float, left: float, *, heading: bool, running: bool) -> str:
+    def _paragraph(self, para: Para, gap: float, left: float, *, heading: bool, running: bool, exact: bool) -> str:
         size = max((piece.size for piece in para.pieces), default=16.0)
         margin = max(0.0, para.x - left)
         attributes = []
-        hang = min(margin, size * (HANG_NUMBER if para.bullet.scheme else HANG)) if para.bullet else 0.0
+        hang = min(margin, size * para.bullet.hang) if para.bullet else 0.0
         if para.bullet and para.bullet.x is not None:
             hang = max(0.0, min(margin, para.x - para.bullet.x))
         margin = margin if margin >= 1 else 0.0
@@ -70,7 +74,7 @@ class TextWriter:
         if para.rtl:
             attributes.append('rtl="1"')
         attributes.append(f'algn="{align}"')
-        spacing = self._line_spacing(para, size)
+        spacing = self._line_spacing(para, size, exact=exact)
         bullet = self._bullet(para.bullet, running=running)
         runs = "".join(self._run(piece, heading=heading) for piece in para.pieces)
         return (
@@ -80,9 +84,10 @@ class TextWriter:
             f'<a:endParaRPr lang="{self.language}" sz="{_size(size)}"/></a:p>'
         )
 
-    def _line_spacing(self, para: Para, size: float) -> str:
+    @staticmethod
+    def _line_spacing(para: Para, size: float, *, exact: bool) -> str:
         """Per cent of the font's own height where that is known, so that type can be changed; else exact points."""
-        natural = NATURAL.get(shown_face(para.pieces[0].family)) if para.pieces else None
+        natural = NATURAL.get(shown_face(para.pieces[0].family)) if para.pieces and not exact else None
         plain = natural and all(
             piece.size == size
             and NATURAL.get(shown_face(piece.family)) == natural
@@ -108,6 +113,8 @@ class TextWriter:
         if bullet.scheme:
             start = f' startAt="{bullet.number}"' if bullet.number > 1 and not running else ""
             return f'{colour}<a:buFont typeface="+mj-lt"/><a:buAutoNum type="{bullet.scheme}"{start}/>'
+        if bullet.character in TICKS:
+            return f'{colour}<a:buFont typeface="Wingdings" charset="2"/><a:buChar char="{_WINGDINGS[bullet.character]}"/>'
         font = "Arial" if bullet.character in _PLAIN_BULLETS else "Segoe UI Symbol"
         character = xml_text(bullet.character).replace('"', "&quot;")
         return f'{colour}<a:buFont typeface="{font}"/><a:buChar char="{character}"/>'

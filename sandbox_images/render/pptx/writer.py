@@ -19,10 +19,11 @@ from render.pptx.look import NAMESPACES, Palette, slide_theme
 from render.pptx.media import Media
 from render.pptx.shapes import SlideWriter
 from render.pptx.text import TextWriter
+from render.slides.author_css import author_rules
 from render.slides.css import deck_css, section_look
 from render.slides.finish import finish
 from render.slides.fit import Fitted, fit
-from render.slides.layout import Sheet, Stage, author_rules
+from render.slides.layout import Sheet, Stage
 from render.slides.model import Slide
 from render.slides.segment import Draft, title_of
 from render.slides.source import drafts_of
@@ -96,7 +97,9 @@ def _write(document: Document, target: str) -> dict[str, Any]:
     layouter = Layouter(deck_css(theme, styled=styled), AssetFetcher(document), BASE_URL)
     stage = Stage(layouter, css, width, html, body)
     with noticing(document):
-        slides = fit(stage, [Sheet(draft, draft.root, title_of(draft.root)) for draft in drafts])
+        slides = fit(
+            stage, [Sheet(draft, draft.root, title_of(draft.root), fixed=draft.authored) for draft in drafts]
+        )
     facts = _finished(document, slides, styled=styled)
     deck = new_deck(theme, decorated=not styled)
     _fill(replace_theme(document, theme), deck, slides)
@@ -135,7 +138,8 @@ def _finished(document: Document, slides: list[Fitted], *, styled: bool) -> dict
                 slide=number, title=name[:100], parts=slide.parts,
             )  # fmt: skip
         directives = item.sheet.draft.directives
-        slide.number = slide.kind not in {"title", "section"} and directives.paginate is not False
+        asked = document.request.options.get("page_numbers") if directives.paginate is None else directives.paginate
+        slide.number = bool(asked) and slide.kind not in {"title", "section"}
         covered = not styled and slide.kind == "section" and not directives.background
         colours = document.theme.colours
         back, ground = (colour.lstrip("#").lower() for colour in (colours["background"], section_look(colours)[0]))

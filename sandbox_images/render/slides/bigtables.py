@@ -1,27 +1,25 @@
 """Tables of many rows: a sample is laid out, the rest is measured by it; layout takes milliseconds per row."""
 
-from collections.abc import Iterator
-from copy import copy, deepcopy
-from dataclasses import dataclass, field, replace
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from xml.etree.ElementTree import Element
 
 from render.layout.look import Gradient, Paint
-from render.slides.css import MARGIN_BOTTOM
+from render.slides.css import STEPS
 from render.slides.layout import Sheet, Stage
 from render.slides.measure import Measure
-from render.slides.model import HEIGHT, Para, Piece, Shape, Slide, TableCell, TableShape, TextShape
+from render.slides.model import WIDTH, Shape, Slide, TableCell, TableShape, TextShape
 from render.slides.paint import Painter
 from render.slides.scale import scaled
 from render.slides.segment import has_content
 from render.slides.split import append_mark, whole_copy
-from render.slides.text import collapsed
+from render.slides.table_rows import Model, Row, base_piece, chunks
 from render.source.tree_edits import add_class, make, name_of
 
 ROWS_MIN = 60
 _SAMPLE_ROWS = 12
+_EDGE = 8
 _SLOW = frozenset({"img", "svg", "table", "pre", "figure"})
-_BLOCKS = frozenset({"p", "div", "li", "ul", "ol", "br"})
-_BOLD, _ITALIC, _CODE = frozenset({"b", "strong", "th"}), frozenset({"i", "em"}), frozenset({"code", "kbd", "samp"})
 
 
 @dataclass(slots=True)
@@ -38,21 +36,6 @@ class BigTable:
     slides: list[Slide]
     after: Sheet | None
     sheet: Sheet
-
-
-@dataclass(slots=True)
-class _Model:
-    """How the sample was laid out: the shapes around the table, its columns, and a model cell for each column."""
-
-    others: list[Shape]
-    table: TableShape
-    heads: list[TableCell]
-    columns: dict[int, TableCell]
-    fills: list[Paint | None]
-    background: Paint | Gradient | None
-    padding: float
-    """Height of a row beyond its lines."""
-    anchors: set[str] = field(default_factory=set)
 
 
 def big_table_of(root: Element) -> Element | None:
@@ -72,19 +55,24 @@ def spread(stage: Stage, sheet: Sheet) -> BigTable | None:
     if table is None:
         return None
     head, rows = _rows_of(table)
-    sample = _only(sheet.root, table, _with_rows(table, _sample(rows)), sheet.title)
-    probe = replace(sheet, root=sample[0], title=sample[1])
-    node = stage.lay_out([probe])[0]
+    node = None
+    for step in STEPS[::2]:
+        sample = _only(sheet.root, table, _with_rows(table, _sample(rows)), sheet.title)
+        probe = replace(sheet, root=sample[0], title=sample[1], step=step)
+        node = stage.lay_out([probe])[0]
+        if node is None:
+            return None
+        painter = Painter(node, probe.title)
+        shapes = scaled(painter.paint(), stage.scale(probe), node.x, node.y)
+        if all(shape.right <= WIDTH - _EDGE for shape in shapes if isinstance(shape, TableShape)):
+            break
     if node is None:
         return None
-    scale = stage.scale(probe)
-    painter = Painter(node, probe.title)
-    shapes = scaled(painter.paint(), scale, node.x, node.y)
     model = _model(shapes, len(head), node.look.gradient or node.look.background, painter.anchors)
     if model is None:
         return None
-    measure = Measure(stage.layouter, _characters(rows), _base(model))
-    slides = [_slide(sheet, model, chunk, number) for number, chunk in enumerate(_chunks(rows, model, measure))]
+    measure = Measure(stage.layouter, _characters(rows), base_piece(model))
+    slides = [_slide(sheet, model, chunk, number) for number, chunk in enumerate(chunks(rows, model, measure))]
     before, after = _around(sheet, table)
     return BigTable(before, slides, after, replace(sheet, root=sample[0], title=sample[1]))
 
@@ -191,9 +179,7 @@ def _around(sheet: Sheet, table: Element) -> tuple[Sheet | None, Sheet | None]:
     return sides[0], sides[1]
 
 
-def _model(
-    shapes: list[Shape], heads: int, background: Paint | Gradient | None, anchors: set[str]
-) -> _Model | None:
+def _model(shapes: list[Shape], heads: int, background: Paint | Gradient | None, anchors: set[str]) -> Model | None:
     table = next((shape for shape in shapes if isinstance(shape, TableShape)), None)
     if table is None or len(table.rows) <= heads:
         return None
@@ -209,11 +195,7 @@ def _model(
     first = max(sum(para.height for para in cell.paragraphs) for cell in body if cell.row == heads)
     padding = max(4.0, table.rows[heads] - first)
     head = [cell for cell in table.cells if cell.row < heads]
-    return _Model(others, table, head, columns, fills, background, padding, anchors)
-
-
-def _base(model: _Model) -> Piece:
-    return next(piece for cell in model.columns.values() for para in cell.paragraphs for piece in para.pieces)
+    return Model(others, table, head, columns, fills, background, padding, anchors)
 
 
 def _characters(rows: list[Element]) -> set[str]:
@@ -224,146 +206,7 @@ def _characters(rows: list[Element]) -> set[str]:
     return found
 
 
-# ---- rows ----
-
-
-@dataclass(slots=True)
-class _Row:
-    cells: list[TableCell]
-    height: float
-
-
-def _chunks(rows: list[Element], model: _Model, measure: Measure) -> Iterator[list[_Row]]:
-    """Rows by slide; a row that is too tall for any slide is cut into several."""
-    head = sum(model.table.rows[: len({cell.row for cell in model.heads})])
-    room = HEIGHT - MARGIN_BOTTOM - model.table.y - head
-    chunk: list[_Row] = []
-    height = 0.0
-    busy: dict[int, int] = {}
-    for row in rows:
-        for made in _cut_row(_row(row, model, measure, busy), room, measure, model):
-            if chunk and height + made.height > room:
-                yield chunk
-                chunk, height = [], 0.0
-            chunk.append(made)
-            height += made.height
-    if chunk:
-        yield chunk
-
-
-def _row(row: Element, model: _Model, measure: Measure, busy: dict[int, int]) -> _Row:
-    """A row's cells in the look of the model's, and the height that they need.
-
-    ``busy`` has, by column, how many more rows a cell from above reaches into; its text stands in its first row.
-    """
-    covered = {column for column, count in busy.items() if count > 0}
-    for column in covered:
-        busy[column] -= 1
-    cells: list[TableCell] = []
-    column, height = 0, 0.0
-    count = len(model.table.columns)
-    for cell in row:
-        while column in covered:
-            column += 1
-        if cell.tag not in {"td", "th"} or column >= count:
-            continue
-        span = cell.get("colspan", "1")
-        colspan = max(1, min(int(span) if span.isdigit() else 1, count - column))
-        down = cell.get("rowspan", "1")
-        if down.isdigit() and int(down) > 1:
-            busy.update(dict.fromkeys(range(column, column + colspan), int(down) - 1))
-        like = model.columns.get(column) or next(iter(model.columns.values()))
-        width = sum(model.table.columns[column : column + colspan]) - like.margins[0] - like.margins[2]
-        base = next((piece for para in like.paragraphs for piece in para.pieces), _base(model))
-        line = like.paragraphs[0].line if like.paragraphs else base.size * 1.25
-        align = next((para.align for para in like.paragraphs), "left")
-        paragraphs = []
-        y = 0.0
-        for pieces in _rows_of_text(cell, base):
-            lines = measure.lines(pieces, width)
-            paragraphs.append(Para(pieces, y=y, height=lines * line, line=line, lines=lines, align=align))
-            y += lines * line
-        cells.append(TableCell(0, column, 1, colspan, paragraphs, None, like.borders, like.margins, like.middle))
-        height = max(height, y + model.padding, line + model.padding)
-        column += colspan
-    return _Row(cells, height)
-
-
-def _rows_of_text(cell: Element, base: Piece) -> list[list[Piece]]:
-    """The text of a cell as paragraphs of pieces."""
-    rows: list[list[Piece]] = [[]]
-    stack: list[tuple[Element, Piece, bool]] = [(cell, replace(base, bold=base.bold or cell.tag == "th"), True)]
-
-    def walk(element: Element, piece: Piece, depth: int) -> None:
-        if element.text:
-            rows[-1].append(replace(piece, text=element.text))
-        for child in element:
-            tag = name_of(child)
-            if tag in _BLOCKS:
-                rows.append([])
-            if tag and depth < 100:  # noqa: PLR2004 - deeper than any text is marked up
-                walk(child, _marked(piece, child, tag), depth + 1)
-            if tag in _BLOCKS:
-                rows.append([])
-            if child.tail:
-                rows[-1].append(replace(piece, text=child.tail))
-
-    walk(*stack[0][:2], 0)
-    return [row for row in (collapsed(row) for row in rows) if row]
-
-
-def _marked(piece: Piece, child: Element, tag: str) -> Piece:
-    if tag in _BOLD:
-        return replace(piece, bold=True)
-    if tag in _ITALIC:
-        return replace(piece, italic=True)
-    if tag in _CODE:
-        return replace(piece, family="Noto Sans Mono", size=piece.size * 0.88)
-    if tag in {"del", "s"}:
-        return replace(piece, strike=True)
-    if tag in {"sup", "sub"}:
-        return replace(piece, raised=1 if tag == "sup" else -1)
-    return replace(piece, link=child.get("href", "")) if tag == "a" else piece
-
-
-def _cut_row(row: _Row, room: float, measure: Measure, model: _Model) -> list[_Row]:
-    """A row as rows that are no taller than a slide."""
-    if row.height <= room:
-        return [row]
-    parts = int(row.height / room * 1.2) + 1
-    made = []
-    for part in range(parts):
-        cells, height = [], 0.0
-        for cell in row.cells:
-            width = (
-                sum(model.table.columns[cell.column : cell.column + cell.colspan])
-                - cell.margins[0]
-                - cell.margins[2]
-            )
-            words = [
-                (piece, word)
-                for para in cell.paragraphs
-                for piece in para.pieces
-                for word in piece.text.split(" ")
-                if word
-            ]
-            size = -(-len(words) // parts)
-            pieces = [replace(piece, text=f"{word} ") for piece, word in words[part * size : (part + 1) * size]]
-            copied = copy(cell)
-            copied.paragraphs = []
-            if pieces:
-                line = cell.paragraphs[0].line
-                lines = measure.lines(pieces, width)
-                copied.paragraphs = [
-                    Para(pieces, height=lines * line, line=line, lines=lines, align=cell.paragraphs[0].align)
-                ]
-                height = max(height, lines * line + line)
-            cells.append(copied)
-        made.append(_Row(cells, min(room, max(height, 20.0))))
-    return made
-
-
-def _slide(sheet: Sheet, model: _Model, chunk: list[_Row], number: int) -> Slide:
+def _slide(sheet: Sheet, model: Model, chunk: list[Row], number: int) -> Slide:
     """A slide of rows under the table's head."""
     heads = len({cell.row for cell in model.heads})
     shape = TableShape(

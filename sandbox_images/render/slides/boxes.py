@@ -1,7 +1,8 @@
 """What stands behind text: fills, outlines, bars; and text that becomes the text of the shape behind it."""
 
 from render.layout.boxes import BoxNode
-from render.slides.model import LineShape, Shape, TextShape
+from render.slides.model import LineShape, PictureShape, Shape, TextShape
+from render.source.tree_edits import make
 
 _SIDES = ("left", "top", "right", "bottom")
 _CENTRED = 4.0
@@ -14,11 +15,14 @@ def decorate(node: BoxNode) -> list[Shape]:
         return []
     fill = look.gradient or look.background
     borders = {side: border for side in _SIDES if (border := look.border(side))}
-    shapes: list[Shape] = []
+    shapes: list[Shape] = pictures_behind(node)
+    if shapes and not look.gradient:
+        fill = None
     whole = len(borders) == len(_SIDES) and len({round(border.width) for border in borders.values()}) == 1
     if fill or whole:
         shape = TextShape(node.x, node.y, node.width, node.height, role="box", fill=fill)
         shape.radius = look.radius(node.width, node.height)
+        shape.shadow = look.shadow if fill and not shapes else None
         if whole:
             shape.border = borders["top"]
         shapes.append(shape)
@@ -35,6 +39,25 @@ def decorate(node: BoxNode) -> list[Shape]:
     return shapes
 
 
+def pictures_behind(node: BoxNode) -> list[Shape]:
+    """The pictures that a box has as its background."""
+    look = node.look
+    return [
+        PictureShape(
+            node.x,
+            node.y,
+            node.width,
+            node.height,
+            element=make("img", {"src": address, "alt": ""}),
+            decorative=True,
+            fit=fit,
+            radius=look.radius(node.width, node.height),
+            shadow=look.shadow,
+        )
+        for address, fit in look.pictures
+    ]
+
+
 def merge_text(shapes: list[Shape], start: int, count: int) -> None:
     """Makes a filled shape and the one frame in it one shape with text.
 
@@ -43,8 +66,9 @@ def merge_text(shapes: list[Shape], start: int, count: int) -> None:
         start: where the box's own decorations begin.
         count: how many they are.
     """
-    box = shapes[start]
-    inside = shapes[start + count :]
+    first = start + count
+    index = next((i for i in range(first - 1, start - 1, -1) if isinstance(shapes[i], TextShape)), None)
+    box, inside = (shapes[index] if index is not None else None), shapes[first:]
     if not isinstance(box, TextShape) or len(inside) != 1 or box.paragraphs:
         return
     frame = inside[0]
@@ -73,4 +97,4 @@ def merge_text(shapes: list[Shape], start: int, count: int) -> None:
         box.insets, box.anchor, para.align, box.wrap = (0.0, 0.0, 0.0, 0.0), "ctr", "center", False
         para.x = box.x
     box.paragraphs, box.role, box.key = frame.paragraphs, "text", frame.key
-    del shapes[start + count]
+    del shapes[first]

@@ -34,7 +34,7 @@ def bullet_of(item: Element, node: BoxNode, boxes: Boxes) -> Bullet | None:
         return None
     tick = item.get("data-pb-tick")
     if tick is not None:
-        return Bullet("✓" if tick == "1" else "☐", colour=node.look.colour)
+        return Bullet("☑" if tick == "1" else "☐", colour=node.look.colour)
     marker = boxes.marker.get(id(item))
     if marker is None or not marker.text.strip():
         return _drawn(item, node, boxes)

@@ -1,9 +1,6 @@
 """The deck's own style sheet: sizes for a slide of 1280 by 720, and what keeps an author's rules on it."""
 
-import re
-
 from render.document import Theme
-from render.slides.model import HEIGHT, WIDTH
 from render.themes import KINDS
 
 STEPS = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.65, 0.55, 0.45, 0.35, 0.25)
@@ -11,43 +8,6 @@ STEPS = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.65, 0.55, 0.45, 0.35, 0.25)
 
 MARGIN_X, MARGIN_TOP, MARGIN_BOTTOM = 72, 60, 52
 TITLE_SIZE, BODY_SIZE = 40, 26
-
-_VIEWPORT = re.compile(r"(?<![\w#.-])(\d*\.?\d+)\s*(d|s|l)?(vw|vh|vmin|vmax)\b", re.IGNORECASE)
-_SIZE = re.compile(r"\{[^{}]*\}")
-_PIXELS = re.compile(r"(?<![-\w])(width|height)\s*:\s*(\d{3,4})px", re.IGNORECASE)
-_FIXED = re.compile(r"position\s*:\s*(fixed|sticky)", re.IGNORECASE)
-_PAGE = re.compile(r"@page\b[^{}]*\{(?:[^{}]|\{[^{}]*\})*\}", re.IGNORECASE)
-_RATIOS = (16 / 9, 16 / 10, 4 / 3)
-_COLUMN_RULES = re.compile(r"(?<![-\w])(columns|column-count|column-width)\s*:[^;}]*", re.IGNORECASE)
-
-
-def design_width(css: str) -> int:
-    """The width that an author designed slides for: 1280, unless a rule has a slide's width and height."""
-    for block in _SIZE.findall(css):
-        sizes = {name.lower(): int(value) for name, value in _PIXELS.findall(block)}
-        width, height = sizes.get("width", 0), sizes.get("height", 0)
-        if width >= 700 and height and any(abs(width / height - ratio) < 0.03 for ratio in _RATIOS):  # noqa: PLR2004
-            return width
-    return WIDTH
-
-
-def tame(css: str, width: int) -> str:
-    """An author's rules with viewport units made pixels, and what only makes sense in a browser's window taken out.
-
-    Args:
-        css: a style sheet or a style attribute.
-        width: the width that slides are designed for.
-    """
-    height = width * HEIGHT / WIDTH
-    units = {"vw": width / 100, "vh": height / 100, "vmin": height / 100, "vmax": width / 100}
-
-    def pixels(match: re.Match[str]) -> str:
-        return f"{float(match[1]) * units[match[3].lower()]:.2f}px"
-
-    css = _PAGE.sub(" ", css)
-    css = _FIXED.sub("position:absolute", css)
-    css = _COLUMN_RULES.sub("--pb-unused:0", css)
-    return _VIEWPORT.sub(pixels, css)
 
 
 def deck_css(theme: Theme, *, styled: bool) -> str:
@@ -98,7 +58,7 @@ def _text_rules(theme: Theme, *, styled: bool) -> str:
 html{{font-family:"{theme.body_font}";color:{c["text"]};line-height:1.35}}
 body{{font-size:{BODY_SIZE}px;line-height:1.35;overflow-wrap:break-word;hyphens:none}}
 .pb-slide{{font-size:{BODY_SIZE}px;line-height:1.35;display:block}}
-h1,h2,h3,h4,h5,h6{{{family}line-height:1.15;margin:0 0 16px;font-weight:700;text-align:left}}
+h1,h2,h3,h4,h5,h6{{{family}line-height:1.15;margin:0 0 16px;font-weight:700}}
 h1,h2{{font-size:{TITLE_SIZE}px}} h3{{font-size:29px;{tone}margin-top:18px;margin-bottom:10px}}
 h4,h5,h6{{font-size:26px;margin-top:14px;margin-bottom:8px}}
 .pb-title{{margin-bottom:26px}}
@@ -215,9 +175,10 @@ def _guard_rules() -> str:
 height:auto!important;min-height:0!important;max-height:none!important;max-width:none!important;margin:0!important;
 padding:0!important;border:0!important;transform:none!important;overflow:visible!important;columns:auto!important}}
 .pb-slide{{position:relative!important;float:none!important;margin:0!important;box-sizing:border-box!important;
-height:auto!important;max-width:none!important;max-height:none!important;overflow:visible!important;
+max-width:none!important;max-height:none!important;overflow:visible!important;
 transform:none!important;visibility:visible!important;break-after:page!important;break-before:auto!important;
 break-inside:auto!important;border-radius:0!important;inset:auto!important}}
+.pb-slide:not(.pb-fixed){{height:auto!important}}
 .pb-slide *{{break-before:auto!important;break-after:auto!important;break-inside:auto!important;max-width:100%;
 transform:none!important}}
 .pb-slide td,.pb-slide th{{max-width:none}}
@@ -245,5 +206,7 @@ def _kind_rules(theme: Theme) -> str:
 .pb-slide.pb-kind-section{{padding-left:104px;padding-right:104px;background:{ground};color:{text}}}
 .pb-slide.pb-kind-section *{{color:{text}}}
 .pb-slide.pb-kind-section .pb-title{{font-size:52px;margin-bottom:14px}}
+.pb-coloured :is(h1,h2,h3,h4,h5,h6),.pb-class-invert :is(h1,h2,h3,h4,h5,h6){{color:inherit}}
+.pb-class-lead.pb-kind-content{{text-align:center}}
 .pb-class-invert{{background:{c["text"]};color:{c["background"]}}}
 """

@@ -1,15 +1,23 @@
 """The last touches of laid-out slides: roles, room for bullets, wider frames, parts' numbers."""
 
+from dataclasses import replace
+
 from render.layout.look import Paint
 from render.slides.checks import clamp, overlap, solid
 from render.slides.contrast import keep_readable
-from render.slides.model import HANG, HANG_NUMBER, HEIGHT, WIDTH, Shape, Slide, TextShape
+from render.slides.model import HEIGHT, WIDTH, Shape, Slide, TextShape
 from render.slides.split import PART_MARK
 
 _SLACK = 6.0
 _FOOT = 28.0
 _BODY_WIDTH = 380
 _RULE = 8
+_WIDER = 0.06
+"""The share by which another build of a font can be wider."""
+_KERNED = 0.95
+"""Capitals are kerned by layout, but not by every reader: a line of them that is nearly full gets smaller by this."""
+_ROUNDING = 0.04
+"""The share by which readers make a line taller than its font is; LibreOffice rounds to whole pixels."""
 
 
 def finish(slide: Slide, theme_background: str, accent: str, *, covered: bool) -> None:
@@ -31,6 +39,7 @@ def finish(slide: Slide, theme_background: str, accent: str, *, covered: bool) -
     for shape in slide.shapes:
         if isinstance(shape, TextShape) and shape.paragraphs:
             _widen(shape, slide.shapes)
+            _lengthen(shape, slide.shapes)
     slide.shapes = clamp([shape for shape in slide.shapes if not _is_ground(shape, slide)])
     if covered or slide.background == Paint(theme_background):
         slide.background = None
@@ -68,7 +77,7 @@ def _hang(shape: TextShape) -> None:
     for para in shape.paragraphs:
         if para.bullet is not None:
             size = max((piece.size for piece in para.pieces), default=16.0)
-            wanted = size * (HANG_NUMBER if para.bullet.scheme else HANG) - (para.x - left) - 0.5
+            wanted = size * para.bullet.hang - (para.x - left) - 0.5
             need = max(need, wanted if para.bullet.x is None else left - para.bullet.x)
     if need <= 0:
         return
@@ -145,8 +154,14 @@ def _widen(shape: TextShape, shapes: list[Shape]) -> None:
         and all(para.align != "justify" for para in shape.paragraphs)
     ):
         shape.wrap = False
+    for para in shape.paragraphs:
+        if para.text_width > inner * _KERNED and any(piece.capitals for piece in para.pieces):
+            para.pieces = [replace(piece, size=piece.size * _KERNED) for piece in para.pieces]
     align = shape.paragraphs[0].align
-    if shape.fill is not None or shape.border is not None or align == "right":
+    if shape.fill is not None or shape.border is not None:
+        _use_padding(shape, align)
+        return
+    if align == "right":
         return
     left = min(_SLACK, shape.x) if align == "center" else 0.0
     wider = TextShape(
@@ -156,3 +171,32 @@ def _widen(shape: TextShape, shapes: list[Shape]) -> None:
         shape.x, shape.width = wider.x, wider.width
         for para in shape.paragraphs:
             para.x -= left
+
+
+def _use_padding(shape: TextShape, align: str) -> None:
+    """The same within a filled shape, at the cost of its padding."""
+    left, top, right, bottom = shape.insets
+    wanted = max(_SLACK, (shape.width - left - right) * _WIDER)
+    room = min(wanted, right * 0.7, *((left * 0.7,) if align == "center" else ()))
+    if align != "right" and room > 0:
+        shape.insets = (left - room if align == "center" else left, top, right - room, bottom)
+        for para in shape.paragraphs if align == "center" else ():
+            para.x -= room
+
+
+def _lengthen(shape: TextShape, shapes: list[Shape]) -> None:
+    """Room for a reader that rounds its lines up, or else lines of a fixed height."""
+    if all(para.lines == 1 for para in shape.paragraphs) and len(shape.paragraphs) == 1:
+        return
+    lines = sum(max(1, para.lines) for para in shape.paragraphs)
+    used = max(para.y + para.height for para in shape.paragraphs) - shape.paragraphs[0].y + shape.insets[1]
+    more = used + _ROUNDING * shape.height + lines - shape.height
+    longer = replace(shape, height=shape.height + max(0.0, more))
+    own = shape.fill is not None or shape.border is not None
+    shape.exact = more > 0 and (
+        own
+        or longer.bottom > HEIGHT - _FOOT
+        or any(o is not shape and solid(o) and overlap(longer, o) for o in shapes)
+    )
+    if more > 0 and not shape.exact:
+        shape.height = longer.height

@@ -6,15 +6,17 @@ from dataclasses import dataclass, field, replace
 from render.layout.boxes import BoxNode
 from render.layout.look import Gradient, Paint
 from render.slides.bigtables import spread
+from render.slides.boxes import pictures_behind
 from render.slides.checks import faults, fitted, overflow
 from render.slides.css import MARGIN_BOTTOM, STEPS
-from render.slides.layout import PLAIN, Sheet, Stage, wrap_grids
-from render.slides.model import HEIGHT, Shape, Slide, TableShape, TextShape
+from render.slides.layout import PLAIN, Sheet, Stage, mend_grids
+from render.slides.model import HEIGHT, WIDTH, PictureShape, Shape, Slide, TableShape, TextShape
 from render.slides.paint import Painter
 from render.slides.presplit import presplit
 from render.slides.scale import scaled
 from render.slides.segment import flow
-from render.slides.split import cut_text, parts_of, plan, room_below, units_of
+from render.slides.split import parts_of, plan, room_below, units_of
+from render.slides.text_cuts import cut_text
 from render.source.tree_edits import classes_of
 
 PICTURES = (400, 320, 240)
@@ -89,23 +91,27 @@ def _judge(stage: Stage, job: _Job, node: BoxNode | None, *, last: bool) -> None
         return
     if not sheet.wrapped:
         sheet.wrapped = True
-        if sheet.trust < PLAIN and wrap_grids(node) and not last:
+        if sheet.trust < PLAIN and mend_grids(node) and not last:
             return
     scale = stage.scale(sheet)
     painter = Painter(node, sheet.title)
     shapes = scaled(painter.paint(), scale, node.x, node.y)
     if sheet.step == 1.0 and job.first is None:
         job.first, job.first_scale = node, scale
+    over = overflow(shapes, node.height * scale)
+    if sheet.fixed and not last and (over > 0 or faults(shapes)):
+        sheet.fixed, job.first = False, None
+        return
     if (faults(shapes) or _lost(sheet, shapes)) and sheet.trust < PLAIN and not last:
         sheet.trust += 1
         sheet.step, job.first = 1.0, None
         return
-    over = overflow(shapes, node.height * scale)
     if over > 0 and not last and _retry(job, shapes, over):
         return
+    shapes = fitted(shapes) if over > 0 or faults(shapes) else shapes
     job.done = Slide(
         sheet.draft.kind,
-        shapes=fitted(shapes) if over > 0 or faults(shapes) else shapes,
+        shapes=[*_behind(sheet, node), *shapes],
         background=_background(node),
         anchors=painter.anchors,
         zoom=sheet.step,
@@ -121,6 +127,30 @@ def _lost(sheet: Sheet, shapes: list[Shape]) -> bool:
         len(piece.text) for paragraphs in frames for para in paragraphs for piece in para.pieces if piece.size >= 1
     )
     return got < wanted * 0.5
+
+
+def _behind(sheet: Sheet, node: BoxNode) -> list[Shape]:
+    """The pictures behind a slide: its element's own, and those that Marp was given."""
+    found = pictures_behind(node)
+    if found and node.look.gradient:
+        found.append(TextShape(0, 0, WIDTH, HEIGHT, role="box", fill=node.look.gradient))
+    for shape in found:
+        shape.x, shape.y, shape.width, shape.height = 0.0, 0.0, WIDTH, HEIGHT
+    backdrops = sheet.draft.backdrops
+    count = len(backdrops.pictures)
+    left = WIDTH * (1 - backdrops.share) if backdrops.side == "right" else 0.0
+    for index, (element, fit) in enumerate(backdrops.pictures):
+        wide, tall = WIDTH * backdrops.share, float(HEIGHT)
+        x, y = left, 0.0
+        if backdrops.stacked:
+            tall /= count
+            y = index * tall
+        else:
+            wide /= count
+            x += index * wide
+        alt = element.get("alt") or ""
+        found.append(PictureShape(x, y, wide, tall, element=element, alt=alt, decorative=True, fit=fit))
+    return found
 
 
 def _background(node: BoxNode) -> Paint | Gradient | None:
@@ -206,7 +236,16 @@ def _split(job: _Job) -> bool:
         return False
     for index, (root, title) in enumerate(parts):
         fresh = replace(
-            sheet, root=root, title=title, step=1.0, part=index, depth=sheet.depth + 1, tries=0, coarse=False
+            sheet,
+            root=root,
+            title=title,
+            step=1.0,
+            part=index,
+            depth=sheet.depth + 1,
+            tries=0,
+            coarse=False,
+            fixed=sheet.draft.authored,
+            picture=0,
         )
         job.fresh.append(_Job(fresh))
     return True

@@ -1,14 +1,23 @@
 """Drafts to laid-out slides: one document with a page for each, an author's ancestors and rules around them."""
 
+import re
 from dataclasses import dataclass, field
 from xml.etree.ElementTree import Element
 
 from render.layout.boxes import BoxNode, Layouter
-from render.slides.css import design_width, tame, zoom_class
+from render.slides.css import zoom_class
 from render.slides.model import HEIGHT, WIDTH
 from render.slides.segment import Draft
 from render.source.tree_edits import add_class, make
 
+_COLUMNS_MAX = 100
+_CALM = re.compile(
+    r"(?<![-\w])(?:text-align|color|background-color|font-weight|font-style|text-decoration|list-style)"
+    r"\s*:[^;]*"
+)
+"""What of a style attribute can do no harm."""
+_GUTTER = 48
+"""Pixels between a slide's text and a picture beside it."""
 FULL, CALM, PLAIN = 0, 1, 2
 """How much of an author's rules is kept: all, all but positions, none."""
 
@@ -30,6 +39,7 @@ class Sheet:
         tries: how often it was laid out.
         wrapped: whether grids in columns were put into blocks.
         coarse: whether it was cut without layout, and so is to be split, not scaled.
+        fixed: whether it is exactly as tall as a slide, as its author takes it to be; one that is too full isn't.
     """
 
     draft: Draft
@@ -44,6 +54,7 @@ class Sheet:
     tries: int = 0
     wrapped: bool = False
     coarse: bool = False
+    fixed: bool = False
 
 
 @dataclass(slots=True)
@@ -115,6 +126,7 @@ class Stage:
         return (
             f"@page {name}{extra}{{size:{width:.2f}px 400000px;margin:0}}"
             f".{name}.pb-slide{{width:{width:.2f}px!important;min-height:{height:.2f}px!important}}"
+            f".{name}.pb-slide.pb-fixed{{height:{height:.2f}px!important}}"
             f"{f'.{name}.pb-slide{{page:{name}{extra}!important}}' if extra else ''}"
         )
 
@@ -129,59 +141,70 @@ class Stage:
         names += [f"pb-p{sheet.picture}"] if sheet.picture else []
         names += ["pb-calm"] if sheet.trust >= CALM else []
         names += ["pb-show"] if sheet.show else []
+        names += ["pb-fixed"] if sheet.fixed else []
+        names += ["pb-coloured"] if directives.colour else []
         root.set("class", " ".join(dict.fromkeys(names)))
         root.set("data-pb-slide", "1")
         if sheet.trust == PLAIN:
             for element in root.iter():
-                if not element.get("data-pb"):
-                    element.attrib.pop("style", None)
-        _paint_root(root, {"color": directives.colour, "background": directives.background})
+                style = element.get("style")
+                if style and not element.get("data-pb"):
+                    element.set("style", ";".join(_CALM.findall(style)))
+        own = root.attrib.setdefault("data-pb-own", root.get("style") or "")
+        own = ";".join(_CALM.findall(own)) if sheet.trust == PLAIN else own
+        wanted = {"color": directives.colour, "background-color": directives.background}
+        wanted["background-image"] = directives.image
+        backdrops = sheet.draft.backdrops
+        if backdrops.side:
+            wanted[f"padding-{backdrops.side}"] = f"{(WIDTH * backdrops.share + _GUTTER) / self.scale(sheet):.1f}px"
+        rules = "".join(f";{name}:{value}" for name, value in wanted.items() if value)
+        if own or rules:
+            root.set("style", own + rules)
         if sheet.title is not None:
             add_class(sheet.title, "pb-title")
 
 
-def _paint_root(root: Element, colours: dict[str, str]) -> None:
-    """What Marp was told of a slide's colours, once."""
-    style = root.get("style", "")
-    for name, value in colours.items():
-        if value and value not in style:
-            style = f"{style};{name}:{value}"
-    if style:
-        root.set("style", style)
-
-
-def wrap_grids(box: BoxNode) -> bool:
-    """Puts grids and rows in a column of flexible items into blocks: there the engine gets their heights right.
+def mend_grids(box: BoxNode) -> bool:
+    """Helps the engine with grids: columns that fit by themselves are counted, grids in a column get blocks around.
 
     Returns:
-        Whether something was wrapped, so that the slide has to be laid out again.
+        Whether something was changed, so that the slide has to be laid out again.
     """
-    wrapped = False
+    changed = False
     for node in list(box.walk()):
-        if node.kind != "flex" or not node.look.stacked or node.element is None:
+        if node.element is None:
             continue
-        inner = {
-            id(child.element) for child in node.children if child.kind in {"grid", "flex"} and not child.out_of_flow
-        }
-        for index, child in enumerate(list(node.element)):
-            if id(child) in inner and child is not node.element:
-                wrapper = make("div", {"style": "width:100%"}, None, child)
-                wrapper.tail, child.tail = child.tail, None
-                node.element[index] = wrapper
-                wrapped = True
+        if node.kind == "grid" and node.principal:
+            changed = _count_columns(node, node.element) or changed
+        elif node.kind == "flex" and node.look.stacked:
+            changed = _wrap_rows(node, node.element) or changed
+    return changed
+
+
+def _count_columns(node: BoxNode, element: Element) -> bool:
+    fitting = node.look.fitting_columns
+    if fitting is None:
+        return False
+    least, gap, fit = fitting
+    count = int((node.inner_width + gap + 0.5) // (least + gap))
+    items = sum(1 for child in node.children if not child.out_of_flow)
+    count = max(1, min(count, items if fit else count, _COLUMNS_MAX))
+    element.set("style", f"{element.get('style') or ''};grid-template-columns:repeat({count},1fr)")
+    return True
+
+
+def _wrap_rows(node: BoxNode, element: Element) -> bool:
+    """Puts grids and rows in a column of flexible items into blocks: there the engine gets their heights right."""
+    inner = {
+        id(child.element)
+        for child in node.children
+        if (child.kind == "grid" or (child.kind == "flex" and not child.look.stacked)) and not child.out_of_flow
+    }
+    wrapped = False
+    for index, child in enumerate(list(element)):
+        if id(child) in inner and child is not element:
+            wrapper = make("div", {"style": "width:100%"}, None, child)
+            wrapper.tail, child.tail = child.tail, None
+            element[index] = wrapper
+            wrapped = True
     return wrapped
-
-
-def author_rules(tree: Element) -> tuple[str, int]:
-    """The rules of a document's ``style`` elements, fit for slides, and the width they're designed for.
-
-    Style attributes are tamed in place.
-    """
-    css = "\n".join(element.text or "" for element in tree.iter("style") if not element.get("data-pb"))
-    inline = "".join(f"{{{element.get('style')}}}" for element in tree.iter() if element.get("style"))
-    width = design_width(css + inline)
-    for element in tree.iter():
-        style = element.get("style")
-        if style:
-            element.set("style", tame(style, width))
-    return tame(css, width), width

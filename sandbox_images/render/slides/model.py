@@ -3,11 +3,13 @@
 from dataclasses import dataclass, field
 from xml.etree.ElementTree import Element
 
-from render.layout.look import Border, Gradient, Paint
+from render.layout.look import Border, Gradient, Paint, Shadow
 
 WIDTH, HEIGHT = 1280, 720
 HANG, HANG_NUMBER = 0.96, 1.3
 """How far before its text a list marker stands, in ems of the text."""
+TICKS = "\u2611\u2610"
+"""Markers of tasks, done and open."""
 
 
 @dataclass(slots=True)
@@ -41,6 +43,11 @@ class Bullet:
     colour: Paint | None = None
     x: float | None = None
     """Where an author has drawn it; None: as far before the text as the list is indented."""
+
+    @property
+    def hang(self) -> float:
+        """How far before its text it stands, in ems of the text."""
+        return HANG_NUMBER if self.scheme or self.character in TICKS else HANG
 
 
 @dataclass(slots=True)
@@ -108,9 +115,11 @@ class TextShape(Shape):
         fill: what it's filled with.
         border: its outline.
         radius: of its corners.
+        shadow: that it casts.
         insets: left, top, right, bottom.
         anchor: t, ctr or b.
         wrap: whether lines are broken at the frame's edge.
+        exact: whether lines are as tall as they were measured, whatever the font's own height: nothing has room to grow.
     """
 
     paragraphs: list[Para] = field(default_factory=list)
@@ -118,22 +127,36 @@ class TextShape(Shape):
     fill: Paint | Gradient | None = None
     border: Border | None = None
     radius: float = 0.0
+    shadow: Shadow | None = None
     insets: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
     anchor: str = "t"
     wrap: bool = True
+    exact: bool = False
     key: int = 0
     """The container that it flows in."""
 
 
 @dataclass(slots=True)
 class PictureShape(Shape):
-    """A picture: its element (``img`` or ``svg``), what it shows in words, and where it leads."""
+    """A picture.
+
+    Attributes:
+        element: the ``img`` or ``svg``.
+        alt: what it shows in words.
+        link: where it leads.
+        decorative: whether it may lie under or over text: behind it, or in a gap that a line leaves for it.
+        fit: how it fills its place: fill, cover (its edges are cut) or contain.
+        radius: of its corners.
+        shadow: that it casts.
+    """
 
     element: Element | None = None
     alt: str = ""
     link: str = ""
     decorative: bool = False
-    """Whether it stands within a line of text, over a gap that is left for it."""
+    fit: str = "fill"
+    radius: float = 0.0
+    shadow: Shadow | None = None
 
 
 @dataclass(slots=True)

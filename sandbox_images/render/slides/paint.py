@@ -84,7 +84,7 @@ class Painter:
         own = (
             node.out_of_flow
             or parent.kind in {"flex", "grid"}
-            or node.kind in {"flex", "grid", "inline-block", "cell"}
+            or node.kind in {"flex", "grid", "inline-block", "badge", "cell"}
         )
         self._container(node, place, own=own)
 
@@ -197,9 +197,9 @@ class Painter:
         ]
         boxes = decorate(node)
         shape = TextShape(node.x, node.y, node.width, node.height, paragraphs, "code")
-        base = boxes[0] if boxes and isinstance(boxes[0], TextShape) else None
+        base = next((box for box in boxes if isinstance(box, TextShape)), None)
         if base is not None:
-            shape.fill, shape.border, shape.radius = base.fill, base.border, base.radius
+            shape.fill, shape.border, shape.radius, shape.shadow = base.fill, base.border, base.radius, base.shadow
         top = (lines[0].y - node.y) if lines else 0.0
         left = node.inner_x - node.x
         shape.insets = (left, top, max(0.0, node.width - node.inner_width - left - 4), 0.0)
@@ -339,6 +339,9 @@ class Painter:
                 element=element,
                 alt=element.get("alt") or element.get("aria-label") or "",
                 decorative=inline,
+                fit=node.look.object_fit,
+                radius=node.look.radius(node.width, node.height),
+                shadow=node.look.shadow,
             )
         )
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 from xml.etree.ElementTree import Element
 
 from render.slides.layout import Sheet
-from render.slides.split import Cut, cut_text, is_repeated, parts_of
+from render.slides.split import Cut, is_repeated, parts_of
+from render.slides.text_cuts import cut_text
 from render.source.tree_edits import name_of
 
 LINES_MAX = 300

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from render.layout.look import Border
-from render.slides.model import Para, Shape, TableShape, TextShape
+from render.layout.look import Border, Shadow
+from render.slides.model import Para, PictureShape, Shape, TableShape, TextShape
 
 
 def scaled(shapes: list[Shape], factor: float, x: float = 0.0, y: float = 0.0) -> list[Shape]:
@@ -11,10 +11,12 @@ def scaled(shapes: list[Shape], factor: float, x: float = 0.0, y: float = 0.0) -
     for shape in shapes:
         shape.x, shape.y = (shape.x - x) * factor, (shape.y - y) * factor
         shape.width, shape.height = shape.width * factor, shape.height * factor
+        if isinstance(shape, TextShape | PictureShape):
+            shape.radius *= factor
+            shape.shadow = _shadow(shape.shadow, factor)
         if isinstance(shape, TextShape):
             left, top, right, bottom = (inset * factor for inset in shape.insets)
             shape.insets = (left, top, right, bottom)
-            shape.radius *= factor
             shape.border = _border(shape.border, factor)
             _scale_paragraphs(shape.paragraphs, factor, x, y)
         elif isinstance(shape, TableShape):
@@ -29,6 +31,10 @@ def scaled(shapes: list[Shape], factor: float, x: float = 0.0, y: float = 0.0) -
 
 def _border(border: Border | None, factor: float) -> Border | None:
     return replace(border, width=border.width * factor) if border else None
+
+
+def _shadow(shadow: Shadow | None, factor: float) -> Shadow | None:
+    return Shadow(shadow.x * factor, shadow.y * factor, shadow.blur * factor, shadow.paint) if shadow else None
 
 
 def _scale_paragraphs(paragraphs: list[Para], factor: float, x: float, y: float) -> None:

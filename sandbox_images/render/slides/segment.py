@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from xml.etree.ElementTree import Element
 
-from render.slides.marp import Directives, read_directive
+from render.slides.marp import Backdrops, Directives, read_directive
 from render.source.tree_edits import classes_of, make, name_of, text_of
 
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
@@ -34,6 +34,7 @@ class Draft:
         notes: the elements of the speaker's notes.
         directives: what Marp was told.
         authored: whether the root is the author's own element.
+        backdrops: pictures behind it.
     """
 
     kind: str
@@ -42,6 +43,7 @@ class Draft:
     notes: list[Element] = field(default_factory=list)
     directives: Directives = field(default_factory=Directives)
     authored: bool = False
+    backdrops: Backdrops = field(default_factory=Backdrops)
 
 
 @dataclass(slots=True)
@@ -217,7 +219,7 @@ def _flush(walk: _Walk, chain: tuple[Element, ...]) -> None:
     if walk.explicit and all(is_notes(block) for block in blocks) and walk.drafts:
         walk.drafts[-1].notes.extend(blocks)
         return
-    for group in _groups(blocks, whole=not walk.explicit):
+    for group in _groups(blocks, whole=not walk.explicit, divider=walk.directives.divider):
         visible = [block for block in group if not is_notes(block)]
         told = all(name_of(block) == "template" for block in visible)
         if told and walk.drafts and not walk.explicit:
@@ -253,7 +255,7 @@ def _unwrapped(blocks: list[Element]) -> list[Element]:
     return blocks
 
 
-def _groups(blocks: list[Element], *, whole: bool) -> list[list[Element]]:
+def _groups(blocks: list[Element], *, whole: bool, divider: int | None) -> list[list[Element]]:
     """Loose blocks by slide: at rules and page breaks, else at headings of the slide level."""
     pieces: list[list[Element]] = [[]]
     for block in blocks:
@@ -266,10 +268,10 @@ def _groups(blocks: list[Element], *, whole: bool) -> list[list[Element]]:
     pieces = [piece for piece in pieces if piece]
     if not whole:
         return pieces
-    level = _slide_level(blocks)
+    level = _slide_level(blocks) if divider is None else divider
     if level == 0:
         return pieces
-    ruled = any(block.tag == "hr" for block in blocks)
+    ruled = divider is None and any(block.tag == "hr" for block in blocks)
     counts = [sum(1 for block in piece if _level(block) and _level(block) <= level) for piece in pieces]
     single = sum(1 for count in counts if count <= 1)
     if ruled and single >= len(pieces) * _RULED_SHARE:

@@ -5,14 +5,15 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from render.document import Document
-from render.slides.marp import from_front_matter
+from render.slides.marp import from_front_matter, small_print, take_backdrops
 from render.slides.segment import Draft, segment, title_draft, title_of
 from render.slides.split import whole_copy
 from render.slides.tex import tex_as_text
 from render.source.citations import link_of
-from render.source.tree_edits import body_of, classes_of, make, parents_of, remove, text_of
+from render.source.tree_edits import body_of, classes_of, make, name_of, parents_of, remove, text_of
 
 _CONTENTS_MAX = 40
+_CONTROLS = frozenset({"input", "select", "textarea", "button"})
 
 
 def drafts_of(document: Document) -> list[Draft]:
@@ -21,9 +22,13 @@ def drafts_of(document: Document) -> list[Draft]:
     notes = _take_footnotes(document.tree)
     _write_formulas(document.tree)
     _take_ticks(document.tree)
+    _write_controls(document.tree)
     for section in [item for item in document.tree.iter("section") if "pb-sources" in classes_of(item)]:
         remove(parents_of(document.tree)[section], section)
-    drafts = segment(body, from_front_matter(_front_matter(document)))
+    directives = from_front_matter(_front_matter(document))
+    drafts = segment(body, directives)
+    for draft in drafts if directives.divider is not None else ():
+        draft.backdrops = take_backdrops(draft.root, draft.directives)
     if document.request.options.get("include_sources_slide") and document.cited:
         drafts.append(Draft("content", _sources(document)))
     _add_title(document, drafts)
@@ -44,6 +49,30 @@ def _take_ticks(tree: Element) -> None:
             item.set("data-pb-tick", "1" if box.get("checked") is not None else "0")
             item.set("style", f"{item.get('style', '')};list-style:none")
             remove(parents[box], box)
+
+
+def _write_controls(tree: Element) -> None:
+    """Controls of a form become what they show."""
+    for element in [item for item in tree.iter() if name_of(item) in _CONTROLS]:
+        tag, kind = name_of(element), (element.get("type") or "text").lower()
+        if tag == "select":
+            options = list(element.iter("option"))
+            chosen = next(
+                (item for item in options if item.get("selected") is not None), options[0] if options else None
+            )
+            words = text_of(chosen) if chosen is not None else ""
+        elif tag == "input":
+            marks = {"checkbox": "☑☐", "radio": "◉○"}.get(kind)
+            shown = element.get("value") or element.get("placeholder") or ""
+            hidden = kind in {"hidden", "file", "image", "range", "color"}
+            words = marks[element.get("checked") is None] if marks else "" if hidden else shown
+        else:
+            words = text_of(element)
+        tail, style = element.tail, element.get("style")
+        element.clear()
+        element.tag, element.text, element.tail = "span", words, tail
+        if style:
+            element.set("style", style)
 
 
 def _write_formulas(tree: Element) -> None:
@@ -122,12 +151,12 @@ def _dress(draft: Draft, notes: dict[str, Element]) -> None:
             link.set("href", "")
             link.set("data-ref", key)
     if draft.directives.footer:
-        rows.append(make("p", {"data-footer": "1"}, draft.directives.footer))
+        rows.append(small_print("p", {"data-footer": "1"}, draft.directives.footer))
     if rows:
         rule = [make("div", {"class": "pb-rule"})] if any(row.get("data-note") for row in rows) else []
         draft.root.append(make("div", {"class": "pb-bottom"}, None, *rule, *rows))
     if draft.directives.header:
-        draft.root.insert(0, make("div", {"class": "pb-header"}, draft.directives.header))
+        draft.root.insert(0, small_print("div", {"class": "pb-header"}, draft.directives.header))
 
 
 def _footnote(note: Element, key: str, number: str) -> Element:

@@ -1,6 +1,5 @@
-"""Cutting a slide that is too full: at the edges of blocks, rows and items, and only then within text."""
+"""Cutting a slide that is too full at the edges of blocks, rows and items."""
 
-import math
 from dataclasses import dataclass, field
 from xml.etree.ElementTree import Element
 
@@ -8,13 +7,14 @@ from render.layout.boxes import BoxNode
 from render.slides.model import HEIGHT
 from render.slides.segment import HEADINGS
 from render.slides.text import Boxes, is_inline
-from render.source.tree_edits import classes_of, make, name_of
+from render.source.tree_edits import classes_of, make
 
 PART_MARK = "(0/0)"
 """What stands in a title for "(2/3)" until the number of parts is known."""
 
 _WHOLE = frozenset({"figure", "tr", "pre", "img", "svg", "dt", "caption", *HEADINGS})
-_TEXT_MIN = 120
+_ROWS_LEAST = 3
+"""So many rows of a table stay before a cut at least."""
 _ASIDE = frozenset({"pb-bottom", "pb-header"})
 
 
@@ -120,12 +120,22 @@ def _greedy(units: list[Unit], room: float) -> Cut:
         if len(taken) < len(left):
             while len(taken) > 1 and _leads_on(taken[-1]):
                 taken.pop()
+            _keep_two_rows(taken, left)
         chosen = {id(unit) for unit in taken}
         for unit in taken:
             (cut.own if unit.own else cut.pages)[id(unit.element)] = cut.count
         left = [unit for unit in left if id(unit) not in chosen]
         cut.count += 1
     return cut
+
+
+def _keep_two_rows(taken: list[Unit], left: list[Unit]) -> None:
+    """Leaves a table's last row company: it takes one with it to the next page."""
+    rows = [unit.element.tag == "tr" for unit in left]
+    after = next((index for index, unit in enumerate(left) if unit is taken[-1]), 0) + 1
+    alone = rows[after : after + 1] == [True] and rows[after + 1 : after + 2] != [True]
+    if alone and len(taken) > _ROWS_LEAST and all(unit.element.tag == "tr" for unit in taken[-_ROWS_LEAST:]):
+        taken.pop()
 
 
 def _leads_on(unit: Unit) -> bool:
@@ -210,12 +220,10 @@ class _Copier:
                 copy.append(inner)
                 inner.tail = child.tail if with_text else None
             elif with_text and child.tail and child.tail.strip():
-                _append_text(copy, child.tail)
+                append_text(copy, child.tail)
         if element.tag == "ol" and skipped:
             start = element.get("start", "1")
-            first = (int(start) if start.lstrip("-").isdigit() else 1) + skipped
-            copy.set("start", str(first))
-            copy.set("style", f"{element.get('style', '')};counter-reset:list-item {first - 1}")
+            copy.set("start", str((int(start) if start.lstrip("-").isdigit() else 1) + skipped))
         return kept
 
 
@@ -252,7 +260,7 @@ def whole_copy(element: Element) -> Element:
 
 def _keep_called(root: Element) -> None:
     """Footnotes stay on the part that calls them."""
-    called = {item.get("href", "")[1:] for item in root.iter("a") if "pb-footnote-ref" in classes_of(item)}
+    called = {item.get("data-ref") for item in root.iter("a") if "pb-footnote-ref" in classes_of(item)}
     for bottom in [item for item in root if "pb-bottom" in classes_of(item)]:
         for note in list(bottom):
             if note.get("data-note") and note.get("data-note") not in called:
@@ -261,140 +269,12 @@ def _keep_called(root: Element) -> None:
             root.remove(bottom)
 
 
-# ---- within text ----
-
-
-def cut_text(root: Element, title: Element | None, count: int) -> list[tuple[Element, Element | None]]:
-    """Copies of a slide with equal shares of its text, for a unit that is too tall for any slide.
-
-    Args:
-        root: the slide's element.
-        title: its title.
-        count: how many copies.
-
-    Returns:
-        The copies with their titles; an empty list if there is too little text to share.
-    """
-    total = sum(len(text) for text in _texts(root, title))
-    count = min(count, total // _TEXT_MIN + 1, 400)
-    if count < 2 or total < _TEXT_MIN:  # noqa: PLR2004 - one part is no cut
-        return []
-    made = []
-    for page in range(count):
-        found: list[Element] = []
-        copy = _share(root, (page / count, (page + 1) / count), title, found, _Counter(total))
-        heading = found[0] if found else None
-        if heading is not None:
-            append_mark(heading)
-        made.append((copy, heading))
-    return made
-
-
-@dataclass(slots=True)
-class _Counter:
-    total: int
-    seen: int = 0
-
-
-def _texts(element: Element, title: Element | None) -> list[str]:
-    if element is title or element.tag == "thead":
-        return []
-    texts = [element.text or ""]
-    for child in element:
-        texts.extend(_texts(child, title))
-        texts.append(child.tail or "")
-    return texts
-
-
-def _share(
-    element: Element, share: tuple[float, float], title: Element | None, found: list[Element], counter: _Counter
-) -> Element:
-    """A copy with the text between two shares of all text; cells of a row are shared each by itself."""
-    if element is title or element.tag == "thead":
-        copy = whole_copy(element)
-        if element is title:
-            found.append(copy)
-        return copy
-    if element.tag == "pre":
-        return _share_lines(element, share, counter)
-    copy = Element(element.tag, dict(element.attrib))
-    if element.tag in {"td", "th"}:
-        counter = _Counter(sum(len(text) for text in _texts(element, title)))
-    if element.tag == "li" and share[0] > 0:
-        copy.set("class", f"{copy.get('class', '')} pb-continued".strip())
-    copy.text = _slice(element.text, share, counter)
-    for child in element:
-        before = counter.seen
-        inner = _share(child, share, title, found, counter)
-        tail = _slice(child.tail, share, counter)
-        empty = not "".join(inner.itertext()).strip() and name_of(child) not in {"td", "th"}
-        outside = before / max(1, counter.total) >= share[1] or counter.seen / max(1, counter.total) < share[0]
-        if empty and (outside or len(child) or child.text) and child is not title:
-            if tail:
-                _append_text(copy, tail)
-            continue
-        inner.tail = tail
-        copy.append(inner)
-    return copy
-
-
-def _share_lines(block: Element, share: tuple[float, float], counter: _Counter) -> Element:
-    """A share of a code block's lines."""
-    text = "".join(_texts(block, None))
-    counter.seen += len(text)
-    starts = [0, *(place + 1 for place, character in enumerate(text) if character == "\n")]
-    first, last = (round(part * len(starts)) for part in share)
-    end = starts[last] if last < len(starts) else len(text)
-    return _between(block, starts[first] if first < len(starts) else len(text), end, _Counter(len(text)))
-
-
-def _between(element: Element, first: int, last: int, counter: _Counter) -> Element:
-    """A copy with the characters between two places."""
-
-    def cut(text: str | None) -> str | None:
-        start, counter.seen = counter.seen, counter.seen + len(text or "")
-        return text[max(0, first - start) : max(0, last - start)] if text else text
-
-    copy = Element(element.tag, dict(element.attrib))
-    copy.text = cut(element.text)
-    for child in element:
-        before = counter.seen
-        inner = _between(child, first, last, counter)
-        tail = cut(child.tail)
-        if counter.seen > first and before < last and (inner.text or len(inner)):
-            inner.tail = tail
-            copy.append(inner)
-        elif tail:
-            _append_text(copy, tail)
-    return copy
-
-
-def _append_text(parent: Element, text: str) -> None:
+def append_text(parent: Element, text: str) -> None:
+    """Adds text at the end of an element."""
     if len(parent):
         parent[-1].tail = (parent[-1].tail or "") + text
     else:
         parent.text = (parent.text or "") + text
-
-
-def _slice(text: str | None, share: tuple[float, float], counter: _Counter) -> str | None:
-    if not text:
-        return text
-    start, counter.seen = counter.seen, counter.seen + len(text)
-    first, last = (_edge(text, math.floor(part * counter.total) - start) for part in share)
-    return text[first:last]
-
-
-def _edge(text: str, place: int) -> int:
-    """The end of the word, or of the line in code, at a place."""
-    if place <= 0:
-        return 0
-    if place >= len(text):
-        return len(text)
-    for blank in ("\n", " "):
-        found = text.find(blank, place, place + (400 if blank == "\n" else 60))
-        if found >= 0:
-            return found + 1
-    return place
 
 
 def room_below(top: float, scale: float, margin: float) -> float:

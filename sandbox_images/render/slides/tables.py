@@ -29,6 +29,7 @@ def read_table(node: BoxNode, paragraphs: Callable[[BoxNode], list[Para]]) -> Ta
         for cell in row.children:
             if cell.kind == "cell":
                 _add_cell(table, taken, edges, (cell, index, len(rows)), paragraphs, row.look.background or ground)
+    _drop_empty_columns(table, edges)
     table.columns = _widths(edges, table)
     table.rows = [max(1.0, row.height) for row, _, _ in rows]
     if rows:
@@ -83,6 +84,19 @@ def _add_cell(
             middle,
         )
     )
+
+
+def _drop_empty_columns(table: TableShape, edges: dict[int, float]) -> None:
+    """Takes out columns that no cell begins in, such as most of those of ``colspan="900"``."""
+    starts = sorted({cell.column for cell in table.cells})
+    for cell in table.cells:
+        cell.colspan = sum(1 for start in starts if cell.column <= start < cell.column + cell.colspan)
+        cell.column = starts.index(cell.column)
+    if edges:
+        right = edges[max(edges)]
+        places = [edges[start] for start in starts]
+        edges.clear()
+        edges.update(enumerate([*places, right]))
 
 
 def _widths(edges: dict[int, float], table: TableShape) -> list[float]:

@@ -31,6 +31,9 @@ class Boxes:
             if node.element is None:
                 continue
             key = id(node.element)
+            if node.kind == "line" and _all_badges(node):
+                for badge in node.children:
+                    badge.kind = "badge" if badge.kind == "inline-block" else badge.kind
             if node.kind == "marker":
                 found.marker.setdefault(key, node)
             elif node.pseudo and node.kind == "text":
@@ -69,6 +72,15 @@ def runs_of(owner: Element, boxes: Boxes) -> list[list[Piece]]:
     _before_after(rows, owner, style, boxes, "after")
     cleaned = [collapsed(row) for row in rows]
     return [row for row in cleaned if row]
+
+
+def _all_badges(line: BoxNode) -> bool:
+    """Whether a line has nothing but blocks with a ground or a border of their own, such as a row of tags."""
+    badges = [child for child in line.children if child.kind != "text" or child.text.strip()]
+    return bool(badges) and all(
+        child.kind == "inline-block" and (child.look.background or child.look.gradient or child.look.border("top"))
+        for child in badges
+    )
 
 
 def is_inline(node: BoxNode | None) -> bool:

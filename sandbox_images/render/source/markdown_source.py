@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-import yaml
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
 from markdown_it.rules_inline import StateInline
@@ -17,11 +16,10 @@ from mdit_py_plugins.front_matter import front_matter_plugin
 from mdit_py_plugins.tasklists import tasklists_plugin
 
 from render.source.colon_fences import colon_fences_plugin
+from render.source.settings import read_settings
 
 TOKEN = re.compile(r"\[\[\s*[sS]\s*:\s*[0-9][0-9\s,;\u2010-\u2015-]*\]\]")
 """A citation token; what is in it is read by the citations' own module."""
-
-FRONT_MATTER_CHARACTERS_MAX = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +36,8 @@ def read_markdown(text: str) -> MarkdownText:
     tokens = _parser().parse(text, environment)
     front_matter: dict[str, Any] = {}
     if tokens and tokens[0].type == "front_matter":
-        front_matter = _front_matter(tokens[0].content)
+        front_matter = read_settings(tokens[0].content)
     return MarkdownText(_parser().renderer.render(tokens, _parser().options, environment), front_matter)
-
-
-def _front_matter(text: str) -> dict[str, Any]:
-    if len(text) > FRONT_MATTER_CHARACTERS_MAX:
-        return {}
-    try:
-        value = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError, TypeError):
-        return {}
-    return {str(key): value[key] for key in value} if isinstance(value, dict) else {}
 
 
 @cache

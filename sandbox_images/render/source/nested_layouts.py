@@ -15,6 +15,8 @@ from render.source.tree_edits import name_of
 
 COST_MAX = 250.0
 """How often the innermost content may be laid out; pages as people write them stay below 30."""
+SLIDES_COST_MAX = 40.0
+"""The same for slides, each of which is laid out several times until it fits."""
 RULES_MAX = 5_000
 _COSTS = (
     (re.compile(r"(?:^|;)\s*display\s*:[^;]*flex", re.IGNORECASE), 3.0),
@@ -39,11 +41,12 @@ def bound_nested_layouts(document: Document) -> None:
     if not styled and not _ANY.search(sheets):
         return
     matched = _costs_by_rules(document.tree, sheets) if _ANY.search(sheets) else {}
+    most = SLIDES_COST_MAX if document.request.output == "pptx" else COST_MAX
     stack = [(document.tree, 1.0)]
     while stack:
         element, cost = stack.pop()
         own = max(_cost(element.get("style") or ""), matched.get(element, 1.0), _cost_of_marks(element))
-        if own > 1 and cost * own > COST_MAX:
+        if own > 1 and cost * own > most:
             element.set("style", f"{element.get('style') or ''};{_PLAIN}")
             document.warn(
                 "nesting_flattened", "Flex, grid or column boxes nested too deep were laid out as plain blocks."

@@ -8,9 +8,8 @@ import json
 import re
 from xml.etree.ElementTree import Element
 
-import yaml
-
 from render.document import Document, RenderError
+from render.source.settings import MARP_KEYS, read_settings
 from render.source.tree_edits import LITERAL, make, name_of, remove, replace, unwrap
 
 NODES_MAX = 600_000
@@ -127,12 +126,9 @@ def _comment(document: Document, parent: Element, child: Element) -> None:
         remove(parent, child)
         return
     if _DIRECTIVE.match(text):
-        try:
-            value = yaml.safe_load(text[:4000])
-        except (yaml.YAMLError, ValueError, RecursionError, TypeError):
-            value = None
-        if isinstance(value, dict):
-            row = json.dumps({str(key): str(value[key]) for key in value})
+        value = read_settings(text)
+        if value and all(key.lstrip("_$") in MARP_KEYS for key in value):
+            row = json.dumps(value, default=str)
             replace(parent, child, make("template", {"class": "pb-directive", "data-directive": row}))
             return
     replace(parent, child, make("aside", {"class": "pb-notes"}, None, make("p", None, text)))

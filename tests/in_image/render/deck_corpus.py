@@ -1,5 +1,12 @@
 # ruff: noqa: E501, ISC004 - sources of documents, as they would be sent
-"""Decks as language models write them, and hostile ones: name → (format, source)."""
+"""Decks as language models write them, and hostile ones: name → (format, source). ``decks()`` has all 200."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from deck_designs import TALL, WIDE, html_deck, markdown_deck
 
 LIST = "\n".join(f"- Point {n}: {'a reason that takes some words to tell ' * (n % 3)}" for n in range(1, 30))
 ROWS = "\n".join(f"| {n} | Region {n} | {n * 17} | {'note ' * (n % 7)}|" for n in range(1, 45))
@@ -142,6 +149,22 @@ GOOD: dict[str, tuple[str, str]] = {
         "html",
         "<div class='slide'><h1 style='background:linear-gradient(red,blue);-webkit-background-clip:text;color:transparent'>Shiny</h1><p>x y</p></div>",
     ),
+    "marp-directives": (
+        "markdown",
+        "---\nmarp: true\ntheme: gaia\nclass: invert\nheadingDivider: 2\npaginate: true\nbackgroundColor: #fff8e7\ncolor: '#222'\nheader: '**Acme** report'\n---\n\n# Divided\n\nby headings\n\n"
+        f"## Pictures\n\n![bg right:40% opacity:.5]({TALL})\n\n- words beside it\n- ![w:120]({WIDE})\n\n## Two grounds\n\n![bg]({WIDE}) ![bg]({TALL})\n\nSeen words\n\n"
+        "## Formula\n\n<!-- _paginate: false -->\n<!-- _header: '' -->\n\nwith $x^2$ inside\n\n<!-- only spoken -->\n\n## Gradient\n\n<!-- _backgroundImage: \"linear-gradient(to right, #000066, #cc0066)\" -->\n<!-- _color: white -->\n\nlast words\n",
+    ),
+    "css-pictures": (
+        "html",
+        f"<style>.slide{{width:1280px;height:720px;padding:60px;background:url({WIDE}) center/cover}}.hero{{width:400px;height:200px;background-image:url({TALL});box-shadow:0 10px 30px rgba(0,0,0,.5)}}"
+        ".tag{background:linear-gradient(90deg,#f06,#60f);color:#fff;padding:10px;width:300px;border-radius:8px;box-shadow:4px 4px 0 #000}</style>"
+        "<div class='slide'><h1>Grounds</h1><div class='hero'></div><div class='tag'>Tagged words</div></div><div class='slide'><h2>Second</h2><p>words</p></div>",
+    ),
+    "page-design": (
+        "html",
+        "<style>@page{size:A4 landscape}.slide{width:1024px;height:768px;padding:40px}.slide h2{position:absolute;top:20px}</style><div class='slide'><h2>Four to three</h2><p style='margin-top:90px'>words here</p></div>",
+    ),
 }
 
 HOSTILE: dict[str, tuple[str, str]] = {
@@ -228,4 +251,110 @@ HOSTILE: dict[str, tuple[str, str]] = {
         + "running text " * 60
         + "</p></section>",
     ),
+    "nested-tables": (
+        "html",
+        "<section><h2>Tables</h2>" + "<table><tr><td>level" * 12 + "</td></tr></table>" * 12 + "</section>",
+    ),
+    "nested-flex": (
+        "html",
+        "<section><h2>Flex</h2>" + "<div style='display:flex;gap:9px'><p>left</p>" * 25 + "core" + "</div>" * 25,
+    ),
+    "overlapping-cards": (
+        "html",
+        "<section style='position:relative;height:720px'><h2>Cards</h2>"
+        + "".join(
+            f"<div style='position:absolute;left:{60 + 90 * n}px;top:{90 + 40 * n}px;width:400px;background:#eee'><h3>Card {n}</h3>"
+            f"<p>Words of the card {n} that lie on others</p></div>"
+            for n in range(7)
+        )
+        + "</section>",
+    ),
+    "title-of-everything": (
+        "html",
+        "<section><h1>" + "Title that never ends " * 120 + "</h1><p>body</p></section>",
+    ),
+    "titles-only": ("markdown", "\n\n".join(f"## Title {n}" for n in range(80))),
+    "600-slides": ("markdown", "\n\n---\n\n".join(f"Slide {n}" for n in range(600))),
+    "long-cells": (
+        "markdown",
+        "## Cells\n\n| a | b |\n|---|---|\n" + "\n".join(f"| {'word ' * 150} | {n} |" for n in range(12)),
+    ),
+    "wide-and-long": (
+        "markdown",
+        "## Both\n\n|"
+        + "|".join(f"c{n}" for n in range(25))
+        + "|\n|"
+        + "---|" * 25
+        + "\n"
+        + "\n".join("|" + "|".join(str(n * m) for m in range(25)) + "|" for n in range(90)),
+    ),
+    "spans-across-cuts": (
+        "html",
+        "<section><h2>Spans</h2><table><tr><th>g</th><th>v</th></tr>"
+        + "".join(
+            f"<tr><td rowspan='7'>group {n}</td><td>v</td></tr>" + "<tr><td>w</td></tr>" * 6 for n in range(14)
+        )
+        + "</table></section>",
+    ),
+    "hundred-pictures": (
+        "html",
+        f"<section><h2>Pictures</h2>{f'<img src={WIDE} alt=wide width=200>' * 100}</section>",
+    ),
+    "tall-pictures": (
+        "html",
+        f"<section><h2>Tall</h2>{f'<img src={TALL} alt=tall style=height:3000px>' * 3}<p>end</p></section>",
+    ),
+    "picture-in-text": ("markdown", f"## In text\n\n{f'words ![p]({WIDE}) and more words ' * 30}"),
+    "long-code-line": ("markdown", f"## Code\n\n```\n{'x = ' + '1 + ' * 900}1\n```\n"),
+    "code-and-list": ("markdown", "## C\n\n" + "- item\n\n  ```\n  code line\n  ```\n\n" * 30),
+    "formulas": (
+        "markdown",
+        "## F\n\n" + "Words $\\frac{\\sqrt{x}}{y^{2^{3}}}$ between $\\sum_{i=0}^n x_i$ them. " * 40,
+    ),
+    "charts": (
+        "markdown",
+        "## Charts\n\n" + "```chart\ntype: bar\nlabels: [a, b]\nseries: [{name: s, data: [1, 2]}]\n```\n\n" * 7,
+    ),
+    "bad-charts": (
+        "html",
+        "<section><h2>Bad</h2><table data-chart='nonsense'><tr><td>x</td></tr></table><pre><code class='language-chart'>type: {{</code></pre><p>after</p></section>",
+    ),
+    "rtl-wide": ("html", "<section dir='rtl'><h2>عنوان</h2><p>" + "كلمة " * 900 + "</p></section>"),
+    "cjk-wall": ("markdown", f"## 长文\n\n{'汉字没有空格所以很难断行' * 220}\n"),
+    "emoji-wall": ("markdown", f"## 🎉\n\n{'👩‍🚀🚀✅' * 300}\n"),
+    "notes-wall": ("markdown", f"## N\n\nseen\n\n::: notes\n{'spoken words ' * 4000}\n:::\n"),
+    "rotated": (
+        "html",
+        "<section><h2 style='transform:rotate(90deg)'>Turned</h2><p style='writing-mode:vertical-rl'>down the side</p><p style='zoom:4'>zoomed</p></section>",
+    ),
+    "negative-grid": (
+        "html",
+        "<section><h2>Grid</h2><div style='display:grid;grid-template-columns:-1fr 99999px;gap:-20px'><p>one two</p><p>three four</p></div></section>",
+    ),
+    "huge-padding": (
+        "html",
+        "<section style='padding:5000px'><h2 style='padding:900px'>Pad</h2><p>inside the padding</p></section>",
+    ),
+    "footnote-wall": (
+        "markdown",
+        "## Notes\n\n"
+        + " ".join(f"w{n}[^{n}]" for n in range(40))
+        + "\n\n"
+        + "\n\n".join(f"[^{n}]: note {n} words" for n in range(40)),
+    ),
+    "callout-wall": ("markdown", "## Care\n\n" + "> [!WARNING]\n> " + "careful words " * 700),
+    "marp-nonsense": (
+        "markdown",
+        "---\nmarp: true\nheader: [1, {a: b}]\nstyle: '}}}{'\n---\n\n<!-- _class: [x, {y: 1}] -->\n<!-- paginate: maybe -->\n# M\n\n![bg left:900%](nope.png)\n\nwords\n",
+    ),
 }
+
+GENERATED_HTML, GENERATED_MARKDOWN, HOSTILE_COUNT = 70, 40, 50
+
+
+def decks() -> dict[str, tuple[str, str]]:
+    """200 decks by name as (source format, source): 50 of them, named ``hostile-…``, are hostile."""
+    found = {f"good-{name}": deck for name, deck in GOOD.items()}
+    found |= {f"html-{seed:02}": ("html", html_deck(seed)) for seed in range(GENERATED_HTML)}
+    found |= {f"markdown-{seed:02}": ("markdown", markdown_deck(seed)) for seed in range(GENERATED_MARKDOWN)}
+    return found | {f"hostile-{name}": deck for name, deck in HOSTILE.items()}

@@ -270,3 +270,120 @@ def test_an_embedded_picture_is_read_from_its_data(tmp_path: Path) -> None:
     uri = "data:image/png;base64," + base64.b64encode(stream.getvalue()).decode()
     _, deck, _, _ = written(tmp_path, f"<section><h2>P</h2><img src='{uri}' alt='red'></section>", "html")
     assert [shape.shape_type for shape in deck.slides[0].shapes if shape.shape_type == 13] == [13]
+
+
+def test_a_colour_of_marp_is_no_comment_and_other_comments_are_said_aloud(tmp_path: Path) -> None:
+    source = (
+        "---\nmarp: true\n---\n\n# A\n\n<!-- _backgroundColor: #123456 -->\n<!-- Remember: smile -->\n\nwords\n"
+    )
+    _, deck, target, _ = written(tmp_path, source)
+    assert '<p:bgPr><a:solidFill><a:srgbClr val="123456"/>' in part(target, "ppt/slides/slide1.xml")
+    assert deck.slides[0].notes_slide.notes_text_frame.text == "Remember: smile"
+
+
+def test_marp_divides_at_headings_if_asked_and_else_at_rules_only(tmp_path: Path) -> None:
+    body = "# A\n\nx\n\n## B\n\ny\n\n---\n\nz\n"
+    _, deck, _, _ = written(tmp_path, f"---\nmarp: true\n---\n\n{body}")
+    assert len(deck.slides) == 2
+    _, deck, _, _ = written(tmp_path, f"---\nmarp: true\nheadingDivider: 2\n---\n\n{body}")
+    assert titles(deck) == ["A", "B", ""]
+
+
+def test_a_picture_beside_a_marp_slide_leaves_room_for_its_text(tmp_path: Path) -> None:
+    Image.new("RGB", (400, 200), "navy").save(tmp_path / "p.png")
+    _, deck, _, _ = written(
+        tmp_path, "---\nmarp: true\n---\n\n## T\n\n![bg right:40% A field](p.png)\n\n" + "words " * 40
+    )
+    picture, title, body = list(deck.slides[0].shapes)
+    assert (picture.left, picture.width, picture.height) == (7315200, 4876800, 6858000)
+    assert round(picture.crop_left, 3) == round(picture.crop_right, 3) > 0
+    assert picture._element.nvPicPr.cNvPr.get("descr") == "A field"
+    assert body.left + body.width <= picture.left
+    assert title.text_frame.text == "T"
+
+
+def test_shadows_and_pictures_behind_boxes_are_drawn(tmp_path: Path) -> None:
+    Image.new("RGB", (400, 200), "navy").save(tmp_path / "p.png")
+    _, deck, target, _ = written(
+        tmp_path,
+        "<style>:root{--s:0 6px 8px rgba(0,0,0,.5)}.card{background:#fff;box-shadow:var(--s)}</style>"
+        "<section><h2>T</h2>"
+        "<div class='card'>card</div><div style='height:90px;background:url(p.png) center/cover'></div></section>",
+        "html",
+    )
+    xml = part(target, "ppt/slides/slide1.xml")
+    assert '<a:outerShdw blurRad="76200" dist="57150" dir="5400000"' in xml
+    assert [shape.shape_type for shape in deck.slides[0].shapes].count(13) == 1
+
+
+def test_a_list_that_is_cut_goes_on_counting(tmp_path: Path) -> None:
+    rows = "".join(f"{n}. {'many words of a point ' * 9}\n" for n in range(1, 16))
+    _, deck, target, _ = written(tmp_path, f"## L\n\n{rows}")
+    first = len(deck.slides[0].placeholders[1].text_frame.paragraphs)
+    assert f'<a:buAutoNum type="arabicPeriod" startAt="{first + 1}"/>' in part(target, "ppt/slides/slide2.xml")
+
+
+def test_a_footnote_stays_on_the_part_of_a_split_slide_that_calls_it(tmp_path: Path) -> None:
+    source = (
+        "## F\n\n" + "Many words of a paragraph that fills the slide. " * 60 + "\n\nLast[^a]\n\n[^a]: Told below.\n"
+    )
+    _, deck, _, _ = written(tmp_path, source)
+    assert len(deck.slides) > 1
+    assert [slide for slide in deck.slides if "Told below." in str([s.text_frame.text for s in slide.shapes])] == [
+        deck.slides[len(deck.slides) - 1]
+    ]
+
+
+def test_an_authors_foot_stands_at_the_foot_and_no_number_is_added(tmp_path: Path) -> None:
+    source = (
+        "<style>.slide{width:1280px;height:720px;position:relative}"
+        ".foot{position:absolute;bottom:20px;left:40px}</style>"
+        "<div class='slide'><h2>T</h2><p>words</p><div class='foot'>Acme 2</div></div>"
+    )
+    _, deck, _, _ = written(tmp_path, source, "html")
+    foot = next(shape for shape in deck.slides[0].shapes if shape.text_frame.text == "Acme 2")
+    assert foot.top > deck.slide_height * 0.9
+    assert [shape.name for shape in deck.slides[0].shapes if shape.name.startswith("Slide Number")] == []
+    _, deck, _, _ = written(tmp_path, "## A\n\ntext\n", options={"page_numbers": True})
+    assert len([shape for shape in deck.slides[0].shapes if shape.name.startswith("Slide Number")]) == 1
+
+
+def test_cells_that_span_rows_do_so_in_a_table_too_long_to_be_laid_out(tmp_path: Path) -> None:
+    rows = "".join(
+        f"<tr><td rowspan=3>g{n}</td><td>a{n}</td></tr><tr><td>b{n}</td></tr><tr><td>c{n}</td></tr>"
+        for n in range(30)
+    )
+    _, deck, _, _ = written(tmp_path, f"<h2>T</h2><table><tr><th>g</th><th>v</th></tr>{rows}</table>", "html")
+    tables = [
+        shape._element.graphic.graphicData.tbl for slide in deck.slides for shape in slide.shapes if shape.has_table
+    ]
+    second = [row.tc_lst[1].text for table in tables for row in table.tr_lst[1:]]
+    assert second == [f"{letter}{n}" for n in range(30) for letter in "abc"]
+    covered = sum(1 for table in tables for row in table.tr_lst for cell in row.tc_lst if cell.get("vMerge"))
+    spans = [
+        int(cell.get("rowSpan"))
+        for table in tables
+        for row in table.tr_lst
+        for cell in row.tc_lst
+        if cell.get("rowSpan")
+    ]
+    assert covered == sum(span - 1 for span in spans)
+    assert tables[0].tr_lst[1].tc_lst[0].get("rowSpan") == "3"
+
+
+def test_text_is_named_as_what_it_was_measured_with(tmp_path: Path) -> None:
+    _, _, target, _ = written(
+        tmp_path, "<section style=\"font-family:'Segoe UI',Arial\"><h2>T</h2><p>words</p></section>", "html"
+    )
+    assert 'typeface="Arial"' in part(target, "ppt/slides/slide1.xml")
+    assert "Segoe" not in part(target, "ppt/slides/slide1.xml")
+
+
+def test_numbers_of_footnotes_are_raised_and_of_the_texts_own_size(tmp_path: Path) -> None:
+    _, deck, _, _ = written(tmp_path, "## F\n\nWater[^a] H<sub>2</sub>O\n\n[^a]: At 100 degrees.\n")
+    runs = deck.slides[0].placeholders[1].text_frame.paragraphs[0].runs
+    assert [(run.text, run._r.rPr.get("baseline")) for run in runs if run._r.rPr.get("baseline")] == [
+        ("1", "30000"),
+        ("2", "-25000"),
+    ]
+    assert len({run.font.size for run in runs}) == 1

@@ -1,0 +1,127 @@
+"""An author's rules made fit for slides: what is meant for a browser's window, and what the layout engine doesn't know."""
+
+import re
+from xml.etree.ElementTree import Element
+
+from render.slides.model import HEIGHT, WIDTH
+
+_VIEWPORT = re.compile(r"(?<![\w#.-])(\d*\.?\d+)\s*(d|s|l)?(vw|vh|vmin|vmax)\b", re.IGNORECASE)
+_BLOCK = re.compile(r"\{[^{}]*\}")
+_PIXELS = re.compile(r"(?<![-\w])(width|height)\s*:\s*(\d{3,4})px", re.IGNORECASE)
+_FIXED = re.compile(r"position\s*:\s*(fixed|sticky)", re.IGNORECASE)
+_PAGE = re.compile(r"@page\b[^{}]*\{(?:[^{}]|\{[^{}]*\})*\}", re.IGNORECASE)
+_RATIOS = (16 / 9, 16 / 10, 4 / 3)
+_COLUMN_RULES = re.compile(r"(?<![-\w])(columns|column-count|column-width)\s*:[^;}]*", re.IGNORECASE)
+_SHADOW = re.compile(r"(?<![-\w])box-shadow\s*:\s*([^;{}]{1,400}?)\s*(!important)?\s*(?=[;}]|$)", re.IGNORECASE)
+_BEST = re.compile(r"(?<![-\w])(clamp|min|max)\(([^()]{1,200})\)", re.IGNORECASE)
+_TERM = re.compile(r"([+-]?\s*\d*\.?\d+)(px|rem|pt)?")
+_CLIPPED = re.compile(r"(?:(?<=[{])|^)[^{}]*background-clip\s*:\s*text[^{}]*", re.IGNORECASE)
+_GROUND = re.compile(r"(?<![-\w])background(?:-image)?\s*:\s*([^;{}]*)", re.IGNORECASE)
+_VARIABLE = re.compile(r"(--[\w-]+)\s*:\s*([^;{}]{1,300})")
+_USE = re.compile(r"var\(\s*(--[\w-]+)\s*(?:,([^()]*))?\)")
+_UNITS = {"px": 1.0, "rem": 16.0, "pt": 4 / 3, "": 1.0}
+
+
+def design_width(css: str) -> int:
+    """The width that an author designed slides for: 1280, unless a rule has a slide's width and height."""
+    for block in _BLOCK.findall(css):
+        sizes = {name.lower(): int(value) for name, value in _PIXELS.findall(block)}
+        width, height = sizes.get("width", 0), sizes.get("height", 0)
+        if width >= 700 and height and any(abs(width / height - ratio) < 0.03 for ratio in _RATIOS):  # noqa: PLR2004
+            return width
+    return WIDTH
+
+
+def tame(css: str, width: int, variables: dict[str, str] | None = None) -> str:
+    """An author's rules with lengths of the window made pixels, and what makes sense in a browser only taken out.
+
+    Args:
+        css: a style sheet or a style attribute.
+        width: the width that slides are designed for.
+        variables: custom properties by name, for what has to be known before layout.
+    """
+    height = width * HEIGHT / WIDTH
+    units = {"vw": width / 100, "vh": height / 100, "vmin": height / 100, "vmax": width / 100}
+    known = variables or {}
+
+    def pixels(match: re.Match[str]) -> str:
+        return f"{float(match[1]) * units[match[3].lower()]:.2f}px"
+
+    def shadow(match: re.Match[str]) -> str:
+        value = _USE.sub(lambda use: known.get(use[1], use[2] or ""), match[1])
+        value = _USE.sub(lambda use: known.get(use[1], use[2] or ""), value).translate(_UNQUOTED)
+        return f'bookmark-label:"{value}"{match[2] or ""}'
+
+    css = _CLIPPED.sub(_plain_text_colour, _PAGE.sub(" ", css))
+    css = _FIXED.sub("position:absolute", css)
+    css = _COLUMN_RULES.sub("--pb-unused:0", css)
+    css = _VIEWPORT.sub(pixels, css)
+    css = _BEST.sub(_best, css)
+    return _SHADOW.sub(shadow, css)
+
+
+_UNQUOTED = str.maketrans({'"': None, "\\": None, "\n": " "})
+
+
+def _plain_text_colour(match: re.Match[str]) -> str:
+    """Text that a gradient shines through gets the gradient's first colour."""
+    ground = _GROUND.search(match[0])
+    inner = ground[1].partition("(")[2] if ground and "gradient" in ground[1] else ""
+    parts, depth, part = [], 0, ""
+    for character in inner:
+        depth += (character == "(") - (character == ")")
+        if depth < 0 or (character == "," and depth == 0):
+            parts.append(part.strip())
+            part = ""
+            if depth < 0:
+                break
+        else:
+            part += character
+    colours = [
+        item
+        for item in parts
+        if item and not re.match(r"to\s|at\s|circle|ellipse|from\s|[-\d.]+(?:deg|turn|rad)", item)
+    ]
+    if not colours:
+        return match[0]
+    colour = re.sub(r"\s+-?[\d.]+(?:%|px)$", "", colours[0])
+    rest = re.sub(r"(?<![-\w])(?:-webkit-text-fill-color|color)\s*:[^;{}]*;?", "", _GROUND.sub("", match[0]))
+    return f"{rest};color:{colour} !important;"
+
+
+def _best(match: re.Match[str]) -> str:
+    """The length that ``clamp()``, ``min()`` or ``max()`` comes to; unchanged where only layout can tell."""
+    values = [_length(part) for part in match[2].split(",")]
+    known = [value for value in values if value is not None]
+    if match[1].lower() != "clamp":
+        return f"{(min if match[1].lower() == 'min' else max)(known):.2f}px" if known else match[0]
+    if len(values) != 3 or not known:  # noqa: PLR2004 - least, wanted, most
+        return match[0]
+    least, wanted, most = values
+    value = wanted if wanted is not None else most if most is not None else least
+    value = min(value or 0.0, most) if most is not None else value
+    return f"{max(value or 0.0, least or 0.0):.2f}px"
+
+
+def _length(text: str) -> float | None:
+    """A sum of lengths in pixels; None if it has terms that depend on something else."""
+    terms = list(_TERM.finditer(text))
+    if not terms or _TERM.sub("", text).strip(" +"):
+        return None
+    return sum(float(term[1].replace(" ", "")) * _UNITS[term[2] or ""] for term in terms)
+
+
+def author_rules(tree: Element) -> tuple[str, int]:
+    """The rules of a document's ``style`` elements, fit for slides, and the width they're designed for.
+
+    Style attributes are tamed in place.
+    """
+    css = "\n".join(element.text or "" for element in tree.iter("style") if not element.get("data-pb"))
+    inline = "".join(f"{{{element.get('style')}}}" for element in tree.iter() if element.get("style"))
+    width = design_width(css + inline)
+    variables = dict(_VARIABLE.findall(css))
+    for element in tree.iter():
+        style = element.get("style")
+        if style:
+            element.set("style", tame(style, width, variables))
+    return tame(css, width, variables), width
