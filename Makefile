@@ -58,7 +58,7 @@ render: venv images ## render a document: IN=doc.md OUT=report.pdf [TITLE='…']
 
 # ---- checks ----
 
-.PHONY: test check lint types layers schemas tests bench bench-quick
+.PHONY: test check lint types layers schemas tests bench bench-quick corpus
 test: check ## all that CI does: lint, types, layers, schemas, tests
 
 check: venv images lint types layers schemas tests ## the same
@@ -87,6 +87,9 @@ bench: venv images ## measure against docker run of the same image, side by side
 
 bench-quick: venv images ## the same, fewer rounds
 	@$(ENGINE) $(BIN)/python bench/side_by_side.py --quick
+
+corpus: venv images ## render the corpora and score the files: [CORPORA='gfm decks'] [QUICK=1]
+	@$(ENGINE) $(BIN)/python -m bench.render.corpus_report $(if $(QUICK),--quick) $(CORPORA)
 
 # ---- upkeep ----
 
