@@ -5,6 +5,7 @@ from pathlib import Path
 
 import docx
 import pytest
+
 from bench.render import structure, words
 from bench.render.corpora import half
 
@@ -46,7 +47,7 @@ def test_a_word_that_a_line_cuts_is_found_and_one_out_of_order_is_not(expected, 
 
 
 def test_what_a_page_hides_is_not_expected():
-    page = "<title>t</title><p>Seen <b>bo</b>ld<p hidden>no<div style='display: none'>no</div><script>no</script><td>last"
+    page = "<title>t</title><p>Seen <b>bo</b>ld<p hidden>no<div style='display: none'>no</div><script>no</script>last"
     tree = words.etree.HTML(page)
     assert words.words(words.visible_text(tree)) == ["seen", "bold", "last"]
 
