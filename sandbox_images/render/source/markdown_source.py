@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-import yaml
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
 from markdown_it.rules_inline import StateInline
@@ -16,6 +15,7 @@ from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.tasklists import tasklists_plugin
 
 from render.source.colon_fences import colon_fences_plugin
+from render.source.settings import read_settings
 
 TOKEN = re.compile(r"\[\[\s*[sS]\s*:\s*[0-9][0-9\s,;\u2010-\u2015-]*\]\]")
 """A citation token; what is in it is read by the citations' own module."""
@@ -49,8 +49,8 @@ def _front_matter(text: str) -> dict[str, Any] | None:
     if len(text) > FRONT_MATTER_CHARACTERS_MAX:
         return None
     try:
-        value = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError, TypeError):
+        value = read_settings(text)
+    except ValueError:
         # Models write "title: One: two"; each line is a setting then.
         rows = [_SETTING.fullmatch(line) for line in text.split("\n") if line.strip()]
         return {row[1]: row[2].strip("'\"") for row in rows if row} if all(rows) else None

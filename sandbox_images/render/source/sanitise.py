@@ -8,9 +8,8 @@ import json
 import re
 from xml.etree.ElementTree import Element
 
-import yaml
-
 from render.document import Document, RenderError
+from render.source.settings import read_settings
 from render.source.tree_edits import LITERAL, make, name_of, remove, replace, unwrap
 
 NODES_MAX = 600_000
@@ -128,8 +127,8 @@ def _comment(document: Document, parent: Element, child: Element) -> None:
         return
     if _DIRECTIVE.match(text):
         try:
-            value = yaml.safe_load(text[:4000])
-        except (yaml.YAMLError, ValueError, RecursionError, TypeError):
+            value = read_settings(text[:4000])
+        except ValueError:
             value = None
         if isinstance(value, dict):
             row = json.dumps({str(key): str(value[key]) for key in value})
