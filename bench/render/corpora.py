@@ -163,6 +163,7 @@ def _mermaid() -> list[Row]:
             "mermaid",
             f"{kind['id']}-{number}",
             f"Before.\n\n```mermaid\n{example['code'].strip()}\n```\n\nAfter.\n",
+            "<p>Before.<p>After.",
         )
         for kind in kinds
         for number, example in enumerate(kind["examples"], 1)

@@ -180,6 +180,13 @@ def test_a_mermaid_flowchart_is_drawn_in_a_font_of_the_image(tmp_path):
     assert "Recursive" not in svg_of(figure[0])
 
 
+def test_a_diagram_that_has_a_height_of_its_own_is_drawn(tmp_path):
+    document = open_text(tmp_path, "```mermaid\njourney\n title Day\n section Go\n  Make tea: 5: Me\n```")
+    assert codes(document) == []
+    drawn = svg_of(next(document.tree.iter("figure"))[0]).split(">")[0]
+    assert (drawn.count(" width="), drawn.count(" height=")) == (1, 1)
+
+
 def test_a_diagram_that_cannot_be_drawn_stays_as_code(tmp_path):
     document = open_text(tmp_path, "```mermaid\nflowchart LR\n A--\n```")
     assert codes(document) == ["diagram_failed"]
