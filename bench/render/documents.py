@@ -52,7 +52,6 @@ x_{i,j}^{2}
 A\cup B\cap C\setminus D
 A\subseteq B\subset C
 p\land q\lor\neg r\Rightarrow s
-x\notin\emptyset
 \mathbb{N}\subset\mathbb{Z}\subset\mathbb{Q}\subset\mathbb{R}\subset\mathbb{C}
 \mathcal{L}\{f(t)\}=\int_0^\infty f(t)e^{-st}\,dt
 \mathfrak{g}\oplus\mathfrak{h}

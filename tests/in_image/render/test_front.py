@@ -165,6 +165,13 @@ def test_a_formula_that_cannot_be_set_stays_as_text_with_a_warning(tmp_path):
     assert codes(document) == ["formula_failed"]
 
 
+def test_brackets_around_a_sum_are_as_high_as_the_sum(tmp_path):
+    document = open_text(tmp_path, r"$$\left[\sum_{i} x_i\right] \left.y\right|$$")
+    style = next(document.tree.iter("img")).get("style")
+    height = float(style.split("height:")[1].split("em")[0])
+    assert 1.5 < height < 4
+
+
 def test_mathml_is_set_too(tmp_path):
     math = "<math><mi>x</mi><mo>=</mo><mfrac><mn>1</mn><mn>2</mn></mfrac></math>"
     document = open_text(tmp_path, math, "html")
