@@ -113,8 +113,6 @@ class _Docx:
         add_marks(self.found, pieces)
 
     def _table(self, table: Any) -> None:
-        if len(list(table.iter(f"{W}tc"))) == 1:
-            return  # the box of a callout
         for line, row in enumerate(table.findall(f"{W}tr")):
             column = 0
             for cell in row.iter(f"{W}tc"):

@@ -26,6 +26,7 @@ GAP_MAX = 400
 _WORD = re.compile(r"[^\W_]+")
 _BROKEN = re.compile("[\x02\u00ad\ufffe](?:\r?\n)?|[\u200b-\u200f\u2060\ufeff]")
 """Where a reader of PDF says that a word goes on in the next line, and marks that nobody sees."""
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _UNSEEN = frozenset({
     "head", "script", "style", "template", "title", "svg", "math", "iframe", "video", "audio", "object", "embed",
     "canvas", "textarea", "option", "noframes", "noembed", "rp", "datalist",
@@ -162,7 +163,7 @@ def parse_html(text: str) -> Any:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # names of elements that XML has not
-        return html5lib.parse(text, treebuilder="lxml", namespaceHTMLElements=False).getroot()
+        return html5lib.parse(_CONTROL.sub("", text), treebuilder="lxml", namespaceHTMLElements=False).getroot()
 
 
 def visible_text(element: Any) -> str:

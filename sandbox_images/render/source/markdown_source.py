@@ -64,6 +64,7 @@ def _parser() -> MarkdownIt:
     parser.enable(["table", "strikethrough", "linkify"])
     if parser.linkify is not None:
         parser.linkify.set({"fuzzy_link": False})
+        parser.linkify.tlds("[a-z]{2,63}", keep_old=True)  # of mail addresses, as GitHub reads them
         parser.linkify.add("www.", {"validate": _www_length, "normalize": _www_address})
     parser.use(footnote_plugin).use(deflist_plugin).use(tasklists_plugin)
     parser.use(dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True, renderer=_formula)
