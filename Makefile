@@ -64,7 +64,7 @@ gallery: venv images readers ## render the documents of docs/gallery/sources and
 
 # ---- checks ----
 
-.PHONY: test check lint types layers schemas tests bench bench-quick
+.PHONY: test check lint types layers schemas tests bench bench-quick corpus
 test: check ## all that CI does: lint, types, layers, schemas, tests
 
 check: venv images readers lint types layers schemas tests ## the same
@@ -94,6 +94,9 @@ bench: venv images ## measure against docker run of the same image, side by side
 
 bench-quick: venv images ## the same, fewer rounds
 	@$(ENGINE) $(BIN)/python bench/side_by_side.py --quick
+
+corpus: venv images ## render the corpora and score the files: [CORPORA='gfm decks'] [QUICK=1]
+	@$(ENGINE) $(BIN)/python -m bench.render.corpus_report $(if $(QUICK),--quick) $(CORPORA)
 
 # ---- upkeep ----
 

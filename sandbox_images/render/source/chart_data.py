@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from xml.etree.ElementTree import Element
 
-import yaml
-
+from render.source.settings import read_yaml
 from render.source.tree_edits import text_of
 
 KINDS = {
@@ -102,8 +101,8 @@ def read_fence(text: str) -> ChartData:
     if len(text) > SPEC_CHARACTERS_MAX:
         raise ValueError(f"a chart has at most {SPEC_CHARACTERS_MAX:,} characters")
     try:
-        value = json.loads(text) if text.lstrip().startswith(("{", "[")) else yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError, TypeError) as exc:
+        value = json.loads(text) if text.lstrip().startswith(("{", "[")) else read_yaml(text)
+    except (ValueError, RecursionError) as exc:
         raise ValueError(f"it is neither JSON nor YAML: {str(exc).splitlines()[0][:120]}") from exc
     if not isinstance(value, dict):
         raise ValueError("it has to be an object with type, categories and series")  # noqa: TRY004

@@ -19,6 +19,7 @@ _BARE = re.compile(
     r"(?:sequenceDiagram|classDiagram|erDiagram|gitGraph|mindmap)\s*\n)"
 )
 _FONT_ATTRIBUTE = re.compile(r'font-family="[^"]*"')
+_SIZE = re.compile(r'\s(?:width|height)="[^"]*"')
 _VIEW = re.compile(r'viewBox="\S+ \S+ (\S+) (\S+)"')
 
 
@@ -76,7 +77,10 @@ def draw(source: str, theme: Theme) -> str:
     svg = _FONT_ATTRIBUTE.sub(f'font-family="{FONT}"', _FONT_FAMILY.sub(f"font-family:'{FONT}',sans-serif", svg))
     view = _VIEW.search(svg)
     if view:
-        svg = svg.replace('width="100%"', f'width="{float(view[1]):.1f}" height="{float(view[2]):.1f}"', 1)
+        root, rest = svg.split(">", 1)
+        size = f' width="{float(view[1]):.1f}" height="{float(view[2]):.1f}"'
+        svg = f"{_SIZE.sub('', root)}{size}>{rest}"
+    ET.fromstring(svg)
     return inline_styles(svg)
 
 

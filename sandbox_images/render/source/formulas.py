@@ -26,6 +26,9 @@ FORMULAS_MAX = 2_000
 """A formula takes some 10 ms; past this a document shows TeX."""
 SIZE = 16.0
 """Size at which formulas are set, in px; the picture is scaled with the text around it."""
+LINE_HEIGHT_MAX = 400.0
+"""No line of a formula is higher, in px at `SIZE`."""
+_STRETCHED = re.compile(r"\\(left|right)(?![A-Za-z])\s*(\\[A-Za-z]+|\\.|.)", re.DOTALL)
 _INLINE = re.compile(r"\\\((.{1,2000}?)\\\)|\\\[(.{1,4000}?)\\\]|\$\$(.{1,4000}?)\$\$", re.DOTALL)
 
 
@@ -75,7 +78,12 @@ def _zmath() -> Any:
 @lru_cache(maxsize=512)
 def draw(tex: str, display: bool, colour: str) -> tuple[str, float, float, float]:
     """The SVG of a formula in TeX, its width and height, and how far it reaches below the line, in px at 16 px."""
-    return _measured(_zmath().Latex(tex, size=SIZE, inline=not display), colour)
+    drawn = _measured(_zmath().Latex(tex, size=SIZE, inline=not display), colour)
+    if drawn[2] > LINE_HEIGHT_MAX * (1 + tex.count("\\\\")) and "\\left" in tex:
+        # ziamath makes the brackets around a sum with only a lower limit as high as they get.
+        plain = _STRETCHED.sub(lambda match: f"\\Big{match[1][0]}{match[2]}" if match[2] != "." else "", tex)
+        drawn = _measured(_zmath().Latex(plain, size=SIZE, inline=not display), colour)
+    return drawn
 
 
 def draw_mathml(mathml: str, colour: str) -> tuple[str, float, float, float]:

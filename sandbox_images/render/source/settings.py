@@ -1,4 +1,4 @@
-"""Settings as people write them in YAML: front matter, and Marp's comments."""
+"""What a document writes in YAML: front matter, directives of a deck, charts."""
 
 import re
 from typing import Any
@@ -31,6 +31,20 @@ _BARE = re.compile(
 _LINE = re.compile(r"^([\w-]+)\s*:[ \t]*(\S[^\n]*)$", re.MULTILINE)
 
 
+def read_yaml(text: str) -> Any:
+    """Reads YAML without aliases: ten lines of them stand for more values than a computer holds.
+
+    Raises:
+        ValueError: it is no YAML, or has aliases.
+    """
+    try:
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader)):
+            raise ValueError("YAML with aliases is not read")
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError, TypeError) as exc:
+        raise ValueError(str(exc)[:200]) from exc
+
+
 def read_settings(text: str) -> dict[str, Any]:
     """A mapping of YAML.
 
@@ -40,11 +54,27 @@ def read_settings(text: str) -> dict[str, Any]:
     Returns:
         An empty mapping if there is nothing of the kind.
     """
+    settings = _mapping(text)
+    return {match[1]: match[2].strip() for match in _LINE.finditer(text)} if settings is None else settings
+
+
+def read_front_matter(text: str) -> dict[str, Any] | None:
+    """What the lines between two rules set; None if they are no list of settings, so text of the document."""
+    settings = _mapping(text)
+    if settings is None:
+        # Models write "title: One: two"; each line is a setting then.
+        rows = [_LINE.fullmatch(line) for line in text.split("\n") if line.strip()]
+        settings = {row[1]: row[2].strip(" '\"") for row in rows if row} if all(rows) else {}
+    return settings or None
+
+
+def _mapping(text: str) -> dict[str, Any] | None:
+    """The mapping; empty if it is YAML of another kind or too long, None if it is no YAML."""
     if len(text) > CHARACTERS_MAX:
         return {}
     quoted = _BARE.sub(lambda match: match[1] + "'" + match[2].replace("'", "''") + "'", text)
     try:
-        value = yaml.safe_load(quoted)
-    except (yaml.YAMLError, ValueError, RecursionError, TypeError):
-        value = {match[1]: match[2].strip() for match in _LINE.finditer(text)}
+        value = read_yaml(quoted)
+    except ValueError:
+        return None
     return {str(key): value[key] for key in value} if isinstance(value, dict) else {}

@@ -1,6 +1,7 @@
 """From a source to the tree: Markdown, HTML, marks, citations, and what is refused."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,10 @@ def test_the_sources_section_is_left_out_where_the_request_says_so(tmp_path):
         ("```md\na\n```\n\ntext\n\n```md\nb\n```", None),
         ("```python\nx\n```", None),
         ("text\n```\nx\n```", None),
+        ("    ```\n    a\n    ```", None),
+        ("```md\n# A\n    ```", None),
+        ("```\noutput 1\n```", None),
+        ("```\n``` aaa\n```", None),
     ],
 )
 def test_only_a_content_fenced_as_a_whole_is_unfenced(content, inner):
@@ -91,6 +96,28 @@ def test_front_matter_overrides_the_metadata_of_the_request(tmp_path):
     metadata = open_text(tmp_path, text).metadata
     assert (metadata.title, metadata.author, metadata.language) == ("A title", "Ada, Grace", "de-AT")
     assert metadata.keywords == ("x", "y")
+
+
+def test_lines_between_rules_that_set_nothing_are_text(tmp_path):
+    document = open_text(tmp_path, "---\nFoo\n---\nBar")
+    assert [(item.tag, item.text) for item in body_of(document.tree)] == [("hr", None), ("h2", "Foo"), ("p", "Bar")]
+    first_slide = open_text(tmp_path, "---\n\n# One\n\n---\n\n# Two")
+    assert [item.text for item in first_slide.tree.iter("h1")] == ["One", "Two"]
+
+
+@pytest.mark.parametrize(
+    "shape", ["---\n{}\n---\n", "---\nmarp: true\n---\n\n<!-- {} -->\n", "```chart\n{}\n```\n"]
+)
+def test_yaml_that_multiplies_itself_is_not_read(tmp_path, shape):
+    rows = ["color: &a [x, x, x, x, x, x, x, x, x, x]"]
+    rows += [f"{name}: &{name} [{', '.join(['*' + before] * 10)}]" for before, name in pairwise("abcdefghijkl")]
+    document = open_text(tmp_path, shape.format("\n".join(rows)) + "\n\n# After", output="pptx")
+    assert [text_of(item) for item in document.tree.iter("h1")] == ["After"]
+
+
+def test_a_title_with_a_colon_is_a_title_though_it_is_not_yaml(tmp_path):
+    document = open_text(tmp_path, "---\ntitle: One: two\nauthor: 'Ada'\n---\n\ntext")
+    assert (document.metadata.title, document.metadata.author) == ("One: two", "Ada")
 
 
 @pytest.mark.parametrize("text", ["> [!WARNING]\n> Mind.", "::: warning\nMind.\n:::", ":::: danger\nMind.\n::::"])
@@ -118,10 +145,31 @@ def test_formulas_become_pictures_and_prices_do_not(tmp_path):
     assert "cost $5 or $6." in text_of(body_of(document.tree))
 
 
+def test_escaped_brackets_around_words_and_links_are_no_formula(tmp_path):
+    document = open_text(tmp_path, r"http \[[RFC 1](https://x.example/)\], \[optional\], \(see below\)")
+    assert text_of(body_of(document.tree)) == "http [RFC 1], [optional], (see below)"
+    assert [a.get("href") for a in document.tree.iter("a")] == ["https://x.example/"]
+
+
+def test_addresses_without_a_scheme_are_links(tmp_path):
+    document = open_text(tmp_path, "See www.example.com/a_(b). Ask a.b@example.museumx about code.py and x.y.")
+    assert [a.get("href") for a in document.tree.iter("a")] == [
+        "http://www.example.com/a_(b)",
+        "mailto:a.b@example.museumx",
+    ]
+
+
 def test_a_formula_that_cannot_be_set_stays_as_text_with_a_warning(tmp_path):
     document = open_text(tmp_path, r"a $\frac{1}{$ b")
     assert r"\frac{1}{" in text_of(body_of(document.tree))
     assert codes(document) == ["formula_failed"]
+
+
+def test_brackets_around_a_sum_are_as_high_as_the_sum(tmp_path):
+    document = open_text(tmp_path, r"$$\left[\sum_{i} x_i\right] \left.y\right|$$")
+    style = next(document.tree.iter("img")).get("style")
+    height = float(style.split("height:")[1].split("em")[0])
+    assert 1.5 < height < 4
 
 
 def test_mathml_is_set_too(tmp_path):
@@ -137,6 +185,13 @@ def test_a_mermaid_flowchart_is_drawn_in_a_font_of_the_image(tmp_path):
     assert figure.get("data-source") == "flowchart LR\n A-->B"
     assert "Noto Sans" in svg_of(figure[0])
     assert "Recursive" not in svg_of(figure[0])
+
+
+def test_a_diagram_that_has_a_height_of_its_own_is_drawn(tmp_path):
+    document = open_text(tmp_path, "```mermaid\njourney\n title Day\n section Go\n  Make tea: 5: Me\n```")
+    assert codes(document) == []
+    drawn = svg_of(next(document.tree.iter("figure"))[0]).split(">")[0]
+    assert (drawn.count(" width="), drawn.count(" height=")) == (1, 1)
 
 
 def test_a_diagram_that_cannot_be_drawn_stays_as_code(tmp_path):
@@ -243,6 +298,16 @@ def test_headings_get_unique_anchors_and_numbers_on_request(tmp_path):
     document = open_text(tmp_path, "# T\n\n## A\n\n### B\n\n## A", options={"numbered_sections": True})
     rows = [(h.get("id"), text_of(h)) for tag in ("h2", "h3") for h in document.tree.iter(tag)]
     assert rows == [("a", "1 A"), ("a-1", "2 A"), ("b", "1.1 B")]
+
+
+def test_the_last_line_of_a_session_is_kept(tmp_path):
+    block = next(open_text(tmp_path, "```console\n$ pip install x\ndone\n```").tree.iter("pre"))
+    assert "".join(block.itertext()) == "$ pip install x\ndone"
+
+
+def test_a_remote_picture_is_named_by_its_file(tmp_path):
+    document = open_text(tmp_path, "# Tool ![build](https://img.example/a/b/badge.svg?style=flat)")
+    assert text_of(next(document.tree.iter("h1"))) == "Tool build \u2014 missing image: badge.svg"
 
 
 def test_code_is_coloured_by_short_classes_and_keeps_its_text(tmp_path):
