@@ -13,6 +13,7 @@ import resvg_py
 from PIL import Image as Picture
 
 from render.docx.xml import DECLARATION, attribute
+from render.source.links import SCHEMES
 
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/"
 _EXTENSIONS = {
@@ -65,13 +66,15 @@ def safe_url(url: str) -> str | None:
     except ValueError:
         return None
     scheme = parts.scheme.lower()
-    if scheme in {"http", "https", "ftp"}:
+    if scheme and scheme not in SCHEMES:
+        return None
+    if scheme in {"http", "https"}:
         if not parts.hostname or not _HOST.fullmatch(parts.hostname) or "\\" in parts.netloc:
             return None
     elif scheme == "mailto":
         if not _MAIL.fullmatch(url):
             return None
-    elif scheme in {"javascript", "vbscript", "data", "file"} or parts.netloc:
+    elif parts.netloc:
         return None
     found = re.sub(r"%(?![0-9A-Fa-f]{2})", "%25", quote(url, safe=_SAFE))
     head, mark, tail = found.partition("#")

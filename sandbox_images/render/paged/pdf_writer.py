@@ -149,13 +149,13 @@ def _attachments(document: Document) -> list[weasyprint.Attachment]:
 def _finish(_laid: weasyprint.Document, pdf: pydyf.PDF) -> None:
     """Links relative to the document stay relative, and the metadata stream stays readable for archives."""
     prefix = b"file:///out-dir/"
+    root = b"file://"  # of what starts with a slash; the documents' own file: links are gone
     for item in pdf.objects:
         if isinstance(item, pydyf.Stream) and item.extra.get("Type") == "/Metadata":
             item.compress = False
         action: Any = item.get("A") if isinstance(item, pydyf.Dictionary) else None
         uri = action.get("URI") if isinstance(action, dict) else None
-        if isinstance(uri, pydyf.String) and (
-            uri.string.encode() if isinstance(uri.string, str) else uri.string
-        ).startswith(prefix):
-            text = uri.string if isinstance(uri.string, str) else uri.string.decode()
-            action["URI"] = pydyf.String(text.removeprefix(prefix.decode()))
+        if isinstance(uri, pydyf.String):
+            text = uri.string.encode() if isinstance(uri.string, str) else uri.string
+            if text.startswith(root):
+                action["URI"] = pydyf.String(text.removeprefix(prefix).removeprefix(root).decode())

@@ -27,11 +27,12 @@ from render.slides.model import Slide
 from render.slides.segment import Draft, title_of
 from render.slides.source import drafts_of
 from render.source.assets import BASE_URL
+from render.source.links import SCHEMES
 from render.source.tree_edits import body_of, text_of
 
 STACK_BYTES = 512 * 1024 * 1024
 RECURSION_MAX = 60_000
-_SCHEMES = frozenset({"http", "https", "mailto", "tel", "ftp", ""})
+_SCHEMES = SCHEMES | {""}
 _URL_MAX = 2000
 _NOTES_MAX = 60_000
 _SAFE = "/:?#@!$&'()*+,;=%-._~"
@@ -49,7 +50,7 @@ def write_pptx(document: Document, target: str) -> dict[str, Any]:
         ``slides``, ``splits`` (drafts that became several slides), ``scaled`` (slides with smaller type).
 
     Raises:
-        RenderError: ``render_failed``.
+        RenderError: ``layout_failed``.
     """
     outcome: dict[str, Any] = {}
 
@@ -68,7 +69,7 @@ def write_pptx(document: Document, target: str) -> dict[str, Any]:
         raise error
     if error is not None:
         raise RenderError(
-            "render_failed", f"The slides could not be made: {type(error).__name__}: {error}"[:300]
+            "layout_failed", f"The slides could not be made: {type(error).__name__}: {error}"[:300]
         ) from error
     facts: dict[str, Any] = outcome["facts"]
     return facts

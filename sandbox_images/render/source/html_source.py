@@ -6,9 +6,7 @@ from xml.etree.ElementTree import Element
 import tinyhtml5
 
 from render.document import RenderError
-
-CONTENT_CHARACTERS_MAX = 16_000_000
-"""More than any report that a person reads; a parser's tree takes some thirty times its source."""
+from render.limits import CONTENT_CHARACTERS_MAX
 
 _OPENING = re.compile(r"(`{3,}|~{3,})[ \t]*([\w+-]*)[ \t]*")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufdd0-\ufdef\ufffe\uffff]")
@@ -44,6 +42,9 @@ def parse_html(text: str) -> Element:
         RenderError: ``content_too_large``.
     """
     if len(text) > CONTENT_CHARACTERS_MAX:
-        raise RenderError("content_too_large", f"The content has more than {CONTENT_CHARACTERS_MAX:,} characters.")
+        raise RenderError(
+            "content_too_large",
+            f"The content has {len(text):,} characters; at most {CONTENT_CHARACTERS_MAX:,} are read. Render parts of it."
+        )
     tree: Element = tinyhtml5.parse(text, namespace_html_elements=False)
     return tree
