@@ -10,10 +10,17 @@ NODES_MAX = 600_000
 """``too_many_elements``. A table of 5,000 rows by 6 has 35,000; past this a page engine takes more memory than there is."""
 DEPTH_MAX = 160
 """``nesting_flattened``: elements deeper than this are unwrapped, since layout recurses some ten frames per level."""
+PARSED_DEPTH_MAX = 300
+"""``nesting_flattened``: tags opened within each other that the parser sees; its time grows with their square."""
 SPAN_MAX = 200
 """Columns that a cell may span; a colspan of 65,534 would make a grid of that width. Larger ones are made this."""
 ROWSPAN_MAX = 20_000
 """Rows that a cell may span. Larger ones are made this."""
+
+BLOCK_BRACKETS_MAX = 2_000
+"""``[`` in one block of Markdown; in one with more they are plain characters."""
+BLOCK_ADDRESSES_MAX = 1_000
+"""``:`` and ``@`` in one block of Markdown; in one with more no address is made a link by itself."""
 
 ASSET_BYTES_MAX = 50_000_000
 """``asset_too_large``: bytes of a picture, font or style sheet, in a file or a data URI."""

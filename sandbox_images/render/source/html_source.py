@@ -6,9 +6,20 @@ from xml.etree.ElementTree import Element
 import tinyhtml5
 
 from render.document import RenderError
-from render.limits import CONTENT_CHARACTERS_MAX
+from render.limits import CONTENT_CHARACTERS_MAX, PARSED_DEPTH_MAX
 
 _OPENING = re.compile(r"(`{3,}|~{3,})[ \t]*([\w+-]*)[ \t]*")
+_TAG = re.compile(
+    r"<!--.*?(?:-->|\Z)|<(?:script|style|textarea|title|xmp)\b.*?(?:</(?:script|style|textarea|title|xmp)\b|\Z)|"
+    r"<(/?)([a-zA-Z][^\s/>]*)[^<>]*>?",
+    re.DOTALL | re.IGNORECASE,
+)
+_SHORT = frozenset({
+    "area", "base", "br", "col", "colgroup", "dd", "dt", "embed", "hr", "img", "input", "li", "link", "meta", "option",
+    "optgroup", "p", "param", "rb", "rp", "rt", "source", "tbody", "td", "tfoot", "th", "thead", "tr", "track", "wbr",
+    "html", "head", "body",
+})  # fmt: skip
+"""Elements that hold nothing, or that end where the next of their kind starts."""
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufdd0-\ufdef\ufffe\uffff]")
 
 
@@ -35,6 +46,32 @@ def clean_text(content: str) -> str:
     return _CONTROL.sub("", content)
 
 
+def _shallow(text: str) -> str:
+    """Takes out tags that are opened too deep, and those that close them; elements that end by themselves don't count."""
+    if text.count("<") <= PARSED_DEPTH_MAX:
+        return text
+    depth = left_out = 0
+
+    def judge(match: re.Match[str]) -> str:
+        nonlocal depth, left_out
+        name = (match[2] or "").lower()
+        if not name or name in _SHORT or match[0].endswith("/>"):
+            return match[0]
+        if match[1]:
+            if left_out:
+                left_out -= 1
+                return ""
+            depth = max(depth - 1, 0)
+            return match[0]
+        if depth >= PARSED_DEPTH_MAX:
+            left_out += 1
+            return ""
+        depth += 1
+        return match[0]
+
+    return _TAG.sub(judge, text)
+
+
 def parse_html(text: str) -> Element:
     """Parses HTML, whole documents and fragments alike.
 
@@ -46,5 +83,5 @@ def parse_html(text: str) -> Element:
             "content_too_large",
             f"The content has {len(text):,} characters; at most {CONTENT_CHARACTERS_MAX:,} are read. Render parts of it."
         )
-    tree: Element = tinyhtml5.parse(text, namespace_html_elements=False)
+    tree: Element = tinyhtml5.parse(_shallow(text), namespace_html_elements=False)
     return tree

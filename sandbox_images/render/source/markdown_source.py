@@ -17,6 +17,7 @@ from mdit_py_plugins.front_matter import front_matter_plugin
 from mdit_py_plugins.tasklists import tasklists_plugin
 
 from render.source.colon_fences import colon_fences_plugin
+from render.source.markdown_bounds import bounds_plugin
 
 TOKEN = re.compile(r"\[\[\s*[sS]\s*:\s*[0-9][0-9\s,;\u2010-\u2015-]*\]\]")
 """A citation token; what is in it is read by the citations' own module."""
@@ -62,7 +63,7 @@ def _parser() -> MarkdownIt:
     parser.use(front_matter_plugin).use(footnote_plugin).use(deflist_plugin).use(tasklists_plugin)
     parser.use(dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True, renderer=_formula)
     parser.use(attrs_plugin, after=("image", "code_inline", "link_close", "span_close"), spans=False)
-    parser.use(attrs_block_plugin).use(colon_fences_plugin)
+    parser.use(attrs_block_plugin).use(colon_fences_plugin).use(bounds_plugin)
     parser.inline.ruler.before("link", "citation", _citation)
     parser.inline.ruler.before("escape", "backslash_math", _backslash_math)
     for name in ("math_inline", "math_inline_double", "math_block", "math_block_label", "backslash_math"):

@@ -136,7 +136,9 @@ def _drawing(element: Any) -> list[str]:
         plain = etree.QName(key).localname.lower()
         if plain.startswith("on"):
             faults.append(f"{plain}=")
-        if plain in {"href", "src"} and not value.strip().startswith(("#", "data:image/")):
+        if name == "a" and plain == "href":
+            faults += [] if is_link(value) else [f"links to {value[:60]}"]
+        elif plain in {"href", "src"} and not value.strip().startswith(("#", "data:image/")):
             faults.append(f"{name} {plain}={value[:60]}")
         if re.search(r"url\(\s*['\"]?\s*(?!#|data:image/|['\"#]|\s)", value, re.IGNORECASE):
             faults.append(f"{name} {plain}={value[:60]}")

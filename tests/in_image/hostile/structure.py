@@ -65,7 +65,7 @@ STRUCTURE = (
     Attack("two-thousand-footnotes", "".join(f"x[^{n}] " for n in range(2_000)) + "".join(f"\n\n[^{n}]: note" for n in range(2_000)), "markdown", ("docx", "pdf")),
     Attack("five-thousand-links-to-one-place", "<h1 id=a>A</h1>" + '<a href="#a">l</a> ' * 5_000, outputs=("pdf", "docx")),
     Attack("ids-that-are-all-the-same", '<h2 id="x">h</h2><p id=x><a href="#x">x</a>' * 500, outputs=("pdf", "docx", "pptx")),
-    *(Attack(f"markdown-{name}", text, "markdown", ("docx",) if number % 2 else ("pdf",)) for number, (name, text) in enumerate(MARKDOWN.items())),
+    *(Attack(f"markdown-{name}", text, "markdown", ("docx",), ends="content_too_large" if name == "reference-bomb" else "ok") for name, text in MARKDOWN.items()),
     Attack("markdown-all-of-it-on-slides", "\n\n".join(text[:2_000] for text in MARKDOWN.values()), "markdown", ("pptx", "png")),
     Attack("tags-never-closed", "<" * 50_000, outputs=OFFICE),
     Attack("attributes-without-end", "<p " + "a=b " * 20_000 + ">x", outputs=OFFICE),
