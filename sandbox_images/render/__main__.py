@@ -100,7 +100,9 @@ def _written(request: RenderRequest, path: str) -> tuple[Document, dict[str, Any
 
     document = open_document(request)
     drop_styles(document)
-    document.warn("styles_dropped", f"The document's own styles could not be laid out and were left out ({reason}).")
+    document.warn(
+        "styles_dropped", f"The document's own styles could not be laid out and were left out ({reason})."
+    )
     try:
         return document, write(document, path)
     except (RenderError, MemoryError, OSError):

@@ -69,7 +69,9 @@ def test_a_layout_that_takes_too_long_is_ended(service):
 def test_a_layout_that_takes_too_much_memory_is_ended(service):
     answer = answered(
         service,
-        rendering("pdf", LARGE, limits={"memory_bytes": 160 << 20, "out_dir_bytes": 1 << 20, "file_bytes": 1 << 20}),
+        rendering(
+            "pdf", LARGE, limits={"memory_bytes": 160 << 20, "out_dir_bytes": 1 << 20, "file_bytes": 1 << 20}
+        ),
     )
     assert code_of(answer) == "out_of_memory"
 
@@ -79,7 +81,9 @@ def test_a_content_that_is_too_large_is_told_with_its_limit(service):
     assert (code_of(answer), "16,000,000" in answer["error"]["message"]) == ("content_too_large", True)
 
 
-@pytest.mark.parametrize("path", ["../../etc/cron.pdf", "/etc/cron.pdf", "a/../../../b.pdf", "x\x00.pdf", "C:\\x.pdf"])
+@pytest.mark.parametrize(
+    "path", ["../../etc/cron.pdf", "/etc/cron.pdf", "a/../../../b.pdf", "x\x00.pdf", "C:\\x.pdf"]
+)
 def test_a_target_outside_the_turn_is_refused_or_brought_into_it(service, path):
     response = service.post(rendering("pdf", "<h1>x</h1>", params={"path": path}))
     answer = response.json()
@@ -96,7 +100,10 @@ def test_ten_hostile_renderings_leave_room_for_a_good_one(service):
         rendering("pptx", "<p style='break-before:page'>x" * 30_000, limits={"wall_s": 3}),
         rendering("png", '<img src="file:///etc/passwd"><iframe src="http://127.0.0.1:1/"></iframe>'),
     ] * 2  # fmt: skip
-    bombs = [{**bomb, "tool_call_id": f"bomb_{number}", "conversation_id": f"siege_bomb_{number}"} for number, bomb in enumerate(bombs)]
+    bombs = [
+        {**bomb, "tool_call_id": f"bomb_{number}", "conversation_id": f"siege_bomb_{number}"}
+        for number, bomb in enumerate(bombs)
+    ]
     with ThreadPoolExecutor(len(bombs) + 1) as threads:
         answers = [threads.submit(answered, service, bomb) for bomb in bombs]
         good = threads.submit(answered, service, rendering("pdf", GOOD, params={"format": "markdown"}))

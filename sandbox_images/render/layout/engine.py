@@ -57,7 +57,8 @@ class AssetFetcher(URLFetcher):  # type: ignore[misc]
             self.sheets += 1
             if self.sheets > SHEETS_READ_MAX:
                 self.document.warn(
-                    "asset_refused", f"More than {SHEETS_READ_MAX} style sheets were asked for; do they import themselves?"
+                    "asset_refused",
+                    f"More than {SHEETS_READ_MAX} style sheets were asked for; do they import themselves?",
                 )
                 raise ValueError("too many style sheets")
             data = scrub_css(self.document, data.decode("utf-8", "replace")).encode()

@@ -25,6 +25,8 @@ from render.source.tree_edits import make, parents_of, replace
 BASE_URL = "file:///out-dir/"
 """What relative addresses resolve against in layout; no folder: the fetcher reads below the root."""
 MISSING_SHOWN_MAX = 200
+PICTURE_FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "AVIF", "BMP", "TIFF", "ICO")
+"""Pictures that are decoded; among Pillow's others are some that start programs, as EPS does."""
 
 _MIMES = {
     ".css": "text/css", ".woff": "font/woff", ".woff2": "font/woff2", ".ttf": "font/ttf", ".otf": "font/otf",
@@ -162,7 +164,7 @@ def _checked(document: Document, data: bytes, mime: str, path: str = "", depth: 
     if not mime.startswith("image/") and mime != "application/octet-stream":
         return Asset(data, mime, path)
     try:
-        with Image.open(io.BytesIO(data)) as picture:
+        with Image.open(io.BytesIO(data), formats=PICTURE_FORMATS) as picture:
             width, height = picture.size
             mime = Image.MIME.get(picture.format or "", mime)
     except Image.DecompressionBombError as exc:

@@ -11,6 +11,7 @@ from render.limits import (
     CSS_CHAIN_MAX,
     CSS_DEPTH_MAX,
     CSS_EXPANSION_CHARACTERS_MAX,
+    CSS_GRID_CHARACTERS_MAX,
     CSS_NESTED_SELECTORS_MAX,
     CSS_TRACKS_MAX,
     STYLE_CHARACTERS_MAX,
@@ -43,8 +44,14 @@ def bound_css(document: Document, css: str) -> str:
     if reason is not None:
         document.warn("dropped_css", f"A style sheet was left out: {reason}.")
         return ""
-    css = _TRACKS.sub(lambda match: match[1] + _LARGE.sub(str(CSS_TRACKS_MAX), match[2]), css)
+    css = _TRACKS.sub(_fewer_tracks, css)
     return _PAD.sub(rf"\g<1>{CSS_TRACKS_MAX}", css)
+
+
+def _fewer_tracks(match: re.Match[str]) -> str:
+    if len(match[2]) > CSS_GRID_CHARACTERS_MAX:
+        return f"{match[1]} none"
+    return match[1] + _LARGE.sub(str(CSS_TRACKS_MAX), match[2])
 
 
 def plain_letters(css: str) -> str:
@@ -61,37 +68,62 @@ def plain_letters(css: str) -> str:
 
 def _fault(css: str) -> str | None:
     """What in the brackets and selectors of a style sheet is beyond bounds."""
-    stack: list[tuple[str, int]] = []  # the brackets that are open, and the selectors that a rule in them has
-    parts = references = alternatives = 1
+    scan = _Scan()
     for match in _TOKEN.finditer(css):
-        token = match[0]
-        if token in "([{":
-            selectors = stack[-1][1] if stack else 1
-            if token == "{":
-                if parts > CSS_CHAIN_MAX:
-                    return f"a selector has more than {CSS_CHAIN_MAX} parts"
-                selectors *= references * (alternatives if stack else 1)
-                parts = references = alternatives = 1
-            if len(stack) >= CSS_DEPTH_MAX:
-                return f"its brackets are nested more than {CSS_DEPTH_MAX} deep"
-            if selectors > CSS_NESTED_SELECTORS_MAX:
-                return f"its nested rules make more than {CSS_NESTED_SELECTORS_MAX} selectors"
-            stack.append((token, selectors))
-        elif token in _CLOSING:
-            if stack and stack[-1][0] == _CLOSING[token]:
-                stack.pop()
-            if token == "}":
-                parts = references = alternatives = 1
-        elif token == ";":
-            parts = references = alternatives = 1
-        elif token == "&":
-            references += 1
-        elif token == ",":
-            alternatives += 1
-            parts = 1
-        elif token[0] in " \t\n\r\f>+~" and not (stack and stack[-1][0] == "("):
-            parts += 1
+        piece = match[0]
+        if piece in "([{":
+            fault = scan.open(piece)
+            if fault:
+                return fault
+        elif piece in _CLOSING:
+            scan.close(piece)
+        elif piece == ";":
+            scan.start()
+        else:
+            scan.count(piece)
     return None
+
+
+class _Scan:
+    """Where a reader of a style sheet is: the open brackets, and what the selector before the next ``{`` has."""
+
+    def __init__(self) -> None:
+        self.stack: list[tuple[str, int]] = []  # brackets, and how many selectors a rule in them has
+        self.start()
+
+    def start(self) -> None:
+        self.parts = self.references = self.alternatives = 1
+
+    def open(self, bracket: str) -> str | None:
+        selectors = self.stack[-1][1] if self.stack else 1
+        if bracket == "{":
+            if self.parts > CSS_CHAIN_MAX:
+                return f"a selector has more than {CSS_CHAIN_MAX} parts"
+            selectors *= self.references * (self.alternatives if self.stack else 1)
+            self.start()
+        if selectors > CSS_NESTED_SELECTORS_MAX:
+            return f"its nested rules make more than {CSS_NESTED_SELECTORS_MAX:,} selectors"
+        if len(self.stack) >= CSS_DEPTH_MAX:
+            return f"its brackets are nested more than {CSS_DEPTH_MAX} deep"
+        self.stack.append((bracket, selectors))
+        return None
+
+    def close(self, bracket: str) -> None:
+        if self.stack and self.stack[-1][0] == _CLOSING[bracket]:
+            self.stack.pop()
+        if bracket == "}":
+            self.start()
+
+    def count(self, piece: str) -> None:
+        within = bool(self.stack) and self.stack[-1][0] != "{"
+        if piece == "&":
+            self.references += 1
+        elif piece == ",":
+            self.alternatives += 1
+            if not within:
+                self.parts = 1
+        elif piece[0] in " \t\n\r\f>+~" and not within:
+            self.parts += 1
 
 
 def _variables(document: Document, css: str) -> str | None:

@@ -81,7 +81,7 @@ def parse_html(text: str) -> Element:
     if len(text) > CONTENT_CHARACTERS_MAX:
         raise RenderError(
             "content_too_large",
-            f"The content has {len(text):,} characters; at most {CONTENT_CHARACTERS_MAX:,} are read. Render parts of it."
+            f"The content has {len(text):,} characters; at most {CONTENT_CHARACTERS_MAX:,} are read. Render parts of it.",
         )
     tree: Element = tinyhtml5.parse(_shallow(text), namespace_html_elements=False)
     return tree

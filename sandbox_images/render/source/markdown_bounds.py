@@ -35,11 +35,7 @@ def _linkify_inline(state: StateInline, silent: bool) -> bool:
 
 
 def _linkify(state: StateCore) -> None:
-    crowded = [
-        token
-        for token in state.tokens
-        if token.type == "inline" and _is_crowded(token.content)
-    ]
+    crowded = [token for token in state.tokens if token.type == "inline" and _is_crowded(token.content)]
     for token in crowded:
         token.type = _KEPT_PLAIN
     linkify(state)

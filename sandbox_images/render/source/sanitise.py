@@ -38,7 +38,8 @@ def sanitise(document: Document) -> None:
     count = sum(1 for _ in document.tree.iter())
     if count > NODES_MAX:
         raise RenderError(
-            "too_many_elements", f"The document has {count:,} elements; at most {NODES_MAX:,} can be laid out. "
+            "too_many_elements",
+            f"The document has {count:,} elements; at most {NODES_MAX:,} can be laid out. "
             "Render parts of it, or put long tables into a file of their own.",
         )
     stack = [document.tree]
@@ -209,7 +210,9 @@ def _clean_attributes(document: Document, element: Element) -> None:
             _drop_attribute(element, key, plain)
         elif plain == "href" and name in {"a", "area"}:
             _clean_link(document, element, key)
-        elif plain == "style" and (len(element.attrib[key]) > STYLE_CHECKED or _BOUNDED.search(element.attrib[key])):
+        elif plain == "style" and (
+            len(element.attrib[key]) > STYLE_CHECKED or _BOUNDED.search(element.attrib[key])
+        ):
             element.set(key, bound_css(document, element.attrib[key]))
     for key, most in (("colspan", SPAN_MAX), ("rowspan", ROWSPAN_MAX), ("span", SPAN_MAX)):
         if key in element.attrib:

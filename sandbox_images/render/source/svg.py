@@ -24,10 +24,13 @@ _ACTIVE = frozenset({
 })  # fmt: skip
 _PICTURES = frozenset({"image", "feimage"})
 _OUTSIDE = re.compile(r"url\(\s*(?![\"']?\s*#)[^)]*\)?|image-set\([^)]*\)?", re.IGNORECASE)
+_PLACE = re.compile(r"url\(\s*[\"']?\s*#([^)\"']+)", re.IGNORECASE)
+_REFERENCES_DEEP = 40
+"""Steps from one reference to the next that a drawing may have."""
 _RULES = re.compile(r"@import\b[^;]*;?|@font-face\b[^{}]*\{[^{}]*\}?|@namespace\b[^;]*;?", re.IGNORECASE)
 
 
-class DrawingRefused(ValueError):
+class DrawingRefused(ValueError):  # noqa: N818 - told and shown, no error of the document
     """A drawing that is not shown; the message says why."""
 
 
@@ -47,7 +50,8 @@ def clean_drawing(data: bytes, load: Load, depth: int = 0) -> bytes:
     clean_svg(root, load, depth)
     ET.register_namespace("", "http://www.w3.org/2000/svg")
     ET.register_namespace("xlink", "http://www.w3.org/1999/xlink")
-    return ET.tostring(root, encoding="utf-8")
+    cleaned: bytes = ET.tostring(root, encoding="utf-8")
+    return cleaned
 
 
 def check_size(root: Element) -> None:
@@ -65,24 +69,21 @@ def check_size(root: Element) -> None:
         order.append(element)
         stack.extend((child, depth + 1) for child in element)
     named = {element.get("id", ""): element for element in order}
-    uses = [
-        (element, target)
-        for element in order
-        if (target := named.get(_reference(element).removeprefix("#"))) is not None and target is not element
-    ]
-    # Sizes grow until they no longer do; in a circle they would for ever, but not past the limit.
+    targets = {element: [named[name] for name in _references(element) if name in named] for element in order}
+    targets = {element: found for element, found in targets.items() if found}
+    # What is referred to counts where it is referred to: sizes grow until they no longer do; in a circle, for ever.
     sizes: dict[Element, int] = {}
-    for _ in range(len(uses) + 1 if len(uses) < 60 else 60):  # noqa: PLR2004 - levels of repetition, of a hundred
+    for _ in range(_REFERENCES_DEEP):
         before = dict(sizes)
-        extra = {element: sizes.get(target, 1) for element, target in uses}
         for element in reversed(order):
-            sizes[element] = min(
-                1 + extra.get(element, 0) + sum(sizes.get(child, 1) for child in element), SVG_NODES_MAX + 1
-            )
+            repeated = sum(sizes.get(target, 1) for target in targets.get(element, ()))
+            size = 1 + repeated + sum(sizes[child] for child in element)
+            sizes[element] = min(size, SVG_NODES_MAX + 1)
         if sizes[root] > SVG_NODES_MAX:
             raise DrawingRefused(f"it has more than {SVG_NODES_MAX:,} elements, or its parts repeat each other")
-        if sizes == before:
-            break
+        if sizes == before or not targets:
+            return
+    raise DrawingRefused("its parts refer to each other in a circle")
 
 
 def clean_svg(root: Element, load: Load, depth: int = 0) -> None:
@@ -132,11 +133,15 @@ def data_uri(data: bytes, mime: str) -> str:
     return f"data:{mime};base64,{base64.b64encode(data).decode()}"
 
 
-def _reference(element: Element) -> str:
+def _references(element: Element) -> list[str]:
+    """The ids of the places in the drawing that an element draws, or is painted with."""
+    found: list[str] = []
     for key, value in element.attrib.items():
-        if key.rpartition("}")[2].rpartition(":")[2] == "href":
-            return value.strip()
-    return ""
+        if "#" in value:
+            if key.rpartition("}")[2].rpartition(":")[2].lower() == "href" and _local(element) != "a":
+                found.append(value.strip().removeprefix("#"))
+            found += _PLACE.findall(value)
+    return found
 
 
 def _local(element: Element) -> str:

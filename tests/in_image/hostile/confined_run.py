@@ -1,7 +1,7 @@
 """Renders a hostile document in a process of its own, and watches what that process does.
 
-Opened files are seen twice: by Python's audit events, each with its path, and by the kernel (inotify), which sees the
-opens of C libraries too, on the files that attackers like. Of the network every audit event is kept, and a listener
+Opened files are seen twice: by Python's audit events, each with its path, and by the kernel (inotify), which sees
+the opens of C libraries too, on the files that attackers like. Of the network every audit event is kept, and a listener
 on loopback counts who says a word.
 """
 
@@ -138,7 +138,9 @@ def _be_the_child(work: Any, root: Path, write: int) -> None:
     try:
         resource.setrlimit(resource.RLIMIT_CPU, (CPU_S_MAX, CPU_S_MAX + 5))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")  # as in the service: it, not the watcher
+        Path("/proc/self/oom_score_adj").write_text(
+            "1000", encoding="ascii"
+        )  # as in the service: it, not the watcher
         quiet = os.open(os.devnull, os.O_WRONLY)
         os.dup2(quiet, 1)
         os.dup2(quiet, 2)

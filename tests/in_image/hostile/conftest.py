@@ -1,5 +1,6 @@
 """What no document may reach, laid out once: the same secret as text, picture, drawing, style sheet and theme."""
 
+import importlib
 import os
 
 import pytest
@@ -7,19 +8,17 @@ from attack import CANARY, CANARY_RGB, ELSEWHERE
 from confined_run import SCRATCH, fresh
 from PIL import Image
 
-# As after a first rendering: each child would load them anew.
-import docx  # noqa: F401
-import render.docx.writer  # noqa: F401
-import render.paged.png_writer  # noqa: F401
-import render.pptx.writer  # noqa: F401
+WRITERS = ("render.docx.writer", "render.paged.pdf_writer", "render.paged.png_writer", "render.pptx.writer")
 
 
 @pytest.fixture(scope="session", autouse=True)
 def elsewhere():
+    for name in WRITERS:  # as after a first rendering: each child would load its libraries anew
+        importlib.import_module(name)
     folder = fresh(ELSEWHERE)
     for name, text in {
         "canary.txt": CANARY,
-        "canary.svg": f'<svg xmlns="http://www.w3.org/2000/svg" width="200" height="40"><text y="20">{CANARY}</text></svg>',
+        "canary.svg": f'<svg xmlns="http://www.w3.org/2000/svg"><text y="20">{CANARY}</text></svg>',
         "canary.css": f'body::before {{ content: "{CANARY}" }}',
         "canary.html": f"<p>{CANARY}</p>",
         "canary.json": f'{{"name": "{CANARY}", "colours": {{"background": "#fe01dc"}}}}',

@@ -20,7 +20,17 @@ FIELDS = re.compile(r"\s*(?:TOC|PAGE|NUMPAGES|PAGEREF|NOTEREF|REF|SEQ)\b[^\"]*(?
 """The instructions of the fields that the writer itself makes; none of them opens or runs anything."""
 LINK = re.compile(r"(?:https?://|mailto:|tel:|#)", re.IGNORECASE)
 _SCHEME = re.compile(r"\s*[a-z][a-z0-9+.-]*:|\s*[/\\]{2}", re.IGNORECASE)
-_ACTIVE = {"/JavaScript", "/Launch", "/GoToR", "/GoToE", "/SubmitForm", "/ImportData", "/Rendition", "/Movie", "/Sound"}
+_ACTIVE = {
+    "/JavaScript",
+    "/Launch",
+    "/GoToR",
+    "/GoToE",
+    "/SubmitForm",
+    "/ImportData",
+    "/Rendition",
+    "/Movie",
+    "/Sound",
+}
 _RELATIONSHIPS = "{http://schemas.openxmlformats.org/package/2006/relationships}Relationship"
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _ACTIONS = ("", "ppaction://hlinksldjump")
@@ -142,6 +152,8 @@ def _drawing(element: Any) -> list[str]:
             faults.append(f"{name} {plain}={value[:60]}")
         if re.search(r"url\(\s*['\"]?\s*(?!#|data:image/|['\"#]|\s)", value, re.IGNORECASE):
             faults.append(f"{name} {plain}={value[:60]}")
-    if name == "style" and re.search(r"@import|url\(\s*['\"]?\s*(?!#|data:|['\"#]|\s)", element.text or "", re.IGNORECASE):
+    if name == "style" and re.search(
+        r"@import|url\(\s*['\"]?\s*(?!#|data:|['\"#]|\s)", element.text or "", re.IGNORECASE
+    ):
         faults.append("style sheet that loads")
     return faults

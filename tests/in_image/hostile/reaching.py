@@ -1,3 +1,4 @@
+# ruff: noqa: E501, Q003 - attacks are data, a line each
 """Documents that reach for files outside OUT_DIR, for the network, and for what a reader's program would run."""
 
 import base64
@@ -50,12 +51,16 @@ LINKS = (
 def each(form: str, addresses: tuple[str, ...]) -> str:
     """A document with one use of each address: ``form`` has ``%s`` in its place."""
     rows = (form.replace("%s", address) for address in addresses)
-    return "<!doctype html><h1>Addresses</h1>" + "\n".join(f"<p>{number} {row}</p>" for number, row in enumerate(rows))
+    return "<!doctype html><h1>Addresses</h1>" + "\n".join(
+        f"<p>{number} {row}</p>" for number, row in enumerate(rows)
+    )
 
 
 def in_css(form: str, addresses: tuple[str, ...]) -> str:
     """A style sheet with one rule for each address."""
-    rows = [form.replace("%s", address.replace("\n", "")).replace("%n", f"c{n}") for n, address in enumerate(addresses)]
+    rows = [
+        form.replace("%s", address.replace("\n", "")).replace("%n", f"c{n}") for n, address in enumerate(addresses)
+    ]
     boxes = "".join(f"<div class=c{number}>box {number}</div>" for number in range(len(addresses)))
     return f"<style>{' '.join(rows)}</style><h1>Styles</h1>{boxes}"
 
@@ -65,7 +70,9 @@ def data_svg(inner: str, encoding: str = "base64") -> str:
     svg = f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="80" height="60">{inner}</svg>'
     if encoding == "base64":
         return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
-    return "data:image/svg+xml;utf8," + svg.replace("%", "%25").replace('"', "%22").replace("#", "%23").replace("<", "%3C")
+    return "data:image/svg+xml;utf8," + svg.replace("%", "%25").replace('"', "%22").replace("#", "%23").replace(
+        "<", "%3C"
+    )
 
 
 SVG_USES = (
@@ -78,7 +85,13 @@ SVG_USES = (
     '<script href="%s"/>', '<style>@font-face { font-family: x; src: url(%s) } text { font-family: x }</style><text y="9">x</text>',
     '<text y="9" style="font-family:x;background:url(%s)">x</text>', '<cursor href="%s"/>', '<animate href="%s"/>',
 )  # fmt: skip
-REACHED = (f"file://{PLACE}.png", f"file://{PLACE}.svg", f"{PLACE}.png", f"{UP}{PLACE[1:]}.svg", "file:///etc/passwd")
+REACHED = (
+    f"file://{PLACE}.png",
+    f"file://{PLACE}.svg",
+    f"{PLACE}.png",
+    f"{UP}{PLACE[1:]}.svg",
+    "file:///etc/passwd",
+)
 
 
 def svg_bodies(addresses: tuple[str, ...]) -> list[str]:
@@ -175,7 +188,7 @@ REACHING = (
     Attack("svg-data-references-base64", svg_pictures(REACHED, "base64")),
     Attack("svg-data-references-plain", svg_pictures((f"file://{PLACE}.png", f"http://{HERE}/x.svg", f"//{HERE}/x"), "plain")),
     Attack("svg-in-svg-in-svg", svg_within_svg(5, f"file://{PLACE}.png")),
-    Attack("svg-file-references", "".join(f'<img src="{n}.svg">' for n in range(len(SVG_USES) * 2)), files={f"turn_1/files/{n}.svg": svg_file(body) for n, body in enumerate(svg_bodies((f"file://{PLACE}.png", f"../../../../tmp/elsewhere/canary.png")))}),
+    Attack("svg-file-references", "".join(f'<img src="{n}.svg">' for n in range(len(SVG_USES) * 2)), files={f"turn_1/files/{n}.svg": svg_file(body) for n, body in enumerate(svg_bodies((f"file://{PLACE}.png", "../../../../tmp/elsewhere/canary.png")))}),
     Attack("svg-as-the-document", f'<svg xmlns="http://www.w3.org/2000/svg" width="80" height="60">{"".join(svg_bodies(REACHED))}</svg>', "svg", ("png",)),
     Attack("svg-style-sheet-instruction", '<img src="s.svg"><h1>Instruction</h1>', files={"turn_1/files/s.svg": svg_file("<text y='9'>x</text>", f'<?xml version="1.0"?><?xml-stylesheet href="file://{PLACE}.css"?>')}),
     Attack("symbolic-links-out", each('<img src="%s">', LINKED_NAMES), files=LINKED, warns=("asset_refused",)),

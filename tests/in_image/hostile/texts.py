@@ -1,3 +1,4 @@
+# ruff: noqa: E501, Q003 - attacks are data, a line each
 """Texts that would be markup, code, a field or a formula in the file; formulas, diagrams and data that explode."""
 
 import json
@@ -5,7 +6,7 @@ import math
 
 from attack import ALL, OFFICE, Attack
 
-XML = "</w:t></w:r><evil/>&amp;&#0;&#x1;]]><![CDATA[x]]><!--x--><?x?>&lt;\"'<a:hlinkClick r:id=\"rId1\"/>"
+XML = '</w:t></w:r><evil/>&amp;&#0;&#x1;]]><![CDATA[x]]><!--x--><?x?>&lt;"\'<a:hlinkClick r:id="rId1"/>'
 FIELD_CODES = (
     '{ DDEAUTO c:\\\\windows\\\\system32\\\\cmd.exe "/k calc" }', "{INCLUDETEXT \"file:///etc/passwd\"}", "{ INCLUDEPICTURE \\\\server\\x.png \\d }",
     "=cmd|' /C calc'!A0", "+cmd|'/c calc'!A1", "@SUM(1+9)*cmd|'/c calc'!A0", "=HYPERLINK(\"http://x.example\",\"x\")", "MACROBUTTON x", "\x13 HYPERLINK \"http://x.example\" \x14x\x15",
@@ -66,7 +67,13 @@ YAML = {
     "odd-types": "title: 2026-01-01\nauthor: {a: b}\nkeywords: {x: y}\nlang: [en]\ndate: 0001-01-01\ntheme: [dark]\nmarp: {a: 1}\nsize: 9e999\npaginate: x\nsubject: !!binary aGVsbG8=\ntoc: 1\n", "sexagesimal": "title: " + "1:" * 5_000 + "1\nx: 0b" + "1" * 5_000 + "\n", "keys": "".join(f"k{n}: v\n" for n in range(1_500)), "complex-keys": "? [a, {b: c}]\n: x\n? {a: 1}\n: y\n1: z\nnull: n\n.nan: m\n",
     "markup": "title: '</title><script>x()</script><w:t>'\nauthor: '\"><evil/>'\nkeywords: ['</x>', '&#0;']\nlang: 'en\"><script>'\ndate: '{title.__class__}'\n", "regex": "title: '" + " " * 15_000 + "x'\n", "large": "title: " + "x" * 19_000 + "\n", "digits": "title: " + "9" * 6_000 + "\n", "timestamps": "title: 9999-12-31T23:59:60+99:99\ndate: 2026-13-45\n",
 }  # fmt: skip
-METADATA = {"title": XML + ODD_LETTERS, "author": XML, "subject": "s" * 100_000, "keywords": [XML, "\x00", "k" * 1_000] * 30, "language": "en\"><x>"}
+METADATA = {
+    "title": XML + ODD_LETTERS,
+    "author": XML,
+    "subject": "s" * 100_000,
+    "keywords": [XML, "\x00", "k" * 1_000] * 30,
+    "language": 'en"><x>',
+}
 
 TEXTS = (
     Attack("markup-of-office-in-texts", f"# {XML}\n\n{XML}\n\n| {XML} | b |\n|---|---|\n| {XML} | c |\n\n- {XML}\n\n```\n{XML}\n```\n\n![{XML}](nowhere)\n\n[{XML}](http://x.example/?{XML.replace(' ', '').replace(')', '')})\n\n[^a]\n\n[^a]: {XML}", "markdown", ALL, request={"metadata": METADATA}),
@@ -79,27 +86,27 @@ TEXTS = (
     Attack("marks-without-end", "e" + "\u0301" * 3_000 + " " + "\u0e33\u0e49" * 800 + " \u202e" * 800 + "\u2066" * 800 + "\U0001f468\u200d" * 300, "markdown", ALL),
     Attack("spaces-of-all-kinds", "\u00a0" * 8_000 + "\u200b" * 2_000 + "\u3000" * 1_000 + "\u00ad" * 2_000 + "a", "markdown", ("pdf", "docx")),
     Attack("scripts-mixed", "".join(chr(c) for c in range(0x21, 0x3000) if not 0x80 <= c < 0xA0), "markdown", ("pdf", "docx")),
-    Attack("a-content-of-one-zero", "\x00", "markdown", ALL), Attack("a-content-of-nothing", "", "markdown", ALL), Attack("an-html-of-nothing", "", "html", ALL), Attack("a-content-of-blanks", " \n\t\u00a0\r\n" * 500, "markdown", ALL),
+    Attack("a-content-of-one-zero", "\x00", "markdown", ALL), Attack("a-content-of-nothing", "", "markdown", ALL), Attack("an-html-of-nothing", "", "html", ALL), Attack("a-content-of-blanks", " \n\t\u00a0\r\n" * 50, "markdown", ALL),
     Attack("a-content-of-lone-surrogates", "\ud800\udc00\ud800 \udfff" * 500, "html", ALL), Attack("bytes-that-are-no-utf-8", bytes(range(256)).decode("latin-1") * 20 + bytes(range(128, 256)).decode("utf-8", "surrogateescape") * 20, "html", ALL),
     Attack("an-empty-diagram", "", "mermaid", ("pdf", "png")), Attack("an-empty-drawing", "", "svg", ("png",)), Attack("a-drawing-that-is-none", "<svg" * 3_000, "svg", ("png",)),
     Attack("a-drawing-with-a-document-type", '<!DOCTYPE svg [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]><svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><text y="9">&b;</text></svg>', "svg", ("png",)),
-    Attack("citations-of-a-billion", "[[S:1-999999999]] [[S:0-99999999999999999999999]] [[S:-5--9]] [[S:1,,,,;;--3]] [[s:1–3,9—2]] [[S:" + "1," * 190 + "1]] [[S:" + "9" * 300 + "]] [[S:٣]] [[S:1]](x) `[[S:1]]`\n\n" + "[[S:1-999999999]] " * 1_500, "markdown", ALL, request={"sources": [{"sid": n, "title": f"t{n}", "url": "http://x.example/"} for n in range(1, 6)]}),
-    Attack("a-pool-of-thousands", "[[S:1-999999999]] " * 3, "markdown", ALL, request={"sources": [{"sid": n, "title": f"Title {n}", "url": f"http://x.example/{n}"} for n in range(1, 1_001)]}),
+    Attack("citations-of-a-billion", "[[S:1-999999999]] [[S:0-99999999999999999999999]] [[S:-5--9]] [[S:1,,,,;;--3]] [[s:1–3,9—2]] [[S:" + "1," * 190 + "1]] [[S:" + "9" * 300 + "]] [[S:٣]] [[S:1]](x) `[[S:1]]`\n\n" + "[[S:1-999999999]] " * 400, "markdown", ALL, request={"sources": [{"sid": n, "title": f"t{n}", "url": "http://x.example/"} for n in range(1, 6)]}),
+    Attack("a-pool-of-hundreds", "[[S:1-999999999]] " * 3, "markdown", ALL, request={"sources": [{"sid": n, "title": f"Title {n}", "url": f"http://x.example/{n}"} for n in range(1, 301)]}),
     Attack("sids-that-are-no-numbers", "x", "markdown", ("pdf",), ends="invalid_request", request={"sources": [{"sid": "1; DROP", "title": "x"}]}),
     Attack("a-request-of-odd-types", "x", "markdown", ALL, ends="invalid_request", request={"metadata": [[1]], "missing": 5}),
     Attack("a-request-with-more-fields", "x", "markdown", ("pdf",), ends="invalid_request", request={"__class__": "x", "base_url": "file:///"}),
     Attack("a-list-of-missing-paths", "![x](../../etc/passwd)", "markdown", ALL, request={"missing": ["../../etc/passwd", "\x00", "<x>"] * 500}),
     Attack("formulas-that-recurse-and-read", "\n\n".join(f"$${tex}$$" for tex in TEX if "$" not in tex), "markdown", ALL),
     Attack("formulas-of-mathml", "".join(f"<p>{math_}</p>" for math_ in MATHML)),
-    Attack("three-thousand-formulas", " ".join(f"$x_{{{n}}}$" for n in range(2_400)), "markdown", ("docx",), warns=("formula_limit",)),
-    *(Attack(f"diagram-{name}", source, "mermaid", ("png",) if number % 2 else ("pdf",)) for number, (name, source) in enumerate(DIAGRAMS.items())),
+    Attack("two-thousand-formulas", " ".join(f"$x_{{{n}}}$" for n in range(2_100)), "markdown", ("docx",), warns=("formula_limit",)),
+    *(Attack(f"diagram-{name}", source, "mermaid", ("png",)) for name, source in DIAGRAMS.items()),
     Attack("diagrams-on-slides-and-in-word", "\n\n".join(f"```mermaid\n{DIAGRAMS[name]}\n```" for name in ("pie-numbers", "xychart-numbers", "script", "nothing", "long-label", "init-huge-font")), "markdown", OFFICE),
-    Attack("two-hundred-diagrams", "```mermaid\nflowchart TD\na-->b\n```\n\n" * 200, "markdown", ("docx",)),
+    Attack("sixty-diagrams", "```mermaid\nflowchart TD\na-->b\n```\n\n" * 60, "markdown", ("docx",)),
     Attack("code-that-lexers-fear", "\n\n".join(f"~~~{language}\n{text}\n~~~" for language, text in CODE.items()), "markdown", ("docx",)),
     Attack("charts-of-odd-numbers", "\n\n".join(f"```chart\n{json.dumps(chart)}\n```" for chart in CHARTS), "markdown", ALL),
     Attack("charts-that-are-no-json", "\n\n".join(f"```chart\n{text}\n```" for text in ("[" * 5_000, "{", "null", "1e999", '{"type": "bar"', "a,b\n1,2\n", "x" * 100_000, '{"series":' * 900)), "markdown", ALL),
-    Attack("chart-tables-of-odd-numbers", "<table data-chart=bar><tr><th>a<th>b<tr><td>=cmd|'x'!A0<td>1e999<tr><td>x<td>-<tr><td>y<td>٣</table><table data-chart=pie></table><table data-chart='<x>'><tr><td>1</table><table data-chart=line><tr>" + "<td>1" * 3_000 + "<tr>" + "<td>2" * 3_000 + "</table>", outputs=ALL),
-    *(Attack(f"yaml-{name}", f"---\n{text}---\n\n# Head\n\nText.", "markdown", ALL if name in {"aliases", "markup", "odd-types"} else ("pptx", "pdf")) for name, text in YAML.items()),
+    Attack("chart-tables-of-odd-numbers", "<table data-chart=bar><tr><th>a<th>b<tr><td>=cmd|'x'!A0<td>1e999<tr><td>x<td>-<tr><td>y<td>٣</table><table data-chart=pie></table><table data-chart='<x>'><tr><td>1</table><table data-chart=line><tr>" + "<td>1" * 600 + "<tr>" + "<td>2" * 600 + "</table>", outputs=("pdf", "docx")),
+    *(Attack(f"yaml-{name}", f"---\n{text}---\n\n# Head\n\nText.", "markdown", ALL if name == "markup" else ("docx",)) for name, text in YAML.items()),
     Attack("marp-comments-of-yaml", "---\nmarp: true\n---\n" + "".join(f"<!-- {text.strip()} -->\n\n# A\n\n---\n\n" for text in YAML.values()), "markdown", OFFICE),
     Attack("speaker-notes-of-markup", f"# A\n\n::: notes\n{XML}\n:::\n\n<aside class=notes>{XML}<script>x</script><img src='file:///etc/passwd'></aside>", "markdown", OFFICE),
 )  # fmt: skip
