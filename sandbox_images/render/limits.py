@@ -33,6 +33,12 @@ SVG_NODES_MAX = 50_000
 """``asset_refused``: elements of a drawing, with what its ``use`` elements repeat."""
 SVG_DEPTH_MAX = 100
 """``asset_refused``: levels of a drawing."""
+SVG_EFFECTS_MAX = 20
+"""Steps of filters in a drawing: blurs, turbulences. Filters past them are empty."""
+SVG_EFFECT_SIZE_MAX = 50
+"""Radius or octaves of such a step; larger ones are made 1."""
+FORMULA_ROWS_MAX = 10
+"""``formula_failed``: rows within each other, by fractions, roots and exponents; each level doubles the time."""
 SVG_NESTED_MAX = 3
 """Drawings within drawings, as data URIs; deeper ones are left out."""
 

@@ -5,9 +5,11 @@ import xml.etree.ElementTree as ET
 from functools import lru_cache
 from xml.etree.ElementTree import Element
 
+from latex2mathml.converter import convert
 from ziamath import zmath
 
 from render.document import Document
+from render.limits import FORMULA_ROWS_MAX
 from render.source.pictures import picture_of
 from render.source.tree_edits import (
     LITERAL,
@@ -27,6 +29,9 @@ FORMULAS_MAX = 2_000
 """A formula takes some 10 ms; past this a document shows TeX."""
 SIZE = 16.0
 """Size at which formulas are set, in px; the picture is scaled with the text around it."""
+_CHECKED_CHARACTERS = 40
+"""Shorter TeX nests no deeper than can be laid out."""
+_ROWS = frozenset({"mrow", "msqrt", "mstyle", "mpadded", "mphantom", "menclose", "mfenced", "semantics", "math", "mtd"})
 _INLINE = re.compile(r"\\\((.{1,2000}?)\\\)|\\\[(.{1,4000}?)\\\]|\$\$(.{1,4000}?)\$\$", re.DOTALL)
 
 
@@ -66,12 +71,31 @@ def _set(document: Document, element: Element) -> None:
 @lru_cache(maxsize=512)
 def draw(tex: str, display: bool, colour: str) -> tuple[str, float, float, float]:
     """The SVG of a formula in TeX, its width and height, and how far it reaches below the line, in px at 16 px."""
+    if len(tex) > _CHECKED_CHARACTERS:
+        _bound_rows(ET.fromstring(convert(tex)))  # noqa: S314 - made here, without entities
     return _measured(zmath.Latex(tex, size=SIZE, inline=not display), colour)
 
 
 def draw_mathml(mathml: str, colour: str) -> tuple[str, float, float, float]:
     """The same for MathML."""
-    return _measured(zmath.Math(ET.fromstring(mathml), size=SIZE), colour)  # noqa: S314 - made by us, without entities
+    tree = ET.fromstring(mathml)  # noqa: S314 - made by us, without entities
+    _bound_rows(tree)
+    return _measured(zmath.Math(tree, size=SIZE), colour)
+
+
+def _bound_rows(math: Element) -> None:
+    """Looks how deep rows are nested: the layout of each is tried twice.
+
+    Raises:
+        ValueError: deeper than `FORMULA_ROWS_MAX`.
+    """
+    stack = [(math, 0)]
+    while stack:
+        element, rows = stack.pop()
+        rows += name_of(element).rpartition("}")[2] in _ROWS
+        if rows > FORMULA_ROWS_MAX:
+            raise ValueError(f"it is nested more than {FORMULA_ROWS_MAX} levels deep")
+        stack.extend((child, rows) for child in element)
 
 
 def _measured(formula: zmath.Math, colour: str) -> tuple[str, float, float, float]:

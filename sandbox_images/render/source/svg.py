@@ -10,7 +10,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from xml.etree.ElementTree import Element
 
-from render.limits import SVG_DEPTH_MAX, SVG_NESTED_MAX, SVG_NODES_MAX
+from render.limits import SVG_DEPTH_MAX, SVG_EFFECT_SIZE_MAX, SVG_EFFECTS_MAX, SVG_NESTED_MAX, SVG_NODES_MAX
 from render.source.css_bounds import plain_letters
 from render.source.links import safe_link
 
@@ -25,6 +25,8 @@ _ACTIVE = frozenset({
 _PICTURES = frozenset({"image", "feimage"})
 _OUTSIDE = re.compile(r"url\(\s*(?![\"']?\s*#)[^)]*\)?|image-set\([^)]*\)?", re.IGNORECASE)
 _PLACE = re.compile(r"url\(\s*[\"']?\s*#([^)\"']+)", re.IGNORECASE)
+_EFFECT_SIZES = frozenset({"stddeviation", "radius", "numoctaves", "order"})
+_NUMBER = re.compile(r"\d+(?:\.\d*)?(?:e[+-]?\d+)?|\.\d+", re.IGNORECASE)
 _REFERENCES_DEEP = 40
 """Steps from one reference to the next that a drawing may have."""
 _RULES = re.compile(r"@import\b[^;]*;?|@font-face\b[^{}]*\{[^{}]*\}?|@namespace\b[^;]*;?", re.IGNORECASE)
@@ -89,8 +91,12 @@ def check_size(root: Element) -> None:
 def clean_svg(root: Element, load: Load, depth: int = 0) -> None:
     """Takes out of an ``svg`` element what acts or loads; pictures that may be shown become data URIs."""
     stack = [root]
+    effects = 0
     while stack:
         element = stack.pop()
+        effects += _local(element).startswith("fe")
+        if effects > SVG_EFFECTS_MAX and _local(element) == "filter":
+            element[:] = []
         for child in list(element):
             if not isinstance(child.tag, str) or _local(child) in _ACTIVE or _space(child) not in _SPACES:
                 element.remove(child)
@@ -113,6 +119,8 @@ def _clean_attribute(element: Element, key: str, load: Load, depth: int) -> None
             del element.attrib[key]
         else:
             element.set(key, kept)
+    elif name in _EFFECT_SIZES and _NUMBER.search(value):
+        element.set(key, _NUMBER.sub(lambda number: number[0] if float(number[0]) <= SVG_EFFECT_SIZE_MAX else "1", value))
     elif "(" in value:
         element.set(key, _OUTSIDE.sub("none", plain_letters(value)))
 

@@ -1,8 +1,8 @@
 """Renders a hostile document in a process of its own, and watches what that process does.
 
 Opened files are seen twice: by Python's audit events, each with its path, and by the kernel (inotify), which sees
-the opens of C libraries too, on the files that attackers like. Of the network every audit event is kept, and a listener
-on loopback counts who says a word.
+the opens of C libraries too, on the files that attackers like. Of the network every audit event is kept, and a
+listener on loopback counts who says a word.
 """
 
 import contextlib
@@ -215,7 +215,7 @@ def _kernel_watch() -> Iterator[Any]:
 def _listener() -> Iterator[Any]:
     """A port on loopback where the kernel takes connections; gives how many came."""
     with socket.create_server(("127.0.0.1", PORT), backlog=100) as server:
-        server.setblocking(False)
+        server.settimeout(0)
 
         def heard() -> list[str]:
             callers = []

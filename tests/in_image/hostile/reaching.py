@@ -1,4 +1,4 @@
-# ruff: noqa: E501, Q003 - attacks are data, a line each
+# ruff: noqa: E501, Q003, RUF028 - attacks are data, a line each
 """Documents that reach for files outside OUT_DIR, for the network, and for what a reader's program would run."""
 
 import base64

@@ -23,9 +23,6 @@ CASES = [(attack, output) for attack in ATTACKS for output in attack.outputs]
 @pytest.mark.parametrize(("attack", "output"), CASES, ids=[f"{attack.name}-{output}" for attack, output in CASES])
 def test_it_ends_as_it_should_and_reaches_nothing(attack, output):
     ending = rendered(attack, output, fresh(OUT_DIR))
-    print(
-        f"\n{ending.cpu_s:6.2f} s {attack.name}-{output}: {ending.code} {ending.message} {sorted(set(ending.warnings))}"
-    )
     faults = faults_of(ending.target, output) if ending.code == "ok" else []
     assert (ending.code, ending.opened, ending.network, ending.processes, faults) == (
         attack.expected(output), [], [], [], [],
