@@ -31,7 +31,9 @@ SIZE = 16.0
 """Size at which formulas are set, in px; the picture is scaled with the text around it."""
 _CHECKED_CHARACTERS = 40
 """Shorter TeX nests no deeper than can be laid out."""
-_ROWS = frozenset({"mrow", "msqrt", "mstyle", "mpadded", "mphantom", "menclose", "mfenced", "semantics", "math", "mtd"})
+_ROWS = frozenset(
+    {"mrow", "msqrt", "mstyle", "mpadded", "mphantom", "menclose", "mfenced", "semantics", "math", "mtd"}
+)
 _INLINE = re.compile(r"\\\((.{1,2000}?)\\\)|\\\[(.{1,4000}?)\\\]|\$\$(.{1,4000}?)\$\$", re.DOTALL)
 
 

@@ -120,7 +120,9 @@ def _clean_attribute(element: Element, key: str, load: Load, depth: int) -> None
         else:
             element.set(key, kept)
     elif name in _EFFECT_SIZES and _NUMBER.search(value):
-        element.set(key, _NUMBER.sub(lambda number: number[0] if float(number[0]) <= SVG_EFFECT_SIZE_MAX else "1", value))
+        element.set(
+            key, _NUMBER.sub(lambda number: number[0] if float(number[0]) <= SVG_EFFECT_SIZE_MAX else "1", value)
+        )
     elif "(" in value:
         element.set(key, _OUTSIDE.sub("none", plain_letters(value)))
 
