@@ -84,9 +84,9 @@ def test_a_layout_that_takes_too_much_memory_is_ended(service):
     assert code_of(answer) == "out_of_memory"
 
 
-def test_a_content_that_is_too_large_is_told_with_its_limit(service):
-    answer = answered(service, rendering("docx", "<p>w" * 4_500_000))
-    assert (code_of(answer), "16,000,000" in answer["error"]["message"]) == ("content_too_large", True)
+def test_a_content_that_is_too_large_is_refused_by_name(service):
+    response = service.post(rendering("docx", "<p>w" * 5_500_000))
+    assert (response.status_code, "params.content" in response.text) == (422, True)
 
 
 @pytest.mark.parametrize(

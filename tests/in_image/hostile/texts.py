@@ -98,7 +98,7 @@ TEXTS = (
     Attack("a-list-of-missing-paths", "![x](../../etc/passwd)", "markdown", ALL, request={"missing": ["../../etc/passwd", "\x00", "<x>"] * 500}),
     Attack("formulas-that-recurse-and-read", "\n\n".join(f"$${tex}$$" for tex in TEX if "$" not in tex), "markdown", ("docx",)),
     Attack("formulas-of-mathml", "".join(f"<p>{math_}</p>" for math_ in MATHML)),
-    Attack("two-thousand-formulas", " ".join(f"$x_{{{n}}}$" for n in range(2_100)), "markdown", ("docx",), warns=("formula_limit",)),
+    Attack("two-thousand-formulas", "$x$ " * 2_100, "markdown", ("docx",), warns=("formula_limit",)),
     *(Attack(f"diagram-{name}", source, "mermaid", ("pdf",)) for name, source in DIAGRAMS.items()),
     Attack("diagrams-on-slides-and-in-word", "\n\n".join(f"```mermaid\n{DIAGRAMS[name]}\n```" for name in ("pie-numbers", "xychart-numbers", "script", "nothing", "long-label", "init-huge-font")), "markdown", OFFICE),
     Attack("sixty-diagrams", "```mermaid\nflowchart TD\na-->b\n```\n\n" * 60, "markdown", ("docx",)),
