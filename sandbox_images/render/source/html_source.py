@@ -6,9 +6,10 @@ from xml.etree.ElementTree import Element
 import tinyhtml5
 
 from render.document import RenderError
-from render.limits import CONTENT_CHARACTERS_MAX, PARSED_DEPTH_MAX
+from render.limits import CONTENT_CHARACTERS_MAX, NODES_MAX, PARSED_DEPTH_MAX
 
 _OPENING = re.compile(r"(`{3,}|~{3,})[ \t]*([\w+-]*)[ \t]*")
+_OPENED = re.compile(r"<[a-zA-Z]")
 _TAG = re.compile(
     r"<!--.*?(?:-->|\Z)|<(?:script|style|textarea|title|xmp)\b.*?(?:</(?:script|style|textarea|title|xmp)\b|\Z)|"
     r"<(/?)([a-zA-Z][^\s/>]*)[^<>]*>?",
@@ -46,6 +47,20 @@ def clean_text(content: str) -> str:
     return _CONTROL.sub("", content)
 
 
+def check_elements(count: int) -> None:
+    """Refuses a number of elements, before a parser spends half a minute on their tags, and again when they are there.
+
+    Raises:
+        RenderError: ``too_many_elements``.
+    """
+    if count > NODES_MAX:
+        raise RenderError(
+            "too_many_elements",
+            f"The document has {count:,} elements; at most {NODES_MAX:,} can be laid out. "
+            "Render parts of it, or put long tables into a file of their own.",
+        )
+
+
 def _shallow(text: str) -> str:
     """Takes out tags that are opened too deep, and those that close them; elements that end by themselves don't count."""
     if text.count("<") <= PARSED_DEPTH_MAX:
@@ -76,12 +91,13 @@ def parse_html(text: str) -> Element:
     """Parses HTML, whole documents and fragments alike.
 
     Raises:
-        RenderError: ``content_too_large``.
+        RenderError: ``content_too_large``, ``too_many_elements``.
     """
     if len(text) > CONTENT_CHARACTERS_MAX:
         raise RenderError(
             "content_too_large",
             f"The content has {len(text):,} characters; at most {CONTENT_CHARACTERS_MAX:,} are read. Render parts of it.",
         )
+    check_elements(sum(1 for _ in _OPENED.finditer(text)))
     tree: Element = tinyhtml5.parse(_shallow(text), namespace_html_elements=False)
     return tree

@@ -10,10 +10,11 @@ from xml.etree.ElementTree import Element
 
 import yaml
 
-from render.document import Document, RenderError
-from render.limits import DEPTH_MAX, NODES_MAX, ROWSPAN_MAX, SPAN_MAX
+from render.document import Document
+from render.limits import DEPTH_MAX, ROWSPAN_MAX, SPAN_MAX
 from render.source.assets import loader
 from render.source.css_bounds import bound_css
+from render.source.html_source import check_elements
 from render.source.links import safe_link
 from render.source.svg import DrawingRefused, check_size, clean_svg
 from render.source.tree_edits import LITERAL, SVG, make, name_of, remove, replace, unwrap
@@ -35,13 +36,7 @@ def sanitise(document: Document) -> None:
     Raises:
         RenderError: ``too_many_elements``.
     """
-    count = sum(1 for _ in document.tree.iter())
-    if count > NODES_MAX:
-        raise RenderError(
-            "too_many_elements",
-            f"The document has {count:,} elements; at most {NODES_MAX:,} can be laid out. "
-            "Render parts of it, or put long tables into a file of their own.",
-        )
+    check_elements(sum(1 for _ in document.tree.iter()))
     stack = [document.tree]
     while stack:
         parent = stack.pop()

@@ -112,7 +112,7 @@ SHEETS = {
     "lines-over-page": "p { line-height: 200000px } li { font-size: 9000px } td { vertical-align: 99999px }",
 }  # fmt: skip
 """One style sheet each, over a page of text."""
-BOTH = frozenset({"variables-exponential", "variables-in-cycles", "calc-nested", "selectors-has", "grid-repeat", "columns-many", "flex-all", "heights-over-page", "page-size-huge", "positions", "display-none", "display-block-head", "transforms", "content-long", "important-everywhere"})  # fmt: skip
+BOTH = frozenset({"variables-exponential", "grid-repeat", "flex-all", "positions", "display-none", "important-everywhere"})  # fmt: skip
 STYLES = (
     *(Attack(f"css-{name}", styled(css), outputs=ALL if name in BOTH else ("pdf",)) for name, css in SHEETS.items()),
     Attack("css-sizes-of-boxes", all_sizes(PROPERTIES[:4]), outputs=("pdf", "png")),
