@@ -48,7 +48,7 @@ def test_the_renderer_passes_its_own_tests_in_the_image(runner):
     assert done.returncode == 0, done.stdout[-8_000:] + done.stderr[-2_000:]
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_hostile_documents_reach_nothing_and_end_in_time(runner):
     # With the memory that the service gives a call by default.
     done = in_the_image(runner, "tests/in_image/hostile", "1g")
