@@ -49,7 +49,7 @@ STRUCTURE = (
     Attack("spans-of-a-billion", "<table><tr><td colspan=1000000000 rowspan=1000000000>a<td rowspan=65534>b<tr><th colspan=-1>c<td colspan=1e9>d<td colspan=x rowspan=0>e<col span=1000000000><colgroup span=999999999></table><h1>x</h1>"),
     Attack("spans-in-every-cell", "<table>" + ("<tr>" + "<td colspan=150 rowspan=20000>x" * 4) * 8 + "</table>", outputs=("pdf", "docx", "pptx")),
     Attack("a-table-of-a-million-cells", lambda: table(1_000, 1_000), outputs=("docx",), ends="too_many_elements"),
-    Attack("a-table-of-a-thousand-columns", table(3, 1_000), outputs=("docx", "pptx")),
+    Attack("a-table-of-a-thousand-columns", table(3, 1_000), outputs=("docx",)),
     Attack("a-table-of-empty-rows", "<table>" + "<tr></tr>" * 1_000 + "<tr><td>x</table>", outputs=ALL),
     Attack("a-table-of-long-words", "<table><tr>" + f"<td>{'w' * 4_000}" * 6 + "</table>", outputs=ALL),
     Attack("a-hundred-thousand-list-items-for-word", "<ul>" + "<li>x" * 100_000 + "</ul>", outputs=("docx",)),
