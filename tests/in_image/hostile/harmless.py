@@ -33,6 +33,7 @@ _ACTIVE = {
 }
 _RELATIONSHIPS = "{http://schemas.openxmlformats.org/package/2006/relationships}Relationship"
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_FORMULA = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}f"
 _ACTIONS = ("", "ppaction://hlinksldjump")
 
 
@@ -112,6 +113,8 @@ def _package(data: bytes) -> list[str]:
                 faults += [f"{name}: {fault}" for fault in _xml(part, is_drawing=name.endswith(".svg"))]
             elif name.endswith((".png", ".jpeg", ".jpg", ".gif", ".bmp")):
                 faults += [f"{name}: {fault}" for fault in _png(part)]
+            elif name.endswith(".xlsx"):  # the figures of a chart
+                faults += _package(part)
             else:
                 faults.append(f"part {name}")
     return faults
@@ -129,6 +132,8 @@ def _xml(part: bytes, *, is_drawing: bool) -> list[str]:
             faults.append(f"field {(element.text or '')[:80]}")
         elif element.tag in {f"{_WORD}fldSimple", f"{_WORD}object", f"{_WORD}altChunk", f"{_WORD}attachedTemplate"}:
             faults.append(f"element {element.tag}")
+        elif element.tag == _FORMULA:
+            faults.append(f"formula {element.text}")
         elif element.tag.endswith(("}hlinkClick", "}hlinkHover")) and element.get("action", "") not in _ACTIONS:
             faults.append(f"action {element.get('action')}")
         if is_drawing:

@@ -51,7 +51,7 @@ STRUCTURE = (
     Attack("a-table-of-a-million-cells", lambda: table(1_000, 1_000), outputs=("docx",), ends="too_many_elements"),
     Attack("a-table-of-a-thousand-columns", table(3, 1_000), outputs=("docx",)),
     Attack("a-table-of-empty-rows", "<table>" + "<tr></tr>" * 1_000 + "<tr><td>x</table>", outputs=ALL),
-    Attack("a-table-of-long-words", "<table><tr>" + f"<td>{'w' * 4_000}" * 6 + "</table>", outputs=ALL),
+    Attack("a-table-of-long-words", "<table><tr>" + f"<td>{'w' * 400}" * 6 + "</table>", outputs=("pdf", "docx")),
     Attack("a-hundred-thousand-list-items-for-word", "<ul>" + "<li>x" * 100_000 + "</ul>", outputs=("docx",)),
     Attack("a-list-of-far-numbers", "<ol start=999999999999><li value=-99999999999>a<li value=1e9>b<li value=x>c</ol><ol type=i start=100000000><li>r</ol><ol type=a start=2147483647><li>s</ol><ol reversed><li>t</ol>"),
     Attack("roman-numbers-of-a-billion", "<style>ol{list-style:upper-roman}li::marker{content:counter(list-item,hebrew)}</style><ol start=2000000000><li>a<li>b</ol>", outputs=PAGES),
