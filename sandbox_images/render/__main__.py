@@ -8,6 +8,7 @@ import gc
 import json
 import os
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
 from dataclasses import asdict
@@ -49,13 +50,13 @@ def render(request: RenderRequest) -> dict[str, Any]:
     The file appears under its name when it is whole: a program that reads while this one writes sees no half.
     """
     target = Path(request.root, request.target)
-    part = target.with_name(f".{target.name[:200]}.part")
+    part: Path | None = None
     try:
-        if not os.path.realpath(target.parent).startswith(os.path.realpath(request.root)):
+        if not f"{os.path.realpath(target.parent)}/".startswith(f"{os.path.realpath(request.root)}/"):
             return _failed("invalid_request", "target is outside of the output folder.")
         target.parent.mkdir(parents=True, exist_ok=True)
-        document = open_document(request)
-        facts = write(document, str(part))
+        part = _new_file(target.parent)
+        document, facts = _written(request, str(part))
         part.replace(target)
     except RenderError as exc:
         return _failed(exc.code, exc.message)
@@ -68,9 +69,52 @@ def render(request: RenderRequest) -> dict[str, Any]:
     except Exception as exc:  # noqa: BLE001 - the door of the program: what nobody foresaw is told, not dumped
         return _failed("render_failed", f"{type(exc).__name__}: {exc}"[:500])
     finally:
-        part.unlink(missing_ok=True)
+        if part is not None:
+            part.unlink(missing_ok=True)
     rows = [asdict(warning) for warning in document.warnings[:WARNINGS_MAX]]
     return {"ok": True, "warnings": rows, "cited": [source.sid for source in document.cited], "facts": facts}
+
+
+def _new_file(folder: Path) -> Path:
+    """A file that nobody had made: a link or a pipe of that name would lead the writer elsewhere."""
+    handle, path = tempfile.mkstemp(".part", ".", folder)
+    os.fchmod(handle, 0o644)
+    os.close(handle)
+    return Path(path)
+
+
+def _written(request: RenderRequest, path: str) -> tuple[Document, dict[str, Any]]:
+    """Renders; what fails in a way that nobody foresaw is tried again without the author's styles.
+
+    Raises:
+        RenderError: all that can be said of a document; ``layout_failed`` if the second try fails too.
+    """
+    document = open_document(request)
+    try:
+        return document, write(document, path)
+    except (MemoryError, OSError):
+        raise
+    except RenderError as exc:
+        if exc.code != "layout_failed":
+            raise
+        reason = exc.message
+    except Exception as exc:  # noqa: BLE001 - layout engines fail with all kinds of errors on hostile styles
+        reason = f"{type(exc).__name__}: {exc}"[:200]
+    from render.layout.engine import drop_styles  # noqa: PLC0415 - DOCX does without the layout engine
+
+    document = open_document(request)
+    drop_styles(document)
+    document.warn(
+        "styles_dropped", f"The document's own styles could not be laid out and were left out ({reason})."
+    )
+    try:
+        return document, write(document, path)
+    except (RenderError, MemoryError, OSError):
+        raise
+    except Exception as exc:
+        raise RenderError(
+            "layout_failed", f"The document could not be laid out: {type(exc).__name__}: {exc}"[:400]
+        ) from exc
 
 
 def _failed(code: str, message: str) -> dict[str, Any]:

@@ -137,6 +137,7 @@ class Document:
         tree: the sanitised tree, with the marks of this module.
         cited: the cited sources, in the order of their numbers.
         warnings: what was noticed.
+        css_variables: the longest value of each custom property of its style sheets, to bound what they grow to.
     """
 
     request: RenderRequest
@@ -145,6 +146,7 @@ class Document:
     tree: Element
     cited: list[Source] = field(default_factory=list)
     warnings: list[Warning] = field(default_factory=list)
+    css_variables: dict[str, str] = field(default_factory=dict)
 
     def warn(self, code: str, message: str, **details: Any) -> None:
         """Notes a warning once."""

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from render.document import Metadata, RenderError, RenderRequest, Source
+from render.source.html_source import clean_text
 
 OUTPUTS = ("pdf", "png", "docx", "pptx")
 SOURCE_FORMATS = ("markdown", "html", "mermaid", "svg")
@@ -48,6 +49,7 @@ def request_of(value: dict[str, Any]) -> RenderRequest:
     if ".." in parts or "" in parts or "\0" in value["target"]:
         raise RenderError("invalid_request", "target is a path below the output folder.")
     try:
+        value = {name: value[name] if name == "content" else _clean(value[name]) for name in value}
         return RenderRequest(
             output=value["output"],
             source_format=value["source_format"],
@@ -61,8 +63,17 @@ def request_of(value: dict[str, Any]) -> RenderRequest:
             options=dict(value.get("options") or {}),
             strict=bool(value.get("strict")),
         )
-    except (TypeError, ValueError, AttributeError, KeyError) as exc:
+    except (TypeError, ValueError, AttributeError, KeyError, RecursionError) as exc:
         raise RenderError("invalid_request", f"A field is not what it should be: {exc}"[:200]) from exc
+
+
+def _clean(value: Any) -> Any:
+    """A value whose texts have no characters that files cannot hold."""
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, list):
+        return [_clean(item) for item in value]
+    return {name: _clean(value[name]) for name in value} if isinstance(value, dict) else value
 
 
 def _metadata(value: dict[str, Any]) -> Metadata:

@@ -28,16 +28,28 @@ def runner(tmp_path_factory):
     return folder
 
 
-@pytest.mark.timeout(600)
-def test_the_renderer_passes_its_own_tests_in_the_image(runner):
+def in_the_image(runner: Path, folder: str, memory: str) -> subprocess.CompletedProcess[str]:
+    """Runs the tests of a folder inside the sandbox image, confined as its programs are."""
     command = [
         *("docker", "run", "--rm", "--network", "none", "--read-only", "--cap-drop", "ALL"),
-        *("--security-opt", "no-new-privileges", "--memory", "2g"),
+        *("--security-opt", "no-new-privileges", "--memory", memory),
         *("--tmpfs", "/tmp:rw,size=256m,uid=10001", "--tmpfs", "/out:rw,size=256m,uid=10001"),
         *("--volume", f"{ROOT}/tests/in_image:/src/tests/in_image:ro", "--volume", f"{runner}:/src/runner:ro"),
         *("--env", "PYTHONPATH=/opt/proofbox:/src/runner", "--env", "HOME=/tmp/home"),
         *("--entrypoint", "bash", "proofbox-sandbox:latest", "-c"),
-        f"cp -rT /opt/proofbox/skel /tmp/home && cd /src && {PYTEST} tests/in_image/render",
+        f"cp -rT /opt/proofbox/skel /tmp/home && cd /src && {PYTEST} {folder}",
     ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.timeout(600)
+def test_the_renderer_passes_its_own_tests_in_the_image(runner):
+    done = in_the_image(runner, "tests/in_image/render", "2g")
+    assert done.returncode == 0, done.stdout[-8_000:] + done.stderr[-2_000:]
+
+
+@pytest.mark.timeout(1800)
+def test_hostile_documents_reach_nothing_and_end_in_time(runner):
+    # With the memory that the service gives a call by default.
+    done = in_the_image(runner, "tests/in_image/hostile", "1g")
     assert done.returncode == 0, done.stdout[-8_000:] + done.stderr[-2_000:]

@@ -13,6 +13,7 @@ import resvg_py
 from PIL import Image as Picture
 
 from render.docx.xml import DECLARATION, attribute
+from render.source.links import SCHEMES
 
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/"
 _EXTENSIONS = {
@@ -66,23 +67,27 @@ def safe_url(url: str) -> str | None:
     except ValueError:
         return None
     scheme = parts.scheme.lower()
-    if scheme in {"http", "https", "ftp"}:
-        host = parts.hostname or ""
-        if not _HOST.fullmatch(host) or "\\" in parts.netloc:
+    if scheme in {"http", "https"}:
+        host = _ascii_host(parts.hostname or "")
+        if host is None or "\\" in parts.netloc:
             return None
-        if not host.isascii():  # percent signs are for paths: a host has an ASCII form of its own
-            try:
-                url = url.replace(parts.netloc, parts.netloc.lower().replace(host, host.encode("idna").decode()), 1)
-            except UnicodeError:
-                return None
-    elif scheme == "mailto":
-        if not _MAIL.fullmatch(url):
-            return None
-    elif scheme in {"javascript", "vbscript", "data", "file"} or parts.netloc:
+        if host != parts.hostname:
+            url = url.replace(parts.netloc, parts.netloc.lower().replace(parts.hostname or "", host), 1)
+    elif parts.netloc or (scheme and scheme not in SCHEMES) or (scheme == "mailto" and not _MAIL.fullmatch(url)):
         return None
     found = re.sub(r"%(?![0-9A-Fa-f]{2})", "%25", quote(url, safe=_SAFE))
     head, mark, tail = found.partition("#")
     return head + mark + tail.replace("#", "%23")
+
+
+def _ascii_host(host: str) -> str | None:
+    """A host as every program knows it: percent signs are for paths; None if it is none."""
+    if not _HOST.fullmatch(host):
+        return None
+    try:
+        return host if host.isascii() else host.encode("idna").decode()
+    except UnicodeError:
+        return None
 
 
 class Media:

@@ -19,6 +19,7 @@ from weasyprint.urls import URLFetcher, URLFetcherResponse
 from render.document import Document, RenderError
 from render.layout.letters import settle_letters
 from render.layout.savings import save, without_notes
+from render.limits import SHEETS_READ_MAX
 from render.source.assets import BASE_URL, MISSING_SHOWN_MAX, AssetRefused, read_asset
 from render.source.sanitise import scrub_css
 from render.themes import document_css
@@ -39,6 +40,7 @@ class AssetFetcher(URLFetcher):  # type: ignore[misc]
     def __init__(self, document: Document) -> None:
         super().__init__(allowed_protocols=["data", "file"])
         self.document = document
+        self.sheets = 0
 
     def fetch(self, url: str, headers: dict[str, str] | None = None) -> URLFetcherResponse:  # noqa: ARG002
         """Reads one asset.
@@ -53,7 +55,14 @@ class AssetFetcher(URLFetcher):  # type: ignore[misc]
             self.document.warn(refusal.code, str(refusal).replace(BASE_URL, ""), path=shown)
             raise ValueError(str(refusal)) from refusal
         data = asset.data
-        if asset.mime == "text/css":
+        if asset.mime.startswith("text/"):
+            self.sheets += 1
+            if self.sheets > SHEETS_READ_MAX:
+                self.document.warn(
+                    "asset_refused",
+                    f"More than {SHEETS_READ_MAX} style sheets were asked for; do they import themselves?",
+                )
+                raise ValueError("too many style sheets")
             data = scrub_css(self.document, data.decode("utf-8", "replace")).encode()
         # Not the file: address: WeasyPrint would open that path itself, later.
         return URLFetcherResponse(f"asset:{shown}", data, {"Content-Type": asset.mime})

@@ -22,6 +22,7 @@ from render.source.headings import fill_contents
 VARIANTS = ("pdf/ua-1", "pdf/ua-2", "pdf/a-2b", "pdf/a-2u", "pdf/a-2a", "pdf/a-3b", "pdf/a-3u", "pdf/a-3a")
 ATTACHMENTS_MAX = 20
 _CONTENTS_CSS = "nav.pb-toc a::after { content: leader('.') target-counter(attr(href), page); color: %s }\n"
+_FROM_BASE = re.compile(rb"^file:(?:///out-dir/|(?://)?)")
 _ARCHIVE_CSS = "img, svg { image-rendering: crisp-edges }\n"
 
 
@@ -142,14 +143,12 @@ def _attachments(document: Document) -> list[weasyprint.Attachment]:
 def _finish(variant: str, _laid: weasyprint.Document, pdf: pydyf.PDF) -> None:
     """Links relative to the document stay relative, and the metadata stream stays readable for archives."""
     mend(pdf, archive=variant.startswith("pdf/a"))
-    prefix = b"file:///out-dir/"
     for item in pdf.objects:
         if isinstance(item, pydyf.Stream) and item.extra.get("Type") == "/Metadata":
             item.compress = False
         action: Any = item.get("A") if isinstance(item, pydyf.Dictionary) else None
         uri = action.get("URI") if isinstance(action, dict) else None
-        if isinstance(uri, pydyf.String) and (
-            uri.string.encode() if isinstance(uri.string, str) else uri.string
-        ).startswith(prefix):
-            text = uri.string if isinstance(uri.string, str) else uri.string.decode()
-            action["URI"] = pydyf.String(text.removeprefix(prefix.decode()))
+        if isinstance(uri, pydyf.String):
+            text = uri.string.encode() if isinstance(uri.string, str) else uri.string
+            if text.startswith(b"file:"):  # made of a relative address; the document's own ones are gone
+                action["URI"] = pydyf.String(_FROM_BASE.sub(b"", text).decode())

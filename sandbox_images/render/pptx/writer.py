@@ -28,11 +28,14 @@ from render.slides.model import Slide
 from render.slides.segment import Draft, title_of
 from render.slides.source import drafts_of
 from render.source.assets import BASE_URL
+from render.source.links import SCHEMES
 from render.source.tree_edits import body_of, text_of
 
 STACK_BYTES = 512 * 1024 * 1024
 RECURSION_MAX = 60_000
-_SCHEMES = frozenset({"http", "https", "mailto", "tel", "ftp", ""})
+_SCHEMES = SCHEMES | {""}
+SLIDES_MAX = 2_000
+"""Some minutes of layout; nobody shows more."""
 _URL_MAX = 2000
 _NOTES_MAX = 60_000
 _SAFE = "/:?#@!$&'()*+,;=%-._~"
@@ -50,7 +53,7 @@ def write_pptx(document: Document, target: str) -> dict[str, Any]:
         ``slides``, ``splits`` (drafts that became several slides), ``scaled`` (slides with smaller type).
 
     Raises:
-        RenderError: ``render_failed``.
+        RenderError: ``too_many_slides``, ``layout_failed``.
     """
     outcome: dict[str, Any] = {}
 
@@ -69,7 +72,7 @@ def write_pptx(document: Document, target: str) -> dict[str, Any]:
         raise error
     if error is not None:
         raise RenderError(
-            "render_failed", f"The slides could not be made: {type(error).__name__}: {error}"[:300]
+            "layout_failed", f"The slides could not be made: {type(error).__name__}: {error}"[:300]
         ) from error
     facts: dict[str, Any] = outcome["facts"]
     return facts
@@ -94,6 +97,11 @@ def _write(document: Document, target: str) -> dict[str, Any]:
     styled = bool(css.strip())
     html, body = dict(document.tree.attrib), dict(body_of(document.tree).attrib)
     drafts = drafts_of(document)
+    if len(drafts) > SLIDES_MAX:
+        raise RenderError(
+            "too_many_slides",
+            f"The deck has {len(drafts):,} slides before any is split; at most {SLIDES_MAX:,} are made. Make several decks.",
+        )
     layouter = Layouter(deck_css(theme, styled=styled), AssetFetcher(document), BASE_URL)
     stage = Stage(layouter, css, width, html, body)
     with noticing(document):

@@ -18,15 +18,16 @@ from xml.etree.ElementTree import Element
 from PIL import Image
 
 from render.document import Document, RenderError
+from render.limits import ASSET_BYTES_MAX, IMAGE_PIXELS_MAX
+from render.source.svg import DrawingRefused, Load, clean_drawing, data_uri
 from render.source.tree_edits import make, parents_of, replace
 
 BASE_URL = "file:///out-dir/"
 """What relative addresses resolve against in layout; no folder: the fetcher reads below the root."""
-ASSET_BYTES_MAX = 50_000_000
-IMAGE_PIXELS_MAX = 80_000_000
-"""A 80-megapixel picture takes 320 MB once it is decoded."""
 MISSING_SHOWN_MAX = 200
 REMOTE_SHOWN_MAX = 60
+PICTURE_FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "AVIF", "BMP", "TIFF", "ICO")
+"""Pictures that are decoded; among Pillow's others are some that start programs, as EPS does."""
 
 _MIMES = {
     ".css": "text/css", ".woff": "font/woff", ".woff2": "font/woff2", ".ttf": "font/ttf", ".otf": "font/otf",
@@ -55,17 +56,18 @@ class Asset:
     path: str = ""
 
 
-def read_asset(document: Document, address: str) -> Asset:
-    """Reads what an ``src`` or a CSS ``url()`` names.
+def read_asset(document: Document, address: str, depth: int = 0) -> Asset:
+    """Reads what an ``src`` or a CSS ``url()`` names; ``depth`` counts the drawings that it is in.
 
     Raises:
         AssetRefused: ``missing_asset``, ``remote_refused``, ``asset_too_large``, ``asset_refused``.
     """
     address = address.strip()
     if address[:5].lower() == "data:":
-        return _checked(*_read_data(address), "")
+        return _checked(document, *_read_data(address), depth=depth)
     data, path = read_file(document, address)
-    return _checked(data, _MIMES.get(Path(path).suffix.lower(), "application/octet-stream"), path)
+    mime = _MIMES.get(Path(path).suffix.lower(), "application/octet-stream")
+    return _checked(document, data, mime, path, depth)
 
 
 def read_file(document: Document, address: str) -> tuple[bytes, str]:
@@ -158,19 +160,22 @@ def _read_data(address: str) -> tuple[bytes, str]:
     return raw, parts[0] or "text/plain"
 
 
-def _checked(data: bytes, mime: str, path: str) -> Asset:
-    """Bounds pictures by their pixels, and takes document types out of SVG."""
+def _checked(document: Document, data: bytes, mime: str, path: str = "", depth: int = 0) -> Asset:
+    """Bounds pictures by their pixels, and takes out of SVG what acts or loads."""
     name = path or "A data URI"
     start = data[:512].lstrip().lower()
     if mime == "image/svg+xml" or start.startswith((b"<svg", b"<?xml")):
         data = _DOCTYPE.sub(b"", data)
         if b"\0" in data[:256] or b"<!ENTITY" in data.upper() or b"<!DOCTYPE" in data.upper():
             raise AssetRefused("asset_refused", f"{name} is XML with entities or of an unusual encoding.")
-        return Asset(data, "image/svg+xml", path)
+        try:
+            return Asset(clean_drawing(data, loader(document), depth), "image/svg+xml", path)
+        except DrawingRefused as exc:
+            raise AssetRefused("asset_refused", f"{name} was left out: {exc}.") from exc
     if not mime.startswith("image/") and mime != "application/octet-stream":
         return Asset(data, mime, path)
     try:
-        with Image.open(io.BytesIO(data)) as picture:
+        with Image.open(io.BytesIO(data), formats=PICTURE_FORMATS) as picture:
             width, height = picture.size
             mime = Image.MIME.get(picture.format or "", mime)
     except Image.DecompressionBombError as exc:
@@ -182,6 +187,23 @@ def _checked(data: bytes, mime: str, path: str) -> Asset:
             "asset_too_large", f"{name} has {width:,} by {height:,} pixels; at most {IMAGE_PIXELS_MAX:,} are read."
         )
     return Asset(data, mime, path)
+
+
+def loader(document: Document) -> Load:
+    """What reads the pictures within drawings: small enough all together to stand in them as data URIs."""
+    room = ASSET_BYTES_MAX
+
+    def load(address: str, depth: int) -> str | None:
+        nonlocal room
+        try:
+            asset = read_asset(document, address, depth)
+        except AssetRefused as refusal:
+            document.warn(refusal.code, str(refusal), path=address[:MISSING_SHOWN_MAX])
+            return None
+        room -= len(asset.data)
+        return data_uri(asset.data, asset.mime) if room > 0 and asset.mime.startswith("image/") else None
+
+    return load
 
 
 def check_assets(document: Document) -> None:

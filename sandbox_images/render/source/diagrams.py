@@ -12,6 +12,8 @@ from render.source.svg_styles import inline_styles
 from render.source.tree_edits import SVG, classes_of, make, name_of, parents_of, replace
 
 SOURCE_CHARACTERS_MAX = 60_000
+KANBAN_REPEATS_MAX = 5
+"""Lines of a kanban that say what another says; the time to draw it doubles with each."""
 FONT = "Noto Sans"
 _FONT_FAMILY = re.compile(r"font-family:\s*(?:&quot;|[^;<>{}])*?(?=[;<>{}]|(?<!,)\"[\s/>])")
 _BARE = re.compile(
@@ -68,7 +70,11 @@ def draw(source: str, theme: Theme) -> str:
 
     Raises:
         ValueError: what is wrong with the source, in mermaid's words.
+        ParseError: what was drawn is no XML.
     """
+    lines = [line.strip() for line in source.splitlines() if line.strip()]
+    if "kanban" in lines and len(lines) - len(set(lines)) > KANBAN_REPEATS_MAX:
+        raise ValueError(f"more than {KANBAN_REPEATS_MAX} lines of the kanban are the same")
     if "%%{" not in source and not source.lstrip().startswith("---"):
         source = f"%%{{init: {json.dumps(_variables(theme))}}}%%\n{source}"
     import mmdr  # noqa: PLC0415 - 5 MB that most documents don't need
@@ -80,7 +86,6 @@ def draw(source: str, theme: Theme) -> str:
         root, rest = svg.split(">", 1)
         size = f' width="{float(view[1]):.1f}" height="{float(view[2]):.1f}"'
         svg = f"{_SIZE.sub('', root)}{size}>{rest}"
-    ET.fromstring(svg)
     return inline_styles(svg)
 
 

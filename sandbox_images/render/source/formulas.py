@@ -6,7 +6,10 @@ from functools import cache, lru_cache
 from typing import Any
 from xml.etree.ElementTree import Element
 
+from latex2mathml.converter import convert
+
 from render.document import Document
+from render.limits import FORMULA_ROWS_MAX
 from render.source.pictures import picture_of
 from render.source.tree_edits import (
     LITERAL,
@@ -29,6 +32,11 @@ SIZE = 16.0
 LINE_HEIGHT_MAX = 400.0
 """No line of a formula is higher, in px at `SIZE`."""
 _STRETCHED = re.compile(r"\\(left|right)(?![A-Za-z])\s*(\\[A-Za-z]+|\\.|.)", re.DOTALL)
+_CHECKED_CHARACTERS = 40
+"""Shorter TeX nests no deeper than can be laid out."""
+_ROWS = frozenset(
+    {"mrow", "msqrt", "mstyle", "mpadded", "mphantom", "menclose", "mfenced", "semantics", "math", "mtd"}
+)
 _INLINE = re.compile(r"\\\((.{1,2000}?)\\\)|\\\[(.{1,4000}?)\\\]|\$\$(.{1,4000}?)\$\$", re.DOTALL)
 
 
@@ -78,6 +86,8 @@ def _zmath() -> Any:
 @lru_cache(maxsize=512)
 def draw(tex: str, display: bool, colour: str) -> tuple[str, float, float, float]:
     """The SVG of a formula in TeX, its width and height, and how far it reaches below the line, in px at 16 px."""
+    if len(tex) > _CHECKED_CHARACTERS:
+        _bound_rows(ET.fromstring(convert(tex)))  # noqa: S314 - made here, without entities
     drawn = _measured(_zmath().Latex(tex, size=SIZE, inline=not display), colour)
     if drawn[2] > LINE_HEIGHT_MAX * (1 + tex.count("\\\\")) and "\\left" in tex:
         # ziamath makes the brackets around a sum with only a lower limit as high as they get.
@@ -88,7 +98,24 @@ def draw(tex: str, display: bool, colour: str) -> tuple[str, float, float, float
 
 def draw_mathml(mathml: str, colour: str) -> tuple[str, float, float, float]:
     """The same for MathML."""
-    return _measured(_zmath().Math(ET.fromstring(mathml), size=SIZE), colour)  # noqa: S314 - made by us, without entities
+    tree = ET.fromstring(mathml)  # noqa: S314 - made by us, without entities
+    _bound_rows(tree)
+    return _measured(_zmath().Math(tree, size=SIZE), colour)
+
+
+def _bound_rows(math: Element) -> None:
+    """Looks how deep rows are nested: the layout of each is tried twice.
+
+    Raises:
+        ValueError: deeper than `FORMULA_ROWS_MAX`.
+    """
+    stack = [(math, 0)]
+    while stack:
+        element, rows = stack.pop()
+        rows += name_of(element).rpartition("}")[2] in _ROWS
+        if rows > FORMULA_ROWS_MAX:
+            raise ValueError(f"it is nested more than {FORMULA_ROWS_MAX} levels deep")
+        stack.extend((child, rows) for child in element)
 
 
 def _measured(formula: Any, colour: str) -> tuple[str, float, float, float]:

@@ -15,6 +15,7 @@ from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.tasklists import tasklists_plugin
 
 from render.source.colon_fences import colon_fences_plugin
+from render.source.markdown_bounds import bounds_plugin
 from render.source.settings import read_front_matter
 
 TOKEN = re.compile(r"\[\[\s*[sS]\s*:\s*[0-9][0-9\s,;\u2010-\u2015-]*\]\]")
@@ -54,7 +55,7 @@ def _parser() -> MarkdownIt:
     parser.use(footnote_plugin).use(deflist_plugin).use(tasklists_plugin)
     parser.use(dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True, renderer=_formula)
     parser.use(attrs_plugin, after=("image", "code_inline", "link_close", "span_close"), spans=False)
-    parser.use(attrs_block_plugin).use(colon_fences_plugin)
+    parser.use(attrs_block_plugin).use(colon_fences_plugin).use(bounds_plugin)
     parser.inline.ruler.before("link", "citation", _citation)
     parser.inline.ruler.before("escape", "backslash_math", _backslash_math)
     for name in ("math_inline", "math_inline_double", "math_block", "math_block_label", "backslash_math"):

@@ -22,7 +22,8 @@ _TOC = re.compile(r"\s*(?:\[TOC\]|\[\[_?TOC_?\]\]|\{:toc\}|\\tableofcontents)\s*
 _BREAK = re.compile(r"\s*(?:\\(?:newpage|pagebreak|clearpage))\s*")
 WORD_PART = 250
 """Letters between two places where a very long word may break: some two lines of a page."""
-_LONG_WORD = re.compile(r"\S{1500,}")
+_LONG_WORD = re.compile(r"[^ \t\n\r\f]{1500,}")
+"""No-break spaces are letters here: a line does not break at them."""
 _BREAK_CLASSES = {"page-break", "pagebreak", "page_break", "pb-page-break", "newpage"}
 _CALLOUT_CLASSES = {"callout", "admonition", "alert"}
 

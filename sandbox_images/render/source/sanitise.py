@@ -8,27 +8,23 @@ import json
 import re
 from xml.etree.ElementTree import Element
 
-from render.document import Document, RenderError
+from render.document import Document
+from render.limits import DEPTH_MAX, ROWSPAN_MAX, SPAN_MAX
+from render.source.assets import loader
+from render.source.css_bounds import bound_css
+from render.source.html_source import check_elements
+from render.source.links import safe_link
 from render.source.settings import MARP_KEYS, read_settings
-from render.source.tree_edits import LITERAL, make, name_of, remove, replace, unwrap
-
-NODES_MAX = 600_000
-"""A table of 5,000 rows by 6 has 35,000; past this a page engine takes more memory than a sandbox has."""
-DEPTH_MAX = 160
-"""Elements deeper than this are unwrapped: layout recurses some ten frames per level."""
-SPAN_MAX = 200
-"""No table of a document has more columns; a colspan of 65,534 would make a grid of that width."""
-ROWSPAN_MAX = 20_000
-STYLE_CHARACTERS_MAX = 2_000_000
+from render.source.svg import DrawingRefused, check_size, clean_svg
+from render.source.tree_edits import LITERAL, SVG, make, name_of, remove, replace, unwrap
 
 _SCRIPTED = frozenset({"script", "canvas", "applet"})
 _EMBEDDING = frozenset({"iframe", "embed", "object", "portal", "frame", "video", "audio"})
 _DROPPED = frozenset({"base", "bgsound", "param", "source", "track", "template"})
-_BLOCKED_LINK = re.compile(
-    r"(?:javascript|vbscript|file|data|blob|about|filesystem|jar|view-source):", re.IGNORECASE
-)
-_BLANKS = re.compile("[\x00-\x20\u00a0\u200b-\u200d\ufeff]+")
 _AT_RULES = re.compile(r"@color-profile\b[^{};]*(?:\{[^{}]*\}|;)|@import\b[^;{}]*(?:;|$)", re.IGNORECASE)
+STYLE_CHECKED = 400
+"""Characters from which any style attribute is checked; shorter ones if they hold what `bound_css` looks for."""
+_BOUNDED = re.compile(r"--|grid|\\|(?:\(.*){9}", re.IGNORECASE)
 _REMOTE = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//", re.IGNORECASE)
 _DIRECTIVE = re.compile(r"\s*_?[A-Za-z][\w-]*\s*:")
 
@@ -39,11 +35,7 @@ def sanitise(document: Document) -> None:
     Raises:
         RenderError: ``too_many_elements``.
     """
-    count = sum(1 for _ in document.tree.iter())
-    if count > NODES_MAX:
-        raise RenderError(
-            "too_many_elements", f"The document has {count:,} elements; at most {NODES_MAX:,} can be laid out."
-        )
+    check_elements(sum(1 for _ in document.tree.iter()))
     stack = [document.tree]
     while stack:
         parent = stack.pop()
@@ -51,6 +43,7 @@ def sanitise(document: Document) -> None:
             if _judge(document, parent, child):
                 stack.append(child)  # noqa: PERF401 - judging removes children
     _flatten(document)
+    _clean_drawings(document)
     for element in document.tree.iter():
         _clean_attributes(document, element)
 
@@ -70,7 +63,7 @@ def scrub_css(document: Document, css: str) -> str:
             document.warn("dropped_css", "@color-profile was dropped.")
         return " "
 
-    return _AT_RULES.sub(judge, css[:STYLE_CHARACTERS_MAX])
+    return _AT_RULES.sub(judge, bound_css(document, css))
 
 
 def _judge(document: Document, parent: Element, child: Element) -> bool:
@@ -169,6 +162,21 @@ def _flatten(document: Document) -> None:
             _raise_text(element)
 
 
+def _clean_drawings(document: Document) -> None:
+    """Makes the drawings that stand in the document harmless; one beyond bounds leaves a note of itself."""
+    for parent in list(document.tree.iter()):
+        for child in [item for item in parent if name_of(item) in {f"{SVG}svg", "svg"}]:
+            if name_of(parent).startswith(SVG):
+                continue
+            try:
+                check_size(child)
+            except DrawingRefused as refusal:
+                document.warn("asset_refused", f"A drawing was left out: {refusal}.")
+                replace(parent, child, make("span", {"class": "pb-missing"}, "Drawing left out"))
+                continue
+            clean_svg(child, loader(document))
+
+
 def _raise_text(element: Element) -> None:
     """Makes all that is below an element its text, line by line, without recursion."""
     texts = [text for text in element.itertext() if text]
@@ -188,12 +196,15 @@ def _clean_attributes(document: Document, element: Element) -> None:
             "background",
             "srcset",
             "nonce",
+            "data-pb",
         }:
             _drop_attribute(element, key, plain)
         elif plain == "href" and name in {"a", "area"}:
             _clean_link(document, element, key)
-        elif plain == "style" and ("\\" in element.attrib[key] or len(element.attrib[key]) > STYLE_CHARACTERS_MAX):
-            element.set(key, element.attrib[key][:STYLE_CHARACTERS_MAX])
+        elif plain == "style" and (
+            len(element.attrib[key]) > STYLE_CHECKED or _BOUNDED.search(element.attrib[key])
+        ):
+            element.set(key, bound_css(document, element.attrib[key]))
     for key, most in (("colspan", SPAN_MAX), ("rowspan", ROWSPAN_MAX), ("span", SPAN_MAX)):
         if key in element.attrib:
             digits = re.match(r"\s*(\d{1,9})", element.attrib[key])
@@ -209,8 +220,10 @@ def _drop_attribute(element: Element, key: str, plain: str) -> None:
 
 def _clean_link(document: Document, element: Element, key: str) -> None:
     href = element.attrib[key]
-    target = _BLANKS.sub("", href)
-    if _BLOCKED_LINK.match(target):
+    kept = safe_link(href)
+    if kept is not None:
+        element.set(key, kept)
+    else:
         del element.attrib[key]
         document.warn(
             "link_dropped",
