@@ -1,13 +1,13 @@
 """Renders a batch of documents inside a container, each in a process of its own, and measures those processes.
 
 ``python3 driver.py BATCH.json``: ``{"engine", "format", "limit_s", "workers", "jobs": […]}`` with, for each job,
-``{"folder", "source_format", "options"}``. Its folder holds ``source.md`` or ``source.html`` and ``turn_1/files`` with
-the files that it names; the result is written beside those as ``turn_1/files/result.FORMAT``. One line of JSON a job is
-printed as it ends: ``{"index", "ok", "error", "warnings", "cpu_s", "wall_s", "peak_mb"}``.
+``{"folder", "source_format", "options"}``. Its folder holds ``source.md`` or ``source.html`` and ``turn_1/files``
+with the files that it names; the result is written beside those as ``turn_1/files/result.FORMAT``. One line of JSON
+a job is printed as it ends: ``{"index", "ok", "error", "warnings", "cpu_s", "wall_s", "peak_mb"}``.
 
-An engine that is a library is imported here once, and has rendered one small document before the first job: each job
-is a fork of that warm process. One that is a program is started for each job. The figures are those of ``wait4``: CPU
-time of the process and its children, resident memory of the largest of them.
+An engine that is a library is imported here once, and has rendered one small document before the first job: each
+job is a fork of that warm process. One that is a program is started for each job. The figures are those of
+``wait4``: CPU time of the process and its children, resident memory of the largest of them.
 """
 
 import contextlib

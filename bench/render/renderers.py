@@ -21,6 +21,9 @@ MEMORY = "2g"
 LIMIT_S = 60.0
 SOURCES = frozenset({"markdown", "html"})
 _STEM_MAX = 60
+START = (
+    "cp -rT /opt/proofbox/skel $HOME 2>/dev/null || mkdir -p $HOME; exec python3 /peers/driver.py /work/batch.json"
+)
 
 
 @dataclass
@@ -92,7 +95,7 @@ class InContainer:
             "--user", "10001:10001", "--env", "HOME=/tmp/home", "--env", "PYTHONPATH=/opt/proofbox",
             "--volume", f"{ROOT / 'bench' / 'peers'}:/peers:ro", "--volume", f"{work}:/work", *self.mounts,
             "--entrypoint", "sh", self.image, "-c",
-            "cp -rT /opt/proofbox/skel $HOME 2>/dev/null || mkdir -p $HOME; exec python3 /peers/driver.py /work/batch.json",
+            START,
         ]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0 and not done.stdout:
