@@ -39,6 +39,7 @@ class InContainer:
         options: further fields of each of its jobs.
         limit_s: wall clock of one document.
         workers: documents at the same time; 1 when speed is measured.
+        together: documents in one process, where the engine can; their CPU time is not known then.
         mounts: further arguments of ``docker run``.
     """
 
@@ -50,6 +51,7 @@ class InContainer:
     options: dict[str, Any] = field(default_factory=dict)
     limit_s: float = LIMIT_S
     workers: int = 2
+    together: int = 1
     mounts: tuple[str, ...] = ()
 
     def render(self, samples: Sequence[Sample], fmt: str, out: Path) -> list[Outcome]:
@@ -66,6 +68,7 @@ class InContainer:
                 "format": fmt,
                 "limit_s": self.limit_s,
                 "workers": self.workers,
+                "together": self.together,
                 "jobs": [self._job(work, index, sample) for index, sample in enumerate(samples)],
             }
             (work / "batch.json").write_text(json.dumps(batch), encoding="utf-8")
