@@ -30,7 +30,7 @@ $(VENV)/.done: requirements.lock pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-.PHONY: venv engine images
+.PHONY: venv engine images readers
 venv: $(VENV)/.done ## make the Python environment from the lock file
 
 engine: ## find a container engine, or install and start one
@@ -38,6 +38,9 @@ engine: ## find a container engine, or install and start one
 
 images: ## build the sandbox image; returns at once if nothing changed
 	@sandbox_images/build.sh
+
+readers: ## build the programs that open rendered files after us, for the tests; returns at once if nothing changed
+	@tests/readers/build.sh
 
 # ---- use ----
 
@@ -61,7 +64,7 @@ render: venv images ## render a document: IN=doc.md OUT=report.pdf [TITLE='…']
 .PHONY: test check lint types layers schemas tests bench bench-quick
 test: check ## all that CI does: lint, types, layers, schemas, tests
 
-check: venv images lint types layers schemas tests ## the same
+check: venv images readers lint types layers schemas tests ## the same
 
 lint: venv ## ruff, formatting, seccomp list
 	@$(BIN)/ruff check .
@@ -72,6 +75,7 @@ types: venv ## mypy, strict
 	@$(BIN)/mypy
 	@for program in runner inspector; do (cd sandbox_images/$$program && MYPYPATH=../inspector ../../$(BIN)/mypy --config-file ../mypy.ini --cache-dir ../../.mypy_cache/$$program .); done
 	@cd sandbox_images && ../$(BIN)/mypy --config-file mypy.ini --cache-dir ../.mypy_cache/render -p render
+	@cd tests/readers && ../../$(BIN)/mypy --config-file ../../sandbox_images/mypy.ini --cache-dir ../../.mypy_cache/readers -p readers
 
 layers: venv ## imports point down only
 	@$(BIN)/lint-imports --no-cache
@@ -79,7 +83,7 @@ layers: venv ## imports point down only
 schemas: venv ## committed JSON Schemas and examples are what the models say
 	@$(BIN)/python -m contracts --check
 
-tests: venv images ## the tests, against the real engine
+tests: venv images readers ## the tests, against the real engine
 	@$(ENGINE) $(BIN)/python -m pytest
 
 bench: venv images ## measure against docker run of the same image, side by side
@@ -100,6 +104,7 @@ sbom: images ## print the sandbox image's bill of materials (CycloneDX)
 	@docker run --rm --network none --entrypoint cat proofbox-sandbox:latest /opt/proofbox/sbom.cdx.json
 
 clean: ## remove images, environment and data that the targets made; stop the engine if we started it
+	@tests/readers/build.sh --clean
 	@sandbox_images/build.sh --clean
 	@sandbox_images/engine.sh --stop
 	@rm -rf $(VENV) .proofbox demo-out out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

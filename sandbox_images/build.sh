@@ -12,6 +12,8 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=progress.sh
 . "$here/progress.sh"
+# shellcheck source=build_settings.sh
+. "$here/build_settings.sh"
 
 NAME=proofbox-sandbox
 BASE=proofbox-base:trixie
@@ -32,76 +34,31 @@ input_files() {
   (cd "$here" && find "${found[@]}" -type f -not -path '*/__pycache__/*' -not -name '*.pyc' | LC_ALL=C sort)
 }
 
-print_inputs() { # the files by name and content, and the base image by its id
-  local base sha256=(sha256sum)
-  command -v sha256sum >/dev/null || sha256=(shasum -a 256)
-  base=$(docker image inspect --format '{{.Id}}' "$BASE" 2>/dev/null) || base=missing
-  {
-    printf '%s\n' "$base"
-    cd "$here"
-    input_files | tr '\n' '\0' | xargs -0 "${sha256[@]}"
-  } | "${sha256[@]}" | cut -c 1-64
-}
-
-pip_setting() { # NAME ENVIRONMENT_VALUE: as pip itself decides, the environment before the configuration files
-  if [ -n "$2" ]; then printf '%s' "$2"; else python3 -m pip config get "global.$1" 2>/dev/null || true; fi
-}
-
-certificates() { # the bundle that this machine's tools trust, if it names or has one
-  local candidate
-  for candidate in "${PIP_CERT:-}" "${SSL_CERT_FILE:-}" "${REQUESTS_CA_BUNDLE:-}" "${CURL_CA_BUNDLE:-}" \
-    "$(pip_setting cert '')" /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt; do
-    if [ -n "$candidate" ] && [ -f "$candidate" ]; then
-      cat "$candidate"
-      return
-    fi
-  done
-}
-
-write_pip_settings() { # FOLDER
-  local index extra trusted url kept=''
-  index=$(pip_setting index-url "${PIP_INDEX_URL:-}")
-  extra=$(pip_setting extra-index-url "${PIP_EXTRA_INDEX_URL:-}")
-  trusted=$(pip_setting trusted-host "${PIP_TRUSTED_HOST:-}")
-  # A folder of this machine means nothing inside the build.
-  for url in $extra; do
-    case $url in http://* | https://*) kept="$kept $url" ;; esac
-  done
-  {
-    printf '[global]\ntimeout = 60\nretries = 5\ndisable-pip-version-check = true\n'
-    case $index in http://* | https://*) printf 'index-url = %s\n' "$index" ;; esac
-    [ -z "$kept" ] || printf 'extra-index-url =%s\n' "$kept"
-    [ -z "$trusted" ] || printf 'trusted-host = %s\n' "$trusted"
-  } >"$1/pip.conf"
+print_inputs() {
+  (cd "$here" && input_files | hash_inputs "$BASE")
 }
 
 prepare_context() { # FOLDER: exactly the hashed files, and beside them what this machine lends to the build
   local context=$1 file target
-  mkdir -p "$context/host/apt" "$context/host/pip" "$context/programs" "$context/skel"
+  mkdir -p "$context/programs" "$context/skel"
   while IFS= read -r file; do
     target=$context/$file
     case ${file%%/*} in runner | inspector | render) target=$context/programs/$file ;; esac
     mkdir -p "$(dirname "$target")"
     cp "$here/$file" "$target"
   done < <(input_files)
-  "$here/base.sh" --print-sources >"$context/host/apt/sources.list"
-  certificates >"$context/host/apt/ca.pem"
-  cp "$context/host/apt/ca.pem" "$context/host/pip/ca.pem"
-  write_pip_settings "$context/host/pip"
+  lend_settings "$context/host"
   # A checkout under a strict umask must not make files that the sandbox's user cannot read.
   chmod -R u=rwX,go=rX "$context"
 }
 
 build() { # CONTEXT INPUTS FLAG...
-  local context=$1 inputs=$2 name arguments=()
+  local context=$1 inputs=$2
   shift 2
-  # Docker knows these names: it hands them to every step and keeps them out of the history.
-  for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
-    [ -z "${!name:-}" ] || arguments+=(--build-arg "$name")
-  done
   # The classic builder is in every client and every engine; BuildKit needs a plug-in that Debian does not ship.
+  # shellcheck disable=SC2046 # one argument a word
   DOCKER_BUILDKIT=0 docker build --force-rm --network host --build-arg "BASE=$BASE" --label "proofbox.inputs=$inputs" \
-    --tag "$NAME:latest" --tag "$NAME:${inputs:0:12}" ${arguments[@]+"${arguments[@]}"} "$@" "$context"
+    --tag "$NAME:latest" --tag "$NAME:${inputs:0:12}" $(proxy_arguments) "$@" "$context"
 }
 
 clean() { # what a container still uses stays, with the engine's own words for it
