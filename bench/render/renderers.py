@@ -4,6 +4,7 @@ All get the same: two cores, the same memory, the fonts of the sandbox image, a 
 """
 
 import json
+import platform
 import re
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ from bench.render.model import Outcome, Sample
 
 ROOT = Path(__file__).parents[2]
 SANDBOX = "proofbox-sandbox:latest"
+PEERS = "proofbox-peers:latest"
 MEMORY = "2g"
 LIMIT_S = 60.0
 SOURCES = frozenset({"markdown", "html"})
@@ -117,6 +119,35 @@ def ours(**changes: Any) -> InContainer:
         mounts=("--volume", f"{render}:/opt/proofbox/render:ro"),
         **changes,
     )
+
+
+def peers(**changes: Any) -> dict[str, InContainer]:
+    """The peers by name; ``changes`` are attributes of all of them."""
+    stock = _without_harfbuzz_subset()
+    found = [
+        InContainer("WeasyPrint", "weasyprint", frozenset({"pdf"}), **changes),
+        InContainer(
+            "WeasyPrint, stock", "weasyprint", frozenset({"pdf"}), mounts=_without_harfbuzz_subset(), **changes
+        ),
+        InContainer("Chromium", "chromium", frozenset({"pdf", "png"}), image=PEERS, **changes),
+        InContainer("LibreOffice", "libreoffice", frozenset({"pdf", "docx"}), image=PEERS, **changes),
+        InContainer("Pandoc", "pandoc", frozenset({"pdf", "docx", "pptx"}), image=PEERS, **changes),
+        InContainer("html2docx", "html2docx", frozenset({"docx"}), image=PEERS, **changes),
+        InContainer("html-for-docx", "html_for_docx", frozenset({"docx"}), image=PEERS, **changes),
+        InContainer("Marp", "marp", frozenset({"pdf", "pptx"}), frozenset({"markdown"}), image=PEERS, **changes),
+    ]
+    return {peer.name: peer for peer in found}
+
+
+def python_docx(**changes: Any) -> InContainer:
+    """python-docx, filled cell by cell; it needs ``options`` with ``rows`` and ``columns``."""
+    return InContainer("python-docx", "python_docx", frozenset({"docx"}), image=PEERS, **changes)
+
+
+def _without_harfbuzz_subset() -> tuple[str, ...]:
+    """What hides a library that pip does not bring: WeasyPrint from PyPI alone subsets fonts in Python."""
+    library = f"/usr/lib/{platform.machine()}-linux-gnu/libharfbuzz-subset.so.0"
+    return ("--volume", f"/dev/null:{library}:ro")
 
 
 def _file_name(index: int, sample: Sample, fmt: str) -> str:
