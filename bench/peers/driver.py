@@ -25,6 +25,8 @@ from typing import Any, Protocol
 
 MEMORY_UNIT = 1024  # of ru_maxrss, on Linux
 POLL_S = 0.002
+WARM_S_MAX = 120
+"""Who is not ready by then never will be; the signal ends the container."""
 
 
 class Engine(Protocol):
@@ -130,7 +132,9 @@ def main() -> None:
     engine: Engine = importlib.import_module(f"engines.{batch['engine']}")
     said = sys.stdout
     sys.stdout = sys.stderr
+    signal.alarm(WARM_S_MAX)
     engine.warm(batch["format"])
+    signal.alarm(0)
     together = batch["together"]
     waiting = [list(range(len(batch["jobs"])))[at : at + together] for at in range(0, len(batch["jobs"]), together)]
     running: list[Running] = []

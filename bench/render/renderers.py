@@ -126,9 +126,7 @@ def peers(**changes: Any) -> dict[str, InContainer]:
     stock = _without_harfbuzz_subset()
     found = [
         InContainer("WeasyPrint", "weasyprint", frozenset({"pdf"}), **changes),
-        InContainer(
-            "WeasyPrint, stock", "weasyprint", frozenset({"pdf"}), mounts=_without_harfbuzz_subset(), **changes
-        ),
+        InContainer("WeasyPrint, stock", "weasyprint", frozenset({"pdf"}), mounts=stock, **changes),
         InContainer("Chromium", "chromium", frozenset({"pdf", "png"}), image=PEERS, **changes),
         InContainer("LibreOffice", "libreoffice", frozenset({"pdf", "docx"}), image=PEERS, **changes),
         InContainer("Pandoc", "pandoc", frozenset({"pdf", "docx", "pptx"}), image=PEERS, **changes),

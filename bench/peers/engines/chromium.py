@@ -47,7 +47,7 @@ class Browser:
             RuntimeError: the browser's own error.
         """
         # A job that was ended has left answers in the pipe, and every job is a fork with the same counters.
-        number = int.from_bytes(os.urandom(4))
+        number = int.from_bytes(os.urandom(3))
         message: dict[str, Any] = {"id": number, "method": method, "params": params}
         if self.session:
             message["sessionId"] = self.session

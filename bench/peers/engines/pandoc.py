@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import pypandoc
-
 from engines.commands import run
 from engines.pages import source_path
 
@@ -22,4 +20,4 @@ def render(job: dict[str, Any], fmt: str, target: Path) -> list[str]:
     """
     reader = job["options"].get("reader") or ("gfm" if job["source_format"] == "markdown" else "html")
     engine = ["--pdf-engine=weasyprint"] if fmt == "pdf" else []
-    return run([pypandoc.get_pandoc_path(), "-f", reader, "-s", *engine, "-o", str(target), str(source_path(job))])
+    return run(["pandoc", "-f", reader, "-s", *engine, "-o", str(target), str(source_path(job))])
