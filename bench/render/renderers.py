@@ -127,7 +127,8 @@ def peers(**changes: Any) -> dict[str, InContainer]:
     found = [
         InContainer("WeasyPrint", "weasyprint", frozenset({"pdf"}), **changes),
         InContainer("WeasyPrint, stock", "weasyprint", frozenset({"pdf"}), mounts=stock, **changes),
-        InContainer("Chromium", "chromium", frozenset({"pdf", "png"}), image=PEERS, **changes),
+        # One browser has one pipe.
+        InContainer("Chromium", "chromium", frozenset({"pdf", "png"}), image=PEERS, **{**changes, "workers": 1}),
         InContainer("LibreOffice", "libreoffice", frozenset({"pdf", "docx"}), image=PEERS, **changes),
         InContainer("Pandoc", "pandoc", frozenset({"pdf", "docx", "pptx"}), image=PEERS, **changes),
         InContainer("html2docx", "html2docx", frozenset({"docx"}), image=PEERS, **changes),
