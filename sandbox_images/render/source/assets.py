@@ -26,6 +26,7 @@ ASSET_BYTES_MAX = 50_000_000
 IMAGE_PIXELS_MAX = 80_000_000
 """A 80-megapixel picture takes 320 MB once it is decoded."""
 MISSING_SHOWN_MAX = 200
+REMOTE_SHOWN_MAX = 60
 
 _MIMES = {
     ".css": "text/css", ".woff": "font/woff", ".woff2": "font/woff2", ".ttf": "font/ttf", ".otf": "font/otf",
@@ -202,6 +203,14 @@ def check_assets(document: Document) -> None:
 
 
 def _placeholder(source: str, alt: str) -> Element:
-    shown = "data URI" if source.startswith("data:") else source[:MISSING_SHOWN_MAX]
+    shown = "data URI" if source.startswith("data:") else _short_name(source)
     text = f"{alt} \u2014 missing image: {shown}" if alt else f"Missing image: {shown}"
     return make("span", {"class": "pb-missing", "data-path": shown}, text)
+
+
+def _short_name(source: str) -> str:
+    """The address of a file here; of one on another computer its name alone, which stands in the midst of a text."""
+    if not re.match(r"(?:https?:)?//", source, re.IGNORECASE):
+        return source[:MISSING_SHOWN_MAX]
+    host, *path = re.split(r"[?#]", re.sub(r"^[^/]*//", "", source))[0].strip("/").split("/")
+    return (path[-1] if path else host)[:REMOTE_SHOWN_MAX]

@@ -41,7 +41,7 @@ def _language(element: Element) -> str:
 @lru_cache(maxsize=64)
 def _lexer(language: str) -> Lexer | None:
     try:
-        return get_lexer_by_name(language, stripnl=False, ensurenl=False)
+        return get_lexer_by_name(language, stripnl=False)
     except ClassNotFound:
         return None
 
@@ -51,9 +51,14 @@ def _colour(code: Element, language: str) -> None:
     lexer = _lexer(language)
     if lexer is None or len(text) > HIGHLIGHTED_CHARACTERS_MAX:
         return
+    # Some lexers lose a last line that has no line end, or count on their own way to write one.
+    tokens = list(lexer.get_tokens(text + "\n"))
+    if "".join(value for _, value in tokens) != text + "\n":
+        return
+    tokens[-1] = (tokens[-1][0], tokens[-1][1].removesuffix("\n"))
     code.text = ""
     last: Element | None = None
-    for token, value in lexer.get_tokens(text):
+    for token, value in tokens:
         kind = token
         while kind is not None and kind not in STANDARD_TYPES:
             kind = kind.parent

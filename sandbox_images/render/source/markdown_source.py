@@ -13,7 +13,6 @@ from mdit_py_plugins.attrs import attrs_block_plugin, attrs_plugin
 from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
-from mdit_py_plugins.front_matter import front_matter_plugin
 from mdit_py_plugins.tasklists import tasklists_plugin
 
 from render.source.colon_fences import colon_fences_plugin
@@ -22,6 +21,8 @@ TOKEN = re.compile(r"\[\[\s*[sS]\s*:\s*[0-9][0-9\s,;\u2010-\u2015-]*\]\]")
 """A citation token; what is in it is read by the citations' own module."""
 
 FRONT_MATTER_CHARACTERS_MAX = 20_000
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_SETTING = re.compile(r"([A-Za-z_][\w-]*):[ \t]*(.*?)[ \t]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,22 +35,26 @@ class MarkdownText:
 
 def read_markdown(text: str) -> MarkdownText:
     """Turns Markdown into HTML; never fails, since every text is Markdown."""
+    match = _FRONT_MATTER.match(text)
+    front_matter = _front_matter(match[1]) if match else None
+    if match and front_matter is not None:
+        text = text[match.end() :]
     environment: dict[str, Any] = {}
     tokens = _parser().parse(text, environment)
-    front_matter: dict[str, Any] = {}
-    if tokens and tokens[0].type == "front_matter":
-        front_matter = _front_matter(tokens[0].content)
-    return MarkdownText(_parser().renderer.render(tokens, _parser().options, environment), front_matter)
+    return MarkdownText(_parser().renderer.render(tokens, _parser().options, environment), front_matter or {})
 
 
-def _front_matter(text: str) -> dict[str, Any]:
+def _front_matter(text: str) -> dict[str, Any] | None:
+    """What the lines between two rules set; None if they are no list of settings, so text of the document."""
     if len(text) > FRONT_MATTER_CHARACTERS_MAX:
-        return {}
+        return None
     try:
         value = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError, TypeError):
-        return {}
-    return {str(key): value[key] for key in value} if isinstance(value, dict) else {}
+        # Models write "title: One: two"; each line is a setting then.
+        rows = [_SETTING.fullmatch(line) for line in text.split("\n") if line.strip()]
+        return {row[1]: row[2].strip("'\"") for row in rows if row} if all(rows) else None
+    return {str(key): value[key] for key in value} if isinstance(value, dict) else None
 
 
 @cache
@@ -58,8 +63,9 @@ def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": True, "linkify": True, "maxNesting": 100})
     parser.enable(["table", "strikethrough", "linkify"])
     if parser.linkify is not None:
-        parser.linkify.set({"fuzzy_email": False, "fuzzy_link": False})
-    parser.use(front_matter_plugin).use(footnote_plugin).use(deflist_plugin).use(tasklists_plugin)
+        parser.linkify.set({"fuzzy_link": False})
+        parser.linkify.add("www.", {"validate": _www_length, "normalize": _www_address})
+    parser.use(footnote_plugin).use(deflist_plugin).use(tasklists_plugin)
     parser.use(dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True, renderer=_formula)
     parser.use(attrs_plugin, after=("image", "code_inline", "link_close", "span_close"), spans=False)
     parser.use(attrs_block_plugin).use(colon_fences_plugin)
@@ -87,8 +93,25 @@ def _citation(state: StateInline, silent: bool) -> bool:
     return True
 
 
+def _www_length(linkify: Any, text: str, position: int) -> int:
+    """How much of the text is the rest of an address that begins with ``www.``, as GitHub reads it."""
+    found = re.match(linkify.re["src_host_port_strict"] + linkify.re["src_path"], text[position:], re.IGNORECASE)
+    return found.end() if found else 0
+
+
+def _www_address(_linkify: Any, match: Any) -> None:
+    match.url = f"http://{match.url}"
+
+
 _BACKSLASH_MATH = re.compile(r"\\\((.{1,2000}?)\\\)|\\\[(.{1,4000}?)\\\]", re.DOTALL)
 _LETTER = re.compile(r"[A-Za-z0-9]")
+_TEX = re.compile(r"\\[A-Za-z]|[\^_=+<>]|\d\s*[A-Za-z]")
+_PROSE = re.compile(r"\]\(|https?:|[A-Za-z]{3}")
+
+
+def _is_tex(text: str) -> bool:
+    """Whether what escaped brackets hold is a formula: they may as well be brackets around words or links."""
+    return bool(_LETTER.search(text)) and (not _PROSE.search(text) or ("](" not in text and bool(_TEX.search(text))))
 
 
 def _backslash_math(state: StateInline, silent: bool) -> bool:
@@ -96,7 +119,7 @@ def _backslash_math(state: StateInline, silent: bool) -> bool:
     if not state.src.startswith(("\\(", "\\["), state.pos):
         return False
     match = _BACKSLASH_MATH.match(state.src, state.pos, state.posMax)
-    if match is None or not _LETTER.search(match[1] or match[2]):
+    if match is None or not _is_tex(match[1] or match[2]):
         return False
     if not silent:
         token = state.push("backslash_math", "", 0)
