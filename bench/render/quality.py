@@ -110,7 +110,7 @@ def words_found(rendered: Rendered) -> Figure:
 
 
 def structure_found(rendered: Rendered) -> Figure:
-    """F1 of links, headings, lists, tables, emphasis and texts of pictures; documents without a file are left out."""
+    """F1 of links, headings, lists, tables, emphasis and pictures; documents without a file are left out."""
     totals = [0, 0, 0]
     for sample, outcome in rendered.pairs:
         if outcome.path is not None:
