@@ -1,7 +1,7 @@
 """``python -m readers CHECK... [--in FOLDER] [--out FOLDER] [--seconds N]``: one JSON object on standard output.
 
-Its keys are the checks that were asked for; each holds, for every file below the folder that the check knows, by its
-path, what was found. ``README.md`` beside this package shows the shapes.
+Its keys are the checks that were asked for; each holds what was found for every file of its kinds, by its path
+below the folder. ``README.md`` beside this package shows the shapes.
 """
 
 import argparse
@@ -11,13 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from readers import audit, conformance, office, sdk, words
+from readers import audit, conformance, office, sdk, tags, words
 
 
 def main() -> int:
     """Runs the checks side by side: most of them are programs of their own."""
     parser = argparse.ArgumentParser(prog="readers", description=__doc__.partition("\n")[0])
-    parser.add_argument("checks", nargs="+", choices=("convert", "ooxml", "pdfua", "pdfa", "text"))
+    parser.add_argument("checks", nargs="+", choices=("convert", "ooxml", "pdfua", "pdfa", "text", "tags"))
     parser.add_argument("--in", dest="source", type=Path, default=Path("/in"))
     parser.add_argument("--out", dest="target", type=Path, default=Path("/out"))
     parser.add_argument(
@@ -48,6 +48,8 @@ def main() -> int:
             found["pdfa"] = {_name(path, source): conformance.archive(path) for path in pdfs}
         if "text" in asked.checks:
             found["text"] = {_name(path, source): words.pages(path) for path in pdfs}
+        if "tags" in asked.checks:
+            found["tags"] = {_name(path, source): tags.tree(path) for path in pdfs}
         if converted is not None:
             found["convert"] = {_name(path, source): outcome for path, outcome in converted.result().items()}
     json.dump(found, sys.stdout, ensure_ascii=False)

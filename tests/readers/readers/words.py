@@ -19,24 +19,32 @@ def pages(path: Path) -> dict[str, Any]:
     """What the pages of a PDF hold.
 
     Returns:
-        ``{"pages": [{"size_pt": [width, height], "poppler": [[word, x0, y0, x1, y1], …], "pdfium": [word, …],
-        "pypdf": [word, …]}, …]}`` with boxes in points from the top left; or ``{"error": why}``.
+        ``{"pages": [{"size_pt": [width, height], "boxes": [[word, x0, y0, x1, y1], …], "poppler": [word, …],
+        "pdfium": [word, …], "pypdf": [word, …]}, …]}``: the boxes are Poppler's, in points from the top left, the
+        letters of a word as they stand from left to right; or ``{"error": why}``.
     """
     try:
-        boxed = _poppler(path)
+        boxed = _boxes(path)
+        poppler = _poppler(path)
         pdfium = _pdfium(path)
         plain = [page.extract_text().split() for page in pypdf.PdfReader(path).pages]
     except (OSError, subprocess.CalledProcessError, pypdfium2.PdfiumError, pypdf.errors.PyPdfError) as error:
         return {"error": f"{type(error).__name__}: {error}"}
     return {
         "pages": [
-            {"size_pt": size, "poppler": words, "pdfium": seen, "pypdf": read}
-            for (size, words), seen, read in zip(boxed, pdfium, plain, strict=True)
+            {"size_pt": size, "boxes": boxes, "poppler": words, "pdfium": seen, "pypdf": read}
+            for (size, boxes), words, seen, read in zip(boxed, poppler, pdfium, plain, strict=True)
         ]
     }
 
 
-def _poppler(path: Path) -> list[tuple[list[float], list[list[Any]]]]:
+def _poppler(path: Path) -> list[list[str]]:
+    done = subprocess.run(["pdftotext", "-enc", "UTF-8", path, "-"], capture_output=True, check=True)
+    # A form feed ends each page.
+    return [page.split() for page in done.stdout.decode(errors="replace").split("\f")[:-1]]
+
+
+def _boxes(path: Path) -> list[tuple[list[float], list[list[Any]]]]:
     done = subprocess.run(["pdftotext", "-bbox", path, "-"], capture_output=True, check=True)
     return [
         (
