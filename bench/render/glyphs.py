@@ -2,19 +2,22 @@
 
 import re
 import zipfile
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from fontTools.ttLib import TTFont
 from pypdf import PdfReader
 from pypdf.generic import ByteStringObject, ContentStream, TextStringObject
 
+CODES = 65_536
 _FORMULA = re.compile(rb"<m:oMath[ >]")
 
 
 def missing(path: Path) -> int:
-    """How often a PDF shows glyph 0 of a font with two-byte codes, which is what stands for a missing one.
+    """How often a PDF shows glyph 0 of a font, or one that the font has not: what stands for a missing glyph.
 
-    Fonts with one-byte codes are left out: no renderer here uses them for text that it has no glyph for.
+    It knows fonts with two-byte codes that are glyph numbers, as WeasyPrint and Chromium write them.
     """
     reader = PdfReader(path)
     count = 0
@@ -29,15 +32,15 @@ def _missing_in(content: Any, resources: Any, reader: PdfReader, seen: set[int])
     resources = resources.get_object()
     fonts = resources.get("/Font", {}).get_object() if "/Font" in resources else {}
     forms = resources.get("/XObject", {}).get_object() if "/XObject" in resources else {}
-    count, wide = 0, False
+    count, known = 0, 0
     for operands, operator in ContentStream(content, reader).operations:
         if operator == b"Tf":
             font = fonts.get(operands[0])
-            wide = font is not None and font.get_object().get("/Subtype") == "/Type0"
-        elif operator in {b"Tj", b"TJ", b"'"} and wide:
+            known = _glyph_count(font.get_object()) if font is not None else 0
+        elif operator in {b"Tj", b"TJ", b"'"} and known:
             rows = operands[0] if operator == b"TJ" else [operands[-1]]
             count += sum(
-                _zeros(_bytes(row)) for row in rows if isinstance(row, ByteStringObject | TextStringObject)
+                _unknown(_bytes(row), known) for row in rows if isinstance(row, ByteStringObject | TextStringObject)
             )
         elif operator == b"Do" and operands[0] in forms:
             form = forms[operands[0]].get_object()
@@ -50,8 +53,20 @@ def _bytes(value: Any) -> bytes:
     return bytes(value.original_bytes)
 
 
-def _zeros(codes: bytes) -> int:
-    return sum(codes[at : at + 2] == b"\0\0" for at in range(0, len(codes), 2))
+def _glyph_count(font: Any) -> int:
+    """Glyphs of an embedded font with two-byte codes; 0 for any other font."""
+    if font.get("/Subtype") != "/Type0":
+        return 0
+    described = font["/DescendantFonts"][0].get_object()["/FontDescriptor"].get_object()
+    if "/FontFile2" not in described:
+        return CODES
+    program = TTFont(BytesIO(described["/FontFile2"].get_object().get_data()), lazy=True)
+    return int(program["maxp"].numGlyphs)
+
+
+def _unknown(codes: bytes, known: int) -> int:
+    numbers = (int.from_bytes(codes[at : at + 2]) for at in range(0, len(codes), 2))
+    return sum(number == 0 or number >= known for number in numbers)
 
 
 def formulas_of_docx(path: Path) -> int:

@@ -224,7 +224,7 @@ def decks(bench: Bench) -> Row:
 def signs(bench: Bench) -> list[Row]:
     """Glyphs that are missing, formulas, diagrams and citations."""
     pages = corpora.load("scripts") + corpora.load("emoji")
-    drawn = bench.render(pages, "pdf", (OURS, "Chromium", "LibreOffice", "Pandoc"))
+    drawn = bench.render(pages, "pdf", (OURS, "WeasyPrint", "Chromium", "Pandoc"))
     formulas = bench.render(evenly(corpora.load("formulas"), bench.size.examples), "docx", (OURS, "Pandoc"))
     diagrams = bench.render(evenly(corpora.load("mermaid"), bench.size.examples), "pdf", (OURS,))
     bench.everyone[OURS].options = {"sources": SOURCES}

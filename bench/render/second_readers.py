@@ -79,7 +79,7 @@ def decks_that_fit(paths: Sequence[Path]) -> dict[Path, bool]:
 
 def _fits(page: dict[str, Any]) -> bool:
     width, height = page["size_pt"]
-    boxes: list[Word] = [tuple(word) for word in page["poppler"]]
+    boxes: list[Word] = [tuple(word) for word in page["boxes"]]
     for number, (_, left, top, right, bottom) in enumerate(boxes):
         if min(left, top) < -OFF_PAGE_PT or right > width + OFF_PAGE_PT or bottom > height + OFF_PAGE_PT:
             return False
