@@ -38,7 +38,7 @@ class Size:
     slow: int
 
 
-QUICK = Size(examples=60, readmes=6, decks=16, opened=16, slow=6)
+QUICK = Size(examples=40, readmes=4, decks=16, opened=12, slow=3)
 FULL = Size(examples=1_000, readmes=40, decks=200, opened=80, slow=24)
 SLOW = {("Marp", "pptx"), ("Marp", "pdf"), ("Pandoc", "pdf")}
 
@@ -177,17 +177,18 @@ def _some(rendered: Rendered, most: int) -> Rendered:
 
 
 def _opened(everyone: list[Rendered], kind: str) -> list[Row]:
-    valid, same = [], []
+    paths = [path for rendered in everyone for path in _paths(rendered)]
+    findings = second_readers.ooxml(paths)
+    printed = second_readers.printed_words(paths)
+    same = []
     for rendered in everyone:
-        findings = second_readers.ooxml(_paths(rendered))
-        printed = second_readers.printed_words(_paths(rendered))
-        valid.append(_share(rendered, lambda _, path, found=findings: not found[path]))  # type: ignore[misc]
         there = total = 0
         for path in _paths(rendered):
             expected = words.words(words.READERS[path.suffix[1:]](path))
             score = words.compare(expected, printed[path])
             there, total = there + score.found, total + score.expected
         same.append(_figure(rendered, 100 * there / total if total else None))
+    valid = [_share(rendered, lambda _, path: not findings[path]) for rendered in everyone]
     return [
         _row(4, f"{kind} without a validator's finding", "%", 100.0, valid),
         _row(4, f"{kind}: words that LibreOffice prints", "%", 100.0, same),
@@ -195,10 +196,8 @@ def _opened(everyone: list[Rendered], kind: str) -> list[Row]:
 
 
 def _accessible(everyone: list[Rendered]) -> Row:
-    figures = []
-    for rendered in everyone:
-        broken = second_readers.pdf_ua(_paths(rendered))
-        figures.append(_share(rendered, lambda _, path, found=broken: not found[path]))  # type: ignore[misc]
+    broken = second_readers.pdf_ua([path for rendered in everyone for path in _paths(rendered)])
+    figures = [_share(rendered, lambda _, path: not broken[path]) for rendered in everyone]
     return _row(5, "PDF/UA-1 by default", "%", 99.0, figures)
 
 
@@ -214,10 +213,8 @@ def decks(bench: Bench) -> Row:
     )
     bench.everyone["Marp"].options = {"editable": True}
     everyone = bench.render(written, "pptx", (OURS, "Pandoc", "Marp"))
-    figures = []
-    for rendered in everyone:
-        clean = second_readers.decks_that_fit(_paths(rendered))
-        figures.append(_share(rendered, lambda _, path, found=clean: found[path]))  # type: ignore[misc]
+    fits = second_readers.decks_that_fit([path for rendered in everyone for path in _paths(rendered)])
+    figures = [_share(rendered, lambda _, path: fits[path]) for rendered in everyone]
     return _row(3, "decks without overflow or overlap", "%", 100.0, figures)
 
 
