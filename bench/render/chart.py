@@ -37,8 +37,8 @@ def draw(rows: Sequence[Row], path: Path, *, is_dark: bool) -> None:
     style: Any = {
         "svg.fonttype": "path",
         "svg.hashsalt": "proofbox",
-        "font.family": ["Liberation Sans", "DejaVu Sans"],
-        "font.size": 9.5,
+        "font.family": "DejaVu Sans",
+        "font.size": 9,
         "text.color": ink,
         "axes.labelcolor": ink,
         "xtick.color": ink,
@@ -73,10 +73,11 @@ def _panel(axes: Axes, rows: Sequence[Row], measure: Measure, ink: str) -> None:
         for figure in row.figures[::-1]:
             if figure.value is None:
                 continue
+            # Ours is the larger dot and lies below: who stands at the same place is seen.
             mine = figure.renderer == OURS
             axes.plot(
                 measure(row, figure.value), height, "o", color=COLOURS.get(figure.renderer, "#8b949e"),
-                markersize=10 if mine else 6.5, alpha=1 if mine else 0.85, zorder=3 if mine else 2, clip_on=False,
+                markersize=11 if mine else 6, zorder=2 if mine else 3, clip_on=False,
             )  # fmt: skip
         if row.bar is not None:
             axes.plot(measure(row, row.bar), height, "|", color=ink, markersize=17, markeredgewidth=1.6, zorder=4)
@@ -84,14 +85,14 @@ def _panel(axes: Axes, rows: Sequence[Row], measure: Measure, ink: str) -> None:
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.grid(visible=True, axis="both", linewidth=0.6)
     axes.set_axisbelow(True)
-    axes.tick_params(length=0)
+    axes.tick_params(length=0, pad=8)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
 
 
 def _loss_axis(axes: Axes) -> None:
     axes.set_xscale("symlog", linthresh=0.1, linscale=0.5)
-    axes.set_xlim(0, 100)
+    axes.set_xlim(-0.012, 105)
     axes.xaxis.set_major_locator(FixedLocator([0, 0.1, 1, 10, 100]))
     axes.xaxis.set_minor_locator(FixedLocator([]))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g} %"))
@@ -103,5 +104,5 @@ def _cost_axis(axes: Axes, rows: Sequence[Row]) -> None:
     ratios = [figure.value / (row.bar or 1.0) for row in rows for figure in row.figures if figure.value]
     axes.set_xlim(min([0.1, *ratios]) * 0.7, max([10.0, *ratios]) * 1.5)
     axes.xaxis.set_minor_locator(FixedLocator([]))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g} times"))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}\u00d7"))
     axes.set_title("Time and memory, as a multiple of the bar (logarithmic)", loc="left", fontweight="bold")
