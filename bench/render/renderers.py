@@ -39,7 +39,7 @@ class InContainer:
         sources: what it reads.
         image: where it runs.
         options: further fields of each of its jobs.
-        limit_s: wall clock of one document.
+        limit_s: CPU time of one document; ten times as much wall clock ends it too.
         workers: documents at the same time; 1 when speed is measured.
         together: documents in one process, where the engine can; their CPU time is not known then.
         mounts: further arguments of ``docker run``.
