@@ -61,7 +61,7 @@ render: venv images ## render a document: IN=doc.md OUT=report.pdf [TITLE='…']
 
 # ---- checks ----
 
-.PHONY: test check lint types layers schemas tests bench bench-quick bench-render
+.PHONY: test check lint types layers schemas tests bench bench-quick bench-render corpus
 test: check ## all that CI does: lint, types, layers, schemas, tests
 
 check: venv images readers lint types layers schemas tests ## the same
@@ -97,6 +97,9 @@ bench-render: venv images ## measure rendering against Pandoc, LibreOffice, Chro
 	@$(ENGINE) $(BIN)/python -m bench.render.quality $(if $(QUICK),--quick)
 	@$(ENGINE) $(BIN)/python -m bench.render.speed $(if $(QUICK),--quick)
 	@$(ENGINE) $(BIN)/python -m bench.render.report
+
+corpus: venv images ## render the corpora and score the files: [CORPORA='gfm decks'] [QUICK=1]
+	@$(ENGINE) $(BIN)/python -m bench.render.corpus_report $(if $(QUICK),--quick) $(CORPORA)
 
 # ---- upkeep ----
 

@@ -100,7 +100,9 @@ def _row(corpus: str, name: str, text: str, said: str | None = None, source: Sou
 
 
 def _commonmark() -> list[Row]:
-    return [_row("commonmark", f"{number:03}", text, said) for number, (text, said) in enumerate(_spec("commonmark"), 1)]
+    return [
+        _row("commonmark", f"{number:03}", text, said) for number, (text, said) in enumerate(_spec("commonmark"), 1)
+    ]
 
 
 def _gfm() -> list[Row]:
@@ -157,7 +159,11 @@ def _mermaid() -> list[Row]:
     program = f"import({json.dumps(str(folder))}).then(m => console.log(JSON.stringify(m.diagramData)))"
     kinds = json.loads(_run(["node", "-e", program]))
     return [
-        _row("mermaid", f"{kind['id']}-{number}", f"Before.\n\n```mermaid\n{example['code'].strip()}\n```\n\nAfter.\n")
+        _row(
+            "mermaid",
+            f"{kind['id']}-{number}",
+            f"Before.\n\n```mermaid\n{example['code'].strip()}\n```\n\nAfter.\n",
+        )
         for kind in kinds
         for number, example in enumerate(kind["examples"], 1)
     ]
@@ -213,7 +219,12 @@ def _run(command: list[str], cwd: Path | None = None) -> str:
 
 def _formulas() -> list[Row]:
     return [
-        _row("formulas", f"{number:03}", f"Before.\n\n$$\n{tex}\n$$\n\nInline ${tex}$ after.\n", "<p>Before.<p>Inline<p>after.")
+        _row(
+            "formulas",
+            f"{number:03}",
+            f"Before.\n\n$$\n{tex}\n$$\n\nInline ${tex}$ after.\n",
+            "<p>Before.<p>Inline<p>after.",
+        )
         for number, tex in enumerate(documents.FORMULAS, 1)
     ]
 
@@ -244,4 +255,3 @@ CORPORA: dict[str, Callable[[], list[Row]]] = {
     "hostile-decks": _hostile_decks,
 }
 """The corpora by name."""
-

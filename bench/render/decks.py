@@ -12,16 +12,59 @@ from bench.render.model import SourceFormat
 WRITTEN = 150
 HOSTILE = 50
 _SEED = Path(__file__).parents[2] / "tests" / "in_image" / "render" / "deck_corpus.py"
-_WORDS = (
-    "revenue growth customers retention pipeline churn roadmap quarter platform latency budget hiring regional "
-    "launch pricing margin support migration security compliance forecast partner onboarding efficiency baseline "
-    "experiment adoption feedback delivery infrastructure capacity reliability the of and for with across into by"
-).split()
+_WORDS = [
+    "revenue",
+    "growth",
+    "customers",
+    "retention",
+    "pipeline",
+    "churn",
+    "roadmap",
+    "quarter",
+    "platform",
+    "latency",
+    "budget",
+    "hiring",
+    "regional",
+    "launch",
+    "pricing",
+    "margin",
+    "support",
+    "migration",
+    "security",
+    "compliance",
+    "forecast",
+    "partner",
+    "onboarding",
+    "efficiency",
+    "baseline",
+    "experiment",
+    "adoption",
+    "feedback",
+    "delivery",
+    "infrastructure",
+    "capacity",
+    "reliability",
+    "the",
+    "of",
+    "and",
+    "for",
+    "with",
+    "across",
+    "into",
+    "by",
+]
 _LOOKS = (
-    ".slide{width:1280px;height:720px;padding:60px;background:#fff;color:#222;font-family:Arial}.slide h2{font-size:40px;color:#036}li{font-size:22px}",
-    "*{margin:0;box-sizing:border-box}.slide{width:960px;height:540px;padding:40px;background:linear-gradient(135deg,#0f2027,#2c5364);color:#fff}h2{font-size:32px}p,li,td{font-size:16px}",
-    ".slide{width:1920px;height:1080px;padding:90px;background:#fafafa}h2{font-size:64px}p,li,td{font-size:30px}.card{background:#eef;border-radius:16px;padding:30px}",
-    ".slide{aspect-ratio:16/9;padding:4vw}h2{font-size:3vw}p,li,td{font-size:1.6vw}.card{box-shadow:0 2px 8px #0003;padding:1vw}",
+    (
+        ".slide{width:1280px;height:720px;padding:60px;background:#fff;color:#222;font-family:Arial}"
+        ".slide h2{font-size:40px;color:#036}li{font-size:22px}"
+    ),
+    (
+        "*{margin:0;box-sizing:border-box}h2{font-size:32px}p,li,td{font-size:16px}"
+        ".slide{width:960px;height:540px;padding:40px;background:linear-gradient(135deg,#0f2027,#2c5364);color:#fff}"
+    ),
+    ".slide{width:1920px;height:1080px;padding:90px;background:#fafafa}h2{font-size:64px}p,li,td{font-size:30px}",
+    ".slide{aspect-ratio:16/9;padding:4vw}h2{font-size:3vw}p,li,td{font-size:1.6vw}",
     "",
 )
 
@@ -58,7 +101,9 @@ def hostile() -> Iterator[Deck]:
     for number in range(HOSTILE - len(seeds)):
         first, second = inner[number % len(inner)], inner[(number * 7 + 3) % len(inner)]
         deck = _Writer(random.Random(1000 + number)).deck("slides", number)  # noqa: S311
-        yield Deck(f"{first}+{second}-{number}", "html", f"{deck.text}{seeds[first][1]}{deck.text}{seeds[second][1]}")
+        yield Deck(
+            f"{first}+{second}-{number}", "html", f"{deck.text}{seeds[first][1]}{deck.text}{seeds[second][1]}"
+        )
 
 
 class _Writer:
@@ -81,8 +126,14 @@ class _Writer:
             )
             page = f"<!DOCTYPE html><html><head><style>{look}</style></head><body>{body}</body></html>"
             return Deck(f"{number:03}-{kind}", "html", page)
-        break_, start = {"headings": ("\n\n", ""), "rules": ("\n\n---\n\n", ""), "marp": ("\n\n---\n\n", "---\nmarp: true\ntheme: default\npaginate: true\n---\n\n")}[kind]
-        parts = [f"# {title}"] + [f"## {head}\n\n" + "\n\n".join(b.markdown for b in blocks) for head, blocks in slides]
+        break_, start = {
+            "headings": ("\n\n", ""),
+            "rules": ("\n\n---\n\n", ""),
+            "marp": ("\n\n---\n\n", "---\nmarp: true\ntheme: default\npaginate: true\n---\n\n"),
+        }[kind]
+        parts = [f"# {title}"] + [
+            f"## {head}\n\n" + "\n\n".join(b.markdown for b in blocks) for head, blocks in slides
+        ]
         return Deck(f"{number:03}-{kind}", "markdown", start + break_.join(parts) + "\n", said)
 
     def _blocks(self) -> list[_Block]:
@@ -113,7 +164,9 @@ class _Writer:
     def _paragraph(self) -> _Block:
         first, link, last = self._words(4, round(10 + 20 * self.density)), self._words(1, 3), self._words(2, 8)
         url = f"https://example.com/{self.chance.randint(1, 999)}"
-        return _Block(f"{first} [{link}]({url}) *{last}*.", f"<p>{first} <a href='{url}'>{link}</a> <em>{last}</em>.</p>")
+        return _Block(
+            f"{first} [{link}]({url}) *{last}*.", f"<p>{first} <a href='{url}'>{link}</a> <em>{last}</em>.</p>"
+        )
 
     def _quote(self) -> _Block:
         words = self._words(5, 25)
@@ -129,7 +182,10 @@ class _Writer:
     def _table(self) -> _Block:
         columns, rows = self.chance.randint(2, 6), self._many(2, 8)
         grid = [[self._words(1, 2) for _ in range(columns)]]
-        grid += [[self._words(1, 3), *(str(self.chance.randint(1, 9999)) for _ in range(columns - 1))] for _ in range(rows)]
+        grid += [
+            [self._words(1, 3), *(str(self.chance.randint(1, 9999)) for _ in range(columns - 1))]
+            for _ in range(rows)
+        ]
         lines = [f"| {' | '.join(row)} |" for row in grid]
         lines.insert(1, "|" + "---|" * columns)
         cells = "".join(

@@ -123,17 +123,14 @@ x'+y''
 
 
 def scripts() -> Iterator[tuple[str, str]]:
-    """A page for each script: names of languages as they are called in it, with digits and Latin letters between."""
+    """A page for each script: names of languages as it writes them, with digits and Latin letters between."""
     from babel import Locale  # noqa: PLC0415 - fetched at run time
 
     for script, code in SCRIPTS.items():
         names = list(dict(sorted(Locale.parse(code).languages.items())).values())[:40]
         rows = "\n".join(f"| {number} | {name} |" for number, name in enumerate(names[20:30], 1))
-        yield (
-            script.lower(),
-            f"# {script}: {names[0]}\n\n{', '.join(names[:20])}, 0123456789 ABC.\n\n- {names[1]}\n- **{names[2]}** 42\n\n"
-            f"| 1 | 2 |\n|---|---|\n{rows}\n",
-        )
+        text = f"# {script}: {names[0]}\n\n{', '.join(names[:20])}, 0123456789 ABC.\n\n"
+        yield script.lower(), f"{text}- {names[1]}\n- **{names[2]}** 42\n\n| 1 | 2 |\n|---|---|\n{rows}\n"
 
 
 def emoji(listed: list[str]) -> Iterator[tuple[str, str]]:

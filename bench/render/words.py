@@ -1,6 +1,6 @@
 """How many of a document's visible words a file shows, in their order.
 
-What is expected is read from the source by another parser than ours; what is there, by other readers than our writers.
+What is expected is read from the source by another parser than ours; what is there, by readers of other makers.
 """
 
 import re
@@ -26,12 +26,16 @@ GAP_MAX = 400
 _WORD = re.compile(r"[^\W_]+")
 _BROKEN = re.compile("[\x02\u00ad\ufffe](?:\r?\n)?|[\u200b-\u200f\u2060\ufeff]")
 """Where a reader of PDF says that a word goes on in the next line, and marks that nobody sees."""
-_UNSEEN = frozenset({"head", "script", "style", "template", "title", "svg", "math", "iframe", "video", "audio", "object",
-                     "embed", "canvas", "textarea", "option", "noframes", "noembed", "rp", "datalist"})  # fmt: skip
-INLINE = frozenset(
-    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark q s samp small span strike strong "
-    "sub sup time tt u var wbr".split()
-)
+_UNSEEN = frozenset({
+    "head", "script", "style", "template", "title", "svg", "math", "iframe", "video", "audio", "object", "embed",
+    "canvas", "textarea", "option", "noframes", "noembed", "rp", "datalist",
+})  # fmt: skip
+INLINE = frozenset({
+    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font", "i",
+    "ins",
+    "kbd", "label", "mark", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u",
+    "var", "wbr",
+})  # fmt: skip
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden")
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 
@@ -109,7 +113,7 @@ def common_subsequence(first: Sequence[Any], second: Sequence[Any]) -> list[tupl
 
 
 def _rejoined(expected: Sequence[str], found: Sequence[str], wanted: range, there: range) -> set[int]:
-    """Expected words in a gap whose letters stand there as other words: both runs begin and end with whole words."""
+    """Expected words in a gap whose letters stand there as other words; both runs begin and end with whole ones."""
     kept: set[int] = set()
     if len(wanted) > GAP_MAX or len(there) > GAP_MAX:
         return kept
@@ -197,7 +201,7 @@ def docx_text(path: Path) -> str:
     """The text of a Word document: its body, then its footnotes."""
     with zipfile.ZipFile(path) as package:
         names = [name for name in ("word/document.xml", "word/footnotes.xml") if name in package.namelist()]
-        return "\n".join("".join(_word_pieces(etree.fromstring(package.read(name)))) for name in names)  # noqa: S320 - our own files
+        return "\n".join("".join(_word_pieces(etree.fromstring(package.read(name)))) for name in names)
 
 
 def _word_pieces(root: Any) -> Iterator[str]:
@@ -232,7 +236,9 @@ def _shape_texts(shapes: Iterable[Any]) -> Iterator[str]:
 
 def paragraph_text(paragraph: Any) -> str:
     """The text of an ``a:p``."""
-    return "".join((item.text or "") if item.tag.endswith("}t") else "\n" for item in paragraph.iter("{*}t", "{*}br"))
+    return "".join(
+        (item.text or "") if item.tag.endswith("}t") else "\n" for item in paragraph.iter("{*}t", "{*}br")
+    )
 
 
 def pdf_text(path: Path) -> str:

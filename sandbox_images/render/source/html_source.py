@@ -44,6 +44,8 @@ def unfence(content: str, languages: tuple[str, ...]) -> str:
             if depth < 0:  # the first fence ends before the last line: two blocks, not one around all
                 return content
     inner = "\n".join(lines[1:-1]) + "\n"
+    if depth:  # the last line closes a fence within
+        return content
     return content if "md" in languages and not match[2] and not _MARKED.search(inner) else inner
 
 

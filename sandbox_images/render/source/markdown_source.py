@@ -111,7 +111,9 @@ _PROSE = re.compile(r"\]\(|https?:|[A-Za-z]{3}")
 
 def _is_tex(text: str) -> bool:
     """Whether what escaped brackets hold is a formula: they may as well be brackets around words or links."""
-    return bool(_LETTER.search(text)) and (not _PROSE.search(text) or ("](" not in text and bool(_TEX.search(text))))
+    return bool(_LETTER.search(text)) and (
+        not _PROSE.search(text) or ("](" not in text and bool(_TEX.search(text)))
+    )
 
 
 def _backslash_math(state: StateInline, silent: bool) -> bool:

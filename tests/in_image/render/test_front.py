@@ -80,6 +80,10 @@ def test_the_sources_section_is_left_out_where_the_request_says_so(tmp_path):
         ("```md\na\n```\n\ntext\n\n```md\nb\n```", None),
         ("```python\nx\n```", None),
         ("text\n```\nx\n```", None),
+        ("    ```\n    a\n    ```", None),
+        ("```md\n# A\n    ```", None),
+        ("```\noutput 1\n```", None),
+        ("```\n``` aaa\n```", None),
     ],
 )
 def test_only_a_content_fenced_as_a_whole_is_unfenced(content, inner):
@@ -91,6 +95,18 @@ def test_front_matter_overrides_the_metadata_of_the_request(tmp_path):
     metadata = open_text(tmp_path, text).metadata
     assert (metadata.title, metadata.author, metadata.language) == ("A title", "Ada, Grace", "de-AT")
     assert metadata.keywords == ("x", "y")
+
+
+def test_lines_between_rules_that_set_nothing_are_text(tmp_path):
+    document = open_text(tmp_path, "---\nFoo\n---\nBar")
+    assert [(item.tag, item.text) for item in body_of(document.tree)] == [("hr", None), ("h2", "Foo"), ("p", "Bar")]
+    first_slide = open_text(tmp_path, "---\n\n# One\n\n---\n\n# Two")
+    assert [item.text for item in first_slide.tree.iter("h1")] == ["One", "Two"]
+
+
+def test_a_title_with_a_colon_is_a_title_though_it_is_not_yaml(tmp_path):
+    document = open_text(tmp_path, "---\ntitle: One: two\nauthor: 'Ada'\n---\n\ntext")
+    assert (document.metadata.title, document.metadata.author) == ("One: two", "Ada")
 
 
 @pytest.mark.parametrize("text", ["> [!WARNING]\n> Mind.", "::: warning\nMind.\n:::", ":::: danger\nMind.\n::::"])
@@ -116,6 +132,20 @@ def test_formulas_become_pictures_and_prices_do_not(tmp_path):
     assert [item.get("data-tex") for item in marked] == ["x^2", "y", "z", "\\frac12"]
     assert all(svg_of(item[0]).startswith("<svg") for item in marked)
     assert "cost $5 or $6." in text_of(body_of(document.tree))
+
+
+def test_escaped_brackets_around_words_and_links_are_no_formula(tmp_path):
+    document = open_text(tmp_path, r"http \[[RFC 1](https://x.example/)\], \[optional\], \(see below\)")
+    assert text_of(body_of(document.tree)) == "http [RFC 1], [optional], (see below)"
+    assert [a.get("href") for a in document.tree.iter("a")] == ["https://x.example/"]
+
+
+def test_addresses_without_a_scheme_are_links(tmp_path):
+    document = open_text(tmp_path, "See www.example.com/a_(b). Ask a.b@example.com about code.py and x.y.")
+    assert [a.get("href") for a in document.tree.iter("a")] == [
+        "http://www.example.com/a_(b)",
+        "mailto:a.b@example.com",
+    ]
 
 
 def test_a_formula_that_cannot_be_set_stays_as_text_with_a_warning(tmp_path):
@@ -233,6 +263,11 @@ def test_emoji_get_the_emoji_font_and_digits_do_not(tmp_path):
     ]
 
 
+def test_tags_nested_past_any_layout_are_dropped_and_others_kept(tmp_path):
+    document = open_text(tmp_path, "<div class='a > b'>" * 20_000 + "deep" + "</div>" * 20_000 + "<p>after", "html")
+    assert [text_of(item) for item in body_of(document.tree)] == ["deep", "after"]
+
+
 def test_deep_nesting_is_flattened_and_keeps_its_text(tmp_path):
     document = open_text(tmp_path, "<div>" * 3000 + "deep", "html")
     assert text_of(body_of(document.tree)) == "deep"
@@ -243,6 +278,16 @@ def test_headings_get_unique_anchors_and_numbers_on_request(tmp_path):
     document = open_text(tmp_path, "# T\n\n## A\n\n### B\n\n## A", options={"numbered_sections": True})
     rows = [(h.get("id"), text_of(h)) for tag in ("h2", "h3") for h in document.tree.iter(tag)]
     assert rows == [("a", "1 A"), ("a-1", "2 A"), ("b", "1.1 B")]
+
+
+def test_the_last_line_of_a_session_is_kept(tmp_path):
+    block = next(open_text(tmp_path, "```console\n$ pip install x\ndone\n```").tree.iter("pre"))
+    assert "".join(block.itertext()) == "$ pip install x\ndone"
+
+
+def test_a_remote_picture_is_named_by_its_file(tmp_path):
+    document = open_text(tmp_path, "# Tool ![build](https://img.example/a/b/badge.svg?style=flat)")
+    assert text_of(next(document.tree.iter("h1"))) == "Tool build \u2014 missing image: badge.svg"
 
 
 def test_code_is_coloured_by_short_classes_and_keeps_its_text(tmp_path):

@@ -1,0 +1,194 @@
+"""Renders the corpora in every format, scores the files, and prints how far each is from its bar.
+
+Usage: python -m bench.render.corpus_report [--quick] [--half report|tune|all] [--formats pdf,docx] [CORPUS …].
+Writes bench/results/corpus.json and, in .proofbox/corpora/out, the files.
+"""
+
+import argparse
+import json
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from bench.render import corpora, structure, words
+from bench.render.checks import Checked, check, has_readers
+from bench.render.model import Outcome, Sample
+from bench.render.renderers import ours
+from bench.render.structure_rows import KINDS
+
+FORMATS = ("pdf", "png", "docx", "pptx")
+RESULT = corpora.ROOT / "bench" / "results" / "corpus.json"
+OUT = corpora.CACHE / "out"
+QUICK = 10
+FAULTS_SHOWN = 6
+WORDS_BAR = 0.995
+STRUCTURE_BARS = {"docx": 0.98, "pptx": 0.97}
+STRUCTURED = frozenset({"commonmark", "gfm", "readmes", "decks"})
+"""Corpora whose structure is in their source; a style sheet of a page may take bullets and headings away."""
+UA_BAR = 0.99
+SHARES = {
+    "formulas": ("formula_failed", 0.97, "formulas set"),
+    "mermaid": ("diagram_failed", 0.95, "diagrams drawn"),
+}
+POOL = [
+    {"sid": 1, "title": "First", "url": "https://one.example/"},
+    {"sid": 2, "title": "Second", "url": "https://two.example/"},
+    {"sid": 3, "title": "Third"},
+]
+"""The sources that a citation of the corpus can name."""
+
+
+@dataclass
+class Row:
+    """One measure of one corpus in one format, and whether it meets its bar (None: it has none)."""
+
+    corpus: str
+    format: str
+    what: str
+    value: str
+    met: bool | None = None
+
+
+@dataclass
+class Report:
+    """All that was measured, and what failed: corpus, format, sample, what."""
+
+    rows: list[Row] = field(default_factory=list)
+    failures: list[tuple[str, str, str, str]] = field(default_factory=list)
+
+    def add(self, place: tuple[str, str], what: str, value: str, *, met: bool | None = None) -> None:
+        """Adds a measure."""
+        self.rows.append(Row(*place, what, value, met))
+
+    def fail(self, place: tuple[str, str], failures: Iterable[tuple[str, str]]) -> None:
+        """Adds what failed, sample by sample."""
+        self.failures += [(*place, name, what[:300]) for name, what in failures]
+
+
+def measure(report: Report, corpus: str, fmt: str, samples: Sequence[Sample]) -> None:
+    """Renders and scores a corpus in a format."""
+    place = (corpus, fmt)
+    folder = OUT / corpus / fmt
+    shutil.rmtree(folder, ignore_errors=True)
+    outcomes = ours(options={"sources": POOL} if corpus == "citations" else {}).render(samples, fmt, folder)
+    lost = [(outcome.sample_id, outcome.error or "") for outcome in outcomes if outcome.path is None]
+    report.add(place, "samples", str(len(samples)))
+    report.add(place, "crashes", str(len(lost)), met=not lost)
+    report.fail(place, lost)
+    written = [(sample, outcome) for sample, outcome in zip(samples, outcomes, strict=True) if outcome.path]
+    if fmt in words.READERS:
+        _words(report, place, written)
+    if fmt in STRUCTURE_BARS and corpus in STRUCTURED:
+        _structure(report, place, written)
+    _drawn(report, place, outcomes)
+    _checks(report, place, check({sample.id: outcome.path for sample, outcome in written if outcome.path}, fmt))
+
+
+def _words(report: Report, place: tuple[str, str], written: list[tuple[Sample, Outcome]]) -> None:
+    expected = found = 0
+    for sample, outcome in written:
+        score = words.score(sample, outcome.path or Path(), place[1])
+        expected, found = expected + score.expected, found + score.found
+        if score.missing:
+            what = f"{score.expected - score.found} of {score.expected} words missing: {' '.join(score.missing)}"
+            report.fail(place, [(sample.id, what)])
+    share = found / expected if expected else 1.0
+    report.add(place, "words in order", f"{share:.3%} of {expected:,}", met=share >= WORDS_BAR)
+
+
+def _structure(report: Report, place: tuple[str, str], written: list[tuple[Sample, Outcome]]) -> None:
+    tp, fp, fn = Counter[str](), Counter[str](), Counter[str]()
+    for sample, outcome in written:
+        score = structure.score(sample, outcome.path or Path(), place[1])
+        tp.update(score.tp)
+        fp.update(score.fp)
+        fn.update(score.fn)
+        report.fail(place, [(sample.id, "; ".join(score.differences[:3]))] if score.differences else [])
+    whole = structure.f1(tp.total(), fp.total(), fn.total())
+    kinds = ", ".join(f"{kind} {structure.f1(tp[kind], fp[kind], fn[kind]):.3f}" for kind in KINDS)
+    report.add(place, "structure F1", f"{whole:.3f} ({kinds})", met=whole >= STRUCTURE_BARS[place[1]])
+
+
+def _drawn(report: Report, place: tuple[str, str], outcomes: list[Outcome]) -> None:
+    """Formulas and diagrams that became pictures; a renderer that gave one up has said so."""
+    if place[0] not in SHARES:
+        return
+    code, bar, what = SHARES[place[0]]
+    failed = [
+        (outcome.sample_id, warning)
+        for outcome in outcomes
+        for warning in outcome.warnings
+        if warning.startswith(code)
+    ]
+    drawn = len(outcomes) - len(
+        {name for name, _ in failed} | {row.sample_id for row in outcomes if row.path is None}
+    )
+    report.add(place, what, f"{drawn} of {len(outcomes)}", met=drawn >= bar * len(outcomes))
+    report.fail(place, failed)
+
+
+def _checks(report: Report, place: tuple[str, str], checked: Checked) -> None:
+    for name, count in checked.files.items():
+        faulty = checked.faulty(name)
+        if name == "PDF/UA-1":
+            report.add(place, name, f"{count - faulty} of {count}", met=count - faulty >= UA_BAR * count)
+        else:
+            report.add(place, f"{name}: faulty files", f"{faulty} of {count}", met=faulty == 0)
+        first = dict(reversed(checked.faults.get(name, [])))
+        report.fail(place, [(file, f"{name}: {fault}") for file, fault in first.items()])
+
+
+def table(report: Report) -> str:
+    """The report as Markdown, with the first failures of each corpus and format below."""
+    lines = ["| corpus | format | measure | value | bar |", "|---|---|---|---|---|"]
+    marks = {True: "met", False: "**not met**", None: ""}
+    lines += [
+        f"| {row.corpus} | {row.format} | {row.what} | {row.value} | {marks[row.met]} |" for row in report.rows
+    ]
+    shown: Counter[tuple[str, str]] = Counter()
+    for corpus, fmt, name, what in report.failures:
+        shown[corpus, fmt] += 1
+        if shown[corpus, fmt] == 1:
+            lines += ["", f"{corpus}, {fmt}:"]
+        if shown[corpus, fmt] <= FAULTS_SHOWN:
+            lines.append(f"- {name}: {what[:160]}")
+        elif shown[corpus, fmt] == FAULTS_SHOWN + 1:
+            total = sum(row[:2] == (corpus, fmt) for row in report.failures)
+            lines.append(f"- and {total - FAULTS_SHOWN} more in the JSON")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Reads the command line; gives the exit status, which is 0 however far a bar is."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("corpora", nargs="*", metavar="CORPUS", help=f"one or more of {', '.join(corpora.CORPORA)}")
+    parser.add_argument("--quick", action="store_true", help=f"every {QUICK}th sample")
+    parser.add_argument("--half", choices=("report", "tune", "all"), default="report")
+    parser.add_argument("--formats", default=",".join(FORMATS))
+    arguments = parser.parse_args()
+    unknown = {*arguments.corpora} - {*corpora.CORPORA} | {*arguments.formats.split(",")} - {*FORMATS}
+    if unknown:
+        parser.error(f"unknown: {', '.join(sorted(unknown))}")
+    if not has_readers():
+        print("The image of the second readers is not there: their checks are left out.", file=sys.stderr)
+    report = Report()
+    for corpus in arguments.corpora or corpora.CORPORA:
+        try:
+            samples = [row for row in corpora.load(corpus) if arguments.half in {"all", corpora.half(row.id)}]
+        except RuntimeError as exc:
+            report.add((corpus, ""), "samples", f"cannot be had: {exc}", met=False)
+            continue
+        for fmt in arguments.formats.split(","):
+            print(f"{corpus}, {fmt} …", file=sys.stderr)
+            measure(report, corpus, fmt, samples[:: QUICK if arguments.quick else 1])
+    print(table(report))
+    RESULT.parent.mkdir(parents=True, exist_ok=True)
+    RESULT.write_text(json.dumps(asdict(report), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
