@@ -20,6 +20,7 @@ PARTS = ("render_quality.json", "render_speed.json")
 PAGE = ROOT / "docs" / "rendering.md"
 CHARTS = ROOT / "docs" / "bench"
 _BLOCK = re.compile(r"(<!-- bench-render -->\n).*?(<!-- /bench-render -->)", re.DOTALL)
+WHOLE = 100.0
 _FINE_S = 10.0
 """Below it times are shown with two digits after the point."""
 
@@ -40,7 +41,9 @@ def _bar(row: Row) -> str:
         return ""
     if row.bar == 0:
         return "0"
-    return ("≤ " if row.is_lower_better else "≥ ") + shown(row, row.bar)
+    unit = {"%": " %", "F1": "", "count": ""}.get(row.unit, f" {row.unit}")
+    sign = "≤ " if row.is_lower_better else "≥ "
+    return f"{'' if row.bar == WHOLE and row.unit == '%' else sign}{row.bar:g}{unit}"
 
 
 def _named(row: Row, figure: Figure, notes: list[str]) -> str:

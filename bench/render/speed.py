@@ -17,8 +17,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from bench.render.figures import OURS, Figure, Row, Unit, write_rows
@@ -163,33 +163,39 @@ def _text(seed: int, words: int) -> str:
 # ---- the measures ----
 
 
-def measure(rounds: int, limit_s: float, *, quick: bool) -> list[Row]:
+def measure(rounds: int, limit_s: float, *, quick: bool) -> Iterator[Row]:
     """All rows. A quick run leaves out the long documents of those who lay out with the same engine as another."""
     everyone = {OURS: ours(workers=1), **peers(workers=1)}
-    table_html, table_markdown = table()
     layouts = ("WeasyPrint", "WeasyPrint, stock", "Chromium", "LibreOffice", "Pandoc")
     of_long = tuple(name for name in layouts if not (quick and name in {"WeasyPrint", "Pandoc"}))
     one = Case(page(), "pdf", layouts, limit_s, repeat=5)
-    many = Case(book(), "pdf", of_long, limit_s)
-    table_pdf = Case(table_html, "pdf", of_long, limit_s)
-    table_docx = Case(table_html, "docx", ("LibreOffice", "Pandoc", "html2docx", "html-for-docx"), limit_s)
-    table_pptx = Case(table_html, "pptx", ("Pandoc", "Marp"), limit_s, markdown=table_markdown)
     one.run(everyone, max(rounds, 2))
-    for case in (many, table_pdf, table_docx, table_pptx):
-        case.run(everyone, rounds)
+    yield one.row(6, "1-page PDF, warm", 0.1, "s", _wall)
+    yield one.row(6, "1-page PDF, warm: CPU", None, "s", _cpu)
+    yield cold(max(rounds, 2))
+    many = Case(book(), "pdf", of_long, limit_s)
+    many.run(everyone, rounds)
+    yield many.row(6, "100-page PDF: CPU", 6.0, "s", _cpu)
+    yield many.row(6, "100-page PDF: peak memory", 150.0, "MB", _peak)
+    yield from _long_table(everyone, rounds, limit_s, of_long)
+
+
+def _long_table(
+    everyone: dict[str, InContainer], rounds: int, limit_s: float, layouts: tuple[str, ...]
+) -> Iterator[Row]:
+    as_html, as_markdown = table()
     size = f"table of {TABLE_ROWS:,} by {TABLE_COLUMNS}"
-    docx = table_docx.row(7, f"{size}, DOCX: CPU", 1.5, "s", _cpu)
-    return [
-        one.row(6, "1-page PDF, warm", 0.1, "s", _wall),
-        one.row(6, "1-page PDF, warm: CPU", None, "s", _cpu),
-        cold(max(rounds, 2)),
-        many.row(6, "100-page PDF: CPU", 6.0, "s", _cpu),
-        many.row(6, "100-page PDF: peak memory", 150.0, "MB", _peak),
-        table_pdf.row(7, f"{size}, PDF: CPU", 20.0, "s", _cpu),
-        table_pdf.row(7, f"{size}, PDF: peak memory", 700.0, "MB", _peak),
-        Row(7, docx.what, "s", docx.bar, is_lower_better=True, figures=(*docx.figures, cell_by_cell(limit_s))),
-        table_pptx.row(7, f"{size}, PPTX: CPU", 10.0, "s", _cpu),
-    ]
+    docx = Case(as_html, "docx", ("LibreOffice", "Pandoc", "html2docx", "html-for-docx"), limit_s)
+    docx.run(everyone, rounds)
+    row = docx.row(7, f"{size}, DOCX: CPU", 1.5, "s", _cpu)
+    yield replace(row, figures=(*row.figures, cell_by_cell(limit_s)))
+    pptx = Case(as_html, "pptx", ("Pandoc", "Marp"), limit_s, markdown=as_markdown)
+    pptx.run(everyone, rounds)
+    yield pptx.row(7, f"{size}, PPTX: CPU", 10.0, "s", _cpu)
+    pdf = Case(as_html, "pdf", layouts, limit_s)
+    pdf.run(everyone, rounds)
+    yield pdf.row(7, f"{size}, PDF: CPU", 20.0, "s", _cpu)
+    yield pdf.row(7, f"{size}, PDF: peak memory", 700.0, "MB", _peak)
 
 
 def cell_by_cell(limit_s: float) -> Figure:
@@ -271,7 +277,10 @@ def main() -> None:
     quick = parser.parse_args().quick
     if shutil.which("docker") is None:
         sys.exit("docker is not installed")
-    write_rows(measure(1 if quick else 3, 60.0 if quick else 150.0, quick=quick), RESULT)
+    rows = []
+    for row in measure(1 if quick else 3, 60.0 if quick else 150.0, quick=quick):
+        rows.append(row)
+        write_rows(rows, RESULT)
 
 
 if __name__ == "__main__":
