@@ -74,10 +74,11 @@ def decks_that_fit(paths: Sequence[Path]) -> dict[Path, bool]:
     if not paths:
         return {}
     found = read(paths, "convert")["convert"]
-    return {path: bool(row.get("pages")) and all(map(_fits, row["pages"])) for path, row in found.items()}
+    return {path: bool(row.get("pages")) and all(map(fits, row["pages"])) for path, row in found.items()}
 
 
-def _fits(page: dict[str, Any]) -> bool:
+def fits(page: dict[str, Any]) -> bool:
+    """Whether no word of a page is off it or over another."""
     width, height = page["size_pt"]
     boxes: list[Word] = [tuple(word) for word in page["boxes"]]
     for number, (_, left, top, right, bottom) in enumerate(boxes):
