@@ -1,10 +1,11 @@
 """The benchmark's table as data: one row a bar, one figure a renderer."""
 
 import json
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 Unit = Literal["s", "MB", "%", "F1", "of 100", "count"]
 OURS = "Proofbox"
@@ -78,15 +79,19 @@ class Row:
 
 
 def write_rows(rows: Iterable[Row], path: Path) -> None:
-    """Writes rows as JSON."""
+    """Writes rows as JSON, and how busy the machine was in the last five minutes."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps([asdict(row) for row in rows], indent=1, ensure_ascii=False)
+    content = {"load_average": round(os.getloadavg()[1], 1), "rows": [asdict(row) for row in rows]}
+    text = json.dumps(content, indent=1, ensure_ascii=False)
     path.write_text(text + "\n", encoding="utf-8")
 
 
-def read_rows(path: Path) -> list[Row]:
-    """Reads what `write_rows` wrote; no rows if there is no such file."""
+def read_rows(path: Path) -> tuple[list[Row], float]:
+    """Reads what `write_rows` wrote: the rows, and the load average of the machine; nothing if there is no such file."""
     if not path.exists():
-        return []
-    values: Sequence[dict[str, object]] = json.loads(path.read_text(encoding="utf-8"))
-    return [Row(**{**value, "figures": tuple(Figure(**figure) for figure in value["figures"])}) for value in values]  # type: ignore[arg-type,attr-defined]
+        return [], 0.0
+    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    rows = [
+        Row(**{**row, "figures": tuple(Figure(**figure) for figure in row["figures"])}) for row in content["rows"]
+    ]
+    return rows, content["load_average"]

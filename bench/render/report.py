@@ -79,7 +79,7 @@ def _sentence(note: str) -> str:
     return plain[:1].upper() + plain[1:]
 
 
-def machine() -> str:
+def machine(load: float) -> str:
     """What it was measured on, and with which versions."""
     engine = _first_line("docker", "version", "-f", "{{.Server.Version}}")
     peers = {
@@ -95,7 +95,7 @@ def machine() -> str:
     packages = re.findall(r"^(html2docx|html-for-docx)==(\S+)", pins, re.MULTILINE)
     versions += [f"{name} {version}" for name, version in sorted(packages)]
     return (
-        f"{os.cpu_count()} cores, {MEMORY} of memory for each container, Docker {engine}, "
+        f"{os.cpu_count()} cores, load average {load:g}, {MEMORY} of memory for each container, Docker {engine}, "
         f"Linux {platform.release().split('-')[0]}. {', '.join(versions)}.\n"
     )
 
@@ -112,8 +112,9 @@ def _version(line: str) -> str:
 
 def main() -> None:
     """Reads, prints, writes."""
-    rows = sorted((row for part in PARTS for row in read_rows(RESULTS / part)), key=lambda row: row.number)
-    text = f"{table(rows)}\n{machine()}"
+    parts = [read_rows(RESULTS / part) for part in PARTS]
+    rows = sorted((row for found, _ in parts for row in found), key=lambda row: row.number)
+    text = f"{table(rows)}\n{machine(max(load for _, load in parts))}"
     print(text)
     (RESULTS / "rendering.md").write_text(text, encoding="utf-8")
     CHARTS.mkdir(parents=True, exist_ok=True)
