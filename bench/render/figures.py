@@ -87,7 +87,7 @@ def write_rows(rows: Iterable[Row], path: Path) -> None:
 
 
 def read_rows(path: Path) -> tuple[list[Row], float]:
-    """Reads what `write_rows` wrote: the rows, and the load average of the machine; nothing if there is no such file."""
+    """Rows from their file, and the load average that the machine had; no rows if there is no such file."""
     if not path.exists():
         return [], 0.0
     content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
