@@ -20,6 +20,7 @@ from bench.render.renderers import ROOT, InContainer, ours, peers
 
 RESULT = ROOT / "bench" / "results" / "render_quality.json"
 TOGETHER = 40
+ERROR_SHOWN = 60
 SOURCES = [
     {"sid": number, "title": f"Source {number}", "url": f"https://example.com/{number}"} for number in (1, 2, 3)
 ]
@@ -136,7 +137,10 @@ def _format(rendered: Rendered) -> str:
 
 
 def _figure(rendered: Rendered, value: float | None) -> Figure:
-    failed = f"{rendered.failed} of {len(rendered.pairs)} documents failed" if rendered.failed else ""
+    failed = ""
+    if rendered.failed:
+        why = next(outcome.error for _, outcome in rendered.pairs if outcome.path is None) or ""
+        failed = f"{rendered.failed} of {len(rendered.pairs)} documents failed, such as with “{why[:ERROR_SHOWN]}…”"
     return Figure(rendered.name, value, "; ".join(filter(None, (rendered.note, failed))))
 
 
