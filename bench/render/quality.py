@@ -9,7 +9,7 @@ all of its words as lost. Slow programs get fewer documents, evenly drawn; the t
 import argparse
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -156,7 +156,7 @@ def _row(number: int, what: str, unit: Unit, bar: float, figures: Iterable[Figur
 # ---- the rows ----
 
 
-def texts(bench: Bench) -> list[Row]:
+def texts(bench: Bench) -> Iterator[Row]:
     """Words and structure over CommonMark's and GitHub's examples, and what second readers say of the files."""
     size = bench.size
     examples = evenly(reported("commonmark", "gfm"), size.examples)
@@ -169,16 +169,14 @@ def texts(bench: Bench) -> list[Row]:
     bench.everyone["Marp"].options = {"editable": True}
     pptx += bench.render(examples, "pptx", ("Marp",))
     all_docx, all_pptx = _joined(docx, long_docx), _joined(pptx, long_pptx)
-    return [
-        _row(1, "words kept, PDF", "%", 99.5, map(words_found, pdf)),
-        _row(1, "words kept, DOCX", "%", 99.5, map(words_found, docx)),
-        _row(1, "words kept, PPTX", "%", 99.5, map(words_found, pptx)),
-        _row(2, "structure kept, DOCX", "F1", 0.98, map(structure_found, all_docx)),
-        _row(2, "structure kept, PPTX", "F1", 0.97, map(structure_found, all_pptx)),
-        *_opened([_some(rendered, size.opened) for rendered in all_docx], "DOCX"),
-        *_opened([_some(rendered, size.opened) for rendered in all_pptx], "PPTX"),
-        _accessible([_some(rendered, size.opened) for rendered in pdf]),
-    ]
+    yield _row(1, "words kept, PDF", "%", 99.5, map(words_found, pdf))
+    yield _row(1, "words kept, DOCX", "%", 99.5, map(words_found, docx))
+    yield _row(1, "words kept, PPTX", "%", 99.5, map(words_found, pptx))
+    yield _row(2, "structure kept, DOCX", "F1", 0.98, map(structure_found, all_docx))
+    yield _row(2, "structure kept, PPTX", "F1", 0.97, map(structure_found, all_pptx))
+    yield from _opened([_some(rendered, size.opened) for rendered in all_docx], "DOCX")
+    yield from _opened([_some(rendered, size.opened) for rendered in all_pptx], "PPTX")
+    yield _accessible([_some(rendered, size.opened) for rendered in pdf])
 
 
 def _joined(first: list[Rendered], second: list[Rendered]) -> list[Rendered]:
@@ -220,7 +218,7 @@ def _paths(rendered: Rendered) -> list[Path]:
     return [outcome.path for _, outcome in rendered.pairs if outcome.path]
 
 
-def decks(bench: Bench) -> Row:
+def decks(bench: Bench) -> Iterator[Row]:
     """Decks without text off the slide or over other text, as LibreOffice prints them."""
     size = bench.size
     written = evenly(load("decks"), size.decks * 3 // 4) + evenly(load("hostile-decks"), size.decks // 4)
@@ -228,7 +226,7 @@ def decks(bench: Bench) -> Row:
     everyone = bench.render(written, "pptx", (OURS, "Pandoc", "Marp"))
     fits = second_readers.decks_that_fit([path for rendered in everyone for path in _paths(rendered)])
     figures = [_share(rendered, lambda _, path: fits[path]) for rendered in everyone]
-    return _row(3, "decks without overflow or overlap", "%", 100.0, figures)
+    yield _row(3, "decks without overflow or overlap", "%", 100.0, figures)
 
 
 def signs(bench: Bench) -> list[Row]:
@@ -288,7 +286,11 @@ def main() -> None:
     size = QUICK if parser.parse_args().quick else FULL
     with tempfile.TemporaryDirectory(prefix="proofbox-quality-") as folder:
         bench = Bench(Path(folder), size)
-        write_rows([*texts(bench), decks(bench), *signs(bench)], RESULT)
+        rows: list[Row] = []
+        for part in (texts, decks, signs):
+            for row in part(bench):
+                rows.append(row)
+                write_rows(rows, RESULT)
 
 
 if __name__ == "__main__":
