@@ -24,7 +24,7 @@ LIMIT_S = 60.0
 SOURCES = frozenset({"markdown", "html"})
 _STEM_MAX = 60
 START = (
-    "cp -rT /opt/proofbox/skel $HOME 2>/dev/null || mkdir -p $HOME; exec python3 /peers/driver.py /work/batch.json"
+    "cp -rT /opt/proofbox/skel $HOME 2>/dev/null || mkdir -p $HOME; exec python3 /peers/driver.py /jobs/batch.json"
 )
 
 
@@ -89,7 +89,7 @@ class InContainer:
             shutil.copytree(sample.folder, files)
         suffix = "md" if sample.source_format == "markdown" else "html"
         (work / str(index) / f"source.{suffix}").write_text(sample.text, encoding="utf-8", newline="")
-        return {"folder": f"/work/{index}", "source_format": sample.source_format, "options": self.options}
+        return {"folder": f"/jobs/{index}", "source_format": sample.source_format, "options": self.options}
 
     def _run(self, work: Path) -> Iterator[dict[str, Any]]:
         command = [
@@ -98,7 +98,7 @@ class InContainer:
             "--memory-swap", MEMORY, "--pids-limit", "1024", "--shm-size", "256m",
             "--tmpfs", "/tmp:rw,size=1g,mode=1777",  # noqa: S108 - in the container
             "--user", "10001:10001", "--env", "HOME=/tmp/home", "--env", "PYTHONPATH=/opt/proofbox",
-            "--volume", f"{ROOT / 'bench' / 'peers'}:/peers:ro", "--volume", f"{work}:/work", *self.mounts,
+            "--volume", f"{ROOT / 'bench' / 'peers'}:/peers:ro", "--volume", f"{work}:/jobs", *self.mounts,
             "--entrypoint", "sh", self.image, "-c",
             START,
         ]  # fmt: skip

@@ -228,7 +228,7 @@ def _cold_commands(folder: Path) -> dict[str, list[str]]:
         "docker", "run", "--rm", "--network", "none", "--cap-drop", "ALL", "--log-driver", "none", "--init",
         "--cpus", "2", "--memory", MEMORY, "--memory-swap", MEMORY, "--shm-size", "256m", "--user", "10001:10001",
         "--tmpfs", "/tmp:rw,size=1g,mode=1777", "--env", "HOME=/tmp", "--env", "PYTHONPATH=/opt/proofbox",  # noqa: S108 - in the container
-        "--volume", f"{folder}:/work", "--workdir", "/work",
+        "--volume", f"{folder}:/jobs", "--workdir", "/jobs",
     ]  # fmt: skip
     chromium = "chromium-headless-shell --no-sandbox --disable-gpu --disable-dev-shm-usage"
     commands = {
@@ -239,7 +239,7 @@ def _cold_commands(folder: Path) -> dict[str, list[str]]:
             SANDBOX,
             "python3 -m weasyprint page.html page.pdf",
         ),
-        "Chromium": ((), PEERS, f"{chromium} --print-to-pdf=page.pdf file:///work/page.html"),
+        "Chromium": ((), PEERS, f"{chromium} --print-to-pdf=page.pdf file:///jobs/page.html"),
         "LibreOffice": ((), PEERS, "soffice --headless --convert-to pdf:writer_web_pdf_Export page.html"),
         "Pandoc": ((), PEERS, "pandoc page.html --pdf-engine=weasyprint -o page.pdf"),
     }
@@ -257,7 +257,7 @@ def cold(rounds: int) -> Row:
         folder.chmod(0o777)
         text = page().text
         (folder / "page.html").write_text(text, encoding="utf-8")
-        request = {"output": "pdf", "source_format": "html", "content": text, "root": "/work", "target": "page.pdf"}
+        request = {"output": "pdf", "source_format": "html", "content": text, "root": "/jobs", "target": "page.pdf"}
         (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
         for _ in range(rounds):
             for side, command in _cold_commands(folder).items():
