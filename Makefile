@@ -64,7 +64,7 @@ gallery: venv images readers ## render the documents of docs/gallery/sources and
 
 # ---- checks ----
 
-.PHONY: test check lint types layers schemas tests bench bench-quick corpus
+.PHONY: test check lint types layers schemas tests bench bench-quick bench-render corpus
 test: check ## all that CI does: lint, types, layers, schemas, tests
 
 check: venv images readers lint types layers schemas tests ## the same
@@ -95,6 +95,12 @@ bench: venv images ## measure against docker run of the same image, side by side
 bench-quick: venv images ## the same, fewer rounds
 	@$(ENGINE) $(BIN)/python bench/side_by_side.py --quick
 
+bench-render: venv images ## measure rendering against Pandoc, LibreOffice, Chromium, Marp and others; QUICK=1 for fewer documents
+	@bench/peers/build.sh
+	@$(ENGINE) $(BIN)/python -m bench.render.quality $(if $(QUICK),--quick)
+	@$(ENGINE) $(BIN)/python -m bench.render.speed $(if $(QUICK),--quick)
+	@$(ENGINE) $(BIN)/python -m bench.render.report
+
 corpus: venv images ## render the corpora and score the files: [CORPORA='gfm decks'] [QUICK=1]
 	@$(ENGINE) $(BIN)/python -m bench.render.corpus_report $(if $(QUICK),--quick) $(CORPORA)
 
@@ -113,6 +119,7 @@ sbom: images ## print the sandbox image's bill of materials (CycloneDX)
 	@docker run --rm --network none --entrypoint cat proofbox-sandbox:latest /opt/proofbox/sbom.cdx.json
 
 clean: ## remove images, environment and data that the targets made; stop the engine if we started it
+	@bench/peers/build.sh --clean
 	@tests/readers/build.sh --clean
 	@sandbox_images/build.sh --clean
 	@sandbox_images/engine.sh --stop

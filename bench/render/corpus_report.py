@@ -13,11 +13,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from bench.render.renderers import ours
-
 from bench.render import corpora, structure, words
 from bench.render.checks import Checked, check, has_readers
 from bench.render.model import Outcome, Sample
+from bench.render.renderers import ours
 from bench.render.structure_rows import KINDS
 
 FORMATS = ("pdf", "png", "docx", "pptx")
