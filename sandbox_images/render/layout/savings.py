@@ -15,6 +15,7 @@ import pydyf
 import weasyprint
 import weasyprint.draw.text
 from PIL import Image
+from weasyprint.formatting_structure.boxes import Box
 from weasyprint.images import RasterImage
 from weasyprint.text.ffi import pango
 from weasyprint.text.line_break import Layout
@@ -98,6 +99,18 @@ def _compressed_quickly(stream: pydyf.Stream) -> bytes:
     return b"\n".join((extra.data, b"stream", data, b"endstream"))
 
 
+def _removed_sides(box: Box) -> set[str]:
+    """The sides of a box that lose their decoration at a page's edge: few boxes have any, a set takes 216 bytes."""
+    sides: set[str] = box.__dict__.setdefault("_pb_removed", set())
+    return sides
+
+
+def _set_removed_sides(box: Box, sides: set[str]) -> None:
+    box.__dict__.pop("_pb_removed", None)
+    if sides:
+        box.__dict__["_pb_removed"] = sides
+
+
 @lru_cache(maxsize=256)
 def _one_emoji(image_id: str, png: bytes) -> RasterImage:
     return RasterImage(Image.open(io.BytesIO(png)), image_id, png)
@@ -115,3 +128,4 @@ def save() -> None:
     pydyf.PDF.page_references = property(_remembered_references)
     pydyf.Stream.data = property(_compressed_quickly)
     weasyprint.draw.text.RasterImage = _emoji
+    Box.remove_decoration_sides = property(_removed_sides, _set_removed_sides)

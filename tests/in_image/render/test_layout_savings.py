@@ -11,6 +11,7 @@ import weasyprint
 from render.__main__ import render
 from render.layout.savings import save, without_notes
 from render.request import request_of
+from weasyprint.formatting_structure.boxes import Box
 from weasyprint.text import line_break
 
 SHEET = weasyprint.HTML(string="x")._ua_stylesheets()[0]
@@ -83,3 +84,11 @@ def test_an_ellipsis_is_read_as_one_not_as_all_that_it_hides(tmp_path):
 
 def test_a_letter_is_read_as_itself_wherever_its_first_syllable_stands(tmp_path):
     assert "मकान" in written(tmp_path, "<p>कि मकान").pages[0].extract_text()
+
+
+def test_a_box_that_is_cut_loses_its_rounding_at_the_cut_only():
+    save()
+    box = Box("p", None, None)
+    other = box.copy()
+    box.remove_decoration_sides.add("top")
+    assert (box.remove_decoration_sides, other.remove_decoration_sides) == ({"top"}, set())
