@@ -1,5 +1,6 @@
 """Markdown to HTML: CommonMark, GitHub's additions, and what pandoc and models write besides."""
 
+import json
 import re
 from dataclasses import dataclass, field
 from functools import cache
@@ -43,12 +44,31 @@ def read_markdown(text: str) -> MarkdownText:
     return MarkdownText(_parser().renderer.render(tokens, _parser().options, environment), front_matter)
 
 
+class _PlainLoader(yaml.SafeLoader):  # type: ignore[misc]
+    """YAML without aliases: a few lines of them make a billion items, or one that holds itself."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("aliases are not read")
+        return super().compose_node(parent, index)
+
+
+def load_yaml(text: str) -> Any:
+    """The value of a YAML text.
+
+    Raises:
+        yaml.YAMLError: it is none, or has aliases; ValueError and the like for odd scalars.
+    """
+    return yaml.load(text, Loader=_PlainLoader)  # noqa: S506 - a SafeLoader
+
+
 def _front_matter(text: str) -> dict[str, Any]:
     if len(text) > FRONT_MATTER_CHARACTERS_MAX:
         return {}
     try:
-        value = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError, TypeError):
+        value = load_yaml(text)
+        json.dumps(value, default=str)  # as it travels on; keys and numbers may be such that it cannot
+    except (yaml.YAMLError, ValueError, RecursionError, TypeError, OverflowError):
         return {}
     return {str(key): value[key] for key in value} if isinstance(value, dict) else {}
 

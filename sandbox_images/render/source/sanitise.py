@@ -16,6 +16,7 @@ from render.source.assets import loader
 from render.source.css_bounds import bound_css
 from render.source.html_source import check_elements
 from render.source.links import safe_link
+from render.source.markdown_source import load_yaml
 from render.source.svg import DrawingRefused, check_size, clean_svg
 from render.source.tree_edits import LITERAL, SVG, make, name_of, remove, replace, unwrap
 
@@ -121,7 +122,7 @@ def _comment(document: Document, parent: Element, child: Element) -> None:
         return
     if _DIRECTIVE.match(text):
         try:
-            value = yaml.safe_load(text[:4000])
+            value = load_yaml(text[:4000])
         except (yaml.YAMLError, ValueError, RecursionError, TypeError):
             value = None
         if isinstance(value, dict):
