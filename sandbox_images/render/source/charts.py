@@ -21,11 +21,12 @@ def make_charts(document: Document) -> None:
             continue
         try:
             chart = _read(element)
-        except ValueError as exc:
+            figure = None if chart is None else _figure(document, chart)
+        except (ValueError, OverflowError) as exc:
             document.warn("chart_failed", f"A chart could not be drawn: {exc}.")
             continue
-        if chart is not None:
-            replace(parents[element], element, _figure(document, chart))
+        if figure is not None:
+            replace(parents[element], element, figure)
             made += 1
 
 

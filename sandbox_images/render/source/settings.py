@@ -1,5 +1,6 @@
 """What a document writes in YAML: front matter, directives of a deck, charts."""
 
+import json
 import re
 from typing import Any
 
@@ -31,18 +32,27 @@ _BARE = re.compile(
 _LINE = re.compile(r"^([\w-]+)\s*:[ \t]*(\S[^\n]*)$", re.MULTILINE)
 
 
+class _PlainLoader(yaml.SafeLoader):  # type: ignore[misc]  # the library has no types
+    """YAML without aliases: a few lines of them make a billion items, or one that holds itself."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("aliases are not read")
+        return super().compose_node(parent, index)
+
+
 def read_yaml(text: str) -> Any:
-    """Reads YAML without aliases: ten lines of them stand for more values than a computer holds.
+    """The value of a YAML text.
 
     Raises:
-        ValueError: it is no YAML, or has aliases.
+        ValueError: it is none, has aliases, or says what JSON cannot.
     """
     try:
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader)):
-            raise ValueError("YAML with aliases is not read")
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError, TypeError) as exc:
+        value = yaml.load(text, Loader=_PlainLoader)  # noqa: S506 - a SafeLoader
+        json.dumps(value, default=str)  # as it travels on; keys and numbers may be such that it cannot
+    except (yaml.YAMLError, RecursionError, TypeError, OverflowError) as exc:
         raise ValueError(str(exc)[:200]) from exc
+    return value
 
 
 def read_settings(text: str) -> dict[str, Any]:
