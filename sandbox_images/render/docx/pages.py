@@ -112,6 +112,8 @@ def _logo(state: State, part: Part) -> str:
     found = fetch(path, state.document) if path else None
     natural = natural_size(*found) if found else None
     if found is None or natural is None:
+        if path:
+            state.document.warn("missing_asset", "The logo of the theme cannot be had.", path=path[:200])
         return ""
     scale = min(_LOGO[0] / natural[0], _LOGO[1] / natural[1])
     image = Image(*found, "Logo", natural[0] * scale, natural[1] * scale)

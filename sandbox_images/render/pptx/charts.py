@@ -143,9 +143,6 @@ def _dress(chart: Any, spec: dict[str, Any], kind: str, theme: Theme) -> None:
     _dress_axes(chart, spec, c)
     for index, series in enumerate(chart.series):
         _dress_series(series, kind, _colour(colours[index % len(colours)]))
-    figures = [_figure(value) or 0 for row in spec.get("series", []) for value in row.get("values", [])]
-    if kind in {"column", "bar", "area"} and min(figures, default=0) >= 0:
-        chart.value_axis.minimum_scale = 0  # what starts elsewhere shows wrong proportions
     if kind in {"column", "bar"}:
         chart.plots[0].gap_width = 60
         chart.plots[0].vary_by_categories = False

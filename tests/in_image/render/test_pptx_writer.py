@@ -168,9 +168,11 @@ def test_a_chart_is_native_with_its_figures(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "values", "start"), [("column", "95, 99", 0), ("bar", "-1, 9", None), ("line", "95, 99", None)]
+    ("kind", "values", "start"), [("column", "95, 99", 0), ("bar", "-1, 9", -2), ("line", "95, 99", 95)]
 )
-def test_columns_start_at_nought(tmp_path: Path, kind: str, values: str, start: float | None) -> None:
+def test_columns_and_bars_start_at_nought_or_below_and_lines_near_their_figures(
+    tmp_path: Path, kind: str, values: str, start: float
+) -> None:
     chart = f'{{"kind": "{kind}", "categories": ["a", "b"], "series": [{{"name": "s", "values": [{values}]}}]}}'
     _, deck, _, _ = written(tmp_path, f"# T\n\n```chart\n{chart}\n```\n", source_format="markdown")
     drawn = next(shape.chart for shape in deck.slides[0].shapes if shape.has_chart)

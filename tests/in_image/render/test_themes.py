@@ -157,7 +157,7 @@ def test_the_logo_of_a_theme_stands_on_pages_and_slides(output, kind, tmp_path):
         assert (192, 255, 238) in {colour for _, colour in top.getcolors(1 << 20)}
         return
     with zipfile.ZipFile(io.BytesIO(file.read_bytes())) as package:
-        part = "word/header.xml" if output == "docx" else "ppt/slideMasters/slideMaster1.xml"
+        part = "word/header1.xml" if output == "docx" else "ppt/slideMasters/slideMaster1.xml"
         assert "Logo" in package.read(part).decode()
 
 
