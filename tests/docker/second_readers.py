@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from service.core.ports import Scope
+from service.core.scopes import Scope
 
 from contracts.tool_calls import ToolCallRequest, ToolCallResponse
 from service.main import Service

@@ -20,7 +20,7 @@ Kid = tuple[Any, Any]
 
 def mend(pdf: pydyf.PDF, *, archive: bool) -> None:
     """Mends the tags of headings and lists and the characters of glyphs; for archives the pictures too."""
-    _close_gaps(pdf)
+    _settle_headings(pdf)
     for item in list(pdf.objects):
         if isinstance(item, pydyf.Dictionary) and item.get("S") == "/LI":
             _put_into_body(pdf, item)
@@ -35,14 +35,19 @@ def mend(pdf: pydyf.PDF, *, archive: bool) -> None:
                 _store_for_archive(item)
 
 
-def _close_gaps(pdf: pydyf.PDF) -> None:
-    """Headings start at level 1 and skip none on the way down; objects are in the order of the document."""
+def _settle_headings(pdf: pydyf.PDF) -> None:
+    """Headings start at level 1, skip none on the way down and hold none; objects are in the document's order."""
     last = 0
     for item in pdf.objects:
         found = _HEADING.fullmatch(str(item.get("S"))) if isinstance(item, pydyf.Dictionary) else None
-        if found:
-            last = min(int(found[1]), last + 1)
-            item["S"] = f"/H{last}"
+        if not found:
+            continue
+        parent = pdf.objects[int(item["P"].split()[0])]
+        if _HEADING.fullmatch(str(parent.get("S"))):  # the text of a heading beside what stands before it as a block
+            item["S"] = "/NonStruct"
+            continue
+        last = min(int(found[1]), last + 1)
+        item["S"] = f"/H{last}"
 
 
 def _store_for_archive(stream: pydyf.Stream) -> None:

@@ -56,6 +56,13 @@ def test_heading_tags_skip_no_level_and_list_items_hold_labels_and_bodies_only(t
     assert {tag for tag in tags if tag.startswith("LI/")} == {"LI/Lbl", "LI/LBody"}
 
 
+def test_what_stands_before_a_heading_makes_no_second_heading(tmp_path):
+    style = "<style>h1::before{content:'';display:block;height:4px}</style>"
+    _, file = write(tmp_path, f"{style}<h1>One</h1><p>a", source_format="html")
+    tags = tags_of(pypdf.PdfReader(file).trailer["/Root"]["/StructTreeRoot"]["/K"][0])
+    assert [tag for tag in tags if "/H" in tag] == ["Document/H1"]
+
+
 def test_page_numbers_header_and_footer_are_printed(tmp_path):
     options = {"header": "{title}!", "footer": {"right": "p {page} of {pages}"}}
     _, file = write(
