@@ -4,15 +4,13 @@ import json
 import runpy
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pypdf
-from pypdf.generic import ContentStream, TextStringObject
-
+from bench.render import glyphs
 from bench.render.words import READERS, compare, words
 
 READERS_IMAGE = "proofbox-readers:latest"
@@ -50,7 +48,7 @@ def check(files: dict[str, Path], fmt: str, *, second_readers: bool = True) -> C
     found = Checked()
     if fmt == "pdf":
         for name, path in files.items():
-            found.note("glyphs", name, list(glyph_faults(path)))
+            found.note("glyphs", name, glyph_faults(path))
     if fmt == "pptx":
         for name, path in files.items():
             found.note("geometry", name, geometry_faults(path))
@@ -116,42 +114,10 @@ def _geometry() -> dict[str, Any]:
     return runpy.run_path(str(_GEOMETRY))
 
 
-def glyph_faults(path: Path) -> Iterator[str]:
-    """Glyphs that stand for a character that no font has, and digits of the emoji font, of a PDF."""
-    for number, page in enumerate(pypdf.PdfReader(path).pages, 1):
-        resources = page.get("/Resources", {})
-        fonts = resources.get("/Font", {}) if "/Font" in resources else {}
-        maps = {name: _emoji_digits(fonts[name].get_object()) for name in fonts}
-        glyphs: dict[str, set[int]] = {}
-        font = ""
-        contents = page.get_contents()
-        operations = ContentStream(contents, page.pdf).operations if contents is not None else []
-        for operands, operator in operations:
-            if operator == b"Tf":
-                font = str(operands[0])
-            elif operator in {b"Tj", b"TJ"}:
-                rows = operands[0] if operator == b"TJ" else operands
-                for row in rows:
-                    if isinstance(row, bytes | TextStringObject):
-                        raw = row if isinstance(row, bytes) else row.original_bytes
-                        glyphs.setdefault(font, set()).update(
-                            int.from_bytes(raw[at : at + 2], "big") for at in range(0, len(raw), 2)
-                        )
-        for name, used in glyphs.items():
-            if 0 in used:
-                yield f"page {number}: a character without a glyph in {fonts[name].get_object().get('/BaseFont')}"
-            if used & maps.get(name, set()):
-                yield f"page {number}: a digit in the emoji font"
-
-
-def _emoji_digits(font: Any) -> set[int]:
-    """The glyphs of an emoji font that stand for a digit alone."""
-    if "Emoji" not in str(font.get("/BaseFont", "")) or "/ToUnicode" not in font:
-        return set()
-    text = font["/ToUnicode"].get_data().decode("latin-1")
-    pairs = (line.strip().split("> <") for line in text.splitlines() if line.count("> <") == 1)
-    return {
-        int(first.strip("<"), 16)
-        for first, last in pairs
-        if last.strip(">") in {f"003{digit}" for digit in range(10)}
+def glyph_faults(path: Path) -> list[str]:
+    """Characters without a glyph, and digits of the emoji font, of a PDF."""
+    counts = {
+        "characters without a glyph": glyphs.missing(path),
+        "digits in the emoji font": glyphs.emoji_digits(path),
     }
+    return [f"{count} {what}" for what, count in counts.items() if count]
