@@ -3,105 +3,79 @@
 import json
 import runpy
 import subprocess
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pypdf
-from pypdf.generic import ContentStream, TextStringObject
-
+from bench.render import glyphs, second_readers
 from bench.render.words import READERS, compare, words
 
-READERS_IMAGE = "proofbox-readers:latest"
-PRINTED_MAX = 40
-"""LibreOffice opens so many files of a corpus and format, evenly drawn: each takes about half a second."""
 _GEOMETRY = Path(__file__).parents[2] / "tests" / "in_image" / "render" / "slide_geometry.py"
+Files = Mapping[str, Path]
+"""Files by the sample that they were made of."""
 
 
 @dataclass
 class Checked:
-    """What the checks of some files found: how many were looked at, and what is wrong, file by file."""
+    """What the checks of some files found: for each check, the files that it looked at and what is wrong there."""
 
-    files: dict[str, int] = field(default_factory=dict)
-    faults: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    faults: dict[str, dict[str, list[str]]] = field(default_factory=dict)
 
-    def note(self, check: str, name: str, faults: Sequence[str]) -> None:
-        """Notes what a check found in a file."""
-        self.files[check] = self.files.get(check, 0) + 1
-        self.faults.setdefault(check, []).extend((name, fault) for fault in faults)
-
-    def faulty(self, check: str) -> int:
-        """How many files a check found something in."""
-        return len({name for name, _ in self.faults.get(check, ())})
+    def note(self, check: str, name: str, faults: Sequence[Any]) -> None:
+        """Notes what a check found in a file, if only that it is right."""
+        said = [fault if isinstance(fault, str) else json.dumps(fault) for fault in faults]
+        self.faults.setdefault(check, {})[name] = said
 
 
 @cache
 def has_readers() -> bool:
     """Whether the image of the second readers is there."""
-    done = subprocess.run(["docker", "image", "inspect", READERS_IMAGE], capture_output=True, check=False)
+    done = subprocess.run(["docker", "image", "inspect", second_readers.IMAGE], capture_output=True, check=False)
     return done.returncode == 0
 
 
-def check(files: dict[str, Path], fmt: str, *, second_readers: bool = True) -> Checked:
-    """Runs the checks of a format over its files, which are named as they are to be reported."""
+def check(files: Files, fmt: str) -> Checked:
+    """What we can ask of the files of a format without other programs."""
     found = Checked()
-    if fmt == "pdf":
-        for name, path in files.items():
-            found.note("glyphs", name, list(glyph_faults(path)))
-    if fmt == "pptx":
-        for name, path in files.items():
-            found.note("geometry", name, geometry_faults(path))
-    if files and second_readers:
-        by_file = {path.name: name for name, path in files.items()}
-        folder = next(iter(files.values())).parent
+    for name, path in files.items():
         if fmt == "pdf":
-            for file, rules in _read(folder, ["pdfua"])["pdfua"].items():
-                _note(found, "PDF/UA-1", by_file, file, rules)
-        elif fmt in {"docx", "pptx"}:
-            for file, said in _read(folder, ["ooxml"])["ooxml"].items():
-                _note(found, "SDK", by_file, file, said.get("sdk", [str(said)]))
-                _note(found, "audit", by_file, file, said.get("audit", []))
-            _printed(found, files, fmt)
+            found.note("glyphs", name, glyph_faults(path))
+        elif fmt == "pptx":
+            found.note("geometry", name, geometry_faults(path))
     return found
 
 
-def _note(found: Checked, check_name: str, by_file: dict[str, str], file: str, faults: Sequence[Any]) -> None:
-    name = by_file.get(Path(file).name)
-    if name is not None:
-        found.note(check_name, name, [fault if isinstance(fault, str) else json.dumps(fault) for fault in faults])
+def ask_readers(files: Files, fmt: str, printed: Files) -> Checked:
+    """What the second readers find in the files of a format, all in one start, which takes most of their time.
+
+    Args:
+        files: what the validators read.
+        fmt: the format of all of them.
+        printed: those that LibreOffice prints, half a second each.
+    """
+    found = Checked()
+    names = {path: name for name, path in files.items()}
+    if fmt == "pdf" and files:
+        for path, rules in second_readers.pdf_ua(list(names)).items():
+            found.note("PDF/UA-1", names[path], rules)
+    elif fmt in {"docx", "pptx"} and files:
+        for path, said in second_readers.read(list(names), "ooxml")["ooxml"].items():
+            found.note("SDK", names[path], said["sdk"] if said else ["not read"])
+            found.note("audit", names[path], said["audit"] if said else ["not read"])
+        for name, faults in _print(printed, fmt):
+            found.note("LibreOffice", name, faults)
+    return found
 
 
-def _printed(found: Checked, files: dict[str, Path], fmt: str) -> None:
+def _print(files: Files, fmt: str) -> Iterator[tuple[str, list[str]]]:
     """Compares the words of files with those that LibreOffice prints of them."""
-    drawn = dict(list(files.items())[:: -(-len(files) // PRINTED_MAX)])
-    with tempfile.TemporaryDirectory(prefix="proofbox-printed-") as folder:
-        for path in drawn.values():
-            Path(folder, path.name).hardlink_to(path)
-        printed = _read(Path(folder), ["convert"])["convert"]
-    for name, path in drawn.items():
-        said = printed.get(path.name, {"error": "not converted"})
-        if "error" in said:
-            found.note("LibreOffice", name, [str(said["error"])])
-            continue
-        text = " ".join(word for page in said["pages"] for word in page["pdfium"])
-        score = compare(words(READERS[fmt](path)), words(text))
+    shown = second_readers.printed_words(list(files.values()))
+    for name, path in files.items():
+        score = compare(words(READERS[fmt](path)), shown[path])
         lost = f"{score.expected - score.found} of {score.expected} words are not shown: {' '.join(score.missing)}"
-        found.note("LibreOffice", name, [lost] if score.missing else [])
-
-
-def _read(folder: Path, checks: list[str]) -> dict[str, dict[str, Any]]:
-    with tempfile.TemporaryDirectory(prefix="proofbox-readers-") as out:
-        Path(out).chmod(0o777)
-        Path(folder).chmod(0o755)
-        command = ["docker", "run", "--rm", "--network", "none", "-v", f"{folder}:/in:ro", "-v", f"{out}:/out"]
-        done = subprocess.run([*command, READERS_IMAGE, *checks], capture_output=True, text=True, check=False)
-        if done.returncode != 0 or not done.stdout:
-            raise RuntimeError(f"the second readers failed: {done.stderr[-500:]}")
-        answer: dict[str, dict[str, Any]] = json.loads(done.stdout)
-    return answer
+        yield name, [lost] if score.missing else []
 
 
 def geometry_faults(path: Path) -> list[str]:
@@ -116,42 +90,10 @@ def _geometry() -> dict[str, Any]:
     return runpy.run_path(str(_GEOMETRY))
 
 
-def glyph_faults(path: Path) -> Iterator[str]:
-    """Glyphs that stand for a character that no font has, and digits of the emoji font, of a PDF."""
-    for number, page in enumerate(pypdf.PdfReader(path).pages, 1):
-        resources = page.get("/Resources", {})
-        fonts = resources.get("/Font", {}) if "/Font" in resources else {}
-        maps = {name: _emoji_digits(fonts[name].get_object()) for name in fonts}
-        glyphs: dict[str, set[int]] = {}
-        font = ""
-        contents = page.get_contents()
-        operations = ContentStream(contents, page.pdf).operations if contents is not None else []
-        for operands, operator in operations:
-            if operator == b"Tf":
-                font = str(operands[0])
-            elif operator in {b"Tj", b"TJ"}:
-                rows = operands[0] if operator == b"TJ" else operands
-                for row in rows:
-                    if isinstance(row, bytes | TextStringObject):
-                        raw = row if isinstance(row, bytes) else row.original_bytes
-                        glyphs.setdefault(font, set()).update(
-                            int.from_bytes(raw[at : at + 2], "big") for at in range(0, len(raw), 2)
-                        )
-        for name, used in glyphs.items():
-            if 0 in used:
-                yield f"page {number}: a character without a glyph in {fonts[name].get_object().get('/BaseFont')}"
-            if used & maps.get(name, set()):
-                yield f"page {number}: a digit in the emoji font"
-
-
-def _emoji_digits(font: Any) -> set[int]:
-    """The glyphs of an emoji font that stand for a digit alone."""
-    if "Emoji" not in str(font.get("/BaseFont", "")) or "/ToUnicode" not in font:
-        return set()
-    text = font["/ToUnicode"].get_data().decode("latin-1")
-    pairs = (line.strip().split("> <") for line in text.splitlines() if line.count("> <") == 1)
-    return {
-        int(first.strip("<"), 16)
-        for first, last in pairs
-        if last.strip(">") in {f"003{digit}" for digit in range(10)}
+def glyph_faults(path: Path) -> list[str]:
+    """Characters without a glyph, and digits of the emoji font, of a PDF."""
+    counts = {
+        "characters without a glyph": glyphs.missing(path),
+        "digits in the emoji font": glyphs.emoji_digits(path),
     }
+    return [f"{count} {what}" for what, count in counts.items() if count]

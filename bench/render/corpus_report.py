@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from bench.render import corpora, structure, words
-from bench.render.checks import Checked, check, has_readers
+from bench.render.checks import Checked, ask_readers, check, has_readers
 from bench.render.model import Outcome, Sample
 from bench.render.renderers import ours
 from bench.render.structure_rows import KINDS
@@ -24,6 +24,8 @@ RESULT = corpora.ROOT / "bench" / "results" / "corpus.json"
 OUT = corpora.CACHE / "out"
 QUICK = 10
 FAULTS_SHOWN = 6
+PRINTED_MAX, PRINTED_QUICK = 40, 8
+"""LibreOffice prints so many files of a corpus and format."""
 WORDS_BAR = 0.995
 STRUCTURE_BARS = {"docx": 0.98, "pptx": 0.97}
 STRUCTURED = frozenset({"commonmark", "gfm", "readmes", "decks"})
@@ -63,13 +65,19 @@ class Report:
         """Adds a measure."""
         self.rows.append(Row(*place, what, value, met))
 
+    def sort(self) -> None:
+        """Puts what belongs to one corpus and format together, in the order of the first measures."""
+        places = list(dict.fromkeys((row.corpus, row.format) for row in self.rows))
+        self.rows.sort(key=lambda row: places.index((row.corpus, row.format)))
+        self.failures.sort(key=lambda row: places.index(row[:2]))
+
     def fail(self, place: tuple[str, str], failures: Iterable[tuple[str, str]]) -> None:
         """Adds what failed, sample by sample."""
         self.failures += [(*place, name, what[:300]) for name, what in failures]
 
 
-def measure(report: Report, place: tuple[str, str], samples: Sequence[Sample], *, second_readers: bool) -> None:
-    """Renders and scores a corpus in a format."""
+def measure(report: Report, place: tuple[str, str], samples: Sequence[Sample]) -> dict[str, Path]:
+    """Renders and scores a corpus in a format; gives the files by their samples."""
     corpus, fmt = place
     folder = OUT / corpus / fmt
     shutil.rmtree(folder, ignore_errors=True)
@@ -85,7 +93,8 @@ def measure(report: Report, place: tuple[str, str], samples: Sequence[Sample], *
         _structure(report, place, written)
     _drawn(report, place, outcomes)
     files = {sample.id: outcome.path for sample, outcome in written if outcome.path}
-    _checks(report, place, check(files, fmt, second_readers=second_readers))
+    _checks(report, fmt, check(files, fmt))
+    return files
 
 
 def _words(report: Report, place: tuple[str, str], written: list[tuple[Sample, Outcome]]) -> None:
@@ -131,15 +140,32 @@ def _drawn(report: Report, place: tuple[str, str], outcomes: list[Outcome]) -> N
     report.fail(place, failed)
 
 
-def _checks(report: Report, place: tuple[str, str], checked: Checked) -> None:
-    for name, count in checked.files.items():
-        faulty = checked.faulty(name)
-        if name == "PDF/UA-1":
-            report.add(place, name, f"{count - faulty} of {count}", met=count - faulty >= UA_BAR * count)
-        else:
-            report.add(place, f"{name}: faulty files", f"{faulty} of {count}", met=faulty == 0)
-        first = dict(reversed(checked.faults.get(name, [])))
-        report.fail(place, [(file, f"{name}: {fault}") for file, fault in first.items()])
+def _checks(report: Report, fmt: str, checked: Checked) -> None:
+    for name, faults in checked.faults.items():
+        for corpus in dict.fromkeys(map(_corpus, faults)):
+            place = (corpus, fmt)
+            own = {sample: said for sample, said in faults.items() if _corpus(sample) == corpus}
+            right = sum(not said for said in own.values())
+            if name == "PDF/UA-1":
+                report.add(place, name, f"{right} of {len(own)}", met=right >= UA_BAR * len(own))
+            else:
+                report.add(
+                    place, f"{name}: faulty files", f"{len(own) - right} of {len(own)}", met=right == len(own)
+                )
+            report.fail(place, [(sample, f"{name}: {said[0]}") for sample, said in own.items() if said])
+
+
+def _corpus(sample_id: str) -> str:
+    return sample_id.partition("/")[0]
+
+
+def _evenly(files: dict[str, Path], most: int) -> dict[str, Path]:
+    """At most so many files of each corpus, evenly drawn."""
+    drawn: dict[str, Path] = {}
+    for corpus in dict.fromkeys(map(_corpus, files)):
+        own = [name for name in files if _corpus(name) == corpus]
+        drawn |= {name: files[name] for name in own[:: -(-len(own) // most)]}
+    return drawn
 
 
 def table(report: Report) -> str:
@@ -177,17 +203,21 @@ def main() -> int:
     second_readers = not arguments.no_readers and has_readers()
     if not second_readers:
         print("Validators and LibreOffice are left out: they need the image of `make readers`.", file=sys.stderr)
-    report = Report()
+    report, files = Report(), {fmt: dict[str, Path]() for fmt in arguments.formats.split(",")}
     for corpus in arguments.corpora or corpora.CORPORA:
         try:
             samples = [row for row in corpora.load(corpus) if arguments.half in {"all", corpora.half(row.id)}]
         except RuntimeError as exc:
             report.add((corpus, ""), "samples", f"cannot be had: {exc}", met=False)
             continue
-        for fmt in arguments.formats.split(","):
+        for fmt in files:
             print(f"{corpus}, {fmt} …", file=sys.stderr)
-            drawn = samples[:: QUICK if arguments.quick else 1]
-            measure(report, (corpus, fmt), drawn, second_readers=second_readers)
+            files[fmt] |= measure(report, (corpus, fmt), samples[:: QUICK if arguments.quick else 1])
+    for fmt, written in files.items() if second_readers else ():
+        print(f"second readers, {fmt} …", file=sys.stderr)
+        printed = _evenly(written, PRINTED_QUICK if arguments.quick else PRINTED_MAX)
+        _checks(report, fmt, ask_readers(written, fmt, printed))
+    report.sort()
     print(table(report))
     RESULT.parent.mkdir(parents=True, exist_ok=True)
     RESULT.write_text(json.dumps(asdict(report), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

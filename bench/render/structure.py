@@ -173,11 +173,13 @@ def _note_link(found: Structure, link: Any, places: set[str]) -> None:
 
 
 def _own_text(item: Any) -> str:
-    """What stands on the first line of a list item."""
+    """What stands in the first block of a list item, or on its first line of code."""
     pieces = [item.text or ""]
     for child in item:
         if child.tag in _BLOCKS:
             if not words("".join(pieces)) and child.tag not in {"ul", "ol"}:
+                if child.tag in {"blockquote", "div", "section"}:
+                    return _own_text(child)
                 inner = "".join(child.itertext())
                 return inner if child.tag == "p" or child.tag in _HEADINGS else inner.strip().split("\n")[0]
             break

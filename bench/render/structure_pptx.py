@@ -11,6 +11,8 @@ from bench.render.structure_rows import MONO, TICKS, WEB, Piece, R, Structure, a
 from bench.render.words import paragraph_text, words
 
 A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+_WINGDINGS_TICKS = "\u006f\u00a8\u00fc\u00fd\u00fe"
+"""Empty boxes, a tick, and boxes with a cross or a tick."""
 
 
 def of_pptx(path: Path, wanted: Structure) -> Structure:
@@ -98,12 +100,19 @@ def _read_paragraph(found: Structure, paragraph: Any, kind: str, wanted: Structu
     inherited = bullet is None and not none and kind.startswith(("BODY", "OBJECT"))
     if text and not title and (bullet is not None or inherited):
         depth = int((properties.get("lvl") if properties is not None else None) or 0) + 1
-        char = (bullet.get("char") or "") if bullet is not None else ""
-        if char and char in TICKS:
+        if bullet is not None and _is_tick(bullet):
             found.add("list", "task", 0, text)
         else:
             ordered = bullet is not None and bullet.tag == f"{A}buAutoNum"
             found.add("list", "ordered" if ordered else "bullet", depth, text)
+
+
+def _is_tick(bullet: Any) -> bool:
+    """Whether a bullet is the box of a task: Wingdings has its own letters for those."""
+    char = bullet.get("char") or ""
+    font = bullet.getprevious()
+    wingdings = font is not None and font.get("typeface") == "Wingdings"
+    return char in (_WINGDINGS_TICKS if wingdings else TICKS) if char else False
 
 
 def _undressed(pieces: list[Piece], wanted: Structure) -> list[Piece]:

@@ -13,6 +13,8 @@ import pydyf
 _WORD_JOINER = b"2060"
 _HEADING = re.compile(r"/H([1-6])")
 _NO_TEXT = re.compile(rb"(<[0-9a-f]{4}> )<>")
+_PLAIN = frozenset({"/Span", "/Div", "/NonStruct"})
+"""Tags that say nothing of what they hold."""
 
 Kid = tuple[Any, Any]
 """A child of a tag as the tag names it, and the child itself."""
@@ -24,6 +26,8 @@ def mend(pdf: pydyf.PDF, *, archive: bool) -> None:
     for item in list(pdf.objects):
         if isinstance(item, pydyf.Dictionary) and item.get("S") == "/LI":
             _put_into_body(pdf, item)
+        elif isinstance(item, pydyf.Dictionary) and item.get("S") in _PLAIN and _has_link(pdf, item):
+            item["S"] = "/Link"
         elif isinstance(item, pydyf.Dictionary) and item.get("S") == "/Figure" and not item.get("Alt"):
             # Decoration, as its author says by an empty alternative text: a figure would need one.
             item["S"] = "/NonStruct"
@@ -50,6 +54,13 @@ def _settle_headings(pdf: pydyf.PDF) -> None:
             continue
         last = min(int(found[1]), last + 1)
         item["S"] = f"/H{last}"
+
+
+def _has_link(pdf: pydyf.PDF, item: pydyf.Dictionary) -> bool:
+    """Whether an element holds a link's annotation: a box in a line has its own beside that of the link around it."""
+    kids = (pdf.objects[int(kid.split()[0])] for kid in item["K"] if isinstance(kid, bytes))
+    links = (pdf.objects[int(kid["Obj"].split()[0])] for kid in kids if kid.get("Type") == "/OBJR")
+    return any(link.get("Subtype") == "/Link" for link in links)
 
 
 def _store_for_archive(stream: pydyf.Stream) -> None:

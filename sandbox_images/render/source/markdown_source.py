@@ -50,8 +50,8 @@ def _parser() -> MarkdownIt:
     parser.enable(["table", "strikethrough", "linkify"])
     if parser.linkify is not None:
         parser.linkify.set({"fuzzy_link": False})
-        parser.linkify.tlds("[a-z]{2,63}", keep_old=True)  # of mail addresses, as GitHub reads them
         parser.linkify.add("www.", {"validate": _www_length, "normalize": _www_address})
+        parser.linkify.re["email_fuzzy"] = _MAIL
     parser.use(footnote_plugin).use(deflist_plugin).use(tasklists_plugin)
     parser.use(dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True, renderer=_formula)
     parser.use(attrs_plugin, after=("image", "code_inline", "link_close", "span_close"), spans=False)
@@ -80,9 +80,14 @@ def _citation(state: StateInline, silent: bool) -> bool:
     return True
 
 
+_MAIL = r"()(?<![a-z0-9._+-])[a-z0-9._+-]{1,64}@[a-z0-9_-]+(?:\.[a-z0-9_-]+)+(?<![_-])(?![a-z0-9_-])"
+"""A mail address, as GitHub reads it; the empty group is what the parser leaves out before it."""
+
+
 def _www_length(linkify: Any, text: str, position: int) -> int:
     """How much of the text is the rest of an address that begins with ``www.``, as GitHub reads it."""
-    found = re.match(linkify.re["src_host_port_strict"] + linkify.re["src_path"], text[position:], re.IGNORECASE)
+    path = rf"(?:(?=[/?#]){linkify.re['src_path']}(?:\)+[\w+&=/?#%-]+)*)?"
+    found = re.match(linkify.re["src_host_port_strict"] + path, text[position:], re.IGNORECASE)
     return found.end() if found else 0
 
 

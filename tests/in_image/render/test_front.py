@@ -152,10 +152,16 @@ def test_escaped_brackets_around_words_and_links_are_no_formula(tmp_path):
 
 
 def test_addresses_without_a_scheme_are_links(tmp_path):
-    document = open_text(tmp_path, "See www.example.com/a_(b). Ask a.b@example.museumx about code.py and x.y.")
+    document = open_text(
+        tmp_path,
+        "See www.example.com/a_(b). Ask a.b@example.museumx about code.py and x.y. "
+        "(Also www.example.org/?q=(c))+d, e@f.g, not h@i+j.example, k@l.m_ or n@o.)",
+    )
     assert [a.get("href") for a in document.tree.iter("a")] == [
         "http://www.example.com/a_(b)",
         "mailto:a.b@example.museumx",
+        "http://www.example.org/?q=(c))+d",
+        "mailto:e@f.g",
     ]
 
 

@@ -50,6 +50,13 @@ def test_the_parent_of_every_tag_is_the_one_that_holds_it(tmp_path):
     assert wrong == []
 
 
+def test_the_annotation_of_a_link_is_in_the_tag_of_a_link(tmp_path):
+    content = '<p><a href="https://a.example/">b <span style="display:inline-block">c</span></a></p>'
+    _, found = tags(tmp_path, content, "html")
+    holders = [element["/S"] for element, children in found for child in children if child.get("/Type") == "/OBJR"]
+    assert holders == ["/Link", "/Link"]
+
+
 def test_every_glyph_has_a_character(tmp_path):
     reader, _ = tags(tmp_path, "हिन्दी दुनिया")
     maps = [font.get_object()["/ToUnicode"].get_data() for font in reader.pages[0]["/Resources"]["/Font"].values()]
