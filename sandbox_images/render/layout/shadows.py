@@ -10,7 +10,7 @@ from typing import Any
 import weasyprint.draw
 from weasyprint.draw.border import rounded_box
 
-LAYERS = 16
+LAYERS = 24
 _SPREADS = [NormalDist().inv_cdf((number + 0.5) / LAYERS) for number in range(LAYERS)]
 """How much larger than the shadow each layer is, in parts of its deviation: together they fade as a blur does."""
 

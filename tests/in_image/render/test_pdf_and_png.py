@@ -282,6 +282,14 @@ def test_type_of_a_long_table_is_smaller_if_its_texts_then_stand_in_one_line_eac
     assert answer["facts"]["pages"] == pages
 
 
+def test_text_after_a_landscape_table_is_on_a_page_as_before_it(tmp_path):
+    row = "|" + "Characteristic|" * 11
+    _, file = write(tmp_path, f"Before\n\n{row}\n{'|-' * 11}|\n{row}\n\nAfter")
+    pages = pypdf.PdfReader(file).pages
+    assert [page.mediabox.width > page.mediabox.height for page in pages] == [False, True, False]
+    assert ["Before" in pages[0].extract_text(), "After" in pages[-1].extract_text()] == [True, True]
+
+
 def test_a_shadow_fades_without_lines(tmp_path):
     """Away from a card every pixel is as light as the one before it or lighter."""
     card = "width:100px;height:100px;margin:50px;background:white;border-radius:10px;box-shadow:0 0 30px black"
