@@ -19,6 +19,7 @@ from weasyprint.urls import URLFetcher, URLFetcherResponse
 from render.document import Document, RenderError
 from render.layout.letters import settle_letters
 from render.layout.savings import save, without_notes
+from render.layout.shadows import smooth_shadows
 from render.limits import SHEETS_READ_MAX
 from render.source.assets import BASE_URL, MISSING_SHOWN_MAX, AssetRefused, read_asset
 from render.source.sanitise import scrub_css
@@ -115,7 +116,7 @@ def fewer_collections() -> Iterator[None]:
     """
     kept = gc.get_threshold()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 10)
+    gc.set_threshold(50_000, 1_000, 1_000)
     try:
         yield
     finally:
@@ -201,6 +202,7 @@ def _render(
 ) -> weasyprint.Document:
     save()
     settle_letters()
+    smooth_shadows()
     html = _TreeHTML(document, media)
     return html.render(font_config=FontConfiguration(), stylesheets=list(sheets), **options)
 

@@ -29,6 +29,8 @@ def page_css(document: Document) -> str:
                     f"height: 8mm; width: 45mm; vertical-align: top; margin-top: {max(top - 13, 2):g}mm; margin-bottom: auto }}")  # fmt: skip
     landscape = f"size: {max(size):g}mm {min(size):g}mm"
     turned = f"@page pb-landscape {{ {landscape} }}\n.pb-landscape {{ page: pb-landscape }}\n"
+    # WeasyPrint 70 leaves a named page for another name only: without one, text stays on the page of a wide table.
+    turned += "html:has(.pb-landscape, [class*=pb-wide-]) { page: pb-text }\n"
     return f"@page {{ {'; '.join(rows)} }}\n{turned}"
 
 

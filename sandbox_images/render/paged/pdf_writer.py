@@ -83,10 +83,11 @@ def _write(document: Document, css: str, variant: str, target_path: str) -> int:
     laid = lay_out(document, style_sheets(document, css), pdf_variant=variant)
     wider, zoom = wider_page(document, laid) or ("", 1.0)
     if wider:
+        del laid
+        gc.collect()  # the first layout, which is full of cycles
         laid = lay_out(document, style_sheets(document, css, wider), pdf_variant=variant)
     if any(max(page.width, page.height) * zoom > SIDE_MM_MAX / 25.4 * 96 for page in laid.pages):
         raise _NotWritten(f"a page is larger than {SIDE_MM_MAX:,.0f} mm")
-    gc.collect()  # what layout left: a quarter of its memory, just before writing needs as much
     laid = _chosen(laid, document.request.options.get("pages"))
     attached = _attachments(document)
     try:

@@ -20,6 +20,11 @@ SMALLEST = 0.72
 SAMPLED_ROWS = 200
 FIXED_ROWS = 150
 """Tables with more rows get fixed column widths from a sample: measuring all cells is half of the layout's time."""
+LINE_SMALLEST = 0.8
+"""Type of such a table is made smaller down to this (8 pt) where its texts then stand in one line each: wrapped, a
+long table takes twice the pages and twice the time."""
+LINE_PX = 13.6
+"""Type of a cell in a theme's own size, by which one line of text is measured."""
 TEXT_PX_MAX = 420.0
 GROUP_ROWS = 100
 BOLD = 1.1
@@ -29,7 +34,7 @@ BOLD = 1.1
 @dataclass(slots=True)
 class _Column:
     least: float = 0.0
-    whole: float = 0.0
+    line: float = 0.0
     breaks: bool = False
 
 
@@ -48,6 +53,7 @@ def fit_tables(document: Document, room_mm: float, landscape_mm: float) -> list[
             _fit(table, columns, (room_mm / 25.4 * 96, landscape_mm / 25.4 * 96), parents, css)
             if len(rows) > FIXED_ROWS and table.find("colgroup") is None and table.find("col") is None:
                 _fix_widths(table, columns)
+                _let_stand_in_lines(table, columns, room_mm / 25.4 * 96)
     if css:
         document.warn("wide_table", "A table is wider than a landscape page and stands on a page of its own width.")
     return css
@@ -67,8 +73,16 @@ def _width(text: str) -> float:
     return TYPE_PX * sum(1.0 if char > "\u2e7f" else 0.75 if char.isupper() else 0.58 for char in text)
 
 
+def _line_width(text: str) -> float:
+    """How wide a text is in one line, in px: what is put into one line must not be guessed far too wide."""
+    return LINE_PX * sum(
+        1.0 if char > "\u2e7f" else 0.62 if char.isupper() else 0.26 if char in " ,.;:!|'ijlft" else 0.52
+        for char in text
+    )
+
+
 def _measure(rows: list[Element]) -> list[_Column]:
-    """The widest word and the widest text of each column."""
+    """The widest word and the widest line of each column."""
     columns: list[_Column] = []
     every = max(1, len(rows) // SAMPLED_ROWS)
     for row in rows[:3] + rows[3::every]:
@@ -94,7 +108,7 @@ def _measure_cell(cell: Element, column: _Column) -> None:
         longest *= BOLD
     column.breaks |= longest > WORD_PX_MAX
     column.least = max(column.least, min(longest, WORD_PX_MAX) + PADDING_PX)
-    column.whole = max(column.whole, min(_width(text), TEXT_PX_MAX) + PADDING_PX)
+    column.line = max(column.line, _line_width(text) * (BOLD if cell.tag == "th" else 1.0))
 
 
 def _fit(
@@ -169,17 +183,25 @@ def _let_break(table: Element, columns: list[_Column], *, everywhere: bool) -> N
 
 
 def _fix_widths(table: Element, columns: list[_Column]) -> None:
-    total = sum(max(column.whole, column.least) for column in columns)
+    widths = [max(min(column.line, TEXT_PX_MAX) + PADDING_PX, column.least) for column in columns]
     group = make("colgroup")
-    group.extend(
-        make("col", {"style": f"width:{max(column.whole, column.least) / total:.2%}"}) for column in columns
-    )
+    group.extend(make("col", {"style": f"width:{width / sum(widths):.2%}"}) for width in widths)
     index = 1 if len(table) and table[0].tag == "caption" else 0
     table.insert(index, group)
     add_class(table, "pb-fixed")
     if not any("rowspan" in cell.attrib for row in table.iter("tr") for cell in row):
         for body in table.findall("tbody"):
             _divide(table, body)
+
+
+def _let_stand_in_lines(table: Element, columns: list[_Column], room: float) -> None:
+    """Makes the type of a long table a little smaller if each of its texts then has a line to itself."""
+    if "pb-tight" in classes_of(table):
+        return
+    roomy = sum(column.line for column in columns) + PADDING_PX * len(columns)
+    tight = sum(column.line + 0.9 * LINE_PX for column in columns) * 1.03
+    if roomy > room >= tight * LINE_SMALLEST:
+        _shrink(table, min(1.0, room / tight) - 0.001)
 
 
 def _divide(table: Element, body: Element) -> None:

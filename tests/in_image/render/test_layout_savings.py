@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pydyf
@@ -9,9 +10,12 @@ import pypdf
 import pytest
 import weasyprint
 from render.__main__ import render
+from render.layout import savings, shadows
 from render.layout.savings import save, without_notes
 from render.request import request_of
+from weasyprint.document import Page
 from weasyprint.formatting_structure.boxes import Box
+from weasyprint.pdf.stream import Stream
 from weasyprint.text import line_break
 
 SHEET = weasyprint.HTML(string="x")._ua_stylesheets()[0]
@@ -92,3 +96,24 @@ def test_a_box_that_is_cut_loses_its_rounding_at_the_cut_only():
     other = box.copy()
     box.remove_decoration_sides.add("top")
     assert (box.remove_decoration_sides, other.remove_decoration_sides) == ({"top"}, set())
+
+
+def painted(paint: Callable[[Page, Stream], None], html: str) -> tuple[int, bytes]:
+    """How many parts the stream of a painted page has, and what is written of it."""
+    resources = pydyf.Dictionary({"ExtGState": pydyf.Dictionary()})
+    stream = Stream({}, (0, 0, 100, 100), resources, {}, {}, {}, None)
+    paint(weasyprint.HTML(string=html).render().pages[0], stream)
+    return len(stream.stream), stream.data
+
+
+def test_a_painted_page_is_kept_as_one_part_and_written_as_without_the_savings():
+    save()
+    html = "<h1 style='background: red'>One</h1><p>1.5 and <b>2</b>"
+    parts, packed = painted(Page.paint, html)
+    of_weasyprint, unpacked = painted(savings._paint, html)
+    assert (parts, packed, of_weasyprint > 50) == (1, unpacked, True)
+
+
+def test_the_shadow_of_a_box_is_asked_for_as_it_is_drawn():
+    names = [list(inspect.signature(draw).parameters) for draw in (shadows._draw, shadows._draw_in_layers)]
+    assert names[0] == names[1]

@@ -272,3 +272,47 @@ def test_the_program_answers_a_broken_request_with_a_typed_error(tmp_path):
         [sys.executable, "-m", "render", str(tmp_path / "r.json")], cwd=PROGRAMS, capture_output=True, check=False
     )
     assert (done.returncode, json.loads(done.stdout)["error"]["code"]) == (1, "invalid_request")
+
+
+@pytest.mark.parametrize(("cell", "pages"), [("r4999c5 value 249", 5), ("r4999c5 of values 2499500", 10)])
+def test_type_of_a_long_table_is_smaller_if_its_texts_then_stand_in_one_line_each(tmp_path, cell, pages):
+    """Of 8 pt, 44 rows of one line fill a page; what would take smaller type wraps in the theme's own."""
+    rows = "\n".join(["| " + " | ".join([cell] * 6) + " |"] * 200)
+    answer, _ = write(tmp_path, f"| a | b | c | d | e | f |\n|-|-|-|-|-|-|\n{rows}")
+    assert answer["facts"]["pages"] == pages
+
+
+def test_text_after_a_landscape_table_is_on_a_page_as_before_it(tmp_path):
+    row = "|" + "Characteristic|" * 11
+    _, file = write(tmp_path, f"Before\n\n{row}\n{'|-' * 11}|\n{row}\n\nAfter")
+    pages = pypdf.PdfReader(file).pages
+    assert [page.mediabox.width > page.mediabox.height for page in pages] == [False, True, False]
+    assert ["Before" in pages[0].extract_text(), "After" in pages[-1].extract_text()] == [True, True]
+
+
+def test_a_shadow_fades_without_lines(tmp_path):
+    """Away from a card every pixel is as light as the one before it or lighter; no gradients meet in seams."""
+    card = "width:100px;height:100px;margin:50px;background:white;border-radius:10px;box-shadow:0 0 30px black"
+    options = {"device_scale_factor": 2, "padding_px": 0, "fit": "viewport", "width": 200, "height": 200}
+    html = f"<body style='margin:0'><div style='{card}'></div>"
+    _, file = write(tmp_path, html, "png", "html", options=options)
+    picture = Image.open(file).convert("L")
+    rows = [[picture.getpixel((x, y)) for x in range(304, 400)] for y in range(400)]
+    assert [row for row in rows if row != sorted(row)] == []
+    assert (rows[200][0] < 200, rows[200][-1] > 250) == (True, True)
+    _, file = write(tmp_path, html, source_format="html")
+    resources = pypdf.PdfReader(file).pages[0]["/Resources"]
+    assert [len(resources.get(kind, {})) for kind in ("/Shading", "/Pattern", "/XObject")] == [0, 0, 0]
+
+
+def test_form_controls_stand_in_their_line(tmp_path):
+    html = "<p><label>Name <input value=Ann></label> <input type=checkbox checked> ok <select><option>one</select>"
+    _, file = write(tmp_path, f"{html} <button>Go</button>", source_format="html")
+    places = []
+
+    def note(text, _matrix, place, _font, _size):
+        if text.strip() in {"Name", "Ann", "ok", "one", "Go"}:
+            places.append(round(place[5]))
+
+    pypdf.PdfReader(file).pages[0].extract_text(visitor_text=note)
+    assert (len(places), max(places) - min(places) < 6) == (5, True)
