@@ -1,6 +1,7 @@
 """The local stores on the disk: what lies where, lives of the process, a killed process, damaged files."""
 
 import asyncio
+import contextlib
 import os
 import random
 import sqlite3
@@ -243,9 +244,13 @@ async def test_a_database_that_is_none_is_named_without_its_path(tmp_path):
 async def test_a_damaged_page_is_told_as_damage(opened_database, tmp_path, scope):
     async with opened_database(tmp_path) as database:
         await SqliteCallStore(database).claim(new_call(scope))
+    with contextlib.closing(sqlite3.connect(tmp_path / "proofbox.sqlite3")) as connection:
+        # Every table and index, but not the schema, without which the file is not even opened.
+        roots = [row[0] for row in connection.execute("SELECT rootpage FROM sqlite_master WHERE rootpage > 0")]
     with (tmp_path / "proofbox.sqlite3").open("r+b") as file:
-        file.seek(4096)
-        file.write(b"\xff" * (os.fstat(file.fileno()).st_size - 4096))
+        for root in roots:
+            file.seek((root - 1) * 4096)
+            file.write(b"\xff" * 4096)
     async with opened_database(tmp_path) as database:
         calls = SqliteCallStore(database)
         for work in (calls.find(scope.principal, "call-1"), calls.claim(new_call(scope)), calls.left_open("x")):

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from service.core.scopes import Scope
-
 from contracts.tool_calls import ToolCallRequest, ToolCallResponse
+from service.core.scopes import Scope
 from service.main import Service
 from tests.docker.calling import Caller
 from tests.docker.golden_documents import DOCUMENTS, FOLDER, PICTURE, SOURCES_POOL, GoldenDocument
