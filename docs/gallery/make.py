@@ -27,7 +27,7 @@ READERS = "proofbox-readers:latest"
 WIDTH = 1640
 """Pixels of a contact sheet: twice what a README shows."""
 GAP = 20
-GROUND, FRAME = "#e9ecf0", "#c3c9d2"
+GROUND, FRAME = "#d3d9e1", "#b4bcc8"
 SHEET_BYTES_MAX = 200_000
 COLOURS_EXACT, COLOURS_APART, FLAT = 160, 8, 8
 LARKFIELD = "turn_1/files/larkfield.yaml"
@@ -215,7 +215,11 @@ def _pages(path: Path, wanted: range, width: int) -> list[Image.Image]:
 
 
 def _small(canvas: Image.Image) -> bytes:
-    """As PNG with 256 colours, and of as many pixels as the limit allows."""
+    """As PNG with all colours if the limit allows it; else with 256, and of as many pixels as it allows."""
+    whole = io.BytesIO()
+    canvas.save(whole, "PNG", optimize=True)
+    if whole.tell() <= SHEET_BYTES_MAX:
+        return whole.getvalue()
     for share in (1.0, 0.85, 0.7, 0.55):
         size = (round(canvas.width * share), round(canvas.height * share))
         shown = canvas if share == 1 else canvas.resize(size, Image.Resampling.LANCZOS)

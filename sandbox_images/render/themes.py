@@ -52,7 +52,17 @@ def load_theme(name_or_path: str, root: str, folder: str = "") -> Theme:
     extended = values.get("extends", "brand")
     if extended not in BUILT_IN:
         raise _invalid("extends", extended, f"one of {', '.join(BUILT_IN)}")
-    return _theme(_merged(_built_in(extended), values, Path(name).stem))
+    merged = _merged(_built_in(extended), values, Path(name).stem)
+    return _theme({**merged, "logo": _beside(merged["logo"], _place(name, root, folder), root)})
+
+
+def _beside(logo: str | None, file: Path, root: str) -> str | None:
+    """A logo's path from the output folder, if it is named as a file beside the theme's."""
+    if logo is None or logo[:5].lower() == "data:" or "\0" in logo:
+        return logo
+    base = os.path.realpath(root)
+    full = os.path.realpath(file.parent / logo)
+    return full[len(base) + 1 :] if full.startswith(base + os.sep) and Path(full).is_file() else logo
 
 
 def document_css(theme: Theme) -> str:
@@ -71,11 +81,16 @@ def _built_in(name: str) -> dict[str, Any]:
     return values
 
 
-def _read(path: str, root: str, folder: str) -> dict[Any, Any]:
+def _place(path: str, root: str, folder: str) -> Path:
     base = os.path.realpath(root)
     plain = path.replace("\0", "").lstrip("/")
     places = [Path(os.path.realpath(Path(base, *parts, plain))) for parts in ((), (folder,))]
-    full = next((place for place in places if place.is_file()), places[0])
+    return next((place for place in places if place.is_file()), places[0])
+
+
+def _read(path: str, root: str, folder: str) -> dict[Any, Any]:
+    base = os.path.realpath(root)
+    full = _place(path, root, folder)
     suffix = full.suffix.lower()
     if suffix not in _READERS or not str(full).startswith(base + os.sep) or not full.is_file():
         raise RenderError(

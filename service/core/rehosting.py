@@ -20,6 +20,7 @@ from service.core.scopes import Scope
 from service.core.store_ports import ArtifactStore, SourcePool, StoredArtifact
 
 _LEFT_OUT_LISTED = 20
+_THEME_BYTES_MAX = 200_000
 _PAGE_BYTES = 4096  # a file system in memory gives a file whole pages
 _OWN_INODES = 4  # OUT_DIR itself, the turn's folder, files/ and its other name
 
@@ -117,6 +118,7 @@ class Wish:
         own_may_be_absent: a file of the current turn that is not there is no error, for the program may write it.
         room_bytes: what OUT_DIR can take; the workspace does not fill it beyond; None for no bound.
         room_inodes: as many files and folders.
+        theme: where a theme file is named, if there is one: what it names in turn is gathered too.
     """
 
     scope: Scope
@@ -127,6 +129,7 @@ class Wish:
     own_may_be_absent: bool = True
     room_bytes: int | None = None
     room_inodes: int | None = None
+    theme: str = ""
 
 
 class Rehosting:
@@ -160,6 +163,8 @@ class Rehosting:
         turns: dict[str, list[StoredArtifact]] = {}
         for mention in mentions:
             await self._resolve(wish, mention, turns, staging, gathered)
+        for mention in find_mentions(wish.theme):
+            await self._resolve_theme(wish, mention, turns, staging, gathered)
         await self._resolve_citations(wish, staging, gathered)
         await self._add_workspace(wish, staging, gathered)
         return gathered
@@ -216,6 +221,29 @@ class Rehosting:
         may_be_absent = own or mention.pattern is not None or handed_over
         if not meant and not may_be_absent and mention.asked not in gathered.missing:
             gathered.missing.append(mention.asked)
+
+    async def _resolve_theme(
+        self,
+        wish: Wish,
+        mention: Mention,
+        turns: dict[str, list[StoredArtifact]],
+        staging: Path,
+        gathered: Gathered,
+    ) -> None:
+        """What a theme file names: files of turns, and those beside it by their names alone, such as its logo."""
+        began = time.perf_counter()
+        readings = (f"{mention.turn_id}/{mention.namespace}/{rel}" for rel in mention.readings)
+        file = next((gathered.inputs[path] for path in readings if path in gathered.inputs), None)
+        if file is None or file.size_bytes > _THEME_BYTES_MAX:
+            return
+        text = (await asyncio.to_thread(file.source.read_bytes)).decode(errors="replace")
+        for named in await asyncio.to_thread(find_mentions, text):
+            await self._resolve(wish, named, turns, staging, gathered)
+        folder = PurePosixPath(file.path.physical).parent
+        for artifact in turns[mention.turn_id]:
+            beside = PurePosixPath(artifact.path.physical)
+            if beside.parent == folder and beside.name in text:
+                await self._take(wish, beside.name, artifact, staging, gathered, began)
 
     async def _resolve_citations(self, wish: Wish, staging: Path, gathered: Gathered) -> None:
         if "[[" not in wish.text:

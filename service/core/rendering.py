@@ -137,6 +137,7 @@ def _wish(call: RenderCall) -> Wish:
         own_may_be_absent=False,
         room_bytes=room_bytes(limits),
         room_inodes=limits.out_dir_inodes,
+        theme=call.params.theme,
     )
 
 

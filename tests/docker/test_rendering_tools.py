@@ -149,6 +149,23 @@ async def test_a_picture_of_an_earlier_turn_is_rehosted_and_shown(render, call):
         assert [name for name in package.namelist() if name.startswith("word/media/")] != []
 
 
+async def test_the_logo_beside_a_theme_file_of_an_earlier_turn_is_rehosted_and_shown(render, call):
+    call.conversation = render.conversation
+    await call(
+        "from PIL import Image; Image.new('RGB', (40, 30), (0, 128, 0)).save('files/logo.png'); "
+        "open('files/house.yaml', 'w').write('logo: logo.png')",
+        ["house.yaml", "logo.png"],
+        turn_id="turn_1",
+    )
+    response = await render("docx", "# Title", theme="turn_1/files/house.yaml")
+    assert [line.physical_path for line in response.rehosted] == [
+        "turn_1/files/house.yaml",
+        "turn_1/files/logo.png",
+    ]
+    with zipfile.ZipFile(io.BytesIO(await render.bytes_of(response))) as package:
+        assert len([name for name in package.namelist() if name.startswith("word/media/")]) == 1
+
+
 async def test_a_missing_picture_leaves_a_notice_and_a_placeholder_or_with_strict_an_error(render):
     content = "# Title\n\n![plan](turn_1/files/plan.png)"
     response = await render("pdf", content)

@@ -8,6 +8,7 @@ from lxml import etree
 from render.docx.math_marks import mark_structures
 from render.docx.xml import MATH
 from render.ir import Formula
+from render.tex import ALIGNED, escaped, known_tex
 
 _WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 _M, _W = f"{{{MATH}}}", f"{{{_WORD}}}"
@@ -39,8 +40,6 @@ _PROPERTIES: dict[str, tuple[str, ...]] = {
 
 
 _SPACE_MARK = re.compile(r"""<mspace\b[^>]*\bwidth=["'](-?\d*\.?\d+)em["'][^>]*?(?:/>|>\s*</mspace>)""")
-_BARE = re.compile(r"&(?!(?:#\d+|#x[0-9A-Fa-f]+|\w+);)")
-_ALIGNED = re.compile(r"\\(begin|end)\{(aligned|split|gathered|align\*?|eqnarray\*?)\}")
 _LIMITS = frozenset(
     {"lim", "max", "min", "sup", "inf", "limsup", "liminf", "argmax", "argmin", "arg max", "arg min"}
 )
@@ -68,8 +67,8 @@ def _omml(tex: str, mathml: str, display: bool) -> str:
         import latex2mathml.converter  # noqa: PLC0415 - most documents have no formula
         import mathml_to_omml  # noqa: PLC0415
 
-        source = mathml or latex2mathml.converter.convert(_known(tex), display="block" if display else "inline")
-        source = _BARE.sub("&amp;", _SPACE_MARK.sub(_spaces, source))
+        source = mathml or latex2mathml.converter.convert(known_tex(tex), display="block" if display else "inline")
+        source = escaped(_SPACE_MARK.sub(_spaces, source))
         converted = mathml_to_omml.convert(source)
         root = etree.fromstring(f'<x xmlns:m="{MATH}" xmlns:w="{_WORD}">{converted}</x>', _parser())
     except Exception as exc:
@@ -79,16 +78,11 @@ def _omml(tex: str, mathml: str, display: bool) -> str:
         raise MathError("nothing came of it")
     result = etree.Element(f"{_M}oMath", nsmap={"m": MATH, "w": _WORD})
     _fill(result, found, 0)
-    if _ALIGNED.search(tex):
+    if ALIGNED.search(tex):
         _align(result)
     mark_structures(result)
     text = etree.tostring(result, encoding="unicode")
     return re.sub(r' xmlns:[mw]="[^"]+"', "", text)
-
-
-def _known(tex: str) -> str:
-    """TeX with environments that the converter doesn't know replaced by those that it does."""
-    return _ALIGNED.sub(lambda found: f"\\{found[1]}{{{'gather*' if found[2] == 'gathered' else 'align*'}}}", tex)
 
 
 def _align(root: etree._Element) -> None:

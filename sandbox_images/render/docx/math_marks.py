@@ -16,6 +16,11 @@ _ACCENTS = {
     "^": "\u0302", "\u02c6": "\u0302", "~": "\u0303", "\u02dc": "\u0303", "\u2192": "\u20d7", "\u02d9": "\u0307",
     ".": "\u0307", "\u00a8": "\u0308", "\u02d8": "\u0306", "\u02c7": "\u030c", "\u00b4": "\u0301", "`": "\u0300",
 }  # fmt: skip
+_LONELY = frozenset(
+    "=<>*+/\u2264\u2265\u2260\u2248\u2261\u223c\u221d\u2208\u2282\u2286\u00d7\u00b7\u2217\u22c5\u27f9\u21d2"
+)
+"""Operators that other readers call an error where one of their sides is empty."""
+_NOTHING = "\u200b"
 _BARS = frozenset("\u00af\u203e\u2015\u0305\u0304_\u0332\u2014\u2500")
 
 
@@ -34,6 +39,9 @@ def mark_structures(root: etree._Element) -> None:
                 element.remove(lim)
     for row in [element for element in root.iter() if element.tag in _ROWS]:
         _bracket(row)
+    for row in [element for element in root.iter() if element.tag in _ROWS]:
+        _bars(row)
+        _sides(row)
 
 
 def _accent(element: etree._Element, letter: str, *, top: bool) -> bool:
@@ -49,6 +57,34 @@ def _accent(element: etree._Element, letter: str, *, top: bool) -> bool:
     wanted.set(f"{_M}val", value)
     element[0][:] = [wanted]
     return True
+
+
+def _bars(row: etree._Element) -> None:
+    """Makes a bracket of the only two bars of a row; a bar alone is that of a condition."""
+    bars = [child for child in row if _letter(child) == "|"]
+    if len(bars) == 2 and row.index(bars[1]) - row.index(bars[0]) > 1:  # noqa: PLR2004 - a pair
+        _enclose(row, bars[0], bars[1], None, "|")
+        return
+    for bar in bars:
+        bar.find(f"{_M}t").text = "\u2223"
+
+
+def _sides(row: etree._Element) -> None:
+    """Gives operators at the ends of a row, and a row without content, a text of no width beside them."""
+    parts = [child for child in row if not child.tag.endswith("Pr")]
+    if not parts and row.getparent() is not None and row.getparent().tag == f"{_M}mr":
+        row.append(_nothing())
+    if parts and _letter(parts[-1]) in _LONELY:
+        row.insert(row.index(parts[-1]) + 1, _nothing())
+    if parts and _letter(parts[0]) in _LONELY:
+        row.insert(row.index(parts[0]), _nothing())
+
+
+def _nothing() -> etree._Element:
+    run = etree.Element(f"{_M}r")
+    etree.SubElement(etree.SubElement(run, f"{_M}rPr"), f"{_M}nor")
+    etree.SubElement(run, f"{_M}t").text = _NOTHING
+    return run
 
 
 def _letter(element: etree._Element) -> str:

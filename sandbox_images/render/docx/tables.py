@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from render.docx.frames import LEAST, MAX_NESTED, WORD_COLUMNS, cell_frame, closed, grid_xml, scaled, spacer
+from render.docx.heights import KEPT_ROWS
 from render.docx.state import Place, State
 from render.docx.xml import TWIPS
 from render.ir import Block, Cell, Frame, Image, Paragraph, Run, Table
@@ -19,8 +20,6 @@ _SIDE = 108
 """Margin at the sides of a cell."""
 _MANY_COLUMNS = 7
 """With fewer, a page on its side gains little."""
-_KEPT_ROWS = 15
-"""A table of no more rows stays on one page."""
 _TOLERANCE = 1.05
 _SMALL_FROM = 1.2
 """How much wider than its room a table is that is set in small type."""
@@ -68,7 +67,7 @@ def _one(state: State, place: Place, table: Table, write: WriteBlocks) -> str:
     parts = [_opening(place, widths, head), grid_xml(widths)]
     ground = Frame(state.content.theme.colours["surface"])
     inner = replace(place, indent=0, align=None, bar=None, level=0, nested=place.nested + 1, ground=None)
-    kept = table.rows <= _KEPT_ROWS and all(_short(cell) for cell in table.cells)
+    kept = table.rows <= KEPT_ROWS and all(_short(cell) for cell in table.cells)
     small = "Small" if is_too_wide(table, round(room * _SMALL_FROM)) else ""
     repeated = True  # a header that is higher than a page would leave no room for rows
     for number, cells in enumerate(rows):

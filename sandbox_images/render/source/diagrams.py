@@ -22,6 +22,9 @@ _BARE = re.compile(
 )
 _FONT_ATTRIBUTE = re.compile(r'font-family="[^"]*"')
 _SIZE = re.compile(r'\s(?:width|height)="[^"]*"')
+_LABEL = re.compile(r'(source-classes="[^"]* labelBkg"><rect) x="(-?[\d.]+)"( y="[^"]*") width="([\d.]+)"')
+_BESIDE_LABEL = 5.0
+"""How far the ground of a line's label reaches beyond its text, in px."""
 _VIEW = re.compile(r'viewBox="\S+ \S+ (\S+) (\S+)"')
 
 
@@ -81,12 +84,18 @@ def draw(source: str, theme: Theme) -> str:
 
     svg: str = mmdr.render(source).svg()
     svg = _FONT_ATTRIBUTE.sub(f'font-family="{FONT}"', _FONT_FAMILY.sub(f"font-family:'{FONT}',sans-serif", svg))
+    svg = _LABEL.sub(_wider, svg)
     view = _VIEW.search(svg)
     if view:
         root, rest = svg.split(">", 1)
         size = f' width="{float(view[1]):.1f}" height="{float(view[2]):.1f}"'
         svg = f"{_SIZE.sub('', root)}{size}>{rest}"
     return inline_styles(svg)
+
+
+def _wider(found: re.Match[str]) -> str:
+    left, width = float(found[2]) - _BESIDE_LABEL, float(found[4]) + 2 * _BESIDE_LABEL
+    return f'{found[1]} x="{left:g}"{found[3]} width="{width:g}"'
 
 
 def _variables(theme: Theme) -> dict[str, Any]:

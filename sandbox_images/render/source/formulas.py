@@ -23,6 +23,7 @@ from render.source.tree_edits import (
     parents_of,
     replace,
 )
+from render.tex import escaped, known_tex
 
 TEX_CHARACTERS_MAX = 4_000
 FORMULAS_MAX = 2_000
@@ -86,14 +87,23 @@ def _zmath() -> Any:
 @lru_cache(maxsize=512)
 def draw(tex: str, display: bool, colour: str) -> tuple[str, float, float, float]:
     """The SVG of a formula in TeX, its width and height, and how far it reaches below the line, in px at 16 px."""
+    tex = known_tex(tex)
     if len(tex) > _CHECKED_CHARACTERS:
-        _bound_rows(ET.fromstring(convert(tex)))  # noqa: S314 - made here, without entities
-    drawn = _measured(_zmath().Latex(tex, size=SIZE, inline=not display), colour)
+        _bound_rows(ET.fromstring(escaped(convert(tex))))  # noqa: S314 - made here, without entities
+    drawn = _drawn(tex, display, colour)
     if drawn[2] > LINE_HEIGHT_MAX * (1 + tex.count("\\\\")) and "\\left" in tex:
         # ziamath makes the brackets around a sum with only a lower limit as high as they get.
         plain = _STRETCHED.sub(lambda match: f"\\Big{match[1][0]}{match[2]}" if match[2] != "." else "", tex)
-        drawn = _measured(_zmath().Latex(plain, size=SIZE, inline=not display), colour)
+        drawn = _drawn(plain, display, colour)
     return drawn
+
+
+def _drawn(tex: str, display: bool, colour: str) -> tuple[str, float, float, float]:
+    if "&" not in tex:
+        return _measured(_zmath().Latex(tex, size=SIZE, inline=not display), colour)
+    from ziamath.tex import tex2mml  # noqa: PLC0415 - as `_zmath`
+
+    return _measured(_zmath().Math(escaped(tex2mml(tex, inline=not display)), size=SIZE), colour)
 
 
 def draw_mathml(mathml: str, colour: str) -> tuple[str, float, float, float]:

@@ -52,3 +52,28 @@ def test_accents_are_accents_and_bars_are_bars(tmp_path):
     assert [mark.get(M + "val") for mark in made.body.iterfind(f".//{M}accPr/{M}chr")] == ["\u0302", "\u20d7"]
     assert [mark.get(M + "val") for mark in made.body.iterfind(f".//{M}barPr/{M}pos")] == ["top", "top"]
     assert made.body.find(f".//{W}p") is not None
+
+
+ALIGNED = "\\begin{%s} aaaaaaaaaaaaaaaaaaaaa &= b \\\\ &= \\text{R&D} \\end{%s}"
+
+
+def test_aligned_equations_are_rows_in_pictures_and_in_office_math(tmp_path):
+    for name in ("aligned", "align", "split", "eqnarray", "alignat*"):
+        made = written(f"$${ALIGNED % (name, name)}$$", tmp_path)
+        rows = ["".join(row.itertext()) for row in made.body.iter(f"{M}mr")]
+        assert (rows, made.document.warnings) == (["a" * 21 + "\u200b=b", "\u200b\u200b=R&D"], []), name
+
+
+def test_operators_without_a_side_have_a_text_of_no_width_there(tmp_path):
+    made = written("$= 4$ $x =$ $x_{<n}$ $x \\sim y$", tmp_path)
+    rows = ["".join(formula.itertext()) for formula in made.body.iter(f"{M}oMath")]
+    assert rows == ["\u200b=4", "x=\u200b", "x\u200b<n", "x\u223cy"]
+
+
+def test_a_pair_of_bars_is_a_bracket_and_one_bar_is_that_of_a_condition(tmp_path):
+    made = written("$|v|$ $P(a|b)$", tmp_path)
+    brackets = [
+        ([end.get(f"{M}val") for end in bracket[0]], "".join(bracket.itertext()))
+        for bracket in made.body.iter(f"{M}d")
+    ]
+    assert brackets == [(["|", "|"], "v"), (["(", ")"], "a\u2223b")]
