@@ -5,13 +5,15 @@ from dataclasses import replace
 from render.layout.look import Paint
 from render.slides.checks import clamp, overlap, solid
 from render.slides.contrast import keep_readable
-from render.slides.model import HEIGHT, WIDTH, Shape, Slide, TextShape
+from render.slides.model import HEIGHT, WIDTH, PictureShape, Shape, Slide, TableShape, TextShape
+from render.slides.scale import move_down
 from render.slides.split import PART_MARK
 
 _SLACK = 6.0
 _FOOT = 28.0
 _BODY_WIDTH = 380
 _RULE = 8
+_NAME_MAX = 60
 _WIDER = 0.06
 """The share by which another build of a font can be wider."""
 _KERNED = 0.95
@@ -48,6 +50,22 @@ def finish(slide: Slide, theme_background: str, accent: str, *, covered: bool) -
         and slide.kind != "content"
     ):
         slide.kind = "blank"
+
+
+def name_of_slide(slide: Slide) -> str:
+    """The first words of a slide, or what its first picture shows: a name where there is no title."""
+    for shape in slide.shapes:
+        words: list[str] = []
+        if isinstance(shape, TextShape) and shape.role != "footnotes":
+            words = " ".join(para.text for para in shape.paragraphs).split()
+        elif isinstance(shape, TableShape):
+            words = " ".join(para.text for cell in shape.cells for para in cell.paragraphs).split()
+        elif isinstance(shape, PictureShape):
+            words = shape.alt.split()
+        if words:
+            text = " ".join(words)
+            return text if len(text) <= _NAME_MAX else text[:_NAME_MAX].rpartition(" ")[0] or text[:_NAME_MAX]
+    return "Slide"
 
 
 def _is_ground(shape: Shape, slide: Slide) -> bool:
@@ -112,10 +130,7 @@ def _pin_bottom(shapes: list[Shape]) -> None:
     ):
         moved.append(shapes[index - 1])
     for shape in moved:
-        shape.y += down
-    if isinstance(frame, TextShape):
-        for para in frame.paragraphs:
-            para.y += down
+        move_down(shape, down)
 
 
 def _roles(slide: Slide) -> None:

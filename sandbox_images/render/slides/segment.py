@@ -20,6 +20,7 @@ _SKIPPED = frozenset({"head", "style", "script", "link", "meta", "title", "templ
 _RULED_SHARE = 0.6
 _TITLE_WORDS_MAX = 60
 _DIVIDER_WORDS_MAX = 24
+_LEAD_IN_WORDS_MAX = 12
 _OWN_CLASSES = frozenset({"pb-sources", "footnotes"})
 
 
@@ -280,10 +281,19 @@ def _groups(blocks: list[Element], *, whole: bool, divider: int | None) -> list[
     for piece in pieces:
         groups.append([])
         for block in piece:
-            if 0 < _level(block) <= level and any(not is_notes(item) for item in groups[-1]):
+            lead_in = len(groups) == 1 and _is_lead_in(groups[0])
+            if 0 < _level(block) <= level and not lead_in and any(not is_notes(item) for item in groups[-1]):
                 groups.append([])
             groups[-1].append(block)
     return [group for group in groups if group]
+
+
+def _is_lead_in(group: list[Element]) -> bool:
+    """Whether what stands before a document's first heading is a line that belongs above it."""
+    words = sum(len(text_of(block).split()) for block in group)
+    return words <= _LEAD_IN_WORDS_MAX and all(
+        block.tag == "p" and all(name_of(item) not in {"img", "svg"} for item in flow(block)) for block in group
+    )
 
 
 def _level(block: Element) -> int:
