@@ -288,7 +288,7 @@ def test_marp_divides_at_headings_if_asked_and_else_at_rules_only(tmp_path: Path
     _, deck, _, _ = written(tmp_path, f"---\nmarp: true\n---\n\n{body}")
     assert len(deck.slides) == 2
     _, deck, _, _ = written(tmp_path, f"---\nmarp: true\nheadingDivider: 2\n---\n\n{body}")
-    assert titles(deck) == ["A", "B", ""]
+    assert titles(deck) == ["A", "B", "z"]
 
 
 def test_a_picture_beside_a_marp_slide_leaves_room_for_its_text(tmp_path: Path) -> None:
