@@ -42,6 +42,8 @@ def source_words(source: str, source_format: str, root: Path) -> list[str]:
             return
         if REORDERED & set(classes_of(element)):
             return
+        if "pb-missing" in classes_of(element) and "bg" in (element.text or "").split():
+            return  # Marp's keywords are no words
         if name_of(element) in BLOCKS:
             texts.append("\n")
         texts.append(element.text or "")
