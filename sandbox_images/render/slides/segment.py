@@ -95,12 +95,14 @@ def is_notes(element: Element) -> bool:
     return bool(_NOTES_CLASSES.intersection(classes_of(element))) and "footnotes" not in classes_of(element)
 
 
-def flow(element: Element) -> Iterator[Element]:
-    """An element and what is in it, without notes and what isn't shown."""
+def flow(element: Element, *, items: bool = True) -> Iterator[Element]:
+    """An element and what is in it (``items``: in items of lists too), without notes and what isn't shown."""
     stack = [element]
     while stack:
         current = stack.pop()
         yield current
+        if current.tag == "li" and not items:
+            continue
         stack.extend(child for child in reversed(current) if name_of(child) not in _SKIPPED and not is_notes(child))
 
 
@@ -363,7 +365,7 @@ def title_draft(title: str, lines: list[str]) -> Draft:
 
 def title_of(root: Element) -> Element | None:
     """The slide's title: the first h1 or h2, else a lone heading, else what is called a title."""
-    headings = [item for item in flow(root) if item.tag in HEADINGS and has_content(item)]
+    headings = [item for item in flow(root, items=False) if item.tag in HEADINGS and has_content(item)]
     for item in headings:
         if item.tag in {"h1", "h2"}:
             return item

@@ -116,6 +116,15 @@ def test_an_item_that_begins_with_code_has_its_number_there(tmp_path: Path) -> N
     assert geometry_faults(deck) == []
 
 
+def test_a_heading_in_an_item_keeps_its_bullet_and_is_no_title(tmp_path: Path) -> None:
+    slide = deck_of(tmp_path, "- # Foo\n- Bar\n").slides[0]
+    assert is_hidden(slide.shapes.title)
+    assert [(para.text, para._p.xpath("./a:pPr/a:buChar/@char")) for para in paragraphs(slide)] == [
+        ("Foo", ["\u2022"]),
+        ("Bar", ["\u2022"]),
+    ]
+
+
 def test_code_in_a_cell_stands_there_once(tmp_path: Path) -> None:
     source = "<table><tr><td>\n<pre>\n**Hello**,\n\n_world_.\n</pre>\n</td></tr></table>\n"
     assert deck_words(deck_of(tmp_path, source)) == ["hello", "world"]
