@@ -285,9 +285,7 @@ class SlideWriter:
             self._picture(PictureShape(shape.x, shape.y, shape.width, shape.height, inner, inner.get("alt", "")))
 
 
-_EMPTY_CELL = (
-    '<a:tc><a:txBody><a:bodyPr/><a:lstStyle/><a:p><a:endParaRPr sz="800"/></a:p></a:txBody><a:tcPr/></a:tc>'
-)
+_EMPTY_CELL = '<a:tc><a:txBody><a:bodyPr/><a:lstStyle/><a:p><a:endParaRPr sz="100"/></a:p></a:txBody><a:tcPr marT="0" marB="0"/></a:tc>'
 
 
 def _notice(shape: PictureShape, colour: str) -> TextShape:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from render.layout.look import Paint
 from render.slides.checks import clamp, overlap, solid
 from render.slides.contrast import keep_readable
-from render.slides.model import HEIGHT, WIDTH, PictureShape, Shape, Slide, TableShape, TextShape
+from render.slides.model import HEIGHT, WIDTH, PictureShape, Shape, Slide, TableCell, TableShape, TextShape
 from render.slides.scale import move_down
 from render.slides.split import PART_MARK
 
@@ -42,6 +42,9 @@ def finish(slide: Slide, theme_background: str, accent: str, *, covered: bool) -
         if isinstance(shape, TextShape) and shape.paragraphs:
             _widen(shape, slide.shapes)
             _lengthen(shape, slide.shapes)
+        elif isinstance(shape, TableShape):
+            for cell in shape.cells:
+                _widen_cell(cell)
     slide.shapes = clamp([shape for shape in slide.shapes if not _is_ground(shape, slide)])
     if covered or slide.background == Paint(theme_background):
         slide.background = None
@@ -186,6 +189,15 @@ def _widen(shape: TextShape, shapes: list[Shape]) -> None:
         shape.x, shape.width = wider.x, wider.width
         for para in shape.paragraphs:
             para.x -= left
+
+
+def _widen_cell(cell: TableCell) -> None:
+    """The same for a table's cell, whose row would get taller: its margin on the side where lines end gives way."""
+    align = cell.paragraphs[0].align if cell.paragraphs else "left"
+    left, top, right, bottom = cell.margins
+    more = [min(_SLACK, margin * 0.6) for margin in (left, right)]
+    more = [min(more) / 2] * 2 if align == "center" else [more[0], 0.0] if align == "right" else [0.0, more[1]]
+    cell.margins = (left - more[0], top, right - more[1], bottom)
 
 
 def _use_padding(shape: TextShape, align: str) -> None:

@@ -9,7 +9,15 @@ from render.slides.boxes import decorate, merge_text
 from render.slides.bullets import bullet_of
 from render.slides.model import Bullet, ChartShape, LineShape, Para, PictureShape, Piece, Shape, TextShape
 from render.slides.tables import read_table
-from render.slides.text import GAP, Boxes, break_before_pictures, code_lines, is_inline, runs_of
+from render.slides.text import (
+    GAP,
+    Boxes,
+    break_before_pictures,
+    code_lines,
+    is_inline,
+    runs_of,
+    shift_with_text,
+)
 from render.source.tree_edits import classes_of, name_of
 
 _LEVEL_MAX = 8
@@ -279,6 +287,7 @@ class Painter:
             if id(item) in seen:
                 continue
             if item.kind == "replaced":
+                item.y += shift_with_text(item, lines) if texty else 0.0
                 self._picture(item, inline=texty)
                 if not texty:
                     self._close()

@@ -11,6 +11,7 @@ from render.source.tree_edits import name_of
 
 GAP = "\u00a0"
 _GAP_FACE = "\0gap"
+_UNEVEN = 4.0
 _BLANKS = re.compile(r"[ \t\n\f\r]+")
 _SKIPPED = frozenset({"script", "style", "template", "head", "title"})
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
@@ -163,6 +164,19 @@ def break_before_pictures(pieces: list[Piece], lines: list[BoxNode]) -> list[Pie
             out.append(replace(piece, text="\n"))
         out.append(piece)
     return out
+
+
+def shift_with_text(picture: BoxNode, lines: list[BoxNode]) -> float:
+    """How far down a picture goes with the text of its line, whose lines are all as tall as the mean on slides."""
+    if max(line.height for line in lines) - min(line.height for line in lines) < _UNEVEN:
+        return 0.0
+    mean = (lines[-1].bottom - lines[0].y) / len(lines)
+    for index, line in enumerate(lines):
+        inside = list(line.walk())
+        text = next((item for item in inside if item.kind == "text" and item.text.strip()), None)
+        if text is not None and any(item is picture for item in inside):
+            return lines[0].y + (index + 1) * mean - text.bottom
+    return 0.0
 
 
 def _before_after(rows: list[list[Piece]], element: Element, style: _Style, boxes: Boxes, which: str) -> None:

@@ -86,6 +86,18 @@ def test_a_picture_that_begins_a_line_has_a_break_before_its_gap(tmp_path: Path)
     assert (before, after[0], after.split()[-1]) == ("Some words that come first", "\u00a0", "last")
 
 
+def test_a_tall_picture_in_a_line_does_not_reach_into_the_line_above(tmp_path: Path) -> None:
+    Image.new("RGB", (60, 70), "navy").save(tmp_path / "p.png")
+    image = '<img src="p.png" alt="P" style="vertical-align:middle">'
+    source = f"<h1>T</h1><ul><li>x</li></ul><p>{LONG[:140]}{image} last</p>"
+    slide = deck_of(tmp_path, source, "html").slides[0]
+    (drawn,) = [shape for shape in slide.shapes if shape.name.startswith("Picture")]
+    (frame,) = [shape for shape in shown(slide) if shape.has_text_frame and "sentence" in shape.text_frame.text]
+    para = frame.text_frame.paragraphs[-1]
+    bottom = frame.top + frame.height
+    assert bottom - para.line_spacing <= drawn.top + drawn.height / 2 <= bottom
+
+
 def test_a_chart_that_made_way_for_text_takes_the_room_that_is_left(tmp_path: Path) -> None:
     chart = "```chart\ntype: bar\nx: [a, b]\nseries:\n  - name: S\n    data: [1, 2]\n```\n"
     deck = deck_of(tmp_path, f"## Revenue\n\n{LONG}\n\n{chart}")
@@ -145,3 +157,10 @@ def test_what_is_told_of_a_marp_background_that_is_missing_stands_last_and_witho
         0
     ]
     assert [para.text for para in paragraphs(slide)] == ["T", "Words", "A field \u2014 missing image: no.png"]
+
+
+def test_lines_of_cells_have_room_on_the_side_where_they_end(tmp_path: Path) -> None:
+    slide = deck_of(tmp_path, "## T\n\n| left | right |\n|:--|--:|\n| a | b |\n").slides[0]
+    (frame,) = [shape for shape in slide.shapes if shape.has_table]
+    margins = [(cell.margin_left / PIXEL, cell.margin_right / PIXEL) for cell in frame.table.rows[1].cells]
+    assert margins == [(14, 8), (8, 14)]
