@@ -54,6 +54,8 @@ def frames_of(slide: Any) -> list[Frame]:
     """The frames and tables of a slide, in painting order."""
     found = []
     for shape in slide.shapes:
+        if shape._element.xpath("string(.//p:cNvPr/@hidden)") == "1":  # noqa: SLF001
+            continue
         left, top, width, height = (
             Emu(value or 0) / POINT for value in (shape.left, shape.top, shape.width, shape.height)
         )

@@ -29,7 +29,7 @@ def _shapes(shapes: Any) -> Iterator[Any]:
     for shape in shapes:
         if hasattr(shape, "shapes"):
             yield from _shapes(shape.shapes)
-        else:
+        elif next(shape.element.iter("{*}cNvPr")).get("hidden") != "1":  # else a title for screen readers
             yield shape
 
 

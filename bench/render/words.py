@@ -227,6 +227,8 @@ def pptx_text(path: Path) -> str:
 
 def _shape_texts(shapes: Iterable[Any]) -> Iterator[str]:
     for shape in shapes:
+        if next(shape.element.iter("{*}cNvPr")).get("hidden") == "1":  # a title for screen readers
+            continue
         if shape.shape_type is not None and hasattr(shape, "shapes"):
             yield from _shape_texts(shape.shapes)
         elif shape.has_text_frame:

@@ -131,7 +131,8 @@ def pptx_structure(path: Path) -> Structure:
     found = Structure()
     for slide in pptx.Presentation(str(path)).slides:
         title = slide.shapes.title
-        found.slides.append(title.text_frame.text if title is not None else "")
+        shown = title is not None and not _is_hidden(title)
+        found.slides.append(title.text_frame.text if shown else "")
         if slide.has_notes_slide:
             found.notes += [line for line in slide.notes_slide.notes_text_frame.text.splitlines() if line]
         for shape in slide.shapes:
@@ -148,6 +149,11 @@ def pptx_structure(path: Path) -> Structure:
                     found.links.append(relation.target_ref)
     found.headings = [(1, text) for text in found.slides if text]
     return found
+
+
+def _is_hidden(shape: Any) -> bool:
+    """Whether a shape is there for outlines and screen readers only."""
+    return bool(shape._element.xpath(".//p:cNvPr/@hidden")[:1] == ["1"])
 
 
 def _listed(paragraphs: Iterable[Any]) -> Iterator[tuple[int, str, str]]:
@@ -197,6 +203,8 @@ def slide_places(path: Path) -> tuple[tuple[float, float], list[Place]]:
     places = []
     for number, slide in enumerate(deck.slides):
         for shape in slide.shapes:
+            if _is_hidden(shape):
+                continue
             left, top, width, height = (
                 Length(value).pt for value in (shape.left, shape.top, shape.width, shape.height)
             )

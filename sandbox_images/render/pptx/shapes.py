@@ -10,10 +10,11 @@ from render.document import Document
 from render.layout.look import Border, Paint
 from render.pptx.charts import add_chart
 from render.pptx.deck import BODY_PLACES, NUMBER_PLACE, TITLE_PLACES, Place
-from render.pptx.look import NAMESPACES, Palette, emu
+from render.pptx.look import NAMESPACES, Palette, emu, xml_text
 from render.pptx.media import Media
 from render.pptx.text import TextWriter
 from render.slides.checks import overlap, solid
+from render.slides.finish import name_of_slide
 from render.slides.model import (
     ChartShape,
     LineShape,
@@ -30,6 +31,7 @@ from render.slides.model import (
 _ROUND_LEAST = 0.5
 _NEAR = 1.5
 _MARGIN_MAX = 2_000_000
+_HIDDEN_PLACE: Place = (72, -120, 1136, 46)
 
 
 @dataclass(slots=True)
@@ -55,6 +57,8 @@ class SlideWriter:
 
     def write(self, content: Slide) -> None:
         """Writes all shapes in reading order, then the slide's number."""
+        if not any(isinstance(shape, TextShape) and shape.role == "title" for shape in content.shapes):
+            self._hidden_title(name_of_slide(content))
         for shape in content.shapes:
             if isinstance(shape, TextShape):
                 self._text(shape)
@@ -79,6 +83,20 @@ class SlideWriter:
         return max([self._next, *ids])
 
     # ---- text ----
+
+    def _hidden_title(self, words: str) -> None:
+        """A title above the slide: what outlines and screen readers call a slide without a heading.
+
+        It's hidden too, for readers that show what is beside a slide.
+        """
+        number = self._id()
+        self._append(
+            f'<p:sp {NAMESPACES}><p:nvSpPr><p:cNvPr id="{number}" name="Title {number}" hidden="1"/>'
+            f'<p:cNvSpPr><a:spLocks noGrp="1"/></p:cNvSpPr><p:nvPr><p:ph type="title"/></p:nvPr></p:nvSpPr>'
+            f"<p:spPr>{self._transform(TextShape(*_HIDDEN_PLACE))}</p:spPr>"
+            f"<p:txBody><a:bodyPr/><a:lstStyle/><a:p><a:r>"
+            f'<a:rPr lang="{self.text.language}"/><a:t>{xml_text(words)}</a:t></a:r></a:p></p:txBody></p:sp>'
+        )
 
     def _text(self, shape: TextShape) -> None:
         placeholder, place = self._role(shape)
@@ -267,9 +285,7 @@ class SlideWriter:
             self._picture(PictureShape(shape.x, shape.y, shape.width, shape.height, inner, inner.get("alt", "")))
 
 
-_EMPTY_CELL = (
-    '<a:tc><a:txBody><a:bodyPr/><a:lstStyle/><a:p><a:endParaRPr sz="800"/></a:p></a:txBody><a:tcPr/></a:tc>'
-)
+_EMPTY_CELL = '<a:tc><a:txBody><a:bodyPr/><a:lstStyle/><a:p><a:endParaRPr sz="100"/></a:p></a:txBody><a:tcPr marT="0" marB="0"/></a:tc>'
 
 
 def _notice(shape: PictureShape, colour: str) -> TextShape:

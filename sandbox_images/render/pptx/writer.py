@@ -158,7 +158,7 @@ def _finished(document: Document, slides: list[Fitted], *, styled: bool) -> dict
 def _layout_name(slide: Slide) -> str:
     roles = {getattr(shape, "role", "") for shape in slide.shapes}
     if "title" not in roles:
-        return "blank"
+        return "title-only"
     if slide.kind in {"title", "section"}:
         return slide.kind
     return "content" if "body" in roles else "title-only"

@@ -6,6 +6,9 @@ from render.themes import KINDS
 STEPS = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.65, 0.55, 0.45, 0.35, 0.25)
 """Factors of type; those below 0.75 are for what can be neither scaled properly nor split."""
 
+ROOMY_STEP = 1.15
+"""The factor of type on slides with little text."""
+
 MARGIN_X, MARGIN_TOP, MARGIN_BOTTOM = 72, 60, 52
 TITLE_SIZE, BODY_SIZE = 40, 26
 
@@ -22,7 +25,7 @@ def deck_css(theme: Theme, *, styled: bool) -> str:
     parts = [
         f":root{{{variables}}}",
         "@page{size:1280px 400000px;margin:0}",
-        *(_zoom_rules(step, styled=styled) for step in STEPS),
+        *(_zoom_rules(step, styled=styled) for step in (ROOMY_STEP, *STEPS)),
         _text_rules(theme, styled=styled),
         _block_rules(theme),
         _code_rules(theme),
@@ -63,7 +66,7 @@ h1,h2{{font-size:{TITLE_SIZE}px}} h3{{font-size:29px;{tone}margin-top:18px;margi
 h4,h5,h6{{font-size:26px;margin-top:14px;margin-bottom:8px}}
 .pb-title{{margin-bottom:26px}}
 p{{margin:0 0 14px}} ul,ol{{margin:0 0 14px;padding-left:25px}} ol{{padding-left:34px}} li{{margin:0 0 9px}}
-li>p{{margin:0 0 6px}}
+li>p{{margin:0 0 6px}} .pb-ticks{{padding-left:34px}}
 li>ul,li>ol{{margin:9px 0 0;padding-left:32px}}
 li li li li li li li ul,li li li li li li li ol{{padding-left:0}}
 dl{{margin:0 0 14px}} dt{{font-weight:700}} dd{{margin:0 0 10px 32px}}
@@ -169,7 +172,7 @@ def _code_rules(theme: Theme) -> str:
 
 def _guard_rules() -> str:
     """What an author's rules cannot undo: slides are pages, and their ancestors leave no trace."""
-    zooms = "".join(f".{zoom_class(step)}{{page:{zoom_class(step)}}}" for step in STEPS)
+    zooms = "".join(f".{zoom_class(step)}{{page:{zoom_class(step)}}}" for step in (ROOMY_STEP, *STEPS))
     return f"""
 [data-pb-chain]{{display:block!important;position:static!important;float:none!important;width:auto!important;
 height:auto!important;min-height:0!important;max-height:none!important;max-width:none!important;margin:0!important;
@@ -207,6 +210,7 @@ def _kind_rules(theme: Theme) -> str:
 .pb-slide.pb-kind-section *{{color:{text}}}
 .pb-slide.pb-kind-section .pb-title{{font-size:52px;margin-bottom:14px}}
 .pb-coloured :is(h1,h2,h3,h4,h5,h6),.pb-class-invert :is(h1,h2,h3,h4,h5,h6){{color:inherit}}
+.pb-slide:is(.pb-grounded,.pb-class-invert) thead th{{background:none;color:inherit}}
 .pb-class-lead.pb-kind-content{{text-align:center}}
 .pb-class-invert{{background:{c["text"]};color:{c["background"]}}}
 """

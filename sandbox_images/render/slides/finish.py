@@ -5,13 +5,15 @@ from dataclasses import replace
 from render.layout.look import Paint
 from render.slides.checks import clamp, overlap, solid
 from render.slides.contrast import keep_readable
-from render.slides.model import HEIGHT, WIDTH, Shape, Slide, TextShape
+from render.slides.model import HEIGHT, WIDTH, PictureShape, Shape, Slide, TableCell, TableShape, TextShape
+from render.slides.scale import move_down
 from render.slides.split import PART_MARK
 
 _SLACK = 6.0
 _FOOT = 28.0
 _BODY_WIDTH = 380
 _RULE = 8
+_NAME_MAX = 60
 _WIDER = 0.06
 """The share by which another build of a font can be wider."""
 _KERNED = 0.95
@@ -40,6 +42,9 @@ def finish(slide: Slide, theme_background: str, accent: str, *, covered: bool) -
         if isinstance(shape, TextShape) and shape.paragraphs:
             _widen(shape, slide.shapes)
             _lengthen(shape, slide.shapes)
+        elif isinstance(shape, TableShape):
+            for cell in shape.cells:
+                _widen_cell(cell)
     slide.shapes = clamp([shape for shape in slide.shapes if not _is_ground(shape, slide)])
     if covered or slide.background == Paint(theme_background):
         slide.background = None
@@ -48,6 +53,22 @@ def finish(slide: Slide, theme_background: str, accent: str, *, covered: bool) -
         and slide.kind != "content"
     ):
         slide.kind = "blank"
+
+
+def name_of_slide(slide: Slide) -> str:
+    """The first words of a slide, or what its first picture shows: a name where there is no title."""
+    for shape in slide.shapes:
+        words: list[str] = []
+        if isinstance(shape, TextShape) and shape.role != "footnotes":
+            words = " ".join(para.text for para in shape.paragraphs).split()
+        elif isinstance(shape, TableShape):
+            words = " ".join(para.text for cell in shape.cells for para in cell.paragraphs).split()
+        elif isinstance(shape, PictureShape):
+            words = shape.alt.split()
+        if words:
+            text = " ".join(words)
+            return text if len(text) <= _NAME_MAX else text[:_NAME_MAX].rpartition(" ")[0] or text[:_NAME_MAX]
+    return "Slide"
 
 
 def _is_ground(shape: Shape, slide: Slide) -> bool:
@@ -112,10 +133,7 @@ def _pin_bottom(shapes: list[Shape]) -> None:
     ):
         moved.append(shapes[index - 1])
     for shape in moved:
-        shape.y += down
-    if isinstance(frame, TextShape):
-        for para in frame.paragraphs:
-            para.y += down
+        move_down(shape, down)
 
 
 def _roles(slide: Slide) -> None:
@@ -171,6 +189,15 @@ def _widen(shape: TextShape, shapes: list[Shape]) -> None:
         shape.x, shape.width = wider.x, wider.width
         for para in shape.paragraphs:
             para.x -= left
+
+
+def _widen_cell(cell: TableCell) -> None:
+    """The same for a table's cell, whose row would get taller: its margin on the side where lines end gives way."""
+    align = cell.paragraphs[0].align if cell.paragraphs else "left"
+    left, top, right, bottom = cell.margins
+    more = [min(_SLACK, margin * 0.6) for margin in (left, right)]
+    more = [min(more) / 2] * 2 if align == "center" else [more[0], 0.0] if align == "right" else [0.0, more[1]]
+    cell.margins = (left - more[0], top, right - more[1], bottom)
 
 
 def _use_padding(shape: TextShape, align: str) -> None:

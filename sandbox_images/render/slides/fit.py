@@ -8,12 +8,12 @@ from render.layout.look import Gradient, Paint
 from render.slides.bigtables import spread
 from render.slides.boxes import pictures_behind
 from render.slides.checks import faults, fitted, overflow
-from render.slides.css import MARGIN_BOTTOM, STEPS
+from render.slides.css import MARGIN_BOTTOM, ROOMY_STEP, STEPS
 from render.slides.layout import PLAIN, Sheet, Stage, mend_grids
-from render.slides.model import HEIGHT, WIDTH, PictureShape, Shape, Slide, TableShape, TextShape
+from render.slides.model import HEIGHT, WIDTH, LineShape, PictureShape, Shape, Slide, TableShape, TextShape
 from render.slides.paint import Painter
 from render.slides.presplit import presplit
-from render.slides.scale import scaled
+from render.slides.scale import grow_chart, scaled
 from render.slides.segment import flow
 from render.slides.split import parts_of, plan, room_below, units_of
 from render.slides.text_cuts import cut_text
@@ -24,6 +24,9 @@ SMALLEST_TYPE = 14 / 0.75
 """Body text isn't scaled below 14 points."""
 
 _STEP_FLOOR = 0.75
+_INDENT = 60
+_SPARSE = 0.5
+"""A slide that is less full than this has room for bigger type."""
 _PASSES_MAX = 40
 _DEPTH_MAX = 6
 SHEETS_MAX = 3000
@@ -106,9 +109,11 @@ def _judge(stage: Stage, job: _Job, node: BoxNode | None, *, last: bool) -> None
         sheet.trust += 1
         sheet.step, job.first = 1.0, None
         return
-    if over > 0 and not last and _retry(job, shapes, over):
+    if not last and _other_size(stage, job, shapes, over):
         return
     shapes = fitted(shapes) if over > 0 or faults(shapes) else shapes
+    if sheet.picture and not sheet.draft.authored:
+        grow_chart(shapes)
     job.done = Slide(
         sheet.draft.kind,
         shapes=[*_behind(sheet, node), *shapes],
@@ -116,6 +121,32 @@ def _judge(stage: Stage, job: _Job, node: BoxNode | None, *, last: bool) -> None
         anchors=painter.anchors,
         zoom=sheet.step,
     )
+
+
+def _other_size(stage: Stage, job: _Job, shapes: list[Shape], over: float) -> bool:
+    """Tries another size for a slide that is too full or nearly empty; False if there is none to try."""
+    sheet = job.sheet
+    if sheet.step > 1.0 and (over > 0 or faults(shapes)):
+        sheet.step = 1.0
+        return True
+    if not stage.author_css and _is_sparse(sheet, shapes):
+        sheet.roomy, sheet.step = True, ROOMY_STEP
+        return True
+    return over > 0 and _retry(job, shapes, over)
+
+
+def _is_sparse(sheet: Sheet, shapes: list[Shape]) -> bool:
+    """Whether a slide has nothing but a few lines of text, which can be bigger."""
+    if sheet.roomy or sheet.step != 1.0 or sheet.depth or sheet.draft.authored or sheet.draft.kind != "content":
+        return False
+    content = [shape for shape in shapes if getattr(shape, "role", "") not in {"title", "footnotes"}]
+    plain = all(
+        isinstance(shape, LineShape) or (isinstance(shape, TextShape) and shape.role == "text") for shape in content
+    )
+    lefts = [shape.x for shape in content if isinstance(shape, TextShape)]
+    if not lefts or not plain or max(lefts) - min(lefts) > _INDENT:  # lines of columns break earlier in bigger type
+        return False
+    return max(shape.bottom for shape in content) < HEIGHT * _SPARSE
 
 
 def _lost(sheet: Sheet, shapes: list[Shape]) -> bool:

@@ -39,6 +39,7 @@ class Sheet:
         tries: how often it was laid out.
         wrapped: whether grids in columns were put into blocks.
         coarse: whether it was cut without layout, and so is to be split, not scaled.
+        roomy: whether bigger type was tried.
         fixed: whether it is exactly as tall as a slide, as its author takes it to be; one that is too full isn't.
     """
 
@@ -54,6 +55,7 @@ class Sheet:
     tries: int = 0
     wrapped: bool = False
     coarse: bool = False
+    roomy: bool = False
     fixed: bool = False
 
 
@@ -143,6 +145,7 @@ class Stage:
         names += ["pb-show"] if sheet.show else []
         names += ["pb-fixed"] if sheet.fixed else []
         names += ["pb-coloured"] if directives.colour else []
+        names += ["pb-grounded"] if directives.background or directives.image else []
         root.set("class", " ".join(dict.fromkeys(names)))
         root.set("data-pb-slide", "1")
         if sheet.trust == PLAIN:

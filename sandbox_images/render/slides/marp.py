@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from render.source.tree_edits import make, parents_of
+from render.source.tree_edits import classes_of, make, parents_of
 
 _CSS = re.compile(r"[#\w(),.%/ -]{1,60}")
 _ADDRESS = re.compile(r"""url\(\s*(["']?)(.{1,2000}?)\1\s*\)""", re.DOTALL)
@@ -162,7 +162,18 @@ def take_backdrops(root: Element, directives: Directives) -> Backdrops:
             sizes = "".join(f";{'width' if row[1][0] == 'w' else 'height'}:{_css_length(row[2])}" for row in rows)
             image.set("style", f"{image.get('style') or ''}{sizes}")
             image.set("alt", _alt(words))
+    _move_notices(root, parents)
     return found
+
+
+def _move_notices(root: Element, parents: dict[Element, Element]) -> None:
+    """What is told of a background that cannot be had stands at the slide's end, without Marp's keywords."""
+    for notice in [item for item in root.iter("span") if "pb-missing" in classes_of(item)]:
+        alt, mark, rest = (notice.text or "").partition(" \u2014 ")
+        if mark and "bg" in alt.split():
+            notice.text = mark.join(part for part in (_alt(alt.split()), rest) if part)
+            _remove(parents, notice)
+            root.append(make("p", None, None, notice))
 
 
 def _css_length(text: str) -> str:

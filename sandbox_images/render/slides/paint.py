@@ -9,7 +9,15 @@ from render.slides.boxes import decorate, merge_text
 from render.slides.bullets import bullet_of
 from render.slides.model import Bullet, ChartShape, LineShape, Para, PictureShape, Piece, Shape, TextShape
 from render.slides.tables import read_table
-from render.slides.text import GAP, Boxes, code_lines, is_inline, runs_of
+from render.slides.text import (
+    GAP,
+    Boxes,
+    break_before_pictures,
+    code_lines,
+    is_inline,
+    runs_of,
+    shift_with_text,
+)
 from render.source.tree_edits import classes_of, name_of
 
 _LEVEL_MAX = 8
@@ -200,11 +208,22 @@ class Painter:
         base = next((box for box in boxes if isinstance(box, TextShape)), None)
         if base is not None:
             shape.fill, shape.border, shape.radius, shape.shadow = base.fill, base.border, base.radius, base.shadow
+        if self._bullet is not None and paragraphs:
+            self._number_code(shape, node)
         top = (lines[0].y - node.y) if lines else 0.0
         left = node.inner_x - node.x
         shape.insets = (left, top, max(0.0, node.width - node.inner_width - left - 4), 0.0)
         self.shapes.append(shape)
         self.shapes.extend(box for box in boxes if box is not base)
+
+    def _number_code(self, shape: TextShape, node: BoxNode) -> None:
+        """Gives the marker of an item that begins with code to the code's first line; the frame makes room for it."""
+        bullet, self._bullet = self._bullet, None
+        shape.paragraphs[0].bullet = bullet
+        room = min(shape.x, node.look.size * (bullet.hang if bullet else 0.0))
+        shape.x, shape.width = shape.x - room, shape.width + room
+        for para in shape.paragraphs:
+            para.x = node.inner_x
 
     def _flat(self, element: Element) -> list[list[Piece]]:
         """All text of an element, whatever its boxes."""
@@ -218,7 +237,7 @@ class Painter:
 
     def _own_rows(self, element: Element) -> list[list[Piece]]:
         node = self.boxes.principal.get(id(element))
-        if node is None or (node.kind in {"inline", "text"} and element.tag != "code"):
+        if node is None or node.kind in {"inline", "text"}:
             return []
         return [[*row, replace(row[-1], text="\n", kept=True)] for row in runs_of(element, self.boxes)]
 
@@ -259,6 +278,7 @@ class Painter:
         inside = [item for line in lines for item in line.walk()]
         pieces = self._words(node, inside)
         blocks = [item for item in inside if item.principal and item.kind not in {"inline", "line", "text"}]
+        pieces = break_before_pictures(pieces, lines)
         texty = any(piece.text.strip(GAP + " \n") for piece in pieces)
         if texty:
             self._paragraph(node, lines, pieces, place)
@@ -267,6 +287,7 @@ class Painter:
             if id(item) in seen:
                 continue
             if item.kind == "replaced":
+                item.y += shift_with_text(item, lines) if texty else 0.0
                 self._picture(item, inline=texty)
                 if not texty:
                     self._close()

@@ -3,7 +3,10 @@
 from dataclasses import replace
 
 from render.layout.look import Border, Shadow
-from render.slides.model import Para, PictureShape, Shape, TableShape, TextShape
+from render.slides.css import MARGIN_BOTTOM
+from render.slides.model import HEIGHT, ChartShape, Para, PictureShape, Shape, TableShape, TextShape
+
+CHART_HEIGHT = 470.0
 
 
 def scaled(shapes: list[Shape], factor: float, x: float = 0.0, y: float = 0.0) -> list[Shape]:
@@ -27,6 +30,33 @@ def scaled(shapes: list[Shape], factor: float, x: float = 0.0, y: float = 0.0) -
                 cell.margins = (left, top, right, bottom)
                 _scale_paragraphs(cell.paragraphs, factor, x, y)
     return shapes
+
+
+def move_down(shape: Shape, by: float) -> None:
+    """Moves a shape with its text, in place."""
+    shape.y += by
+    if isinstance(shape, TextShape):
+        _scale_paragraphs(shape.paragraphs, 1.0, 0.0, -by)
+    elif isinstance(shape, TableShape):
+        for cell in shape.cells:
+            _scale_paragraphs(cell.paragraphs, 1.0, 0.0, -by)
+
+
+def grow_chart(shapes: list[Shape]) -> None:
+    """Gives the room that a slide leaves below to its one chart, which was made smaller in large steps."""
+    charts = [shape for shape in shapes if isinstance(shape, ChartShape)]
+    if len(charts) != 1:
+        return
+    chart = charts[0]
+    free = HEIGHT - MARGIN_BOTTOM - max(shape.bottom for shape in shapes)
+    more = min(free, CHART_HEIGHT - chart.height)
+    below = [shape for shape in shapes if shape.y >= chart.bottom - 1]
+    beside = any(shape.bottom > chart.bottom + 1 for shape in shapes if all(shape is not other for other in below))
+    if more <= 0 or beside:
+        return
+    chart.height += more
+    for shape in below:
+        move_down(shape, more)
 
 
 def _border(border: Border | None, factor: float) -> Border | None:

@@ -20,6 +20,7 @@ _SKIPPED = frozenset({"head", "style", "script", "link", "meta", "title", "templ
 _RULED_SHARE = 0.6
 _TITLE_WORDS_MAX = 60
 _DIVIDER_WORDS_MAX = 24
+_LEAD_IN_WORDS_MAX = 12
 _OWN_CLASSES = frozenset({"pb-sources", "footnotes"})
 
 
@@ -94,12 +95,14 @@ def is_notes(element: Element) -> bool:
     return bool(_NOTES_CLASSES.intersection(classes_of(element))) and "footnotes" not in classes_of(element)
 
 
-def flow(element: Element) -> Iterator[Element]:
-    """An element and what is in it, without notes and what isn't shown."""
+def flow(element: Element, *, items: bool = True) -> Iterator[Element]:
+    """An element and what is in it (``items``: in items of lists too), without notes and what isn't shown."""
     stack = [element]
     while stack:
         current = stack.pop()
         yield current
+        if current.tag == "li" and not items:
+            continue
         stack.extend(child for child in reversed(current) if name_of(child) not in _SKIPPED and not is_notes(child))
 
 
@@ -280,10 +283,19 @@ def _groups(blocks: list[Element], *, whole: bool, divider: int | None) -> list[
     for piece in pieces:
         groups.append([])
         for block in piece:
-            if 0 < _level(block) <= level and any(not is_notes(item) for item in groups[-1]):
+            lead_in = len(groups) == 1 and _is_lead_in(groups[0])
+            if 0 < _level(block) <= level and not lead_in and any(not is_notes(item) for item in groups[-1]):
                 groups.append([])
             groups[-1].append(block)
     return [group for group in groups if group]
+
+
+def _is_lead_in(group: list[Element]) -> bool:
+    """Whether what stands before a document's first heading is a line that belongs above it."""
+    words = sum(len(text_of(block).split()) for block in group)
+    return words <= _LEAD_IN_WORDS_MAX and all(
+        block.tag == "p" and all(name_of(item) not in {"img", "svg"} for item in flow(block)) for block in group
+    )
 
 
 def _level(block: Element) -> int:
@@ -353,7 +365,7 @@ def title_draft(title: str, lines: list[str]) -> Draft:
 
 def title_of(root: Element) -> Element | None:
     """The slide's title: the first h1 or h2, else a lone heading, else what is called a title."""
-    headings = [item for item in flow(root) if item.tag in HEADINGS and has_content(item)]
+    headings = [item for item in flow(root, items=False) if item.tag in HEADINGS and has_content(item)]
     for item in headings:
         if item.tag in {"h1", "h2"}:
             return item

@@ -10,7 +10,7 @@ from render.slides.segment import Draft, segment, title_draft, title_of
 from render.slides.split import whole_copy
 from render.slides.tex import tex_as_text
 from render.source.citations import link_of
-from render.source.tree_edits import body_of, classes_of, make, name_of, parents_of, remove, text_of
+from render.source.tree_edits import add_class, body_of, classes_of, make, name_of, parents_of, remove, text_of
 
 _CONTENTS_MAX = 40
 _CONTROLS = frozenset({"input", "select", "textarea", "button"})
@@ -48,6 +48,7 @@ def _take_ticks(tree: Element) -> None:
         if item is not None and item.get("data-pb-tick") is None:
             item.set("data-pb-tick", "1" if box.get("checked") is not None else "0")
             item.set("style", f"{item.get('style', '')};list-style:none")
+            add_class(parents[item], "pb-ticks")
             remove(parents[box], box)
 
 

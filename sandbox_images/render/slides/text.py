@@ -10,6 +10,8 @@ from render.slides.model import Piece
 from render.source.tree_edits import name_of
 
 GAP = "\u00a0"
+_GAP_FACE = "\0gap"
+_UNEVEN = 4.0
 _BLANKS = re.compile(r"[ \t\n\f\r]+")
 _SKIPPED = frozenset({"script", "style", "template", "head", "title"})
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
@@ -141,7 +143,40 @@ def _replaced(rows: list[list[Piece]], child: Element, node: BoxNode, style: _St
         return
     size = style.look.size
     count = max(1, min(400, round(node.width / (size * 0.226))))
-    rows[-1].append(Piece(GAP * count, size=size, kept=True, family="\0gap"))
+    rows[-1].append(Piece(GAP * count, size=size, kept=True, family=_GAP_FACE))
+
+
+def break_before_pictures(pieces: list[Piece], lines: list[BoxNode]) -> list[Piece]:
+    """Forces a break where a picture begins a line: readers could still fit its gap on the line before."""
+    starts: list[bool] = []
+    for index, line in enumerate(lines):
+        first = index > 0
+        for item in line.walk():
+            if item.kind == "replaced":
+                starts.append(first)
+            first = first and item.kind != "replaced" and not (item.kind == "text" and item.text.strip())
+    if not any(starts) or len(starts) != sum(1 for piece in pieces if piece.family == _GAP_FACE):
+        return pieces
+    out: list[Piece] = []
+    for piece in pieces:
+        if piece.family == _GAP_FACE and starts.pop(0) and out:
+            _strip_end(out)
+            out.append(replace(piece, text="\n"))
+        out.append(piece)
+    return out
+
+
+def shift_with_text(picture: BoxNode, lines: list[BoxNode]) -> float:
+    """How far down a picture goes with the text of its line, whose lines are all as tall as the mean on slides."""
+    if max(line.height for line in lines) - min(line.height for line in lines) < _UNEVEN:
+        return 0.0
+    mean = (lines[-1].bottom - lines[0].y) / len(lines)
+    for index, line in enumerate(lines):
+        inside = list(line.walk())
+        text = next((item for item in inside if item.kind == "text" and item.text.strip()), None)
+        if text is not None and any(item is picture for item in inside):
+            return lines[0].y + (index + 1) * mean - text.bottom
+    return 0.0
 
 
 def _before_after(rows: list[list[Piece]], element: Element, style: _Style, boxes: Boxes, which: str) -> None:

@@ -16,6 +16,15 @@ def open_deck(path: Path) -> Any:
     return Presentation(str(path))
 
 
+def is_hidden(shape: Any) -> bool:
+    return bool(shape._element.xpath("string(.//p:cNvPr/@hidden)") == "1")
+
+
+def shown(slide: Any) -> list[Any]:
+    """The shapes of a slide without the title that only screen readers read."""
+    return [shape for shape in slide.shapes if not is_hidden(shape)]
+
+
 def shape_words(shape: Any) -> list[str]:
     if shape.has_text_frame:
         if (
@@ -42,7 +51,7 @@ def words(text: str) -> list[str]:
 
 
 def deck_words(deck: Any) -> list[str]:
-    return [word for slide in deck.slides for shape in slide.shapes for word in shape_words(shape)]
+    return [word for slide in deck.slides for shape in shown(slide) for word in shape_words(shape)]
 
 
 def found_share(wanted: list[str], got: list[str]) -> float:
@@ -68,7 +77,7 @@ def place(shape: Any) -> tuple[int, int, int, int]:
 def geometry_faults(deck: Any) -> list[str]:
     faults = []
     for number, slide in enumerate(deck.slides, 1):
-        shapes = list(slide.shapes)
+        shapes = shown(slide)
         for shape in shapes:
             left, top, right, bottom = place(shape)
             if (
