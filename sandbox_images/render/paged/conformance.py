@@ -43,7 +43,9 @@ def _settle_headings(pdf: pydyf.PDF) -> None:
         if not found:
             continue
         parent = pdf.objects[int(item["P"].split()[0])]
-        if _HEADING.fullmatch(str(parent.get("S"))):  # the text of a heading beside what stands before it as a block
+        if _HEADING.fullmatch(
+            str(parent.get("S"))
+        ):  # the text of a heading beside what stands before it as a block
             item["S"] = "/NonStruct"
             continue
         last = min(int(found[1]), last + 1)
