@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pydyf
+import weasyprint.layout.page
 from weasyprint.images import (
     Gradient,
     LinearGradient,
@@ -17,12 +18,17 @@ from weasyprint.images import (
     process_color_stops,
 )
 
+from render.document import RenderError
+
+PAGES_MAX = 5_000
+"""``too_many_pages``. Some fifty times what a report has; each takes 10 ms, and forced breaks make one of each word."""
 NUMBER_MAX = 1e9
 """The largest number in a PDF, 350 km: readers stop at numbers of a hundred digits, such as ``1e308px`` makes."""
 STOPS_MAX = 20_000
 """Colours of a repeating gradient with all its repetitions; one with more is finer than any screen, so plain."""
 
 _to_bytes = pydyf._to_bytes  # noqa: SLF001 - this module's purpose
+_remake_page = weasyprint.layout.page.remake_page
 _layouts = {LinearGradient: LinearGradient.layout, RadialGradient: RadialGradient.layout}
 
 
@@ -31,6 +37,20 @@ def _bounded_bytes(item: Any) -> bytes:
         item = 0 if math.isnan(item) else math.copysign(NUMBER_MAX, item)
     written: bytes = _to_bytes(item)
     return written
+
+
+def _counted_page(index: int, *arguments: Any) -> Any:
+    """Makes the page of that index, from 0.
+
+    Raises:
+        RenderError: ``too_many_pages``.
+    """
+    if index >= PAGES_MAX:
+        raise RenderError(
+            "too_many_pages",
+            f"The document has more than {PAGES_MAX:,} pages; take page breaks out, or make several.",
+        )
+    return _remake_page(index, *arguments)
 
 
 def _line_of(gradient: Gradient, width: float, height: float, style: Any) -> float:
@@ -59,6 +79,7 @@ def _bounded(layout: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any,
 
 def keep_bounds() -> None:
     """Puts the changes in place; again is no harm."""
+    weasyprint.layout.page.remake_page = _counted_page
     pydyf._to_bytes = _bounded_bytes  # noqa: SLF001
     for kind, layout in _layouts.items():
         kind.layout = _bounded(layout)
