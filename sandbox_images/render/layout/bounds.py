@@ -20,8 +20,8 @@ from weasyprint.images import (
 
 from render.document import RenderError
 
-PAGES_MAX = 5_000
-"""``too_many_pages``. Some fifty times what a report has; each takes 10 ms, and forced breaks make one of each word."""
+PAGES_MAX = 2_000
+"""``too_many_pages``. Twenty times what a long report has; each takes some ms, and forced breaks make one of each word."""
 NUMBER_MAX = 1e9
 """The largest number in a PDF, 350 km: readers stop at numbers of a hundred digits, such as ``1e308px`` makes."""
 STOPS_MAX = 20_000
