@@ -20,7 +20,7 @@ ROWSPAN_MAX = 20_000
 BLOCK_BRACKETS_MAX = 2_000
 """``[`` in one block of Markdown; in one with more they are plain characters."""
 BLOCK_ADDRESSES_MAX = 1_000
-"""``:`` and ``@`` in one block of Markdown; in one with more no address is made a link by itself."""
+"""``:``, ``@`` and ``www.`` in one block of Markdown; in one with more no address is made a link by itself."""
 
 ASSET_BYTES_MAX = 50_000_000
 """``asset_too_large``: bytes of a picture, font or style sheet, in a file or a data URI."""

@@ -11,6 +11,13 @@ from render.source.html_source import clean_text
 OUTPUTS = ("pdf", "png", "docx", "pptx")
 SOURCE_FORMATS = ("markdown", "html", "mermaid", "svg")
 REQUEST_BYTES_MAX = 80_000_000
+METADATA_CHARACTERS_MAX = 1_000
+"""Of a title, an author and so on; more is cut off. A deck shows them on its first slide."""
+KEYWORDS_MAX = 50
+SOURCE_TITLE_CHARACTERS_MAX = 500
+"""More is cut off: a list of sources names pages, it does not quote them."""
+LINK_CHARACTERS_MAX = 2_000
+"""A source with a longer address has no link: Word opens no file with a link of more than 2,083 characters."""
 
 
 def read_request(path: str) -> RenderRequest:
@@ -78,15 +85,19 @@ def _clean(value: Any) -> Any:
 
 def _metadata(value: dict[str, Any]) -> Metadata:
     texts = {
-        field.name: str(value[field.name])
+        field.name: str(value[field.name])[:METADATA_CHARACTERS_MAX]
         for field in fields(Metadata)
         if value.get(field.name) and field.name != "keywords"
     }
     words = value.get("keywords") or ()
     rows = words.split(",") if isinstance(words, str) else [str(word) for word in words]
-    return Metadata(**texts, keywords=tuple(row.strip() for row in rows if row.strip()))
+    keywords = [row.strip()[:METADATA_CHARACTERS_MAX] for row in rows if row.strip()]
+    return Metadata(**texts, keywords=tuple(keywords[:KEYWORDS_MAX]))
 
 
 def _source(row: dict[str, Any]) -> Source:
     path = row.get("path") or row.get("physical_path")
-    return Source(int(row["sid"]), str(row.get("title") or ""), row.get("url") or None, path or None)
+    title, url = str(row.get("title") or ""), str(row.get("url") or "")
+    if len(title) > SOURCE_TITLE_CHARACTERS_MAX:
+        title = f"{title[:SOURCE_TITLE_CHARACTERS_MAX]}\u2026"
+    return Source(int(row["sid"]), title, url if 0 < len(url) <= LINK_CHARACTERS_MAX else None, path or None)

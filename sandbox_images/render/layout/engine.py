@@ -17,6 +17,7 @@ from weasyprint.text.fonts import FontConfiguration
 from weasyprint.urls import URLFetcher, URLFetcherResponse
 
 from render.document import Document, RenderError
+from render.layout.bounds import keep_bounds
 from render.layout.letters import settle_letters
 from render.layout.savings import save, without_notes
 from render.layout.shadows import smooth_shadows
@@ -201,6 +202,7 @@ def _render(
     document: Document, sheets: Sequence[weasyprint.CSS], media: str, options: dict[str, Any]
 ) -> weasyprint.Document:
     save()
+    keep_bounds()
     settle_letters()
     smooth_shadows()
     html = _TreeHTML(document, media)

@@ -119,7 +119,8 @@ def element_rectangles(
     """
     try:
         compiled = cssselect2.compile_selector_list(tinycss2.parse_component_value_list(selector))
-    except cssselect2.SelectorError as exc:
+    except (cssselect2.SelectorError, SyntaxError, RecursionError, MemoryError) as exc:
+        # The last three: it is compiled to Python, and has brackets too deep for that.
         raise ValueError(selector) from exc
     tests = [item.test for item in compiled]
     for element in cssselect2.ElementWrapper.from_html_root(tree, content_language=None).iter_subtree():

@@ -10,6 +10,7 @@ from render.source.pictures import picture_of
 from render.source.tree_edits import classes_of, make, parents_of, replace
 
 CHARTS_MAX = 200
+FAILED_CHARACTERS_MAX = 2_000
 
 
 def make_charts(document: Document) -> None:
@@ -24,10 +25,18 @@ def make_charts(document: Document) -> None:
             figure = None if chart is None else _figure(document, chart)
         except (ValueError, OverflowError) as exc:
             document.warn("chart_failed", f"A chart could not be drawn: {exc}.")
+            _shorten(element)
             continue
         if figure is not None:
             replace(parents[element], element, figure)
             made += 1
+
+
+def _shorten(element: Element) -> None:
+    """Cuts what is shown of a block that is no chart: data is no reading matter, and it may be a megabyte."""
+    text = "".join(element.itertext())
+    if element.tag == "pre" and len(text) > FAILED_CHARACTERS_MAX:
+        element[:], element.text = [make("code", None, f"{text[:FAILED_CHARACTERS_MAX]}\u2026")], None
 
 
 def _read(element: Element) -> ChartData | None:

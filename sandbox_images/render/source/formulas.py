@@ -27,7 +27,9 @@ from render.tex import escaped, known_tex
 
 TEX_CHARACTERS_MAX = 4_000
 FORMULAS_MAX = 2_000
-"""A formula takes some 10 ms; past this a document shows TeX."""
+"""Past this a document shows TeX."""
+DIFFERENT_FORMULAS_MAX = 1_000
+"""The same for formulas that are not the same as another: each takes some 5 ms to set."""
 SIZE = 16.0
 """Size at which formulas are set, in px; the picture is scaled with the text around it."""
 LINE_HEIGHT_MAX = 400.0
@@ -48,9 +50,11 @@ def set_formulas(document: Document) -> None:
     _take_mathml(document)
     _take_fences(document)
     marked = [element for element in document.tree.iter() if "pb-math" in classes_of(element)]
+    different: set[str] = set()
     for number, element in enumerate(marked):
-        if number >= FORMULAS_MAX:
-            document.warn("formula_limit", f"Only the first {FORMULAS_MAX} formulas were set.")
+        different.add(element.get("data-tex") or element.get("data-mathml") or "")
+        if number >= FORMULAS_MAX or len(different) > DIFFERENT_FORMULAS_MAX:
+            document.warn("formula_limit", f"Only the first {number:,} formulas were set.")
             break
         _set(document, element)
 

@@ -10,6 +10,7 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from render.document import Document, Metadata, RenderRequest
+from render.request import METADATA_CHARACTERS_MAX
 from render.source.assets import check_assets
 from render.source.charts import make_charts
 from render.source.citations import resolve_citations
@@ -104,7 +105,10 @@ def _metadata(document: Document, front_matter: dict[str, Any]) -> Metadata:
     """What the document says of itself: front matter, request, its own head, its first heading."""
     given = document.request.metadata
     tree = document.tree
-    metas = {(meta.get("name") or "").lower(): meta.get("content") or "" for meta in tree.iter("meta")}
+    metas = {
+        (meta.get("name") or "").lower(): (meta.get("content") or "")[:METADATA_CHARACTERS_MAX]
+        for meta in tree.iter("meta")
+    }
     head_title = next((text_of(title) for title in head_of(tree).iter("title")), "")
     heading = next((text_of(item) for item in headings_of(tree)), "")
     language = _word(front_matter.get("lang") or front_matter.get("language")) or tree.get("lang", "")

@@ -10,12 +10,15 @@ from pygments.util import ClassNotFound
 
 from render.source.tree_edits import add_class, classes_of, make, name_of
 
-HIGHLIGHTED_CHARACTERS_MAX = 60_000
+HIGHLIGHTED_CHARACTERS_MAX = 20_000
 """A longer block is shown plain: lexers are slow, and some of them quadratic, on what isn't their language."""
+DOCUMENT_CHARACTERS_MAX = 400_000
+"""Characters of all the blocks of a document that are coloured; the rest are plain."""
 
 
 def highlight_code(tree: Element) -> None:
     """Marks every code block and colours those that say their language."""
+    coloured = 0
     for block in tree.iter("pre"):
         code = block.find("code")
         if code is None:
@@ -27,7 +30,9 @@ def highlight_code(tree: Element) -> None:
         block.set("data-language", language)
         if language and not any(name_of(child) for child in code) and code.text:
             code.text = code.text.removesuffix("\n")
-            _colour(code, language)
+            coloured += len(code.text)
+            if coloured <= DOCUMENT_CHARACTERS_MAX:
+                _colour(code, language)
 
 
 def _language(element: Element) -> str:

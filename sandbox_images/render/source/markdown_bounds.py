@@ -24,7 +24,7 @@ def _bound_brackets(state: StateCore) -> None:
 
 
 def _is_crowded(text: str) -> bool:
-    return text.count(":") + text.count("@") > BLOCK_ADDRESSES_MAX
+    return text.count(":") + text.count("@") + text.count("www.") > BLOCK_ADDRESSES_MAX
 
 
 def _linkify_inline(state: StateInline, silent: bool) -> bool:

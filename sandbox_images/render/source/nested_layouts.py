@@ -17,6 +17,8 @@ COST_MAX = 250.0
 """How often the innermost content may be laid out; pages as people write them stay below 30."""
 SLIDES_COST_MAX = 40.0
 """The same for slides, each of which is laid out several times until it fits."""
+TABLE_COST = 3.0
+"""A table asks what it holds for its widths anew each time that it is laid out."""
 RULES_MAX = 5_000
 _COSTS = (
     (re.compile(r"(?:^|;)\s*display\s*:[^;]*flex", re.IGNORECASE), 3.0),
@@ -51,6 +53,8 @@ def bound_nested_layouts(document: Document) -> None:
             document.warn(
                 "nesting_flattened", "Flex, grid or column boxes nested too deep were laid out as plain blocks."
             )
+        elif element.tag == "table" and cost > 1:
+            cost *= TABLE_COST
         else:
             cost *= own
         stack.extend((child, cost) for child in element if name_of(child))

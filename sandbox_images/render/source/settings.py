@@ -7,6 +7,8 @@ from typing import Any
 import yaml
 
 CHARACTERS_MAX = 20_000
+BRACKETS_MAX = 1_000
+"""Lists and mappings in brackets; the reader recurses into each that stands within another."""
 MARP_KEYS = frozenset(
     {
         "theme",
@@ -79,8 +81,8 @@ def read_front_matter(text: str) -> dict[str, Any] | None:
 
 
 def _mapping(text: str) -> dict[str, Any] | None:
-    """The mapping; empty if it is YAML of another kind or too long, None if it is no YAML."""
-    if len(text) > CHARACTERS_MAX:
+    """The mapping; empty if it is YAML of another kind, too long or too nested, None if it is no YAML."""
+    if len(text) > CHARACTERS_MAX or text.count("[") + text.count("{") > BRACKETS_MAX:
         return {}
     quoted = _BARE.sub(lambda match: match[1] + "'" + match[2].replace("'", "''") + "'", text)
     try:

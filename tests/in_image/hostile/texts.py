@@ -63,7 +63,7 @@ CHARTS = (
 )  # fmt: skip
 YAML = {
     "aliases": "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(f"{b}: &{b} [{','.join([f'*{a}'] * 9)}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)) + "title: *i\nkeywords: *i\n",
-    "python-tags": "title: !!python/object/apply:os.system ['id > /tmp/elsewhere/x']\nauthor: !!python/name:os.system\nx: !!python/module:subprocess\n", "itself": "title: &t [*t]\nkeywords: &k {a: *k}\n", "deep": "title: " + "[" * 900 + "\n", "merge": "a: &a {x: 1}\n" + "b: {<<: [" + ", ".join(["*a"] * 3_000) + "]}\n",
+    "python-tags": "title: !!python/object/apply:os.system ['id > /tmp/elsewhere/x']\nauthor: !!python/name:os.system\nx: !!python/module:subprocess\n", "brackets": "title: " + "[" * 9_000 + "\n", "closed": "title: " + "[" * 9_000 + "]" * 9_000 + "\n", "itself": "title: &t [*t]\nkeywords: &k {a: *k}\n", "deep": "title: " + "[" * 900 + "\n", "merge": "a: &a {x: 1}\n" + "b: {<<: [" + ", ".join(["*a"] * 3_000) + "]}\n",
     "odd-types": "title: 2026-01-01\nauthor: {a: b}\nkeywords: {x: y}\nlang: [en]\ndate: 0001-01-01\ntheme: [dark]\nmarp: {a: 1}\nsize: 9e999\npaginate: x\nsubject: !!binary aGVsbG8=\ntoc: 1\n", "sexagesimal": "title: " + "1:" * 5_000 + "1\nx: 0b" + "1" * 5_000 + "\n", "keys": "".join(f"k{n}: v\n" for n in range(1_500)), "complex-keys": "? [a, {b: c}]\n: x\n? {a: 1}\n: y\n1: z\nnull: n\n.nan: m\n",
     "markup": "title: '</title><script>x()</script><w:t>'\nauthor: '\"><evil/>'\nkeywords: ['</x>', '&#0;']\nlang: 'en\"><script>'\ndate: '{title.__class__}'\n", "regex": "title: '" + " " * 15_000 + "x'\n", "large": "title: " + "x" * 19_000 + "\n", "digits": "title: " + "9" * 6_000 + "\n", "timestamps": "title: 9999-12-31T23:59:60+99:99\ndate: 2026-13-45\n",
 }  # fmt: skip
@@ -102,8 +102,10 @@ TEXTS = (
     *(Attack(f"diagram-{name}", source, "mermaid", ("pdf",)) for name, source in DIAGRAMS.items()),
     Attack("diagrams-on-slides-and-in-word", "\n\n".join(f"```mermaid\n{DIAGRAMS[name]}\n```" for name in ("pie-numbers", "xychart-numbers", "script", "nothing", "long-label", "init-huge-font")), "markdown", OFFICE),
     Attack("sixty-diagrams", "```mermaid\nflowchart TD\na-->b\n```\n\n" * 60, "markdown", ("docx",)),
+    Attack("many-different-formulas", " ".join(f"$x_{{{n}}}$" for n in range(1_100)), "markdown", ("docx",), warns=("formula_limit",)),
+    Attack("perl-without-end", f"~~~perl\n{'$x =~ s{' * 2_400}\n~~~\n\n" * 3, "markdown", ("docx",)),
     Attack("code-that-lexers-fear", "\n\n".join(f"~~~{language}\n{text[:1_500]}\n~~~" for language, text in CODE.items()), "markdown", ("docx",)),
-    Attack("charts-of-odd-numbers", "\n\n".join(f"```chart\n{json.dumps(chart)}\n```" for chart in CHARTS), "markdown", ("docx",)),
+    Attack("charts-of-odd-numbers", "\n\n".join(f"```chart\n{json.dumps(chart)}\n```" for chart in CHARTS), "markdown", ("docx", "pptx")),
     Attack("charts-that-are-no-json", "\n\n".join(f"```chart\n{text}\n```" for text in ("[" * 5_000, "{", "null", "1e999", '{"type": "bar"', "a,b\n1,2\n", "x" * 100_000)), "markdown", ("docx",)),
     Attack("chart-tables-of-odd-numbers", "<table data-chart=bar><tr><th>a<th>b<tr><td>=cmd|'x'!A0<td>1e999<tr><td>x<td>-<tr><td>y<td>٣</table><table data-chart=pie></table><table data-chart='<x>'><tr><td>1</table><table data-chart=line><tr>" + "<td>1" * 600 + "<tr>" + "<td>2" * 600 + "</table>", outputs=("pdf", "docx")),
     *(Attack(f"yaml-{name}", f"---\n{text}---\n\n# Head\n\nText.", "markdown", ALL if name == "markup" else ("docx",)) for name, text in YAML.items()),
