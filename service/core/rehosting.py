@@ -240,7 +240,7 @@ class Rehosting:
         for named in await asyncio.to_thread(find_mentions, text):
             await self._resolve(wish, named, turns, staging, gathered)
         folder = PurePosixPath(file.path.physical).parent
-        for artifact in turns[mention.turn_id]:
+        for artifact in turns.get(mention.turn_id, ()):
             beside = PurePosixPath(artifact.path.physical)
             if beside.parent == folder and beside.name in text:
                 await self._take(wish, beside.name, artifact, staging, gathered, began)
