@@ -129,8 +129,8 @@ def test_a_hundred_calls_good_and_bad_are_all_answered_and_leave_nothing(loaded)
     assert idle_containers == 2
     assert eventually(lambda: len(loaded.containers()), lambda count: count == 2) == 2
     assert eventually(loaded.staged, lambda left: left == []) == []
-    # Each kind of call is made three times or more, so what one of them leaves is left three times; a kept connection
-    # or two more to the engine is the client's pool, which holds ten and need not have been full at the baseline.
+    # Each kind of call is made three times or more, so what one of them leaves is left three times. A connection or
+    # two more to the engine is the client's pool, which keeps ten and need not have been full at the baseline.
     most = before["descriptors"] + 2
     settled = eventually(lambda: held_by(loaded.pid), lambda held: held["descriptors"] <= most, within_s=20)
     assert max(settled["descriptors"], most) == most
