@@ -1,4 +1,4 @@
-"""The intermediate representation: what a document is made of, between its tree and the DOCX and PPTX writers.
+"""The intermediate representation: what a document is made of, between its tree and the DOCX writer.
 
 Lengths are in CSS pixels (1/96 inch) unless the name says otherwise; colours are ``#rrggbb``; None means: as the
 theme has it.
@@ -316,7 +316,7 @@ class Sources:
 
 @dataclass(slots=True)
 class Rule:
-    """A thematic break; between slides where a deck is made of rules."""
+    """A thematic break."""
 
 
 @dataclass(slots=True)

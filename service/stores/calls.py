@@ -68,7 +68,7 @@ class SqliteCallStore:
             StoreFailedError: no such call is stored, ``state`` is ``open``, or the database failed.
             StoreFullError: no space is left.
         """
-        rows = await asyncio.to_thread(block_rows, blocks)
+        rows = await asyncio.to_thread(block_rows, blocks) if blocks else []
 
         def work(connection: sqlite3.Connection) -> StoredCall:
             conversation = find_conversation(connection, key.scope)

@@ -1,8 +1,6 @@
 """Writes DOCX: a package of its own making, with native headings, lists, tables, notes, formulas and pictures."""
 
 import gc
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +37,7 @@ def write_docx(document: Document, target: str) -> dict[str, Any]:
 
     Args:
         document: what to write.
-        target: path of the file; it appears whole or not at all.
+        target: path of the file to write.
 
     Returns:
         ``bytes`` of the file; ``headings``, ``tables``, ``images``, ``footnotes``: how many there are.
@@ -169,15 +167,8 @@ def _notes(state: State, part: Part, width: int) -> str:
 def _save(target: str, parts: dict[str, str | bytes], types: dict[str, str]) -> int:
     path = Path(target)
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".render-", suffix=".docx")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                write_package(file, parts, types)
-            Path(name).chmod(0o644)
-            os.replace(name, path)  # noqa: PTH105 - the same
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        with path.open("wb") as file:
+            write_package(file, parts, types)
         return path.stat().st_size
     except OSError as exc:
         raise RenderError("write_failed", f"The file could not be written: {exc.strerror or exc}.") from exc
