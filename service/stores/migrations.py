@@ -110,6 +110,58 @@ _STEPS: tuple[tuple[str, ...], ...] = (
         """,
         "CREATE INDEX blocks_path ON blocks (conversation, path, position)",
     ),
+    (
+        # What blocks are found by: their turn, the artifact that a digest describes, the path that a block hides.
+        "ALTER TABLE blocks ADD COLUMN turn TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE blocks ADD COLUMN describes TEXT",
+        "ALTER TABLE blocks ADD COLUMN hides TEXT",
+        "UPDATE blocks SET turn = json_extract(block, '$.turn_id')",
+        """
+        UPDATE blocks SET describes = json_extract(json_extract(block, '$.text'), '$.artifact_path')
+        WHERE json_extract(block, '$.mime') = 'application/json' AND json_valid(json_extract(block, '$.text'))
+        AND (path LIKE 'tc:%' OR json_extract(block, '$.type') = 'user.attachment.meta')
+        """,
+        "CREATE INDEX blocks_describes ON blocks (conversation, describes, position) WHERE describes IS NOT NULL",
+        "CREATE INDEX blocks_hides ON blocks (conversation, position) WHERE hides IS NOT NULL",
+        "CREATE INDEX blocks_turn ON blocks (conversation, turn, position)",
+        "CREATE INDEX blocks_call ON blocks (conversation, call_id, position) WHERE call_id IS NOT NULL",
+        """
+        CREATE TABLE turns (
+            conversation INTEGER NOT NULL REFERENCES conversations (id),
+            turn TEXT NOT NULL,
+            first INTEGER NOT NULL,
+            last INTEGER NOT NULL,
+            PRIMARY KEY (conversation, turn)
+        ) WITHOUT ROWID
+        """,
+        """
+        INSERT INTO turns SELECT conversation, turn, MIN(position), MAX(position) FROM blocks
+        GROUP BY conversation, turn
+        """,
+        "ALTER TABLE sources ADD COLUMN url TEXT",
+        "UPDATE sources SET url = json_extract(source, '$.url') WHERE file IS NULL",
+        "CREATE INDEX sources_url ON sources (conversation, url, sid) WHERE url IS NOT NULL",
+        """
+        CREATE TABLE passages (
+            id INTEGER PRIMARY KEY,
+            conversation INTEGER NOT NULL REFERENCES conversations (id),
+            position INTEGER NOT NULL,
+            turn TEXT NOT NULL,
+            target TEXT NOT NULL,
+            ts TEXT NOT NULL,
+            path TEXT NOT NULL,
+            text TEXT NOT NULL,
+            vector BLOB NOT NULL
+        )
+        """,
+        "CREATE INDEX passages_conversation ON passages (conversation, target, ts)",
+        """
+        CREATE TABLE passages_through (
+            conversation INTEGER PRIMARY KEY REFERENCES conversations (id),
+            position INTEGER NOT NULL
+        )
+        """,
+    ),
 )
 
 

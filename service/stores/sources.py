@@ -9,11 +9,12 @@ from contracts.paths import Namespace
 from contracts.tool_calls import SourceRow
 from service.core.errors import SidConflictError, StoreFailedError
 from service.core.scopes import Scope
-from service.core.store_ports import StoredArtifact
+from service.core.store_ports import NewPage, StoredArtifact
 from service.stores.sqlite import Database, ensure_conversation, find_conversation
 
 _SID_MAX = 10**9  # as the wire allows
 _MIME_MAX = 128  # as the wire allows
+_TITLE_MAX = 1_000  # as the wire allows
 _SHOWN_MAX = 120  # of a meaning in an error's text
 
 
@@ -42,6 +43,56 @@ class SqliteSourcePool:
             return [_parsed(row["source"]) for row in found.fetchall()]
 
         return await self._database.read(work)
+
+    async def sids(self, scope: Scope) -> frozenset[int]:
+        """The ids of all rows.
+
+        Raises:
+            StoreFailedError: the database failed.
+        """
+
+        def work(connection: sqlite3.Connection) -> frozenset[int]:
+            found = connection.execute(
+                "SELECT sid FROM sources WHERE conversation = ?", (find_conversation(connection, scope),)
+            )
+            return frozenset(int(row["sid"]) for row in found)
+
+        return await self._database.read(work)
+
+    async def pick(self, scope: Scope, ranges: Sequence[tuple[int, int]], limit: int) -> list[SourceRow]:
+        """At most ``limit`` rows whose sid lies in one of the inclusive ranges, by ascending sid.
+
+        Raises:
+            StoreFailedError: the database failed, or holds a row that is none.
+        """
+
+        def work(connection: sqlite3.Connection) -> list[SourceRow]:
+            conversation = find_conversation(connection, scope)
+            found: dict[int, str] = {}
+            for first, last in ranges:
+                rows = connection.execute(
+                    "SELECT sid, source FROM sources WHERE conversation = ? AND sid BETWEEN ? AND ? "
+                    "ORDER BY sid LIMIT ?",
+                    (conversation, first, last, limit),
+                )
+                found.update({int(row["sid"]): row["source"] for row in rows})
+            return [_parsed(found[sid]) for sid in sorted(found)[:limit]]
+
+        return await self._database.read(work)
+
+    async def add_pages(self, scope: Scope, pages: Sequence[NewPage]) -> list[SourceRow]:
+        """The rows of web pages, in their order; a page whose URL has a row keeps its sid and gets the new text.
+
+        Raises:
+            StoreFailedError: the database failed.
+            StoreFullError: no space is left.
+        """
+
+        def work(connection: sqlite3.Connection) -> list[SourceRow]:
+            conversation, _ = ensure_conversation(connection, scope)
+            return [_put_page(connection, conversation, page) for page in pages]
+
+        return await self._database.write(work)
 
     async def add_file(self, scope: Scope, artifact: StoredArtifact) -> SourceRow:
         """The row of the artifact's path, made with the next free sid, or brought to this version.
@@ -98,9 +149,32 @@ class SqliteSourcePool:
 def _put(connection: sqlite3.Connection, conversation: int, row: SourceRow) -> None:
     file = row.file
     connection.execute(
-        "INSERT OR REPLACE INTO sources (conversation, sid, file, source) VALUES (?, ?, ?, ?)",
-        (conversation, row.sid, None if file is None else file.logical, row.model_dump_json(exclude_none=True)),
+        "INSERT OR REPLACE INTO sources (conversation, sid, file, url, source) VALUES (?, ?, ?, ?, ?)",
+        (
+            conversation,
+            row.sid,
+            None if file is None else file.logical,
+            row.url if file is None else None,
+            row.model_dump_json(exclude_none=True),
+        ),
     )
+
+
+def _put_page(connection: sqlite3.Connection, conversation: int, page: NewPage) -> SourceRow:
+    known = connection.execute(
+        "SELECT source FROM sources WHERE conversation = ? AND url = ? ORDER BY sid LIMIT 1",
+        (conversation, page.url),
+    ).fetchone()
+    if known is None:
+        row = SourceRow(
+            sid=_free_sid(connection, conversation), source_type="web", url=page.url, turn_id=page.turn_id
+        )
+    else:
+        row = _parsed(known["source"])
+    new = {"title": page.title[:_TITLE_MAX], "text": page.text, "mime": page.mime}
+    row = row.model_copy(update={name: value for name, value in new.items() if value})
+    _put(connection, conversation, row)
+    return row
 
 
 def _free_sid(connection: sqlite3.Connection, conversation: int) -> int:

@@ -4,18 +4,19 @@ import asyncio
 import base64
 import binascii
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from pydantic import ValidationError
 
 from contracts.blocks import Block
 from service.core.errors import StoreFailedError, TimelineMovedError
 from service.core.scopes import Scope
-from service.core.store_ports import PlacedBlock
+from service.core.store_ports import PlacedBlock, TurnSpan, described_path, hidden_path
 from service.stores.sqlite import Database, ensure_conversation, find_conversation
 
-BlockRow = tuple[str | None, str, str, bytes | None]
-"""Call, path, JSON text without base64, and what the base64 says."""
+BlockRow = tuple[str, str | None, str, str | None, str | None, str, bytes | None]
+"""Turn, call, path, described path, hidden path, JSON text without base64, and what the base64 says."""
+_BARE = "SELECT position, block, NULL AS content, LENGTH(content) AS size FROM blocks"
 _GROUP_MAX = 1_000  # blocks of one call; a contract has at most as many files as a call may leave
 
 
@@ -68,6 +69,116 @@ class SqliteTimelineStore:
 
         return await self._database.read(work)
 
+    async def last(self, scope: Scope) -> int:
+        """The position of the last block; 0 if there is none.
+
+        Raises:
+            StoreFailedError: the database failed.
+        """
+        return await self._database.read(lambda connection: _last(connection, find_conversation(connection, scope)))
+
+    async def before(self, scope: Scope, position: int, limit: int) -> list[PlacedBlock]:
+        """At most ``limit`` blocks at or before a position, the newest first, without base64.
+
+        Raises:
+            StoreFailedError: the database failed, or holds a block that is none.
+        """
+        where = "conversation = ? AND position <= ? ORDER BY position DESC LIMIT ?"
+        return await self._bare(scope, where, position, limit)
+
+    async def of_path(self, scope: Scope, path: str, limit: int, *, binaries: bool) -> list[PlacedBlock]:
+        """The newest ``limit`` blocks of a logical path, or whose digest describes it, in order.
+
+        Raises:
+            StoreFailedError: the database failed, or holds a block that is none.
+        """
+        content = "content" if binaries else "NULL AS content"
+
+        def work(connection: sqlite3.Connection) -> list[PlacedBlock]:
+            conversation = find_conversation(connection, scope)
+            found = connection.execute(
+                f"SELECT position, block, {content}, LENGTH(content) AS size FROM blocks "  # noqa: S608 - one of two constants
+                "WHERE conversation = ? AND position IN ("
+                "SELECT position FROM (SELECT position FROM blocks WHERE conversation = ? AND path = ? "
+                "ORDER BY position DESC LIMIT ?) "
+                "UNION SELECT position FROM (SELECT position FROM blocks WHERE conversation = ? AND describes = ? "
+                "ORDER BY position DESC LIMIT ?) ORDER BY position DESC LIMIT ?) ORDER BY position",
+                (conversation, conversation, path, limit, conversation, path, limit, limit),
+            )
+            return [_placed(row) for row in found.fetchall()]
+
+        return await self._database.read(work)
+
+    async def of_call(self, scope: Scope, tool_call_id: str, limit: int) -> list[PlacedBlock]:
+        """The first ``limit`` blocks of a call, in order, without base64.
+
+        Raises:
+            StoreFailedError: the database failed, or holds a block that is none.
+        """
+        where = "conversation = ? AND call_id = ? ORDER BY position LIMIT ?"
+        return await self._bare(scope, where, tool_call_id, limit)
+
+    async def of_turns(self, scope: Scope, turn_ids: Collection[str], *, described: bool) -> list[PlacedBlock]:
+        """The blocks of some turns, in order, without base64; with ``described`` only those that hold a digest.
+
+        Raises:
+            StoreFailedError: the database failed, or holds a block that is none.
+        """
+        only = " AND describes IS NOT NULL" if described else ""
+        found: list[PlacedBlock] = []
+        for turn_id in turn_ids:
+            found += await self._bare(scope, f"conversation = ? AND turn = ?{only}", turn_id)
+        return sorted(found, key=lambda placed: placed.position)
+
+    async def files_of_turn(self, scope: Scope, turn_id: str) -> list[str]:
+        """The ``fi:`` paths of the blocks of a turn, each once.
+
+        Raises:
+            StoreFailedError: the database failed.
+        """
+
+        def work(connection: sqlite3.Connection) -> list[str]:
+            found = connection.execute(
+                "SELECT path FROM blocks WHERE conversation = ? AND turn = ? AND path LIKE 'fi:%' "
+                "GROUP BY path ORDER BY MIN(position)",
+                (find_conversation(connection, scope), turn_id),
+            )
+            return [row["path"] for row in found.fetchall()]
+
+        return await self._database.read(work)
+
+    async def hidings(self, scope: Scope, after: int) -> list[PlacedBlock]:
+        """The blocks after a position that hide others, in order.
+
+        Raises:
+            StoreFailedError: the database failed, or holds a block that is none.
+        """
+        where = "conversation = ? AND position > ? AND hides IS NOT NULL ORDER BY position"
+        return await self._bare(scope, where, after)
+
+    async def turns(self, scope: Scope) -> list[TurnSpan]:
+        """Where each turn begins and ends, by their beginning.
+
+        Raises:
+            StoreFailedError: the database failed.
+        """
+
+        def work(connection: sqlite3.Connection) -> list[TurnSpan]:
+            found = connection.execute(
+                "SELECT turn, first, last FROM turns WHERE conversation = ? ORDER BY first",
+                (find_conversation(connection, scope),),
+            )
+            return [TurnSpan(row["turn"], row["first"], row["last"]) for row in found.fetchall()]
+
+        return await self._database.read(work)
+
+    async def _bare(self, scope: Scope, where: str, *values: object) -> list[PlacedBlock]:
+        def work(connection: sqlite3.Connection) -> list[PlacedBlock]:
+            found = connection.execute(f"{_BARE} WHERE {where}", (find_conversation(connection, scope), *values))
+            return [_placed(row) for row in found.fetchall()]
+
+        return await self._database.read(work)
+
     async def group_before(self, scope: Scope, position: int) -> list[PlacedBlock]:
         """The block at ``position`` and those right before it of the same call, in order, without base64.
 
@@ -102,13 +213,19 @@ def append_rows(connection: sqlite3.Connection, conversation: int, rows: Sequenc
     """Adds rows at the end of a conversation's timeline, inside a transaction; the last position."""
     last = _last(connection, conversation)
     connection.executemany(
-        "INSERT INTO blocks (conversation, position, call_id, path, block, content) VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT INTO blocks (conversation, position, turn, call_id, path, describes, hides, block, content) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [(conversation, position, *row) for position, row in enumerate(rows, start=last + 1)],
+    )
+    connection.executemany(
+        "INSERT INTO turns (conversation, turn, first, last) VALUES (?, ?, ?, ?) "
+        "ON CONFLICT DO UPDATE SET last = excluded.last",
+        [(conversation, row[0], position, position) for position, row in enumerate(rows, start=last + 1)],
     )
     return last + len(rows)
 
 
-def _last(connection: sqlite3.Connection, conversation: int) -> int:
+def _last(connection: sqlite3.Connection, conversation: int | None) -> int:
     found = connection.execute(
         "SELECT COALESCE(MAX(position), 0) FROM blocks WHERE conversation = ?", (conversation,)
     )
@@ -118,7 +235,15 @@ def _last(connection: sqlite3.Connection, conversation: int) -> int:
 def _row(block: Block) -> BlockRow:
     content = _decoded(block.base64)
     kept = block if content is None else block.model_copy(update={"base64": None})
-    return block.call_id, block.path, kept.model_dump_json(), content
+    return (
+        block.turn_id,
+        block.call_id,
+        block.path,
+        described_path(block),
+        hidden_path(block),
+        kept.model_dump_json(),
+        content,
+    )
 
 
 def _decoded(text: str | None) -> bytes | None:

@@ -10,6 +10,7 @@ from service.core.scopes import Principal, Scope
 from service.core.store_ports import NewArtifact
 from service.stores.calls import SqliteCallStore
 from service.stores.local_artifacts import LocalArtifactStore
+from service.stores.passages import SqlitePassageStore
 from service.stores.sources import SqliteSourcePool
 from service.stores.sqlite import Database
 from service.stores.timelines import SqliteTimelineStore
@@ -55,6 +56,12 @@ async def _opened_timelines(data_dir):
 
 
 @asynccontextmanager
+async def _opened_passages(data_dir):
+    async with _opened_database(data_dir) as database:
+        yield SqlitePassageStore(database)
+
+
+@asynccontextmanager
 async def _opened_memory(data_dir):
     async with _opened_database(data_dir) as database:
         yield SqliteCallStore(database), SqliteTimelineStore(database)
@@ -92,6 +99,12 @@ async def call_store(request, tmp_path):
 
 @pytest.fixture(params=[pytest.param(_opened_timelines, id="sqlite")])
 async def timeline_store(request, tmp_path):
+    async with request.param(tmp_path / "data") as store:
+        yield store
+
+
+@pytest.fixture(params=[pytest.param(_opened_passages, id="sqlite")])
+async def passage_store(request, tmp_path):
     async with request.param(tmp_path / "data") as store:
         yield store
 
