@@ -1,7 +1,6 @@
 """The composition root: reads the settings, builds engine, stores and services, hands them to the doors."""
 
 import asyncio
-import hashlib
 import logging
 import secrets
 from collections.abc import AsyncIterator
@@ -17,6 +16,7 @@ from service.api.server import DrainingServer
 from service.core.admission import Admission
 from service.core.attachments import Attachments
 from service.core.calls import Calls, CallSettings
+from service.core.engine_port import SandboxEngine
 from service.core.execution import Execution
 from service.core.limits import CallLimits, CallPolicy, limit_names
 from service.core.rehosting import Rehosting, WorkspaceBounds
@@ -24,10 +24,7 @@ from service.core.rendering import Rendering, RenderPolicy
 from service.core.sandbox_runs import SandboxRuns
 from service.core.scopes import Principal
 from service.core.timeline import Timeline
-from service.engines.docker.client import EngineClient
-from service.engines.docker.container import ContainerSettings
-from service.engines.docker.engine import DockerEngine, DockerEngineSettings
-from service.engines.runner_sandbox import InspectorBounds, StreamBounds
+from service.sandboxes import sandbox_engine
 from service.settings import Settings
 from service.stores.calls import SqliteCallStore
 from service.stores.folders import AssetFolders
@@ -38,7 +35,6 @@ from service.stores.timelines import SqliteTimelineStore
 
 log = logging.getLogger("proofbox")
 
-_ENGINE_THREADS = 16
 _BOOT_ID_BYTES = 4
 _LAST_ANSWERS_S = 5  # until answers and event streams that are still being sent are cut off
 
@@ -66,54 +62,12 @@ class Service:
     sources: SqliteSourcePool
     timeline: Timeline
     attachments: Attachments
-    engine: DockerEngine
+    engine: SandboxEngine
     calls: Calls
 
 
 def _call_limits(settings: Settings) -> CallLimits:
     return CallLimits(**{name: getattr(settings, name) for name in limit_names()})
-
-
-def _service_name(settings: Settings) -> str:
-    """Two services on one engine have two data folders, so each sweeps only its own containers."""
-    folder = str(settings.data_dir.resolve())
-    return settings.service_name or f"proofbox-{hashlib.sha256(folder.encode()).hexdigest()[:12]}"
-
-
-def _docker_engine(settings: Settings, limits: CallLimits, boot_id: str) -> DockerEngine:
-    container = ContainerSettings(
-        image=settings.image,
-        runtime=settings.runtime,
-        seccomp_profile=settings.seccomp_profile.read_text(encoding="utf-8"),
-        cgroup_parent=settings.cgroup_parent,
-        service_name=_service_name(settings),
-        boot_id=boot_id,
-    )
-    return DockerEngine(
-        EngineClient(settings.engine_host, settings.engine_timeout_s, _ENGINE_THREADS),
-        DockerEngineSettings(
-            container=container,
-            default_limits=limits,
-            pool_size=settings.pool_size,
-            starts_max=settings.starts_max,
-            ready_s=settings.ready_s,
-            waiting_lifetime_s=settings.waiting_lifetime_s,
-            call_lifetime_s=limits.wall_s + settings.overhead_s,
-            sweep_every_s=settings.sweep_every_s,
-            stream=StreamBounds(
-                pass_on_bytes=settings.pass_on_bytes,
-                grace_s=settings.lost_grace_s,
-                collect_s=settings.collect_s,
-            ),
-            inspector=InspectorBounds(
-                seconds_per_file=settings.inspect_s_per_file,
-                image_pixels_max=settings.inspect_image_pixels_max,
-                unpacked_bytes_max=settings.inspect_unpacked_bytes_max,
-                members_max=settings.inspect_members_max,
-                pages_max=settings.inspect_pages_max,
-            ),
-        ),
-    )
 
 
 def build(settings: Settings) -> Service:
@@ -128,7 +82,7 @@ def build(settings: Settings) -> Service:
     artifacts = LocalArtifactStore(database, settings.data_dir)
     sources = SqliteSourcePool(database)
     timelines = SqliteTimelineStore(database)
-    engine = _docker_engine(settings, limits, boot_id)
+    engine = sandbox_engine(settings, limits, boot_id)
     workspace = WorkspaceBounds(settings.workspace_bytes_max, settings.workspace_files_max)
     rehosting = Rehosting(artifacts, sources, AssetFolders(settings.asset_roots), workspace)
     admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max)

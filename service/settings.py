@@ -5,7 +5,7 @@ Set by environment variables, ``PROOFBOX_`` and the name in capitals: ``PROOFBOX
 
 import os
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -40,6 +40,8 @@ class Settings(BaseSettings):
     """Folders below which a call may name assets by file:// URI, as a JSON list."""
 
     # ---- engine ----
+    engine: Literal["docker", "oci"] = "docker"
+    """What starts sandboxes: a Docker engine, or oci, an OCI runtime that the service, as root, runs itself."""
     engine_host: str = ""
     """Docker engine, as DOCKER_HOST says it; empty: the environment's."""
     engine_timeout_s: float = Field(default=30, gt=0)
@@ -47,9 +49,17 @@ class Settings(BaseSettings):
     image: str = "proofbox-sandbox:latest"
     """The sandbox image."""
     runtime: str = ""
-    """OCI runtime of sandboxes, such as runsc; empty: the engine's default."""
+    """OCI runtime that the Docker engine uses, such as runsc; empty: the engine's default."""
+    oci_runtime: str = ""
+    """Runtime of the engine oci, a name or a path; empty: crun, or runc if there is no crun."""
+    oci_image_archive: Path | None = None
+    """The sandbox image as 'docker save' writes it, for the engine oci; empty: a Docker engine is asked at the start."""
+    oci_cache_dir: Path = Path("/var/cache/proofbox")
+    """Folder that the engine oci unpacks images into, once each; services on a machine share it."""
+    oci_run_dir: Path = Path("/run/proofbox")
+    """Folder of what the engine oci keeps of containers while they live."""
     cgroup_parent: str = ""
-    """One cgroup above all sandboxes; empty: the engine's default."""
+    """One cgroup above all sandboxes; empty: the Docker engine's default, or proofbox."""
     seccomp_profile: Path = _ROOT / "sandbox_images" / "seccomp" / "sandbox.json"
     """The seccomp profile of every sandbox."""
     pool_size: int = Field(default=2, ge=0, le=100)

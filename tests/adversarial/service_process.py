@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import docker
 import httpx
 
-from service.main import _service_name
+from service.sandboxes import service_name
 from service.settings import Settings
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ class ServiceProcess:
 
     def __init__(self, data_dir: Path, engine: docker.DockerClient, **settings: object) -> None:
         self.data_dir = data_dir
-        self.label = f"proofbox.service={_service_name(Settings(data_dir=data_dir))}"
+        self.label = f"proofbox.service={service_name(Settings(data_dir=data_dir))}"
         self._engine = engine
         self._settings = settings
         self._log_path = data_dir.with_name(f"{data_dir.name}-{uuid.uuid4().hex[:8]}.log")

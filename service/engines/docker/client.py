@@ -6,7 +6,7 @@ import os
 import socket
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import docker
@@ -14,25 +14,12 @@ import requests
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 
 from service.core.errors import EngineUnavailableError
+from service.engines.containers import LeftContainer
 from service.engines.docker.container import LABEL_BOOT, LABEL_DEADLINE, LABEL_SERVICE
 
 T = TypeVar("T")
+_PIECE_BYTES = 1024 * 1024
 _CONFLICT = 409  # "removal of container … is already in progress"
-
-
-@dataclass(frozen=True, slots=True)
-class LeftContainer:
-    """A container of this service that the engine still has.
-
-    Attributes:
-        container_id: its id.
-        boot_id: the life of the service that made it.
-        deadline_epoch_s: when it has to be gone.
-    """
-
-    container_id: str
-    boot_id: str
-    deadline_epoch_s: float
 
 
 class EngineClient:
@@ -75,6 +62,16 @@ class EngineClient:
         """The id (digest) of an image."""
         inspected = await self._call("find the sandbox image", lambda: self._api().inspect_image(image))
         return str(inspected["Id"])
+
+    async def save(self, image: str, into: Path) -> None:
+        """Writes an image to a file, as ``docker save`` does."""
+
+        def save() -> None:
+            with into.open("xb") as file:
+                for piece in self._api().get_image(image, chunk_size=_PIECE_BYTES):
+                    file.write(piece)
+
+        await self._call("hand out the sandbox image", save)
 
     async def start(self, config: dict[str, Any], name: str) -> tuple[str, socket.socket]:
         """Creates, attaches and starts a container; its id and the attached connection.

@@ -1,22 +1,14 @@
-"""The hardened container, as the Engine API takes it. Nothing in a request reaches any of this but numbers."""
+"""The hardened container, as the Engine API takes it."""
 
 from dataclasses import dataclass
 from typing import Any
 
 from service.core.limits import CallLimits
+from service.engines.hardening import RLIMITS, SHM_BYTES, USER_ID, own_folders
 
 LABEL_SERVICE = "proofbox.service"
 LABEL_BOOT = "proofbox.boot"
 LABEL_DEADLINE = "proofbox.deadline"
-
-USER_ID = 10001
-_TMP_BYTES = 64 * 1024 * 1024
-_TMP_INODES = 10_000
-_JOB_BYTES = 72 * 1024 * 1024  # code of 10 MiB, or a document as JSON, which writes a character in up to six bytes
-_SHM_BYTES = 32 * 1024 * 1024  # multiprocessing and numpy share memory here; it counts as memory
-_OPEN_FILES = 1024
-_OWN_PROCESSES = 4  # the runner, the inspector and its child, one spare
-TMPFS_BYTES_BESIDE_OUT_DIR = _TMP_BYTES + _JOB_BYTES + _SHM_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +34,6 @@ class ContainerSettings:
 
 def container_config(settings: ContainerSettings, limits: CallLimits, deadline_epoch_s: float) -> dict[str, Any]:
     """The body of ``POST /containers/create``."""
-    owner = f"uid={USER_ID},gid={USER_ID},mode=0755"
     host_config: dict[str, Any] = {
         "AutoRemove": True,
         "ReadonlyRootfs": True,
@@ -50,21 +41,13 @@ def container_config(settings: ContainerSettings, limits: CallLimits, deadline_e
         "SecurityOpt": ["no-new-privileges", f"seccomp={settings.seccomp_profile}"],
         "NetworkMode": "none",
         "IpcMode": "private",
-        "ShmSize": _SHM_BYTES,
+        "ShmSize": SHM_BYTES,
         "PidsLimit": limits.pids,
         "Memory": limits.memory_bytes,
         "MemorySwap": limits.memory_bytes,
         "NanoCpus": int(limits.cpus * 1e9),
-        "Ulimits": [
-            {"Name": "nofile", "Soft": _OPEN_FILES, "Hard": _OPEN_FILES},
-            {"Name": "core", "Soft": 0, "Hard": 0},
-            {"Name": "msgqueue", "Soft": 0, "Hard": 0},  # counted for all containers of our user together
-        ],
-        "Tmpfs": {
-            "/out": f"rw,nosuid,nodev,exec,size={limits.out_dir_bytes},nr_inodes={limits.out_dir_inodes},{owner}",
-            "/tmp": f"rw,nosuid,nodev,exec,size={_TMP_BYTES},nr_inodes={_TMP_INODES},{owner}",  # noqa: S108
-            "/job": f"rw,nosuid,nodev,noexec,size={_JOB_BYTES},nr_inodes=16,{owner}",
-        },
+        "Ulimits": [{"Name": name, "Soft": most, "Hard": most} for name, most in RLIMITS.items()],
+        "Tmpfs": {folder.path: ",".join(folder.options) for folder in own_folders(limits)},
         "LogConfig": {"Type": "none"},
     }
     if settings.runtime:

@@ -1,11 +1,10 @@
-"""The port `SandboxEngine` over a Docker engine: hardened containers, a pool of them, and a sweeper."""
+"""The port `SandboxEngine` over containers of any kind: a pool of them, their deadlines, and a sweeper."""
 
 import asyncio
 import contextlib
 import logging
-import socket
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -13,23 +12,19 @@ from contracts.tool_calls import SandboxInfo
 from service.core.engine_port import Sandbox, SandboxLostError, SandboxSpec
 from service.core.errors import EngineUnavailableError
 from service.core.limits import CallLimits
-from service.engines.docker.client import EngineClient
-from service.engines.docker.container import ContainerSettings, container_config
-from service.engines.docker.pool import Box, Pool
-from service.engines.docker.transport import AttachTransport
+from service.engines.containers import Container, Containers, ContainerTransport
+from service.engines.pool import Box, Pool
 from service.engines.runner_sandbox import InspectorBounds, RunnerSandbox, StreamBounds
 
-log = logging.getLogger("proofbox.docker")
-
-_NAME_RUNTIME_DEFAULT = "runc"
+log = logging.getLogger("proofbox.engine")
 
 
 @dataclass(frozen=True, slots=True)
-class DockerEngineSettings:
-    """How this engine works.
+class PooledEngineSettings:
+    """How sandboxes are kept and lent.
 
     Attributes:
-        container: what every container is made of.
+        boot_id: this life of the service.
         default_limits: the limits of waiting containers, the operator's.
         pool_size: containers kept waiting.
         starts_max: containers starting at a time.
@@ -41,7 +36,7 @@ class DockerEngineSettings:
         inspector: bounds of the inspector.
     """
 
-    container: ContainerSettings
+    boot_id: str
     default_limits: CallLimits
     pool_size: int
     starts_max: int
@@ -53,15 +48,15 @@ class DockerEngineSettings:
     inspector: InspectorBounds
 
 
-class DockerEngine:
+class PooledEngine:
     """Fresh, single-use containers; see `SandboxEngine` for the promises.
 
     A service name has one life at a time (its store keeps others out), so a container of the same service and
     another boot was left by a dead one.
     """
 
-    def __init__(self, client: EngineClient, settings: DockerEngineSettings) -> None:
-        self._client = client
+    def __init__(self, containers: Containers, settings: PooledEngineSettings) -> None:
+        self._containers = containers
         self._settings = settings
         self._pool = Pool(
             self._start_waiting,
@@ -77,14 +72,7 @@ class DockerEngine:
 
     async def start(self) -> None:
         """See `SandboxEngine.start`."""
-        await self._client.connect()
-        facts = await self._client.info()
-        self._info = SandboxInfo(
-            engine="docker",
-            runtime=self._settings.container.runtime or facts.get("DefaultRuntime") or _NAME_RUNTIME_DEFAULT,
-            image_digest=await self._client.image_id(self._settings.container.image),
-            acquired="cold",
-        )
+        self._info = await self._containers.connect()
         swept = await self.sweep()
         if swept:
             log.info("removed %d sandboxes of an earlier life of the service", swept)
@@ -99,8 +87,8 @@ class DockerEngine:
         await self._pool.drain()
         await asyncio.gather(*self._removals, return_exceptions=True)
         with contextlib.suppress(EngineUnavailableError):
-            await self._remove_left(lambda boot_id, _: boot_id == self._settings.container.boot_id)
-        await self._client.close()
+            await self._remove_left(lambda boot_id, _: boot_id == self._settings.boot_id)
+        await self._containers.close()
 
     @asynccontextmanager
     async def open(self, spec: SandboxSpec) -> AsyncIterator[Sandbox]:
@@ -118,18 +106,18 @@ class DockerEngine:
 
     async def ping(self) -> None:
         """See `SandboxEngine.ping`."""
-        await self._client.ping()
+        await self._containers.ping()
 
     async def sweep(self) -> int:
         """See `SandboxEngine.sweep`."""
-        own, now = self._settings.container.boot_id, time.time()
+        own, now = self._settings.boot_id, time.time()
         return await self._remove_left(lambda boot_id, deadline: deadline < now or boot_id != own)
 
     async def _remove_left(self, is_left: Callable[[str, float], bool]) -> int:
         count = 0
-        for found in await self._client.left(self._settings.container.service_name):
+        for found in await self._containers.left():
             if is_left(found.boot_id, found.deadline_epoch_s):
-                await self._client.remove(found.container_id)
+                await self._containers.remove(found.container_id)
                 count += 1
         return count
 
@@ -154,28 +142,25 @@ class DockerEngine:
         if info is None:
             raise EngineUnavailableError("the engine is not started")
         self._count += 1
-        name = f"proofbox-{self._settings.container.boot_id}-{self._count}"
+        name = f"proofbox-{self._settings.boot_id}-{self._count}"
         deadline = time.time() + lifetime_s + self._settings.ready_s
-        config = container_config(self._settings.container, limits, deadline)
         # A start that is cancelled half-way is finished and then removed: a thread cannot be stopped.
-        starting = asyncio.create_task(self._client.start(config, name))
+        starting = asyncio.create_task(self._containers.start(name, limits, deadline))
         try:
-            container_id, connection = await asyncio.shield(starting)
+            container = await asyncio.shield(starting)
         except asyncio.CancelledError:
-            starting.add_done_callback(self._abandon)
+            self._later(self._abandon(starting))
             raise
-        transport = await AttachTransport.over(connection)
-        box = Box(
-            container_id,
+        transport = await container.attach()
+        container_id = container.container_id
+        sandbox = RunnerSandbox(
             transport,
-            RunnerSandbox(
-                transport,
-                info,
-                self._settings.stream,
-                self._settings.inspector,
-                died_of_memory=lambda: self._died_of_memory(container_id),
-            ),
+            info,
+            self._settings.stream,
+            self._settings.inspector,
+            died_of_memory=lambda: self._containers.died_of_memory(container_id),
         )
+        box = Box(container_id, transport, sandbox)
         try:
             async with asyncio.timeout(self._settings.ready_s):
                 await box.sandbox.wait_ready()
@@ -188,32 +173,25 @@ class DockerEngine:
             raise
         return box
 
-    async def _died_of_memory(self, container_id: str) -> bool:
-        try:
-            return await self._client.died_of_memory(container_id)
-        except EngineUnavailableError:
-            return False
-
-    def _abandon(self, starting: asyncio.Task[tuple[str, socket.socket]]) -> None:
-        if starting.cancelled() or starting.exception() is not None:
-            return
-        container_id, connection = starting.result()
-        connection.close()
-        self._remove_later(container_id)
+    async def _abandon(self, starting: asyncio.Task[Container]) -> None:
+        with contextlib.suppress(EngineUnavailableError):
+            container = await starting
+            await self._hang_up(await container.attach(), container.container_id)
 
     def _discard_later(self, box: Box) -> None:
-        task = asyncio.create_task(self._discard(box))
-        self._removals.add(task)
-        task.add_done_callback(self._removals.discard)
+        self._later(self._discard(box))
 
-    def _remove_later(self, container_id: str) -> None:
-        task = asyncio.create_task(self._client.remove(container_id))
+    def _later(self, removal: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(removal)
         self._removals.add(task)
         task.add_done_callback(self._removals.discard)
 
     async def _discard(self, box: Box) -> None:
-        await box.transport.close()
+        await self._hang_up(box.transport, box.container_id)
+
+    async def _hang_up(self, transport: ContainerTransport, container_id: str) -> None:
+        await transport.close()
         try:
-            await self._client.remove(box.container_id)
+            await self._containers.remove(container_id)
         except EngineUnavailableError as exc:
             log.warning("a sandbox could not be removed yet, the sweeper will: %s", exc)

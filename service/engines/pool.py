@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from contracts.tool_calls import SandboxInfo
 from service.core.errors import EngineUnavailableError, ShuttingDownError
-from service.engines.docker.transport import AttachTransport
+from service.engines.containers import ContainerTransport
 from service.engines.runner_sandbox import RunnerSandbox
 
 log = logging.getLogger("proofbox.pool")
@@ -32,7 +32,7 @@ class Box:
     """
 
     container_id: str
-    transport: AttachTransport
+    transport: ContainerTransport
     sandbox: RunnerSandbox
     born: float = field(default_factory=time.monotonic)
 

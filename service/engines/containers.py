@@ -1,0 +1,82 @@
+"""The port of what starts and removes containers; everything above it is the same for every engine."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from contracts.tool_calls import SandboxInfo
+from service.core.limits import CallLimits
+
+
+class ContainerTransport(Protocol):
+    """The stream to a runner, and what is known of its other end."""
+
+    @property
+    def is_open(self) -> bool:
+        """False once the other side has hung up: the container has ended."""
+
+    @property
+    def stderr_tail(self) -> bytes:
+        """The end of what the runner itself complained about; empty unless it is broken."""
+
+    async def read(self) -> bytes:
+        """The next bytes; empty when the other side is gone. Raises OSError."""
+
+    async def write(self, data: bytes) -> None:
+        """Writes all of it, waiting while the other side is slow. Raises OSError."""
+
+    async def close(self) -> None:
+        """Hangs up, which ends the container; never raises."""
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """One container that has been started.
+
+    Attributes:
+        container_id: its id.
+        attach: opens the stream to its runner; to be called once, on the event loop.
+    """
+
+    container_id: str
+    attach: Callable[[], Awaitable[ContainerTransport]]
+
+
+@dataclass(frozen=True, slots=True)
+class LeftContainer:
+    """A container of this service that is still there.
+
+    Attributes:
+        container_id: its id.
+        boot_id: the life of the service that made it.
+        deadline_epoch_s: when it has to be gone.
+    """
+
+    container_id: str
+    boot_id: str
+    deadline_epoch_s: float
+
+
+class Containers(Protocol):
+    """Hardened containers of one service; every method raises EngineUnavailableError when it cannot."""
+
+    async def connect(self) -> SandboxInfo:
+        """Makes sure that containers can be started, and says of what kind they are."""
+
+    async def close(self) -> None:
+        """Lets go of what `connect` took; never raises."""
+
+    async def ping(self) -> None:
+        """Asks whoever starts the containers, not our own memory."""
+
+    async def start(self, name: str, limits: CallLimits, deadline_epoch_s: float) -> Container:
+        """Starts a container; nothing of it is left when this raises. Not to be cancelled."""
+
+    async def remove(self, container_id: str) -> None:
+        """Removes a container, running or not; one that is gone or going is fine."""
+
+    async def died_of_memory(self, container_id: str) -> bool:
+        """Whether the kernel killed processes of a container for memory; False if nobody knows."""
+
+    async def left(self) -> list[LeftContainer]:
+        """All containers of this service, of any life of it, running or not."""

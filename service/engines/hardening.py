@@ -1,0 +1,68 @@
+"""What confines a sandbox, whichever engine starts it: one definition, written down in each engine's own form.
+
+Nothing in a request reaches any of this but numbers.
+"""
+
+from dataclasses import dataclass
+
+from service.core.limits import CallLimits
+
+USER_ID = 10001
+"""User and group of everything that runs in a sandbox."""
+SHM_BYTES = 32 * 1024 * 1024
+"""Size of /dev/shm: multiprocessing and numpy share memory there; it counts as memory."""
+CPU_PERIOD_US = 100_000
+"""The period over which the CPU share of a sandbox is kept."""
+
+_TMP_BYTES = 64 * 1024 * 1024
+_TMP_INODES = 10_000
+_JOB_BYTES = 72 * 1024 * 1024  # code of 10 MiB, or a document as JSON, which writes a character in up to six bytes
+_OPEN_FILES = 1024
+
+RLIMITS = {
+    "nofile": _OPEN_FILES,
+    "core": 0,
+    "msgqueue": 0,  # counted for all containers of our user together
+}
+"""Resource limits, soft and hard the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tmpfs:
+    """A folder of the sandbox's own in memory: the only places that a program can write to.
+
+    Attributes:
+        path: where.
+        size_bytes: how much it holds.
+        inodes: how many files and folders.
+        runs_programs: whether files in it may be executed.
+    """
+
+    path: str
+    size_bytes: int
+    inodes: int
+    runs_programs: bool
+
+    @property
+    def options(self) -> list[str]:
+        """As ``mount -o`` takes them."""
+        return [
+            "rw",
+            "nosuid",
+            "nodev",
+            "exec" if self.runs_programs else "noexec",
+            f"size={self.size_bytes}",
+            f"nr_inodes={self.inodes}",
+            f"uid={USER_ID}",
+            f"gid={USER_ID}",
+            "mode=0755",
+        ]
+
+
+def own_folders(limits: CallLimits) -> tuple[Tmpfs, ...]:
+    """The folders that a sandbox with these limits has beside its read-only root."""
+    return (
+        Tmpfs("/out", limits.out_dir_bytes, limits.out_dir_inodes, runs_programs=True),
+        Tmpfs("/tmp", _TMP_BYTES, _TMP_INODES, runs_programs=True),  # noqa: S108 - the container's own
+        Tmpfs("/job", _JOB_BYTES, 16, runs_programs=False),
+    )

@@ -1,0 +1,110 @@
+"""The hardened container, as an OCI runtime takes it: the configuration of its bundle."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from service.core.limits import CallLimits
+from service.engines.hardening import CPU_PERIOD_US, RLIMITS, SHM_BYTES, USER_ID, own_folders
+from service.engines.oci.image import UnpackedImage
+
+_NAMESPACES = ("pid", "mount", "ipc", "uts", "network", "cgroup")
+_CAPABILITY_SETS = ("bounding", "effective", "inheritable", "permitted", "ambient")
+_DEVICES = (("null", 1, 3), ("zero", 1, 5), ("full", 1, 7), ("random", 1, 8), ("urandom", 1, 9), ("tty", 5, 0))
+# As Docker has them.
+_MASKED = (
+    "/proc/acpi",
+    "/proc/asound",
+    "/proc/interrupts",
+    "/proc/kcore",
+    "/proc/keys",
+    "/proc/latency_stats",
+    "/proc/sched_debug",
+    "/proc/scsi",
+    "/proc/timer_list",
+    "/proc/timer_stats",
+    "/sys/devices/virtual/powercap",
+    "/sys/firmware",
+)
+_READ_ONLY = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
+_MOUNTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("/proc", "proc", ("nosuid", "noexec", "nodev")),
+    ("/dev", "tmpfs", ("nosuid", "noexec", "strictatime", "mode=755", "size=65536k")),
+    ("/dev/pts", "devpts", ("nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5")),
+    ("/dev/mqueue", "mqueue", ("nosuid", "noexec", "nodev")),
+    ("/dev/shm", "tmpfs", ("nosuid", "noexec", "nodev", "mode=1777", f"size={SHM_BYTES}")),  # noqa: S108
+    ("/sys", "sysfs", ("nosuid", "noexec", "nodev", "ro")),
+    ("/sys/fs/cgroup", "cgroup", ("nosuid", "noexec", "nodev", "relatime", "ro")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BundleSettings:
+    """What is the same for every container.
+
+    Attributes:
+        image: what it runs in.
+        seccomp: our profile in the runtime's form.
+        counts_swap: whether memory and swap can be bounded together; where not, memory alone is.
+    """
+
+    image: UnpackedImage
+    seccomp: dict[str, Any]
+    counts_swap: bool
+
+
+def bundle_config(settings: BundleSettings, limits: CallLimits, cgroup: str) -> dict[str, Any]:
+    """The ``config.json`` of a bundle whose container is to be in ``cgroup``."""
+    image = settings.image
+    mounts = [_mount(*mount) for mount in _MOUNTS]
+    mounts += [_mount(folder.path, "tmpfs", folder.options) for folder in own_folders(limits)]
+    return {
+        "ociVersion": "1.0.2",
+        "hostname": "sandbox",
+        "root": {"path": str(image.rootfs), "readonly": True},
+        "process": {
+            "terminal": False,
+            "user": {"uid": USER_ID, "gid": USER_ID, "additionalGids": [USER_ID], "umask": 0o022},
+            "cwd": image.cwd,
+            "args": list(image.args),
+            "env": list(image.env),
+            "capabilities": {name: [] for name in _CAPABILITY_SETS},
+            "noNewPrivileges": True,
+            "oomScoreAdj": 0,
+            "rlimits": [
+                {"type": f"RLIMIT_{name.upper()}", "soft": most, "hard": most} for name, most in RLIMITS.items()
+            ],
+        },
+        "mounts": mounts,
+        "linux": {
+            "cgroupsPath": cgroup,
+            "namespaces": [{"type": kind} for kind in _NAMESPACES],
+            "resources": _resources(limits, counts_swap=settings.counts_swap),
+            "seccomp": settings.seccomp,
+            "maskedPaths": list(_MASKED),
+            "readonlyPaths": list(_READ_ONLY),
+        },
+    }
+
+
+def _mount(where: str, kind: str, options: tuple[str, ...] | list[str]) -> dict[str, Any]:
+    return {"destination": where, "type": kind, "source": kind, "options": list(options)}
+
+
+def _resources(limits: CallLimits, *, counts_swap: bool) -> dict[str, Any]:
+    devices: list[dict[str, Any]] = [{"allow": False, "access": "rwm"}]
+    devices += [
+        {"allow": True, "type": "c", "major": major, "minor": minor, "access": "rw"} for _, major, minor in _DEVICES
+    ]
+    devices += [
+        {"allow": True, "type": "c", "major": 5, "minor": 2, "access": "rw"},
+        {"allow": True, "type": "c", "major": 136, "access": "rw"},
+    ]
+    memory = {"limit": limits.memory_bytes}
+    if counts_swap:
+        memory["swap"] = limits.memory_bytes  # of both together
+    return {
+        "devices": devices,
+        "memory": memory,
+        "pids": {"limit": limits.pids},
+        "cpu": {"quota": int(limits.cpus * CPU_PERIOD_US), "period": CPU_PERIOD_US},
+    }

@@ -1,0 +1,237 @@
+"""The port `Containers` over an OCI runtime that this process starts itself."""
+
+import asyncio
+import hashlib
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from contracts.tool_calls import SandboxInfo
+from service.core.errors import EngineUnavailableError
+from service.core.limits import CallLimits
+from service.engines.containers import Container, ContainerTransport, LeftContainer
+from service.engines.oci.bundle import BundleSettings, bundle_config
+from service.engines.oci.cgroups import Cgroups
+from service.engines.oci.image import ImageCache, ImageSource
+from service.engines.oci.remains import Place, boot_of, deadline_of
+from service.engines.oci.runtime import Runtime
+from service.engines.oci.seccomp import runtime_form
+from service.engines.oci.transport import SocketTransport
+
+T = TypeVar("T")
+_PACKAGE_ROOT = Path(__file__).parents[3]
+_SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_CAP_SYS_ADMIN = 21
+_KEEPER_ENDS_WITHIN_S = 10.0
+_ORDERLY = b"."
+
+
+@dataclass(frozen=True, slots=True)
+class OciSettings:
+    """What the operator decides for every container.
+
+    Attributes:
+        runtime: name or path of the OCI runtime; empty for the first known one that is there.
+        seccomp_profile: our profile, in Docker's form.
+        cgroup_parent: one control group above the sandboxes of all services; empty for ``proofbox``.
+        service_name: two services on one machine each sweep only their own.
+        boot_id: this life of the service.
+        cache_dir: where images are unpacked.
+        run_dir: where bundles and the runtime's records are while a container lives.
+        start_s: how long the runtime may take to start one.
+        threads: how many starts and removals are under way at a time.
+    """
+
+    runtime: str
+    seccomp_profile: dict[str, Any]
+    cgroup_parent: str
+    service_name: str
+    boot_id: str
+    cache_dir: Path
+    run_dir: Path
+    start_s: float
+    threads: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Connected:
+    """What `connect` has found."""
+
+    runtime: Runtime
+    place: Place
+    bundle: BundleSettings
+
+
+class OciContainers:
+    """Containers without a daemon: a runtime is started for each, and what is left of one is removed by us."""
+
+    def __init__(self, source: ImageSource, settings: OciSettings) -> None:
+        self._source = source
+        self._settings = settings
+        self._cache = ImageCache(settings.cache_dir)
+        self._threads = ThreadPoolExecutor(settings.threads, thread_name_prefix="oci")
+        self._connected: _Connected | None = None
+        self._keeper: subprocess.Popen[bytes] | None = None
+        self._first_processes: dict[str, int] = {}
+
+    async def connect(self) -> SandboxInfo:
+        """See `Containers.connect`."""
+        settings = self._settings
+        cgroups = await self._call("be used on this machine", _cgroups_of_capable_machine)
+        runtime = await self._call("find its runtime", lambda: Runtime.found(settings.runtime, cgroups))
+        image = await self._cache.image(self._source)
+        name = _folder_name(settings.service_name)
+        parent = settings.cgroup_parent.strip("/") or "proofbox"
+        place = Place(settings.run_dir / name, f"/{parent}/{name}", cgroups)
+        try:
+            seccomp = runtime_form(settings.seccomp_profile)
+        except ValueError as exc:
+            raise EngineUnavailableError(str(exc)) from exc
+        self._connected = _Connected(runtime, place, BundleSettings(image, seccomp, cgroups.counts_swap))
+        await self._call("make its folders", self._prepare)
+        return SandboxInfo(engine="oci", runtime=runtime.name, image_digest=image.digest, acquired="cold")
+
+    async def close(self) -> None:
+        """See `Containers.close`."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        if self._keeper is not None:
+            await asyncio.to_thread(_end, self._keeper)
+        if self._connected is not None:
+            self._connected.runtime.close()
+        self._cache.release()
+
+    async def ping(self) -> None:
+        """See `Containers.ping`."""
+        connected = self._there()
+        await self._call("be used on this machine", _cgroups_of_capable_machine)
+        if not connected.bundle.image.rootfs.is_dir():
+            raise EngineUnavailableError("the unpacked sandbox image is gone; start the service again")
+
+    async def start(self, name: str, limits: CallLimits, deadline_epoch_s: float) -> Container:
+        """See `Containers.start`."""
+        container_id = f"{name}-{int(deadline_epoch_s)}"
+        stream, stderr_fd = await self._call("start a sandbox", lambda: self._start(container_id, limits))
+        return Container(container_id, lambda: _attached(stream, stderr_fd))
+
+    async def remove(self, container_id: str) -> None:
+        """See `Containers.remove`."""
+        place = self._there().place
+        # Orphans are children of the first process: ours to reap where that is the service itself.
+        first = self._first_processes.pop(container_id, None)
+        await self._call("remove a sandbox", lambda: place.remove(container_id, first))
+
+    async def died_of_memory(self, container_id: str) -> bool:
+        """See `Containers.died_of_memory`."""
+        place = self._there().place
+        return place.cgroups.oom_kills(place.cgroup_of(container_id)) > 0
+
+    async def left(self) -> list[LeftContainer]:
+        """See `Containers.left`."""
+        ids = await self._call("list sandboxes", self._there().place.containers)
+        return [LeftContainer(found, boot_of(found), deadline_of(found)) for found in ids]
+
+    def _there(self) -> _Connected:
+        if self._connected is None:
+            raise EngineUnavailableError("the engine is not started")
+        return self._connected
+
+    def _prepare(self) -> None:
+        place = self._there().place
+        for folder in (place.folder, place.records, place.bundles):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._keeper = subprocess.Popen(  # noqa: S603 - our own program
+            [
+                sys.executable, "-m", "service.engines.oci.keeper",
+                str(place.folder), place.cgroup, self._settings.boot_id,
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd=_PACKAGE_ROOT,
+            env={"PATH": os.environ.get("PATH", "")},
+            start_new_session=True,  # it has to outlive what ends the service
+        )  # fmt: skip
+
+    def _start(self, container_id: str, limits: CallLimits) -> tuple[socket.socket, int]:
+        connected = self._there()
+        place = connected.place
+        config = bundle_config(connected.bundle, limits, place.cgroup_of(container_id))
+        ours, theirs = socket.socketpair()
+        try:
+            with theirs:
+                bundle = place.bundle(container_id)
+                bundle.mkdir(mode=0o700)
+                (bundle / "config.json").write_text(json.dumps(config), encoding="utf-8")
+                pid, stderr_fd = connected.runtime.run(
+                    (place.records, bundle), container_id, theirs, self._settings.start_s
+                )
+        except BaseException:
+            ours.close()
+            place.remove(container_id)
+            raise
+        if os.getpid() == 1:
+            self._first_processes[container_id] = pid
+        return ours, stderr_fd
+
+    async def _call(self, what: str, call: Callable[[], T]) -> T:
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+        except (OSError, subprocess.SubprocessError) as exc:
+            raise EngineUnavailableError(f"the engine 'oci' could not {what}: {exc}") from exc
+
+
+def _cgroups_of_capable_machine() -> Cgroups:
+    """The control groups, if this process may do what is needed.
+
+    Raises:
+        EngineUnavailableError: what is missing, in one sentence.
+    """
+    if sys.platform != "linux":
+        raise EngineUnavailableError("the engine 'oci' needs Linux; set PROOFBOX_ENGINE=docker")
+    capabilities = re.search(r"^CapEff:\s*(\w+)$", Path("/proc/self/status").read_text("ascii"), re.MULTILINE)
+    allowed = capabilities is not None and int(capabilities[1], 16) >> _CAP_SYS_ADMIN & 1
+    if os.geteuid() != 0 or not allowed:
+        raise EngineUnavailableError(
+            "the engine 'oci' needs root with CAP_SYS_ADMIN: run the service as root or set PROOFBOX_ENGINE=docker"
+        )
+    cgroups = Cgroups.of_machine()
+    if lacking := cgroups.missing():
+        raise EngineUnavailableError(
+            f"the engine 'oci' needs control groups that it can write to, and there is {lacking}: "
+            "mount /sys/fs/cgroup writable or set PROOFBOX_ENGINE=docker"
+        )
+    return cgroups
+
+
+def _folder_name(service_name: str) -> str:
+    """The service's name, or what stands for it where it is no name of a folder."""
+    if _SAFE_NAME.fullmatch(service_name):
+        return service_name
+    return hashlib.sha256(service_name.encode()).hexdigest()[:16]
+
+
+async def _attached(stream: socket.socket, stderr_fd: int) -> ContainerTransport:
+    return await SocketTransport.over(stream, stderr_fd)
+
+
+def _end(keeper: subprocess.Popen[bytes]) -> None:
+    """Tells the keeper that the service ends well, and waits for it."""
+    assert keeper.stdin is not None
+    try:
+        keeper.stdin.write(_ORDERLY)
+        keeper.stdin.close()
+    except OSError:
+        pass  # it is gone already
+    try:
+        keeper.wait(_KEEPER_ENDS_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        keeper.kill()
+        keeper.wait()

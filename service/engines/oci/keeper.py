@@ -1,0 +1,40 @@
+"""A process that outlives the service: when the service ends, however, it removes the containers of that life.
+
+    python -m service.engines.oci.keeper FOLDER CGROUP BOOT_ID
+
+Waits for the end of its standard input, which only the service holds, and costs nothing meanwhile. The runners of
+containers end by themselves when their streams end; what is left then is groups and folders. A byte before the end
+says that the service ends well: then there is nothing to wait for.
+"""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+from service.engines.oci.cgroups import Cgroups
+from service.engines.oci.remains import Place
+
+_ROUNDS_MAX = 20
+_QUIET_ROUNDS = 2  # a runtime that was starting a container when the service died makes it a moment later
+_PAUSE_S = 0.3
+
+
+def main(folder: str, cgroup: str, boot_id: str) -> None:
+    """Waits, removes, ends."""
+    place = Place(Path(folder), cgroup, Cgroups.of_machine())
+    ended_well = os.read(sys.stdin.fileno(), 1) != b""
+    quiet = _QUIET_ROUNDS - 1 if ended_well else 0
+    for _ in range(_ROUNDS_MAX):
+        try:
+            quiet = 0 if place.remove_all(boot_id) else quiet + 1
+        except OSError:
+            quiet = 0
+        if quiet == _QUIET_ROUNDS:
+            break
+        time.sleep(_PAUSE_S)
+    place.leave()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
