@@ -53,7 +53,7 @@ class Settings(BaseSettings):
     oci_runtime: str = ""
     """Runtime of the engine oci, a name or a path; empty: crun, or runc if there is no crun."""
     oci_image_archive: Path | None = None
-    """The sandbox image as 'docker save' writes it, for the engine oci; empty: a Docker engine is asked at the start."""
+    """The sandbox image for the engine oci, as 'docker save' writes it; empty: it asks a Docker engine."""
     oci_cache_dir: Path = Path("/var/cache/proofbox")
     """Folder that the engine oci unpacks images into, once each; services on a machine share it."""
     oci_run_dir: Path = Path("/run/proofbox")

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-import docker
 import pytest
+from engine_sides import EngineSide, chosen
 from service_process import ServiceProcess, serving
 
 # In the service's own environment: nothing inside a sandbox may ever show it.
@@ -11,10 +11,10 @@ CANARY = "canary-3f9c1d7e5b"
 
 
 @pytest.fixture(scope="session")
-def engine() -> Iterator[docker.DockerClient]:
-    client = docker.from_env()
-    yield client
-    client.close()
+def engine() -> Iterator[EngineSide]:
+    side = chosen()
+    yield side
+    side.close()
 
 
 @pytest.fixture(scope="session")

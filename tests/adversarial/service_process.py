@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-import docker
 import httpx
+from engine_sides import EngineSide
 
 from service.sandboxes import service_name
 from service.settings import Settings
@@ -43,10 +43,10 @@ def eventually(look: Callable[[], T], wanted: Callable[[T], bool], within_s: flo
 class ServiceProcess:
     """One life of the service on a data folder."""
 
-    def __init__(self, data_dir: Path, engine: docker.DockerClient, **settings: object) -> None:
+    def __init__(self, data_dir: Path, side: EngineSide, **settings: object) -> None:
         self.data_dir = data_dir
-        self.label = f"proofbox.service={service_name(Settings(data_dir=data_dir))}"
-        self._engine = engine
+        self.name = service_name(Settings(data_dir=data_dir))
+        self._side = side
         self._settings = settings
         self._log_path = data_dir.with_name(f"{data_dir.name}-{uuid.uuid4().hex[:8]}.log")
         self.process: subprocess.Popen[bytes] | None = None
@@ -116,30 +116,23 @@ class ServiceProcess:
                 self.process.kill()
                 self.process.wait()
         for container in self.containers():
-            with contextlib.suppress(docker.errors.APIError):
-                self._engine.api.remove_container(container, force=True, v=True)
+            self._side.remove(container)
 
     # ---- the engine's side
 
     def containers(self) -> list[str]:
-        """The ids of all containers that carry this service's label, running or not."""
-        return [row["Id"] for row in self._engine.api.containers(all=True, filters={"label": self.label})]
+        """All containers of this service, running or not."""
+        return self._side.containers(self.name)
 
-    def inspect(self, container: str) -> dict[str, Any] | None:
-        try:
-            return self._engine.api.inspect_container(container)
-        except docker.errors.NotFound:
-            return None
+    def has(self, container: str) -> bool:
+        return self._side.is_there(container)
 
     def processes_in(self, container: str) -> str:
         """The command lines of a container's processes; empty when it is gone."""
-        try:
-            return json.dumps(self._engine.api.top(container)["Processes"])
-        except docker.errors.APIError:
-            return ""
+        return self._side.commands_in(container)
 
     def kill_container(self, container: str) -> None:
-        self._engine.api.kill(container)
+        self._side.kill(container)
 
     def busy(self) -> list[str]:
         """The containers in which a program runs: one named ``sleeper`` to tell it from a waiting interpreter."""
@@ -217,9 +210,9 @@ def verdicts(answer: dict[str, Any]) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def serving(data_dir: Path, engine: docker.DockerClient, **settings: object) -> Iterator[ServiceProcess]:
+def serving(data_dir: Path, side: EngineSide, **settings: object) -> Iterator[ServiceProcess]:
     """A service that listens, and is ended and cleaned up after."""
-    service = ServiceProcess(data_dir, engine, **settings)
+    service = ServiceProcess(data_dir, side, **settings)
     try:
         yield service.start()
     finally:

@@ -10,12 +10,18 @@ import httpx
 import pytest
 from service_process import ServiceProcess, eventually, request, serving
 
+from service.settings import Settings
+
 pytestmark = pytest.mark.docker
 
 # A number that no other program sleeps for: it is looked for among the processes of containers.
 SLEEPS = "import subprocess\nopen('out.txt', 'w').write('begun')\nsubprocess.run(['sleep', '987'])"
 WRITES = "open('out.txt', 'w').write('x')"
 GONE_WITHIN_S = 10.0
+IMAGE_HINT = {
+    "docker": "",
+    "oci": "; the engine 'oci' takes its image from there, or from PROOFBOX_OCI_IMAGE_ARCHIVE",
+}
 
 
 @pytest.fixture
@@ -145,7 +151,7 @@ def test_a_waiting_container_that_was_killed_costs_the_next_call_nothing(mortal)
     for _ in range(3):
         [waiting] = eventually(mortal.containers, lambda found: len(found) == 1)
         mortal.kill_container(waiting)
-        eventually(lambda killed=waiting: mortal.inspect(killed), lambda found: found is None)
+        eventually(lambda killed=waiting: mortal.has(killed), lambda there: not there)
         assert mortal.call(WRITES)["ok"] is True
 
 
@@ -154,10 +160,10 @@ def test_a_paused_container_counts_as_lost_after_its_time(tmp_path, engine):
         body = request(SLEEPS, limits={"wall_s": 3})
         assert service.post(body, Prefer="respond-async").status_code == 202
         [container] = eventually(service.busy, lambda busy: len(busy) == 1)
-        engine.api.pause(container)
+        engine.pause(container)
         ended = eventually(lambda: service.status(body), lambda status: status["status"] == "done")
         assert ended["response"]["error"]["code"] == "sandbox_failed"
-        assert eventually(lambda: service.inspect(container), lambda found: found is None) is None
+        assert eventually(lambda: service.has(container), lambda there: not there) is False
 
 
 # ---- the service is told to stop
@@ -213,7 +219,7 @@ def test_a_client_that_hangs_up_cancels_its_call_and_its_container_goes(mortal):
         [container] = eventually(mortal.busy, lambda busy: len(busy) == 1)
     ended = eventually(lambda: mortal.status(body), lambda status: status["status"] != "running")
     assert (ended["status"], ended["problem"]["code"]) == ("cancelled", "cancelled")
-    assert eventually(lambda: mortal.inspect(container), lambda found: found is None, GONE_WITHIN_S) is None
+    assert eventually(lambda: mortal.has(container), lambda there: not there, GONE_WITHIN_S) is False
 
 
 def test_a_client_that_hangs_up_leaves_a_call_alone_that_another_waits_for(mortal):
@@ -233,7 +239,7 @@ def test_cancelling_is_the_same_however_often_it_is_asked(mortal):
     assert [(r.status_code, r.json()["status"]) for r in answers] == [(200, "cancelled")] * 3
     assert answers[0].json() == answers[2].json()
     assert mortal.post(body).json() == without_nulls(answers[0].json()["problem"])
-    assert eventually(lambda: mortal.inspect(container), lambda found: found is None, GONE_WITHIN_S) is None
+    assert eventually(lambda: mortal.has(container), lambda there: not there, GONE_WITHIN_S) is False
 
 
 def test_cancelling_a_call_that_has_ended_changes_nothing(mortal):
@@ -307,21 +313,23 @@ def test_an_engine_that_cannot_be_reached_is_told_in_one_line_at_the_start(tmp_p
     service = ServiceProcess(tmp_path / "data", engine, engine_host=f"unix://{tmp_path}/nobody.sock")
     service.launch()
     assert service.wait() == 2
-    assert service.log == f"proofbox: the container engine could not be reached at unix://{tmp_path}/nobody.sock\n"
+    told = f"proofbox: the container engine could not be reached at unix://{tmp_path}/nobody.sock"
+    assert service.log == f"{told}{IMAGE_HINT[Settings().engine]}\n"
 
 
 def test_an_image_that_the_engine_does_not_have_is_told_in_one_line_at_the_start(tmp_path, engine):
     service = ServiceProcess(tmp_path / "data", engine, image="proofbox-sandbox:never-built")
     service.launch()
     assert service.wait() == 2
-    assert service.log == "proofbox: the engine has no sandbox image; run 'make images'\n"
+    told = "proofbox: the engine has no sandbox image; run 'make images'"
+    assert service.log == f"{told}{IMAGE_HINT[Settings().engine]}\n"
 
 
 def test_two_services_on_one_engine_leave_each_other_alone(mortal, tmp_path, engine):
     [body] = begin(mortal)
     own = set(mortal.containers())
     with serving(tmp_path / "other", engine, pool_size=1, sweep_every_s=0.2) as other:
-        assert other.label != mortal.label
+        assert other.name != mortal.name
         assert other.call(WRITES)["ok"] is True
         other.signal(signal.SIGKILL)
         other.wait()
@@ -333,15 +341,9 @@ def test_two_services_on_one_engine_leave_each_other_alone(mortal, tmp_path, eng
 
 
 def test_what_an_earlier_life_left_is_swept_and_what_others_left_is_not(mortal, engine):
-    [key, name] = mortal.label.split("=")
-    mine = {key: name, "proofbox.boot": "dead", "proofbox.deadline": "99999999999"}
-    theirs = {**mine, key: f"{name}-other"}
-    made = [
-        engine.api.create_container("proofbox-sandbox:latest", labels=labels, network_disabled=True)["Id"]
-        for labels in (mine, theirs)
-    ]
+    mine, theirs = engine.leave(mortal.name), engine.leave(f"{mortal.name}-other")
     try:
-        assert eventually(lambda: mortal.inspect(made[0]), lambda found: found is None, GONE_WITHIN_S) is None
-        assert mortal.inspect(made[1]) is not None
+        assert eventually(lambda: mortal.has(mine), lambda there: not there, GONE_WITHIN_S) is False
+        assert mortal.has(theirs) is True
     finally:
-        engine.api.remove_container(made[1], force=True)
+        engine.remove(theirs)

@@ -99,6 +99,15 @@ class Cgroups:
             return [int(pid) for pid in (self._counting(path) / "cgroup.procs").read_text("ascii").split()]
         return []
 
+    def thaw(self, path: str) -> None:
+        """Lets a group run again that somebody has frozen: a frozen process of version 1 cannot be killed."""
+        root, name, value = self.v1.get("freezer"), "freezer.state", "THAWED"
+        if self.is_v2:
+            root, name, value = self.v2, "cgroup.freeze", "0"
+        if root is not None:
+            with contextlib.suppress(OSError):
+                (root / path.lstrip("/") / name).write_text(value, encoding="ascii")
+
     def children(self, path: str) -> set[str]:
         """The names of the groups below a group, in any hierarchy."""
         found = set()

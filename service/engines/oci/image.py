@@ -95,11 +95,14 @@ class ImageCache:
         try:
             folder = self._folder / await source.key()
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._lock_fd = await asyncio.to_thread(_locked, folder)
-            if not folder.is_dir():
-                await self._remove_unused()
-                await _unpack(source, folder)
-            fcntl.flock(self._lock_fd, fcntl.LOCK_SH)
+            self._lock_fd = os.open(folder.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            await asyncio.to_thread(fcntl.flock, self._lock_fd, fcntl.LOCK_SH)
+            while not folder.is_dir():  # again: between two kinds of lock others have their turn
+                await asyncio.to_thread(fcntl.flock, self._lock_fd, fcntl.LOCK_EX)
+                if not folder.is_dir():
+                    await self._remove_unused()
+                    await _unpack(source, folder)
+                await asyncio.to_thread(fcntl.flock, self._lock_fd, fcntl.LOCK_SH)
             return _described(folder)
         except (OSError, ValueError, KeyError) as exc:
             raise EngineUnavailableError(f"the image cannot be unpacked below {self._folder}: {exc}") from exc
@@ -113,19 +116,15 @@ class ImageCache:
             self._lock_fd = -1
 
     async def _remove_unused(self) -> None:
-        """Removes images that no service has in use: an image that is built anew takes the place of its older self."""
+        """Removes images that no service has in use: an image that is built anew takes its older self's place.
+
+        The files of locks stay for ever: of one that is removed and made again there could be two holders.
+        """
         for lock in self._folder.glob("*.lock"):
             folder = lock.with_suffix("")
             with contextlib.suppress(BlockingIOError), lock.open("rb") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-
-
-def _locked(folder: Path) -> int:
-    """A descriptor that holds the lock of an image; the lock's file stays for ever, or two could hold it."""
-    fd = os.open(folder.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    fcntl.flock(fd, fcntl.LOCK_EX)
-    return fd
 
 
 async def _unpack(source: ImageSource, folder: Path) -> None:

@@ -58,7 +58,7 @@ class Place:
         found = self.cgroups.children(self.cgroup)
         for folder in (self.records, self.bundles):
             with contextlib.suppress(FileNotFoundError):
-                found |= set(os.listdir(folder))
+                found |= {entry.name for entry in folder.iterdir()}
         return sorted(name for name in found if _ID.fullmatch(name))
 
     def remove(self, container_id: str, first_process: int | None = None) -> None:
@@ -75,6 +75,7 @@ class Place:
             for pid in pids:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
+            self.cgroups.thaw(group)
             if time.monotonic() > deadline:
                 raise TimeoutError(f"processes of {container_id} do not end")
             time.sleep(_LOOK_AGAIN_S)

@@ -84,29 +84,24 @@ class Runtime:
         stderr_fd, their_stderr = os.pipe()
         os.set_blocking(stderr_fd, False)
         try:
-            done = subprocess.run(  # noqa: S603 - every argument is ours
+            subprocess.run(  # noqa: S603 - every argument is ours
                 command,
                 stdin=stream.fileno(),
                 stdout=stream.fileno(),
                 stderr=their_stderr,
-                check=False,
+                check=True,
                 cwd="/",
                 env={"PATH": _PATH},
                 start_new_session=True,  # a signal to the service's group is not one to its sandboxes
                 timeout=timeout_s,
             )
-            if done.returncode != 0:
-                said = said_on(stderr_fd).decode(errors="replace").strip()[-_SAID_CHARS_MAX:]
-                raise EngineUnavailableError(f"{self.name} could not start a sandbox: {said}")
-            pid = int(pid_file.read_text(encoding="ascii"))
-        except BaseException as exc:
+            return int(pid_file.read_text(encoding="ascii")), stderr_fd
+        except (OSError, ValueError, subprocess.SubprocessError) as exc:
+            said = said_on(stderr_fd).decode(errors="replace").strip()[-_SAID_CHARS_MAX:]
             os.close(stderr_fd)
-            if isinstance(exc, (OSError, ValueError, subprocess.SubprocessError)):
-                raise EngineUnavailableError(f"{self.name} could not start a sandbox: {exc}") from exc
-            raise
+            raise EngineUnavailableError(f"{self.name} could not start a sandbox: {said or exc}") from exc
         finally:
             os.close(their_stderr)
-        return pid, stderr_fd
 
     def close(self) -> None:
         """Lets go of the mount namespace."""

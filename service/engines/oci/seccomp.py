@@ -51,6 +51,6 @@ def _applies(rule: dict[str, Any], architecture: str, kernel: str) -> bool:
 
 
 def _version(text: str) -> tuple[int, int]:
-    major, minor = (text.split(".") + ["0"])[:2]
+    major, minor = [*text.split("."), "0"][:2]
     digits = "".join(c for c in minor.partition("-")[0] if c.isdigit())
     return int(major), int(digits or 0)

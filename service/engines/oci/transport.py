@@ -22,8 +22,7 @@ class SocketTransport:
     @classmethod
     async def over(cls, connection: socket.socket, stderr_fd: int) -> "SocketTransport":
         """Takes over both descriptors."""
-        connection.setblocking(False)
-        os.set_blocking(stderr_fd, False)
+        connection.settimeout(0)  # asyncio's
         reader, writer = await asyncio.open_connection(sock=connection, limit=_BUFFER_BYTES)
         return cls(reader, writer, stderr_fd)
 

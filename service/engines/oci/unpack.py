@@ -42,7 +42,7 @@ class Archive:
 
     def __init__(self, file: IO[bytes]) -> None:
         try:
-            self._tar = tarfile.open(fileobj=file, mode="r:")
+            self._tar = tarfile.TarFile(fileobj=file)
             [image, *others] = json.loads(self._read("manifest.json"))
             config = self._read(image["Config"])
             self.layers: list[str] = image["Layers"]
@@ -113,7 +113,7 @@ class Root:
             raise ArchiveError("one of its layers cannot be read") from exc
 
     def finish(self) -> None:
-        """Writes what engines add to an image, and sets the times of folders: writing into them has changed them."""
+        """Writes what engines add to an image, and sets the times of folders, which writing has changed."""
         for folder in _MOUNT_POINTS:
             Path(folder).mkdir(exist_ok=True)
         for name, content in _WRITTEN.items():
@@ -138,12 +138,22 @@ class Root:
             return
         if parent:
             os.makedirs(parent, exist_ok=True)
-        mode = stat.S_IMODE(member.mode) & ~(stat.S_ISUID | stat.S_ISGID)
+        if member.islnk():
+            _clear(path)
+            os.link(os.path.normpath("/" + member.linkname), path, follow_symlinks=False)
+        elif self._made(tar, member, path or "."):
+            os.chown(path or ".", member.uid, member.gid, follow_symlinks=False)
+            if not member.issym():
+                os.chmod(path or ".", stat.S_IMODE(member.mode) & ~(stat.S_ISUID | stat.S_ISGID))
+                os.utime(path or ".", (member.mtime, member.mtime))
+
+    def _made(self, tar: tarfile.TarFile, member: tarfile.TarInfo, path: str) -> bool:
+        """Whether it is something that a root needs: devices and pipes are not, a sandbox has a /dev of its own."""
         if member.isdir():
-            if os.path.islink(path) or not os.path.isdir(path or "."):
+            if os.path.islink(path) or not os.path.isdir(path):
                 _clear(path)
                 os.mkdir(path)
-            self._folder_times[path or "."] = member.mtime
+            self._folder_times[path] = member.mtime
         elif member.isreg():
             _clear(path)
             source = tar.extractfile(member)
@@ -153,16 +163,7 @@ class Root:
         elif member.issym():
             _clear(path)
             os.symlink(member.linkname, path)
-        elif member.islnk():
-            _clear(path)
-            os.link(os.path.normpath("/" + member.linkname), path, follow_symlinks=False)
-            return
-        else:
-            return  # devices and pipes: a sandbox has a /dev of its own
-        os.chown(path or ".", member.uid, member.gid, follow_symlinks=False)
-        if not member.issym():
-            os.chmod(path or ".", mode)
-            os.utime(path or ".", (member.mtime, member.mtime))
+        return member.isdir() or member.isreg() or member.issym()
 
 
 def _clear(path: str) -> None:

@@ -1,0 +1,148 @@
+"""What an operator of the engine sees of a service's containers, past the service: one class for each engine."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Protocol
+
+import docker
+
+from service.engines.oci.cgroups import Cgroups
+from service.engines.oci.remains import Place
+from service.settings import Settings
+
+IMAGE = "proofbox-sandbox:latest"
+
+
+class EngineSide(Protocol):
+    def containers(self, service_name: str) -> list[str]:
+        """All containers of a service, running or not."""
+
+    def is_there(self, container: str) -> bool: ...
+
+    def commands_in(self, container: str) -> str:
+        """The command lines of a container's processes; empty when it is gone."""
+
+    def kill(self, container: str) -> None: ...
+
+    def pause(self, container: str) -> None: ...
+
+    def leave(self, service_name: str) -> str:
+        """Makes a container as a life of that service would have left it that is dead now."""
+
+    def remove(self, container: str) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class DockerSide:
+    def __init__(self) -> None:
+        self._client = docker.from_env()
+
+    def containers(self, service_name: str) -> list[str]:
+        label = f"proofbox.service={service_name}"
+        return [row["Id"] for row in self._client.api.containers(all=True, filters={"label": label})]
+
+    def is_there(self, container: str) -> bool:
+        try:
+            self._client.api.inspect_container(container)
+        except docker.errors.NotFound:
+            return False
+        return True
+
+    def commands_in(self, container: str) -> str:
+        try:
+            return json.dumps(self._client.api.top(container)["Processes"])
+        except docker.errors.APIError:
+            return ""
+
+    def kill(self, container: str) -> None:
+        self._client.api.kill(container)
+
+    def pause(self, container: str) -> None:
+        self._client.api.pause(container)
+
+    def leave(self, service_name: str) -> str:
+        labels = {"proofbox.service": service_name, "proofbox.boot": "dead", "proofbox.deadline": "99999999999"}
+        return self._client.api.create_container(IMAGE, labels=labels, network_disabled=True)["Id"]
+
+    def remove(self, container: str) -> None:
+        with contextlib.suppress(docker.errors.APIError):
+            self._client.api.remove_container(container, force=True, v=True)
+
+    def close(self) -> None:
+        self._client.close()
+
+
+class OciSide:
+    """A container is named ``<service>/<id>`` here: ids of two services may be the same."""
+
+    def __init__(self) -> None:
+        self._run_dir = Settings().oci_run_dir
+        self._cgroups = Cgroups.of_machine()
+
+    def _place(self, service_name: str) -> Place:
+        return Place(self._run_dir / service_name, f"/proofbox/{service_name}", self._cgroups)
+
+    def _found(self, container: str) -> tuple[Place, str]:
+        service_name, _, container_id = container.partition("/")
+        return self._place(service_name), container_id
+
+    def _processes(self, container: str) -> list[int]:
+        place, container_id = self._found(container)
+        return self._cgroups.processes(place.cgroup_of(container_id))
+
+    def containers(self, service_name: str) -> list[str]:
+        return [f"{service_name}/{container_id}" for container_id in self._place(service_name).containers()]
+
+    def is_there(self, container: str) -> bool:
+        place, container_id = self._found(container)
+        return container_id in place.containers()
+
+    def commands_in(self, container: str) -> str:
+        told = []
+        for pid in self._processes(container):
+            with contextlib.suppress(OSError):
+                told.append(Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode())
+        return json.dumps(told)
+
+    def kill(self, container: str) -> None:
+        for pid in self._processes(container):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def pause(self, container: str) -> None:
+        place, container_id = self._found(container)
+        group = place.cgroup_of(container_id).lstrip("/")
+        if self._cgroups.v2 is not None and self._cgroups.is_v2:
+            (self._cgroups.v2 / group / "cgroup.freeze").write_text("1")
+        else:
+            (self._cgroups.v1["freezer"] / group / "freezer.state").write_text("FROZEN")
+
+    def leave(self, service_name: str) -> str:
+        place, container_id = self._place(service_name), "proofbox-dead-1-99999999999"
+        place.bundle(container_id).mkdir(parents=True)
+        roots = [self._cgroups.v2] if self._cgroups.is_v2 else self._cgroups.v1.values()
+        sleeper = subprocess.Popen(["sleep", "300"])
+        for root in {str(root) for root in roots}:
+            group = Path(root, place.cgroup_of(container_id).lstrip("/"))
+            group.mkdir(parents=True)
+            if "cpuset" not in root:  # has no processors yet
+                (group / "cgroup.procs").write_text(str(sleeper.pid))
+        return f"{service_name}/{container_id}"
+
+    def remove(self, container: str) -> None:
+        place, container_id = self._found(container)
+        place.remove(container_id)
+        place.leave()
+
+    def close(self) -> None:
+        pass
+
+
+def chosen() -> EngineSide:
+    """The side of the engine that the settings choose: PROOFBOX_ENGINE."""
+    return {"docker": DockerSide, "oci": OciSide}[Settings().engine]()
