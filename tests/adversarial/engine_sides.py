@@ -83,6 +83,7 @@ class OciSide:
     def __init__(self) -> None:
         self._run_dir = Settings().oci_run_dir
         self._cgroups = Cgroups.of_machine()
+        self._sleepers: list[subprocess.Popen[bytes]] = []
 
     def _place(self, service_name: str) -> Place:
         return Place(self._run_dir / service_name, f"/proofbox/{service_name}", self._cgroups)
@@ -127,6 +128,7 @@ class OciSide:
         place.bundle(container_id).mkdir(parents=True)
         roots = [self._cgroups.v2] if self._cgroups.is_v2 else self._cgroups.v1.values()
         sleeper = subprocess.Popen(["sleep", "300"])
+        self._sleepers.append(sleeper)
         for root in {str(root) for root in roots}:
             group = Path(root, place.cgroup_of(container_id).lstrip("/"))
             group.mkdir(parents=True)
@@ -140,7 +142,9 @@ class OciSide:
         place.leave()
 
     def close(self) -> None:
-        pass
+        for sleeper in self._sleepers:
+            sleeper.kill()
+            sleeper.wait()
 
 
 def chosen() -> EngineSide:
