@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 
 import pytest
-from engine_sides import EngineSide, chosen
+from engine_sides import EngineSide, chosen, side_of, tested
 from service_process import ServiceProcess, serving
+
+from service.settings import Settings
 
 # In the service's own environment: nothing inside a sandbox may ever show it.
 CANARY = "canary-3f9c1d7e5b"
@@ -17,12 +19,21 @@ def engine() -> Iterator[EngineSide]:
     side.close()
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """What a program can see and do is probed under every engine, everything else under the chosen one."""
+    if metafunc.module.__name__ == "test_confinement" and "service" in metafunc.fixturenames:
+        metafunc.parametrize("service", tested(), indirect=True, scope="session")
+
+
 @pytest.fixture(scope="session")
-def service(tmp_path_factory, engine) -> Iterator[ServiceProcess]:
+def service(request, tmp_path_factory) -> Iterator[ServiceProcess]:
     folder = tmp_path_factory.mktemp("siege") / "data"
-    with serving(folder, engine, tenant=CANARY, wall_s=60, files=500, depth=8) as process:
+    name = getattr(request, "param", Settings().engine)
+    side = side_of(name)
+    with serving(folder, side, engine=name, tenant=CANARY, wall_s=60, files=500, depth=8) as process:
         (folder / "canary.txt").write_text(CANARY, encoding="ascii")
         yield process
+    side.close()
 
 
 @pytest.fixture(scope="session")

@@ -147,6 +147,17 @@ class OciSide:
             sleeper.wait()
 
 
+def side_of(engine: str) -> EngineSide:
+    return {"docker": DockerSide, "oci": OciSide}[engine]()
+
+
 def chosen() -> EngineSide:
     """The side of the engine that the settings choose: PROOFBOX_ENGINE."""
-    return {"docker": DockerSide, "oci": OciSide}[Settings().engine]()
+    return side_of(Settings().engine)
+
+
+def tested() -> list[str]:
+    """The engines that are compared here: the chosen one, or all that this machine and this user can run."""
+    if "PROOFBOX_ENGINE" in os.environ:
+        return [Settings().engine]
+    return ["docker", "oci"] if os.geteuid() == 0 else ["docker"]

@@ -1,4 +1,4 @@
-"""The sandbox image as a folder: unpacked once for each image id, then the read-only root of every container."""
+"""The sandbox image as a folder: unpacked once for each image and boot, then the root of all containers."""
 
 import asyncio
 import contextlib
@@ -93,16 +93,17 @@ class ImageCache:
             EngineUnavailableError: the archive is not to be had or damaged, or the folder cannot be written.
         """
         try:
-            folder = self._folder / await source.key()
+            # Of this boot: after a crash of the machine a folder may look whole and have lost what it held.
+            folder = self._folder / f"{await source.key()}-{_boot()}"
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._lock_fd = os.open(folder.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             await asyncio.to_thread(fcntl.flock, self._lock_fd, fcntl.LOCK_SH)
-            while not folder.is_dir():  # again: between two kinds of lock others have their turn
-                await asyncio.to_thread(fcntl.flock, self._lock_fd, fcntl.LOCK_EX)
-                if not folder.is_dir():
-                    await self._remove_unused()
-                    await _unpack(source, folder)
-                await asyncio.to_thread(fcntl.flock, self._lock_fd, fcntl.LOCK_SH)
+            if not folder.is_dir():
+                with (self._folder / "unpacking").open("ab") as lock:
+                    await asyncio.to_thread(fcntl.flock, lock, fcntl.LOCK_EX)
+                    if not folder.is_dir():
+                        await self._remove_unused()
+                        await _unpack(source, folder)
             return _described(folder)
         except (OSError, ValueError, KeyError) as exc:
             raise EngineUnavailableError(f"the image cannot be unpacked below {self._folder}: {exc}") from exc
@@ -127,8 +128,12 @@ class ImageCache:
                 await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
 
+def _boot() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")[:8]
+
+
 async def _unpack(source: ImageSource, folder: Path) -> None:
-    for left in folder.parent.glob(f".{folder.name}-*"):  # by a process that was killed: the lock is ours
+    for left in folder.parent.glob(f".{folder.name}-*"):  # by a process that was killed: nobody else unpacks
         await asyncio.to_thread(shutil.rmtree, left, ignore_errors=True)
     staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:

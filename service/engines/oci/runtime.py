@@ -1,6 +1,7 @@
 """The OCI runtime as a program: which one, and how it is started."""
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -13,6 +14,7 @@ from service.engines.oci.transport import said_on
 
 _KNOWN = ("crun", "runc")  # in this order: the first is the faster one
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_VERSION = re.compile(r"(?P<name>\S+) version \S")
 _VERSION_S_MAX = 10.0
 _SAID_CHARS_MAX = 300
 
@@ -55,7 +57,10 @@ class Runtime:
             ).stdout
         except (OSError, subprocess.SubprocessError) as exc:
             raise EngineUnavailableError(f"{path} does not answer as an OCI runtime: {exc}") from exc
-        name = said.split(maxsplit=1)[0] if said.strip() else Path(path).name
+        told = _VERSION.match(said)
+        if told is None:
+            raise EngineUnavailableError(f"{path} does not answer as an OCI runtime: it says no version")
+        name = told["name"]
         if name == "crun" and cgroups.is_hybrid:
             # crun refuses to start where version 2 is mounted beside version 1, although it needs nothing of it.
             assert cgroups.v2 is not None

@@ -1,0 +1,129 @@
+"""The engine that no daemon watches over: what it leaves when it dies, and what it says where it cannot run."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from engine_sides import OciSide
+from service_process import REPOSITORY, ServiceProcess, eventually, request, serving
+
+pytestmark = pytest.mark.oci
+
+SLEEPS = "import subprocess\nsubprocess.run(['sleep', '987'])"
+WRITES = "open('out.txt', 'w').write('x')"
+GONE_WITHIN_S = 10.0
+
+
+@pytest.fixture
+def side():
+    side = OciSide()
+    yield side
+    side.close()
+
+
+def groups_of(service: ServiceProcess) -> list[str]:
+    return [str(path) for path in Path("/sys/fs/cgroup").rglob(f"*{service.name}*")]
+
+
+def keeper_of(service: ServiceProcess) -> int:
+    found = subprocess.run(
+        ["pgrep", "-f", f"oci.keeper .*{service.name}"], capture_output=True, text=True, check=True
+    )
+    return int(found.stdout)
+
+
+def begin(service: ServiceProcess) -> None:
+    assert service.post(request(SLEEPS), Prefer="respond-async").status_code == 202
+    assert len(eventually(service.busy, lambda busy: len(busy) == 1)) == 1
+
+
+def test_after_kill_9_no_process_no_group_and_no_folder_is_left(tmp_path, side):
+    with serving(tmp_path / "data", side, engine="oci", pool_size=1) as service:
+        begin(service)
+        keeper = keeper_of(service)
+        folder = side._run_dir / service.name
+        assert (folder.is_dir(), groups_of(service) != []) == (True, True)
+        service.signal(signal.SIGKILL)
+        service.wait()
+        assert eventually(lambda: groups_of(service), lambda left: left == [], GONE_WITHIN_S) == []
+        assert eventually(folder.exists, lambda there: not there, GONE_WITHIN_S) is False
+        assert eventually(Path(f"/proc/{keeper}/cmdline").exists, lambda there: not there) is False
+
+
+def test_what_is_left_when_the_keeper_dies_too_is_swept_by_the_next_life(tmp_path, side):
+    with serving(tmp_path / "data", side, engine="oci", pool_size=1) as service:
+        begin(service)
+        before = service.containers()
+        os.kill(keeper_of(service), signal.SIGKILL)
+        service.signal(signal.SIGKILL)
+        service.wait()
+        # Their streams have ended, so their processes do; groups and folders wait for the next life.
+        assert eventually(lambda: [service.processes_in(box) for box in before], lambda told: set(told) == {"[]"})
+        assert set(service.containers()) == set(before)
+        service.start()
+        assert set(service.containers()) & set(before) == set()
+        assert service.call(WRITES)["ok"] is True
+
+
+def test_a_container_inherits_no_descriptor_but_its_stream(tmp_path, side):
+    with serving(tmp_path / "data", side, engine="oci", pool_size=1) as service:
+        [waiting] = eventually(service.containers, lambda found: len(found) == 1)
+        eventually(lambda: service.processes_in(waiting), lambda told: "launcher" in told)
+        first = min(side._processes(waiting))
+        targets = {entry.name: str(entry.readlink()) for entry in Path(f"/proc/{first}/fd").iterdir()}
+        assert {number: targets[number].partition(":")[0] for number in "012"} == {
+            "0": "socket",
+            "1": "socket",
+            "2": "pipe",
+        }
+        # Of its own: the pipes and the socket to its launcher.
+        assert {target.partition(":")[0] for target in targets.values()} <= {"socket", "pipe", "anon_inode"}
+
+
+def test_answers_say_which_engine_and_which_runtime(tmp_path, side):
+    with serving(tmp_path / "data", side, engine="oci", pool_size=1) as service:
+        sandbox = service.call(WRITES)["sandbox"]
+        assert (sandbox["engine"], sandbox["runtime"] in {"crun", "runc"}) == ("oci", True)
+        assert sandbox["image_digest"].startswith("sha256:")
+
+
+@pytest.mark.parametrize("runtime", ["no-such-runtime", "/bin/true"])
+def test_a_runtime_that_is_none_is_told_in_one_line_at_the_start(tmp_path, side, runtime):
+    service = ServiceProcess(tmp_path / "data", side, engine="oci", oci_runtime=runtime)
+    service.launch()
+    assert service.wait() == 2
+    assert (
+        service.log
+        == {
+            "no-such-runtime": (
+                "proofbox: the engine 'oci' needs an OCI runtime and there is no no-such-runtime: "
+                "install the package crun or runc, or set PROOFBOX_OCI_RUNTIME to its path\n"
+            ),
+            "/bin/true": "proofbox: /bin/true does not answer as an OCI runtime: it says no version\n",
+        }[runtime]
+    )
+
+
+def test_a_service_that_lacks_the_rights_is_told_so_in_one_line_at_the_start(tmp_path):
+    command = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", sys.executable, "-m", "service.cli"]
+    environment = {**os.environ, "PROOFBOX_ENGINE": "oci", "PROOFBOX_DATA_DIR": str(tmp_path / "data")}
+    done = subprocess.run(
+        [*command, "serve"], cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False
+    )
+    told = (
+        "proofbox: the engine 'oci' needs root with CAP_SYS_ADMIN: "
+        "run the service as root or set PROOFBOX_ENGINE=docker\n"
+    )
+    assert (done.returncode, done.stderr) == (2, told)
+
+
+def test_an_archive_is_all_that_is_needed_where_no_engine_answers(tmp_path, side):
+    archive = tmp_path / "image.tar"
+    with archive.open("wb") as file:
+        subprocess.run(["docker", "save", "proofbox-sandbox:latest"], stdout=file, check=True)
+    settings = {"engine_host": f"unix://{tmp_path}/nobody.sock", "oci_image_archive": archive}
+    with serving(tmp_path / "data", side, engine="oci", oci_cache_dir=tmp_path / "cache", **settings) as service:
+        assert service.call(WRITES)["ok"] is True

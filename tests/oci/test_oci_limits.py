@@ -1,0 +1,54 @@
+"""The limits that the engine oci keeps itself are tripped as they are under the Docker engine."""
+
+import pytest
+
+from service.main import Service
+from tests.docker.calling import Caller
+
+pytestmark = [pytest.mark.oci, pytest.mark.asyncio(loop_scope="session")]
+
+MIB = 1024 * 1024
+HOG = "block = bytearray(500 * 1024 * 1024); block[::4096] = b'x' * len(block[::4096])"
+
+
+@pytest.mark.parametrize(
+    ("code", "limits", "error"),
+    [
+        (HOG, {"memory_bytes": 64 * MIB}, "out_of_memory"),
+        ("import os\nwhile True: os.fork()", {"pids": 32}, "process_limit"),
+        ("open('files/a.bin', 'wb').write(bytes(2 * 1024 * 1024))", {"out_dir_bytes": MIB}, "disk_limit"),
+        ("for n in range(1000): open(f'files/{n}', 'w')", {"out_dir_inodes": 100}, "disk_limit"),
+        ("import time\ntime.sleep(1000)", {"wall_s": 0.5}, "timeout"),
+        ("while True: print('x' * 999)", {"output_bytes": 100_000}, "output_limit"),
+    ],
+    ids=["memory", "pids", "disk", "inodes", "wall", "output"],
+)
+async def test_a_limit_of_a_request_is_kept_and_told(call: Caller, code: str, limits: dict, error: str) -> None:
+    response = await call(code, limits=limits)
+    assert response.error is not None, response.report
+    assert response.error.code == error
+
+
+async def test_files_that_fill_the_memory_until_nothing_can_run_are_out_of_memory(call: Caller) -> None:
+    code = "for n in {1..60}; do head -c 1000000 /dev/zero > /tmp/$n; done; exit 0"
+    response = await call(code, language="bash", limits={"memory_bytes": 32 * MIB, "out_dir_bytes": MIB})
+    assert response.error is not None
+    assert response.error.code == "out_of_memory"
+
+
+async def test_memory_and_cpu_of_a_call_are_measured(call: Caller) -> None:
+    response = await call("block = b'x' * 100_000_000\nfor n in range(3_000_000): pass")
+    assert response.usage.memory_peak_bytes is not None
+    assert response.usage.memory_peak_bytes > 100_000_000
+    assert response.usage.cpu_ms > 10
+
+
+async def test_names_of_the_machine_are_found_without_a_network(call: Caller) -> None:
+    response = await call("import socket\nprint(socket.gethostbyname('localhost'), socket.gethostname())")
+    assert (response.ok, await call.output()) == (True, "127.0.0.1 sandbox\n")
+
+
+async def test_nothing_of_a_call_is_left_after_it(call: Caller, service: Service) -> None:
+    response = await call("print(1)", limits={"pids": 100})
+    assert (response.ok, response.sandbox.acquired, response.sandbox.engine) == (True, "cold", "oci")
+    assert await service.engine.sweep() == 0
