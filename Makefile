@@ -64,7 +64,7 @@ gallery: venv images readers ## render the documents of docs/gallery/sources and
 
 # ---- checks ----
 
-.PHONY: test check lint types layers schemas tests bench bench-quick bench-memory bench-render corpus
+.PHONY: test check lint types layers schemas tests tests-oci bench bench-engines bench-quick bench-memory bench-render corpus
 test: check ## all that CI does: lint, types, layers, schemas, tests
 
 check: venv images readers lint types layers schemas tests ## the same
@@ -90,11 +90,17 @@ schemas: venv ## committed JSON Schemas and examples are what the models say
 tests: venv images readers ## the tests, against the real engine
 	@$(ENGINE) $(BIN)/python -m pytest
 
+tests-oci: venv images readers ## all tests that run containers, on the engine without a daemon; as root
+	@PROOFBOX_ENGINE=oci $(ENGINE) $(BIN)/python -m pytest tests/oci tests/docker tests/adversarial
+
 bench: venv images ## measure against docker run of the same image, side by side
 	@$(ENGINE) $(BIN)/python bench/side_by_side.py
 
 bench-quick: venv images ## the same, fewer rounds
 	@$(ENGINE) $(BIN)/python bench/side_by_side.py --quick
+
+bench-engines: venv images ## measure the engines and docker run side by side, as root; QUICK=1 for fewer rounds
+	@$(ENGINE) $(BIN)/python bench/engines.py $(if $(QUICK),--quick)
 
 bench-memory: venv images ## measure how the size of a conversation tells on its calls; QUICK=1 for a smaller one
 	@$(ENGINE) $(BIN)/python bench/conversation_size.py $(if $(QUICK),--quick)

@@ -68,6 +68,13 @@ def test_what_is_left_when_the_keeper_dies_too_is_swept_by_the_next_life(tmp_pat
         assert service.call(WRITES)["ok"] is True
 
 
+def test_a_keeper_that_ends_is_replaced(tmp_path, side):
+    with serving(tmp_path / "data", side, engine="oci", pool_size=0, sweep_every_s=0.1) as service:
+        first = keeper_of(service)
+        os.kill(first, signal.SIGKILL)
+        assert eventually(lambda: keeper_of(service), lambda pid: pid not in {None, first}) not in {None, first}
+
+
 def test_a_container_inherits_no_descriptor_but_its_stream(tmp_path, side):
     with serving(tmp_path / "data", side, engine="oci", pool_size=1) as service:
         [waiting] = eventually(service.containers, lambda found: len(found) == 1)

@@ -135,6 +135,7 @@ class OciContainers:
 
     async def left(self) -> list[LeftContainer]:
         """See `Containers.left`."""
+        await self._call("start its keeper", self._keep)
         ids = await self._call("list sandboxes", self._there().place.containers)
         return [LeftContainer(found, boot_of(found), deadline_of(found)) for found in ids]
 
@@ -147,6 +148,13 @@ class OciContainers:
         place = self._there().place
         for folder in (place.folder, place.records, place.bundles):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._keep()
+
+    def _keep(self) -> None:
+        """Starts the keeper, or another one where it has ended."""
+        if self._keeper is not None and self._keeper.poll() is None:
+            return
+        place = self._there().place
         self._keeper = subprocess.Popen(  # noqa: S603 - our own program
             [
                 sys.executable, "-m", "service.engines.oci.keeper",
