@@ -28,11 +28,11 @@ def groups_of(service: ServiceProcess) -> list[str]:
     return [str(path) for path in Path("/sys/fs/cgroup").rglob(f"*{service.name}*")]
 
 
-def keeper_of(service: ServiceProcess) -> int:
-    found = subprocess.run(
-        ["pgrep", "-f", f"oci.keeper .*{service.name}"], capture_output=True, text=True, check=True
-    )
-    return int(found.stdout)
+def keeper_of(service: ServiceProcess) -> int | None:
+    """The keeper that runs; a killed one may still wait to be reaped, and has no command line then."""
+    command = ["pgrep", "-f", f"oci.keeper .*{service.name}"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    return int(found.stdout) if found.stdout else None
 
 
 def begin(service: ServiceProcess) -> None:
