@@ -133,4 +133,5 @@ clean: ## remove images, environment and data that the targets made; stop the en
 	@tests/readers/build.sh --clean
 	@sandbox_images/build.sh --clean
 	@sandbox_images/engine.sh --stop
+	@[ "$$(id -u)" != 0 ] || rm -rf /var/cache/proofbox
 	@rm -rf $(VENV) .proofbox demo-out gallery-out out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

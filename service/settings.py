@@ -145,6 +145,15 @@ class Settings(BaseSettings):
     """Pages of a document that is opened."""
 
     @model_validator(mode="after")
+    def _runtime_is_used(self) -> Self:
+        if self.engine == "oci" and self.runtime:
+            raise ValueError(
+                f"PROOFBOX_RUNTIME {self.runtime} is for the engine docker, PROOFBOX_ENGINE is oci: "
+                "set PROOFBOX_OCI_RUNTIME, or PROOFBOX_ENGINE=docker"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _tmpfs_fits_memory(self) -> Self:
         if self.out_dir_bytes > self.memory_bytes // 2:
             raise ValueError(

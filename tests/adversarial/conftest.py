@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from engine_sides import EngineSide, chosen, side_of, tested
+from engine_sides import EngineSide, can_run_oci, chosen, side_of, tested
 from service_process import ServiceProcess, serving
 
 from service.settings import Settings
@@ -17,6 +17,10 @@ def engine() -> Iterator[EngineSide]:
     side = chosen()
     yield side
     side.close()
+
+
+# Needs root: where there is none, the engine oci cannot be used either.
+collect_ignore = [] if can_run_oci() else ["test_without_daemon.py"]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

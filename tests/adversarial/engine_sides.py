@@ -10,7 +10,9 @@ from typing import Protocol
 
 import docker
 
+from service.core.errors import EngineUnavailableError
 from service.engines.oci.cgroups import Cgroups
+from service.engines.oci.containers import usable_cgroups
 from service.engines.oci.remains import Place
 from service.settings import Settings
 
@@ -160,4 +162,13 @@ def tested() -> list[str]:
     """The engines that are compared here: the chosen one, or all that this machine and this user can run."""
     if "PROOFBOX_ENGINE" in os.environ:
         return [Settings().engine]
-    return ["docker", "oci"] if os.geteuid() == 0 else ["docker"]
+    return ["docker", "oci"] if can_run_oci() else ["docker"]
+
+
+def can_run_oci() -> bool:
+    """Whether this user on this machine may start containers without a daemon."""
+    try:
+        usable_cgroups()
+    except EngineUnavailableError:
+        return False
+    return True

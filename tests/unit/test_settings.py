@@ -105,3 +105,9 @@ def test_out_dir_is_at_most_half_of_the_memory(monkeypatch):
         "PROOFBOX_OUT_DIR_BYTES 52428801 is over half of PROOFBOX_MEMORY_BYTES 104857600: "
         "OUT_DIR counts as memory of its sandbox"
     ) in str(refused.value)
+
+
+def test_a_runtime_of_the_other_engine_is_refused_and_never_ignored(monkeypatch):
+    with pytest.raises(ValidationError, match="PROOFBOX_RUNTIME runsc is for the engine docker"):
+        made(monkeypatch, engine="oci", runtime="runsc")
+    assert made(monkeypatch, engine="docker", runtime="runsc").runtime == "runsc"

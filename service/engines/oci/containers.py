@@ -80,12 +80,11 @@ class OciContainers:
         self._threads = ThreadPoolExecutor(settings.threads, thread_name_prefix="oci")
         self._connected: _Connected | None = None
         self._keeper: subprocess.Popen[bytes] | None = None
-        self._first_processes: dict[str, int] = {}
 
     async def connect(self) -> SandboxInfo:
         """See `Containers.connect`."""
         settings = self._settings
-        cgroups = await self._call("be used on this machine", _cgroups_of_capable_machine)
+        cgroups = await self._call("be used on this machine", usable_cgroups)
         runtime = await self._call("find its runtime", lambda: Runtime.found(settings.runtime, cgroups))
         image = await self._cache.image(self._source)
         name = _folder_name(settings.service_name)
@@ -96,7 +95,7 @@ class OciContainers:
         except ValueError as exc:
             raise EngineUnavailableError(str(exc)) from exc
         self._connected = _Connected(runtime, place, BundleSettings(image, seccomp, cgroups.counts_swap))
-        await self._call("make its folders", self._prepare)
+        await self._call("start its keeper", self._keep)
         return SandboxInfo(engine="oci", runtime=runtime.name, image_digest=image.digest, acquired="cold")
 
     async def close(self) -> None:
@@ -111,7 +110,7 @@ class OciContainers:
     async def ping(self) -> None:
         """See `Containers.ping`."""
         connected = self._there()
-        await self._call("be used on this machine", _cgroups_of_capable_machine)
+        await self._call("be used on this machine", usable_cgroups)
         if not connected.bundle.image.rootfs.is_dir():
             raise EngineUnavailableError("the unpacked sandbox image is gone; start the service again")
 
@@ -124,9 +123,7 @@ class OciContainers:
     async def remove(self, container_id: str) -> None:
         """See `Containers.remove`."""
         place = self._there().place
-        # Orphans are children of the first process: ours to reap where that is the service itself.
-        first = self._first_processes.pop(container_id, None)
-        await self._call("remove a sandbox", lambda: place.remove(container_id, first))
+        await self._call("remove a sandbox", lambda: place.remove(container_id))
 
     async def died_of_memory(self, container_id: str) -> bool:
         """See `Containers.died_of_memory`."""
@@ -144,11 +141,10 @@ class OciContainers:
             raise EngineUnavailableError("the engine is not started")
         return self._connected
 
-    def _prepare(self) -> None:
+    def _make_folders(self) -> None:
         place = self._there().place
         for folder in (place.folder, place.records, place.bundles):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._keep()
 
     def _keep(self) -> None:
         """Starts the keeper, or another one where it has ended."""
@@ -175,18 +171,18 @@ class OciContainers:
         ours, theirs = socket.socketpair()
         try:
             with theirs:
+                # Each time: the keeper of an earlier life may just have removed them.
+                self._make_folders()
                 bundle = place.bundle(container_id)
                 bundle.mkdir(mode=0o700)
                 (bundle / "config.json").write_text(json.dumps(config), encoding="utf-8")
-                pid, stderr_fd = connected.runtime.run(
+                stderr_fd = connected.runtime.run(
                     (place.records, bundle), container_id, theirs, self._settings.start_s
                 )
         except BaseException:
             ours.close()
             place.remove(container_id)
             raise
-        if os.getpid() == 1:
-            self._first_processes[container_id] = pid
         return ours, stderr_fd
 
     async def _call(self, what: str, call: Callable[[], T]) -> T:
@@ -196,7 +192,7 @@ class OciContainers:
             raise EngineUnavailableError(f"the engine 'oci' could not {what}: {exc}") from exc
 
 
-def _cgroups_of_capable_machine() -> Cgroups:
+def usable_cgroups() -> Cgroups:
     """The control groups, if this process may do what is needed.
 
     Raises:

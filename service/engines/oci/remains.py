@@ -61,10 +61,8 @@ class Place:
                 found |= {entry.name for entry in folder.iterdir()}
         return sorted(name for name in found if _ID.fullmatch(name))
 
-    def remove(self, container_id: str, first_process: int | None = None) -> None:
+    def remove(self, container_id: str) -> None:
         """Ends a container and removes what is left of it; one that is gone is fine.
-
-        ``first_process`` is a child of this process, to be reaped.
 
         Raises:
             OSError: its processes or its group do not go.
@@ -79,9 +77,6 @@ class Place:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"processes of {container_id} do not end")
             time.sleep(_LOOK_AGAIN_S)
-        if first_process is not None:
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(first_process, 0)
         self.cgroups.remove(group, _GONE_WITHIN_S)
         for folder in (self.records / container_id, self.bundle(container_id)):
             shutil.rmtree(folder, ignore_errors=True)

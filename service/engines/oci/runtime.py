@@ -69,10 +69,8 @@ class Runtime:
             return cls(name, inside, fd)
         return cls(name, (path,))
 
-    def run(
-        self, place: tuple[Path, Path], container_id: str, stream: socket.socket, timeout_s: float
-    ) -> tuple[int, int]:
-        """Creates and starts a container; its first process and the reading end of its standard error.
+    def run(self, place: tuple[Path, Path], container_id: str, stream: socket.socket, timeout_s: float) -> int:
+        """Creates and starts a container; the reading end of its standard error.
 
         ``place`` is the runtime's own folder and the bundle. The container's standard input and output are
         ``stream``; it inherits nothing else. Blocks.
@@ -81,10 +79,9 @@ class Runtime:
             EngineUnavailableError: the runtime failed; it may have left parts of the container.
         """
         records, bundle = place
-        pid_file = bundle / "pid"
         command = [
             *self.command, "--root", str(records),
-            "run", "--detach", "--bundle", str(bundle), "--pid-file", str(pid_file), container_id,
+            "run", "--detach", "--bundle", str(bundle), container_id,
         ]  # fmt: skip
         stderr_fd, their_stderr = os.pipe()
         os.set_blocking(stderr_fd, False)
@@ -100,13 +97,13 @@ class Runtime:
                 start_new_session=True,  # a signal to the service's group is not one to its sandboxes
                 timeout=timeout_s,
             )
-            return int(pid_file.read_text(encoding="ascii")), stderr_fd
-        except (OSError, ValueError, subprocess.SubprocessError) as exc:
+        except (OSError, subprocess.SubprocessError) as exc:
             said = said_on(stderr_fd).decode(errors="replace").strip()[-_SAID_CHARS_MAX:]
             os.close(stderr_fd)
             raise EngineUnavailableError(f"{self.name} could not start a sandbox: {said or exc}") from exc
         finally:
             os.close(their_stderr)
+        return stderr_fd
 
     def close(self) -> None:
         """Lets go of the mount namespace."""
