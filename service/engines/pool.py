@@ -19,6 +19,8 @@ from service.engines.runner_sandbox import RunnerSandbox
 
 log = logging.getLogger("proofbox.pool")
 
+_REFILL_AFTER_S = 0.15
+
 
 @dataclass(slots=True)
 class Box:
@@ -57,6 +59,7 @@ class Pool:
         self._ready: deque[Box] = deque()
         self._waiting: deque[asyncio.Future[Box]] = deque()
         self._starting: set[asyncio.Task[None]] = set()
+        self._refill: asyncio.TimerHandle | None = None
         self._stopped = False
 
     @property
@@ -76,7 +79,7 @@ class Pool:
         box = await self._ready_box()
         if box is not None:
             box.sandbox.info = _acquired(box, warm=True)
-            self.fill()
+            self._fill_soon()
             return box
         waiter: asyncio.Future[Box] = asyncio.get_running_loop().create_future()
         self._waiting.append(waiter)
@@ -113,8 +116,16 @@ class Pool:
             await self._discard(box)
         self.fill()
 
+    def _fill_soon(self) -> None:
+        """Most calls are over in a moment: what replaces their container is not to compete with them."""
+        if self._refill is None:
+            self._refill = asyncio.get_running_loop().call_later(_REFILL_AFTER_S, self.fill)
+
     def fill(self) -> None:
         """Starts what is missing: one for each call that waits, and the pool's size beside."""
+        if self._refill is not None:
+            self._refill.cancel()
+            self._refill = None
         missing = self._size + len(self._waiting) - len(self._ready) - len(self._starting)
         for _ in range(min(missing, self._starts_max - len(self._starting))):
             if self._stopped:
@@ -154,6 +165,8 @@ class Pool:
     async def drain(self) -> None:
         """Takes no more calls and removes what waits."""
         self._stopped = True
+        if self._refill is not None:
+            self._refill.cancel()
         for task in self._starting:
             task.cancel()
         await asyncio.gather(*self._starting, return_exceptions=True)
