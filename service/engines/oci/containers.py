@@ -21,7 +21,7 @@ from service.engines.containers import Container, ContainerTransport, LeftContai
 from service.engines.oci.bundle import BundleSettings, bundle_config
 from service.engines.oci.cgroups import Cgroups
 from service.engines.oci.image import ImageCache, ImageSource
-from service.engines.oci.remains import Place, boot_of, deadline_of
+from service.engines.oci.remains import DEFAULT_PARENT, Place, boot_of, deadline_of
 from service.engines.oci.runtime import Runtime
 from service.engines.oci.seccomp import runtime_form
 from service.engines.oci.transport import SocketTransport
@@ -88,8 +88,8 @@ class OciContainers:
         runtime = await self._call("find its runtime", lambda: Runtime.found(settings.runtime, cgroups))
         image = await self._cache.image(self._source)
         name = _folder_name(settings.service_name)
-        parent = settings.cgroup_parent.strip("/") or "proofbox"
-        place = Place(settings.run_dir / name, f"/{parent}/{name}", cgroups)
+        parent = "/" + settings.cgroup_parent.strip("/") if settings.cgroup_parent else DEFAULT_PARENT
+        place = Place(settings.run_dir / name, f"{parent}/{name}", cgroups)
         try:
             seccomp = runtime_form(settings.seccomp_profile)
         except ValueError as exc:

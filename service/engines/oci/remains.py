@@ -17,6 +17,8 @@ from pathlib import Path
 from service.engines.oci.cgroups import Cgroups
 
 _ID = re.compile(r"proofbox-(?P<boot>[0-9a-f]+)-\d+-(?P<deadline>\d+)")
+DEFAULT_PARENT = "/proofbox"
+"""The group above those of all services, if the operator names none."""
 _GONE_WITHIN_S = 5.0
 _LOOK_AGAIN_S = 0.002
 
@@ -89,11 +91,12 @@ class Place:
         return len(ids)
 
     def leave(self) -> None:
-        """Removes folders and group of the service if nothing is in them."""
+        """Removes folders and groups of the service if they are empty; a parent that the operator named stays."""
         for folder in (self.records, self.bundles, self.folder, self.folder.parent):
             with contextlib.suppress(OSError):
                 folder.rmdir()
-        for group in (self.cgroup, str(Path(self.cgroup).parent)):
+        parent = str(Path(self.cgroup).parent)
+        for group in (self.cgroup, parent) if parent == DEFAULT_PARENT else (self.cgroup,):
             with contextlib.suppress(OSError):
                 self.cgroups.remove(group, 0)
 
