@@ -30,7 +30,7 @@ $(VENV)/.done: requirements.lock pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-.PHONY: venv engine images readers
+.PHONY: venv engine images readers services services-stop
 venv: $(VENV)/.done ## make the Python environment from the lock file
 
 engine: ## find a container engine, or install and start one
@@ -41,6 +41,12 @@ images: ## build the sandbox image; returns at once if nothing changed
 
 readers: ## build the programs that open rendered files after us, for the tests; returns at once if nothing changed
 	@tests/readers/build.sh
+
+services: venv ## start the servers of the tests, PostgreSQL and S3, below .services; returns at once if they run
+	@for service in tests/services/*.sh; do "$$service" --start; done
+
+services-stop: ## stop them
+	@for service in tests/services/*.sh; do "$$service" --stop; done
 
 # ---- use ----
 
@@ -64,10 +70,10 @@ gallery: venv images readers ## render the documents of docs/gallery/sources and
 
 # ---- checks ----
 
-.PHONY: test check lint types layers schemas tests tests-oci bench bench-engines bench-quick bench-memory bench-render corpus
+.PHONY: test check lint types layers schemas tests bench bench-quick bench-memory bench-memsearch bench-render corpus
 test: check ## all that CI does: lint, types, layers, schemas, tests
 
-check: venv images readers lint types layers schemas tests ## the same
+check: venv images readers services lint types layers schemas tests ## the same
 
 lint: venv ## ruff, formatting, seccomp list
 	@$(BIN)/ruff check .
@@ -77,9 +83,9 @@ lint: venv ## ruff, formatting, seccomp list
 types: venv ## mypy, strict
 	@$(BIN)/mypy
 	@for program in runner inspector; do (cd sandbox_images/$$program && MYPYPATH=../inspector ../../$(BIN)/mypy --config-file ../mypy.ini --cache-dir ../../.mypy_cache/$$program .); done
-	@cd sandbox_images && ../$(BIN)/mypy --config-file mypy.ini --cache-dir ../.mypy_cache/render -p render
+	@cd sandbox_images && ../$(BIN)/mypy --config-file mypy.ini --cache-dir ../.mypy_cache/render -p render -p readable
 	@cd tests/readers && ../../$(BIN)/mypy --config-file ../../sandbox_images/mypy.ini --cache-dir ../../.mypy_cache/readers -p readers
-	@$(BIN)/mypy --ignore-missing-imports --cache-dir .mypy_cache/bench -p bench.render
+	@$(BIN)/mypy --ignore-missing-imports --cache-dir .mypy_cache/bench -p bench.render -p bench.memsearch -p bench.speed
 
 layers: venv ## imports point down only
 	@$(BIN)/lint-imports --no-cache
@@ -87,23 +93,19 @@ layers: venv ## imports point down only
 schemas: venv ## committed JSON Schemas and examples are what the models say
 	@$(BIN)/python -m contracts --check
 
-tests: venv images readers ## the tests, against the real engine
+tests: venv images readers services ## the tests, against the real engine, databases and object store
 	@$(ENGINE) $(BIN)/python -m pytest
 
-tests-oci: venv images readers ## all tests that run containers, on the engine without a daemon; as root
-	@PROOFBOX_ENGINE=oci $(ENGINE) $(BIN)/python -m pytest tests/oci tests/docker tests/adversarial
+bench: venv images ## measure against docker run, llm-sandbox, epicbox and bare runtimes: [ONLY='print pdf'] (twenty minutes)
+	@PYTHON=$(BIN)/python bench/peers/sandboxes.sh
+	@$(ENGINE) $(BIN)/python -m bench.speed $(if $(ONLY),--only $(ONLY))
 
-bench: venv images ## measure against docker run of the same image, side by side
-	@$(ENGINE) $(BIN)/python bench/side_by_side.py
-
-bench-quick: venv images ## the same, fewer rounds
-	@$(ENGINE) $(BIN)/python bench/side_by_side.py --quick
-
-bench-engines: venv images ## measure the engines and docker run side by side, as root; QUICK=1 for fewer rounds
-	@$(ENGINE) $(BIN)/python bench/engines.py $(if $(QUICK),--quick)
+bench-quick: venv images ## the same in less than two minutes, only printed: [ONLY='print pdf']
+	@PYTHON=$(BIN)/python bench/peers/sandboxes.sh
+	@$(ENGINE) $(BIN)/python -m bench.speed --quick $(if $(ONLY),--only $(ONLY))
 
 bench-memory: venv images ## measure how the size of a conversation tells on its calls; QUICK=1 for a smaller one
-	@$(ENGINE) $(BIN)/python bench/conversation_size.py $(if $(QUICK),--quick)
+	@$(ENGINE) $(BIN)/python -m bench.conversation_size $(if $(QUICK),--quick)
 
 bench-render: venv images ## measure rendering against Pandoc, LibreOffice, Chromium, Marp and others; QUICK=1 for fewer documents
 	@bench/peers/build.sh
@@ -111,8 +113,21 @@ bench-render: venv images ## measure rendering against Pandoc, LibreOffice, Chro
 	@$(ENGINE) $(BIN)/python -m bench.render.speed $(if $(QUICK),--quick)
 	@$(ENGINE) $(BIN)/python -m bench.render.report
 
+bench-memsearch: venv ## measure how often memory searches find the right passage, and how long they take
+	@$(BIN)/python -m bench.memsearch.quality
+	@$(BIN)/python -m bench.memsearch.speed
+
 corpus: venv images ## render the corpora and score the files: [CORPORA='gfm decks'] [QUICK=1]
 	@$(ENGINE) $(BIN)/python -m bench.render.corpus_report $(if $(QUICK),--quick) $(CORPORA)
+
+# ---- the engine without a daemon, as root ----
+
+.PHONY: tests-oci bench-engines
+tests-oci: venv images readers ## all tests that run containers, on the engine oci
+	@PROOFBOX_ENGINE=oci $(ENGINE) $(BIN)/python -m pytest tests/oci tests/docker tests/adversarial
+
+bench-engines: venv images ## measure the engines and docker run side by side; QUICK=1 for fewer rounds
+	@$(ENGINE) $(BIN)/python bench/engines.py $(if $(QUICK),--quick)
 
 # ---- upkeep ----
 
@@ -129,9 +144,11 @@ sbom: images ## print the sandbox image's bill of materials (CycloneDX)
 	@docker run --rm --network none --entrypoint cat proofbox-sandbox:latest /opt/proofbox/sbom.cdx.json
 
 clean: ## remove images, environment and data that the targets made; stop the engine if we started it
+	@[ "$$(id -u)" != 0 ] || rm -rf /var/cache/proofbox
 	@bench/peers/build.sh --clean
+	@bench/peers/sandboxes.sh --clean
 	@tests/readers/build.sh --clean
 	@sandbox_images/build.sh --clean
+	@for service in tests/services/*.sh; do "$$service" --clean; done
 	@sandbox_images/engine.sh --stop
-	@[ "$$(id -u)" != 0 ] || rm -rf /var/cache/proofbox
-	@rm -rf $(VENV) .proofbox demo-out gallery-out out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) .services .proofbox demo-out gallery-out out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

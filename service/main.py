@@ -16,7 +16,6 @@ from service.api.server import DrainingServer
 from service.core.admission import Admission
 from service.core.attachments import Attachments
 from service.core.calls import Calls, CallSettings
-from service.core.engine_port import SandboxEngine
 from service.core.execution import Execution
 from service.core.limits import CallLimits, CallPolicy, limit_names
 from service.core.rehosting import Rehosting, WorkspaceBounds
@@ -24,6 +23,7 @@ from service.core.rendering import Rendering, RenderPolicy
 from service.core.sandbox_runs import SandboxRuns
 from service.core.scopes import Principal
 from service.core.timeline import Timeline
+from service.engines.pooled import PooledEngine
 from service.sandboxes import sandbox_engine
 from service.settings import Settings
 from service.stores.calls import SqliteCallStore
@@ -62,7 +62,7 @@ class Service:
     sources: SqliteSourcePool
     timeline: Timeline
     attachments: Attachments
-    engine: SandboxEngine
+    engine: PooledEngine
     calls: Calls
 
 

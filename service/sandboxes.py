@@ -3,7 +3,6 @@
 import hashlib
 import json
 
-from service.core.engine_port import SandboxEngine
 from service.core.limits import CallLimits
 from service.engines.containers import Containers
 from service.engines.docker.client import EngineClient
@@ -25,7 +24,7 @@ def service_name(settings: Settings) -> str:
     return settings.service_name or f"proofbox-{hashlib.sha256(folder.encode()).hexdigest()[:12]}"
 
 
-def sandbox_engine(settings: Settings, limits: CallLimits, boot_id: str) -> SandboxEngine:
+def sandbox_engine(settings: Settings, limits: CallLimits, boot_id: str) -> PooledEngine:
     """The engine; nothing is started yet.
 
     Raises:

@@ -12,12 +12,25 @@ from service.core.limits import TMPFS_SHARE_OF_MEMORY, CallLimits, limit_names
 from service.settings import Settings
 
 UNITS = ("_s", "_bytes", "_bytes_max", "_s_per_file", "_files_max", "_pixels_max", "_members_max", "_pages_max")
+UNITS += ("_rounds", "_tokens", "_days")
 NAMES = {"host", "data_dir", "service_name", "tenant", "project", "user_type", "user", "asset_roots", "engine_host"}
-NAMES |= {"image", "runtime", "cgroup_parent", "seccomp_profile", "engine"}
-NAMES |= {"oci_runtime", "oci_image_archive", "oci_cache_dir", "oci_run_dir"}
+NAMES |= {
+    "s3_bucket",
+    "s3_prefix",
+    "s3_endpoint",
+    "s3_link_endpoint",
+    "s3_region",
+    "s3_access_key",
+    "s3_secret_key",
+}
+NAMES |= {"image", "runtime", "cgroup_parent", "seccomp_profile", "database_url", "skills_dir"}
+NAMES |= {"web_allowed_networks", "web_ports", "web_ca_file", "web_search_url"}
 # What each counts is its name.
 COUNTS = {"port", "pool_size", "starts_max", "running_max", "queue_max", "cpus", "pids", "files"}
-COUNTS |= {"depth", "out_dir_inodes"}
+COUNTS |= {"depth", "out_dir_inodes", "web_fetching_max"}
+
+# Of the engines.
+NAMES |= {"engine", "oci_runtime", "oci_image_archive", "oci_cache_dir", "oci_run_dir"}
 
 
 def made(monkeypatch, **environment):
@@ -29,6 +42,12 @@ def made(monkeypatch, **environment):
 @pytest.mark.parametrize("name", Settings.model_fields)
 def test_a_setting_has_its_unit_in_its_name_or_needs_none(name):
     assert name.endswith(UNITS) != (name in NAMES | COUNTS)
+
+
+def test_a_runtime_of_the_other_engine_is_refused_and_never_ignored(monkeypatch):
+    with pytest.raises(ValidationError, match="PROOFBOX_RUNTIME runsc is for the engine docker"):
+        made(monkeypatch, engine="oci", runtime="runsc")
+    assert made(monkeypatch, engine="docker", runtime="runsc").runtime == "runsc"
 
 
 def test_every_setting_has_a_sentence_of_its_own():
@@ -107,7 +126,49 @@ def test_out_dir_is_at_most_half_of_the_memory(monkeypatch):
     ) in str(refused.value)
 
 
-def test_a_runtime_of_the_other_engine_is_refused_and_never_ignored(monkeypatch):
-    with pytest.raises(ValidationError, match="PROOFBOX_RUNTIME runsc is for the engine docker"):
-        made(monkeypatch, engine="oci", runtime="runsc")
-    assert made(monkeypatch, engine="docker", runtime="runsc").runtime == "runsc"
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"s3_endpoint": "http://s3.local"}, "PROOFBOX_S3_ENDPOINT is set and PROOFBOX_S3_BUCKET is not: set both"),
+        (
+            {"s3_access_key": "k", "s3_secret_key": "hush"},
+            "PROOFBOX_S3_ACCESS_KEY is set and PROOFBOX_S3_BUCKET is not",
+        ),
+        (
+            {"s3_bucket": "b", "s3_secret_key": "hush"},
+            "PROOFBOX_S3_ACCESS_KEY and PROOFBOX_S3_SECRET_KEY belong",
+        ),
+        ({"s3_bucket": "b", "s3_prefix": "/a"}, "s3_prefix"),
+        ({"s3_bucket": "b", "s3_prefix": "a/../b"}, "s3_prefix"),
+        ({"s3_bucket": "b", "s3_prefix": "a//b"}, "s3_prefix"),
+        ({"s3_bucket": "b", "s3_endpoint": "s3.local"}, "s3_endpoint"),
+        ({"s3_bucket": "b", "link_s": "604801"}, "link_s"),
+    ],
+)
+def test_settings_of_a_bucket_that_do_not_fit_are_named_without_the_secret(monkeypatch, given, message):
+    with pytest.raises(ValidationError) as refused:
+        made(monkeypatch, **given)
+    assert message in str(refused.value)
+    assert "hush" not in str(refused.value)
+
+
+@pytest.mark.parametrize("prefix", ["", "a", "a/", "proofbox/prod-1.x"])
+def test_a_prefix_may_have_segments(monkeypatch, prefix):
+    assert made(monkeypatch, s3_bucket="b", s3_prefix=prefix).s3_prefix == prefix
+
+
+def test_networks_and_ports_of_the_web_are_lists_and_have_to_be_what_they_say(monkeypatch):
+    found = made(monkeypatch, web_allowed_networks='["10.20.0.0/16", "fd12::/16"]', web_ports="[80, 8443]")
+    assert [str(network) for network in found.web_allowed_networks] == ["10.20.0.0/16", "fd12::/16"]
+    assert found.web_ports == (80, 8443)
+    with pytest.raises(ValidationError):
+        made(monkeypatch, web_allowed_networks='["10.20.0.1/16"]')
+
+
+def test_a_search_address_that_cannot_be_asked_stops_the_service_at_its_start(monkeypatch):
+    assert (
+        made(monkeypatch, web_search_url="http://10.0.0.7:8888/search").web_search_url
+        == "http://10.0.0.7:8888/search"
+    )
+    with pytest.raises(ValidationError, match="no http or https address"):
+        made(monkeypatch, web_search_url="searx.example")
