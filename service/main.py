@@ -29,9 +29,10 @@ from service.engines.docker.container import ContainerSettings
 from service.engines.docker.engine import DockerEngine, DockerEngineSettings
 from service.engines.runner_sandbox import InspectorBounds, StreamBounds
 from service.settings import Settings
+from service.stores.artifacts import SqlArtifactStore
 from service.stores.calls import SqliteCallStore
 from service.stores.folders import AssetFolders
-from service.stores.local_artifacts import LocalArtifactStore
+from service.stores.local_files import LocalFiles
 from service.stores.sources import SqliteSourcePool
 from service.stores.sqlite import Database
 from service.stores.timelines import SqliteTimelineStore
@@ -62,7 +63,7 @@ class Service:
     settings: Settings
     principal: Principal
     database: Database
-    artifacts: LocalArtifactStore
+    artifacts: SqlArtifactStore
     sources: SqliteSourcePool
     timeline: Timeline
     attachments: Attachments
@@ -125,7 +126,7 @@ def build(settings: Settings) -> Service:
     boot_id = secrets.token_hex(_BOOT_ID_BYTES)
     limits = _call_limits(settings)
     database = Database(settings.data_dir)
-    artifacts = LocalArtifactStore(database, settings.data_dir)
+    artifacts = SqlArtifactStore(database, LocalFiles(settings.data_dir))
     sources = SqliteSourcePool(database)
     timelines = SqliteTimelineStore(database)
     engine = _docker_engine(settings, limits, boot_id)

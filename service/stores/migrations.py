@@ -110,6 +110,14 @@ _STEPS: tuple[tuple[str, ...], ...] = (
         """,
         "CREATE INDEX blocks_path ON blocks (conversation, path, position)",
     ),
+    (
+        # Saves run beside each other: each has its own list of what it is about to put into the store.
+        "ALTER TABLE unfinished RENAME TO unfinished_before",
+        "CREATE TABLE unfinished (save TEXT NOT NULL, name TEXT NOT NULL, PRIMARY KEY (save, name)) WITHOUT ROWID",
+        "INSERT INTO unfinished SELECT 'before', name FROM unfinished_before",
+        "DROP TABLE unfinished_before",
+        "CREATE INDEX unfinished_name ON unfinished (name)",
+    ),
 )
 
 

@@ -22,7 +22,8 @@ from service.core.attachments import Attachments
 from service.core.scopes import Principal, Scope
 from service.core.store_ports import NewArtifact, StoredArtifact
 from service.core.timeline import Timeline
-from service.stores.local_artifacts import LocalArtifactStore
+from service.stores.artifacts import SqlArtifactStore
+from service.stores.local_files import LocalFiles
 from service.stores.sources import SqliteSourcePool
 from service.stores.sqlite import Database
 from service.stores.timelines import SqliteTimelineStore
@@ -42,7 +43,7 @@ class Flags:
 @dataclass
 class Stores:
     database: Database
-    artifacts: LocalArtifactStore
+    artifacts: SqlArtifactStore
     sources: SqliteSourcePool
     timelines: SqliteTimelineStore
 
@@ -51,7 +52,7 @@ class Stores:
 async def stores(tmp_path: Path) -> AsyncIterator[Stores]:
     database = Database(tmp_path / "data")
     await database.open()
-    artifacts = LocalArtifactStore(database, tmp_path / "data")
+    artifacts = SqlArtifactStore(database, LocalFiles(tmp_path / "data"))
     await artifacts.open()
     yield Stores(database, artifacts, SqliteSourcePool(database), SqliteTimelineStore(database))
     await artifacts.close()

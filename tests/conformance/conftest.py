@@ -8,8 +8,9 @@ import pytest
 from contracts.paths import FilePath
 from service.core.scopes import Principal, Scope
 from service.core.store_ports import NewArtifact
+from service.stores.artifacts import SqlArtifactStore
 from service.stores.calls import SqliteCallStore
-from service.stores.local_artifacts import LocalArtifactStore
+from service.stores.local_files import LocalFiles
 from service.stores.sources import SqliteSourcePool
 from service.stores.sqlite import Database
 from service.stores.timelines import SqliteTimelineStore
@@ -40,7 +41,7 @@ async def _opened_calls(data_dir):
 @asynccontextmanager
 async def _opened_artifacts(data_dir):
     async with _opened_database(data_dir) as database:
-        store = LocalArtifactStore(database, data_dir)
+        store = SqlArtifactStore(database, LocalFiles(data_dir))
         await store.open()
         try:
             yield store

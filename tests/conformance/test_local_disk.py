@@ -17,8 +17,9 @@ import service
 from contracts.paths import FilePath
 from service.core.errors import StoreFailedError
 from service.core.store_ports import CallKey, CallState, NewCall
+from service.stores.artifacts import SqlArtifactStore
 from service.stores.calls import SqliteCallStore
-from service.stores.local_artifacts import LocalArtifactStore
+from service.stores.local_files import LocalFiles
 from service.stores.sources import SqliteSourcePool
 from service.stores.sqlite import Database
 
@@ -106,7 +107,7 @@ async def test_everything_is_there_after_a_restart(opened_database, scope, save,
     rows = []
     for _ in range(2):
         async with opened_database(tmp_path) as database:
-            artifacts = LocalArtifactStore(database, tmp_path)
+            artifacts = SqlArtifactStore(database, LocalFiles(tmp_path))
             await artifacts.open()
             calls, sources = SqliteCallStore(database), SqliteSourcePool(database)
             if not rows:

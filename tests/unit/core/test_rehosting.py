@@ -11,8 +11,9 @@ from service.core.errors import AssetRefusedError, SidConflictError
 from service.core.rehosting import Rehosting, Wish, WorkspaceBounds
 from service.core.scopes import Principal, Scope
 from service.core.store_ports import NewArtifact
+from service.stores.artifacts import SqlArtifactStore
 from service.stores.folders import AssetFolders
-from service.stores.local_artifacts import LocalArtifactStore
+from service.stores.local_files import LocalFiles
 from service.stores.sources import SqliteSourcePool
 from service.stores.sqlite import Database
 
@@ -65,7 +66,7 @@ async def world(tmp_path):
     shared.mkdir()
     database = Database(tmp_path / "data")
     await database.open()
-    artifacts = LocalArtifactStore(database, tmp_path / "data")
+    artifacts = SqlArtifactStore(database, LocalFiles(tmp_path / "data"))
     await artifacts.open()
     try:
         yield World(artifacts, SqliteSourcePool(database), tmp_path, shared)

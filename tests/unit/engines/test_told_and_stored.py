@@ -16,8 +16,9 @@ from service.core.sandbox_runs import SandboxRuns
 from service.core.scopes import Principal, Scope
 from service.engines.frames import Frame
 from service.engines.runner_sandbox import InspectorBounds, RunnerSandbox, StreamBounds
+from service.stores.artifacts import SqlArtifactStore
 from service.stores.folders import AssetFolders
-from service.stores.local_artifacts import LocalArtifactStore
+from service.stores.local_files import LocalFiles
 from service.stores.sources import SqliteSourcePool
 from service.stores.sqlite import Database
 
@@ -64,7 +65,7 @@ class Silent:
 async def stores(tmp_path):
     database = Database(tmp_path / "data")
     await database.open()
-    artifacts = LocalArtifactStore(database, tmp_path / "data")
+    artifacts = SqlArtifactStore(database, LocalFiles(tmp_path / "data"))
     await artifacts.open()
     try:
         yield artifacts, SqliteSourcePool(database), tmp_path
