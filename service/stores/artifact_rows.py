@@ -94,10 +94,11 @@ def insert(
     # A description is a model's text; no database takes lone surrogates.
     description = artifact.description.encode(errors="replace").decode()
     row: sqlite3.Row = connection.execute(
-        "INSERT INTO artifacts (conversation, turn, namespace, rel, version, sha256, size_bytes, mime, "
+        "INSERT INTO artifacts (conversation, turn, namespace, rel, version, "  # noqa: S608 - a constant
+        "sha256, size_bytes, mime, "
         "visibility, description, tool_call_id, created, hosted_name) VALUES (?, ?, ?, ?, "
         f"(SELECT COALESCE(MAX(version), 0) + 1 FROM artifacts WHERE {_SAME_PATH}), "
-        "?, ?, ?, ?, ?, ?, ?, ?) RETURNING *",  # noqa: S608 - a constant
+        "?, ?, ?, ?, ?, ?, ?, ?) RETURNING *",
         (
             *where,
             *where,
