@@ -48,6 +48,8 @@ _BY_NAME = _NAMED.join(idempotency_keys, idempotency_keys.c.call == calls.c.id).
 )
 _BY_ID = _NAMED.where(conversations.c.principal == PRINCIPAL, calls.c.tool_call_id == bindparam("call_id"))
 _LEFT_OPEN = _NAMED.where(_IS_OPEN, calls.c.boot_id != bindparam("boot_id"))
+_NEW = insert(calls)
+_NEW_NAME = insert(idempotency_keys)
 _FINISHED = (
     update(calls)
     .where(*_OWN, _IS_OPEN)
@@ -96,7 +98,7 @@ class SqlCallStore:
                 number, stored = found.id, _stored(found)
             if named is None and call.idempotency_key is not None:
                 connection.execute(
-                    insert(idempotency_keys),
+                    _NEW_NAME,
                     {"principal": principal, "name": call.idempotency_key, "call": number},
                 )
             return stored, found is None
@@ -185,7 +187,7 @@ def _insert(connection: Connection, conversation: int, call: NewCall) -> tuple[i
         answer=None,
     )
     inserted = connection.execute(
-        insert(calls),
+        _NEW,
         {
             "conversation": conversation,
             "tool_call_id": call.key.tool_call_id,
@@ -196,8 +198,8 @@ def _insert(connection: Connection, conversation: int, call: NewCall) -> tuple[i
             "request": stored.request,
         },
     )
-    number: int = inserted.inserted_primary_key[0]
-    return number, stored
+    assert inserted.inserted_primary_key is not None
+    return inserted.inserted_primary_key[0], stored
 
 
 def _same_payload(row: Row[Any] | None, call: NewCall, taken: str) -> Row[Any] | None:

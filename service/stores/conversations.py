@@ -47,7 +47,7 @@ def scope_values(scope: Scope) -> dict[str, str]:
 
 
 def lock_conversation(connection: Connection, scope: Scope) -> tuple[int, int] | None:
-    """The rows of a conversation and of its principal, if it is known; others that lock it wait for this transaction.
+    """The rows of a conversation and of its principal, if it is known; its other writers wait for this transaction.
 
     So what is counted in a conversation, such as positions and versions, is counted by one writer at a time. SQLite
     has one writer anyway.

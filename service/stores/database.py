@@ -67,7 +67,6 @@ class Database:
         self._lock: int | None = None
         self._backend: Backend | None = None
         self._writers: ThreadPoolExecutor | None = None
-        self._alone: ThreadPoolExecutor | None = None
         self._readers: ThreadPoolExecutor | None = None
 
     async def open(self) -> None:
@@ -77,17 +76,16 @@ class Database:
             StoreFailedError: the folder or database cannot be used, another process uses it, or it is too new.
             StoreFullError: no space is left.
         """
-        self._alone = ThreadPoolExecutor(1, "database-writer")
+        backend = self._made()
+        self._writers = ThreadPoolExecutor(backend.writers, "database-writer")
+        self._readers = ThreadPoolExecutor(_READERS, "database-reader")
         try:
-            self._backend = await in_thread(self._alone, self._open)
+            await in_thread(self._writers, partial(self._open, backend))
         except BaseException:
             await self.close()
             raise
-        self._readers = ThreadPoolExecutor(_READERS, "database-reader")
-        writers = self._backend.writers
-        self._writers = self._alone if writers == 1 else ThreadPoolExecutor(writers, "database-writers")
 
-    def _open(self) -> Backend:
+    def _open(self, backend: Backend) -> None:
         with translated("the data folder", self.data_dir):
             self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._lock = os.open(self.data_dir / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -96,13 +94,8 @@ class Database:
             except BlockingIOError as exc:
                 raise StoreFailedError("the data folder is in use by another process of the service") from exc
         with translated(_ROLE, self.data_dir):
-            backend = self._made()
-            try:
-                backend.open(_READERS)
-            except BaseException:
-                backend.close()
-                raise
-        return backend
+            self._backend = backend
+            backend.open(_READERS)
 
     def _made(self) -> Backend:
         # Only the chosen one is imported: a service on SQLite needs no client of PostgreSQL in memory.
@@ -120,16 +113,11 @@ class Database:
         Raises:
             StoreFailedError: it cannot be closed cleanly; its log is played back at the next start.
         """
-        alone, others = self._alone, (self._writers, self._readers)
-        if alone is None:
-            return
-        self._alone = self._writers = self._readers = None
-        try:
-            await in_thread(
-                alone, partial(self._close, [each for each in others if each is not None and each is not alone])
-            )
-        finally:
-            alone.shutdown(wait=False)
+        threads = [each for each in (self._writers, self._readers) if each is not None]
+        self._writers = self._readers = None
+        if threads:
+            with ThreadPoolExecutor(1, "database-closer") as closer:
+                await in_thread(closer, partial(self._close, threads))
 
     def _close(self, threads: list[ThreadPoolExecutor]) -> None:
         for each in threads:
@@ -152,37 +140,19 @@ class Database:
             StoreFullError: no space is left.
             Exception: whatever ``work`` raises; nothing is kept then.
         """
-
-        def in_transaction(connection: Connection) -> T:
-            with connection.begin():
-                return work(connection)
-
-        return await self._written(self._writers, in_transaction)
-
-    async def write_alone(self, work: Work[T]) -> T:
-        """Runs ``work``, which makes its own transactions (``with connection.begin()``), one after the other.
-
-        Raises:
-            StoreFailedError: the database failed or is closed.
-            StoreFullError: no space is left.
-            Exception: whatever ``work`` raises.
-        """
-        return await self._written(self._alone, work)
-
-    async def _written(self, threads: ThreadPoolExecutor | None, work: Work[T]) -> T:
         backend = self._backend
-        if threads is None or backend is None:
+        if self._writers is None or backend is None:
             raise StoreFailedError(f"{_ROLE} is closed")
 
         def translating() -> T:
             try:
-                with translated(_ROLE, self.data_dir), backend.writing() as connection:
+                with translated(_ROLE, self.data_dir), backend.writing() as connection, connection.begin():
                     return work(connection)
             except StoreFullError:
                 backend.give_space_back()
                 raise
 
-        return await in_thread(threads, translating)
+        return await in_thread(self._writers, translating)
 
     async def read(self, work: Work[T]) -> T:
         """Runs ``work``, which only reads, beside the writers.

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
 from service.core.errors import StoreFailedError, StoreFullError
 
@@ -60,11 +60,11 @@ def translated(role: str, folder: Path) -> Iterator[None]:
     try:
         yield
     except DBAPIError as exc:
-        raise _of_driver(exc.orig, role, folder) from exc
+        raise _of_sqlalchemy(exc, role, folder) from exc
     except SQLAlchemyError as exc:
         raise StoreFailedError(f"{role} failed") from exc
     except sqlite3.Error as exc:
-        raise _of_driver(exc, role, folder) from exc
+        raise _of_sqlite(exc, role, folder) from exc
     except OSError as exc:
         if exc.errno in _FULL:
             raise _full(role) from exc
@@ -72,17 +72,23 @@ def translated(role: str, folder: Path) -> Iterator[None]:
         raise StoreFailedError(f"{role} {reason}") from exc
 
 
-def _of_driver(exc: BaseException | None, role: str, folder: Path) -> StoreFailedError | StoreFullError:
-    if isinstance(exc, sqlite3.Error):
-        code = getattr(exc, "sqlite_errorcode", 0) & 0xFF
-        if code == sqlite3.SQLITE_FULL or (code in _MAYBE_FULL and _no_space(folder)):
-            return _full(role)
-        return StoreFailedError(f"{role} {_SQLITE_SAYS.get(code, 'failed')}")
-    # Without a state the server has said nothing: it is not there, or has gone away.
-    state = getattr(exc, "sqlstate", None) or "08"
+def _of_sqlalchemy(exc: DBAPIError, role: str, folder: Path) -> StoreFailedError | StoreFullError:
+    if isinstance(exc.orig, sqlite3.Error):
+        return _of_sqlite(exc.orig, role, folder)
+    state = getattr(exc.orig, "sqlstate", None)
+    if state is None and isinstance(exc, OperationalError):
+        state = "08"  # the server has said nothing: it is not there, or has gone away
     if state in _POSTGRES_FULL:
         return _full(role)
-    return StoreFailedError(f"{role} {_POSTGRES_SAYS.get(state) or _POSTGRES_SAYS.get(state[:2], 'failed')}")
+    said = _POSTGRES_SAYS.get(state or "") or _POSTGRES_SAYS.get((state or "")[:2], "failed")
+    return StoreFailedError(f"{role} {said}")
+
+
+def _of_sqlite(exc: sqlite3.Error, role: str, folder: Path) -> StoreFailedError | StoreFullError:
+    code = getattr(exc, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_FULL or (code in _MAYBE_FULL and _no_space(folder)):
+        return _full(role)
+    return StoreFailedError(f"{role} {_SQLITE_SAYS.get(code, 'failed')}")
 
 
 def _full(role: str) -> StoreFullError:

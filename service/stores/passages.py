@@ -17,10 +17,14 @@ _PICKED_AT_ONCE = 500  # a statement takes tens of thousands of values, and not 
 
 _END = select(ends.c.position).where(ends.c.conversation == CONVERSATION)
 _END_MOVES = (
-    update(ends).where(ends.c.conversation == bindparam("in_conversation")).values(position=bindparam("new_position"))
+    update(ends)
+    .where(ends.c.conversation == bindparam("in_conversation"))
+    .values(position=bindparam("new_position"))
 )
 _HERE = rows.c.conversation == CONVERSATION
-_VECTORS = select(rows.c.id, rows.c.ts, rows.c.vector).where(_HERE, rows.c.ts >= bindparam("since")).order_by(rows.c.id)
+_VECTORS = (
+    select(rows.c.id, rows.c.ts, rows.c.vector).where(_HERE, rows.c.ts >= bindparam("since")).order_by(rows.c.id)
+)
 
 
 class SqlPassageStore:

@@ -25,6 +25,7 @@ _ALL = select(sources.c.sid, sources.c.source).where(sources.c.conversation == C
 _HERE = sources.c.conversation == bindparam("in_conversation")
 _OLDEST = select(sources.c.sid, sources.c.source).where(_HERE).order_by(sources.c.sid).limit(1)
 _OF_SID = _OLDEST.where(sources.c.sid == bindparam("of_sid"))
+_ADDED = insert(sources)
 _CHANGED = (
     update(sources)
     .where(_HERE, sources.c.sid == bindparam("of_sid"))
@@ -159,7 +160,7 @@ def _columns(row: SourceRow) -> dict[str, object]:
 
 
 def _add(connection: Connection, conversation: int, row: SourceRow) -> SourceRow:
-    connection.execute(insert(sources), {"conversation": conversation, "sid": row.sid, **_columns(row)})
+    connection.execute(_ADDED, {"conversation": conversation, "sid": row.sid, **_columns(row)})
     return row
 
 
@@ -188,7 +189,7 @@ def _free_sid(connection: Connection, conversation: int) -> int:
     taken = select(sources.c.sid).where(_HERE)
     before = select(literal(0).label("sid")).union(taken).subquery()
     query = select(func.min(before.c.sid) + 1).where((before.c.sid + 1).not_in(taken))
-    return connection.execute(query, values).scalar_one()
+    return int(connection.execute(query, values).scalar_one())
 
 
 def _row_of(artifact: StoredArtifact, sid: int) -> SourceRow:

@@ -21,7 +21,7 @@ from sqlalchemy import (
 from service.stores.texts import JSON_TEXT, Words, storable
 
 _SHORT = 600
-"""Characters of a text that PostgreSQL indexes: an entry of an index holds 2,704 bytes, and a path or URL may be longer."""
+"""Characters of a text that PostgreSQL indexes: an index entry has 2,704 bytes, and a path or URL may be longer."""
 
 # SQLite's own row ids are 64 bits wide under the name INTEGER only.
 _ROW_ID = BigInteger().with_variant(Integer, "sqlite")
@@ -96,13 +96,16 @@ Index("artifacts_hosted", _hosted, artifacts.c.version, sqlite_where=_hosted.is_
 # A hosted name may have thousands of bytes, and is only ever asked for as a whole.
 Index("artifacts_hosted_hash", _hosted, postgresql_using="hash").ddl_if(dialect="postgresql")
 
-# What a save is about to put among the files; empty unless one was cut short.
+# What saves are about to put among the files; empty unless one is under way or was cut short.
 unfinished = Table(
     "unfinished",
     metadata,
     Column("id", _ROW_ID, Identity(), primary_key=True),
+    Column("save", Words, nullable=False),
     Column("name", Words, nullable=False),
 )
+Index("unfinished_save", unfinished.c.save)
+Index("unfinished_name", unfinished.c.name, postgresql_using="hash")
 
 sources = Table(
     "sources",

@@ -12,11 +12,9 @@ from sqlalchemy.dialects.postgresql import TEXT as POSTGRES_TEXT
 JSON_TEXT = Text().with_variant(POSTGRES_TEXT(collation="C"), "postgresql")
 """JSON as it was written. A column of the type JSON would refuse ``\\u0000`` and forget the spelling."""
 
-_UNKNOWN = "\ufffd"
-
 
 class Words(TypeDecorator[str]):
-    """Text that is no JSON: it may hold NUL or half of a surrogate pair, each of which becomes U+FFFD.
+    """Text that is no JSON: it may hold NUL or half of a surrogate pair, each of which turns into ``?``.
 
     SQLite takes NUL and PostgreSQL does not, and no encoding can write half of a pair. Both databases keep the
     same, so that a call never fails for what a description or a name is made of.
@@ -38,17 +36,12 @@ class Words(TypeDecorator[str]):
 def storable(text: str) -> str:
     """A text that every database takes; the same text, if it is one."""
     if "\0" in text:
-        text = text.replace("\0", _UNKNOWN)
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            return "".join(_UNKNOWN if "\ud800" <= each <= "\udfff" else each for each in text)
-    return text
+        text = text.replace("\0", "?")
+    return text if text.isascii() else text.encode(errors="replace").decode()
 
 
 def json_text(model: BaseModel, *, exclude_none: bool = False) -> str:
-    """A model as JSON that every database takes: NUL is an escape there, half of a surrogate pair becomes U+FFFD."""
+    """A model as JSON that every database takes: NUL is an escape, half of a surrogate pair becomes ``?``."""
     try:
         return model.model_dump_json(exclude_none=exclude_none)
     except PydanticSerializationError:

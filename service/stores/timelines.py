@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from pydantic import ValidationError
-from sqlalchemy import Connection, Row, Select, bindparam, func, insert, null, select, union, update
+from sqlalchemy import BindParameter, Connection, Row, Select, bindparam, func, insert, null, select, union, update
 
 from contracts.blocks import Block
 from service.core.errors import StoreFailedError, TimelineMovedError
@@ -29,9 +29,11 @@ _WHOLE = select(blocks.c.position, blocks.c.block, blocks.c.content, _SIZE).wher
     blocks.c.conversation == CONVERSATION
 )
 _BARE = _WHOLE.with_only_columns(blocks.c.position, blocks.c.block, null().label("content"), _SIZE)
-_AT = bindparam("at")
+_AT: BindParameter[int] = bindparam("at")
 _LAST = select(func.coalesce(func.max(blocks.c.position), 0))
 _LAST_OF = _LAST.where(blocks.c.conversation == bindparam("in_conversation"))
+_ADDED = insert(blocks)
+_TURN_BEGINS = insert(turns)
 _TURN_GROWS = (
     update(turns)
     .where(turns.c.conversation == bindparam("in_conversation"), turns.c.turn == bindparam("of_turn"))
@@ -233,17 +235,17 @@ def _append_after(connection: Connection, conversation: int, last: int, rows: Se
         spans[row["turn"]] = first, position
         placed.append({"conversation": conversation, "position": position, **row})
     if placed:
-        connection.execute(insert(blocks), placed)
+        connection.execute(_ADDED, placed)
     for turn, (first, newest) in spans.items():
         values = {"in_conversation": conversation, "of_turn": turn, "new_last": newest}
         if connection.execute(_TURN_GROWS, values).rowcount == 0:
             new = {"conversation": conversation, "turn": turn, "first": first, "last": newest}
-            connection.execute(insert(turns), new)
+            connection.execute(_TURN_BEGINS, new)
     return last + len(rows)
 
 
 def _last(connection: Connection, conversation: int) -> int:
-    return connection.execute(_LAST_OF, {"in_conversation": conversation}).scalar_one()
+    return int(connection.execute(_LAST_OF, {"in_conversation": conversation}).scalar_one())
 
 
 def _row(block: Block) -> BlockRow:

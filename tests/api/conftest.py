@@ -22,10 +22,11 @@ from service.core.attachments import Attachments
 from service.core.scopes import Principal, Scope
 from service.core.store_ports import NewArtifact, StoredArtifact
 from service.core.timeline import Timeline
-from service.stores.local_artifacts import LocalArtifactStore
-from service.stores.sources import SqliteSourcePool
-from service.stores.sqlite import Database
-from service.stores.timelines import SqliteTimelineStore
+from service.stores.artifacts import SqlArtifactStore
+from service.stores.database import Database
+from service.stores.local_files import LocalFiles
+from service.stores.sources import SqlSourcePool
+from service.stores.timelines import SqlTimelineStore
 from tests.fakes.calls import MemoryCalls
 from tests.fakes.engine import BareEngine
 
@@ -42,18 +43,18 @@ class Flags:
 @dataclass
 class Stores:
     database: Database
-    artifacts: LocalArtifactStore
-    sources: SqliteSourcePool
-    timelines: SqliteTimelineStore
+    artifacts: SqlArtifactStore
+    sources: SqlSourcePool
+    timelines: SqlTimelineStore
 
 
 @pytest.fixture
 async def stores(tmp_path: Path) -> AsyncIterator[Stores]:
     database = Database(tmp_path / "data")
     await database.open()
-    artifacts = LocalArtifactStore(database, tmp_path / "data")
+    artifacts = SqlArtifactStore(database, LocalFiles(tmp_path / "data"))
     await artifacts.open()
-    yield Stores(database, artifacts, SqliteSourcePool(database), SqliteTimelineStore(database))
+    yield Stores(database, artifacts, SqlSourcePool(database), SqlTimelineStore(database))
     await artifacts.close()
     await database.close()
 

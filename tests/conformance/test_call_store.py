@@ -157,8 +157,9 @@ async def test_an_unknown_call_is_not_found(call_store, scope):
 @pytest.mark.parametrize("state", [CallState.DONE, CallState.FAILED, CallState.CANCELLED])
 async def test_an_open_call_takes_an_answer(call_store, scope, state):
     stored, _ = await call_store.claim(new_call(scope))
-    finished = await call_store.finish(stored.key, state, "ünï \0 answer")
-    assert finished == replace(stored, state=state, answer="ünï \0 answer")
+    answer = '{"text": "ünï \\u0000 answer"}'
+    finished = await call_store.finish(stored.key, state, answer)
+    assert finished == replace(stored, state=state, answer=answer)
     assert await call_store.find(scope.principal, "call-1") == [finished]
 
 

@@ -1,7 +1,7 @@
 """The schema's history as Alembic revisions, one file each; a revision that was released is never edited.
 
-A change of `service.stores.tables` is one more file in ``versions``, named by the next number. Databases from before
-Alembic count their steps in ``PRAGMA user_version``: the first three revisions are those steps.
+A change of `service.stores.tables` is one more file in ``versions``, named by the next number. Databases from
+before Alembic count their steps in ``PRAGMA user_version``: the first revisions are those steps.
 """
 
 import threading
@@ -31,24 +31,29 @@ def migrate(connection: Connection) -> None:
         config = Config(attributes={"connection": connection})
         config.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
         known = [revision.revision for revision in ScriptDirectory.from_config(config).walk_revisions()]
-        seen = _seen(connection)
-        if seen is not None and seen not in known:
-            raise StoreFailedError(
-                f"the database has schema {seen.lstrip('0')} and this release knows {len(known)}; run the newer release"
-            )
-        if seen == known[0]:
+        newest, stamped, counted = known[0], _stamped(connection), _counted(connection)
+        for seen in (counted, stamped):
+            if seen is not None and seen not in known:
+                raise StoreFailedError(
+                    f"the database has schema {seen.lstrip('0')} and this release knows {newest.lstrip('0')}; "
+                    "run the newer release"
+                )
+        if stamped == newest:
             return
-        if seen is not None:
-            command.stamp(config, seen)
+        if stamped is None and counted is not None:
+            command.stamp(config, counted)
         command.upgrade(config, "head")
         if connection.dialect.name == "sqlite":
             # By this number a release from before Alembic sees that the database is too new for it.
-            connection.exec_driver_sql(f"PRAGMA user_version = {len(known)}")
+            connection.exec_driver_sql(f"PRAGMA user_version = {int(newest)}")
 
 
-def _seen(connection: Connection) -> str | None:
-    """The revision of the database; None if it is empty."""
-    counted = 0
-    if connection.dialect.name == "sqlite":
-        counted = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
-    return MigrationContext.configure(connection).get_current_revision() or (f"{counted:04}" if counted else None)
+def _stamped(connection: Connection) -> str | None:
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def _counted(connection: Connection) -> str | None:
+    if connection.dialect.name != "sqlite":
+        return None
+    steps: int = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
+    return f"{steps:04}" if steps else None

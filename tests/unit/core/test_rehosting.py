@@ -11,10 +11,11 @@ from service.core.errors import AssetRefusedError, SidConflictError
 from service.core.rehosting import Rehosting, Wish, WorkspaceBounds
 from service.core.scopes import Principal, Scope
 from service.core.store_ports import NewArtifact
+from service.stores.artifacts import SqlArtifactStore
+from service.stores.database import Database
 from service.stores.folders import AssetFolders
-from service.stores.local_artifacts import LocalArtifactStore
-from service.stores.sources import SqliteSourcePool
-from service.stores.sqlite import Database
+from service.stores.local_files import LocalFiles
+from service.stores.sources import SqlSourcePool
 
 SCOPE = Scope(Principal("acme", "books", "registered", "ann"), "conv-1")
 OTHER = Scope(Principal("acme", "books", "registered", "bob"), "conv-1")
@@ -65,10 +66,10 @@ async def world(tmp_path):
     shared.mkdir()
     database = Database(tmp_path / "data")
     await database.open()
-    artifacts = LocalArtifactStore(database, tmp_path / "data")
+    artifacts = SqlArtifactStore(database, LocalFiles(tmp_path / "data"))
     await artifacts.open()
     try:
-        yield World(artifacts, SqliteSourcePool(database), tmp_path, shared)
+        yield World(artifacts, SqlSourcePool(database), tmp_path, shared)
     finally:
         await artifacts.close()
         await database.close()

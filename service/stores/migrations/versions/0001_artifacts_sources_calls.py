@@ -20,9 +20,7 @@ def _text(name: str, *more: sa.CheckConstraint, nullable: bool = False) -> sa.Co
 
 
 def _reference(name: str, to: str, *, primary_key: bool = False) -> sa.Column[int]:
-    return sa.Column(
-        name, _ROW_ID, sa.ForeignKey(to), primary_key=primary_key, nullable=False, autoincrement=False
-    )
+    return sa.Column(name, _ROW_ID, sa.ForeignKey(to), primary_key=primary_key, nullable=False, autoincrement=False)
 
 
 def upgrade() -> None:

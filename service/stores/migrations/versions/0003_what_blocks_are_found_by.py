@@ -20,7 +20,8 @@ _OLD_BLOCKS = (
     """,
 )
 _OLD_TURNS = """
-    INSERT INTO turns SELECT conversation, turn, MIN(position), MAX(position) FROM blocks GROUP BY conversation, turn
+    INSERT INTO turns SELECT conversation, turn, MIN(position), MAX(position) FROM blocks
+    GROUP BY conversation, turn
     """
 _OLD_SOURCES = "UPDATE sources SET url = json_extract(source, '$.url') WHERE file IS NULL"
 

@@ -1,4 +1,4 @@
-"""Names of unfinished saves may be longer than a key of PostgreSQL; the view of calls is not used any more."""
+"""Saves run beside each other: each has its own list of what it is about to put into the store."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,13 +12,17 @@ _ROW_ID = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 
 
 def upgrade() -> None:
-    """Gives the table a key of its own, and keeps its rows: a save may have been cut short by the old release."""
+    """Makes the table anew, and keeps its rows: a save may have been cut short by the old release."""
+    # Made by releases from before Alembic, and not asked any more.
     op.execute("DROP VIEW IF EXISTS named_calls")
     op.rename_table("unfinished", "unfinished_before")
     op.create_table(
         "unfinished",
         sa.Column("id", _ROW_ID, sa.Identity(), primary_key=True),
+        sa.Column("save", _TEXT, nullable=False),
         sa.Column("name", _TEXT, nullable=False),
     )
-    op.execute("INSERT INTO unfinished (name) SELECT name FROM unfinished_before")
+    op.execute("INSERT INTO unfinished (save, name) SELECT 'before', name FROM unfinished_before")
     op.drop_table("unfinished_before")
+    op.create_index("unfinished_save", "unfinished", ["save"])
+    op.create_index("unfinished_name", "unfinished", ["name"], postgresql_using="hash")
