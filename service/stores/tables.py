@@ -40,14 +40,15 @@ def _conversation(*, primary_key: bool = False) -> Column[int]:
     )
 
 
-def _short(column: Column[str]) -> ColumnElement[bool]:
+def short(column: Column[str]) -> ColumnElement[bool]:
+    """Whether the index of a column has the text: what PostgreSQL has to be told to use that index."""
     return func.length(column) <= literal_column(str(_SHORT))
 
 
 def is_text(column: Column[str], text: str) -> ColumnElement[bool]:
     """Whether a column holds a text, said so that PostgreSQL finds its index of short texts."""
     equal = column == text
-    return and_(equal, _short(column)) if len(storable(text)) <= _SHORT else equal
+    return and_(equal, short(column)) if len(storable(text)) <= _SHORT else equal
 
 
 principals = Table(
@@ -123,7 +124,7 @@ Index(
     _file,
     sources.c.sid,
     sqlite_where=_file.is_not(None),
-    postgresql_where=_short(_file),
+    postgresql_where=short(_file),
 )
 Index(
     "sources_url",
@@ -131,7 +132,7 @@ Index(
     _url,
     sources.c.sid,
     sqlite_where=_url.is_not(None),
-    postgresql_where=_short(_url),
+    postgresql_where=short(_url),
 )
 
 calls = Table(
@@ -182,14 +183,14 @@ blocks = Table(
     Column("hides", Words),
 )
 _b = blocks.c
-Index("blocks_path", _b.conversation, _b.path, _b.position, postgresql_where=_short(_b.path))
+Index("blocks_path", _b.conversation, _b.path, _b.position, postgresql_where=short(_b.path))
 Index(
     "blocks_describes",
     _b.conversation,
     _b.describes,
     _b.position,
     sqlite_where=_b.describes.is_not(None),
-    postgresql_where=_short(_b.describes),
+    postgresql_where=short(_b.describes),
 )
 Index(
     "blocks_hides",
@@ -205,7 +206,7 @@ Index(
     _b.call_id,
     _b.position,
     sqlite_where=_b.call_id.is_not(None),
-    postgresql_where=_short(_b.call_id),
+    postgresql_where=short(_b.call_id),
 )
 
 turns = Table(

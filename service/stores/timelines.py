@@ -16,7 +16,7 @@ from service.core.scopes import Scope
 from service.core.store_ports import PlacedBlock, TurnSpan, described_path, hidden_path
 from service.stores.conversations import CONVERSATION, ensure_conversation, scope_values
 from service.stores.database import Database
-from service.stores.tables import blocks, is_text, turns
+from service.stores.tables import blocks, is_text, short, turns
 from service.stores.texts import json_text
 
 BlockRow = dict[str, object]
@@ -165,6 +165,17 @@ class SqlTimelineStore:
         """
         query = _BARE.where(blocks.c.position > _AT, blocks.c.hides.is_not(None)).order_by(blocks.c.position)
         return await self._found(scope, query, at=after)
+
+    async def summaries(self, scope: Scope) -> list[PlacedBlock]:
+        """The blocks of type ``conv.range.summary``, in order.
+
+        Raises:
+            StoreFailedError: the database failed, or holds a block that is none.
+        """
+        # A range of the index by path; what was read of a summary has its path too.
+        path = blocks.c.path
+        query = _BARE.where(path >= "su:", path < "su;", short(path)).order_by(blocks.c.position)
+        return [placed for placed in await self._found(scope, query) if placed.block.type == "conv.range.summary"]
 
     async def turns(self, scope: Scope) -> list[TurnSpan]:
         """Where each turn begins and ends, by their beginning.
