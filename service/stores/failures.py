@@ -31,7 +31,7 @@ _SQLITE_SAYS = {
 # SQLSTATE, or the class in its first two characters. https://www.postgresql.org/docs/current/errcodes-appendix.html
 _POSTGRES_FULL = frozenset({"53100"})
 _POSTGRES_SAYS = {
-    "08": "does not answer",
+    "08": "does not answer, or refuses the connection",
     "22": "does not take such a value",
     "25006": "is read-only",
     "28": "does not accept the user or password",
@@ -40,7 +40,7 @@ _POSTGRES_SAYS = {
     "53300": "has no connection left",
     "54": "does not take a value of that size",
     "57014": "did not answer in time",
-    "57": "does not answer",
+    "57": "has gone away",
     "XX": "is damaged",
 }
 
@@ -77,7 +77,7 @@ def _of_sqlalchemy(exc: DBAPIError, role: str, folder: Path) -> StoreFailedError
         return _of_sqlite(exc.orig, role, folder)
     state = getattr(exc.orig, "sqlstate", None)
     if state is None and isinstance(exc, OperationalError):
-        state = "08"  # the server has said nothing: it is not there, or has gone away
+        state = "08"  # no connection: what a server says then has no state
     if state in _POSTGRES_FULL:
         return _full(role)
     said = _POSTGRES_SAYS.get(state or "") or _POSTGRES_SAYS.get((state or "")[:2], "failed")

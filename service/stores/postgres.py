@@ -131,7 +131,12 @@ class _SchemaLock:
         Raises:
             StoreFailedError: another process of the service has it.
         """
-        holder = self._engine.connect()
+        try:
+            holder = self._engine.connect()
+        except DBAPIError as exc:
+            # For the operator: the error's own text goes to clients, who have no use for hosts and users.
+            _log.error("no connection to the database: %s", exc.orig)
+            raise
         try:
             is_ours = holder.execute(_TRY_LOCK, {"ours": _OUR_LOCK}).scalar_one()
         except BaseException:

@@ -93,9 +93,8 @@ artifacts = Table(
 )
 Index("artifacts_sha256", artifacts.c.sha256)
 _hosted = artifacts.c.hosted_name
-Index("artifacts_hosted", _hosted, artifacts.c.version, sqlite_where=_hosted.is_not(None)).ddl_if(dialect="sqlite")
-# A hosted name may have thousands of bytes, and is only ever asked for as a whole.
-Index("artifacts_hosted_hash", _hosted, postgresql_using="hash").ddl_if(dialect="postgresql")
+# Only ever asked for as a whole, and it may have thousands of bytes.
+Index("artifacts_hosted", _hosted, sqlite_where=_hosted.is_not(None), postgresql_using="hash")
 
 # What saves are about to put among the files; empty unless one is under way or was cut short.
 unfinished = Table(

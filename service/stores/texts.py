@@ -25,7 +25,7 @@ class Words(TypeDecorator[str]):
 
     def load_dialect_impl(self, dialect: Dialect) -> Any:
         """The type of the column."""
-        return dialect.type_descriptor(POSTGRES_TEXT(collation="C") if dialect.name == "postgresql" else Text())
+        return POSTGRES_TEXT(collation="C") if dialect.name == "postgresql" else Text()
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
         """The text as it is kept, and as it is looked for."""

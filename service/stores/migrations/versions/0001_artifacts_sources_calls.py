@@ -60,7 +60,7 @@ def upgrade() -> None:
     )
     op.create_index("artifacts_sha256", "artifacts", ["sha256"])
     if on_postgres:
-        op.create_index("artifacts_hosted_hash", "artifacts", ["hosted_name"], postgresql_using="hash")
+        op.create_index("artifacts_hosted", "artifacts", ["hosted_name"], postgresql_using="hash")
     else:
         hosted = sa.text("hosted_name IS NOT NULL")
         op.create_index("artifacts_hosted", "artifacts", ["hosted_name", "version"], sqlite_where=hosted)

@@ -26,3 +26,8 @@ def upgrade() -> None:
     op.drop_table("unfinished_before")
     op.create_index("unfinished_save", "unfinished", ["save"])
     op.create_index("unfinished_name", "unfinished", ["name"], postgresql_using="hash")
+    if op.get_context().dialect.name == "sqlite":
+        # One index for both databases: names of any length are no key of an ordered index of PostgreSQL.
+        op.drop_index("artifacts_hosted", "artifacts")
+        hosted = sa.text("hosted_name IS NOT NULL")
+        op.create_index("artifacts_hosted", "artifacts", ["hosted_name"], sqlite_where=hosted)
