@@ -9,6 +9,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from pydantic import SecretStr
+from sqlalchemy import create_engine
 
 from contracts.blocks import Block
 from contracts.paths import FilePath
@@ -253,6 +254,41 @@ async def test_revisions_make_what_the_tables_say(database):
         return compare_metadata(MigrationContext.configure(connection), metadata)
 
     assert await database.read(differences) == []
+
+
+async def test_revisions_make_the_very_indexes_that_the_tables_say_on_sqlite(opened_database, tmp_path):
+    async with opened_database(tmp_path):
+        pass
+    (tmp_path / "tables").mkdir()
+    engine = create_engine(f"sqlite:///{tmp_path}/tables/proofbox.sqlite3")
+    metadata.create_all(engine)
+    engine.dispose()
+    assert schema_of(tmp_path)[1] == schema_of(tmp_path / "tables")[1]
+
+
+async def test_revisions_make_the_very_indexes_that_the_tables_say_on_postgres(
+    opened_database, postgres_url, tmp_path
+):
+    async with opened_database(tmp_path, postgres_url):
+        pass
+    engine = create_engine(postgres_url.get_secret_value().replace("postgresql:", "postgresql+psycopg:"))
+    with engine.begin() as connection:
+        for statement in (
+            "DROP SCHEMA IF EXISTS tables CASCADE",
+            "CREATE SCHEMA tables",
+            "SET search_path = tables",
+        ):
+            connection.exec_driver_sql(statement)
+        metadata.create_all(connection)
+    with engine.connect() as connection:
+        rows = connection.exec_driver_sql(
+            "SELECT schemaname, replace(indexdef, schemaname || '.', '') FROM pg_indexes "
+            "WHERE schemaname IN ('public', 'tables') AND tablename <> 'alembic_version'"
+        ).all()
+    engine.dispose()
+    indexes = {schema: sorted(made for of, made in rows if of == schema) for schema in ("public", "tables")}
+    assert len(indexes["public"]) > 20
+    assert indexes["public"] == indexes["tables"]
 
 
 async def test_a_step_that_fails_leaves_the_database_as_it_was(tmp_path):

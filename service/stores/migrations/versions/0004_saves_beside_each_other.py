@@ -15,15 +15,15 @@ def upgrade() -> None:
     """Makes the table anew, and keeps its rows: a save may have been cut short by the old release."""
     # Made by releases from before Alembic, and not asked any more.
     op.execute("DROP VIEW IF EXISTS named_calls")
-    op.rename_table("unfinished", "unfinished_before")
-    op.create_table(
+    names = op.get_bind().exec_driver_sql("SELECT name FROM unfinished").scalars().all()
+    op.drop_table("unfinished")
+    unfinished = op.create_table(
         "unfinished",
         sa.Column("id", _ROW_ID, sa.Identity(), primary_key=True),
         sa.Column("save", _TEXT, nullable=False),
         sa.Column("name", _TEXT, nullable=False),
     )
-    op.execute("INSERT INTO unfinished (save, name) SELECT 'before', name FROM unfinished_before")
-    op.drop_table("unfinished_before")
+    op.bulk_insert(unfinished, [{"save": "before", "name": name} for name in names])
     op.create_index("unfinished_save", "unfinished", ["save"])
     op.create_index("unfinished_name", "unfinished", ["name"], postgresql_using="hash")
     if op.get_context().dialect.name == "sqlite":
