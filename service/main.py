@@ -24,6 +24,7 @@ from service.core.rendering import Rendering, RenderPolicy
 from service.core.sandbox_runs import SandboxRuns
 from service.core.scopes import Principal
 from service.core.timeline import Timeline
+from service.core.turn_files import TurnFiles
 from service.engines.docker.client import EngineClient
 from service.engines.docker.container import ContainerSettings
 from service.engines.docker.engine import DockerEngine, DockerEngineSettings
@@ -130,7 +131,8 @@ def build(settings: Settings) -> Service:
     timelines = SqliteTimelineStore(database)
     engine = _docker_engine(settings, limits, boot_id)
     workspace = WorkspaceBounds(settings.workspace_bytes_max, settings.workspace_files_max)
-    rehosting = Rehosting(artifacts, sources, AssetFolders(settings.asset_roots), workspace)
+    files = TurnFiles(artifacts, timelines, AssetFolders(settings.asset_roots))
+    rehosting = Rehosting(files, sources, workspace)
     admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max)
     runs = SandboxRuns(admission, rehosting, engine, artifacts, sources)
     policy = CallPolicy(limits, settings.queue_s, settings.overhead_s, settings.inline_bytes_max)

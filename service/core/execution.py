@@ -123,6 +123,7 @@ def _wish(call: ExecCall) -> Wish:
         text=request.code or "",
         assets=request.assets,
         rows=request.sources_pool,
+        timeline=request.timeline,
         room_bytes=room_bytes(limits),
         room_inodes=limits.out_dir_inodes,
     )

@@ -11,10 +11,12 @@ from service.core.errors import AssetRefusedError, SidConflictError
 from service.core.rehosting import Rehosting, Wish, WorkspaceBounds
 from service.core.scopes import Principal, Scope
 from service.core.store_ports import NewArtifact
+from service.core.turn_files import TurnFiles
 from service.stores.folders import AssetFolders
 from service.stores.local_artifacts import LocalArtifactStore
 from service.stores.sources import SqliteSourcePool
 from service.stores.sqlite import Database
+from service.stores.timelines import SqliteTimelineStore
 
 SCOPE = Scope(Principal("acme", "books", "registered", "ann"), "conv-1")
 OTHER = Scope(Principal("acme", "books", "registered", "bob"), "conv-1")
@@ -23,9 +25,10 @@ OTHER = Scope(Principal("acme", "books", "registered", "bob"), "conv-1")
 class World:
     """A conversation in turn_2, with real stores below a folder."""
 
-    def __init__(self, artifacts, sources, folder, shared):
+    def __init__(self, artifacts, database, folder, shared):
         self.artifacts = artifacts
-        self.sources = sources
+        self.sources = SqliteSourcePool(database)
+        self.timelines = SqliteTimelineStore(database)
         self.folder = folder
         self.shared = shared
 
@@ -40,10 +43,11 @@ class World:
             [stored] = await self.artifacts.save(scope, [new])
         return stored
 
-    async def gather(self, text="", *, turn_id="turn_2", assets=(), rows=(), bounds=(10_000, 100)):
-        rehosting = Rehosting(self.artifacts, self.sources, AssetFolders((self.shared,)), WorkspaceBounds(*bounds))
+    async def gather(self, text="", *, turn_id="turn_2", assets=(), rows=(), bounds=(10_000, 100), timeline=None):
+        files = TurnFiles(self.artifacts, self.timelines, AssetFolders((self.shared,)))
+        rehosting = Rehosting(files, self.sources, WorkspaceBounds(*bounds))
         async with self.artifacts.staging() as staging:
-            gathered = await rehosting.gather(Wish(SCOPE, turn_id, text, assets, rows), staging)
+            gathered = await rehosting.gather(Wish(SCOPE, turn_id, text, assets, rows, timeline), staging)
             contents = {path: file.source.read_bytes() for path, file in gathered.inputs.items()}
             for line in gathered.ledger:
                 if line.physical_path in contents:
@@ -68,7 +72,7 @@ async def world(tmp_path):
     artifacts = LocalArtifactStore(database, tmp_path / "data")
     await artifacts.open()
     try:
-        yield World(artifacts, SqliteSourcePool(database), tmp_path, shared)
+        yield World(artifacts, database, tmp_path, shared)
     finally:
         await artifacts.close()
         await database.close()
