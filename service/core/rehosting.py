@@ -354,7 +354,7 @@ def _meant(mention: Mention, stored: list[TurnFile]) -> list[TurnFile]:
 
 
 async def _read_elsewhere(mention: Mention, files: CallFiles) -> list[TurnFile]:
-    """A file that no block of its own turn has: a loop may hand in only what came after, with what was read then."""
+    """A file that no block of its own turn has: a loop may hand in only what came after, and what was read then."""
     for rel in mention.readings:
         file = await files.remembered(FilePath(mention.turn_id, mention.namespace, rel))
         if file is not None:
