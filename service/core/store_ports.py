@@ -328,6 +328,9 @@ class TimelineStore(Protocol):
     async def hidings(self, scope: Scope, after: int) -> list[PlacedBlock]:
         """The blocks after a position that hide others (`hidden_path`), in order."""
 
+    async def summaries(self, scope: Scope) -> list[PlacedBlock]:
+        """The blocks of type ``conv.range.summary``, in order; their paths begin with ``su:``."""
+
     async def turns(self, scope: Scope) -> list[TurnSpan]:
         """Where each turn begins and ends, by their beginning."""
 

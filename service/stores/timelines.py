@@ -156,6 +156,16 @@ class SqliteTimelineStore:
         where = "conversation = ? AND position > ? AND hides IS NOT NULL ORDER BY position"
         return await self._bare(scope, where, after)
 
+    async def summaries(self, scope: Scope) -> list[PlacedBlock]:
+        """The blocks of type ``conv.range.summary``, in order.
+
+        Raises:
+            StoreFailedError: the database failed, or holds a block that is none.
+        """
+        # A range of the index by path; what was read of a summary has its path too.
+        found = await self._bare(scope, "conversation = ? AND path >= 'su:' AND path < 'su;' ORDER BY position")
+        return [placed for placed in found if placed.block.type == "conv.range.summary"]
+
     async def turns(self, scope: Scope) -> list[TurnSpan]:
         """Where each turn begins and ends, by their beginning.
 
