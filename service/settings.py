@@ -118,6 +118,9 @@ class Settings(BaseSettings):
     render_wall_s: float = Field(default=120, gt=0)
     """Wall clock of one rendering."""
 
+    search_s: float = Field(default=2, gt=0, le=60)
+    """How long the regular expressions of one file search may match."""
+
     # ---- the turn's workspace, and what the inspector may spend ----
     workspace_bytes_max: int = Field(default=64 * _MIB, ge=0)
     """Bytes of the turn's own files that are put into OUT_DIR unasked."""
