@@ -52,6 +52,9 @@ class VerdictCode(StrEnum):
 class ToolCode(StrEnum):
     """What can be wrong with a call of a react tool: the model's mistakes, answered with HTTP 200."""
 
+    # react.read
+    MISSING = "missing"
+    MISSING_SKILLS = "missing_skills"
     # react.write, react.stream, react.file, react.patch, react.search_files
     BINARY_FORMAT = "binary_format"
     CHANNEL_FORMAT = "channel_format"

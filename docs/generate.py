@@ -51,6 +51,9 @@ VERDICT = {
     VerdictCode.UNUSUALLY_SMALL: "It opens, but is smaller than any real document of its format.",
 }
 TOOL = {
+    # react.read
+    ToolCode.MISSING: "None of the paths could be loaded: `missing`, and `reasons` where there is more to say.",
+    ToolCode.MISSING_SKILLS: "There are no such skills: `missing_skills`.",
     # react.write, react.stream, react.file, react.patch, react.search_files
     ToolCode.BINARY_FORMAT: "The extension is of a format that is no text; the message names the tool that makes it.",
     ToolCode.CHANNEL_FORMAT: "The channel shows no files of this extension.",

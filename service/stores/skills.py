@@ -5,13 +5,15 @@ import os
 import re
 import stat
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from service.core.errors import StoreFailedError
 from service.core.skills import SKILL_BYTES_MAX, Skill
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(?P<head>.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
-_FIELD = re.compile(r"(?P<name>name|description):[ \t]*(?P<value>.*)")
-_QUOTES = ('"', "'")
+_ABOUT_CHARS_MAX = 1_000
 
 
 class FolderSkills:
@@ -59,19 +61,21 @@ def _text(path: Path, skill_id: str) -> str | None:
 
 
 def _skill(skill_id: str, text: str) -> Skill:
-    fields = {"name": skill_id.rpartition("/")[2], "description": ""}
     head = _FRONT_MATTER.match(text)
-    if head is not None:
-        text = text[head.end() :]
-        # A value goes on in the indented lines below it.
-        for line in re.sub(r"\r?\n[ \t]+", " ", head["head"]).splitlines():
-            if (found := _FIELD.fullmatch(line.rstrip())) and (value := _plain(found["value"])):
-                fields[found["name"]] = value
-    return Skill(skill_id, fields["name"], fields["description"], text.strip())
+    fields = {} if head is None else _fields(head["head"])
+    name, description = (str(fields.get(field) or "").strip() for field in ("name", "description"))
+    return Skill(
+        skill_id,
+        name[:_ABOUT_CHARS_MAX] or skill_id.rpartition("/")[2],
+        description[:_ABOUT_CHARS_MAX],
+        (text if head is None else text[head.end() :]).strip(),
+    )
 
 
-def _plain(value: str) -> str:
-    value = value.strip().removeprefix(">").removeprefix("|").strip()
-    if len(value) > 1 and value[0] == value[-1] and value[0] in _QUOTES:
-        return value[1:-1]
-    return value
+def _fields(head: str) -> dict[Any, Any]:
+    """What the front matter says; nothing, if it is not what front matter is."""
+    try:
+        fields = yaml.safe_load(head)
+    except (yaml.YAMLError, RecursionError, ValueError):
+        return {}
+    return fields if isinstance(fields, dict) else {}
