@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from contracts.blocks import TRUNCATED_SUFFIX, Block
+from contracts.logical import TurnPath
 from contracts.paths import call_path, is_call_id, is_turn_id
 from service.core.memory import Memory
 from service.core.store_ports import PlacedBlock, described_path, spelled
@@ -22,6 +23,7 @@ BLOCKS_MAX = 200
 """How many of an artifact's newest blocks are looked at."""
 _READERS = frozenset({"react.read", "fetch_ctx"})
 _PATCHERS = frozenset({"react.patch"})
+_OF_ONE_CALL = frozenset({"code", "notes", "call", "notice", "result"})
 _UNKNOWN_MIME = "application/octet-stream"
 _SHA256_HEX = 64
 
@@ -117,7 +119,7 @@ class _Group:
             self._note_uri(self.digest)
             return
         self.content = placed
-        self.carried = _object(block.meta.get("digest")) or self.carried
+        self.carried = digest_of_block(block) or self.carried
         physical = block.meta.get("physical_path")
         if isinstance(physical, str):
             self.carried.setdefault("physical_path", physical)
@@ -134,6 +136,11 @@ def call_of(block: Block) -> str | None:
     """The tool call that a block belongs to; loops say it in different places."""
     said = block.call_id or block.meta.get("tool_call_id")
     return said if isinstance(said, str) and said else None
+
+
+def digest_of_block(block: Block) -> dict[str, Any]:
+    """The digest that a content block carries; empty if it carries none."""
+    return _object(block.meta.get("digest")) or {}
 
 
 def safe_digest(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -258,6 +265,33 @@ async def _tool_of(memory: Memory, turn_id: str, call_id: str) -> str | None:
         if item.block.type == "react.tool.call" and isinstance(tool_id, str):
             return tool_id
     return None
+
+
+async def latest_blocks(memory: Memory, path: TurnPath, *, binaries: bool) -> list[PlacedBlock]:
+    """What stands at the path of a prompt, a call, a plan and so on: the blocks of the call that wrote there last.
+
+    Blocks that ``react.read`` brought back do not count; those of no call stand each for itself.
+
+    Raises:
+        StoreFailedError: the store failed.
+    """
+    placed = await memory.of_path(str(path), BLOCKS_MAX, binaries=binaries)
+    placed = [item for item in placed if spelled(item.block.path) == str(path)]
+    if not placed:
+        return []
+    own = [item for item in placed if call_of(item.block) == path.item_id]
+    if own and path.kind in _OF_ONE_CALL:
+        return own
+    tools = await call_map(memory, placed)
+    written = [item for item in placed if tools.get(call_of(item.block) or "") not in _READERS] or placed
+    last = call_of(written[-1].block)
+    return written[-1:] if last is None else [item for item in written if call_of(item.block) == last]
+
+
+def main_block(placed: Sequence[PlacedBlock]) -> PlacedBlock:
+    """The block that says most of some at one path: a report or a result, before the digests of what was made."""
+    told = [item for item in placed if described_path(item.block) is None]
+    return (told or list(placed))[-1]
 
 
 def is_remembered(blocks: Iterable[Block] | None, path: str) -> bool:

@@ -5,8 +5,8 @@ import base64
 import binascii
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -17,6 +17,7 @@ from service.core.memory import HandedMemory, Memory, StoredMemory
 from service.core.scopes import Scope
 from service.core.store_ports import ArtifactStore, StoredArtifact, TimelineStore
 
+_PIECE_BYTES = 256 * 1024
 Origin = Literal["store", "asset", "uri", "timeline"]
 
 
@@ -42,6 +43,7 @@ class TurnFile:
         size_bytes: its size; None if nobody says it.
         stored: the version of the artifact store, if it is there.
         version: what the blocks say of it, if the store does not have it.
+        fetched: its bytes, once they were fetched.
     """
 
     path: FilePath
@@ -50,6 +52,11 @@ class TurnFile:
     size_bytes: int | None
     stored: StoredArtifact | None = None
     version: Version | None = None
+    fetched: "Fetched | None" = None
+
+    def at(self, fetched: "Fetched") -> "TurnFile":
+        """The file with its bytes at hand, and their size for sure."""
+        return replace(self, size_bytes=fetched.size_bytes, fetched=fetched)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +74,11 @@ class Fetched:
     size_bytes: int
     sha256: str
     origin: Origin
+
+    async def pieces(self, limit: int) -> AsyncIterator[bytes]:
+        """The first bytes, in pieces of at most 256 KiB."""
+        for start in range(0, min(limit, self.size_bytes), _PIECE_BYTES):
+            yield await asyncio.to_thread(_piece, self.local, start, min(_PIECE_BYTES, limit - start))
 
 
 class TurnFiles:
@@ -210,6 +222,12 @@ class CallFiles:
             except UnsafePathError:  # code, or another program's own idea of a path
                 continue
         return found
+
+
+def _piece(local: Path, start: int, size: int) -> bytes:
+    with local.open("rb") as file:
+        file.seek(start)
+        return file.read(size)
 
 
 def measure(local: Path) -> tuple[int, str]:
