@@ -19,6 +19,7 @@ from service.core.attachments import Attachments
 from service.core.calls import Calls, CallSettings
 from service.core.execution import Execution
 from service.core.limits import CallLimits, CallPolicy, limit_names
+from service.core.reading import Reading
 from service.core.rehosting import Rehosting, WorkspaceBounds
 from service.core.rendering import Rendering, RenderPolicy
 from service.core.sandbox_runs import SandboxRuns
@@ -29,10 +30,12 @@ from service.engines.docker.client import EngineClient
 from service.engines.docker.container import ContainerSettings
 from service.engines.docker.engine import DockerEngine, DockerEngineSettings
 from service.engines.runner_sandbox import InspectorBounds, StreamBounds
+from service.language.tokens import BpeTokenCounter
 from service.settings import Settings
 from service.stores.calls import SqliteCallStore
 from service.stores.folders import AssetFolders
 from service.stores.local_artifacts import LocalArtifactStore
+from service.stores.skills import FolderSkills
 from service.stores.sources import SqliteSourcePool
 from service.stores.sqlite import Database
 from service.stores.timelines import SqliteTimelineStore
@@ -136,9 +139,16 @@ def build(settings: Settings) -> Service:
     admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max)
     runs = SandboxRuns(admission, rehosting, engine, artifacts, sources)
     policy = CallPolicy(limits, settings.queue_s, settings.overhead_s, settings.inline_bytes_max)
+    tokens = BpeTokenCounter()
+    skills = FolderSkills(settings.skills_dir)
+    reading = Reading(files, sources, skills, tokens, inline_bytes_max=settings.inline_bytes_max)
     calls = Calls(
         # One story for each kind of tool.
-        (Execution(runs, policy), Rendering(runs, RenderPolicy(policy, settings.render_wall_s))),
+        (
+            Execution(runs, policy),
+            Rendering(runs, RenderPolicy(policy, settings.render_wall_s)),
+            reading.story(),
+        ),
         admission,
         SqliteCallStore(database),
         CallSettings(remembered_bytes_max=settings.remembered_bytes_max, boot_id=boot_id),

@@ -38,6 +38,8 @@ class Settings(BaseSettings):
     """User of every request."""
     asset_roots: tuple[Path, ...] = ()
     """Folders below which a call may name assets by file:// URI, as a JSON list."""
+    skills_dir: Path | None = None
+    """Folder of the skills that react.read loads by sk:<id>: <id>/SKILL.md or <id>.md in it; none: no skills."""
 
     # ---- engine ----
     engine_host: str = ""

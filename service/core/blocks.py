@@ -102,6 +102,10 @@ class BlockWriter:
         meta = {"digest": digest_text(digest), **hosting, "physical_path": digest.physical_path}
         return self._result(digest.mime, digest.artifact_path, text=text, base64=base64, meta=meta)
 
+    def result_text(self, mime: str, text: str, meta: dict[str, Any]) -> Block:
+        """A text at the path of the call's results."""
+        return self._result(mime, result_path(self.turn_id, self.call_id), text=text, meta=meta)
+
     def loaded(self, mime: str, path: str, *, text: str | None, base64: str | None, meta: dict[str, Any]) -> Block:
         """What ``react.read`` brings back into view, under its own path."""
         return self._result(mime, path, text=text, base64=base64, meta=meta)

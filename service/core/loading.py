@@ -3,7 +3,7 @@
 import base64
 import hashlib
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from service.core.turn_files import CallFiles, TurnFile, digest_json, digest_of
 JSON = "application/json"
 SOURCES_MAX = 200
 """How many sources one path shows."""
+NO_SUCH_SOURCES = "the sources pool has no such ids"
 _ROW_BYTES_MIN = 500
 _ABSENT = "the conversation has nothing at this path"
 
@@ -63,11 +64,13 @@ class Loaded:
         path: the canonical path.
         pieces: the blocks, in order.
         partly: what is left out, and how to get it; None if nothing is.
+        absent: what was asked for beside it and is not there.
     """
 
     path: str
     pieces: tuple[Piece, ...]
     partly: str | None = None
+    absent: tuple[str, ...] = ()
 
 
 def mark_of(placed: PlacedBlock) -> str | None:
@@ -290,7 +293,7 @@ class Loading:
         """Files as files, in their order, then all other rows as one text."""
         found = await self._sources.pick(self._scope, path.ranges, SOURCES_MAX + 1)
         if not found:
-            raise CannotLoadError("the sources pool has no such ids")
+            raise CannotLoadError(NO_SUCH_SOURCES)
         rows = found[:SOURCES_MAX]
         loaded: list[Loaded] = []
         others: list[SourceRow] = []
@@ -303,6 +306,9 @@ class Loading:
                 others += [row] if row.file is None else []
         if others:
             loaded.append(_source_text(others, more=len(found) > len(rows)))
+        if len(found) == len(rows):
+            unmet = (span for span in path.ranges if not any(span[0] <= row.sid <= span[1] for row in rows))
+            loaded[0] = replace(loaded[0], absent=tuple(str(SourcesPath((span,))) for span in unmet))
         return loaded
 
     # ---- skills ----

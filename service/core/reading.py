@@ -10,7 +10,7 @@ from contracts.react_tools import ReadParams
 from contracts.tool_calls import ToolCallResponse
 from service.core.blocks import Notice
 from service.core.discovery import BLOCKS_MAX
-from service.core.loading import CannotLoadError, Loaded, Loading, mark_of
+from service.core.loading import NO_SUCH_SOURCES, CannotLoadError, Loaded, Loading, mark_of
 from service.core.memory import Memory
 from service.core.react_calls import ReactCall, ReactStory
 from service.core.skills import Skills
@@ -115,6 +115,8 @@ async def _outcome(paths: list[str], loading: Loading, memory: Memory) -> _Outco
             outcome.reasons[path] = str(exc)[:_REASON_CHARS_MAX]
             continue
         for loaded in found:
+            outcome.missing += loaded.absent
+            outcome.reasons.update(dict.fromkeys(loaded.absent, NO_SUCH_SOURCES))
             if loaded.path in seen:
                 continue
             seen.add(loaded.path)
