@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from contracts.blocks import TEXT_BYTES_MAX
+from contracts.blocks import TEXT_BYTES_MAX, TRUNCATED_SUFFIX
 from contracts.logical import SkillPath, SourcesPath, TurnPath, parse
 from contracts.media_types import is_inline_binary, is_text
 from contracts.paths import FilePath, UnsafePathError
@@ -80,7 +80,8 @@ def mark_of(placed: PlacedBlock) -> str | None:
     if isinstance(sha256, str) and "lines" not in block.meta:
         carried = "text" if block.text is not None else "base64" if placed.base64_chars else "nothing"
         return f"{sha256}:{carried}"
-    return None if block.text is None else _text_mark(block.text)
+    text = safe_text(block)
+    return None if text is None else _text_mark(text)
 
 
 class Loading:
@@ -264,7 +265,6 @@ class Loading:
             if text is not None and len(raw := text.encode(errors="replace")) > TEXT_BYTES_MAX:
                 text = embedded_text(raw[: TEXT_BYTES_MAX + 4], more=True)
                 partly = f"the first {TEXT_BYTES_MAX} of {len(raw)} bytes; give {path}#L<from>-<to> for other lines"
-                mark = _text_mark(text)
             if encoded is not None:
                 size = len(encoded) * 3 // 4
                 fits = size <= self._inline_bytes_left
@@ -364,7 +364,9 @@ def _row_text(row: SourceRow, room_bytes: int | None) -> str:
 
 
 def _text_mark(text: str) -> str:
-    return hashlib.sha256(text.encode(errors="replace")).hexdigest()
+    """The hash of what a block shows of a text: a long one and its cut form have the same."""
+    shown = text.removesuffix(TRUNCATED_SUFFIX).encode(errors="replace")[:TEXT_BYTES_MAX]
+    return hashlib.sha256(shown.decode(errors="ignore").encode()).hexdigest()
 
 
 async def _one(content: bytes) -> AsyncIterator[bytes]:
