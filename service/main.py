@@ -20,6 +20,7 @@ from service.core.calls import Calls, CallSettings
 from service.core.execution import Execution
 from service.core.limits import CallLimits, CallPolicy, limit_names
 from service.core.reading import Reading
+from service.core.recall import Recall
 from service.core.rehosting import Rehosting, WorkspaceBounds
 from service.core.rendering import Rendering, RenderPolicy
 from service.core.sandbox_runs import SandboxRuns
@@ -58,6 +59,7 @@ class Service:
         artifacts: the files of conversations.
         sources: what their citations stand for.
         timeline: their event logs.
+        recall: what logical paths mean that are no stored files.
         attachments: takes attachments in.
         engine: where sandboxes come from.
         calls: the calls.
@@ -69,6 +71,7 @@ class Service:
     artifacts: LocalArtifactStore
     sources: SqliteSourcePool
     timeline: Timeline
+    recall: Recall
     attachments: Attachments
     engine: DockerEngine
     calls: Calls
@@ -160,6 +163,7 @@ def build(settings: Settings) -> Service:
         artifacts=artifacts,
         sources=sources,
         timeline=Timeline(timelines),
+        recall=Recall(files, sources, skills),
         attachments=Attachments(
             artifacts,
             sources,
@@ -200,6 +204,7 @@ def application(service: Service) -> FastAPI:
         artifacts=service.artifacts,
         sources=service.sources,
         timeline=service.timeline,
+        recall=service.recall,
         engine=service.engine,
         principal=service.principal,
         draining=lambda: service.calls.is_closing,

@@ -176,7 +176,7 @@ class CallFiles:
             return Fetched(local, file.stored.size_bytes, file.stored.sha256, "store")
         if file.version is None:
             return None
-        content = await self._carried(file.version)
+        content = await self.carried(file.version)
         if content is not None:
             name = hashlib.sha256(file.path.physical.encode()).hexdigest()
             local = staging / f"block-{name}"
@@ -184,8 +184,12 @@ class CallFiles:
             return Fetched(local, len(content), hashlib.sha256(content).hexdigest(), "timeline")
         return await self._hosted(file.version, staging)
 
-    async def _carried(self, version: Version) -> bytes | None:
-        """What the content block of a version carries, if it is the whole file."""
+    async def carried(self, version: Version) -> bytes | None:
+        """What the content block of a version carries, if it is the whole file.
+
+        Raises:
+            StoreFailedError: the store failed.
+        """
         content = version.content
         if content is not None and content.block.base64 is None and content.base64_chars:
             found = await discover(self.memory, version.path, binaries=True)
@@ -194,13 +198,14 @@ class CallFiles:
             return None
         block = content.block
         if block.base64 is not None:
-            decoded = await asyncio.to_thread(_decoded, block.base64)
+            carried = await asyncio.to_thread(decoded, block.base64)
+        elif block.text is not None and version.is_whole_text:
+            carried = block.text.encode(errors="replace")
         else:
-            decoded = block.text.encode(errors="replace") if block.text is not None else None
-            decoded = decoded if version.is_whole_text else None
-        if decoded is None or not await asyncio.to_thread(version.holds, decoded):
+            carried = None
+        if carried is None or not await asyncio.to_thread(version.holds, carried):
             return None
-        return decoded
+        return carried
 
     async def _hosted(self, version: Version, staging: Path) -> Fetched | None:
         if version.hosted_uri is None:
@@ -271,7 +276,8 @@ def _carried_bytes(version: Version) -> int | None:
     return len(text.encode(errors="replace")) if text is not None else version.content.base64_chars * 3 // 4
 
 
-def _decoded(text: str) -> bytes | None:
+def decoded(text: str) -> bytes | None:
+    """The bytes that base64 says; None if it is none."""
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):

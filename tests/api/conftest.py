@@ -19,10 +19,14 @@ from contracts.tools import Language, exec_tool_id
 from service.api.app import create_app
 from service.api.doors import Doors
 from service.core.attachments import Attachments
+from service.core.recall import Recall
 from service.core.scopes import Principal, Scope
 from service.core.store_ports import NewArtifact, StoredArtifact
 from service.core.timeline import Timeline
+from service.core.turn_files import TurnFiles
+from service.stores.folders import AssetFolders
 from service.stores.local_artifacts import LocalArtifactStore
+from service.stores.skills import FolderSkills
 from service.stores.sources import SqliteSourcePool
 from service.stores.sqlite import Database
 from service.stores.timelines import SqliteTimelineStore
@@ -74,7 +78,14 @@ def flags() -> Flags:
 
 
 @pytest.fixture
-def doors(stores: Stores, calls: MemoryCalls, engine: BareEngine, flags: Flags) -> Doors:
+def skills_dir(tmp_path: Path) -> Path:
+    folder = tmp_path / "skills"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def doors(stores: Stores, calls: MemoryCalls, engine: BareEngine, flags: Flags, skills_dir: Path) -> Doors:
     return Doors(
         calls=calls,
         attachments=Attachments(
@@ -87,6 +98,11 @@ def doors(stores: Stores, calls: MemoryCalls, engine: BareEngine, flags: Flags) 
         artifacts=stores.artifacts,
         sources=stores.sources,
         timeline=Timeline(stores.timelines),
+        recall=Recall(
+            TurnFiles(stores.artifacts, stores.timelines, AssetFolders(())),
+            stores.sources,
+            FolderSkills(skills_dir),
+        ),
         engine=engine,
         principal=PRINCIPAL,
         draining=lambda: flags.draining,
