@@ -148,7 +148,7 @@ def build(settings: Settings) -> Service:
     calls = Calls(
         # One story for each kind of tool.
         (
-            Execution(runs, policy),
+            Execution(runs, policy, tokens),
             Rendering(runs, RenderPolicy(policy, settings.render_wall_s)),
             reading.story(),
         ),

@@ -296,7 +296,13 @@ def main_block(placed: Sequence[PlacedBlock]) -> PlacedBlock:
 
 def is_remembered(blocks: Iterable[Block] | None, path: str) -> bool:
     """Whether blocks of a timeline hold a version of a logical path."""
-    return any(path in {spelled(block.path), described_path(block)} for block in blocks or ())
+    return path in remembered_paths(blocks)
+
+
+def remembered_paths(blocks: Iterable[Block] | None) -> frozenset[str]:
+    """The logical paths that blocks of a timeline hold or describe."""
+    found = {path for block in blocks or () for path in (spelled(block.path), described_path(block))}
+    return frozenset(path for path in found if path)
 
 
 def _object(value: object) -> dict[str, Any] | None:

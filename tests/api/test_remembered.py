@@ -84,7 +84,7 @@ async def test_sources_are_served_as_rows(client, stores):
 async def test_a_skill_is_served_as_text(client, skills_dir):
     (skills_dir / "pdf.md").write_text("---\nname: PDF\n---\nHow to")
     answer = await client.get(f"{BASE}/sk:pdf")
-    assert (answer.text, answer.headers["content-type"]) == ("How to", "text/markdown; charset=utf-8")
+    assert (answer.text, answer.headers["content-type"]) == ("How to", "text/markdown")
     assert (await client.get(f"{BASE}/sk:../skills/pdf")).status_code == 400
 
 
