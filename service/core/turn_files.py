@@ -13,6 +13,7 @@ from typing import Literal, Protocol
 from contracts.blocks import Block
 from contracts.paths import FilePath, UnsafePathError
 from service.core.discovery import Version, discover
+from service.core.line_stretches import stretch_of
 from service.core.memory import HandedMemory, Memory, StoredMemory
 from service.core.scopes import Scope
 from service.core.store_ports import ArtifactStore, StoredArtifact, TimelineStore
@@ -161,9 +162,17 @@ class CallFiles:
         Raises:
             StoreFailedError: a store failed.
         """
-        paths = [path for path in await self._told(turn_id) if path.turn_id != turn_id]
-        found = [await self.latest(path) for path in paths]
-        return [file for file in found if file is not None]
+        found: dict[FilePath, TurnFile] = {}
+        for path in await self._told(turn_id):
+            stretch = stretch_of(path.logical)
+            whole = [] if stretch is None else [FilePath.from_logical(stretch.path)]
+            for meant in [path, *whole] if path.turn_id != turn_id else ():
+                if meant in found:
+                    break
+                if (file := await self.latest(meant)) is not None:
+                    found[meant] = file
+                    break
+        return list(found.values())
 
     async def fetch(self, file: TurnFile, staging: Path) -> Fetched | None:
         """The bytes of a file, checked against what is said of them; None if they cannot be had.
