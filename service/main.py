@@ -19,7 +19,7 @@ from service.core.attachments import Attachments
 from service.core.calls import Calls, CallSettings
 from service.core.execution import Execution
 from service.core.limits import CallLimits, CallPolicy, limit_names
-from service.core.reading import Reading
+from service.core.react_read import ReactRead
 from service.core.recall import Recall
 from service.core.rehosting import Rehosting, WorkspaceBounds
 from service.core.rendering import Rendering, RenderPolicy
@@ -144,13 +144,13 @@ def build(settings: Settings) -> Service:
     policy = CallPolicy(limits, settings.queue_s, settings.overhead_s, settings.inline_bytes_max)
     tokens = BpeTokenCounter()
     skills = FolderSkills(settings.skills_dir)
-    reading = Reading(files, sources, skills, tokens, inline_bytes_max=settings.inline_bytes_max)
+    read = ReactRead(files, sources, skills, tokens, inline_bytes_max=settings.inline_bytes_max)
     calls = Calls(
         # One story for each kind of tool.
         (
             Execution(runs, policy, tokens),
             Rendering(runs, RenderPolicy(policy, settings.render_wall_s)),
-            reading.story(),
+            read.story(),
         ),
         admission,
         SqliteCallStore(database),

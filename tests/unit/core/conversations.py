@@ -9,7 +9,7 @@ from contracts.blocks import Block
 from contracts.paths import FilePath
 from contracts.tool_calls import ToolCallRequest
 from service.core.attachments import Attachments
-from service.core.reading import Reading
+from service.core.react_read import ReactRead
 from service.core.rehosting import Rehosting, Wish, WorkspaceBounds
 from service.core.scopes import Principal, Scope
 from service.core.store_ports import NewArtifact
@@ -118,7 +118,7 @@ class Conversation:
     async def read(self, *paths, turn_id="turn_9", call_id=None, keep=True, **fields):
         """The answer of a call; its blocks are on the timeline afterwards, as those of every call are."""
         self._calls += 1
-        reading = Reading(
+        read = ReactRead(
             self.files,
             self.sources,
             FolderSkills(self.skills),
@@ -135,7 +135,7 @@ class Conversation:
                 **fields,
             }
         )
-        response = await reading.story().open(self.scope, request).tell(None)
+        response = await read.story().open(self.scope, request).tell(None)
         if keep:
             await self.append(*response.blocks)
         return response

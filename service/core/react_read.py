@@ -46,7 +46,7 @@ class _Outcome:
         }
 
 
-class Reading:
+class ReactRead:
     """Answers ``react.read``.
 
     Args:
