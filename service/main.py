@@ -11,14 +11,19 @@ from dataclasses import dataclass
 import uvicorn
 from fastapi import FastAPI
 
+from contracts.react_tools import HideParams, PlanParams
 from service.api.app import create_app
 from service.api.doors import Doors
 from service.api.server import DrainingServer
 from service.core.admission import Admission
 from service.core.attachments import Attachments
+from service.core.cache_points import CachePolicy
 from service.core.calls import Calls, CallSettings
 from service.core.execution import Execution
+from service.core.hiding import HidingStory
 from service.core.limits import CallLimits, CallPolicy, limit_names
+from service.core.planning import PlanStory
+from service.core.react_calls import ReactStory
 from service.core.rehosting import Rehosting, WorkspaceBounds
 from service.core.rendering import Rendering, RenderPolicy
 from service.core.sandbox_runs import SandboxRuns
@@ -28,6 +33,7 @@ from service.engines.docker.client import EngineClient
 from service.engines.docker.container import ContainerSettings
 from service.engines.docker.engine import DockerEngine, DockerEngineSettings
 from service.engines.runner_sandbox import InspectorBounds, StreamBounds
+from service.language.tokens import BpeTokenCounter
 from service.settings import Settings
 from service.stores.calls import SqliteCallStore
 from service.stores.folders import AssetFolders
@@ -134,9 +140,18 @@ def build(settings: Settings) -> Service:
     admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max)
     runs = SandboxRuns(admission, rehosting, engine, artifacts, sources)
     policy = CallPolicy(limits, settings.queue_s, settings.overhead_s, settings.inline_bytes_max)
+    tokens = BpeTokenCounter()
+    cache_policy = CachePolicy(
+        settings.cache_point_min_rounds, settings.cache_point_offset_rounds, settings.editable_tail_tokens
+    )
     calls = Calls(
         # One story for each kind of tool.
-        (Execution(runs, policy), Rendering(runs, RenderPolicy(policy, settings.render_wall_s))),
+        (
+            Execution(runs, policy),
+            Rendering(runs, RenderPolicy(policy, settings.render_wall_s)),
+            ReactStory(["react.hide"], HideParams, HidingStory(timelines, tokens, cache_policy).tell),
+            ReactStory(["react.plan"], PlanParams, PlanStory(timelines).tell),
+        ),
         admission,
         SqliteCallStore(database),
         CallSettings(remembered_bytes_max=settings.remembered_bytes_max, boot_id=boot_id),
@@ -147,7 +162,7 @@ def build(settings: Settings) -> Service:
         database=database,
         artifacts=artifacts,
         sources=sources,
-        timeline=Timeline(timelines),
+        timeline=Timeline(timelines, tokens, cache_policy),
         attachments=Attachments(
             artifacts,
             sources,
