@@ -34,6 +34,20 @@ class RuntimeCode(StrEnum):
     EXECUTION_FAILED = "execution_failed"
 
 
+class HideCode(StrEnum):
+    """Why ``react.hide`` hid nothing."""
+
+    BEFORE_CACHE = "hide_before_cache"
+    TOO_OLD = "hide_too_old"
+    FAILED = "hide_failed"
+
+
+class PlanCode(StrEnum):
+    """Why ``react.plan`` recorded nothing."""
+
+    UNKNOWN_STEP = "unknown_step"
+
+
 class VerdictCode(StrEnum):
     """What became of one promised file."""
 

@@ -11,14 +11,19 @@ from dataclasses import dataclass
 import uvicorn
 from fastapi import FastAPI
 
+from contracts.react_tools import HideParams, PlanParams, ReadParams
 from service.api.app import create_app
 from service.api.doors import Doors
 from service.api.server import DrainingServer
 from service.core.admission import Admission
 from service.core.attachments import Attachments
+from service.core.cache_points import CachePolicy
 from service.core.calls import Calls, CallSettings
 from service.core.execution import Execution
+from service.core.hiding import HidingStory
 from service.core.limits import CallLimits, CallPolicy, limit_names
+from service.core.planning import PlanStory
+from service.core.react_calls import ReactStory
 from service.core.react_read import ReactRead
 from service.core.recall import Recall
 from service.core.rehosting import Rehosting, WorkspaceBounds
@@ -145,12 +150,17 @@ def build(settings: Settings) -> Service:
     tokens = BpeTokenCounter()
     skills = FolderSkills(settings.skills_dir)
     read = ReactRead(files, sources, skills, tokens, inline_bytes_max=settings.inline_bytes_max)
+    cache_policy = CachePolicy(
+        settings.cache_point_min_rounds, settings.cache_point_offset_rounds, settings.editable_tail_tokens
+    )
     calls = Calls(
         # One story for each kind of tool.
         (
             Execution(runs, policy, tokens),
             Rendering(runs, RenderPolicy(policy, settings.render_wall_s)),
-            read.story(),
+            ReactStory(["react.hide"], HideParams, HidingStory(timelines, tokens, cache_policy).tell),
+            ReactStory(["react.plan"], PlanParams, PlanStory(timelines).tell),
+            ReactStory(["react.read"], ReadParams, read.tell),
         ),
         admission,
         SqliteCallStore(database),
@@ -162,7 +172,7 @@ def build(settings: Settings) -> Service:
         database=database,
         artifacts=artifacts,
         sources=sources,
-        timeline=Timeline(timelines),
+        timeline=Timeline(timelines, tokens, cache_policy),
         recall=Recall(files, sources, skills),
         attachments=Attachments(
             artifacts,

@@ -12,7 +12,7 @@ from service.core.blocks import Notice
 from service.core.discovery import BLOCKS_MAX
 from service.core.loading import NO_SUCH_SOURCES, CannotLoadError, Loaded, Loading, mark_of
 from service.core.memory import Memory
-from service.core.react_calls import ReactCall, ReactStory
+from service.core.react_calls import ReactCall
 from service.core.skills import Skills
 from service.core.store_ports import SourcePool, spelled
 from service.core.tokens import TokenCounter
@@ -72,11 +72,7 @@ class ReactRead:
         self._tokens = tokens
         self._inline_bytes_max = inline_bytes_max
 
-    def story(self) -> ReactStory[ReadParams]:
-        """The story of the tool."""
-        return ReactStory(("react.read",), ReadParams, self.read)
-
-    async def read(self, call: ReactCall[ReadParams]) -> ToolCallResponse:
+    async def tell(self, call: ReactCall[ReadParams]) -> ToolCallResponse:
         """Loads the paths; ``ok`` unless none of them could be.
 
         Raises:

@@ -19,11 +19,13 @@ from contracts.tools import Language, exec_tool_id
 from service.api.app import create_app
 from service.api.doors import Doors
 from service.core.attachments import Attachments
+from service.core.cache_points import CachePolicy
 from service.core.recall import Recall
 from service.core.scopes import Principal, Scope
 from service.core.store_ports import NewArtifact, StoredArtifact
 from service.core.timeline import Timeline
 from service.core.turn_files import TurnFiles
+from service.language.tokens import BpeTokenCounter
 from service.stores.folders import AssetFolders
 from service.stores.local_artifacts import LocalArtifactStore
 from service.stores.skills import FolderSkills
@@ -97,7 +99,7 @@ def doors(stores: Stores, calls: MemoryCalls, engine: BareEngine, flags: Flags, 
         ),
         artifacts=stores.artifacts,
         sources=stores.sources,
-        timeline=Timeline(stores.timelines),
+        timeline=Timeline(stores.timelines, BpeTokenCounter(), CachePolicy(6, 4, 10_000)),
         recall=Recall(
             TurnFiles(stores.artifacts, stores.timelines, AssetFolders(())),
             stores.sources,

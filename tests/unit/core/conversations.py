@@ -7,8 +7,10 @@ from contextlib import asynccontextmanager
 
 from contracts.blocks import Block
 from contracts.paths import FilePath
+from contracts.react_tools import ReadParams
 from contracts.tool_calls import ToolCallRequest
 from service.core.attachments import Attachments
+from service.core.react_calls import ReactStory
 from service.core.react_read import ReactRead
 from service.core.rehosting import Rehosting, Wish, WorkspaceBounds
 from service.core.scopes import Principal, Scope
@@ -135,7 +137,7 @@ class Conversation:
                 **fields,
             }
         )
-        response = await read.story().open(self.scope, request).tell(None)
+        response = await ReactStory(["react.read"], ReadParams, read.tell).open(self.scope, request).tell(None)
         if keep:
             await self.append(*response.blocks)
         return response
