@@ -34,6 +34,20 @@ class RuntimeCode(StrEnum):
     EXECUTION_FAILED = "execution_failed"
 
 
+class HideCode(StrEnum):
+    """Why ``react.hide`` hid nothing."""
+
+    BEFORE_CACHE = "hide_before_cache"
+    TOO_OLD = "hide_too_old"
+    FAILED = "hide_failed"
+
+
+class PlanCode(StrEnum):
+    """Why ``react.plan`` recorded nothing."""
+
+    UNKNOWN_STEP = "unknown_step"
+
+
 class VerdictCode(StrEnum):
     """What became of one promised file."""
 
@@ -49,6 +63,29 @@ class VerdictCode(StrEnum):
     UNUSUALLY_SMALL = "file_unusually_small"
 
 
+class ToolCode(StrEnum):
+    """What can be wrong with a call of a react tool: the model's mistakes, answered with HTTP 200."""
+
+    # react.read
+    MISSING = "missing"
+    MISSING_SKILLS = "missing_skills"
+    # react.write, react.stream, react.file, react.patch, react.search_files
+    BINARY_FORMAT = "binary_format"
+    CHANNEL_FORMAT = "channel_format"
+    CONTENT_TOO_LARGE = "content_too_large"
+    EMPTY_FILE = "empty_file"
+    HOSTING_FAILED = "hosting_failed"
+    HUNK_MISMATCH = "hunk_mismatch"
+    INVALID_HUNK_HEADER = "invalid_hunk_header"
+    INVALID_REGEX = "invalid_regex"
+    MISSING_ARTIFACT_NAME = "missing_artifact_name"
+    MISSING_PATCH = "missing_patch"
+    PATCH_TARGET_MISSING = "patch_target_missing"
+    PATCH_TARGET_UNREADABLE = "patch_target_unreadable"
+    REGEX_TIMEOUT = "regex_timeout"
+    UNSAFE_PATH = "unsafe_path"
+
+
 class NoticeCode(StrEnum):
     """The codes of ``react.notice`` blocks that a call can leave on the timeline."""
 
@@ -62,6 +99,7 @@ class NoticeCode(StrEnum):
     TOOL_RESULT_ERROR = "tool_result_error"
     MISSING_SOURCES = "tool_call_warning.missing_sources"
     WORKSPACE_TRUNCATED = "workspace_truncated"
+    HOSTING_FAILED = "react.write.hosting_failed"
 
 
 class ProblemCode(StrEnum):

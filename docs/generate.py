@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic_core import PydanticUndefined
 
-from contracts.codes import ContractCode, NoticeCode, RuntimeCode, VerdictCode
+from contracts.codes import ContractCode, NoticeCode, RuntimeCode, ToolCode, VerdictCode
 from service.core import errors
 from service.core.limits import limit_names
 from service.settings import Settings
@@ -50,6 +50,26 @@ VERDICT = {
     VerdictCode.INVALID: "It does not open as what its extension says, or a check of the contract failed.",
     VerdictCode.UNUSUALLY_SMALL: "It opens, but is smaller than any real document of its format.",
 }
+TOOL = {
+    # react.read
+    ToolCode.MISSING: "None of the paths could be loaded: `missing`, and `reasons` where there is more to say.",
+    ToolCode.MISSING_SKILLS: "There are no such skills: `missing_skills`.",
+    # react.write, react.stream, react.file, react.patch, react.search_files
+    ToolCode.BINARY_FORMAT: "The extension is of a format that is no text; the message names the tool that makes it.",
+    ToolCode.CHANNEL_FORMAT: "The channel shows no files of this extension.",
+    ToolCode.CONTENT_TOO_LARGE: "The patched text is larger than a written file may be.",
+    ToolCode.EMPTY_FILE: "There is nothing to write.",
+    ToolCode.HOSTING_FAILED: "Our failure: the file could not be stored or hosted. Call again under a new id.",
+    ToolCode.HUNK_MISMATCH: "A hunk does not fit the file: `hunk`, `line`, `expected`, `found`.",
+    ToolCode.INVALID_HUNK_HEADER: "The patch cannot be read: `line` of the patch, `text`.",
+    ToolCode.INVALID_REGEX: "A regular expression cannot be read: `field`, `position`.",
+    ToolCode.MISSING_ARTIFACT_NAME: "The path is blank or names a folder.",
+    ToolCode.MISSING_PATCH: "The patch is blank.",
+    ToolCode.PATCH_TARGET_MISSING: "There is no such file to patch.",
+    ToolCode.PATCH_TARGET_UNREADABLE: "The file to patch is no UTF-8 text, or too large.",
+    ToolCode.REGEX_TIMEOUT: "The regular expressions took longer than they may: `field`.",
+    ToolCode.UNSAFE_PATH: "A path is absolute, has empty or dot segments, or lies where another file is.",
+}
 NOTICE = {
     NoticeCode.PATH_REWRITTEN: "A path was rewritten to the current turn.",
     NoticeCode.EXEC_CONTRACT_REWRITTEN: "Names of the contract were rewritten.",
@@ -57,10 +77,11 @@ NOTICE = {
     NoticeCode.PRE_EXEC_MISSING_PATHS: "The call was refused: `missing` lists what cannot be had.",
     NoticeCode.MISSING_ASSETS: "The document names files that cannot be had: `missing`; placeholders stand in.",
     NoticeCode.MISSING_SID_ASSETS: "Cited sources are files that cannot be had: `missing`.",
-    NoticeCode.TOOL_CALL_ERROR: "A rendering call was refused: `error`.",
-    NoticeCode.TOOL_RESULT_ERROR: "A document could not be rendered: `error`.",
+    NoticeCode.TOOL_CALL_ERROR: "The call was refused and nothing changed: `error`.",
+    NoticeCode.TOOL_RESULT_ERROR: "What the call was to make is not there: `error`.",
     NoticeCode.MISSING_SOURCES: "The code cites sources that are not in the pool: `missing_sids`.",
     NoticeCode.WORKSPACE_TRUNCATED: "The turn's files are too many: only those that the code names are in place.",
+    NoticeCode.HOSTING_FAILED: "A written file could not be stored or hosted: `error`, `retryable`.",
 }
 
 
@@ -85,6 +106,9 @@ def errors_page() -> str:
         "`ok: false`);\nonly the caller's program and the service itself cause problem documents.\n\n"
         "## Mistakes of the model: nothing was run\n\n| `error.code` | |\n|---|---|\n"
         + _rows(dict(CONTRACT))
+        + "\n"
+        "## Mistakes of the model with a react tool: nothing changed\n\n| `error.code` | |\n|---|---|\n"
+        + _rows(dict(TOOL))
         + "\n"
         "## Failures of a run\n\n| `error.code` | |\n|---|---|\n" + _rows(dict(RUNTIME)) + "\n"
         "## Verdicts on promised files\n\n| `verdict` | |\n|---|---|\n" + _rows(dict(VERDICT)) + "\n"

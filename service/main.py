@@ -11,29 +11,39 @@ from dataclasses import dataclass
 import uvicorn
 from fastapi import FastAPI
 
+from contracts.react_tools import HideParams, PlanParams, ReadParams
 from service.api.app import create_app
 from service.api.doors import Doors
 from service.api.server import DrainingServer
 from service.core.admission import Admission
 from service.core.attachments import Attachments
+from service.core.cache_points import CachePolicy
 from service.core.calls import Calls, CallSettings
 from service.core.execution import Execution
+from service.core.hiding import HidingStory
 from service.core.limits import CallLimits, CallPolicy, limit_names
+from service.core.planning import PlanStory
+from service.core.react_calls import ReactStory
+from service.core.react_read import ReactRead
+from service.core.recall import Recall
 from service.core.rehosting import Rehosting, WorkspaceBounds
 from service.core.rendering import Rendering, RenderPolicy
 from service.core.sandbox_runs import SandboxRuns
 from service.core.scopes import Principal
 from service.core.timeline import Timeline
+from service.core.turn_files import TurnFiles
 from service.engines.docker.client import EngineClient
 from service.engines.docker.container import ContainerSettings
 from service.engines.docker.engine import DockerEngine, DockerEngineSettings
 from service.engines.runner_sandbox import InspectorBounds, StreamBounds
+from service.language.tokens import BpeTokenCounter
 from service.settings import Settings
 from service.stores.artifacts import SqlArtifactStore
 from service.stores.calls import SqlCallStore
 from service.stores.database import Database
 from service.stores.folders import AssetFolders
 from service.stores.local_files import LocalFiles
+from service.stores.skills import FolderSkills
 from service.stores.sources import SqlSourcePool
 from service.stores.timelines import SqlTimelineStore
 
@@ -55,6 +65,7 @@ class Service:
         artifacts: the files of conversations.
         sources: what their citations stand for.
         timeline: their event logs.
+        recall: what logical paths mean that are no stored files.
         attachments: takes attachments in.
         engine: where sandboxes come from.
         calls: the calls.
@@ -66,6 +77,7 @@ class Service:
     artifacts: SqlArtifactStore
     sources: SqlSourcePool
     timeline: Timeline
+    recall: Recall
     attachments: Attachments
     engine: DockerEngine
     calls: Calls
@@ -131,13 +143,26 @@ def build(settings: Settings) -> Service:
     timelines = SqlTimelineStore(database)
     engine = _docker_engine(settings, limits, boot_id)
     workspace = WorkspaceBounds(settings.workspace_bytes_max, settings.workspace_files_max)
-    rehosting = Rehosting(artifacts, sources, AssetFolders(settings.asset_roots), workspace)
+    files = TurnFiles(artifacts, timelines, AssetFolders(settings.asset_roots))
+    rehosting = Rehosting(files, sources, workspace)
     admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max)
     runs = SandboxRuns(admission, rehosting, engine, artifacts, sources)
     policy = CallPolicy(limits, settings.queue_s, settings.overhead_s, settings.inline_bytes_max)
+    tokens = BpeTokenCounter()
+    skills = FolderSkills(settings.skills_dir)
+    read = ReactRead(files, sources, skills, tokens, inline_bytes_max=settings.inline_bytes_max)
+    cache_policy = CachePolicy(
+        settings.cache_point_min_rounds, settings.cache_point_offset_rounds, settings.editable_tail_tokens
+    )
     calls = Calls(
         # One story for each kind of tool.
-        (Execution(runs, policy), Rendering(runs, RenderPolicy(policy, settings.render_wall_s))),
+        (
+            Execution(runs, policy, tokens),
+            Rendering(runs, RenderPolicy(policy, settings.render_wall_s)),
+            ReactStory(["react.hide"], HideParams, HidingStory(timelines, tokens, cache_policy).tell),
+            ReactStory(["react.plan"], PlanParams, PlanStory(timelines).tell),
+            ReactStory(["react.read"], ReadParams, read.tell),
+        ),
         admission,
         SqlCallStore(database),
         CallSettings(remembered_bytes_max=settings.remembered_bytes_max, boot_id=boot_id),
@@ -148,7 +173,8 @@ def build(settings: Settings) -> Service:
         database=database,
         artifacts=artifacts,
         sources=sources,
-        timeline=Timeline(timelines),
+        timeline=Timeline(timelines, tokens, cache_policy),
+        recall=Recall(files, sources, skills),
         attachments=Attachments(
             artifacts,
             sources,
@@ -189,6 +215,7 @@ def application(service: Service) -> FastAPI:
         artifacts=service.artifacts,
         sources=service.sources,
         timeline=service.timeline,
+        recall=service.recall,
         engine=service.engine,
         principal=service.principal,
         draining=lambda: service.calls.is_closing,

@@ -42,6 +42,8 @@ class Settings(BaseSettings):
     """User of every request."""
     asset_roots: tuple[Path, ...] = ()
     """Folders below which a call may name assets by file:// URI, as a JSON list."""
+    skills_dir: Path | None = None
+    """Folder of the skills that react.read loads by sk:<id>: <id>/SKILL.md or <id>.md in it; none: no skills."""
 
     # ---- engine ----
     engine_host: str = ""
@@ -121,6 +123,17 @@ class Settings(BaseSettings):
 
     render_wall_s: float = Field(default=120, gt=0)
     """Wall clock of one rendering."""
+
+    search_s: float = Field(default=2, gt=0, le=60)
+    """How long the regular expressions of one file search may match."""
+
+    # ---- timelines ----
+    cache_point_min_rounds: int = Field(default=6, ge=1, le=1000)
+    """Rounds (tool calls, and messages outside calls) before a timeline has a pre-tail cache point."""
+    cache_point_offset_rounds: int = Field(default=4, ge=1, le=1000)
+    """Rounds after the pre-tail cache point; react.hide can only reach those."""
+    editable_tail_tokens: int = Field(default=10_000, ge=0)
+    """Tokens of text that may stand after a block that react.hide hides."""
 
     # ---- the turn's workspace, and what the inspector may spend ----
     workspace_bytes_max: int = Field(default=64 * _MIB, ge=0)

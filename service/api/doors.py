@@ -11,6 +11,7 @@ from service.core.attachments import Attachments
 from service.core.calls import Answer
 from service.core.engine_port import SandboxEngine
 from service.core.events import CallEvent
+from service.core.recall import Recall
 from service.core.scopes import Principal
 from service.core.store_ports import ArtifactStore, SourcePool
 from service.core.timeline import Timeline
@@ -75,6 +76,7 @@ class Doors:
         artifacts: the files of conversations.
         sources: what the citations of conversations stand for.
         timeline: the event logs of conversations.
+        recall: what logical paths mean that are no stored files.
         engine: where sandboxes come from; asked whether it answers.
         principal: on whose behalf every request speaks.
         draining: whether the service takes no new calls any more.
@@ -88,6 +90,7 @@ class Doors:
     artifacts: ArtifactStore
     sources: SourcePool
     timeline: Timeline
+    recall: Recall
     engine: SandboxEngine
     principal: Principal
     draining: Callable[[], bool]

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from contracts.blocks import TEXT_BYTES_MAX, TRUNCATED_SUFFIX, Block, Digest
-from contracts.paths import call_path, code_path, notes_path, notice_path, result_path
+from contracts.paths import call_path, code_path, notes_path, notice_path, plan_ack_path, plan_path, result_path
 from contracts.tools import LANGUAGES, Language
 
 AUTHOR_LOOP = "react"
@@ -93,14 +93,33 @@ class BlockWriter:
         """The meta block of an artifact: its safe digest."""
         return self._result("application/json", result_path(self.turn_id, self.call_id), text=digest_text(digest))
 
-    def result_json(self, payload: dict[str, Any]) -> Block:
-        """A result that is JSON: the error of a tool that made no artifact."""
-        return self._result("application/json", result_path(self.turn_id, self.call_id), text=_json(payload))
+    def result_json(self, payload: dict[str, Any], meta: dict[str, Any] | None = None) -> Block:
+        """A result that is JSON: what a tool that made no artifact has to say."""
+        path = result_path(self.turn_id, self.call_id)
+        return self._result("application/json", path, text=_json(payload), meta=meta)
+
+    def plan(self, plan: dict[str, Any]) -> Block:
+        """A plan as it stands."""
+        path = plan_path(self.turn_id, plan["plan_id"])
+        return self._block("react.plan", AUTHOR_LOOP, "application/json", path, text=_json(plan))
+
+    def plan_ack(self, text: str, iteration: int) -> Block:
+        """What a plan's steps have come to, for the eye."""
+        path = plan_ack_path(self.turn_id, iteration)
+        return self._block("react.plan.ack", AUTHOR_LOOP, "text/markdown", path, text=text)
 
     def content(self, digest: Digest, hosting: dict[str, str], *, text: str | None, base64: str | None) -> Block:
         """The content block of an artifact; a binary that is no PDF and no image has neither text nor base64."""
         meta = {"digest": digest_text(digest), **hosting, "physical_path": digest.physical_path}
         return self._result(digest.mime, digest.artifact_path, text=text, base64=base64, meta=meta)
+
+    def result_text(self, mime: str, text: str, meta: dict[str, Any]) -> Block:
+        """A text at the path of the call's results."""
+        return self._result(mime, result_path(self.turn_id, self.call_id), text=text, meta=meta)
+
+    def loaded(self, mime: str, path: str, *, text: str | None, base64: str | None, meta: dict[str, Any]) -> Block:
+        """What ``react.read`` brings back into view, under its own path."""
+        return self._result(mime, path, text=text, base64=base64, meta=meta)
 
     def _result(
         self,

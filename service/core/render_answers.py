@@ -12,6 +12,7 @@ from contracts.render_tools import OutputFormat, RenderParams
 from contracts.tool_calls import EnvelopeError, ToolCallRequest, ToolCallResponse
 from service.core.artifact_answers import Content, artifact_result, hosting, usage
 from service.core.blocks import BlockWriter, Notice, now_text
+from service.core.discovery import is_remembered
 from service.core.limits import CallBounds
 from service.core.outcomes import last_line
 from service.core.sandbox_runs import Attempt
@@ -110,7 +111,7 @@ def answered(
         visibility="external",
         tool_call_id=call.request.tool_call_id,
         tool_id=call.request.tool_id,
-        edited=True if artifact.version > 1 else None,
+        edited=True if artifact.version > 1 or is_remembered(call.request.timeline, call.target.logical) else None,
         ts=now_text(),
         size_bytes=artifact.size_bytes,
         sha256=artifact.sha256,

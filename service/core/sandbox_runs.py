@@ -151,6 +151,14 @@ class SandboxRuns:
                 attempt.outcome = ProcessOutcome(lost=str(exc))
         attempt.failure = classify(attempt.outcome, limits) or left_too_much(attempt.collected, limits)
 
+    async def known_sids(self, scope: Scope) -> frozenset[int]:
+        """The ids of the conversation's sources.
+
+        Raises:
+            StoreFailedError: the store failed.
+        """
+        return await self._sources.sids(scope)
+
     async def host(
         self, scope: Scope, artifacts: Sequence[NewArtifact], attempt: Attempt
     ) -> dict[str, StoredArtifact]:

@@ -19,12 +19,18 @@ from contracts.tools import Language, exec_tool_id
 from service.api.app import create_app
 from service.api.doors import Doors
 from service.core.attachments import Attachments
+from service.core.cache_points import CachePolicy
+from service.core.recall import Recall
 from service.core.scopes import Principal, Scope
 from service.core.store_ports import NewArtifact, StoredArtifact
 from service.core.timeline import Timeline
+from service.core.turn_files import TurnFiles
+from service.language.tokens import BpeTokenCounter
 from service.stores.artifacts import SqlArtifactStore
 from service.stores.database import Database
+from service.stores.folders import AssetFolders
 from service.stores.local_files import LocalFiles
+from service.stores.skills import FolderSkills
 from service.stores.sources import SqlSourcePool
 from service.stores.timelines import SqlTimelineStore
 from tests.fakes.calls import MemoryCalls
@@ -75,7 +81,14 @@ def flags() -> Flags:
 
 
 @pytest.fixture
-def doors(stores: Stores, calls: MemoryCalls, engine: BareEngine, flags: Flags) -> Doors:
+def skills_dir(tmp_path: Path) -> Path:
+    folder = tmp_path / "skills"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def doors(stores: Stores, calls: MemoryCalls, engine: BareEngine, flags: Flags, skills_dir: Path) -> Doors:
     return Doors(
         calls=calls,
         attachments=Attachments(
@@ -87,7 +100,12 @@ def doors(stores: Stores, calls: MemoryCalls, engine: BareEngine, flags: Flags) 
         ),
         artifacts=stores.artifacts,
         sources=stores.sources,
-        timeline=Timeline(stores.timelines),
+        timeline=Timeline(stores.timelines, BpeTokenCounter(), CachePolicy(6, 4, 10_000)),
+        recall=Recall(
+            TurnFiles(stores.artifacts, stores.timelines, AssetFolders(())),
+            stores.sources,
+            FolderSkills(skills_dir),
+        ),
         engine=engine,
         principal=PRINCIPAL,
         draining=lambda: flags.draining,
