@@ -35,6 +35,7 @@ from service.stores.local_artifacts import LocalArtifactStore
 from service.stores.sources import SqliteSourcePool
 from service.stores.sqlite import Database
 from service.stores.timelines import SqliteTimelineStore
+from service.telemetry.metrics import PrometheusMeter
 
 log = logging.getLogger("proofbox")
 
@@ -57,6 +58,7 @@ class Service:
         attachments: takes attachments in.
         engine: where sandboxes come from.
         calls: the calls.
+        meter: counts them.
     """
 
     settings: Settings
@@ -68,6 +70,7 @@ class Service:
     attachments: Attachments
     engine: DockerEngine
     calls: Calls
+    meter: PrometheusMeter
 
 
 def _call_limits(settings: Settings) -> CallLimits:
@@ -134,12 +137,22 @@ def build(settings: Settings) -> Service:
     admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max)
     runs = SandboxRuns(admission, rehosting, engine, artifacts, sources)
     policy = CallPolicy(limits, settings.queue_s, settings.overhead_s, settings.inline_bytes_max)
+    meter = PrometheusMeter(
+        {
+            "calls_running": ("Calls that have a place.", lambda: admission.running),
+            "calls_queued": ("Calls that wait for one.", lambda: admission.queued),
+            "pool_ready": ("Sandboxes that are started and wait for a call.", lambda: engine.ready),
+            "pool_size": ("Sandboxes that should wait.", lambda: settings.pool_size),
+            "swept": ("Sandboxes that had to be swept, in this life of the service.", lambda: engine.swept),
+        }
+    )
     calls = Calls(
         # One story for each kind of tool.
         (Execution(runs, policy), Rendering(runs, RenderPolicy(policy, settings.render_wall_s))),
         admission,
         SqliteCallStore(database),
         CallSettings(remembered_bytes_max=settings.remembered_bytes_max, boot_id=boot_id),
+        meter,
     )
     return Service(
         settings=settings,
@@ -157,6 +170,7 @@ def build(settings: Settings) -> Service:
         ),
         engine=engine,
         calls=calls,
+        meter=meter,
     )
 
 
@@ -190,6 +204,7 @@ def application(service: Service) -> FastAPI:
         timeline=service.timeline,
         engine=service.engine,
         principal=service.principal,
+        metrics=service.meter.text,
         draining=lambda: service.calls.is_closing,
         body_bytes_max=service.settings.body_bytes_max,
         heartbeat_s=service.settings.heartbeat_s,

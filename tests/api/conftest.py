@@ -26,6 +26,7 @@ from service.stores.local_artifacts import LocalArtifactStore
 from service.stores.sources import SqliteSourcePool
 from service.stores.sqlite import Database
 from service.stores.timelines import SqliteTimelineStore
+from service.telemetry.metrics import PrometheusMeter
 from tests.fakes.calls import MemoryCalls
 from tests.fakes.engine import BareEngine
 
@@ -89,6 +90,7 @@ def doors(stores: Stores, calls: MemoryCalls, engine: BareEngine, flags: Flags) 
         timeline=Timeline(stores.timelines),
         engine=engine,
         principal=PRINCIPAL,
+        metrics=PrometheusMeter({"pool_ready": ("Ready ones.", lambda: 2)}).text,
         draining=lambda: flags.draining,
         body_bytes_max=BODY_BYTES_MAX,
     )
