@@ -46,6 +46,9 @@ from service.stores.local_files import LocalFiles
 from service.stores.skills import FolderSkills
 from service.stores.sources import SqlSourcePool
 from service.stores.timelines import SqlTimelineStore
+from service.stores.artifacts import SqlArtifactStore
+from service.stores.database import Database
+from service.telemetry.metrics import PrometheusMeter
 
 log = logging.getLogger("proofbox")
 
@@ -69,6 +72,7 @@ class Service:
         attachments: takes attachments in.
         engine: where sandboxes come from.
         calls: the calls.
+        meter: counts them.
     """
 
     settings: Settings
@@ -81,6 +85,7 @@ class Service:
     attachments: Attachments
     engine: DockerEngine
     calls: Calls
+    meter: PrometheusMeter
 
 
 def _call_limits(settings: Settings) -> CallLimits:
@@ -153,6 +158,14 @@ def build(settings: Settings) -> Service:
     read = ReactRead(files, sources, skills, tokens, inline_bytes_max=settings.inline_bytes_max)
     cache_policy = CachePolicy(
         settings.cache_point_min_rounds, settings.cache_point_offset_rounds, settings.editable_tail_tokens
+    meter = PrometheusMeter(
+        {
+            "calls_running": ("Calls that have a place.", lambda: admission.running),
+            "calls_queued": ("Calls that wait for one.", lambda: admission.queued),
+            "pool_ready": ("Sandboxes that are started and wait for a call.", lambda: engine.ready),
+            "pool_size": ("Sandboxes that should wait.", lambda: settings.pool_size),
+            "swept": ("Sandboxes that had to be swept, in this life of the service.", lambda: engine.swept),
+        }
     )
     calls = Calls(
         # One story for each kind of tool.
@@ -166,6 +179,7 @@ def build(settings: Settings) -> Service:
         admission,
         SqlCallStore(database),
         CallSettings(remembered_bytes_max=settings.remembered_bytes_max, boot_id=boot_id),
+        meter,
     )
     return Service(
         settings=settings,
@@ -184,6 +198,7 @@ def build(settings: Settings) -> Service:
         ),
         engine=engine,
         calls=calls,
+        meter=meter,
     )
 
 
@@ -218,6 +233,7 @@ def application(service: Service) -> FastAPI:
         recall=service.recall,
         engine=service.engine,
         principal=service.principal,
+        metrics=service.meter.text,
         draining=lambda: service.calls.is_closing,
         body_bytes_max=service.settings.body_bytes_max,
         heartbeat_s=service.settings.heartbeat_s,

@@ -33,6 +33,7 @@ from service.stores.local_files import LocalFiles
 from service.stores.skills import FolderSkills
 from service.stores.sources import SqlSourcePool
 from service.stores.timelines import SqlTimelineStore
+from service.telemetry.metrics import PrometheusMeter
 from tests.fakes.calls import MemoryCalls
 from tests.fakes.engine import BareEngine
 
@@ -108,6 +109,7 @@ def doors(stores: Stores, calls: MemoryCalls, engine: BareEngine, flags: Flags, 
         ),
         engine=engine,
         principal=PRINCIPAL,
+        metrics=PrometheusMeter({"pool_ready": ("Ready ones.", lambda: 2)}).text,
         draining=lambda: flags.draining,
         body_bytes_max=BODY_BYTES_MAX,
     )
