@@ -46,8 +46,6 @@ from service.stores.local_files import LocalFiles
 from service.stores.skills import FolderSkills
 from service.stores.sources import SqlSourcePool
 from service.stores.timelines import SqlTimelineStore
-from service.stores.artifacts import SqlArtifactStore
-from service.stores.database import Database
 from service.telemetry.metrics import PrometheusMeter
 
 log = logging.getLogger("proofbox")
@@ -158,6 +156,7 @@ def build(settings: Settings) -> Service:
     read = ReactRead(files, sources, skills, tokens, inline_bytes_max=settings.inline_bytes_max)
     cache_policy = CachePolicy(
         settings.cache_point_min_rounds, settings.cache_point_offset_rounds, settings.editable_tail_tokens
+    )
     meter = PrometheusMeter(
         {
             "calls_running": ("Calls that have a place.", lambda: admission.running),
