@@ -34,20 +34,6 @@ class RuntimeCode(StrEnum):
     EXECUTION_FAILED = "execution_failed"
 
 
-class HideCode(StrEnum):
-    """Why ``react.hide`` hid nothing."""
-
-    BEFORE_CACHE = "hide_before_cache"
-    TOO_OLD = "hide_too_old"
-    FAILED = "hide_failed"
-
-
-class PlanCode(StrEnum):
-    """Why ``react.plan`` recorded nothing."""
-
-    UNKNOWN_STEP = "unknown_step"
-
-
 class VerdictCode(StrEnum):
     """What became of one promised file."""
 
@@ -61,6 +47,17 @@ class VerdictCode(StrEnum):
     TOO_LARGE = "artifact_too_large"
     INVALID = "artifact_invalid"
     UNUSUALLY_SMALL = "file_unusually_small"
+
+
+class ToolCode(StrEnum):
+    """What can be wrong with a call of a react tool: the model's mistakes, answered with HTTP 200."""
+
+    # react.hide
+    HIDE_BEFORE_CACHE = "hide_before_cache"
+    HIDE_FAILED = "hide_failed"
+    HIDE_TOO_OLD = "hide_too_old"
+    # react.plan
+    UNKNOWN_STEP = "unknown_step"
 
 
 class NoticeCode(StrEnum):

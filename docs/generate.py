@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic_core import PydanticUndefined
 
-from contracts.codes import ContractCode, NoticeCode, RuntimeCode, VerdictCode
+from contracts.codes import ContractCode, NoticeCode, RuntimeCode, ToolCode, VerdictCode
 from service.core import errors
 from service.core.limits import limit_names
 from service.settings import Settings
@@ -50,6 +50,14 @@ VERDICT = {
     VerdictCode.INVALID: "It does not open as what its extension says, or a check of the contract failed.",
     VerdictCode.UNUSUALLY_SMALL: "It opens, but is smaller than any real document of its format.",
 }
+TOOL = {
+    # react.hide
+    ToolCode.HIDE_BEFORE_CACHE: "It stands in the part of the timeline that a prompt cache holds.",
+    ToolCode.HIDE_FAILED: "The path is none, or nothing of it is in view; or the replacement is blank.",
+    ToolCode.HIDE_TOO_OLD: "Too much text stands after it: `tokens_after`, `editable_tail_tokens`.",
+    # react.plan
+    ToolCode.UNKNOWN_STEP: "The status names steps that the plan does not have: `steps`.",
+}
 NOTICE = {
     NoticeCode.PATH_REWRITTEN: "A path was rewritten to the current turn.",
     NoticeCode.EXEC_CONTRACT_REWRITTEN: "Names of the contract were rewritten.",
@@ -57,8 +65,8 @@ NOTICE = {
     NoticeCode.PRE_EXEC_MISSING_PATHS: "The call was refused: `missing` lists what cannot be had.",
     NoticeCode.MISSING_ASSETS: "The document names files that cannot be had: `missing`; placeholders stand in.",
     NoticeCode.MISSING_SID_ASSETS: "Cited sources are files that cannot be had: `missing`.",
-    NoticeCode.TOOL_CALL_ERROR: "A rendering call was refused: `error`.",
-    NoticeCode.TOOL_RESULT_ERROR: "A document could not be rendered: `error`.",
+    NoticeCode.TOOL_CALL_ERROR: "The call was refused and nothing changed: `error`.",
+    NoticeCode.TOOL_RESULT_ERROR: "What the call was to make is not there: `error`.",
     NoticeCode.MISSING_SOURCES: "The code cites sources that are not in the pool: `missing_sids`.",
     NoticeCode.WORKSPACE_TRUNCATED: "The turn's files are too many: only those that the code names are in place.",
 }
@@ -85,6 +93,9 @@ def errors_page() -> str:
         "`ok: false`);\nonly the caller's program and the service itself cause problem documents.\n\n"
         "## Mistakes of the model: nothing was run\n\n| `error.code` | |\n|---|---|\n"
         + _rows(dict(CONTRACT))
+        + "\n"
+        "## Mistakes of the model with a react tool: nothing changed\n\n| `error.code` | |\n|---|---|\n"
+        + _rows(dict(TOOL))
         + "\n"
         "## Failures of a run\n\n| `error.code` | |\n|---|---|\n" + _rows(dict(RUNTIME)) + "\n"
         "## Verdicts on promised files\n\n| `verdict` | |\n|---|---|\n" + _rows(dict(VERDICT)) + "\n"
