@@ -34,20 +34,6 @@ class RuntimeCode(StrEnum):
     EXECUTION_FAILED = "execution_failed"
 
 
-class HideCode(StrEnum):
-    """Why ``react.hide`` hid nothing."""
-
-    BEFORE_CACHE = "hide_before_cache"
-    TOO_OLD = "hide_too_old"
-    FAILED = "hide_failed"
-
-
-class PlanCode(StrEnum):
-    """Why ``react.plan`` recorded nothing."""
-
-    UNKNOWN_STEP = "unknown_step"
-
-
 class VerdictCode(StrEnum):
     """What became of one promised file."""
 
@@ -84,6 +70,12 @@ class ToolCode(StrEnum):
     PATCH_TARGET_UNREADABLE = "patch_target_unreadable"
     REGEX_TIMEOUT = "regex_timeout"
     UNSAFE_PATH = "unsafe_path"
+    # react.hide
+    HIDE_BEFORE_CACHE = "hide_before_cache"
+    HIDE_FAILED = "hide_failed"
+    HIDE_TOO_OLD = "hide_too_old"
+    # react.plan
+    UNKNOWN_STEP = "unknown_step"
 
 
 class NoticeCode(StrEnum):

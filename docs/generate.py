@@ -69,6 +69,12 @@ TOOL = {
     ToolCode.PATCH_TARGET_UNREADABLE: "The file to patch is no UTF-8 text, or too large.",
     ToolCode.REGEX_TIMEOUT: "The regular expressions took longer than they may: `field`.",
     ToolCode.UNSAFE_PATH: "A path is absolute, has empty or dot segments, or lies where another file is.",
+    # react.hide
+    ToolCode.HIDE_BEFORE_CACHE: "It stands in the part of the timeline that a prompt cache holds.",
+    ToolCode.HIDE_FAILED: "The path is none, or nothing of it is in view; or the replacement is blank.",
+    ToolCode.HIDE_TOO_OLD: "Too much text stands after it: `tokens_after`, `editable_tail_tokens`.",
+    # react.plan
+    ToolCode.UNKNOWN_STEP: "The status names steps that the plan does not have: `steps`.",
 }
 NOTICE = {
     NoticeCode.PATH_REWRITTEN: "A path was rewritten to the current turn.",
