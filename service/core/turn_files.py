@@ -119,6 +119,7 @@ class CallFiles:
         self._scope = scope
         self.memory = memory
         self._turns: dict[str, list[TurnFile]] = {}
+        self._said: dict[str, list[FilePath]] = {}
 
     async def of_turn(self, turn_id: str) -> list[TurnFile]:
         """The latest versions of a turn's files and attachments, in the order of their paths.
@@ -201,8 +202,7 @@ class CallFiles:
         """
         content = version.content
         if content is not None and content.block.base64 is None and content.base64_chars:
-            found = await discover(self.memory, version.path, binaries=True)
-            content = next((v.content for v in found if v.position == version.position), None)
+            content = await self.memory.at(content.position)
         if content is None:
             return None
         block = content.block
@@ -229,19 +229,23 @@ class CallFiles:
 
     async def _told(self, turn_id: str) -> list[FilePath]:
         """The files that the blocks of a turn have."""
-        found = []
-        for path in await self.memory.files_of_turn(turn_id):
-            try:
-                found.append(FilePath.from_logical(path))
-            except UnsafePathError:  # code, or another program's own idea of a path
-                continue
-        return found
+        if turn_id not in self._said:
+            paths = await self.memory.files_of_turn(turn_id)
+            self._said[turn_id] = [file for path in paths if (file := _file_path(path)) is not None]
+        return self._said[turn_id]
 
 
 def _piece(local: Path, start: int, size: int) -> bytes:
     with local.open("rb") as file:
         file.seek(start)
         return file.read(size)
+
+
+def _file_path(path: str) -> FilePath | None:
+    try:
+        return FilePath.from_logical(path)
+    except UnsafePathError:  # code, or another program's own idea of a path
+        return None
 
 
 def measure(local: Path) -> tuple[int, str]:
