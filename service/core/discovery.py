@@ -225,18 +225,17 @@ def _open_end(groups: Sequence[_Group], *, is_meta: bool) -> _Group | None:
     return last
 
 
-async def discover(memory: Memory, path: str, *, binaries: bool = False) -> list[Version]:
+async def discover(memory: Memory, path: str) -> list[Version]:
     """The versions of what a logical path names, the oldest first; the last one is what it means now.
 
     Args:
         memory: the conversation's blocks.
         path: the canonical logical path.
-        binaries: whether content blocks come with their base64.
 
     Raises:
         StoreFailedError: the store failed.
     """
-    placed = await memory.of_path(path, BLOCKS_MAX, binaries=binaries)
+    placed = await memory.of_path(path, BLOCKS_MAX, binaries=False)
     return versions_of(path, placed, await call_map(memory, placed), has_earlier=len(placed) >= BLOCKS_MAX)
 
 
@@ -267,15 +266,16 @@ async def _tool_of(memory: Memory, turn_id: str, call_id: str) -> str | None:
     return None
 
 
-async def latest_blocks(memory: Memory, path: TurnPath, *, binaries: bool) -> list[PlacedBlock]:
+async def latest_blocks(memory: Memory, path: TurnPath) -> list[PlacedBlock]:
     """What stands at the path of a prompt, a call, a plan and so on: the blocks of the call that wrote there last.
 
-    Blocks that ``react.read`` brought back do not count; those of no call stand each for itself.
+    Blocks that ``react.read`` brought back do not count; those of no call stand each for itself. They come without
+    base64, which `Memory.at` has.
 
     Raises:
         StoreFailedError: the store failed.
     """
-    placed = await memory.of_path(str(path), BLOCKS_MAX, binaries=binaries)
+    placed = await memory.of_path(str(path), BLOCKS_MAX, binaries=False)
     placed = [item for item in placed if spelled(item.block.path) == str(path)]
     if not placed:
         return []

@@ -1,5 +1,6 @@
 """Turns a logical path into what ``react.read`` shows of it: digests and content, or why there is nothing."""
 
+import asyncio
 import base64
 import hashlib
 from collections.abc import AsyncIterator
@@ -159,13 +160,13 @@ class Loading:
                 partly = (
                     f"the first {TEXT_BYTES_MAX} of {size} bytes; give {path.logical}#L<from>-<to> for other lines"
                 )
-            else:
-                digest.setdefault("tokens", self._tokens.count(text))
+            elif "tokens" not in digest:
+                digest["tokens"] = await asyncio.to_thread(self._tokens.count, text)
         elif is_inline_binary(file.mime):
             if size <= self._inline_bytes_left:
                 self._inline_bytes_left -= size
                 content = b"".join([piece async for piece in self._pieces(file, size)])
-                encoded = base64.b64encode(content).decode("ascii")
+                encoded = (await asyncio.to_thread(base64.b64encode, content)).decode("ascii")
             else:
                 partly = f"its {size} bytes are too many to show; code can open it at {path.physical}"
         meta = self._meta(file, digest)
@@ -254,29 +255,31 @@ class Loading:
     # ---- blocks ----
 
     async def _blocks(self, path: TurnPath) -> Loaded:
-        placed = await latest_blocks(self._files.memory, path, binaries=True)
+        placed = await latest_blocks(self._files.memory, path)
         if not placed:
             raise CannotLoadError(_ABSENT)
         pieces = []
         partly = None
         for item in placed:
             block, mark = item.block, mark_of(item)
-            text, encoded = safe_text(block), block.base64
+            text, encoded = safe_text(block), None
             if text is not None and len(raw := text.encode(errors="replace")) > TEXT_BYTES_MAX:
                 text = embedded_text(raw[: TEXT_BYTES_MAX + 4], more=True)
                 partly = f"the first {TEXT_BYTES_MAX} of {len(raw)} bytes; give {path}#L<from>-<to> for other lines"
-            if encoded is not None:
-                size = len(encoded) * 3 // 4
-                fits = size <= self._inline_bytes_left
-                self._inline_bytes_left -= size if fits else 0
-                encoded, partly = (encoded, partly) if fits else (None, f"its {size} bytes are too many to show")
+            if item.base64_chars:
+                size = item.base64_chars * 3 // 4
+                if size > self._inline_bytes_left:
+                    partly = f"its {size} bytes are too many to show"
+                elif (whole := await self._files.memory.at(item.position)) is not None:
+                    self._inline_bytes_left -= size
+                    encoded = whole.block.base64
             pieces.append(Piece(str(path), block.mime, text, encoded, {}, mark))
         return Loaded(str(path), tuple(pieces), partly)
 
     async def _texts(self, path: TurnPath | SourcesPath | SkillPath) -> str:
         """The whole text of what is no file."""
         if isinstance(path, TurnPath):
-            placed = await latest_blocks(self._files.memory, path, binaries=False)
+            placed = await latest_blocks(self._files.memory, path)
             text = safe_text(main_block(placed).block) if placed else None
         elif isinstance(path, SkillPath):
             text = await self._skill_text(path)

@@ -35,6 +35,9 @@ class Memory(Protocol):
     async def of_path(self, path: str, limit: int, *, binaries: bool) -> list[PlacedBlock]:
         """The newest ``limit`` blocks of a logical path, or whose digest describes it, in order."""
 
+    async def at(self, position: int) -> PlacedBlock | None:
+        """The block at a position, with its base64; None if there is none."""
+
     async def of_call(self, tool_call_id: str, limit: int) -> list[PlacedBlock]:
         """The first ``limit`` blocks of a call, in order, without base64."""
 
@@ -80,6 +83,11 @@ class StoredMemory:
     async def of_path(self, path: str, limit: int, *, binaries: bool) -> list[PlacedBlock]:
         """See `Memory.of_path`."""
         return await self._store.of_path(self._scope, path, limit, binaries=binaries)
+
+    async def at(self, position: int) -> PlacedBlock | None:
+        """See `Memory.at`."""
+        found = await self._store.after(self._scope, position - 1, 1, binaries=True)
+        return found[0] if found and found[0].position == position else None
 
     async def of_call(self, tool_call_id: str, limit: int) -> list[PlacedBlock]:
         """See `Memory.of_call`."""
@@ -143,6 +151,10 @@ class HandedMemory:
         if self._of_path is None:
             self._of_path = await asyncio.to_thread(_by_path, self._placed)
         return self._of_path.get(path, [])[-limit:]
+
+    async def at(self, position: int) -> PlacedBlock | None:
+        """See `Memory.at`."""
+        return self._placed[position - 1] if 1 <= position <= len(self._placed) else None
 
     async def of_call(self, tool_call_id: str, limit: int) -> list[PlacedBlock]:
         """See `Memory.of_call`."""

@@ -70,10 +70,12 @@ class Recall:
         return None if content is None else Recalled(path.rel.rpartition("/")[2], versions[-1].mime, content)
 
     async def _blocks(self, scope: Scope, path: TurnPath) -> Recalled | None:
-        placed = await latest_blocks(self._files.of_call(scope).memory, path, binaries=True)
-        if not placed:
+        memory = self._files.of_call(scope).memory
+        placed = await latest_blocks(memory, path)
+        found = await memory.at(main_block(placed).position) if placed else None
+        if found is None:
             return None
-        block = main_block(placed).block
+        block = found.block
         content = decoded(block.base64) if block.base64 is not None else (block.text or "").encode(errors="replace")
         return None if content is None else Recalled(path.kind, block.mime or _TEXT_MIME, content)
 

@@ -18,7 +18,7 @@ from service.core.errors import AssetRefusedError
 from service.core.mentions import Mention, find_mentions, find_sids
 from service.core.scopes import Scope
 from service.core.store_ports import SourcePool
-from service.core.turn_files import CallFiles, Origin, TurnFile, TurnFiles, measure
+from service.core.turn_files import CallFiles, Origin, Places, TurnFile, TurnFiles, measure
 
 _LEFT_OUT_LISTED = 20
 _THEME_BYTES_MAX = 200_000
@@ -37,23 +37,6 @@ class WorkspaceBounds:
 
     bytes_max: int
     files_max: int
-
-
-class Places:
-    """Paths that can lie in one tree: none of them is a folder of another."""
-
-    def __init__(self) -> None:
-        self._files: set[str] = set()
-        self._folders: set[str] = set()
-
-    def take(self, path: FilePath) -> bool:
-        """Adds a path; False, and not added, if a folder lies there or a file lies where it needs a folder."""
-        folders = {str(folder) for folder in PurePosixPath(path.physical).parents}
-        if path.physical in self._folders or folders & self._files:
-            return False
-        self._files.add(path.physical)
-        self._folders |= folders
-        return True
 
 
 @dataclass(slots=True)
@@ -188,7 +171,7 @@ class Rehosting:
         staging: Path,
         gathered: Gathered,
     ) -> None:
-        known = _standing(await files.of_turn(mention.turn_id))
+        known = await files.of_turn(mention.turn_id)
         known = [file for file in known if file.path.namespace is mention.namespace]
         rels = {file.path.rel for file in known}
         for rel in mention.readings:
@@ -224,7 +207,7 @@ class Rehosting:
         for named in await asyncio.to_thread(find_mentions, text):
             await self._resolve(wish, named, files, staging, gathered)
         folder = PurePosixPath(file.path.physical).parent
-        for near in _standing(await files.of_turn(mention.turn_id)):
+        for near in await files.of_turn(mention.turn_id):
             beside = PurePosixPath(near.path.physical)
             if beside.parent == folder and beside.name in text:
                 await self._take(wish, beside.name, near, files, staging, gathered)
@@ -258,7 +241,7 @@ class Rehosting:
         What was mentioned is there already.
         """
         left_out: list[str] = []
-        for group in (_standing(await files.of_turn(wish.turn_id)), await files.brought(wish.turn_id)):
+        for group in (await files.of_turn(wish.turn_id), await files.brought(wish.turn_id)):
             waiting = [file for file in group if file.path.physical not in gathered.inputs]
             if not self._fits(wish, gathered, waiting):
                 left_out += [file.path.physical for file in waiting]
@@ -326,14 +309,6 @@ def _has_room(wish: Wish, gathered: Gathered, waiting: list[TurnFile]) -> bool:
 
 def _pages_bytes(size_bytes: int) -> int:
     return -(-size_bytes // _PAGE_BYTES) * _PAGE_BYTES
-
-
-def _standing(files: list[TurnFile]) -> list[TurnFile]:
-    """Those in whose place no newer one lies: a program may have made a folder where a file was, or the reverse."""
-    places = Places()
-    newest_first = sorted(files, key=lambda file: file.created, reverse=True)
-    standing = {file.path for file in newest_first if places.take(file.path)}
-    return [file for file in files if file.path in standing]
 
 
 def _meant(mention: Mention, stored: list[TurnFile]) -> list[TurnFile]:

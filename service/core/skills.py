@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 SKILL_BYTES_MAX = 64 * 1024
-"""How large the text of a skill may be."""
+"""How much of a skill is read; a larger one is cut, and its end says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,5 +37,5 @@ class Skills(Protocol):
         """A skill by its id, which is a safe relative path; None if there is none.
 
         Raises:
-            StoreFailedError: it is there and cannot be read, or is larger than a skill may be.
+            StoreFailedError: it is there and cannot be read.
         """

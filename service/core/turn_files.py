@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Literal, Protocol
 
 from contracts.blocks import Block
@@ -82,6 +82,23 @@ class Fetched:
             yield await asyncio.to_thread(_piece, self.local, start, min(_PIECE_BYTES, limit - start))
 
 
+class Places:
+    """Paths that can lie in one tree: none of them is a folder of another."""
+
+    def __init__(self) -> None:
+        self._files: set[str] = set()
+        self._folders: set[str] = set()
+
+    def take(self, path: FilePath) -> bool:
+        """Adds a path; False, and not added, if a folder lies there or a file lies where it needs a folder."""
+        folders = {str(folder) for folder in PurePosixPath(path.physical).parents}
+        if path.physical in self._folders or folders & self._files:
+            return False
+        self._files.add(path.physical)
+        self._folders |= folders
+        return True
+
+
 class TurnFiles:
     """Where files of turns are found.
 
@@ -119,9 +136,10 @@ class CallFiles:
         self._scope = scope
         self.memory = memory
         self._turns: dict[str, list[TurnFile]] = {}
+        self._said: dict[str, list[FilePath]] = {}
 
     async def of_turn(self, turn_id: str) -> list[TurnFile]:
-        """The latest versions of a turn's files and attachments, in the order of their paths.
+        """The latest versions of a turn's files and attachments that can lie in one tree, by their paths.
 
         Raises:
             StoreFailedError: a store failed.
@@ -132,7 +150,7 @@ class CallFiles:
             for path in await self._told(turn_id):
                 if path.turn_id == turn_id and path not in found and (file := await self.remembered(path)):
                     found[path] = file
-            self._turns[turn_id] = sorted(found.values(), key=lambda file: file.path)
+            self._turns[turn_id] = _standing(sorted(found.values(), key=lambda file: file.path))
         return self._turns[turn_id]
 
     async def latest(self, path: FilePath) -> TurnFile | None:
@@ -201,8 +219,7 @@ class CallFiles:
         """
         content = version.content
         if content is not None and content.block.base64 is None and content.base64_chars:
-            found = await discover(self.memory, version.path, binaries=True)
-            content = next((v.content for v in found if v.position == version.position), None)
+            content = await self.memory.at(content.position)
         if content is None:
             return None
         block = content.block
@@ -229,13 +246,10 @@ class CallFiles:
 
     async def _told(self, turn_id: str) -> list[FilePath]:
         """The files that the blocks of a turn have."""
-        found = []
-        for path in await self.memory.files_of_turn(turn_id):
-            try:
-                found.append(FilePath.from_logical(path))
-            except UnsafePathError:  # code, or another program's own idea of a path
-                continue
-        return found
+        if turn_id not in self._said:
+            paths = await self.memory.files_of_turn(turn_id)
+            self._said[turn_id] = [file for path in paths if (file := _file_path(path)) is not None]
+        return self._said[turn_id]
 
 
 def _piece(local: Path, start: int, size: int) -> bytes:
@@ -244,11 +258,26 @@ def _piece(local: Path, start: int, size: int) -> bytes:
         return file.read(size)
 
 
+def _file_path(path: str) -> FilePath | None:
+    try:
+        return FilePath.from_logical(path)
+    except UnsafePathError:  # code, or another program's own idea of a path
+        return None
+
+
 def measure(local: Path) -> tuple[int, str]:
     """Size and SHA-256 of a local file."""
     with local.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256")
         return file.tell(), digest.hexdigest()
+
+
+def _standing(files: list[TurnFile]) -> list[TurnFile]:
+    """Those in whose place no newer one lies: a program may have made a folder where a file was, or the reverse."""
+    places = Places()
+    newest_first = sorted(files, key=lambda file: file.created, reverse=True)
+    standing = {file.path for file in newest_first if places.take(file.path)}
+    return [file for file in files if file.path in standing]
 
 
 def digest_of(stored: StoredArtifact) -> dict[str, object]:

@@ -1,6 +1,7 @@
 """Skills from a folder of the operator: ``<id>/SKILL.md`` or ``<id>.md``, with front matter or without."""
 
 import asyncio
+import errno
 import os
 import re
 import stat
@@ -9,11 +10,14 @@ from typing import Any
 
 import yaml
 
+from contracts.blocks import TRUNCATED_SUFFIX
 from service.core.errors import StoreFailedError
 from service.core.skills import SKILL_BYTES_MAX, Skill
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(?P<head>.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 _ABOUT_CHARS_MAX = 1_000
+# Nothing there, a file where a folder should be, a name that no file has, a ring of links, a socket.
+_NO_FILE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.ENXIO})
 
 
 class FolderSkills:
@@ -45,18 +49,16 @@ def _text(path: Path, skill_id: str) -> str | None:
     try:
         # Opened without waiting, so that a FIFO is seen for what it is.
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
     except OSError as exc:
+        if exc.errno in _NO_FILE:
+            return None
         raise StoreFailedError(f"the skill {skill_id} cannot be read") from exc
     with open(fd, "rb") as file:  # noqa: PTH123 - a descriptor, not a path
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             return None
         content = file.read(SKILL_BYTES_MAX + 1)
     if len(content) > SKILL_BYTES_MAX:
-        raise StoreFailedError(
-            f"the skill {skill_id} is larger than {SKILL_BYTES_MAX} bytes; move its details into files of their own"
-        )
+        return content[:SKILL_BYTES_MAX].decode(errors="ignore") + TRUNCATED_SUFFIX
     return content.decode(errors="replace")
 
 

@@ -4,7 +4,6 @@ import os
 
 import pytest
 
-from service.core.errors import StoreFailedError
 from service.core.skills import Skill
 from service.stores.skills import FolderSkills
 
@@ -48,13 +47,15 @@ async def test_what_is_not_there_is_none(folder):
     assert await FolderSkills(folder / "none").read("none") is None
     assert await FolderSkills(None).read("none") is None
     assert await FolderSkills(folder).read("deep") is None
+    assert await FolderSkills(folder).read("x" * 255) is None
 
 
-@pytest.mark.parametrize("skill_id", ["../secret", "link", "linked/secret", "fifo", "deep/../../secret"])
+@pytest.mark.parametrize("skill_id", ["../secret", "link", "linked/secret", "fifo", "ring", "deep/../../secret"])
 async def test_nothing_outside_of_the_folder_is_read(folder, skill_id):
     (folder / "link.md").symlink_to(folder.parent / "secret.md")
     (folder / "linked").symlink_to(folder.parent)
     os.mkfifo(folder / "fifo.md")
+    (folder / "ring.md").symlink_to(folder / "ring.md")
     assert await FolderSkills(folder).read(skill_id) is None
 
 
@@ -64,9 +65,8 @@ async def test_a_link_within_the_folder_is_followed(folder):
     assert (await FolderSkills(folder).read("two")).text == "How"
 
 
-async def test_a_skill_that_is_too_large_is_an_error_and_no_half_skill(folder):
+async def test_a_skill_that_is_too_large_is_cut_and_says_so(folder):
     (folder / "big.md").write_bytes(b"x" * 65_536)
-    assert len((await FolderSkills(folder).read("big")).text) == 65_536
-    (folder / "big.md").write_bytes(b"x" * 65_537)
-    with pytest.raises(StoreFailedError, match="the skill big is larger than 65536 bytes"):
-        await FolderSkills(folder).read("big")
+    assert (await FolderSkills(folder).read("big")).text == "x" * 65_536
+    (folder / "big.md").write_bytes("ä".encode() * 40_000)
+    assert (await FolderSkills(folder).read("big")).text == "ä" * 32_768 + "\n...[truncated]"

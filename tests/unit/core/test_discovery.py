@@ -35,6 +35,10 @@ def remember(request, conversation):
     return remembered
 
 
+async def carried(memory, version):
+    return (await memory.at(version.content.position)).block.base64
+
+
 def exec_blocks(call_id="c1a2", payload="one", **digest):
     told = {
         "artifact_path": PATH,
@@ -106,8 +110,8 @@ async def test_a_user_attachment_has_its_digest_in_a_block_of_its_own(remember):
         block(path, None, type="user.attachment", mime="application/pdf", base64="QUJD"),
     ]
     memory = await remember(*pieces, *pieces)
-    first, second = await discover(memory, path, binaries=True)
-    assert (first.digest, first.content.block.base64) == (digest, "QUJD")
+    first, second = await discover(memory, path)
+    assert (first.digest, await carried(memory, first)) == (digest, "QUJD")
     assert (second.digest, second.edited, second.tool_call_id) == ({**digest, "edited": True}, True, None)
 
 
@@ -138,8 +142,8 @@ async def test_all_versions_are_kept_and_the_latest_is_the_last(remember):
 async def test_blocks_of_one_call_are_one_version_however_they_lie(remember):
     one, two = exec_blocks("c1", "one"), exec_blocks("c2", "two")
     memory = await remember(one[0], two[0], one[2], two[1], two[2], one[1])
-    found = await discover(memory, PATH, binaries=True)
-    contents = [base64.b64decode(version.content.block.base64) for version in found]
+    found = await discover(memory, PATH)
+    contents = [base64.b64decode(await carried(memory, version)) for version in found]
     assert ([version.tool_call_id for version in found], contents) == (["c1", "c2"], [b"one", b"two"])
 
 
@@ -272,13 +276,13 @@ async def test_the_blocks_of_the_last_call_stand_at_an_artifacts_path(remember):
         block(str(path), "new 2", call_id="c2"),
         block(str(path), "old again", call_id="r1"),
     )
-    found = await latest_blocks(memory, path, binaries=False)
+    found = await latest_blocks(memory, path)
     assert [item.block.text for item in found] == ["new 1", "new 2"]
 
 
 async def test_the_report_says_more_of_a_result_than_the_digests_behind_it(remember):
     memory = await remember(block("tc:turn_1.c1a2.result", "Produced files:", call_id="c1a2"), *exec_blocks())
-    found = await latest_blocks(memory, TurnPath("result", "turn_1", "c1a2"), binaries=False)
+    found = await latest_blocks(memory, TurnPath("result", "turn_1", "c1a2"))
     assert (len(found), main_block(found).block.text) == (2, "Produced files:")
 
 

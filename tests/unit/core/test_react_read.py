@@ -2,10 +2,14 @@
 
 import base64
 import json
+import os
+import re
+from pathlib import Path
 
 import pytest
 
 from contracts.tool_calls import SourceRow
+from service.core.rendered import rendered
 from service.core.scopes import Scope
 from service.core.store_ports import NewPage
 from tests.unit.core.conversations import (
@@ -24,6 +28,9 @@ from tests.unit.core.conversations import (
 )
 
 PAGE = NewPage("https://example.org", "A page", "It says so.", None, "turn_1")
+GOLDEN = Path(__file__).parent / "golden"
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z")
+_HOSTED_ROOT = re.compile(r"file://[^\"]*?/cb/tenants/")
 PDF = b"%PDF-1.7 not really"
 PPTX_MIME = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 
@@ -42,7 +49,8 @@ def digests(response):
 # ---- the documents' example ----
 
 
-async def test_mixed_inputs_come_back_block_for_block_as_the_document_says(conversation):
+async def read_mixed(conversation, notes=None):
+    """A file, a page, two attachments and a deck, none of them in view."""
     report = await conversation.save("turn_1/files/report.pdf", PDF, "application/pdf")
     await conversation.sources.add_file(SCOPE, report)
     await conversation.sources.add_pages(SCOPE, [PAGE])
@@ -60,7 +68,11 @@ async def test_mixed_inputs_come_back_block_for_block_as_the_document_says(conve
         "fi:turn_2.user.attachments/image.png",
         "fi:turn_3.files/board.pptx",
     ]
-    response = await conversation.read(*asked, call_id="rd")
+    return asked, await conversation.read(*asked, call_id="rd", notes=notes)
+
+
+async def test_mixed_inputs_come_back_block_for_block_as_the_document_says(conversation):
+    asked, response = await read_mixed(conversation)
     result = "tc:turn_9.rd.result"
     assert told(response) == [
         ("react.tool.call", "tc:turn_9.rd.call", "text"),
@@ -92,6 +104,19 @@ async def test_mixed_inputs_come_back_block_for_block_as_the_document_says(conve
     assert {item.meta["hidden"] for item in response.blocks[2:]} == {False}
     assert {item.meta["tool_call_id"] for item in response.blocks} == {"rd"}
     assert (response.ok, response.ret) == (True, status(response))
+
+
+@pytest.mark.parametrize("name", ["react_read_mixed.json", "react_read_mixed.txt"])
+async def test_mixed_inputs_are_the_committed_blocks_and_the_committed_view(conversation, name):
+    _, response = await read_mixed(conversation, notes="I look at all of it.")
+    blocks = [item.model_dump(exclude_none=True) for item in response.blocks]
+    view = rendered(response.blocks)
+    actual = view if name.endswith(".txt") else json.dumps(blocks, ensure_ascii=False, indent=2) + "\n"
+    actual = _TIME.sub("<time>", _HOSTED_ROOT.sub("file://<root>/cb/tenants/", actual))
+    assert [word for word in ("hosted_uri", '"rn"', '"key"', "cb/tenants", "managed") if word in view] == []
+    if os.environ.get("PROOFBOX_GOLDEN") == "write":
+        (GOLDEN / name).write_text(actual, encoding="utf-8")
+    assert actual == (GOLDEN / name).read_text(encoding="utf-8")
 
 
 async def test_notes_come_first_and_the_status_right_after_the_call(conversation):
