@@ -7,10 +7,12 @@ import secrets
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import uvicorn
 from fastapi import FastAPI
 
+from contracts.react_tools import FileParams, PatchParams, SearchFilesParams, WriteParams
 from service.api.app import create_app
 from service.api.doors import Doors
 from service.api.server import DrainingServer
@@ -19,15 +21,22 @@ from service.core.attachments import Attachments
 from service.core.calls import Calls, CallSettings
 from service.core.execution import Execution
 from service.core.limits import CallLimits, CallPolicy, limit_names
+from service.core.memory import memory_of
+from service.core.patching import Patching
+from service.core.react_calls import ReactStory
 from service.core.rehosting import Rehosting, WorkspaceBounds
 from service.core.rendering import Rendering, RenderPolicy
 from service.core.sandbox_runs import SandboxRuns
 from service.core.scopes import Principal
+from service.core.searching import Searching
+from service.core.text_files import TextFiles
 from service.core.timeline import Timeline
+from service.core.writing import Writing
 from service.engines.docker.client import EngineClient
 from service.engines.docker.container import ContainerSettings
 from service.engines.docker.engine import DockerEngine, DockerEngineSettings
 from service.engines.runner_sandbox import InspectorBounds, StreamBounds
+from service.language.tokens import BpeTokenCounter
 from service.settings import Settings
 from service.stores.calls import SqliteCallStore
 from service.stores.folders import AssetFolders
@@ -134,9 +143,20 @@ def build(settings: Settings) -> Service:
     admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max)
     runs = SandboxRuns(admission, rehosting, engine, artifacts, sources)
     policy = CallPolicy(limits, settings.queue_s, settings.overhead_s, settings.inline_bytes_max)
+    texts = TextFiles(artifacts, sources, BpeTokenCounter(), settings.inline_bytes_max)
+    writing = Writing(texts)
+    patching = Patching(texts, artifacts)
+    searching = Searching(artifacts, partial(memory_of, timelines), settings.search_s)
     calls = Calls(
         # One story for each kind of tool.
-        (Execution(runs, policy), Rendering(runs, RenderPolicy(policy, settings.render_wall_s))),
+        (
+            Execution(runs, policy),
+            Rendering(runs, RenderPolicy(policy, settings.render_wall_s)),
+            ReactStory(("react.write", "react.stream"), WriteParams, writing.write),
+            ReactStory(("react.file",), FileParams, writing.file),
+            ReactStory(("react.patch",), PatchParams, patching.patch),
+            ReactStory(("react.search_files",), SearchFilesParams, searching.search),
+        ),
         admission,
         SqliteCallStore(database),
         CallSettings(remembered_bytes_max=settings.remembered_bytes_max, boot_id=boot_id),
