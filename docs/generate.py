@@ -55,7 +55,7 @@ TOOL = {
     ToolCode.MISSING: "None of the paths could be loaded: `missing`, and `reasons` where there is more to say.",
     ToolCode.MISSING_SKILLS: "There are no such skills: `missing_skills`.",
     # react.write, react.stream, react.file, react.patch, react.search_files
-    ToolCode.BINARY_FORMAT: "The extension is of a format that is no text; the message names the tool that makes it.",
+    ToolCode.BINARY_FORMAT: "The extension is of no text format; the message names the tool that makes it.",
     ToolCode.CHANNEL_FORMAT: "The channel shows no files of this extension.",
     ToolCode.CONTENT_TOO_LARGE: "The patched text is larger than a written file may be.",
     ToolCode.EMPTY_FILE: "There is nothing to write.",

@@ -11,23 +11,15 @@ from dataclasses import dataclass
 import uvicorn
 from fastapi import FastAPI
 
-from contracts.react_tools import HideParams, PlanParams, ReadParams
 from service.api.app import create_app
 from service.api.doors import Doors
 from service.api.server import DrainingServer
 from service.core.admission import Admission
 from service.core.attachments import Attachments
-from service.core.cache_points import CachePolicy
 from service.core.calls import Calls, CallSettings
-from service.core.execution import Execution
-from service.core.hiding import HidingStory
 from service.core.limits import CallLimits, CallPolicy, limit_names
-from service.core.planning import PlanStory
-from service.core.react_calls import ReactStory
-from service.core.react_read import ReactRead
 from service.core.recall import Recall
 from service.core.rehosting import Rehosting, WorkspaceBounds
-from service.core.rendering import Rendering, RenderPolicy
 from service.core.sandbox_runs import SandboxRuns
 from service.core.scopes import Principal
 from service.core.timeline import Timeline
@@ -46,6 +38,7 @@ from service.stores.local_files import LocalFiles
 from service.stores.skills import FolderSkills
 from service.stores.sources import SqlSourcePool
 from service.stores.timelines import SqlTimelineStore
+from service.stories import StoryParts, cache_policy, stories
 from service.telemetry.metrics import PrometheusMeter
 
 log = logging.getLogger("proofbox")
@@ -132,6 +125,18 @@ def _docker_engine(settings: Settings, limits: CallLimits, boot_id: str) -> Dock
     )
 
 
+def _meter(settings: Settings, admission: Admission, engine: DockerEngine) -> PrometheusMeter:
+    return PrometheusMeter(
+        {
+            "calls_running": ("Calls that have a place.", lambda: admission.running),
+            "calls_queued": ("Calls that wait for one.", lambda: admission.queued),
+            "pool_ready": ("Sandboxes that are started and wait for a call.", lambda: engine.ready),
+            "pool_size": ("Sandboxes that should wait.", lambda: settings.pool_size),
+            "swept": ("Sandboxes that had to be swept, in this life of the service.", lambda: engine.swept),
+        }
+    )
+
+
 def build(settings: Settings) -> Service:
     """Wires everything together; nothing is opened or started yet.
 
@@ -153,28 +158,10 @@ def build(settings: Settings) -> Service:
     policy = CallPolicy(limits, settings.queue_s, settings.overhead_s, settings.inline_bytes_max)
     tokens = BpeTokenCounter()
     skills = FolderSkills(settings.skills_dir)
-    read = ReactRead(files, sources, skills, tokens, inline_bytes_max=settings.inline_bytes_max)
-    cache_policy = CachePolicy(
-        settings.cache_point_min_rounds, settings.cache_point_offset_rounds, settings.editable_tail_tokens
-    )
-    meter = PrometheusMeter(
-        {
-            "calls_running": ("Calls that have a place.", lambda: admission.running),
-            "calls_queued": ("Calls that wait for one.", lambda: admission.queued),
-            "pool_ready": ("Sandboxes that are started and wait for a call.", lambda: engine.ready),
-            "pool_size": ("Sandboxes that should wait.", lambda: settings.pool_size),
-            "swept": ("Sandboxes that had to be swept, in this life of the service.", lambda: engine.swept),
-        }
-    )
+    parts = StoryParts(runs, policy, artifacts, sources, timelines, files, skills, tokens)
+    meter = _meter(settings, admission, engine)
     calls = Calls(
-        # One story for each kind of tool.
-        (
-            Execution(runs, policy, tokens),
-            Rendering(runs, RenderPolicy(policy, settings.render_wall_s)),
-            ReactStory(["react.hide"], HideParams, HidingStory(timelines, tokens, cache_policy).tell),
-            ReactStory(["react.plan"], PlanParams, PlanStory(timelines).tell),
-            ReactStory(["react.read"], ReadParams, read.tell),
-        ),
+        stories(settings, parts),
         admission,
         SqlCallStore(database),
         CallSettings(remembered_bytes_max=settings.remembered_bytes_max, boot_id=boot_id),
@@ -186,7 +173,7 @@ def build(settings: Settings) -> Service:
         database=database,
         artifacts=artifacts,
         sources=sources,
-        timeline=Timeline(timelines, tokens, cache_policy),
+        timeline=Timeline(timelines, tokens, cache_policy(settings)),
         recall=Recall(files, sources, skills),
         attachments=Attachments(
             artifacts,
