@@ -93,8 +93,8 @@ class BlockWriter:
         """The meta block of an artifact: its safe digest."""
         return self._result("application/json", result_path(self.turn_id, self.call_id), text=digest_text(digest))
 
-    def result_json(self, payload: dict[str, Any]) -> Block:
-        """A result that is JSON: the error of a tool that made no artifact."""
+    def result_json(self, payload: dict[str, Any] | list[Any]) -> Block:
+        """A result that is JSON: what a tool without artifacts found, or its error."""
         return self._result("application/json", result_path(self.turn_id, self.call_id), text=_json(payload))
 
     def content(self, digest: Digest, hosting: dict[str, str], *, text: str | None, base64: str | None) -> Block:
