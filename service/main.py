@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import logging
+import os
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 import uvicorn
 from fastapi import FastAPI
 
+from contracts.react_tools import MemsearchParams, WebFetchParams, WebSearchParams
 from service.api.app import create_app
 from service.api.doors import Doors
 from service.api.server import DrainingServer
@@ -19,22 +21,35 @@ from service.core.attachments import Attachments
 from service.core.calls import Calls, CallSettings
 from service.core.execution import Execution
 from service.core.limits import CallLimits, CallPolicy, limit_names
+from service.core.memory_search import MemorySearch
+from service.core.page_reading import PageReading, ReadingPolicy
+from service.core.react_calls import ReactStory
 from service.core.rehosting import Rehosting, WorkspaceBounds
 from service.core.rendering import Rendering, RenderPolicy
 from service.core.sandbox_runs import SandboxRuns
 from service.core.scopes import Principal
 from service.core.timeline import Timeline
+from service.core.watcher import Story
+from service.core.web_fetching import FetchPolicy, WebFetching
+from service.core.web_searching import WebSearching
+from service.core.web_urls import WebUrl
 from service.engines.docker.client import EngineClient
 from service.engines.docker.container import ContainerSettings
 from service.engines.docker.engine import DockerEngine, DockerEngineSettings
 from service.engines.runner_sandbox import InspectorBounds, StreamBounds
+from service.language.embeddings import MiniLmEmbedder
 from service.settings import Settings
 from service.stores.calls import SqliteCallStore
 from service.stores.folders import AssetFolders
 from service.stores.local_artifacts import LocalArtifactStore
+from service.stores.passages import SqlitePassageStore
 from service.stores.sources import SqliteSourcePool
 from service.stores.sqlite import Database
 from service.stores.timelines import SqliteTimelineStore
+from service.web.connecting import SystemResolver
+from service.web.fetching import FetchBounds, HttpPageFetcher
+from service.web.searching import SearxngSearcher
+from service.web.tls import checked_tls
 
 log = logging.getLogger("proofbox")
 
@@ -57,6 +72,7 @@ class Service:
         attachments: takes attachments in.
         engine: where sandboxes come from.
         calls: the calls.
+        resolver: how names of the web become addresses.
     """
 
     settings: Settings
@@ -68,6 +84,7 @@ class Service:
     attachments: Attachments
     engine: DockerEngine
     calls: Calls
+    resolver: SystemResolver
 
 
 def _call_limits(settings: Settings) -> CallLimits:
@@ -116,11 +133,38 @@ def _docker_engine(settings: Settings, limits: CallLimits, boot_id: str) -> Dock
     )
 
 
+def _web_stories(
+    settings: Settings, runs: SandboxRuns, policy: CallPolicy, sources: SqliteSourcePool, resolver: SystemResolver
+) -> tuple[Story, ...]:
+    tls = checked_tls(settings.web_ca_file)
+    bounds = FetchBounds(
+        page_s=settings.web_page_s,
+        bytes_max=settings.web_page_bytes_max,
+        ports=frozenset(settings.web_ports),
+        opened=settings.web_allowed_networks,
+    )
+    reading = PageReading(runs, ReadingPolicy(policy, settings.web_read_wall_s, settings.web_read_page_s))
+    fetching = WebFetching(
+        HttpPageFetcher(bounds, resolver, tls),
+        reading,
+        sources,
+        Admission(running_max=settings.web_fetching_max, queue_max=settings.queue_max),
+        FetchPolicy(settings.web_call_s, settings.queue_s),
+    )
+    searcher = None
+    if settings.search_url:
+        searcher = SearxngSearcher(WebUrl.parse(settings.search_url), settings.search_s, resolver, tls)
+    return (
+        ReactStory(["web_tools.web_fetch"], WebFetchParams, fetching.tell),
+        ReactStory(["web_tools.web_search"], WebSearchParams, WebSearching(searcher, sources).tell),
+    )
+
+
 def build(settings: Settings) -> Service:
     """Wires everything together; nothing is opened or started yet.
 
     Raises:
-        OSError: the seccomp profile cannot be read.
+        OSError: the seccomp profile or the certificates of ``web_ca_file`` cannot be read.
     """
     boot_id = secrets.token_hex(_BOOT_ID_BYTES)
     limits = _call_limits(settings)
@@ -134,9 +178,22 @@ def build(settings: Settings) -> Service:
     admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max)
     runs = SandboxRuns(admission, rehosting, engine, artifacts, sources)
     policy = CallPolicy(limits, settings.queue_s, settings.overhead_s, settings.inline_bytes_max)
+    resolver = SystemResolver()
+    memory = MemorySearch(
+        timelines,
+        SqlitePassageStore(database),
+        artifacts,
+        MiniLmEmbedder(max(1, (os.cpu_count() or 1) // 2)),
+        half_life_days=settings.memory_half_life_days,
+    )
     calls = Calls(
         # One story for each kind of tool.
-        (Execution(runs, policy), Rendering(runs, RenderPolicy(policy, settings.render_wall_s))),
+        (
+            Execution(runs, policy),
+            Rendering(runs, RenderPolicy(policy, settings.render_wall_s)),
+            *_web_stories(settings, runs, policy, sources, resolver),
+            ReactStory(["react.memsearch"], MemsearchParams, memory.tell),
+        ),
         admission,
         SqliteCallStore(database),
         CallSettings(remembered_bytes_max=settings.remembered_bytes_max, boot_id=boot_id),
@@ -157,6 +214,7 @@ def build(settings: Settings) -> Service:
         ),
         engine=engine,
         calls=calls,
+        resolver=resolver,
     )
 
 
@@ -170,6 +228,7 @@ async def running(service: Service) -> AsyncIterator[None]:
     async with AsyncExitStack() as stack:
         await service.database.open()
         stack.push_async_callback(service.database.close)
+        stack.callback(service.resolver.close)
         await service.artifacts.open()
         stack.push_async_callback(service.artifacts.close)
         stack.push_async_callback(service.engine.stop)

@@ -8,7 +8,7 @@ class Embedder(Protocol):
     """Embeds texts; blocking, so it is called on a thread."""
 
     def embed(self, texts: Sequence[str]) -> list[bytes]:
-        """The vector of each text, of length 1: little-endian 32-bit floats. All zero for a text without words."""
+        """The vector of each text, of length 1: little-endian 32-bit floats."""
 
     def similarities(self, query: bytes, vectors: Sequence[bytes]) -> list[float]:
         """The cosine between a vector and each of the others; -1 to 1."""

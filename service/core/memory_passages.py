@@ -19,8 +19,8 @@ _TARGETS = {
     "react.completion": "assistant",
     "user.attachment": "attachment",
 }
-_TEXT_CHARS_MAX = 1_000_000
-_ATTACHMENT_BYTES_MAX = 1024 * 1024
+TEXT_CHARS_MAX = 200_000
+"""How much of one block is searched, in characters (of an attachment in bytes): some 400 passages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ async def said_in(scope: Scope, placed: PlacedBlock, artifacts: ArtifactStore) -
     if target == "attachment":
         texts = await _attachment_passages(scope, block, artifacts)
     else:
-        texts = passages((block.text or "")[:_TEXT_CHARS_MAX])
+        texts = passages((block.text or "")[:TEXT_CHARS_MAX])
     ts = _utc(block.ts)
     return [Said(placed.position, block.turn_id, target, ts, block.path, text) for text in texts]
 
@@ -58,15 +58,15 @@ async def _attachment_passages(scope: Scope, block: Block, artifacts: ArtifactSt
     try:
         path = FilePath.from_logical(block.path)
     except UnsafePathError:
-        return passages((block.text or "")[:_TEXT_CHARS_MAX])
+        return passages((block.text or "")[:TEXT_CHARS_MAX])
     text = block.text
     if text is None and is_text(block.mime):
         stored = await artifacts.latest(scope, path)
         if stored is not None and stored.sha256 in {_sha256(block), None}:
-            end = min(stored.size_bytes, _ATTACHMENT_BYTES_MAX)
+            end = min(stored.size_bytes, TEXT_CHARS_MAX)
             data = b"".join([piece async for piece in artifacts.read(scope, stored, 0, end)])
             text = data.decode("utf-8-sig", errors="replace")
-    return passages(f"{path.rel}\n\n{(text or '')[:_TEXT_CHARS_MAX]}")
+    return passages(f"{path.rel}\n\n{(text or '')[:TEXT_CHARS_MAX]}")
 
 
 def _sha256(block: Block) -> str | None:

@@ -18,10 +18,11 @@ from service.core.scopes import Scope
 from service.core.store_ports import ArtifactStore, Passage, PassageStore, PlacedBlock, TimelineStore
 
 _BLOCKS_AT_ONCE = 200
-_CHARS_AT_ONCE = 2_000_000
+_CHARS_AT_ONCE = 60_000
+_TEXTS_AT_ONCE = 32
 _NEWNESS_SHARE = 0.2
 """How much of a score newness decides; the rest is meaning alone."""
-_COSINE_MIN = 0.1
+_COSINE_MIN = 0.15
 """Texts that are no nearer have nothing to do with the query."""
 _DAY_S = 86_400
 
@@ -59,6 +60,7 @@ class MemorySearch:
         self._artifacts = artifacts
         self._embedder = embedder
         self._half_life_days = half_life_days
+        self._embedding = asyncio.Lock()
 
     async def tell(self, call: ReactCall[MemsearchParams]) -> ToolCallResponse:
         """Answers one call; nothing found is an answer too.
@@ -68,7 +70,7 @@ class MemorySearch:
         """
         params = call.params
         since_ts = _text(datetime.now(UTC) - timedelta(days=params.days))
-        [query] = await asyncio.to_thread(self._embedder.embed, [params.query])
+        [query] = await self._embed([params.query])
         if call.request.timeline is None:
             await self._catch_up(call.scope)
             hits = await self._stored_hits(call, query, since_ts)
@@ -86,12 +88,20 @@ class MemorySearch:
             if not blocks:
                 return
             said, through = await self._said(scope, blocks)
-            vectors = await asyncio.to_thread(self._embedder.embed, [row.text for row in said])
+            vectors = await self._embed([row.text for row in said])
             new = [
                 Passage(row.position, row.turn_id, row.target, row.ts, row.path, row.text, vector)
                 for row, vector in zip(said, vectors, strict=True)
             ]
             await self._passages.add(scope, new, since=since, through=through)
+
+    async def _embed(self, texts: Sequence[str]) -> list[bytes]:
+        """The vectors of some texts. One call at a time, a few texts each: a long one holds up nobody for long."""
+        vectors: list[bytes] = []
+        for at in range(0, len(texts), _TEXTS_AT_ONCE):
+            async with self._embedding:
+                vectors += await asyncio.to_thread(self._embedder.embed, texts[at : at + _TEXTS_AT_ONCE])
+        return vectors
 
     async def _said(self, scope: Scope, blocks: Sequence[PlacedBlock]) -> tuple[list[Said], int]:
         """The passages of some blocks, and up to which position: long texts are taken a few at a time."""
@@ -132,7 +142,7 @@ class MemorySearch:
         said = [
             row for row in said if row.target in call.params.targets and row.ts >= since_ts and _counts(row, call)
         ]
-        vectors = await asyncio.to_thread(self._embedder.embed, [row.text for row in said])
+        vectors = await self._embed([row.text for row in said])
         known = [(index, row.ts, vector) for index, (row, vector) in enumerate(zip(said, vectors, strict=True))]
         hits: dict[int, Hit] = {}
         for score, index in await asyncio.to_thread(self._ranked, query, known):

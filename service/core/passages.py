@@ -2,9 +2,9 @@
 
 import re
 
-PASSAGE_CHARS = 800
-"""How long a passage is at most: some 200 tokens of English."""
-OVERLAP_CHARS = 160
+PASSAGE_CHARS = 600
+"""How long a passage is at most: some 150 tokens of English, 220 of German."""
+OVERLAP_CHARS = 120
 """How much of the end of a passage the next one begins with, at most."""
 
 # The ends of paragraphs, of lines, and of sentences of scripts with and without spaces.
