@@ -67,6 +67,12 @@ async def _opened_memory(data_dir):
         yield SqliteCallStore(database), SqliteTimelineStore(database)
 
 
+@asynccontextmanager
+async def _opened_searchable(data_dir):
+    async with _opened_database(data_dir) as database:
+        yield SqliteTimelineStore(database), SqlitePassageStore(database)
+
+
 @pytest.fixture
 def opened_database():
     """Opens the local stores' database below a folder."""
@@ -112,6 +118,13 @@ async def passage_store(request, tmp_path):
 @pytest.fixture(params=[pytest.param(_opened_memory, id="sqlite")])
 async def calls_and_timelines(request, tmp_path):
     """Stores of calls and of timelines that share one transaction."""
+    async with request.param(tmp_path / "data") as stores:
+        yield stores
+
+
+@pytest.fixture(params=[pytest.param(_opened_searchable, id="sqlite")])
+async def timelines_and_passages(request, tmp_path):
+    """Stores of timelines and of their passages."""
     async with request.param(tmp_path / "data") as stores:
         yield stores
 
