@@ -34,14 +34,15 @@ def by_meaning(texts: Sequence[str]) -> Ranking:
 
 
 def by_static_vectors(texts: Sequence[str]) -> Ranking:
-    """Scores by the mean of static word vectors (WordLlama, 256 dimensions), which the service could use as well."""
+    """Scores by the mean of static word vectors (WordLlama, 256 dimensions), some hundred times quicker."""
     folder = Path(wordllama.__file__).parent
     tokenizer = Tokenizer.from_file(str(folder / "tokenizers" / "l2_supercat_tokenizer_config.json"))
     weights = load_file(folder / "weights" / "l2_supercat_256.safetensors")["embedding.weight"].astype(np.float32)
 
     def vector(text: str) -> np.ndarray:
-        mean = weights[tokenizer.encode(text, add_special_tokens=False).ids].mean(axis=0)
-        return mean / np.linalg.norm(mean)
+        mean: np.ndarray = weights[tokenizer.encode(text, add_special_tokens=False).ids].mean(axis=0)
+        mean /= np.linalg.norm(mean)
+        return mean
 
     vectors = np.array([vector(text) for text in texts])
     return lambda query: (vectors @ vector(query)).tolist()

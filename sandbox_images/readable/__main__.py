@@ -1,8 +1,8 @@
 """``python -m readable request.json``: reads web pages and writes what they say into one JSON file.
 
-The request is ``{"pages": [{"path", "charset", "url"}], "target", "characters_max", "seconds_per_page"}``, its paths
-below OUT_DIR. The file is ``{"pages": [{"title", "text", "truncated", "language"?, "date"?} | {"error"}]}``, in the
-order of the request.
+The request is ``{"pages": [{"path", "charset", "url"}], "target", "characters_max", "seconds_per_page"}``, its
+paths below OUT_DIR. The file is ``{"pages": [{"title", "text", "truncated", "language"?, "date"?} | {"error"}]}``,
+in the order of the request.
 
 Each page is read by a process of its own: one that hangs its parser, or eats up the memory, costs that page alone.
 """

@@ -5,6 +5,7 @@ from typing import Any
 
 import lxml.html
 import trafilatura
+
 from readable.decoding import decoded
 
 TITLE_CHARACTERS_MAX = 500
@@ -19,20 +20,13 @@ def extracted(data: bytes, charset: str | None, url: str, characters_max: int) -
     tree = trafilatura.load_html(page)
     if tree is None:
         return {"title": "", "text": "", "truncated": False}
-    found = trafilatura.bare_extraction(
-        page, url=url, with_metadata=True, include_comments=False, include_tables=True, include_formatting=True
-    )
+    about = trafilatura.extract_metadata(tree, default_url=url)
     text = trafilatura.extract(
-        page,
-        url=url,
-        output_format="markdown",
-        include_comments=False,
-        include_tables=True,
-        include_formatting=True,
+        page, url=url, output_format="markdown", include_comments=False, include_formatting=True
     )
     if not text:
-        text = trafilatura.html2txt(page) or ""
-    title = (found.title if found is not None else None) or tree.findtext(".//title") or ""
+        text = trafilatura.html2txt(page)
+    title = about.title or tree.findtext(".//title") or ""
     answer: dict[str, Any] = {
         "title": _SPACES.sub(" ", title).strip()[:TITLE_CHARACTERS_MAX],
         "text": text[:characters_max],
@@ -41,9 +35,8 @@ def extracted(data: bytes, charset: str | None, url: str, characters_max: int) -
     language = _language(tree)
     if language:
         answer["language"] = language
-    date = found.date if found is not None else None
-    if date and _DATE.fullmatch(date):
-        answer["date"] = date
+    if about.date and _DATE.fullmatch(about.date):
+        answer["date"] = about.date
     return answer
 
 

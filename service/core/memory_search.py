@@ -167,7 +167,7 @@ class MemorySearch:
 
 
 def _counts(passage: Passage | Said, call: ReactCall[MemsearchParams]) -> bool:
-    """Whether a passage may be an answer: words of the current turn are in view, and its prompt asks the question."""
+    """Whether a passage may be an answer: words of the current turn are in view, its prompt is the question."""
     return passage.target == "attachment" or passage.turn_id != call.turn_id
 
 

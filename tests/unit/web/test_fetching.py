@@ -29,6 +29,7 @@ class Names:
         self.asked = []
 
     async def __call__(self, host, port):
+        del port
         self.asked.append(host)
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Exception):
@@ -39,8 +40,8 @@ class Names:
 HERE = Names(["127.0.0.1"])
 
 
-def fetcher(server, resolve=HERE, *, opened=LOOPBACK, tls=None, page_s=5.0, bytes_max=100_000, ports=None):
-    bounds = FetchBounds(page_s, bytes_max, frozenset(ports or {server.port}), opened)
+def fetcher(server, resolve=HERE, *, opened=LOOPBACK, tls=None, page_s=5.0, ports=None):
+    bounds = FetchBounds(page_s, 100_000, frozenset(ports or {server.port}), opened)
     return HttpPageFetcher(bounds, resolve, tls or checked_tls(None))
 
 
@@ -156,14 +157,65 @@ async def test_the_sixth_redirect_is_not_followed():
 
 # ---- where no page is fetched from ----
 
-REFUSED_ADDRESSES = """\
-127.0.0.1 127.255.255.254 0.0.0.0 0.1.2.3 10.0.0.1 100.64.0.1 100.100.100.200 168.63.129.16 169.254.169.254 172.16.0.1
-172.31.255.255 192.0.0.192 192.0.2.1 192.88.99.1 192.168.1.1 198.18.0.1 198.51.100.7 203.0.113.7 224.0.0.1
-239.255.255.250 240.0.0.1 255.255.255.255
-:: ::1 ::127.0.0.1 ::ffff:127.0.0.1 ::ffff:10.0.0.1 ::ffff:169.254.169.254 64:ff9b::7f00:1 64:ff9b::a9fe:a9fe
-64:ff9b:1::7f00:1 100::1 2001::1 2001:0:7f00:1:: 2001:10::1 2001:20::1 2001:db8::1 2002:7f00:1:: 2002:a9fe:a9fe::
-3fff::1 5f00::1 fc00::1 fd00:ec2::254 fe80::1 fe80::1%eth0 fec0::1 ff02::1 no-address""".split()
-PUBLIC_ADDRESSES = "8.8.8.8 1.1.1.1 172.32.0.1 100.128.0.1 2606:4700::1111 2a00:1450::1 64:ff9b::808:808".split()
+REFUSED_ADDRESSES = [
+    "127.0.0.1",
+    "127.255.255.254",
+    "0.0.0.0",
+    "0.1.2.3",
+    "10.0.0.1",
+    "100.64.0.1",
+    "100.100.100.200",
+    "168.63.129.16",
+    "169.254.169.254",
+    "172.16.0.1",
+    "172.31.255.255",
+    "192.0.0.192",
+    "192.0.2.1",
+    "192.88.99.1",
+    "192.168.1.1",
+    "198.18.0.1",
+    "198.51.100.7",
+    "203.0.113.7",
+    "224.0.0.1",
+    "239.255.255.250",
+    "240.0.0.1",
+    "255.255.255.255",
+    "::",
+    "::1",
+    "::127.0.0.1",
+    "::ffff:127.0.0.1",
+    "::ffff:10.0.0.1",
+    "::ffff:169.254.169.254",
+    "64:ff9b::7f00:1",
+    "64:ff9b::a9fe:a9fe",
+    "64:ff9b:1::7f00:1",
+    "100::1",
+    "2001::1",
+    "2001:0:7f00:1::",
+    "2001:10::1",
+    "2001:20::1",
+    "2001:db8::1",
+    "2002:7f00:1::",
+    "2002:a9fe:a9fe::",
+    "3fff::1",
+    "5f00::1",
+    "fc00::1",
+    "fd00:ec2::254",
+    "fe80::1",
+    "fe80::1%eth0",
+    "fec0::1",
+    "ff02::1",
+    "no-address",
+]
+PUBLIC_ADDRESSES = [
+    "8.8.8.8",
+    "1.1.1.1",
+    "172.32.0.1",
+    "100.128.0.1",
+    "2606:4700::1111",
+    "2a00:1450::1",
+    "64:ff9b::808:808",
+]
 
 
 @pytest.mark.parametrize("address", REFUSED_ADDRESSES)
@@ -283,6 +335,7 @@ async def test_a_redirect_to_a_private_address_is_refused(location):
 
 def _numbers_or(answer):
     async def resolve(host, port):
+        del port
         try:
             return [str(ipaddress.ip_address(host))]
         except ValueError:
@@ -300,7 +353,9 @@ async def test_a_name_that_turns_private_between_two_hops_is_refused():
     assert (exc.code, len(server.requests)) == (WebCode.URL_NOT_ALLOWED, 1)
 
 
-@pytest.mark.parametrize("location", ["file:///etc/passwd", "ftp://127.0.0.1/", "http://user@a.example/", "http://0x7f.1/"])
+@pytest.mark.parametrize(
+    "location", ["file:///etc/passwd", "ftp://127.0.0.1/", "http://user@a.example/", "http://0x7f.1/"]
+)
 async def test_a_redirect_to_what_is_no_page_is_refused(location):
     async with web_server() as server:
         server.answers["/"] = redirect(location)
@@ -318,7 +373,9 @@ async def test_other_ports_are_not_asked_and_not_by_a_redirect_either():
 
 async def test_a_name_without_an_address_and_a_port_that_nobody_listens_at_have_their_own_codes():
     async with web_server() as server:
-        nowhere = await failure(fetcher(server, Names(OSError("no such host"))).fetch(WebUrl.parse(server.url(host="x.example"))))
+        nowhere = await failure(
+            fetcher(server, Names(OSError("no such host"))).fetch(WebUrl.parse(server.url(host="x.example")))
+        )
     closed = await failure(fetcher(server).fetch(WebUrl.parse(server.url())))
     assert [nowhere.code, closed.code] == [WebCode.DNS_FAILED, WebCode.CONNECT_FAILED]
 
@@ -347,7 +404,9 @@ async def test_https_is_checked_against_the_name_though_the_connection_goes_to_a
     tls, authority = secure
     async with web_server(tls) as server:
         server.answers["/"] = response(b"safe", "text/plain")
-        page = await fetcher(server, tls=checked_tls(authority)).fetch(WebUrl.parse(server.url(host="secure.example")))
+        page = await fetcher(server, tls=checked_tls(authority)).fetch(
+            WebUrl.parse(server.url(host="secure.example"))
+        )
     assert page.body == b"safe"
 
 
