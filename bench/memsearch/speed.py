@@ -1,7 +1,7 @@
 """``python -m bench.memsearch.speed``: what comparing meanings costs in a long conversation, and making them.
 
-The vectors of the passages are random; the query is embedded by the real model. Reading the passages from a database
-is not part of the figures.
+The vectors of the passages are random; the query is embedded by the real model. All figures are CPU time; reading
+the passages from a database is not part of them.
 """
 
 import asyncio
@@ -58,7 +58,7 @@ class InMemory:
 
 
 async def _searched(count: int, embedder: MiniLmEmbedder) -> float:
-    """Seconds of one search, the median of some."""
+    """CPU seconds of one search, the median of some."""
     store = InMemory(count)
     memory = MemorySearch(store, store, None, embedder, half_life_days=90)  # type: ignore[arg-type]  # what is used
     story = ReactStory(["react.memsearch"], MemsearchParams, memory.tell)
@@ -72,24 +72,24 @@ async def _searched(count: int, embedder: MiniLmEmbedder) -> float:
             params={"query": "the tide is high", "targets": ["user"]},
         )
         opened = story.open(_SCOPE, request)
-        began = time.perf_counter()
+        began = time.process_time()
         if opened is not None:
             await opened.tell(NobodyWatches())
-        took.append(time.perf_counter() - began)
+        took.append(time.process_time() - began)
     return statistics.median(took[1:])
 
 
 def main() -> None:
     """Prints a line for each measurement."""
     embedder = MiniLmEmbedder()
-    began = time.perf_counter()
+    began = time.process_time()
     embedder.embed(["first"])
-    print(f"loading the model: {time.perf_counter() - began:.2f} s")
+    print(f"loading the model: {time.process_time() - began:.2f} s")
     text = "The sensor in the harbour basin stopped reporting on Tuesday night because its battery froze. " * 6
-    began = time.perf_counter()
+    began = time.process_time()
     embedder.embed([f"{number} {text}" for number in range(_EMBEDDED)])
-    each = (time.perf_counter() - began) / _EMBEDDED
-    print(f"embedding a passage of {len(text)} characters, one thread: {each * 1000:.0f} ms")
+    each = (time.process_time() - began) / _EMBEDDED
+    print(f"embedding a passage of {len(text)} characters: {each * 1000:.0f} ms")
     for count in _COUNTS:
         print(f"a search among {count:,} passages: {asyncio.run(_searched(count, embedder)) * 1000:.0f} ms")
     print(f"most memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MB")
