@@ -4,7 +4,6 @@ from contextlib import asynccontextmanager
 
 import httpx
 import pytest
-from service.stores.local_artifacts import LocalArtifactStore
 
 from contracts.react_tools import HideParams, PlanParams
 from service.api.app import create_app
@@ -19,10 +18,12 @@ from service.core.react_calls import ReactStory
 from service.core.scopes import Principal
 from service.core.timeline import Timeline
 from service.language.tokens import BpeTokenCounter
-from service.stores.calls import SqliteCallStore
-from service.stores.sources import SqliteSourcePool
-from service.stores.sqlite import Database
-from service.stores.timelines import SqliteTimelineStore
+from service.stores.artifacts import SqlArtifactStore
+from service.stores.calls import SqlCallStore
+from service.stores.database import Database
+from service.stores.local_files import LocalFiles
+from service.stores.sources import SqlSourcePool
+from service.stores.timelines import SqlTimelineStore
 from tests.fakes.engine import BareEngine
 
 HERE = "/v1/conversations/c1/timeline"
@@ -35,9 +36,9 @@ async def opened(folder, boot_id="boot-1"):
     """One life of the service: a client of the application over the folder's data."""
     database = Database(folder)
     await database.open()
-    artifacts, sources = LocalArtifactStore(database, folder), SqliteSourcePool(database)
+    artifacts, sources = SqlArtifactStore(database, LocalFiles(folder), SqlSourcePool(database))
     await artifacts.open()
-    timelines = SqliteTimelineStore(database)
+    timelines = SqlTimelineStore(database)
     stories = (
         ReactStory(["react.hide"], HideParams, HidingStory(timelines, TOKENS, POLICY).tell),
         ReactStory(["react.plan"], PlanParams, PlanStory(timelines).tell),
@@ -45,7 +46,7 @@ async def opened(folder, boot_id="boot-1"):
     calls = Calls(
         stories,
         Admission(running_max=2, queue_max=10),
-        SqliteCallStore(database),
+        SqlCallStore(database),
         CallSettings(remembered_bytes_max=10_000, boot_id=boot_id),
     )
     doors = Doors(
