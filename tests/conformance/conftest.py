@@ -1,9 +1,12 @@
 """The stores under test: a new backend is one more parameter of these fixtures."""
 
 import hashlib
+import uuid
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
+from s3_server import SERVICES, emptied, started
 
 from contracts.paths import FilePath
 from service.core.scopes import Principal, Scope
@@ -11,6 +14,7 @@ from service.core.store_ports import NewArtifact
 from service.stores.artifacts import SqlArtifactStore
 from service.stores.calls import SqliteCallStore
 from service.stores.local_files import LocalFiles
+from service.stores.s3_files import S3Files
 from service.stores.sources import SqliteSourcePool
 from service.stores.sqlite import Database
 from service.stores.timelines import SqliteTimelineStore
@@ -50,6 +54,17 @@ async def _opened_artifacts(data_dir):
 
 
 @asynccontextmanager
+async def _opened_on_s3(data_dir, bucket, part_bytes=5 * 1024 * 1024, link_s=900):
+    async with _opened_database(data_dir) as database:
+        store = SqlArtifactStore(database, S3Files(bucket, data_dir / "staging", part_bytes, link_s))
+        await store.open()
+        try:
+            yield store
+        finally:
+            await store.close()
+
+
+@asynccontextmanager
 async def _opened_timelines(data_dir):
     async with _opened_database(data_dir) as database:
         yield SqliteTimelineStore(database)
@@ -73,9 +88,33 @@ def opened_artifacts():
     return _opened_artifacts
 
 
-@pytest.fixture(params=[pytest.param(_opened_artifacts, id="local")])
+@pytest.fixture
+def opened_on_s3():
+    """Opens an artifact store on a bucket; its database and staging are below a folder."""
+    return _opened_on_s3
+
+
+@pytest.fixture(scope="session")
+def s3_server():
+    """The bucket of the real server that all tests share; emptied at the end."""
+    bucket = started(SERVICES)
+    yield bucket
+    emptied(bucket)
+
+
+@pytest.fixture
+def bucket(s3_server):
+    """A place of its own in that bucket."""
+    return replace(s3_server, prefix=f"tests/{uuid.uuid4().hex}")
+
+
+@pytest.fixture(params=["local", "s3"])
 async def artifact_store(request, tmp_path):
-    async with request.param(tmp_path / "data") as store:
+    if request.param == "local":
+        opened = _opened_artifacts(tmp_path / "data")
+    else:
+        opened = _opened_on_s3(tmp_path / "data", request.getfixturevalue("bucket"))
+    async with opened as store:
         yield store
 
 
