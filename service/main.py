@@ -118,7 +118,7 @@ def _docker_engine(settings: Settings, limits: CallLimits, boot_id: str) -> Dock
     )
 
 
-def _artifact_files(settings: Settings) -> ArtifactFiles:
+def artifact_files(settings: Settings) -> ArtifactFiles:
     """The bytes of artifacts: below the data folder, or in a bucket if one is named."""
     if not settings.s3_bucket:
         return LocalFiles(settings.data_dir)
@@ -148,7 +148,7 @@ def build(settings: Settings) -> Service:
     boot_id = secrets.token_hex(_BOOT_ID_BYTES)
     limits = _call_limits(settings)
     database = Database(settings.data_dir)
-    artifacts = SqlArtifactStore(database, _artifact_files(settings))
+    artifacts = SqlArtifactStore(database, artifact_files(settings))
     sources = SqliteSourcePool(database)
     timelines = SqliteTimelineStore(database)
     engine = _docker_engine(settings, limits, boot_id)

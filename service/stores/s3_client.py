@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 _CONNECT_S = 5
 _READ_S = 60  # a server may check and copy a large file before it answers
-_ATTEMPTS = 3  # the client itself tries again after a broken connection or an overloaded server
 _DEFAULT_REGION = "us-east-1"  # what servers of other makers expect, and AWS's own default for S3
 
 _ROLE = "the object store"
@@ -64,6 +63,7 @@ class Bucket:
         region: its region; empty: the environment's.
         access_key: with `secret_key`, the credentials; empty: the client's own chain (environment, files, role).
         secret_key: see `access_key`.
+        attempts: how often a request is sent before a broken connection or an overloaded server is an error.
     """
 
     name: str
@@ -73,6 +73,7 @@ class Bucket:
     region: str = ""
     access_key: str = ""
     secret_key: str = field(default="", repr=False)
+    attempts: int = 3
 
 
 def client(bucket: Bucket, endpoint: str, connections: int) -> "S3Client":
@@ -88,7 +89,7 @@ def client(bucket: Bucket, endpoint: str, connections: int) -> "S3Client":
         connect_timeout=_CONNECT_S,
         read_timeout=_READ_S,
         max_pool_connections=connections,
-        retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
+        retries={"mode": "standard", "total_max_attempts": bucket.attempts},
         # Names of buckets are resolved as hosts by AWS only.
         s3={"addressing_style": "path"} if endpoint else {},
         # Uploads carry a SHA-256 of ours; the client's own CRC trailers are news to many servers.

@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
-from s3_server import SERVICES, emptied, started
 
 from contracts.paths import FilePath
 from service.core.scopes import Principal, Scope
@@ -18,6 +17,7 @@ from service.stores.s3_files import S3Files
 from service.stores.sources import SqliteSourcePool
 from service.stores.sqlite import Database
 from service.stores.timelines import SqliteTimelineStore
+from tests.services.s3_server import SERVICES, emptied, started
 
 
 @asynccontextmanager

@@ -55,7 +55,7 @@ PY
 launch() {
   cd "$state" # the sockets' names are relative: a path of a socket has at most 107 bytes
   setsid nohup "$bin/weed" server -dir=data -ip=127.0.0.1 -ip.bind=127.0.0.1 \
-    -master.port="$(setting MASTER)" -master.port.grpc="$(setting MASTER_GRPC)" -master.telemetry=false \
+    -master.port="$(setting MASTER)" -master.port.grpc="$(setting MASTER_GRPC)" -master.telemetry=false -master.electionTimeout=1s -master.heartbeatInterval=100ms \
     -master.volumeSizeLimitMB=256 \
     -volume.port="$(setting VOLUME)" -volume.port.grpc="$(setting VOLUME_GRPC)" -volume.max=0 \
     -volume.preStopSeconds=0 -volume.minFreeSpace=0 \
@@ -76,14 +76,14 @@ case ${1:-} in
   until answers; do
     running || { echo "s3.sh: SeaweedFS ended at once; see $state/log" >&2; exit 1; }
     [ "$SECONDS" -lt "$end" ] || { echo "s3.sh: SeaweedFS does not answer after $start_s s; see $state/log" >&2; exit 1; }
-    sleep 0.1
+    sleep 0.2
   done
   ;;
 --stop)
   if running; then
     pid=$(cat "$state/pid")
     kill "$pid"
-    for _ in $(seq 100); do running || break; sleep 0.1; done
+    for _ in $(seq 20); do running || break; sleep 0.1; done # nothing to lose but test data
     ! running || kill -9 "$pid"
   fi
   rm -f "$state/pid"
