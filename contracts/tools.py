@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from contracts.artifacts import ArtifactSpec
+from contracts.react_tools import REACT_TOOLS, react_params_schema
 from contracts.render_tools import RENDER_TOOL_PREFIX, OutputFormat, render_params_schema
 
 TIMEOUT_S_DEFAULT = 600
@@ -116,7 +117,16 @@ def catalogue() -> list[Tool]:
         )
         for output in OutputFormat
     ]
-    return exec_tools + render_tools
+    react_tools = [
+        Tool(
+            tool_id=tool_id,
+            description=tool.description,
+            params_schema=react_params_schema(tool_id),
+            takes_code=False,
+        )
+        for tool_id, tool in REACT_TOOLS.items()
+    ]
+    return exec_tools + render_tools + react_tools
 
 
 def exec_language(tool_id: str) -> Language | None:

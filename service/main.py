@@ -31,12 +31,12 @@ from service.engines.runner_sandbox import InspectorBounds, StreamBounds
 from service.settings import Settings
 from service.stores.artifact_files import ArtifactFiles
 from service.stores.artifacts import SqlArtifactStore
-from service.stores.calls import SqliteCallStore
+from service.stores.calls import SqlCallStore
+from service.stores.database import Database
 from service.stores.folders import AssetFolders
 from service.stores.local_files import LocalFiles
-from service.stores.sources import SqliteSourcePool
-from service.stores.sqlite import Database
-from service.stores.timelines import SqliteTimelineStore
+from service.stores.sources import SqlSourcePool
+from service.stores.timelines import SqlTimelineStore
 
 log = logging.getLogger("proofbox")
 
@@ -65,7 +65,7 @@ class Service:
     principal: Principal
     database: Database
     artifacts: SqlArtifactStore
-    sources: SqliteSourcePool
+    sources: SqlSourcePool
     timeline: Timeline
     attachments: Attachments
     engine: DockerEngine
@@ -147,10 +147,10 @@ def build(settings: Settings) -> Service:
     """
     boot_id = secrets.token_hex(_BOOT_ID_BYTES)
     limits = _call_limits(settings)
-    database = Database(settings.data_dir)
+    database = Database(settings.data_dir, settings.database_url, settings.database_timeout_s)
     artifacts = SqlArtifactStore(database, artifact_files(settings))
-    sources = SqliteSourcePool(database)
-    timelines = SqliteTimelineStore(database)
+    sources = SqlSourcePool(database)
+    timelines = SqlTimelineStore(database)
     engine = _docker_engine(settings, limits, boot_id)
     workspace = WorkspaceBounds(settings.workspace_bytes_max, settings.workspace_files_max)
     rehosting = Rehosting(artifacts, sources, AssetFolders(settings.asset_roots), workspace)
@@ -161,7 +161,7 @@ def build(settings: Settings) -> Service:
         # One story for each kind of tool.
         (Execution(runs, policy), Rendering(runs, RenderPolicy(policy, settings.render_wall_s))),
         admission,
-        SqliteCallStore(database),
+        SqlCallStore(database),
         CallSettings(remembered_bytes_max=settings.remembered_bytes_max, boot_id=boot_id),
     )
     return Service(

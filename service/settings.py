@@ -28,7 +28,11 @@ class Settings(BaseSettings):
     port: int = Field(default=8080, ge=0, le=65535)
     """Port to listen on."""
     data_dir: Path = Path(".proofbox")
-    """Folder of artifacts, staging and the database."""
+    """Folder of artifacts, staging and, unless database_url names a server, the database."""
+    database_url: SecretStr = SecretStr("")
+    """PostgreSQL database of the records, postgresql://user:password@host/name; empty: SQLite in data_dir."""
+    database_timeout_s: float = Field(default=30, gt=0)
+    """How long one statement to a PostgreSQL server may take."""
     service_name: str = ""
     """Name of this service on its engine; two services sweep only their own. Empty: made from data_dir."""
     tenant: str = "default"

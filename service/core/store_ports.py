@@ -1,6 +1,7 @@
 """The ports of the stores: artifacts, sources, calls and timelines."""
 
-from collections.abc import AsyncIterator, Sequence
+import json
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -104,11 +105,39 @@ class ArtifactStore(Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True)
+class NewPage:
+    """A web page on its way into the sources pool.
+
+    Attributes:
+        url: its URL; two pages with the same one are the same source.
+        title: its title.
+        text: what it says; None keeps what is known.
+        mime: its media type.
+        turn_id: the turn that found it.
+    """
+
+    url: str
+    title: str
+    text: str | None
+    mime: str | None
+    turn_id: str
+
+
 class SourcePool(Protocol):
     """The sources of conversations. All methods raise StoreFailedError if the store fails."""
 
     async def rows(self, scope: Scope) -> list[SourceRow]:
         """All rows, by ascending sid."""
+
+    async def sids(self, scope: Scope) -> frozenset[int]:
+        """The ids of all rows."""
+
+    async def pick(self, scope: Scope, ranges: Sequence[tuple[int, int]], limit: int) -> list[SourceRow]:
+        """At most ``limit`` rows whose sid lies in one of the inclusive ranges, by ascending sid."""
+
+    async def add_pages(self, scope: Scope, pages: Sequence[NewPage]) -> list[SourceRow]:
+        """The rows of web pages, in their order; a page whose URL has a row keeps its sid and gets the new text."""
 
     async def add_file(self, scope: Scope, artifact: StoredArtifact) -> SourceRow:
         """The row of a hosted file or attachment; made with the next free sid if there is none."""
@@ -222,6 +251,40 @@ class PlacedBlock:
     base64_chars: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class TurnSpan:
+    """Where the blocks of a turn lie; blocks of other turns may lie between them.
+
+    Attributes:
+        turn_id: the turn.
+        first: the position of its first block.
+        last: the position of its last block.
+    """
+
+    turn_id: str
+    first: int
+    last: int
+
+
+def described_path(block: Block) -> str | None:
+    """The logical path that a block's digest describes: a call's meta block, an attachment's; None for others."""
+    is_meta = block.path.startswith("tc:") or block.type == "user.attachment.meta"
+    if not is_meta or block.mime != "application/json" or block.text is None:
+        return None
+    try:
+        payload = json.loads(block.text)
+    except (ValueError, RecursionError):
+        return None
+    path = payload.get("artifact_path") if isinstance(payload, dict) else None
+    return path if isinstance(path, str) else None
+
+
+def hidden_path(block: Block) -> str | None:
+    """The logical path whose earlier blocks a block hides: the result of ``react.hide``; None for others."""
+    path = block.meta.get("hides") if block.type == "react.tool.result" else None
+    return path if isinstance(path, str) else None
+
+
 class TimelineStore(Protocol):
     """The event logs of conversations: blocks are added, never changed. All methods raise StoreFailedError."""
 
@@ -236,5 +299,74 @@ class TimelineStore(Protocol):
     async def after(self, scope: Scope, position: int, limit: int, *, binaries: bool) -> list[PlacedBlock]:
         """At most ``limit`` blocks after a position, in order; without base64 unless ``binaries``."""
 
+    async def last(self, scope: Scope) -> int:
+        """The position of the last block; 0 if there is none."""
+
+    async def before(self, scope: Scope, position: int, limit: int) -> list[PlacedBlock]:
+        """At most ``limit`` blocks at or before a position, the newest first, without base64."""
+
+    async def of_path(self, scope: Scope, path: str, limit: int, *, binaries: bool) -> list[PlacedBlock]:
+        """The newest ``limit`` blocks of a logical path, or whose digest describes it, in order."""
+
+    async def of_call(self, scope: Scope, tool_call_id: str, limit: int) -> list[PlacedBlock]:
+        """The first ``limit`` blocks of a call, in order, without base64."""
+
+    async def of_turns(self, scope: Scope, turn_ids: Collection[str], *, described: bool) -> list[PlacedBlock]:
+        """The blocks of some turns, in order, without base64; with ``described`` only those that hold a digest."""
+
+    async def files_of_turn(self, scope: Scope, turn_id: str) -> list[str]:
+        """The ``fi:`` paths of the blocks of a turn, each once."""
+
+    async def hidings(self, scope: Scope, after: int) -> list[PlacedBlock]:
+        """The blocks after a position that hide others (`hidden_path`), in order."""
+
+    async def summaries(self, scope: Scope) -> list[PlacedBlock]:
+        """The blocks of type ``conv.range.summary``, in order; their paths begin with ``su:``."""
+
+    async def turns(self, scope: Scope) -> list[TurnSpan]:
+        """Where each turn begins and ends, by their beginning."""
+
     async def group_before(self, scope: Scope, position: int) -> list[PlacedBlock]:
         """The block at ``position`` and those right before it of the same call, in order, without base64."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A stretch of a conversation that can be searched by meaning.
+
+    Attributes:
+        position: of its block in the timeline.
+        turn_id: its turn.
+        target: ``assistant``, ``user`` or ``attachment``.
+        ts: when it was said: UTC, RFC 3339, ``Z``.
+        path: the logical path of its block.
+        text: what it says.
+        vector: its embedding: little-endian 32-bit floats.
+    """
+
+    position: int
+    turn_id: str
+    target: str
+    ts: str
+    path: str
+    text: str
+    vector: bytes
+
+
+class PassageStore(Protocol):
+    """Passages of conversations and their embeddings. All methods raise StoreFailedError."""
+
+    async def through(self, scope: Scope) -> int:
+        """Up to which position of the timeline the passages are there."""
+
+    async def add(self, scope: Scope, passages: Sequence[Passage], *, since: int, through: int) -> bool:
+        """Adds the passages of the blocks after ``since`` up to ``through``.
+
+        False, and nothing added, if the store does not end at ``since`` any more.
+        """
+
+    async def vectors(self, scope: Scope, targets: Collection[str], since_ts: str) -> list[tuple[int, str, bytes]]:
+        """Id, time and embedding of the passages of some targets from a time on."""
+
+    async def pick(self, scope: Scope, ids: Collection[int]) -> dict[int, Passage]:
+        """Passages by their ids."""

@@ -14,7 +14,6 @@ rows say and removes blobs that no row has and no other save is about to have.
 
 import asyncio
 import logging
-import sqlite3
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +22,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from sqlalchemy import Connection
+
 from contracts.paths import FilePath
 from service.core.errors import OurError, StoreFailedError
 from service.core.scopes import Scope
@@ -30,9 +31,9 @@ from service.core.store_ports import NewArtifact, StoredArtifact
 from service.stores import artifact_rows as rows
 from service.stores.artifact_files import ArtifactFiles, Served
 from service.stores.artifact_rows import ArtifactRow
+from service.stores.database import Database
 from service.stores.hosting import key_of, rn_of
 from service.stores.name_locks import NameLocks
-from service.stores.sqlite import Database
 from service.stores.threads import in_thread, to_its_end
 
 T = TypeVar("T")
@@ -215,7 +216,7 @@ class SqlArtifactStore:
         touched = {_BLOBS + artifact.sha256 for artifact in artifacts} | {_HOSTED + name for name in hosted}
         save = uuid.uuid4().hex
 
-        def finish(connection: sqlite3.Connection) -> list[ArtifactRow]:
+        def finish(connection: Connection) -> list[ArtifactRow]:
             rows.end_save(connection, save)
             return [rows.insert(connection, scope, *each) for each in zip(artifacts, names, strict=True)]
 

@@ -23,10 +23,10 @@ from service.core.scopes import Principal, Scope
 from service.core.store_ports import NewArtifact, StoredArtifact
 from service.core.timeline import Timeline
 from service.stores.artifacts import SqlArtifactStore
+from service.stores.database import Database
 from service.stores.local_files import LocalFiles
-from service.stores.sources import SqliteSourcePool
-from service.stores.sqlite import Database
-from service.stores.timelines import SqliteTimelineStore
+from service.stores.sources import SqlSourcePool
+from service.stores.timelines import SqlTimelineStore
 from tests.fakes.calls import MemoryCalls
 from tests.fakes.engine import BareEngine
 
@@ -44,8 +44,8 @@ class Flags:
 class Stores:
     database: Database
     artifacts: SqlArtifactStore
-    sources: SqliteSourcePool
-    timelines: SqliteTimelineStore
+    sources: SqlSourcePool
+    timelines: SqlTimelineStore
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ async def stores(tmp_path: Path) -> AsyncIterator[Stores]:
     await database.open()
     artifacts = SqlArtifactStore(database, LocalFiles(tmp_path / "data"))
     await artifacts.open()
-    yield Stores(database, artifacts, SqliteSourcePool(database), SqliteTimelineStore(database))
+    yield Stores(database, artifacts, SqlSourcePool(database), SqlTimelineStore(database))
     await artifacts.close()
     await database.close()
 

@@ -23,10 +23,10 @@ from contracts.paths import FilePath
 from service.core.scopes import Principal, Scope
 from service.core.store_ports import NewArtifact
 from service.stores.artifacts import SqlArtifactStore
+from service.stores.database import Database
 from service.stores.local_files import LocalFiles
 from service.stores.s3_client import Bucket
 from service.stores.s3_files import S3Files
-from service.stores.sqlite import Database
 
 SCOPE = Scope(Principal("acme", "books", "registered", "ann"), "conv-1")
 FILE_OPERATIONS = {"open", "os.rename", "os.link", "os.mkdir", "os.remove", "os.rmdir", "os.chmod"}

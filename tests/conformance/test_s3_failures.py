@@ -17,7 +17,7 @@ from contracts.paths import FilePath
 from service.core.errors import StoreFailedError, StoreFullError
 from service.core.store_ports import CallKey, NewCall
 from service.stores.artifacts import SqlArtifactStore
-from service.stores.calls import SqliteCallStore
+from service.stores.calls import SqlCallStore
 from service.stores.s3_client import Bucket
 from service.stores.s3_files import S3Files
 from tests.fakes.cutting_relay import CuttingRelay
@@ -119,7 +119,7 @@ async def test_a_save_that_waits_for_the_server_holds_up_nobody_else(opened_data
         way.relay.open_way.clear()
         saving = asyncio.ensure_future(save(store, scope, {"turn_1/files/a": b"slow"}))
         await way.relay.waiting.wait()
-        _, is_new = await SqliteCallStore(database).claim(
+        _, is_new = await SqlCallStore(database).claim(
             NewCall(CallKey(scope, "c"), "a" * 64, "{}", "boot", None)
         )
         assert (is_new, saving.done()) == (True, False)

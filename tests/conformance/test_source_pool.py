@@ -7,7 +7,7 @@ import pytest
 from contracts.paths import FilePath
 from contracts.tool_calls import SourceRow
 from service.core.errors import SidConflictError
-from service.core.store_ports import StoredArtifact
+from service.core.store_ports import NewPage, StoredArtifact
 
 
 def stored(physical, version=1, **more):
@@ -199,3 +199,25 @@ async def test_of_two_calls_that_give_one_sid_two_meanings_one_wins_as_a_whole(s
     results = await asyncio.gather(*(source_pool.complete(scope, rows) for rows in calls), return_exceptions=True)
     assert [type(result) for result in results].count(SidConflictError) == 5
     assert await source_pool.rows(scope) == calls[results.index(None)]
+
+
+def page(url, title="", text=None):
+    return NewPage(url, title, text, None, "turn_1")
+
+
+async def test_a_page_keeps_its_sid_and_gets_the_newer_text(source_pool, scope_of):
+    first = await source_pool.add_pages(scope_of(), [page("https://a.example/", "A"), page("https://b.example/")])
+    again = await source_pool.add_pages(scope_of(), [page("https://b.example/", "B", "words")])
+    assert [row.sid for row in first] == [1, 2]
+    assert [(row.sid, row.title, row.text, row.url) for row in again] == [(2, "B", "words", "https://b.example/")]
+    assert [row.title for row in await source_pool.rows(scope_of())] == ["A", "B"]
+    kept = await source_pool.add_pages(scope_of(), [page("https://b.example/")])
+    assert [(row.title, row.text) for row in kept] == [("B", "words")]
+
+
+async def test_rows_are_picked_by_ranges_within_a_bound(source_pool, scope_of):
+    await source_pool.add_pages(scope_of(), [page(f"https://a.example/{number}") for number in range(1, 8)])
+    assert await source_pool.sids(scope_of()) == frozenset(range(1, 8))
+    picked = await source_pool.pick(scope_of(), [(5, 999_999_999), (1, 2)], 4)
+    assert [row.sid for row in picked] == [1, 2, 5, 6]
+    assert await source_pool.pick(scope_of(conversation="conv-2"), [(1, 9)], 4) == []

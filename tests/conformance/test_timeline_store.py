@@ -108,3 +108,69 @@ async def test_an_answer_and_its_blocks_are_kept_together_and_once(calls_and_tim
     with pytest.raises(StoreFailedError):
         await calls.finish(lost, CallState.DONE, "answer", [block("4")])
     assert await texts(timelines, scope_of()) == ["1", "2"]
+
+
+def meta_of(path, turn="turn_1", call="c1"):
+    digest = f'{{"artifact_path": "{path}", "mime": "text/csv"}}'
+    return block(
+        digest,
+        type="react.tool.result",
+        mime="application/json",
+        path=f"tc:{turn}.{call}.result",
+        turn_id=turn,
+        call_id=call,
+    )
+
+
+async def test_blocks_are_found_by_their_path_and_by_what_their_digest_describes(timeline_store, scope_of):
+    file = "fi:turn_1.files/a.csv"
+    given = [
+        block("p"),
+        meta_of(file),
+        block("1,2", type="react.tool.result", path=file, call_id="c1"),
+        meta_of(file, call="c2"),
+        block("3,4", type="react.tool.result", path=file, call_id="c2"),
+    ]
+    await timeline_store.append(scope_of(), given)
+    found = await timeline_store.of_path(scope_of(), file, 10, binaries=True)
+    assert [placed.position for placed in found] == [2, 3, 4, 5]
+    assert [p.position for p in await timeline_store.of_path(scope_of(), file, 3, binaries=False)] == [3, 4, 5]
+    assert [p.block for p in await timeline_store.of_call(scope_of(), "c2", 10)] == given[3:]
+    assert await timeline_store.files_of_turn(scope_of(), "turn_1") == [file]
+    assert await timeline_store.files_of_turn(scope_of(), "turn_2") == []
+
+
+async def test_the_end_is_read_backwards(timeline_store, scope_of):
+    assert await timeline_store.last(scope_of()) == 0
+    await timeline_store.append(scope_of(), [block(str(number)) for number in range(1, 6)])
+    assert await timeline_store.last(scope_of()) == 5
+    assert [p.block.text for p in await timeline_store.before(scope_of(), 4, 2)] == ["4", "3"]
+
+
+async def test_the_blocks_of_a_turn_are_found_wherever_they_lie(timeline_store, scope_of):
+    second = block("2", turn_id="turn_2", path="ar:turn_2.user.prompt")
+    await timeline_store.append(scope_of(), [block("1"), second, meta_of("fi:turn_1.files/a.csv")])
+    spans = await timeline_store.turns(scope_of())
+    assert [(span.turn_id, span.first, span.last) for span in spans] == [("turn_1", 1, 3), ("turn_2", 2, 2)]
+    both = await timeline_store.of_turns(scope_of(), ["turn_2", "turn_1"], described=False)
+    assert [placed.position for placed in both] == [1, 2, 3]
+    assert [p.position for p in await timeline_store.of_turns(scope_of(), ["turn_1"], described=True)] == [3]
+
+
+async def test_blocks_that_hide_others_are_found_after_a_position(timeline_store, scope_of):
+    hiding = block(
+        "{}", type="react.tool.result", path="tc:turn_1.h.result", meta={"hides": "ar:turn_1.user.prompt"}
+    )
+    await timeline_store.append(scope_of(), [block("1"), hiding, block("2", meta={"hides": "x"})])
+    assert [placed.position for placed in await timeline_store.hidings(scope_of(), 0)] == [2]
+    assert await timeline_store.hidings(scope_of(), 2) == []
+
+
+async def test_summaries_are_found_and_what_was_read_of_them_is_none(timeline_store, scope_of):
+    fields = {"type": "conv.range.summary", "path": "su:turn_2.conv.range.summary", "turn_id": "turn_2"}
+    first, second = block("s1", **fields), block("s2", **{**fields, "path": "su:turn_3.conv.range.summary"})
+    read = block("s1", **{**fields, "type": "react.tool.result"})
+    await timeline_store.append(scope_of(), [block("1"), second, read, block("2"), first])
+    found = await timeline_store.summaries(scope_of())
+    assert [(placed.position, placed.block) for placed in found] == [(2, second), (5, first)]
+    assert await timeline_store.summaries(scope_of(conversation="none")) == []

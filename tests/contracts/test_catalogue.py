@@ -6,7 +6,7 @@ from jsonschema import Draft202012Validator
 from contracts.tools import LANGUAGES, ExecParams, Language, catalogue, exec_language, exec_tool_id
 
 EXEC_TOOLS = [tool for tool in catalogue() if tool.takes_code]
-RENDER_TOOLS = [tool for tool in catalogue() if not tool.takes_code]
+RENDER_TOOLS = [tool for tool in catalogue() if tool.tool_id.startswith("rendering_tools.")]
 FILE = {"filename": "a.csv", "description": "a table"}
 
 
@@ -78,3 +78,26 @@ def test_the_params_of_a_rendering_tool_begin_with_those_of_the_protocol_in_its_
     Draft202012Validator.check_schema(tool.params_schema)
     assert list(tool.params_schema["properties"])[: len(expected)] == expected
     assert tool.params_schema["required"] == ["path", "content"]
+
+
+@pytest.mark.parametrize(
+    ("tool_id", "params", "required"),
+    [
+        ("react.read", "paths", "paths"),
+        ("react.write", "path channel content kind", "path channel content kind"),
+        ("react.stream", "path channel content kind", "path channel content kind"),
+        ("react.file", "path content", "path content"),
+        ("react.patch", "path channel patch kind", "path channel patch kind"),
+        ("react.memsearch", "query targets top_k days", "query targets"),
+        ("react.hide", "path replacement", "path replacement"),
+        ("react.search_files", "name_regex content_regex max_hits", ""),
+        ("react.plan", "steps status", "steps"),
+        ("web_tools.web_search", "queries n", "queries"),
+        ("web_tools.web_fetch", "urls", "urls"),
+    ],
+)
+def test_the_params_of_a_react_tool_stand_in_the_order_of_the_protocol(tool_id, params, required):
+    (tool,) = [tool for tool in catalogue() if tool.tool_id == tool_id]
+    Draft202012Validator.check_schema(tool.params_schema)
+    assert list(tool.params_schema["properties"]) == params.split()
+    assert tool.params_schema.get("required", []) == required.split()

@@ -22,7 +22,7 @@ NAMES |= {
     "s3_access_key",
     "s3_secret_key",
 }
-NAMES |= {"image", "runtime", "cgroup_parent", "seccomp_profile"}
+NAMES |= {"image", "runtime", "cgroup_parent", "seccomp_profile", "database_url"}
 # What each counts is its name.
 COUNTS = {"port", "pool_size", "starts_max", "running_max", "queue_max", "cpus", "pids", "files"}
 COUNTS |= {"depth", "out_dir_inodes"}

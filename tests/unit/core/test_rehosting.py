@@ -12,10 +12,10 @@ from service.core.rehosting import Rehosting, Wish, WorkspaceBounds
 from service.core.scopes import Principal, Scope
 from service.core.store_ports import NewArtifact
 from service.stores.artifacts import SqlArtifactStore
+from service.stores.database import Database
 from service.stores.folders import AssetFolders
 from service.stores.local_files import LocalFiles
-from service.stores.sources import SqliteSourcePool
-from service.stores.sqlite import Database
+from service.stores.sources import SqlSourcePool
 
 SCOPE = Scope(Principal("acme", "books", "registered", "ann"), "conv-1")
 OTHER = Scope(Principal("acme", "books", "registered", "bob"), "conv-1")
@@ -69,7 +69,7 @@ async def world(tmp_path):
     artifacts = SqlArtifactStore(database, LocalFiles(tmp_path / "data"))
     await artifacts.open()
     try:
-        yield World(artifacts, SqliteSourcePool(database), tmp_path, shared)
+        yield World(artifacts, SqlSourcePool(database), tmp_path, shared)
     finally:
         await artifacts.close()
         await database.close()

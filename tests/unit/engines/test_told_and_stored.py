@@ -17,10 +17,10 @@ from service.core.scopes import Principal, Scope
 from service.engines.frames import Frame
 from service.engines.runner_sandbox import InspectorBounds, RunnerSandbox, StreamBounds
 from service.stores.artifacts import SqlArtifactStore
+from service.stores.database import Database
 from service.stores.folders import AssetFolders
 from service.stores.local_files import LocalFiles
-from service.stores.sources import SqliteSourcePool
-from service.stores.sqlite import Database
+from service.stores.sources import SqlSourcePool
 
 SCOPE = Scope(Principal("acme", "books", "registered", "ann"), "conv-1")
 LIMITS = CallLimits(5, 1, 1 << 30, 64, 1_000_000, 100, 1_000, 10, 4, 1_000, 1_000)
@@ -68,7 +68,7 @@ async def stores(tmp_path):
     artifacts = SqlArtifactStore(database, LocalFiles(tmp_path / "data"))
     await artifacts.open()
     try:
-        yield artifacts, SqliteSourcePool(database), tmp_path
+        yield artifacts, SqlSourcePool(database), tmp_path
     finally:
         await artifacts.close()
         await database.close()

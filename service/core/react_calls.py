@@ -1,0 +1,159 @@
+"""What every react tool does the same way: its parameters are read, it answers in blocks, or it refuses."""
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from contracts.blocks import Block
+from contracts.codes import ContractCode, NoticeCode, RuntimeCode
+from contracts.react_tools import TOOL_ALIASES
+from contracts.tool_calls import ArtifactResult, EnvelopeError, Rehosted, Timings, ToolCallRequest, ToolCallResponse
+from service.core.blocks import BlockWriter, Notice, now_text
+from service.core.errors import InvalidRequestError
+from service.core.refusals import invalid_model
+from service.core.scopes import Scope
+from service.core.watcher import OpenedCall, Watcher
+
+P = TypeVar("P", bound=BaseModel)
+
+
+class ToolRefusedError(Exception):
+    """The model has to call differently: HTTP 200, ``ok=false``, nothing changed.
+
+    Args:
+        code: the stable code.
+        message: one sentence for the model: what is wrong, what to do.
+        details: more fields of the notice and of the result.
+    """
+
+    def __init__(self, code: str, message: str, **details: Any) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.details = details
+
+
+@dataclass(frozen=True, slots=True)
+class ReactCall(Generic[P]):
+    """One call of a react tool.
+
+    Attributes:
+        scope: whose conversation.
+        request: the call as it came.
+        params: its parameters.
+        began: when it came, on the performance counter.
+    """
+
+    scope: Scope
+    request: ToolCallRequest
+    params: P
+    began: float = field(default_factory=time.perf_counter)
+
+    @property
+    def turn_id(self) -> str:
+        """The current turn."""
+        return self.request.turn_id or ""
+
+    @property
+    def write(self) -> BlockWriter:
+        """Writes the blocks of this call."""
+        return BlockWriter(self.turn_id, self.request.tool_call_id, self.request.tool_id)
+
+    def opening_blocks(
+        self, notices: Sequence[Notice] = (), *, shown_params: dict[str, Any] | None = None
+    ) -> list[Block]:
+        """Notes, notices and the call itself; ``shown_params`` in place of long parameters."""
+        notes = [self.write.notes(self.request.notes)] if self.request.notes else []
+        told = [self.write.notice(notice) for notice in notices]
+        return [*notes, *told, self.write.call(self.request.params if shown_params is None else shown_params)]
+
+    def answered(
+        self,
+        blocks: list[Block],
+        *,
+        report: str,
+        ret: Any = None,
+        artifacts: Sequence[ArtifactResult] = (),
+        rehosted: Sequence[Rehosted] = (),
+    ) -> ToolCallResponse:
+        """The answer of a call that went well; ``blocks`` are all of the call's."""
+        return ToolCallResponse(
+            ok=True,
+            ret=ret,
+            report=report,
+            blocks=blocks,
+            artifacts=list(artifacts),
+            rehosted=list(rehosted),
+            timings_ms=self._timings(),
+        )
+
+    def refused(self, code: str, message: str, notices: Sequence[Notice] = (), **details: Any) -> ToolCallResponse:
+        """The answer of a call that changed nothing, with one notice more than ``notices``."""
+        notice = Notice(NoticeCode.TOOL_CALL_ERROR, message, {"error": code, **details})
+        blocks: list[Block] = []
+        if self.request.turn_id:  # every block path needs a turn
+            payload = {
+                "tool_id": self.request.tool_id,
+                "tool_call_id": self.request.tool_call_id,
+                "error": {"code": code, "message": message, **details},
+                "ts": now_text(),
+            }
+            blocks = [*self.opening_blocks([*notices, notice]), self.write.result_json(payload)]
+        return ToolCallResponse(
+            ok=False,
+            error=EnvelopeError(code=code, message=message, where=self.request.tool_id, managed=True),
+            report=f"{self.request.tool_id} failed: {code} — {message}",
+            blocks=blocks,
+            timings_ms=self._timings(),
+        )
+
+    def _timings(self) -> Timings:
+        return Timings(total=round((time.perf_counter() - self.began) * 1000, 3))
+
+
+class ReactStory(Generic[P]):
+    """The story of one react tool; see `Story`.
+
+    Args:
+        tool_ids: the ids that it answers to.
+        params: the model of its parameters.
+        tell: answers one call; a ToolRefusedError is the model's mistake.
+    """
+
+    def __init__(
+        self, tool_ids: Sequence[str], params: type[P], tell: Callable[[ReactCall[P]], Awaitable[ToolCallResponse]]
+    ) -> None:
+        self._tool_ids = frozenset(tool_ids)
+        self._params = params
+        self._tell = tell
+
+    def open(self, scope: Scope, request: ToolCallRequest) -> OpenedCall | None:
+        """See `Story.open`."""
+        if TOOL_ALIASES.get(request.tool_id, request.tool_id) not in self._tool_ids:
+            return None
+        if request.code is not None:
+            raise InvalidRequestError(f"code: {request.tool_id} takes no code")
+        try:
+            params = self._params.model_validate(request.params)
+        except ValidationError as exc:
+            raise invalid_model(exc, "params") from exc
+        call = ReactCall(scope, request, params)
+        return OpenedCall(lambda watcher: self._told(call, watcher), lambda: _interrupted(call))
+
+    async def _told(self, call: ReactCall[P], _: Watcher) -> ToolCallResponse:
+        if not call.request.turn_id:
+            return call.refused(ContractCode.MISSING_TURN_ID, "the call has no turn_id; give the current turn's id")
+        try:
+            return await self._tell(call)
+        except ToolRefusedError as exc:
+            return call.refused(exc.code, exc.message, **exc.details)
+
+
+def _interrupted(call: ReactCall[Any]) -> ToolCallResponse:
+    """The answer of a call that was running when the service stopped; it is never run again under its id."""
+    return call.refused(
+        RuntimeCode.SANDBOX_FAILED, "the service stopped while the call ran; call again under a new tool_call_id"
+    )

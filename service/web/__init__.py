@@ -1,0 +1,1 @@
+"""The web, for the web tools: fetching and searching behind address checks."""
