@@ -119,9 +119,7 @@ async def test_a_save_that_waits_for_the_server_holds_up_nobody_else(opened_data
         way.relay.open_way.clear()
         saving = asyncio.ensure_future(save(store, scope, {"turn_1/files/a": b"slow"}))
         await way.relay.waiting.wait()
-        _, is_new = await SqlCallStore(database).claim(
-            NewCall(CallKey(scope, "c"), "a" * 64, "{}", "boot", None)
-        )
+        _, is_new = await SqlCallStore(database).claim(NewCall(CallKey(scope, "c"), "a" * 64, "{}", "boot", None))
         assert (is_new, saving.done()) == (True, False)
         assert await store.latest(scope, PATH) is None
         way.relay.open_way.set()
