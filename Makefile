@@ -42,7 +42,7 @@ images: ## build the sandbox image; returns at once if nothing changed
 readers: ## build the programs that open rendered files after us, for the tests; returns at once if nothing changed
 	@tests/readers/build.sh
 
-services: ## start the servers of the tests, PostgreSQL and S3, below .services; returns at once if they run
+services: venv ## start the servers of the tests, PostgreSQL and S3, below .services; returns at once if they run
 	@for service in tests/services/*.sh; do "$$service" --start; done
 
 services-stop: ## stop them
@@ -132,6 +132,7 @@ clean: ## remove images, environment and data that the targets made; stop the en
 	@bench/peers/build.sh --clean
 	@tests/readers/build.sh --clean
 	@sandbox_images/build.sh --clean
-	@for service in tests/services/*.sh; do "$$service" --clean; done
+	@$(MAKE) services-stop
+	@tests/services/postgres.sh --clean
 	@sandbox_images/engine.sh --stop
 	@rm -rf $(VENV) .services .proofbox demo-out gallery-out out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
