@@ -11,7 +11,7 @@ import pytest
 from contracts.paths import FilePath, Namespace
 from service.stores.artifacts import SqlArtifactStore
 from service.stores.s3_files import S3Files
-from tests.services.s3_server import SERVICES, client_of, started
+from tests.services.s3_server import STATE, client_of, started
 
 PART_BYTES = 5 * 1024 * 1024
 PATH = FilePath("turn_1", Namespace.FILES, "charts/ü.html")
@@ -22,7 +22,7 @@ DATA = bytes(range(256)) * 24_000  # more than a part, and more than one piece t
 
 @pytest.fixture(scope="session")
 def server_bucket():
-    return started(SERVICES)
+    return started(STATE)
 
 
 @pytest.fixture

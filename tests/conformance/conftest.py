@@ -23,9 +23,9 @@ from service.stores.passages import SqlPassageStore
 from service.stores.s3_files import S3Files
 from service.stores.sources import SqlSourcePool
 from service.stores.timelines import SqlTimelineStore
-from tests.services.s3_server import SERVICES, emptied, started
+from tests.services.s3_server import STATE, emptied, started
 
-POSTGRES = Path(__file__).parents[1] / "services" / "postgres.sh"
+SERVICES = Path(__file__).parents[1] / "services"
 NO_SERVER = SecretStr("")
 
 
@@ -33,7 +33,7 @@ NO_SERVER = SecretStr("")
 def postgres_server():
     """The URL of an administrator's database on a real server, which is started if it does not run."""
     for argument in ("--start", "--print-url"):
-        ran = subprocess.run([POSTGRES, argument], check=True, stdout=subprocess.PIPE, text=True)
+        ran = subprocess.run([SERVICES / "postgres.sh", argument], check=True, stdout=subprocess.PIPE, text=True)
     return ran.stdout.strip()
 
 
@@ -91,8 +91,8 @@ async def _opened_artifacts(data_dir, url=NO_SERVER):
 
 
 @asynccontextmanager
-async def _opened_on_s3(data_dir, bucket, part_bytes=5 * 1024 * 1024, link_s=900, url=NO_SERVER):
-    async with _opened_database(data_dir, url) as database:
+async def _opened_on_s3(data_dir, bucket, part_bytes=5 * 1024 * 1024, link_s=900):
+    async with _opened_database(data_dir) as database:
         store = SqlArtifactStore(database, S3Files(bucket, data_dir / "staging", part_bytes, link_s))
         await store.open()
         try:
@@ -122,7 +122,7 @@ def opened_on_s3():
 @pytest.fixture(scope="session")
 def s3_server():
     """The bucket of the real server that all tests share; emptied at the end."""
-    bucket = started(SERVICES)
+    bucket = started(STATE)
     yield bucket
     emptied(bucket)
 
@@ -133,13 +133,13 @@ def bucket(s3_server):
     return replace(s3_server, prefix=f"tests/{uuid.uuid4().hex}")
 
 
-@pytest.fixture(params=["local", "s3"])
-async def artifact_store(request, database_url, tmp_path):
-    """Each pair of a database and a place for bytes."""
-    if request.param == "local":
-        opened = _opened_artifacts(tmp_path / "data", database_url)
+@pytest.fixture(params=["sqlite-local", "postgres-local", "sqlite-s3"])
+async def artifact_store(request, tmp_path):
+    if request.param == "sqlite-s3":
+        opened = _opened_on_s3(tmp_path / "data", request.getfixturevalue("bucket"))
     else:
-        opened = _opened_on_s3(tmp_path / "data", request.getfixturevalue("bucket"), url=database_url)
+        url = request.getfixturevalue("postgres_url") if request.param == "postgres-local" else NO_SERVER
+        opened = _opened_artifacts(tmp_path / "data", url)
     async with opened as store:
         yield store
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from disk_check import assert_disk_says_what_the_rows_say, path_of
+from pydantic import SecretStr
 
 import service
 from contracts.paths import FilePath
@@ -26,6 +27,12 @@ from service.stores.sources import SqlSourcePool
 REPOSITORY = Path(service.__file__).parents[1]
 WRITER = Path(__file__).with_name("dying_writer.py")
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+
+
+@pytest.fixture
+def database_url():
+    """The records lie on the disk too."""
+    return SecretStr("")
 
 
 @pytest.fixture

@@ -61,6 +61,11 @@ async def way(bucket):
         yield Way(bucket, relay)
 
 
+async def fetched(store, scope, artifact):
+    async with store.staging() as folder:
+        return (await store.fetch(scope, artifact, folder)).read_bytes()
+
+
 def arm(relay, point, on_cut=None):
     how, where = POINTS[point]
     {"before": relay.cut_before, "after": relay.cut_after, "answer": relay.cut_answer_to}[how](where, on_cut=on_cut)
@@ -127,6 +132,45 @@ async def test_a_save_that_waits_for_the_server_holds_up_nobody_else(opened_data
         await store.close()
 
 
+# ---- saves beside each other ----
+
+COPY = rb"(?i)x-amz-copy-source"
+
+
+async def test_while_one_save_replaces_a_hosted_object_another_save_of_that_path_waits(
+    opened_on_s3, way, scope, save, tmp_path
+):
+    async with opened_on_s3(tmp_path, way.through) as store:
+        way.relay.hold_answer_to(COPY)
+        first = asyncio.ensure_future(save(store, scope, {"turn_1/files/a": b"first"}))
+        await way.relay.waiting.wait()
+        second = asyncio.ensure_future(save(store, scope, {"turn_1/files/a": b"second"}))
+        await asyncio.wait([second], timeout=1)  # long enough for one that does not wait
+        assert second.done() is False
+        way.relay.release()
+        assert [(await each)[0].version for each in (first, second)] == [1, 2]
+    assert_bucket_says_what_the_rows_say(way.bucket, tmp_path)
+    assert objects_of(way.bucket)[HOSTED] == b"second"
+
+
+async def test_a_save_that_fails_leaves_the_bytes_that_another_is_about_to_have(
+    opened_on_s3, way, scope, save, stage, tmp_path
+):
+    async with opened_on_s3(tmp_path, way.through) as store:
+        way.relay.hold_answer_to(COPY)
+        saving = asyncio.ensure_future(save(store, scope, {"turn_1/files/a": b"shared"}))
+        await way.relay.waiting.wait()
+        async with store.staging() as folder:
+            shared = stage(folder, "turn_2/files/b", b"shared", visibility="internal")
+            wrong = replace(stage(folder, "turn_2/files/c", b"x"), sha256="0" * 64, visibility="internal")
+            with pytest.raises(StoreFailedError, match="have changed on their way"):
+                await store.save(scope, [shared, wrong])
+        way.relay.release()
+        (saved,) = await saving
+        assert await fetched(store, scope, saved) == b"shared"
+    assert_bucket_says_what_the_rows_say(way.bucket, tmp_path)
+
+
 # ---- a killed service, a killed server ----
 
 
@@ -154,11 +198,6 @@ async def test_a_service_killed_at_any_point_of_a_save_leaves_it_whole_or_undone
         assert [found.version for found in await store.of_turn(SCOPE, "turn_1")] == [1]
     assert_bucket_says_what_the_rows_say(way.bucket, tmp_path)
     assert objects_of(way.bucket)[HOSTED] == b"old"
-
-
-async def fetched(store, scope, artifact):
-    async with store.staging() as folder:
-        return (await store.fetch(scope, artifact, folder)).read_bytes()
 
 
 @pytest.fixture(scope="module")

@@ -26,6 +26,8 @@ class CuttingRelay:
         self.open_way = asyncio.Event()  # cleared: what clients send waits
         self.open_way.set()
         self.waiting = asyncio.Event()  # somebody waits
+        self._held_pattern: re.Pattern[bytes] | None = None
+        self._released = asyncio.Event()
         self._broken = False
         self._once = False
         self._cut_at: Callable[[bytes], int | None] | None = None
@@ -62,6 +64,16 @@ class CuttingRelay:
         self._arm(None, on_cut)
         self._answers_to = re.compile(pattern)
 
+    def hold_answer_to(self, pattern: bytes) -> None:
+        """Holds the server's answer to the first that holds the pattern until `release`; `waiting` tells of it."""
+        self._held_pattern = re.compile(pattern)
+        self._released.clear()
+        self.waiting.clear()
+
+    def release(self) -> None:
+        """Passes on the answer that is held."""
+        self._released.set()
+
     def mend(self) -> None:
         """Accepts connections again and passes all on."""
         self._broken = False
@@ -87,8 +99,11 @@ class CuttingRelay:
                 return
             there_reader, there_writer = await asyncio.open_connection("127.0.0.1", self.port)
             self._writers.add(there_writer)
+            held = asyncio.Event()  # this connection's next answer is held
             try:
-                await asyncio.gather(self._upward(reader, there_writer), self._downward(there_reader, writer))
+                await asyncio.gather(
+                    self._upward(reader, there_writer, held), self._downward(there_reader, writer, held)
+                )
             finally:
                 self._writers.discard(there_writer)
                 there_writer.close()
@@ -99,7 +114,9 @@ class CuttingRelay:
             with suppress(OSError):
                 writer.close()
 
-    async def _upward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _upward(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, held: asyncio.Event
+    ) -> None:
         while data := await reader.read(_READ_BYTES):
             if not self.open_way.is_set():
                 self.waiting.set()
@@ -113,17 +130,26 @@ class CuttingRelay:
                 return
             if self._answers_to is not None and self._answers_to.search(data):
                 self._answer_is_next = True
+            if self._held_pattern is not None and self._held_pattern.search(data):
+                self._held_pattern = None
+                held.set()
             self.sent += len(data)
             writer.write(data)
             await writer.drain()
         writer.close()
 
-    async def _downward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _downward(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, held: asyncio.Event
+    ) -> None:
         while data := await reader.read(_READ_BYTES):
             # An interim answer only invites the client to send its body.
             if self._answer_is_next and _INTERIM.sub(b"", data):
                 self._cut()
                 return
+            if held.is_set():
+                held.clear()
+                self.waiting.set()
+                await self._released.wait()
             writer.write(data)
             await writer.drain()
         writer.close()

