@@ -132,7 +132,6 @@ clean: ## remove images, environment and data that the targets made; stop the en
 	@bench/peers/build.sh --clean
 	@tests/readers/build.sh --clean
 	@sandbox_images/build.sh --clean
-	@$(MAKE) services-stop
-	@tests/services/postgres.sh --clean
+	@for service in tests/services/*.sh; do "$$service" --clean; done
 	@sandbox_images/engine.sh --stop
 	@rm -rf $(VENV) .services .proofbox demo-out gallery-out out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
