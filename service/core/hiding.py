@@ -54,9 +54,7 @@ class HidingStory:
         """
         replacement = " ".join(call.params.replacement.split())
         if not replacement:
-            raise ToolRefusedError(
-                ToolCode.HIDE_FAILED, "replacement: it is blank; say what was there"
-            )
+            raise ToolRefusedError(ToolCode.HIDE_FAILED, "replacement: it is blank; say what was there")
         path = named_path(call.params.path, call.turn_id)
         memory = memory_of(self._store, call.scope, call.request)
         group = await self._group(memory, path)
