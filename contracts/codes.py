@@ -52,6 +52,24 @@ class VerdictCode(StrEnum):
 class ToolCode(StrEnum):
     """What can be wrong with a call of a react tool: the model's mistakes, answered with HTTP 200."""
 
+    # react.read
+    MISSING = "missing"
+    MISSING_SKILLS = "missing_skills"
+    # react.write, react.stream, react.file, react.patch, react.search_files
+    BINARY_FORMAT = "binary_format"
+    CHANNEL_FORMAT = "channel_format"
+    CONTENT_TOO_LARGE = "content_too_large"
+    EMPTY_FILE = "empty_file"
+    HOSTING_FAILED = "hosting_failed"
+    HUNK_MISMATCH = "hunk_mismatch"
+    INVALID_HUNK_HEADER = "invalid_hunk_header"
+    INVALID_REGEX = "invalid_regex"
+    MISSING_ARTIFACT_NAME = "missing_artifact_name"
+    MISSING_PATCH = "missing_patch"
+    PATCH_TARGET_MISSING = "patch_target_missing"
+    PATCH_TARGET_UNREADABLE = "patch_target_unreadable"
+    REGEX_TIMEOUT = "regex_timeout"
+    UNSAFE_PATH = "unsafe_path"
     # react.hide
     HIDE_BEFORE_CACHE = "hide_before_cache"
     HIDE_FAILED = "hide_failed"
@@ -73,6 +91,7 @@ class NoticeCode(StrEnum):
     TOOL_RESULT_ERROR = "tool_result_error"
     MISSING_SOURCES = "tool_call_warning.missing_sources"
     WORKSPACE_TRUNCATED = "workspace_truncated"
+    HOSTING_FAILED = "react.write.hosting_failed"
 
 
 class ProblemCode(StrEnum):

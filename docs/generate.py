@@ -51,6 +51,24 @@ VERDICT = {
     VerdictCode.UNUSUALLY_SMALL: "It opens, but is smaller than any real document of its format.",
 }
 TOOL = {
+    # react.read
+    ToolCode.MISSING: "None of the paths could be loaded: `missing`, and `reasons` where there is more to say.",
+    ToolCode.MISSING_SKILLS: "There are no such skills: `missing_skills`.",
+    # react.write, react.stream, react.file, react.patch, react.search_files
+    ToolCode.BINARY_FORMAT: "The extension is of no text format; the message names the tool that makes it.",
+    ToolCode.CHANNEL_FORMAT: "The channel shows no files of this extension.",
+    ToolCode.CONTENT_TOO_LARGE: "The patched text is larger than a written file may be.",
+    ToolCode.EMPTY_FILE: "There is nothing to write.",
+    ToolCode.HOSTING_FAILED: "Our failure: the file could not be stored or hosted. Call again under a new id.",
+    ToolCode.HUNK_MISMATCH: "A hunk does not fit the file: `hunk`, `line`, `expected`, `found`.",
+    ToolCode.INVALID_HUNK_HEADER: "The patch cannot be read: `line` of the patch, `text`.",
+    ToolCode.INVALID_REGEX: "A regular expression cannot be read: `field`, `position`.",
+    ToolCode.MISSING_ARTIFACT_NAME: "The path is blank or names a folder.",
+    ToolCode.MISSING_PATCH: "The patch is blank.",
+    ToolCode.PATCH_TARGET_MISSING: "There is no such file to patch.",
+    ToolCode.PATCH_TARGET_UNREADABLE: "The file to patch is no UTF-8 text, or too large.",
+    ToolCode.REGEX_TIMEOUT: "The regular expressions took longer than they may: `field`.",
+    ToolCode.UNSAFE_PATH: "A path is absolute, has empty or dot segments, or lies where another file is.",
     # react.hide
     ToolCode.HIDE_BEFORE_CACHE: "It stands in the part of the timeline that a prompt cache holds.",
     ToolCode.HIDE_FAILED: "The path is none, or nothing of it is in view; or the replacement is blank.",
@@ -69,6 +87,7 @@ NOTICE = {
     NoticeCode.TOOL_RESULT_ERROR: "What the call was to make is not there: `error`.",
     NoticeCode.MISSING_SOURCES: "The code cites sources that are not in the pool: `missing_sids`.",
     NoticeCode.WORKSPACE_TRUNCATED: "The turn's files are too many: only those that the code names are in place.",
+    NoticeCode.HOSTING_FAILED: "A written file could not be stored or hosted: `error`, `retryable`.",
 }
 
 

@@ -11,36 +11,35 @@ from dataclasses import dataclass
 import uvicorn
 from fastapi import FastAPI
 
-from contracts.react_tools import HideParams, PlanParams
 from service.api.app import create_app
 from service.api.doors import Doors
 from service.api.server import DrainingServer
 from service.core.admission import Admission
 from service.core.attachments import Attachments
-from service.core.cache_points import CachePolicy
 from service.core.calls import Calls, CallSettings
-from service.core.execution import Execution
-from service.core.hiding import HidingStory
 from service.core.limits import CallLimits, CallPolicy, limit_names
-from service.core.planning import PlanStory
-from service.core.react_calls import ReactStory
+from service.core.recall import Recall
 from service.core.rehosting import Rehosting, WorkspaceBounds
-from service.core.rendering import Rendering, RenderPolicy
 from service.core.sandbox_runs import SandboxRuns
 from service.core.scopes import Principal
 from service.core.timeline import Timeline
+from service.core.turn_files import TurnFiles
 from service.engines.docker.client import EngineClient
 from service.engines.docker.container import ContainerSettings
 from service.engines.docker.engine import DockerEngine, DockerEngineSettings
 from service.engines.runner_sandbox import InspectorBounds, StreamBounds
 from service.language.tokens import BpeTokenCounter
 from service.settings import Settings
-from service.stores.calls import SqliteCallStore
+from service.stores.artifacts import SqlArtifactStore
+from service.stores.calls import SqlCallStore
+from service.stores.database import Database
 from service.stores.folders import AssetFolders
-from service.stores.local_artifacts import LocalArtifactStore
-from service.stores.sources import SqliteSourcePool
-from service.stores.sqlite import Database
-from service.stores.timelines import SqliteTimelineStore
+from service.stores.local_files import LocalFiles
+from service.stores.skills import FolderSkills
+from service.stores.sources import SqlSourcePool
+from service.stores.timelines import SqlTimelineStore
+from service.stories import StoryParts, cache_policy, stories
+from service.telemetry.metrics import PrometheusMeter
 
 log = logging.getLogger("proofbox")
 
@@ -60,20 +59,24 @@ class Service:
         artifacts: the files of conversations.
         sources: what their citations stand for.
         timeline: their event logs.
+        recall: what logical paths mean that are no stored files.
         attachments: takes attachments in.
         engine: where sandboxes come from.
         calls: the calls.
+        meter: counts them.
     """
 
     settings: Settings
     principal: Principal
     database: Database
-    artifacts: LocalArtifactStore
-    sources: SqliteSourcePool
+    artifacts: SqlArtifactStore
+    sources: SqlSourcePool
     timeline: Timeline
+    recall: Recall
     attachments: Attachments
     engine: DockerEngine
     calls: Calls
+    meter: PrometheusMeter
 
 
 def _call_limits(settings: Settings) -> CallLimits:
@@ -122,6 +125,18 @@ def _docker_engine(settings: Settings, limits: CallLimits, boot_id: str) -> Dock
     )
 
 
+def _meter(settings: Settings, admission: Admission, engine: DockerEngine) -> PrometheusMeter:
+    return PrometheusMeter(
+        {
+            "calls_running": ("Calls that have a place.", lambda: admission.running),
+            "calls_queued": ("Calls that wait for one.", lambda: admission.queued),
+            "pool_ready": ("Sandboxes that are started and wait for a call.", lambda: engine.ready),
+            "pool_size": ("Sandboxes that should wait.", lambda: settings.pool_size),
+            "swept": ("Sandboxes that had to be swept, in this life of the service.", lambda: engine.swept),
+        }
+    )
+
+
 def build(settings: Settings) -> Service:
     """Wires everything together; nothing is opened or started yet.
 
@@ -130,31 +145,27 @@ def build(settings: Settings) -> Service:
     """
     boot_id = secrets.token_hex(_BOOT_ID_BYTES)
     limits = _call_limits(settings)
-    database = Database(settings.data_dir)
-    artifacts = LocalArtifactStore(database, settings.data_dir)
-    sources = SqliteSourcePool(database)
-    timelines = SqliteTimelineStore(database)
+    database = Database(settings.data_dir, settings.database_url, settings.database_timeout_s)
+    artifacts = SqlArtifactStore(database, LocalFiles(settings.data_dir))
+    sources = SqlSourcePool(database)
+    timelines = SqlTimelineStore(database)
     engine = _docker_engine(settings, limits, boot_id)
     workspace = WorkspaceBounds(settings.workspace_bytes_max, settings.workspace_files_max)
-    rehosting = Rehosting(artifacts, sources, AssetFolders(settings.asset_roots), workspace)
+    files = TurnFiles(artifacts, timelines, AssetFolders(settings.asset_roots))
+    rehosting = Rehosting(files, sources, workspace)
     admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max)
     runs = SandboxRuns(admission, rehosting, engine, artifacts, sources)
     policy = CallPolicy(limits, settings.queue_s, settings.overhead_s, settings.inline_bytes_max)
     tokens = BpeTokenCounter()
-    cache_policy = CachePolicy(
-        settings.cache_point_min_rounds, settings.cache_point_offset_rounds, settings.editable_tail_tokens
-    )
+    skills = FolderSkills(settings.skills_dir)
+    parts = StoryParts(runs, policy, artifacts, sources, timelines, files, skills, tokens)
+    meter = _meter(settings, admission, engine)
     calls = Calls(
-        # One story for each kind of tool.
-        (
-            Execution(runs, policy),
-            Rendering(runs, RenderPolicy(policy, settings.render_wall_s)),
-            ReactStory(["react.hide"], HideParams, HidingStory(timelines, tokens, cache_policy).tell),
-            ReactStory(["react.plan"], PlanParams, PlanStory(timelines).tell),
-        ),
+        stories(settings, parts),
         admission,
-        SqliteCallStore(database),
+        SqlCallStore(database),
         CallSettings(remembered_bytes_max=settings.remembered_bytes_max, boot_id=boot_id),
+        meter,
     )
     return Service(
         settings=settings,
@@ -162,7 +173,8 @@ def build(settings: Settings) -> Service:
         database=database,
         artifacts=artifacts,
         sources=sources,
-        timeline=Timeline(timelines, tokens, cache_policy),
+        timeline=Timeline(timelines, tokens, cache_policy(settings)),
+        recall=Recall(files, sources, skills),
         attachments=Attachments(
             artifacts,
             sources,
@@ -172,6 +184,7 @@ def build(settings: Settings) -> Service:
         ),
         engine=engine,
         calls=calls,
+        meter=meter,
     )
 
 
@@ -203,8 +216,10 @@ def application(service: Service) -> FastAPI:
         artifacts=service.artifacts,
         sources=service.sources,
         timeline=service.timeline,
+        recall=service.recall,
         engine=service.engine,
         principal=service.principal,
+        metrics=service.meter.text,
         draining=lambda: service.calls.is_closing,
         body_bytes_max=service.settings.body_bytes_max,
         heartbeat_s=service.settings.heartbeat_s,

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 _MIB = 1024 * 1024
@@ -25,7 +25,11 @@ class Settings(BaseSettings):
     port: int = Field(default=8080, ge=0, le=65535)
     """Port to listen on."""
     data_dir: Path = Path(".proofbox")
-    """Folder of artifacts, staging and the database."""
+    """Folder of artifacts, staging and, unless database_url names a server, the database."""
+    database_url: SecretStr = SecretStr("")
+    """PostgreSQL database of the records, postgresql://user:password@host/name; empty: SQLite in data_dir."""
+    database_timeout_s: float = Field(default=30, gt=0)
+    """How long one statement to a PostgreSQL server may take."""
     service_name: str = ""
     """Name of this service on its engine; two services sweep only their own. Empty: made from data_dir."""
     tenant: str = "default"
@@ -38,6 +42,8 @@ class Settings(BaseSettings):
     """User of every request."""
     asset_roots: tuple[Path, ...] = ()
     """Folders below which a call may name assets by file:// URI, as a JSON list."""
+    skills_dir: Path | None = None
+    """Folder of the skills that react.read loads by sk:<id>: <id>/SKILL.md or <id>.md in it; none: no skills."""
 
     # ---- engine ----
     engine_host: str = ""
@@ -117,6 +123,9 @@ class Settings(BaseSettings):
 
     render_wall_s: float = Field(default=120, gt=0)
     """Wall clock of one rendering."""
+
+    search_s: float = Field(default=2, gt=0, le=60)
+    """How long the regular expressions of one file search may match."""
 
     # ---- timelines ----
     cache_point_min_rounds: int = Field(default=6, ge=1, le=1000)

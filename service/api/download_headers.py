@@ -18,20 +18,27 @@ _ATTR_CHARS = "!#$&+-.^_`|~"
 
 
 def download_headers(artifact: StoredArtifact) -> dict[str, str]:
-    """The headers of a whole file, but for its length.
-
-    Whatever it is, a browser saves it and runs nothing of it: the media type is the file's own, yet the file comes
-    as an attachment, unsniffed, in an origin of no rights.
-    """
+    """The headers of a whole file, but for its length."""
     return {
+        **harmless_headers(artifact.path.rel.rpartition("/")[2], artifact.mime),
         "Accept-Ranges": "bytes",
-        # The path stays, the bytes may change: keep it, but ask before using it again.
-        "Cache-Control": "private, no-cache",
-        "Content-Disposition": content_disposition(artifact.path.rel.rpartition("/")[2]),
-        "Content-Security-Policy": "sandbox; default-src 'none'",
-        "Content-Type": artifact.mime if _MIME.fullmatch(artifact.mime) else _UNKNOWN_MIME,
         "ETag": etag(artifact),
         "Last-Modified": format_datetime(datetime.fromisoformat(artifact.created), usegmt=True),
+    }
+
+
+def harmless_headers(name: str, mime: str) -> dict[str, str]:
+    """Headers of what somebody else wrote.
+
+    Whatever it is, a browser saves it and runs nothing of it: the media type is its own, yet it comes as an
+    attachment, unsniffed, in an origin of no rights.
+    """
+    return {
+        # The path stays, the bytes may change: keep it, but ask before using it again.
+        "Cache-Control": "private, no-cache",
+        "Content-Disposition": content_disposition(name),
+        "Content-Security-Policy": "sandbox; default-src 'none'",
+        "Content-Type": mime if _MIME.fullmatch(mime) else _UNKNOWN_MIME,
         "X-Content-Type-Options": "nosniff",
     }
 
@@ -50,10 +57,15 @@ def content_disposition(name: str) -> str:
 
 def is_unchanged(artifact: StoredArtifact, if_none_match: str | None) -> bool:
     """Whether ``If-None-Match`` names this version: weak comparison, a list, or ``*``."""
+    return is_same_tag(etag(artifact), if_none_match)
+
+
+def is_same_tag(tag: str, if_none_match: str | None) -> bool:
+    """Whether ``If-None-Match`` names a strong entity tag."""
     if if_none_match is None:
         return False
-    known = [tag.strip().removeprefix("W/") for tag in if_none_match.split(",")]
-    return known == ["*"] or etag(artifact) in known
+    known = [given.strip().removeprefix("W/") for given in if_none_match.split(",")]
+    return known == ["*"] or tag in known
 
 
 def range_holds(artifact: StoredArtifact, if_range: str | None) -> bool:

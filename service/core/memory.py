@@ -1,12 +1,20 @@
 """What a call can look back at: the conversation's stored timeline, or the one that its loop hands in."""
 
+import asyncio
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from contracts.blocks import Block
 from contracts.tool_calls import ToolCallRequest
 from service.core.scopes import Scope
-from service.core.store_ports import PlacedBlock, TimelineStore, TurnSpan, described_path, hidden_path
+from service.core.store_ports import (
+    PlacedBlock,
+    TimelineStore,
+    TurnSpan,
+    described_path,
+    hidden_path,
+    spelled,
+)
 
 
 class Memory(Protocol):
@@ -26,6 +34,9 @@ class Memory(Protocol):
 
     async def of_path(self, path: str, limit: int, *, binaries: bool) -> list[PlacedBlock]:
         """The newest ``limit`` blocks of a logical path, or whose digest describes it, in order."""
+
+    async def at(self, position: int) -> PlacedBlock | None:
+        """The block at a position, with its base64; None if there is none."""
 
     async def of_call(self, tool_call_id: str, limit: int) -> list[PlacedBlock]:
         """The first ``limit`` blocks of a call, in order, without base64."""
@@ -73,6 +84,11 @@ class StoredMemory:
         """See `Memory.of_path`."""
         return await self._store.of_path(self._scope, path, limit, binaries=binaries)
 
+    async def at(self, position: int) -> PlacedBlock | None:
+        """See `Memory.at`."""
+        found = await self._store.after(self._scope, position - 1, 1, binaries=True)
+        return found[0] if found and found[0].position == position else None
+
     async def of_call(self, tool_call_id: str, limit: int) -> list[PlacedBlock]:
         """See `Memory.of_call`."""
         return await self._store.of_call(self._scope, tool_call_id, limit)
@@ -105,6 +121,7 @@ class HandedMemory:
         self._placed = [
             PlacedBlock(position, block, len(block.base64 or "")) for position, block in enumerate(blocks, start=1)
         ]
+        self._of_path: dict[str, list[PlacedBlock]] | None = None
 
     async def last(self) -> int:
         """See `Memory.last`."""
@@ -131,15 +148,22 @@ class HandedMemory:
     async def of_path(self, path: str, limit: int, *, binaries: bool) -> list[PlacedBlock]:
         """See `Memory.of_path`; base64 is there in any case."""
         del binaries
-        return [p for p in self._placed if path in {p.block.path, described_path(p.block)}][-limit:]
+        if self._of_path is None:
+            self._of_path = await asyncio.to_thread(_by_path, self._placed)
+        return self._of_path.get(path, [])[-limit:]
+
+    async def at(self, position: int) -> PlacedBlock | None:
+        """See `Memory.at`."""
+        return self._placed[position - 1] if 1 <= position <= len(self._placed) else None
 
     async def of_call(self, tool_call_id: str, limit: int) -> list[PlacedBlock]:
         """See `Memory.of_call`."""
-        return [p for p in self._placed if p.block.call_id == tool_call_id][:limit]
+        calls = ((p, p.block.call_id or p.block.meta.get("tool_call_id")) for p in self._placed)
+        return [p for p, call_id in calls if call_id == tool_call_id][:limit]
 
     async def files_of_turn(self, turn_id: str) -> list[str]:
         """See `Memory.files_of_turn`."""
-        paths = (p.block.path for p in self._placed if p.block.turn_id == turn_id)
+        paths = (spelled(p.block.path) for p in self._placed if p.block.turn_id == turn_id)
         return list(dict.fromkeys(path for path in paths if path.startswith("fi:")))
 
     async def hidings(self, after: int) -> list[PlacedBlock]:
@@ -162,6 +186,15 @@ class HandedMemory:
     async def digests_of(self, turn_ids: Collection[str]) -> list[PlacedBlock]:
         """See `Memory.digests_of`."""
         return [p for p in self._placed if p.block.turn_id in turn_ids and described_path(p.block) is not None]
+
+
+def _by_path(placed: Sequence[PlacedBlock]) -> dict[str, list[PlacedBlock]]:
+    """Blocks by their path and by the path that they describe; read once, for a loop's whole life may be in it."""
+    found: dict[str, list[PlacedBlock]] = {}
+    for item in placed:
+        for path in {spelled(item.block.path), described_path(item.block)} - {None}:
+            found.setdefault(path or "", []).append(item)
+    return found
 
 
 def memory_of(store: TimelineStore, scope: Scope, request: ToolCallRequest) -> Memory:

@@ -11,7 +11,7 @@ from contracts.blocks import Block
 from contracts.codes import ContractCode, NoticeCode, RuntimeCode
 from contracts.react_tools import TOOL_ALIASES
 from contracts.tool_calls import ArtifactResult, EnvelopeError, Rehosted, Timings, ToolCallRequest, ToolCallResponse
-from service.core.blocks import BlockWriter, Notice, now_text
+from service.core.blocks import BlockWriter, Notice, bounded_params, now_text
 from service.core.errors import InvalidRequestError
 from service.core.refusals import invalid_model
 from service.core.scopes import Scope
@@ -68,7 +68,8 @@ class ReactCall(Generic[P]):
         """Notes, notices and the call itself; ``shown_params`` in place of long parameters."""
         notes = [self.write.notes(self.request.notes)] if self.request.notes else []
         told = [self.write.notice(notice) for notice in notices]
-        return [*notes, *told, self.write.call(self.request.params if shown_params is None else shown_params)]
+        params = bounded_params(self.request.params) if shown_params is None else shown_params
+        return [*notes, *told, self.write.call(params)]
 
     def answered(
         self,
@@ -102,6 +103,10 @@ class ReactCall(Generic[P]):
                 "ts": now_text(),
             }
             blocks = [*self.opening_blocks([*notices, notice]), self.write.result_json(payload)]
+        return self.failed(code, message, blocks)
+
+    def failed(self, code: str, message: str, blocks: list[Block]) -> ToolCallResponse:
+        """The answer of a call that did not do what it was asked for; ``blocks`` are all of the call's."""
         return ToolCallResponse(
             ok=False,
             error=EnvelopeError(code=code, message=message, where=self.request.tool_id, managed=True),

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from contracts.blocks import Block
-from contracts.paths import FilePath
+from contracts.paths import FilePath, UnsafePathError
+from contracts.timeline import canonical_path
 from contracts.tool_calls import SourceRow
 from service.core.scopes import Principal, Scope
 
@@ -273,7 +274,17 @@ def described_path(block: Block) -> str | None:
     except (ValueError, RecursionError):
         return None
     path = payload.get("artifact_path") if isinstance(payload, dict) else None
-    return path if isinstance(path, str) else None
+    return spelled(path) if isinstance(path, str) else None
+
+
+def spelled(path: str) -> str:
+    """The canonical spelling of a logical path that another program wrote; a text that is none stays as it is."""
+    if path.isascii() and ".tool_calls." not in path:
+        return path  # the only spelling that it has
+    try:
+        return canonical_path(path)
+    except UnsafePathError:
+        return path
 
 
 def hidden_path(block: Block) -> str | None:

@@ -4,6 +4,7 @@ from contextlib import asynccontextmanager
 
 import httpx
 import pytest
+from service.stores.local_artifacts import LocalArtifactStore
 
 from contracts.react_tools import HideParams, PlanParams
 from service.api.app import create_app
@@ -19,7 +20,6 @@ from service.core.scopes import Principal
 from service.core.timeline import Timeline
 from service.language.tokens import BpeTokenCounter
 from service.stores.calls import SqliteCallStore
-from service.stores.local_artifacts import LocalArtifactStore
 from service.stores.sources import SqliteSourcePool
 from service.stores.sqlite import Database
 from service.stores.timelines import SqliteTimelineStore
