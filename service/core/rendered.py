@@ -248,7 +248,7 @@ def _plan(placed: PlacedBlock) -> list[str]:
         plan = json.loads(block.text or "")
         status = plan.get("status") or {}
         steps = [
-            f"{_DONE.get(str(status.get(str(number))), '□')} {number}) {step}"
+            f"{_DONE.get(str(status.get(str(number))), '□')} {number}) {' '.join(str(step).split())}"
             for number, step in enumerate(plan["steps"], start=1)
         ]
         return ["[REACT.PLAN]", f"id={plan.get('plan_id') or _plan_id(block.path)}", *steps]
