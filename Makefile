@@ -70,7 +70,7 @@ gallery: venv images readers ## render the documents of docs/gallery/sources and
 
 # ---- checks ----
 
-.PHONY: test check lint types layers schemas tests bench bench-quick bench-memory bench-render corpus
+.PHONY: test check lint types layers schemas tests bench bench-quick bench-memory bench-memsearch bench-render corpus
 test: check ## all that CI does: lint, types, layers, schemas, tests
 
 check: venv images readers services lint types layers schemas tests ## the same
@@ -83,9 +83,9 @@ lint: venv ## ruff, formatting, seccomp list
 types: venv ## mypy, strict
 	@$(BIN)/mypy
 	@for program in runner inspector; do (cd sandbox_images/$$program && MYPYPATH=../inspector ../../$(BIN)/mypy --config-file ../mypy.ini --cache-dir ../../.mypy_cache/$$program .); done
-	@cd sandbox_images && ../$(BIN)/mypy --config-file mypy.ini --cache-dir ../.mypy_cache/render -p render
+	@cd sandbox_images && ../$(BIN)/mypy --config-file mypy.ini --cache-dir ../.mypy_cache/render -p render -p readable
 	@cd tests/readers && ../../$(BIN)/mypy --config-file ../../sandbox_images/mypy.ini --cache-dir ../../.mypy_cache/readers -p readers
-	@$(BIN)/mypy --ignore-missing-imports --cache-dir .mypy_cache/bench -p bench.render
+	@$(BIN)/mypy --ignore-missing-imports --cache-dir .mypy_cache/bench -p bench.render -p bench.memsearch
 
 layers: venv ## imports point down only
 	@$(BIN)/lint-imports --no-cache
@@ -110,6 +110,10 @@ bench-render: venv images ## measure rendering against Pandoc, LibreOffice, Chro
 	@$(ENGINE) $(BIN)/python -m bench.render.quality $(if $(QUICK),--quick)
 	@$(ENGINE) $(BIN)/python -m bench.render.speed $(if $(QUICK),--quick)
 	@$(ENGINE) $(BIN)/python -m bench.render.report
+
+bench-memsearch: venv ## measure how often memory searches find the right passage, and how long they take
+	@$(BIN)/python -m bench.memsearch.quality
+	@$(BIN)/python -m bench.memsearch.speed
 
 corpus: venv images ## render the corpora and score the files: [CORPORA='gfm decks'] [QUICK=1]
 	@$(ENGINE) $(BIN)/python -m bench.render.corpus_report $(if $(QUICK),--quick) $(CORPORA)

@@ -94,6 +94,25 @@ class NoticeCode(StrEnum):
     HOSTING_FAILED = "react.write.hosting_failed"
 
 
+class WebCode(StrEnum):
+    """Why a page, or a search, could not be had: told for each URL, or of the whole call."""
+
+    URL_NOT_ALLOWED = "url_not_allowed"
+    DNS_FAILED = "dns_failed"
+    CONNECT_FAILED = "connect_failed"
+    TLS_FAILED = "tls_failed"
+    FETCH_TIMEOUT = "fetch_timeout"
+    TOO_MANY_REDIRECTS = "too_many_redirects"
+    HTTP_STATUS = "http_status"
+    BAD_RESPONSE = "bad_response"
+    UNSUPPORTED_TYPE = "unsupported_type"
+    TOO_LARGE = "too_large"
+    UNREADABLE_PAGE = "unreadable_page"
+    FETCH_FAILED = "fetch_failed"
+    SEARCH_NOT_CONFIGURED = "search_not_configured"
+    SEARCH_FAILED = "search_failed"
+
+
 class ProblemCode(StrEnum):
     """The codes of problem documents: the caller's program or the service is at fault, never the model."""
 

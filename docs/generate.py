@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic_core import PydanticUndefined
 
-from contracts.codes import ContractCode, NoticeCode, RuntimeCode, ToolCode, VerdictCode
+from contracts.codes import ContractCode, NoticeCode, RuntimeCode, ToolCode, VerdictCode, WebCode
 from service.core import errors
 from service.core.limits import limit_names
 from service.settings import Settings
@@ -91,6 +91,24 @@ NOTICE = {
 }
 
 
+WEB = {
+    WebCode.URL_NOT_ALLOWED: "No public http or https address, a refused port or spelling, or a downgrade.",
+    WebCode.DNS_FAILED: "The host has no address.",
+    WebCode.CONNECT_FAILED: "Nothing takes a connection there.",
+    WebCode.TLS_FAILED: "The certificate is not valid for the name, or TLS could not be agreed on.",
+    WebCode.FETCH_TIMEOUT: "The page, or all pages of the call, took too long; or the search engine did.",
+    WebCode.TOO_MANY_REDIRECTS: "More than five.",
+    WebCode.HTTP_STATUS: "Another status than 200.",
+    WebCode.BAD_RESPONSE: "No valid HTTP, a broken body, or an encoding that was not asked for.",
+    WebCode.UNSUPPORTED_TYPE: "No text: a PDF, a picture, an archive. The type is named.",
+    WebCode.TOO_LARGE: "The page is larger than `PROOFBOX_WEB_PAGE_BYTES_MAX`.",
+    WebCode.UNREADABLE_PAGE: "No readable text was found, or reading it failed.",
+    WebCode.FETCH_FAILED: "No page of the call could be fetched: `urls` has the code of each.",
+    WebCode.SEARCH_NOT_CONFIGURED: "The operator has named no search engine (`PROOFBOX_WEB_SEARCH_URL`).",
+    WebCode.SEARCH_FAILED: "The search engine cannot be reached, or answers something else than SearXNG's JSON.",
+}
+
+
 def _rows(table: dict[object, str]) -> str:
     return "".join(f"| `{code}` | {text} |\n" for code, text in table.items())
 
@@ -115,6 +133,9 @@ def errors_page() -> str:
         + "\n"
         "## Mistakes of the model with a react tool: nothing changed\n\n| `error.code` | |\n|---|---|\n"
         + _rows(dict(TOOL))
+        + "\n"
+        "## Pages and searches\n\n| `error.code`, of a page or of the call | |\n|---|---|\n"
+        + _rows(dict(WEB))
         + "\n"
         "## Failures of a run\n\n| `error.code` | |\n|---|---|\n" + _rows(dict(RUNTIME)) + "\n"
         "## Verdicts on promised files\n\n| `verdict` | |\n|---|---|\n" + _rows(dict(VERDICT)) + "\n"

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import logging
+import os
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -18,16 +19,19 @@ from service.core.admission import Admission
 from service.core.attachments import Attachments
 from service.core.calls import Calls, CallSettings
 from service.core.limits import CallLimits, CallPolicy, limit_names
+from service.core.memory_search import MemorySearch
 from service.core.recall import Recall
 from service.core.rehosting import Rehosting, WorkspaceBounds
 from service.core.sandbox_runs import SandboxRuns
 from service.core.scopes import Principal
 from service.core.timeline import Timeline
 from service.core.turn_files import TurnFiles
+from service.core.web_urls import WebUrl
 from service.engines.docker.client import EngineClient
 from service.engines.docker.container import ContainerSettings
 from service.engines.docker.engine import DockerEngine, DockerEngineSettings
 from service.engines.runner_sandbox import InspectorBounds, StreamBounds
+from service.language.embeddings import MiniLmEmbedder
 from service.language.tokens import BpeTokenCounter
 from service.settings import Settings
 from service.stores.artifacts import SqlArtifactStore
@@ -35,11 +39,16 @@ from service.stores.calls import SqlCallStore
 from service.stores.database import Database
 from service.stores.folders import AssetFolders
 from service.stores.local_files import LocalFiles
+from service.stores.passages import SqlPassageStore
 from service.stores.skills import FolderSkills
 from service.stores.sources import SqlSourcePool
 from service.stores.timelines import SqlTimelineStore
 from service.stories import StoryParts, cache_policy, stories
 from service.telemetry.metrics import PrometheusMeter
+from service.web.connecting import SystemResolver
+from service.web.fetching import FetchBounds, HttpPageFetcher
+from service.web.searching import SearxngSearcher
+from service.web.tls import checked_tls
 
 log = logging.getLogger("proofbox")
 
@@ -64,6 +73,7 @@ class Service:
         engine: where sandboxes come from.
         calls: the calls.
         meter: counts them.
+        resolver: how names of the web become addresses.
     """
 
     settings: Settings
@@ -77,6 +87,7 @@ class Service:
     engine: DockerEngine
     calls: Calls
     meter: PrometheusMeter
+    resolver: SystemResolver
 
 
 def _call_limits(settings: Settings) -> CallLimits:
@@ -125,6 +136,20 @@ def _docker_engine(settings: Settings, limits: CallLimits, boot_id: str) -> Dock
     )
 
 
+def _web(settings: Settings, resolver: SystemResolver) -> tuple[HttpPageFetcher, SearxngSearcher | None]:
+    tls = checked_tls(settings.web_ca_file)
+    bounds = FetchBounds(
+        page_s=settings.web_page_s,
+        bytes_max=settings.web_page_bytes_max,
+        ports=frozenset(settings.web_ports),
+        opened=settings.web_allowed_networks,
+    )
+    fetcher = HttpPageFetcher(bounds, resolver, tls)
+    if not settings.web_search_url:
+        return fetcher, None
+    return fetcher, SearxngSearcher(WebUrl.parse(settings.web_search_url), settings.web_search_s, resolver, tls)
+
+
 def _meter(settings: Settings, admission: Admission, engine: DockerEngine) -> PrometheusMeter:
     return PrometheusMeter(
         {
@@ -141,7 +166,7 @@ def build(settings: Settings) -> Service:
     """Wires everything together; nothing is opened or started yet.
 
     Raises:
-        OSError: the seccomp profile cannot be read.
+        OSError: the seccomp profile or the certificates of ``web_ca_file`` cannot be read.
     """
     boot_id = secrets.token_hex(_BOOT_ID_BYTES)
     limits = _call_limits(settings)
@@ -158,7 +183,28 @@ def build(settings: Settings) -> Service:
     policy = CallPolicy(limits, settings.queue_s, settings.overhead_s, settings.inline_bytes_max)
     tokens = BpeTokenCounter()
     skills = FolderSkills(settings.skills_dir)
-    parts = StoryParts(runs, policy, artifacts, sources, timelines, files, skills, tokens)
+    resolver = SystemResolver()
+    fetcher, searcher = _web(settings, resolver)
+    memory = MemorySearch(
+        timelines,
+        SqlPassageStore(database),
+        artifacts,
+        MiniLmEmbedder(max(1, (os.cpu_count() or 1) // 2)),
+        half_life_days=settings.memory_half_life_days,
+    )
+    parts = StoryParts(
+        runs=runs,
+        policy=policy,
+        artifacts=artifacts,
+        sources=sources,
+        timelines=timelines,
+        files=files,
+        skills=skills,
+        tokens=tokens,
+        memory=memory,
+        fetcher=fetcher,
+        searcher=searcher,
+    )
     meter = _meter(settings, admission, engine)
     calls = Calls(
         stories(settings, parts),
@@ -185,6 +231,7 @@ def build(settings: Settings) -> Service:
         engine=engine,
         calls=calls,
         meter=meter,
+        resolver=resolver,
     )
 
 
@@ -198,6 +245,7 @@ async def running(service: Service) -> AsyncIterator[None]:
     async with AsyncExitStack() as stack:
         await service.database.open()
         stack.push_async_callback(service.database.close)
+        stack.callback(service.resolver.close)
         await service.artifacts.open()
         stack.push_async_callback(service.artifacts.close)
         stack.push_async_callback(service.engine.stop)

@@ -95,7 +95,7 @@ class BlockWriter:
         """The meta block of an artifact: its safe digest."""
         return self._result("application/json", result_path(self.turn_id, self.call_id), text=digest_text(digest))
 
-    def result_json(self, payload: dict[str, Any], meta: dict[str, Any] | None = None) -> Block:
+    def result_json(self, payload: dict[str, Any] | list[Any], meta: dict[str, Any] | None = None) -> Block:
         """A result that is JSON: what a tool that made no artifact has to say."""
         path = result_path(self.turn_id, self.call_id)
         return self._result("application/json", path, text=_json(payload), meta=meta)

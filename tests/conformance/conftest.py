@@ -136,6 +136,12 @@ def calls_and_timelines(database):
     return SqlCallStore(database), SqlTimelineStore(database)
 
 
+@pytest.fixture
+def timelines_and_passages(database):
+    """Stores of timelines and of their passages."""
+    return SqlTimelineStore(database), SqlPassageStore(database)
+
+
 def _scope(tenant="acme", project="books", user_type="registered", user="ann", conversation="conv-1"):
     return Scope(Principal(tenant, project, user_type, user), conversation)
 
