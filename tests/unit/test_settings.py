@@ -12,6 +12,7 @@ from service.core.limits import TMPFS_SHARE_OF_MEMORY, CallLimits, limit_names
 from service.settings import Settings
 
 UNITS = ("_s", "_bytes", "_bytes_max", "_s_per_file", "_files_max", "_pixels_max", "_members_max", "_pages_max")
+UNITS += ("_rounds", "_tokens", "_days")
 NAMES = {"host", "data_dir", "service_name", "tenant", "project", "user_type", "user", "asset_roots", "engine_host"}
 NAMES |= {
     "s3_bucket",
@@ -23,9 +24,11 @@ NAMES |= {
     "s3_secret_key",
 }
 NAMES |= {"image", "runtime", "cgroup_parent", "seccomp_profile", "database_url"}
+NAMES |= {"image", "runtime", "cgroup_parent", "seccomp_profile", "database_url", "skills_dir"}
+NAMES |= {"web_allowed_networks", "web_ports", "web_ca_file", "web_search_url"}
 # What each counts is its name.
 COUNTS = {"port", "pool_size", "starts_max", "running_max", "queue_max", "cpus", "pids", "files"}
-COUNTS |= {"depth", "out_dir_inodes"}
+COUNTS |= {"depth", "out_dir_inodes", "web_fetching_max"}
 
 
 def made(monkeypatch, **environment):
