@@ -30,7 +30,7 @@ $(VENV)/.done: requirements.lock pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-.PHONY: venv engine images readers
+.PHONY: venv engine images readers services services-stop
 venv: $(VENV)/.done ## make the Python environment from the lock file
 
 engine: ## find a container engine, or install and start one
@@ -41,6 +41,12 @@ images: ## build the sandbox image; returns at once if nothing changed
 
 readers: ## build the programs that open rendered files after us, for the tests; returns at once if nothing changed
 	@tests/readers/build.sh
+
+services: ## start the servers of the tests, PostgreSQL and S3, below .services; returns at once if they run
+	@for service in tests/services/*.sh; do "$$service" --start; done
+
+services-stop: ## stop them
+	@for service in tests/services/*.sh; do "$$service" --stop; done
 
 # ---- use ----
 
@@ -64,10 +70,10 @@ gallery: venv images readers ## render the documents of docs/gallery/sources and
 
 # ---- checks ----
 
-.PHONY: test check lint types layers schemas tests bench bench-quick bench-render corpus
+.PHONY: test check lint types layers schemas tests bench bench-quick bench-memory bench-memsearch bench-render corpus
 test: check ## all that CI does: lint, types, layers, schemas, tests
 
-check: venv images readers lint types layers schemas tests ## the same
+check: venv images readers services lint types layers schemas tests ## the same
 
 lint: venv ## ruff, formatting, seccomp list
 	@$(BIN)/ruff check .
@@ -77,9 +83,9 @@ lint: venv ## ruff, formatting, seccomp list
 types: venv ## mypy, strict
 	@$(BIN)/mypy
 	@for program in runner inspector; do (cd sandbox_images/$$program && MYPYPATH=../inspector ../../$(BIN)/mypy --config-file ../mypy.ini --cache-dir ../../.mypy_cache/$$program .); done
-	@cd sandbox_images && ../$(BIN)/mypy --config-file mypy.ini --cache-dir ../.mypy_cache/render -p render
+	@cd sandbox_images && ../$(BIN)/mypy --config-file mypy.ini --cache-dir ../.mypy_cache/render -p render -p readable
 	@cd tests/readers && ../../$(BIN)/mypy --config-file ../../sandbox_images/mypy.ini --cache-dir ../../.mypy_cache/readers -p readers
-	@$(BIN)/mypy --ignore-missing-imports --cache-dir .mypy_cache/bench -p bench.render
+	@$(BIN)/mypy --ignore-missing-imports --cache-dir .mypy_cache/bench -p bench.render -p bench.memsearch
 
 layers: venv ## imports point down only
 	@$(BIN)/lint-imports --no-cache
@@ -87,7 +93,7 @@ layers: venv ## imports point down only
 schemas: venv ## committed JSON Schemas and examples are what the models say
 	@$(BIN)/python -m contracts --check
 
-tests: venv images readers ## the tests, against the real engine
+tests: venv images readers services ## the tests, against the real engine, databases and object store
 	@$(ENGINE) $(BIN)/python -m pytest
 
 bench: venv images ## measure against docker run of the same image, side by side
@@ -96,11 +102,18 @@ bench: venv images ## measure against docker run of the same image, side by side
 bench-quick: venv images ## the same, fewer rounds
 	@$(ENGINE) $(BIN)/python bench/side_by_side.py --quick
 
+bench-memory: venv images ## measure how the size of a conversation tells on its calls; QUICK=1 for a smaller one
+	@$(ENGINE) $(BIN)/python bench/conversation_size.py $(if $(QUICK),--quick)
+
 bench-render: venv images ## measure rendering against Pandoc, LibreOffice, Chromium, Marp and others; QUICK=1 for fewer documents
 	@bench/peers/build.sh
 	@$(ENGINE) $(BIN)/python -m bench.render.quality $(if $(QUICK),--quick)
 	@$(ENGINE) $(BIN)/python -m bench.render.speed $(if $(QUICK),--quick)
 	@$(ENGINE) $(BIN)/python -m bench.render.report
+
+bench-memsearch: venv ## measure how often memory searches find the right passage, and how long they take
+	@$(BIN)/python -m bench.memsearch.quality
+	@$(BIN)/python -m bench.memsearch.speed
 
 corpus: venv images ## render the corpora and score the files: [CORPORA='gfm decks'] [QUICK=1]
 	@$(ENGINE) $(BIN)/python -m bench.render.corpus_report $(if $(QUICK),--quick) $(CORPORA)
@@ -123,5 +136,6 @@ clean: ## remove images, environment and data that the targets made; stop the en
 	@bench/peers/build.sh --clean
 	@tests/readers/build.sh --clean
 	@sandbox_images/build.sh --clean
+	@for service in tests/services/*.sh; do "$$service" --clean; done
 	@sandbox_images/engine.sh --stop
-	@rm -rf $(VENV) .proofbox demo-out gallery-out out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) .services .proofbox demo-out gallery-out out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

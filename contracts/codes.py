@@ -34,20 +34,6 @@ class RuntimeCode(StrEnum):
     EXECUTION_FAILED = "execution_failed"
 
 
-class HideCode(StrEnum):
-    """Why ``react.hide`` hid nothing."""
-
-    BEFORE_CACHE = "hide_before_cache"
-    TOO_OLD = "hide_too_old"
-    FAILED = "hide_failed"
-
-
-class PlanCode(StrEnum):
-    """Why ``react.plan`` recorded nothing."""
-
-    UNKNOWN_STEP = "unknown_step"
-
-
 class VerdictCode(StrEnum):
     """What became of one promised file."""
 
@@ -84,6 +70,12 @@ class ToolCode(StrEnum):
     PATCH_TARGET_UNREADABLE = "patch_target_unreadable"
     REGEX_TIMEOUT = "regex_timeout"
     UNSAFE_PATH = "unsafe_path"
+    # react.hide
+    HIDE_BEFORE_CACHE = "hide_before_cache"
+    HIDE_FAILED = "hide_failed"
+    HIDE_TOO_OLD = "hide_too_old"
+    # react.plan
+    UNKNOWN_STEP = "unknown_step"
 
 
 class NoticeCode(StrEnum):
@@ -100,6 +92,25 @@ class NoticeCode(StrEnum):
     MISSING_SOURCES = "tool_call_warning.missing_sources"
     WORKSPACE_TRUNCATED = "workspace_truncated"
     HOSTING_FAILED = "react.write.hosting_failed"
+
+
+class WebCode(StrEnum):
+    """Why a page, or a search, could not be had: told for each URL, or of the whole call."""
+
+    URL_NOT_ALLOWED = "url_not_allowed"
+    DNS_FAILED = "dns_failed"
+    CONNECT_FAILED = "connect_failed"
+    TLS_FAILED = "tls_failed"
+    FETCH_TIMEOUT = "fetch_timeout"
+    TOO_MANY_REDIRECTS = "too_many_redirects"
+    HTTP_STATUS = "http_status"
+    BAD_RESPONSE = "bad_response"
+    UNSUPPORTED_TYPE = "unsupported_type"
+    TOO_LARGE = "too_large"
+    UNREADABLE_PAGE = "unreadable_page"
+    FETCH_FAILED = "fetch_failed"
+    SEARCH_NOT_CONFIGURED = "search_not_configured"
+    SEARCH_FAILED = "search_failed"
 
 
 class ProblemCode(StrEnum):

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import logging
+import os
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -11,40 +12,43 @@ from dataclasses import dataclass
 import uvicorn
 from fastapi import FastAPI
 
-from contracts.react_tools import HideParams, PlanParams, ReadParams
 from service.api.app import create_app
 from service.api.doors import Doors
 from service.api.server import DrainingServer
 from service.core.admission import Admission
 from service.core.attachments import Attachments
-from service.core.cache_points import CachePolicy
 from service.core.calls import Calls, CallSettings
-from service.core.execution import Execution
-from service.core.hiding import HidingStory
 from service.core.limits import CallLimits, CallPolicy, limit_names
-from service.core.planning import PlanStory
-from service.core.react_calls import ReactStory
-from service.core.react_read import ReactRead
+from service.core.memory_search import MemorySearch
 from service.core.recall import Recall
 from service.core.rehosting import Rehosting, WorkspaceBounds
-from service.core.rendering import Rendering, RenderPolicy
 from service.core.sandbox_runs import SandboxRuns
 from service.core.scopes import Principal
 from service.core.timeline import Timeline
 from service.core.turn_files import TurnFiles
+from service.core.web_urls import WebUrl
 from service.engines.docker.client import EngineClient
 from service.engines.docker.container import ContainerSettings
 from service.engines.docker.engine import DockerEngine, DockerEngineSettings
 from service.engines.runner_sandbox import InspectorBounds, StreamBounds
+from service.language.embeddings import MiniLmEmbedder
 from service.language.tokens import BpeTokenCounter
 from service.settings import Settings
-from service.stores.calls import SqliteCallStore
+from service.stores.artifacts import SqlArtifactStore
+from service.stores.calls import SqlCallStore
+from service.stores.database import Database
 from service.stores.folders import AssetFolders
-from service.stores.local_artifacts import LocalArtifactStore
+from service.stores.local_files import LocalFiles
+from service.stores.passages import SqlPassageStore
 from service.stores.skills import FolderSkills
-from service.stores.sources import SqliteSourcePool
-from service.stores.sqlite import Database
-from service.stores.timelines import SqliteTimelineStore
+from service.stores.sources import SqlSourcePool
+from service.stores.timelines import SqlTimelineStore
+from service.stories import StoryParts, cache_policy, stories
+from service.telemetry.metrics import PrometheusMeter
+from service.web.connecting import SystemResolver
+from service.web.fetching import FetchBounds, HttpPageFetcher
+from service.web.searching import SearxngSearcher
+from service.web.tls import checked_tls
 
 log = logging.getLogger("proofbox")
 
@@ -68,18 +72,22 @@ class Service:
         attachments: takes attachments in.
         engine: where sandboxes come from.
         calls: the calls.
+        meter: counts them.
+        resolver: how names of the web become addresses.
     """
 
     settings: Settings
     principal: Principal
     database: Database
-    artifacts: LocalArtifactStore
-    sources: SqliteSourcePool
+    artifacts: SqlArtifactStore
+    sources: SqlSourcePool
     timeline: Timeline
     recall: Recall
     attachments: Attachments
     engine: DockerEngine
     calls: Calls
+    meter: PrometheusMeter
+    resolver: SystemResolver
 
 
 def _call_limits(settings: Settings) -> CallLimits:
@@ -128,18 +136,44 @@ def _docker_engine(settings: Settings, limits: CallLimits, boot_id: str) -> Dock
     )
 
 
+def _web(settings: Settings, resolver: SystemResolver) -> tuple[HttpPageFetcher, SearxngSearcher | None]:
+    tls = checked_tls(settings.web_ca_file)
+    bounds = FetchBounds(
+        page_s=settings.web_page_s,
+        bytes_max=settings.web_page_bytes_max,
+        ports=frozenset(settings.web_ports),
+        opened=settings.web_allowed_networks,
+    )
+    fetcher = HttpPageFetcher(bounds, resolver, tls)
+    if not settings.web_search_url:
+        return fetcher, None
+    return fetcher, SearxngSearcher(WebUrl.parse(settings.web_search_url), settings.web_search_s, resolver, tls)
+
+
+def _meter(settings: Settings, admission: Admission, engine: DockerEngine) -> PrometheusMeter:
+    return PrometheusMeter(
+        {
+            "calls_running": ("Calls that have a place.", lambda: admission.running),
+            "calls_queued": ("Calls that wait for one.", lambda: admission.queued),
+            "pool_ready": ("Sandboxes that are started and wait for a call.", lambda: engine.ready),
+            "pool_size": ("Sandboxes that should wait.", lambda: settings.pool_size),
+            "swept": ("Sandboxes that had to be swept, in this life of the service.", lambda: engine.swept),
+        }
+    )
+
+
 def build(settings: Settings) -> Service:
     """Wires everything together; nothing is opened or started yet.
 
     Raises:
-        OSError: the seccomp profile cannot be read.
+        OSError: the seccomp profile or the certificates of ``web_ca_file`` cannot be read.
     """
     boot_id = secrets.token_hex(_BOOT_ID_BYTES)
     limits = _call_limits(settings)
-    database = Database(settings.data_dir)
-    artifacts = LocalArtifactStore(database, settings.data_dir)
-    sources = SqliteSourcePool(database)
-    timelines = SqliteTimelineStore(database)
+    database = Database(settings.data_dir, settings.database_url, settings.database_timeout_s)
+    artifacts = SqlArtifactStore(database, LocalFiles(settings.data_dir))
+    sources = SqlSourcePool(database)
+    timelines = SqlTimelineStore(database)
     engine = _docker_engine(settings, limits, boot_id)
     workspace = WorkspaceBounds(settings.workspace_bytes_max, settings.workspace_files_max)
     files = TurnFiles(artifacts, timelines, AssetFolders(settings.asset_roots))
@@ -149,22 +183,35 @@ def build(settings: Settings) -> Service:
     policy = CallPolicy(limits, settings.queue_s, settings.overhead_s, settings.inline_bytes_max)
     tokens = BpeTokenCounter()
     skills = FolderSkills(settings.skills_dir)
-    read = ReactRead(files, sources, skills, tokens, inline_bytes_max=settings.inline_bytes_max)
-    cache_policy = CachePolicy(
-        settings.cache_point_min_rounds, settings.cache_point_offset_rounds, settings.editable_tail_tokens
+    resolver = SystemResolver()
+    fetcher, searcher = _web(settings, resolver)
+    memory = MemorySearch(
+        timelines,
+        SqlPassageStore(database),
+        artifacts,
+        MiniLmEmbedder(max(1, (os.cpu_count() or 1) // 2)),
+        half_life_days=settings.memory_half_life_days,
     )
+    parts = StoryParts(
+        runs=runs,
+        policy=policy,
+        artifacts=artifacts,
+        sources=sources,
+        timelines=timelines,
+        files=files,
+        skills=skills,
+        tokens=tokens,
+        memory=memory,
+        fetcher=fetcher,
+        searcher=searcher,
+    )
+    meter = _meter(settings, admission, engine)
     calls = Calls(
-        # One story for each kind of tool.
-        (
-            Execution(runs, policy, tokens),
-            Rendering(runs, RenderPolicy(policy, settings.render_wall_s)),
-            ReactStory(["react.hide"], HideParams, HidingStory(timelines, tokens, cache_policy).tell),
-            ReactStory(["react.plan"], PlanParams, PlanStory(timelines).tell),
-            ReactStory(["react.read"], ReadParams, read.tell),
-        ),
+        stories(settings, parts),
         admission,
-        SqliteCallStore(database),
+        SqlCallStore(database),
         CallSettings(remembered_bytes_max=settings.remembered_bytes_max, boot_id=boot_id),
+        meter,
     )
     return Service(
         settings=settings,
@@ -172,7 +219,7 @@ def build(settings: Settings) -> Service:
         database=database,
         artifacts=artifacts,
         sources=sources,
-        timeline=Timeline(timelines, tokens, cache_policy),
+        timeline=Timeline(timelines, tokens, cache_policy(settings)),
         recall=Recall(files, sources, skills),
         attachments=Attachments(
             artifacts,
@@ -183,6 +230,8 @@ def build(settings: Settings) -> Service:
         ),
         engine=engine,
         calls=calls,
+        meter=meter,
+        resolver=resolver,
     )
 
 
@@ -196,6 +245,7 @@ async def running(service: Service) -> AsyncIterator[None]:
     async with AsyncExitStack() as stack:
         await service.database.open()
         stack.push_async_callback(service.database.close)
+        stack.callback(service.resolver.close)
         await service.artifacts.open()
         stack.push_async_callback(service.artifacts.close)
         stack.push_async_callback(service.engine.stop)
@@ -217,6 +267,7 @@ def application(service: Service) -> FastAPI:
         recall=service.recall,
         engine=service.engine,
         principal=service.principal,
+        metrics=service.meter.text,
         draining=lambda: service.calls.is_closing,
         body_bytes_max=service.settings.body_bytes_max,
         heartbeat_s=service.settings.heartbeat_s,

@@ -4,11 +4,14 @@ Set by environment variables, ``PROOFBOX_`` and the name in capitals: ``PROOFBOX
 """
 
 import os
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from service.core.web_urls import WebUrl
 
 _MIB = 1024 * 1024
 _ROOT = Path(__file__).parent.parent
@@ -25,7 +28,11 @@ class Settings(BaseSettings):
     port: int = Field(default=8080, ge=0, le=65535)
     """Port to listen on."""
     data_dir: Path = Path(".proofbox")
-    """Folder of artifacts, staging and the database."""
+    """Folder of artifacts, staging and, unless database_url names a server, the database."""
+    database_url: SecretStr = SecretStr("")
+    """PostgreSQL database of the records, postgresql://user:password@host/name; empty: SQLite in data_dir."""
+    database_timeout_s: float = Field(default=30, gt=0)
+    """How long one statement to a PostgreSQL server may take."""
     service_name: str = ""
     """Name of this service on its engine; two services sweep only their own. Empty: made from data_dir."""
     tenant: str = "default"
@@ -120,7 +127,7 @@ class Settings(BaseSettings):
     render_wall_s: float = Field(default=120, gt=0)
     """Wall clock of one rendering."""
 
-    search_s: float = Field(default=2, gt=0, le=60)
+    file_search_s: float = Field(default=2, gt=0, le=60)
     """How long the regular expressions of one file search may match."""
 
     # ---- timelines ----
@@ -130,6 +137,32 @@ class Settings(BaseSettings):
     """Rounds after the pre-tail cache point; react.hide can only reach those."""
     editable_tail_tokens: int = Field(default=10_000, ge=0)
     """Tokens of text that may stand after a block that react.hide hides."""
+
+    # ---- the web tools, and searching the memory ----
+    web_allowed_networks: tuple[IPv4Network | IPv6Network, ...] = ()
+    """Networks beyond the public internet that pages may be fetched from, as a JSON list: ["10.20.0.0/16"]."""
+    web_ports: tuple[int, ...] = (80, 443)
+    """Ports that pages may be fetched from, as a JSON list."""
+    web_ca_file: Path | None = None
+    """Certificates of authorities that are trusted beside the machine's own, PEM."""
+    web_page_s: float = Field(default=20, gt=0)
+    """How long fetching one page may take, redirects and all."""
+    web_call_s: float = Field(default=60, gt=0)
+    """How long fetching all pages of a call may take."""
+    web_page_bytes_max: int = Field(default=3 * _MIB, ge=1024)
+    """Size of a page that is fetched, compressed and decompressed."""
+    web_fetching_max: int = Field(default=8, ge=1)
+    """Calls that fetch pages at one time; the pages of each are in memory until they are read."""
+    web_read_wall_s: float = Field(default=60, gt=0)
+    """Wall clock for taking the text out of all pages of a call, in the sandbox."""
+    web_read_page_s: float = Field(default=15, gt=0)
+    """Wall clock for taking the text out of one page."""
+    web_search_url: str = ""
+    """Search endpoint that answers as SearXNG does, such as https://search.example.org/search. Empty: no search."""
+    web_search_s: float = Field(default=15, gt=0)
+    """How long one search may take."""
+    memory_half_life_days: float = Field(default=90, gt=0)
+    """After how many days newness counts half as much when the memory is searched."""
 
     # ---- the turn's workspace, and what the inspector may spend ----
     workspace_bytes_max: int = Field(default=64 * _MIB, ge=0)
@@ -146,6 +179,13 @@ class Settings(BaseSettings):
     """Members of an archive that is opened."""
     inspect_pages_max: int = Field(default=20_000, ge=1)
     """Pages of a document that is opened."""
+
+    @field_validator("web_search_url")
+    @classmethod
+    def _web_search_url_can_be_read(cls, value: str) -> str:
+        if value:
+            WebUrl.parse(value)  # its error is a ValueError that says what is wrong
+        return value
 
     @model_validator(mode="after")
     def _tmpfs_fits_memory(self) -> Self:

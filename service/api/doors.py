@@ -79,6 +79,7 @@ class Doors:
         recall: what logical paths mean that are no stored files.
         engine: where sandboxes come from; asked whether it answers.
         principal: on whose behalf every request speaks.
+        metrics: what `/metrics` says, in the text format.
         draining: whether the service takes no new calls any more.
         body_bytes_max: the largest request body but for attachments, in bytes.
         heartbeat_s: after so many seconds without an event a stream of events shows that it is alive.
@@ -93,6 +94,7 @@ class Doors:
     recall: Recall
     engine: SandboxEngine
     principal: Principal
+    metrics: Callable[[], bytes]
     draining: Callable[[], bool]
     body_bytes_max: int
     heartbeat_s: float = 15.0

@@ -2,6 +2,7 @@
 
 import base64
 from dataclasses import dataclass, replace
+from typing import BinaryIO
 
 from contracts.blocks import TEXT_BYTES_MAX, TRUNCATED_SUFFIX
 from contracts.media_types import is_inline_binary, is_text
@@ -63,15 +64,20 @@ def _noted(content: Content, tokens: TokenCounter, known: frozenset[int]) -> Con
 def _content(mime: str, found: Found, inline_bytes_max: int) -> Content:
     if found.local is None:
         raise AssertionError("a produced file has been collected")
+    with found.local.open("rb") as file:
+        return content_of(mime, found.size_bytes, file, inline_bytes_max)
+
+
+def content_of(mime: str, size_bytes: int, file: BinaryIO, inline_bytes_max: int) -> Content:
+    """What the content block of a file carries; of a text no more is read than that."""
     if is_inline_binary(mime):
-        if found.size_bytes > inline_bytes_max:
+        if size_bytes > inline_bytes_max:
             return Content()
-        return Content(base64=base64.b64encode(found.local.read_bytes()).decode("ascii"))
+        return Content(base64=base64.b64encode(file.read()).decode("ascii"))
     if not is_text(mime):
         return Content()
-    with found.local.open("rb") as file:
-        head = file.read(TEXT_BYTES_MAX + 4)  # four more, to see where the last character begins
-    return Content(text=embedded_text(head, more=found.size_bytes > len(head)))
+    head = file.read(TEXT_BYTES_MAX + 4)  # four more, to see where the last character begins
+    return Content(text=embedded_text(head, more=size_bytes > len(head)))
 
 
 def hosting(stored: StoredArtifact) -> dict[str, str]:

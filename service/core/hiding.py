@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import dataclass
 
-from contracts.codes import HideCode
+from contracts.codes import ToolCode
 from contracts.logical import parse
 from contracts.paths import FilePath, Namespace, UnsafePathError, in_turn, is_turn_id
 from contracts.react_tools import HideParams
@@ -54,7 +54,7 @@ class HidingStory:
         """
         replacement = " ".join(call.params.replacement.split())
         if not replacement:
-            raise ToolRefusedError(HideCode.FAILED, "replacement: it is blank; say in a few words what was there")
+            raise ToolRefusedError(ToolCode.HIDE_FAILED, "replacement: it is blank; say what was there")
         path = named_path(call.params.path, call.turn_id)
         memory = memory_of(self._store, call.scope, call.request)
         group = await self._group(memory, path)
@@ -82,12 +82,12 @@ class HidingStory:
             why = (
                 "it is hidden or summed up already" if found else "no block has it; give a path that the view shows"
             )
-            raise ToolRefusedError(HideCode.FAILED, f"path: nothing of '{path}' is in view: {why}", path=path)
+            raise ToolRefusedError(ToolCode.HIDE_FAILED, f"path: nothing of '{path}' is in view: {why}", path=path)
         points = await cache_points(memory, self._policy, last)
         newest = visibility.place(visible[-1])
         if newest <= points.pre_tail:
             raise ToolRefusedError(
-                HideCode.BEFORE_CACHE,
+                ToolCode.HIDE_BEFORE_CACHE,
                 f"path: '{path}' lies before the cached part of the timeline ends; only the last "
                 f"{self._policy.offset_rounds} rounds can be hidden, leave it as it is",
                 path=path,
@@ -100,7 +100,7 @@ class HidingStory:
         count = await asyncio.to_thread(count_tokens, self._tokens, read.text)
         if count > self._policy.editable_tail_tokens:
             raise ToolRefusedError(
-                HideCode.TOO_OLD,
+                ToolCode.HIDE_TOO_OLD,
                 f"path: {count} tokens stand after '{path}', at most {self._policy.editable_tail_tokens} may; "
                 "leave it as it is",
                 path=path,
@@ -123,4 +123,4 @@ def named_path(text: str, turn_id: str) -> str:
         is_physical = is_turn_id(head) and rest.partition("/")[0] in set(Namespace)
         return (FilePath.from_physical(text) if is_physical else in_turn(text, turn_id).file).logical
     except UnsafePathError as exc:
-        raise ToolRefusedError(HideCode.FAILED, f"path: {exc}", path=text[:200]) from exc
+        raise ToolRefusedError(ToolCode.HIDE_FAILED, f"path: {exc}", path=text[:200]) from exc

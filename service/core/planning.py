@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 
-from contracts.codes import PlanCode
+from contracts.codes import ToolCode
 from contracts.paths import plan_ack_path, plan_path
 from contracts.react_tools import PlanParams, StepStatus
 from contracts.tool_calls import ToolCallResponse
@@ -70,7 +70,7 @@ def _status(params: PlanParams) -> dict[str, StepStatus]:
     unknown = [number for number in params.status if int(number) > count]
     if unknown:
         raise ToolRefusedError(
-            PlanCode.UNKNOWN_STEP,
+            ToolCode.UNKNOWN_STEP,
             f"status: there is no step {', '.join(unknown)}; the plan has the steps 1 to {count}",
             steps=unknown,
         )

@@ -11,7 +11,7 @@ from contracts.paths import FilePath
 from contracts.render_tools import OutputFormat, RenderParams
 from contracts.tool_calls import EnvelopeError, ToolCallRequest, ToolCallResponse
 from service.core.artifact_answers import Content, artifact_result, hosting, usage
-from service.core.blocks import BlockWriter, Notice, now_text
+from service.core.blocks import BlockWriter, Notice, now_text, shortened
 from service.core.discovery import is_remembered
 from service.core.limits import CallBounds
 from service.core.outcomes import last_line
@@ -20,7 +20,6 @@ from service.core.scopes import Scope
 from service.core.store_ports import StoredArtifact
 from service.core.verdicts import Verdict
 
-CONTENT_SHOWN_CHARS = 100
 _WARNINGS_MAX = 100
 
 
@@ -199,11 +198,8 @@ def _opening_blocks(call: RenderCall, notices: list[Notice]) -> list[Block]:
     write = _writer(call)
     blocks = [write.notes(request.notes)] if request.notes else []
     blocks += [write.notice(notice) for notice in notices]
-    params = dict(request.params)
-    if len(call.params.content) > CONTENT_SHOWN_CHARS:
-        shown = call.params.content[:CONTENT_SHOWN_CHARS]
-        params["content"] = f"{shown}... [see {call.target.logical}]"
-    return [*blocks, write.call(params)]
+    shown = shortened(call.params.content, call.target.logical)
+    return [*blocks, write.call({**request.params, "content": shown})]
 
 
 def _report(call: RenderCall, result: RenderResult) -> str:

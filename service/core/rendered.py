@@ -126,19 +126,18 @@ class RenderedView:
         self._described = None
         if block.type != "react.tool.result":
             return _PARTS.get(block.type, _message(block.type))(placed)
-        head = f"[TOOL RESULT {block.call_id}]"
         digest = _digest(block)
         if digest is not None:
             tells_of_file = not digest["artifact_path"].startswith("tc:")
-            summary = _summary(head, self._tool, block, digest) if tells_of_file and not self._has_summary else []
+            summary = _summary(self._tool, block, digest) if tells_of_file and not self._has_summary else []
             self._has_summary = True
             self._described = digest["artifact_path"]
-            return [*summary, *_artifact(head, self._tool, digest)]
+            return [*summary, *_artifact(self._tool, block, digest)]
         if not block.path.startswith("tc:"):
-            return [f"{head}.artifact {self._tool}", f"[path: {block.path}]", *_content(placed)]
+            return [_head(block, "artifact", self._tool), f"[path: {block.path}]", *_content(placed)]
         self._has_summary = True
         kind = "summary" if self._tool.startswith(_FILE_TOOLS) else "result"
-        return [f"{head}.{kind} {self._tool}", f"[path: {block.path}]", *_content(placed)]
+        return [_head(block, kind, self._tool), f"[path: {block.path}]", *_content(placed)]
 
 
 def own_line(block: Block) -> str | None:
@@ -174,17 +173,22 @@ def _safe_digest(text: str | None) -> dict[str, Any] | None:
     return {name: value for name, value in payload.items() if name not in _HOSTING}
 
 
-def _summary(head: str, tool: str, block: Block, digest: dict[str, Any]) -> list[str]:
+def _head(block: Block, part: str, tool: str) -> str:
+    """The line above a result; the tool is unknown if its call is not there."""
+    return f"[TOOL RESULT {block.call_id}].{part} {tool}".rstrip()
+
+
+def _summary(tool: str, block: Block, digest: dict[str, Any]) -> list[str]:
     """The summary of a tool that gives no report of its own: what it made."""
     verdict = f"error: {digest['error']}" if digest.get("error") else "ok"
     path = digest.get("physical_path") or digest["artifact_path"]
-    return [f"{head}.summary {tool}", f"[path: {block.path}]", verdict, f"- {path}", ""]
+    return [_head(block, "summary", tool), f"[path: {block.path}]", verdict, f"- {path}", ""]
 
 
-def _artifact(head: str, tool: str, digest: dict[str, Any]) -> list[str]:
+def _artifact(tool: str, block: Block, digest: dict[str, Any]) -> list[str]:
     # A digest of the call's own result comes with the payload; any other is an artifact's.
     kind = "result" if digest["artifact_path"].startswith("tc:") else "artifact"
-    lines = [f"{head}.{kind} {tool}", f"[path: {digest['artifact_path']}]"]
+    lines = [_head(block, kind, tool), f"[path: {digest['artifact_path']}]"]
     if "physical_path" in digest:
         lines.append(f"[physical_path: {digest['physical_path']}]")
     return [*lines, json.dumps(digest, ensure_ascii=False)]
@@ -195,7 +199,7 @@ def _kept(placed: PlacedBlock) -> list[str]:
     digest = _digest(placed.block)
     if digest is None:
         return _attachment_meta(placed)
-    return _artifact(f"[TOOL RESULT {placed.block.call_id}]", str(digest.get("tool_id", "")), digest)
+    return _artifact(str(digest.get("tool_id", "")), placed.block, digest)
 
 
 def _content(placed: PlacedBlock) -> list[str]:

@@ -22,6 +22,7 @@ from service.core.engine_port import (
     SandboxSpec,
     Wanted,
 )
+from service.core.hosting import host
 from service.core.limits import CallBounds, CallLimits
 from service.core.outcomes import RuntimeFailure, classify, left_too_much
 from service.core.rehosting import Gathered, Rehosting, Wish
@@ -168,10 +169,7 @@ class SandboxRuns:
             once: dict[FilePath, NewArtifact] = {}
             for artifact in artifacts:
                 once.setdefault(artifact.path, artifact)
-            stored = await self._artifacts.save(scope, list(once.values())) if once else []
-            for version in stored:
-                if version.visibility == "external":
-                    await self._sources.add_file(scope, version)
+            stored = await host(self._artifacts, self._sources, scope, list(once.values()))
         return {version.path.physical: version for version in stored}
 
 

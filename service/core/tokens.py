@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-_PIECE_CHARS = 65_536  # counted at a time, so that other threads come to their turn
+_PIECE_CHARS = 16_384  # counted at a time, so that other threads come to their turn
 
 
 class TokenCounter(Protocol):

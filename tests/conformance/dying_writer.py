@@ -18,8 +18,9 @@ from pathlib import Path
 from contracts.paths import FilePath
 from service.core.scopes import Principal, Scope
 from service.core.store_ports import NewArtifact
-from service.stores.local_artifacts import LocalArtifactStore
-from service.stores.sqlite import Database
+from service.stores.artifacts import SqlArtifactStore
+from service.stores.database import Database
+from service.stores.local_files import LocalFiles
 
 SCOPE = Scope(Principal("acme", "books", "registered", "ann"), "conv-1")
 FILE_OPERATIONS = {"open", "os.rename", "os.link", "os.mkdir", "os.remove", "os.rmdir", "os.chmod"}
@@ -29,7 +30,7 @@ FILE_OPERATIONS = {"open", "os.rename", "os.link", "os.mkdir", "os.remove", "os.
 async def opened(data_dir):
     database = Database(data_dir)
     await database.open()
-    store = LocalArtifactStore(database, data_dir)
+    store = SqlArtifactStore(database, LocalFiles(data_dir))
     await store.open()
     try:
         yield store

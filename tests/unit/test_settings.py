@@ -13,7 +13,7 @@ from service.settings import Settings
 
 UNITS = ("_s", "_bytes", "_bytes_max", "_s_per_file", "_files_max", "_pixels_max", "_members_max", "_pages_max")
 NAMES = {"host", "data_dir", "service_name", "tenant", "project", "user_type", "user", "asset_roots", "engine_host"}
-NAMES |= {"image", "runtime", "cgroup_parent", "seccomp_profile"}
+NAMES |= {"image", "runtime", "cgroup_parent", "seccomp_profile", "database_url"}
 # What each counts is its name.
 COUNTS = {"port", "pool_size", "starts_max", "running_max", "queue_max", "cpus", "pids", "files"}
 COUNTS |= {"depth", "out_dir_inodes"}

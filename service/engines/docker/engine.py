@@ -74,6 +74,13 @@ class DockerEngine:
         self._count = 0
         self._removals: set[asyncio.Task[None]] = set()
         self._sweeper: asyncio.Task[None] | None = None
+        self.swept = 0
+        """Sandboxes of this service that had to be swept in this life of it."""
+
+    @property
+    def ready(self) -> int:
+        """Sandboxes that wait for a call."""
+        return self._pool.ready
 
     async def start(self) -> None:
         """See `SandboxEngine.start`."""
@@ -123,7 +130,9 @@ class DockerEngine:
     async def sweep(self) -> int:
         """See `SandboxEngine.sweep`."""
         own, now = self._settings.container.boot_id, time.time()
-        return await self._remove_left(lambda boot_id, deadline: deadline < now or boot_id != own)
+        count = await self._remove_left(lambda boot_id, deadline: deadline < now or boot_id != own)
+        self.swept += count
+        return count
 
     async def _remove_left(self, is_left: Callable[[str, float], bool]) -> int:
         count = 0

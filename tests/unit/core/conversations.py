@@ -17,12 +17,13 @@ from service.core.scopes import Principal, Scope
 from service.core.store_ports import NewArtifact
 from service.core.turn_files import TurnFiles
 from service.language.tokens import BpeTokenCounter
+from service.stores.artifacts import SqlArtifactStore
+from service.stores.database import Database
 from service.stores.folders import AssetFolders
-from service.stores.local_artifacts import LocalArtifactStore
+from service.stores.local_files import LocalFiles
 from service.stores.skills import FolderSkills
-from service.stores.sources import SqliteSourcePool
-from service.stores.sqlite import Database
-from service.stores.timelines import SqliteTimelineStore
+from service.stores.sources import SqlSourcePool
+from service.stores.timelines import SqlTimelineStore
 
 ANN = Principal("acme", "books", "registered", "ann")
 BOB = Principal("acme", "books", "registered", "bob")
@@ -83,8 +84,8 @@ class Conversation:
         self.artifacts = artifacts
         self.folder = folder
         self.scope = scope
-        self.sources = SqliteSourcePool(database)
-        self.timelines = SqliteTimelineStore(database)
+        self.sources = SqlSourcePool(database)
+        self.timelines = SqlTimelineStore(database)
         self.shared = folder / "shared"
         self.skills = folder / "skills"
         self.files = TurnFiles(artifacts, self.timelines, AssetFolders((self.shared,)))
@@ -158,7 +159,7 @@ async def opened_conversation(folder):
         (folder / name).mkdir()
     database = Database(folder / "data")
     await database.open()
-    artifacts = LocalArtifactStore(database, folder / "data")
+    artifacts = SqlArtifactStore(database, LocalFiles(folder / "data"))
     await artifacts.open()
     try:
         yield Conversation(database, artifacts, folder)

@@ -12,11 +12,12 @@ from service.core.rehosting import Rehosting, Wish, WorkspaceBounds
 from service.core.scopes import Principal, Scope
 from service.core.store_ports import NewArtifact
 from service.core.turn_files import TurnFiles
+from service.stores.artifacts import SqlArtifactStore
+from service.stores.database import Database
 from service.stores.folders import AssetFolders
-from service.stores.local_artifacts import LocalArtifactStore
-from service.stores.sources import SqliteSourcePool
-from service.stores.sqlite import Database
-from service.stores.timelines import SqliteTimelineStore
+from service.stores.local_files import LocalFiles
+from service.stores.sources import SqlSourcePool
+from service.stores.timelines import SqlTimelineStore
 
 SCOPE = Scope(Principal("acme", "books", "registered", "ann"), "conv-1")
 OTHER = Scope(Principal("acme", "books", "registered", "bob"), "conv-1")
@@ -27,8 +28,8 @@ class World:
 
     def __init__(self, artifacts, database, folder, shared):
         self.artifacts = artifacts
-        self.sources = SqliteSourcePool(database)
-        self.timelines = SqliteTimelineStore(database)
+        self.sources = SqlSourcePool(database)
+        self.timelines = SqlTimelineStore(database)
         self.folder = folder
         self.shared = shared
 
@@ -69,7 +70,7 @@ async def world(tmp_path):
     shared.mkdir()
     database = Database(tmp_path / "data")
     await database.open()
-    artifacts = LocalArtifactStore(database, tmp_path / "data")
+    artifacts = SqlArtifactStore(database, LocalFiles(tmp_path / "data"))
     await artifacts.open()
     try:
         yield World(artifacts, database, tmp_path, shared)

@@ -7,7 +7,7 @@ from contracts.blocks import Block
 TS = "2026-02-09T02:14:32.676425Z"
 
 
-def block(kind, text=None, *, turn="turn_1", path="", call=None, mime="text/markdown", base64=None, **meta):
+def block(kind, text=None, *, turn="turn_1", path="", call=None, mime="text/markdown", base64=None, **meta):  # noqa: PLR0913 - a block's fields
     return Block(
         type=kind,
         author="user" if kind.startswith("user.") else "react",

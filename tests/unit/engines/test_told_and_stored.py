@@ -18,11 +18,12 @@ from service.core.turn_files import TurnFiles
 from service.engines.frames import Frame
 from service.engines.runner_sandbox import InspectorBounds, RunnerSandbox, StreamBounds
 from service.language.tokens import BpeTokenCounter
+from service.stores.artifacts import SqlArtifactStore
+from service.stores.database import Database
 from service.stores.folders import AssetFolders
-from service.stores.local_artifacts import LocalArtifactStore
-from service.stores.sources import SqliteSourcePool
-from service.stores.sqlite import Database
-from service.stores.timelines import SqliteTimelineStore
+from service.stores.local_files import LocalFiles
+from service.stores.sources import SqlSourcePool
+from service.stores.timelines import SqlTimelineStore
 
 SCOPE = Scope(Principal("acme", "books", "registered", "ann"), "conv-1")
 LIMITS = CallLimits(5, 1, 1 << 30, 64, 1_000_000, 100, 1_000, 10, 4, 1_000, 1_000)
@@ -67,10 +68,10 @@ class Silent:
 async def stores(tmp_path):
     database = Database(tmp_path / "data")
     await database.open()
-    artifacts = LocalArtifactStore(database, tmp_path / "data")
+    artifacts = SqlArtifactStore(database, LocalFiles(tmp_path / "data"))
     await artifacts.open()
     try:
-        yield artifacts, SqliteSourcePool(database), SqliteTimelineStore(database), tmp_path
+        yield artifacts, SqlSourcePool(database), SqlTimelineStore(database), tmp_path
     finally:
         await artifacts.close()
         await database.close()
