@@ -12,7 +12,18 @@ from service.core.limits import TMPFS_SHARE_OF_MEMORY, CallLimits, limit_names
 from service.settings import Settings
 
 UNITS = ("_s", "_bytes", "_bytes_max", "_s_per_file", "_files_max", "_pixels_max", "_members_max", "_pages_max")
-NAMES = {"host", "data_dir", "service_name", "tenant", "project", "user_type", "user", "asset_roots", "engine_host"}
+NAMES = {
+    "host",
+    "data_dir",
+    "service_name",
+    "tenant",
+    "project",
+    "user_type",
+    "user",
+    "asset_roots",
+    "skills_dir",
+    "engine_host",
+}
 NAMES |= {"image", "runtime", "cgroup_parent", "seccomp_profile", "database_url"}
 # What each counts is its name.
 COUNTS = {"port", "pool_size", "starts_max", "running_max", "queue_max", "cpus", "pids", "files"}
