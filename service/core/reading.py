@@ -69,8 +69,12 @@ async def marked(memory: Memory, visibility: Visibility, page: Sequence[PlacedBl
     Raises:
         StoreFailedError: the store failed.
     """
-    groups = _Groups(await _begun_groups(memory, visibility, page[0].position - 1)) if page else _Groups(set())
-    return [_marked(placed.block, visibility.hiding(placed), groups) for placed in page]
+    if not page or not visibility.hidings:
+        return [placed.block for placed in page]
+    groups = _Groups(await _begun_groups(memory, visibility, page[0].position - 1))
+    # Digests are parsed for it.
+    hidings = await asyncio.to_thread(lambda: [visibility.hiding(placed) for placed in page])
+    return [_marked(placed.block, hiding, groups) for placed, hiding in zip(page, hidings, strict=True)]
 
 
 def _marked(block: Block, hiding: Hiding | None, groups: "_Groups") -> Block:
@@ -171,7 +175,7 @@ async def _hidden_by(
 ) -> list[PlacedBlock]:
     """What a hiding hides; with ``shown`` only what no summary stands for."""
     found = await memory.of_path(hiding.path, _OF_PATH_MAX, binaries=False)
-    hidden = [placed for placed in found if visibility.hiding(placed) == hiding]
+    hidden = await asyncio.to_thread(lambda: [placed for placed in found if visibility.hiding(placed) == hiding])
     return [placed for placed in hidden if not shown or _is_in_place(visibility, placed)]
 
 

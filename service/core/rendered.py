@@ -11,7 +11,7 @@ from typing import Any
 from contracts.blocks import Block
 from contracts.logical import TurnPath, parse
 from contracts.paths import UnsafePathError
-from service.core.store_ports import PlacedBlock, described_path
+from service.core.store_ports import PlacedBlock, described_path, spelled
 
 # A loop's own timeline may hold meta blocks that another program wrote.
 _HOSTING = frozenset({"hosted_uri", "rn", "key", "local_path"})
@@ -131,7 +131,7 @@ class RenderedView:
             tells_of_file = not digest["artifact_path"].startswith("tc:")
             summary = _summary(self._tool, block, digest) if tells_of_file and not self._has_summary else []
             self._has_summary = True
-            self._described = digest["artifact_path"]
+            self._described = spelled(digest["artifact_path"])
             return [*summary, *_artifact(self._tool, block, digest)]
         if not block.path.startswith("tc:"):
             return [_head(block, "artifact", self._tool), f"[path: {block.path}]", *_content(placed)]
@@ -248,7 +248,7 @@ def _plan(placed: PlacedBlock) -> list[str]:
         plan = json.loads(block.text or "")
         status = plan.get("status") or {}
         steps = [
-            f"{_DONE.get(str(status.get(str(number))), '□')} {number}) {step}"
+            f"{_DONE.get(str(status.get(str(number))), '□')} {number}) {' '.join(str(step).split())}"
             for number, step in enumerate(plan["steps"], start=1)
         ]
         return ["[REACT.PLAN]", f"id={plan.get('plan_id') or _plan_id(block.path)}", *steps]

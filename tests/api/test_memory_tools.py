@@ -5,67 +5,29 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
-from contracts.react_tools import HideParams, PlanParams
-from service.api.app import create_app
-from service.api.doors import Doors
-from service.core.admission import Admission
-from service.core.attachments import Attachments
-from service.core.cache_points import CachePolicy
-from service.core.calls import Calls, CallSettings
-from service.core.hiding import HidingStory
-from service.core.planning import PlanStory
-from service.core.react_calls import ReactStory
-from service.core.scopes import Principal
-from service.core.timeline import Timeline
 from service.language.tokens import BpeTokenCounter
-from service.stores.artifacts import SqlArtifactStore
-from service.stores.calls import SqlCallStore
-from service.stores.database import Database
-from service.stores.local_files import LocalFiles
-from service.stores.sources import SqlSourcePool
-from service.stores.timelines import SqlTimelineStore
-from tests.fakes.engine import BareEngine
+from service.main import application, build
+from service.settings import Settings
 
 HERE = "/v1/conversations/c1/timeline"
-POLICY = CachePolicy(min_rounds=4, offset_rounds=3, editable_tail_tokens=300)
 TOKENS = BpeTokenCounter()
 
 
 @asynccontextmanager
-async def opened(folder, boot_id="boot-1"):
-    """One life of the service: a client of the application over the folder's data."""
-    database = Database(folder)
-    await database.open()
-    artifacts, sources = SqlArtifactStore(database, LocalFiles(folder), SqlSourcePool(database))
-    await artifacts.open()
-    timelines = SqlTimelineStore(database)
-    stories = (
-        ReactStory(["react.hide"], HideParams, HidingStory(timelines, TOKENS, POLICY).tell),
-        ReactStory(["react.plan"], PlanParams, PlanStory(timelines).tell),
+async def opened(folder):
+    """One life of the service over the folder's data, without an engine: none of these tools runs anything."""
+    settings = Settings(
+        data_dir=folder, cache_point_min_rounds=4, cache_point_offset_rounds=3, editable_tail_tokens=300
     )
-    calls = Calls(
-        stories,
-        Admission(running_max=2, queue_max=10),
-        SqlCallStore(database),
-        CallSettings(remembered_bytes_max=10_000, boot_id=boot_id),
-    )
-    doors = Doors(
-        calls=calls,
-        attachments=Attachments(artifacts, sources, timelines, bytes_max=1_000_000, inline_bytes_max=100_000),
-        artifacts=artifacts,
-        sources=sources,
-        timeline=Timeline(timelines, TOKENS, POLICY),
-        engine=BareEngine(),
-        principal=Principal("acme", "sales", "registered", "u-17"),
-        draining=lambda: False,
-        body_bytes_max=300_000,
-    )
-    transport = httpx.ASGITransport(create_app(doors), raise_app_exceptions=False)
+    service = build(settings)
+    await service.database.open()
+    await service.artifacts.open()
+    transport = httpx.ASGITransport(application(service), raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://proofbox") as client:
         yield client
-    await calls.close(1)
-    await artifacts.close()
-    await database.close()
+    await service.calls.close(1)
+    await service.artifacts.close()
+    await service.database.close()
 
 
 @pytest.fixture
@@ -137,8 +99,8 @@ async def test_the_whole_story_of_a_conversation_reads_the_same_after_every_rest
         lambda c: call(c, "react.hide", "h2", "turn_3", path="ar:turn_3.user.prompt", replacement="said"),
     ]
     seen, revisions = "", []
-    for number, step in enumerate(steps):
-        async with opened(tmp_path / "data", f"boot-{number}") as client:
+    for step in steps:
+        async with opened(tmp_path / "data") as client:
             before, [last, revision, *_] = await view(client)
             assert before == seen
             await step(client)
@@ -147,7 +109,7 @@ async def test_the_whole_story_of_a_conversation_reads_the_same_after_every_rest
             if now == revision:
                 assert seen == before + (await view(client, int(last)))[0]
             revisions.append(now)
-        async with opened(tmp_path / "data", f"boot-{number}b") as client:
+        async with opened(tmp_path / "data") as client:
             assert await view(client) == after
     assert revisions == ["0", "0", "8", "8", "8", "8", "17", "20"]
     assert seen.startswith(
@@ -156,6 +118,24 @@ async def test_the_whole_story_of_a_conversation_reads_the_same_after_every_rest
     assert "HIDDEN — said. Retrieve with react.read(ar:turn_3.user.prompt)\n" in seen
     assert "[USER ATTACHMENT] a.csv | text/csv" in seen
     assert [word for word in ("all things", "look", "go on", "and now?") if f"\n{word}" in seen] == []
+
+
+async def test_a_hidden_file_comes_back_when_it_is_read_and_can_be_hidden_again(client):
+    path = "fi:turn_1.files/a.md"
+    written = {"path": "a.md", "channel": "canvas", "content": "seventeen lines", "kind": "display"}
+    assert (await call(client, "react.write", "w1", **written))["ok"]
+    in_view = []
+    for tool, call_id, params in (
+        ("react.read", "r1", {"paths": [path]}),
+        ("react.hide", "h1", {"path": path, "replacement": "a text"}),
+        ("react.read", "r2", {"paths": [path]}),
+        ("react.hide", "h2", {"path": path, "replacement": "the same text"}),
+    ):
+        assert (await call(client, tool, call_id, **params))["ok"]
+        text, [_, revision, *_] = await view(client)
+        in_view.append((text.count("\nseventeen lines\n"), text.count("\nHIDDEN — "), revision != "0"))
+    assert in_view == [(1, 0, False), (0, 1, True), (1, 1, True), (0, 2, True)]
+    assert "HIDDEN — the same text. Retrieve with react.read(fi:turn_1.files/a.md)\n" in text
 
 
 async def test_hidden_blocks_say_so_as_blocks_page_by_page_and_keep_what_they_held(client):

@@ -121,6 +121,12 @@ def test_a_block_of_each_kind_is_hidden_by_any_spelling_of_its_path(item, named)
     assert f"\n{item.text}\n" not in view
 
 
+def test_a_handed_in_block_under_an_alias_is_hidden_too():
+    item = block("react.tool.result", "words", path="tc:turn_1.tool_calls.c.out.json", call="c")
+    told = hide([item], "tc:turn_1.c.result")
+    assert (told.ok, "words" in text([item, *told.blocks])) == (True, False)
+
+
 def test_the_alias_of_the_tool_hides_too():
     told = hide([prompt()], "ar:turn_1.user.prompt", tool="react.memory_hide")
     assert (told.ok, json.loads(told.blocks[-1].text)["tool_id"]) == (True, "react.memory_hide")

@@ -4,6 +4,7 @@ import asyncio
 import re
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -181,6 +182,60 @@ def test_a_hiding_never_changes_the_text_up_to_the_pre_tail_point(operations, pa
     assert head([*blocks, *told]) == head(blocks)
     after = read([*blocks, *told]).text
     assert after.count("HIDDEN — short h. Retrieve with") == 1
+
+
+FILE = PATHS[0]
+SUMMARY_PATH = "su:turn_9.conv.range.summary"
+CUT_CASES = {
+    "a group with others between": [
+        prompt("one"),
+        prompt("two", "turn_2"),
+        prompt("three"),
+        hiding_block("ar:turn_1.user.prompt", "short", "h"),
+    ],
+    "a summary between the blocks of a call": [
+        call_block("c"),
+        summary_block(["turn_5"], turn="turn_1"),
+        block("react.tool.result", "r", path="tc:turn_1.c.result", call="c"),
+    ],
+    "a covered turn within another": [
+        prompt("old"),
+        prompt("one", "turn_2"),
+        block("react.note", "old too"),
+        prompt("two", "turn_2"),
+        summary_block(["turn_1"]),
+    ],
+    "a hidden summary that was read again": [
+        prompt("old"),
+        prompt("one", "turn_2"),
+        prompt("two", "turn_3"),
+        summary_block(["turn_1"]),
+        content_block(SUMMARY_PATH, "read", "c", "turn_9"),
+        hiding_block(SUMMARY_PATH, "short", "h", "turn_9"),
+    ],
+    "a hidden path that a summary covers in part": [
+        content_block(FILE, "old", "c"),
+        prompt("one", "turn_2"),
+        content_block(FILE, "new", "d", "turn_2"),
+        summary_block(["turn_1"]),
+        hiding_block(FILE, "short", "h", "turn_9"),
+    ],
+    "summaries in a row at the beginning of a turn": [
+        prompt("old"),
+        summary_block(["turn_1"], turn="turn_2"),
+        summary_block(["turn_1"], turn="turn_2"),
+        prompt("new", "turn_2"),
+        block("react.note", "more", turn="turn_2"),
+    ],
+}
+
+
+@pytest.mark.parametrize("case", CUT_CASES)
+def test_a_cut_fits_in_the_rare_cases_too(case):
+    blocks = CUT_CASES[case]
+    texts = [read(blocks, after).text for after in range(len(blocks) + 1)]
+    assert [longer.endswith(shorter) for longer, shorter in pairwise(texts)] == [True] * len(blocks)
+    assert texts[0].count("HIDDEN") == sum("hides" in item.meta for item in blocks)
 
 
 @settings(max_examples=100, deadline=None)

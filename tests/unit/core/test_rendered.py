@@ -315,3 +315,28 @@ def test_a_block_of_each_core_type_begins_with_its_head_and_shows_its_text(kind)
 def test_the_result_of_a_hiding_reads_as_any_other_result():
     text = rendered([call_block("h1", "react.hide"), hiding_block("fi:turn_1.files/a", "short", "h1")])
     assert text.endswith("\n[TOOL RESULT h1].result react.hide\n[path: tc:turn_1.h1.result]\n{}\n")
+
+
+def test_what_comes_after_a_hidden_report_or_a_hidden_block_has_a_head_of_its_own():
+    path = "fi:turn_1.files/a.md"
+    hidden = {"hidden": True, "path": "tc:turn_1.c1.result", "call": "c1"}
+    blocks = [
+        call_block("c1", "exec_tools.execute_code_python"),
+        block("react.tool.result", "report", replacement_text="a report", **hidden),
+        digest_block(path, "c1"),
+        block("react.note", "x", **hidden),
+        content_block(path, "words", "c1"),
+    ]
+    assert [part.splitlines()[0] for part in rendered(blocks).split("\n\n")[1:]] == [
+        "HIDDEN — a report. Retrieve with react.read(tc:turn_1.c1.result)",
+        "[TOOL RESULT c1].artifact exec_tools.execute_code_python",
+        "[TOOL RESULT c1].artifact exec_tools.execute_code_python",
+    ]
+
+
+def test_a_second_digest_at_the_same_path_is_no_content_and_keeps_its_hosting_to_itself():
+    path = "tc:turn_1.c1.result"
+    blocks = [call_block("c1", "web_tools.web_search"), digest_block(path, "c1")]
+    blocks.append(digest_block(path, "c1", hosted_uri="s3://secret/x", local_path="/secret"))
+    text = rendered(blocks)
+    assert (text.count("[TOOL RESULT c1].result"), "secret" in text) == (2, False)
