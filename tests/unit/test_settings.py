@@ -23,7 +23,6 @@ NAMES |= {
     "s3_access_key",
     "s3_secret_key",
 }
-NAMES |= {"image", "runtime", "cgroup_parent", "seccomp_profile", "database_url"}
 NAMES |= {"image", "runtime", "cgroup_parent", "seccomp_profile", "database_url", "skills_dir"}
 NAMES |= {"web_allowed_networks", "web_ports", "web_ca_file", "web_search_url"}
 # What each counts is its name.

@@ -166,11 +166,11 @@ def hiding(path):
 async def test_a_newer_version_than_the_one_in_view_is_shown(conversation):
     await conversation.attach("turn_1", "a.txt", b"one")
     await conversation.read("fi:turn_1.user.attachments/a.txt")
-    await conversation.save("turn_1/attachments/a.txt", b"two")
+    await conversation.save("turn_1/attachments/a.txt", b"the second")
     response = await conversation.read("fi:turn_1.user.attachments/a.txt")
-    assert response.blocks[-1].text == "two"
+    assert response.blocks[-1].text == "the second"
     [digest] = digests(response)
-    assert (digest["sha256"], digest["edited"]) == (sha256(b"two"), True)
+    assert (digest["sha256"], digest["size_bytes"], digest["edited"]) == (sha256(b"the second"), 10, True)
 
 
 async def test_one_path_asked_for_twice_and_by_its_source_is_shown_once(conversation):
