@@ -31,8 +31,8 @@ BROUGHT_MAX = 1_000
 """As many files of other turns are looked at."""
 _LINES_SHOWN = 5
 _SNIFFED_BYTES = 8_192
-STRETCH_CHARS = 32 * 1024
-"""As much of a text is matched at one time: the matcher looks at its clock only now and then, sooner in a short one."""
+STRETCH_CHARS = 64 * 1024
+"""As much of a text is matched at one time."""
 REPEATS_MAX = 100_000
 """What the numbers of all repeats of a pattern may multiply to."""
 _VERBOSE = re.compile(r"\(\?[A-Za-z0-9-]*x")
@@ -63,7 +63,7 @@ class _Clock:
         """
         began = time.monotonic()
         try:
-            # Concurrent: the matcher gives up the interpreter's lock.
+            # Concurrent: the matcher gives up the interpreter's lock. Its time-out is one of processor time.
             return pattern.search(text, at, timeout=max(self.left_s, _TIMEOUT_S_MIN), concurrent=True)
         except (TimeoutError, MemoryError) as exc:
             raise ToolRefusedError(
@@ -193,7 +193,7 @@ def _compiled(field_name: str, text: str | None) -> "regex.Pattern[str] | None":
 
 
 def _refuse_expensive(text: str) -> None:
-    """Refuses repeats that would fill the memory when the pattern is compiled: they are written out, without a clock.
+    """Refuses repeats that would fill the memory when the pattern is compiled, where no clock runs.
 
     Raises:
         ValueError: all the repeats together, or a flag that would hide them.
@@ -237,7 +237,7 @@ def _matches(data: bytes, pattern: "regex.Pattern[str]", clock: _Clock) -> list[
 
 
 def _stretches(text: str) -> Iterator[str]:
-    """A text in stretches of whole lines, unless a line is longer: the matcher's memory grows with what it reads."""
+    """A text in stretches of whole lines, or of one long line: the matcher's memory grows with what it reads."""
     begin = 0
     while begin < len(text):
         end = begin + STRETCH_CHARS
