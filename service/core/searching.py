@@ -5,8 +5,9 @@ Patterns are a model's, so they run under a clock, and without the lock that wou
 """
 
 import asyncio
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +31,13 @@ BROUGHT_MAX = 1_000
 """As many files of other turns are looked at."""
 _LINES_SHOWN = 5
 _SNIFFED_BYTES = 8_192
+STRETCH_CHARS = 64 * 1024
+"""As much of a text is matched at one time."""
+REPEATS_MAX = 100_000
+"""What the numbers of all repeats of a pattern may multiply to."""
+_VERBOSE = re.compile(r"\(\?[A-Za-z0-9-]*x")
+_BRACES = re.compile(r"\{([^{}]*)\}")
+_NUMBER = re.compile(r"\d{1,9}")
 _TIMEOUT_S_MIN = 0.001  # 0 would be none
 
 
@@ -55,12 +63,12 @@ class _Clock:
         """
         began = time.monotonic()
         try:
-            # Concurrent: the matcher gives up the interpreter's lock.
+            # Concurrent: the matcher gives up the interpreter's lock. Its time-out is one of processor time.
             return pattern.search(text, at, timeout=max(self.left_s, _TIMEOUT_S_MIN), concurrent=True)
-        except TimeoutError as exc:
+        except (TimeoutError, MemoryError) as exc:
             raise ToolRefusedError(
                 ToolCode.REGEX_TIMEOUT,
-                f"{field_name} took longer than the {self.limit_s:g} s that a search has; write a simpler pattern, "
+                f"{field_name} took more than the {self.limit_s:g} s that a search has; write a simpler pattern, "
                 "or name fewer files",
                 field=field_name,
             ) from exc
@@ -170,16 +178,33 @@ def _compiled(field_name: str, text: str | None) -> "regex.Pattern[str] | None":
     if not text:
         return None
     try:
+        _refuse_expensive(text)
         return regex.compile(text, regex.MULTILINE | regex.VERSION0, cache_pattern=False)
-    except (regex.error, RecursionError, OverflowError, ValueError) as exc:
+    except (regex.error, RecursionError, MemoryError, OverflowError, ValueError) as exc:
         position = getattr(exc, "pos", None)
         at = "" if position is None else f" at position {position}"
+        said = getattr(exc, "msg", None) or (str(exc) if isinstance(exc, ValueError) else "it is nested too deep")
         raise ToolRefusedError(
             ToolCode.INVALID_REGEX,
-            f"{field_name} is no regular expression: {getattr(exc, 'msg', 'it is too large')}{at}",
+            f"{field_name} is no regular expression that can be searched for: {said}{at}",
             field=field_name,
             position=position,
         ) from exc
+
+
+def _refuse_expensive(text: str) -> None:
+    """Refuses repeats that would fill the memory when the pattern is compiled, where no clock runs.
+
+    Raises:
+        ValueError: all the repeats together, or a flag that would hide them.
+    """
+    if _VERBOSE.search(text):
+        raise ValueError("the flag x is not taken; write the pattern without spaces and comments")
+    product = 1
+    for braces in _BRACES.findall(text):
+        product *= max([int(number) for number in _NUMBER.findall(braces)] or [1]) or 1
+        if product > REPEATS_MAX:
+            raise ValueError(f"its repeats {{n}} multiply to more than {REPEATS_MAX}; use * or + in place of some")
 
 
 def _named(files: list[StoredArtifact], pattern: "regex.Pattern[str]", clock: _Clock) -> list[StoredArtifact]:
@@ -198,17 +223,28 @@ def _matches(data: bytes, pattern: "regex.Pattern[str]", clock: _Clock) -> list[
     """The first lines where a pattern matches; a byte that is no UTF-8 stands for U+FFFD."""
     text = data.decode("utf-8", "replace")
     lines: list[int] = []
-    at = 0
-    while len(lines) < _LINES_SHOWN:
-        match = clock.search("content_regex", pattern, text, at)
-        if match is None:
-            break
-        lines.append(text.count("\n", 0, match.start()) + 1)
-        # On from the next line.
-        at = text.find("\n", match.start()) + 1
-        if at == 0 or at >= len(text):
-            break
+    line = 1
+    for stretch in _stretches(text):
+        at = 0
+        while at < len(stretch) and (match := clock.search("content_regex", pattern, stretch, at)):
+            lines.append(line + stretch.count("\n", 0, match.start()))
+            if len(lines) == _LINES_SHOWN:
+                return lines
+            # On from the next line.
+            at = stretch.find("\n", match.start()) + 1 or len(stretch)
+        line += stretch.count("\n")
     return lines
+
+
+def _stretches(text: str) -> Iterator[str]:
+    """A text in stretches of whole lines, or of one long line: the matcher's memory grows with what it reads."""
+    begin = 0
+    while begin < len(text):
+        end = begin + STRETCH_CHARS
+        if end < len(text):
+            end = text.rfind("\n", begin, end) + 1 or end
+        yield text[begin:end]
+        begin = end
 
 
 def _file_path(text: str) -> FilePath | None:
