@@ -65,7 +65,7 @@ NOTICE = {
 
 
 WEB = {
-    WebCode.URL_NOT_ALLOWED: "No public http or https address, a port or a spelling that is refused, or a downgrade.",
+    WebCode.URL_NOT_ALLOWED: "No public http or https address, a port or a spelling that is refused, a downgrade.",
     WebCode.DNS_FAILED: "The host has no address.",
     WebCode.CONNECT_FAILED: "Nothing takes a connection there.",
     WebCode.TLS_FAILED: "The certificate is not valid for the name, or TLS could not be agreed on.",

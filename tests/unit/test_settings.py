@@ -12,11 +12,14 @@ from service.core.limits import TMPFS_SHARE_OF_MEMORY, CallLimits, limit_names
 from service.settings import Settings
 
 UNITS = ("_s", "_bytes", "_bytes_max", "_s_per_file", "_files_max", "_pixels_max", "_members_max", "_pages_max")
+UNITS += ("_days",)
 NAMES = {"host", "data_dir", "service_name", "tenant", "project", "user_type", "user", "asset_roots", "engine_host"}
 NAMES |= {"image", "runtime", "cgroup_parent", "seccomp_profile"}
+NAMES |= {"web_allowed_networks", "web_ca_file", "search_url"}
 # What each counts is its name.
 COUNTS = {"port", "pool_size", "starts_max", "running_max", "queue_max", "cpus", "pids", "files"}
 COUNTS |= {"depth", "out_dir_inodes"}
+COUNTS |= {"web_ports", "web_fetching_max"}
 
 
 def made(monkeypatch, **environment):
@@ -104,3 +107,17 @@ def test_out_dir_is_at_most_half_of_the_memory(monkeypatch):
         "PROOFBOX_OUT_DIR_BYTES 52428801 is over half of PROOFBOX_MEMORY_BYTES 104857600: "
         "OUT_DIR counts as memory of its sandbox"
     ) in str(refused.value)
+
+
+def test_networks_and_ports_of_the_web_are_lists_and_have_to_be_what_they_say(monkeypatch):
+    found = made(monkeypatch, web_allowed_networks='["10.20.0.0/16", "fd12::/16"]', web_ports="[80, 8443]")
+    assert [str(network) for network in found.web_allowed_networks] == ["10.20.0.0/16", "fd12::/16"]
+    assert found.web_ports == (80, 8443)
+    with pytest.raises(ValidationError):
+        made(monkeypatch, web_allowed_networks='["10.20.0.1/16"]')
+
+
+def test_a_search_address_that_cannot_be_asked_stops_the_service_at_its_start(monkeypatch):
+    assert made(monkeypatch, search_url="http://10.0.0.7:8888/search").search_url == "http://10.0.0.7:8888/search"
+    with pytest.raises(ValidationError, match="no http or https address"):
+        made(monkeypatch, search_url="searx.example")
