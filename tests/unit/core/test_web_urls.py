@@ -36,8 +36,24 @@ def test_what_parsers_disagree_about_is_refused(written):
 
 @pytest.mark.parametrize(
     "host",
-    "2130706433 0x7f000001 0x7f.1 0177.0.0.1 127.1 1.2.3.4.5 256.1.1.1 a.0x1 user@a.example user:pw@a.example a..b "
-    "[::1%25lo] [1.2.3.4] [zz] a%2eb -a.example".split(),
+    [
+        "2130706433",
+        "0x7f000001",
+        "0x7f.1",
+        "0177.0.0.1",
+        "127.1",
+        "1.2.3.4.5",
+        "256.1.1.1",
+        "a.0x1",
+        "user@a.example",
+        "user:pw@a.example",
+        "a..b",
+        "[::1%25lo]",
+        "[1.2.3.4]",
+        "[zz]",
+        "a%2eb",
+        "-a.example",
+    ],
 )
 def test_a_host_that_programs_read_in_different_ways_is_refused(host):
     with pytest.raises(UrlRefusedError):
