@@ -64,7 +64,7 @@ gallery: venv images readers ## render the documents of docs/gallery/sources and
 
 # ---- checks ----
 
-.PHONY: test check lint types layers schemas tests bench bench-quick bench-render bench-memsearch corpus
+.PHONY: test check lint types layers schemas tests bench bench-quick bench-memory bench-memsearch bench-render corpus
 test: check ## all that CI does: lint, types, layers, schemas, tests
 
 check: venv images readers lint types layers schemas tests ## the same
@@ -95,6 +95,9 @@ bench: venv images ## measure against docker run of the same image, side by side
 
 bench-quick: venv images ## the same, fewer rounds
 	@$(ENGINE) $(BIN)/python bench/side_by_side.py --quick
+
+bench-memory: venv images ## measure how the size of a conversation tells on its calls; QUICK=1 for a smaller one
+	@$(ENGINE) $(BIN)/python bench/conversation_size.py $(if $(QUICK),--quick)
 
 bench-render: venv images ## measure rendering against Pandoc, LibreOffice, Chromium, Marp and others; QUICK=1 for fewer documents
 	@bench/peers/build.sh

@@ -5,22 +5,17 @@ Usage: python bench/side_by_side.py [--quick]. Writes bench/results/side_by_side
 
 import argparse
 import asyncio
-import contextlib
 import json
 import os
 import platform
-import socket
 import statistics
 import subprocess
-import sys
-import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from pathlib import Path
+from collections.abc import Awaitable, Callable
 
 import httpx
+from serving import ROOT, serving
 
-ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "bench" / "results"
 IMAGE = "proofbox-sandbox:latest"
 CLIENTS = 8
@@ -76,32 +71,6 @@ class Proofbox:
         self.acquired.append(response["sandbox"]["acquired"])
 
 
-@contextlib.asynccontextmanager
-async def service() -> AsyncIterator[Proofbox]:
-    """A service of its own, with its own data folder and port."""
-    with socket.socket() as free, tempfile.TemporaryDirectory(prefix="proofbox-bench-") as folder:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-        free.close()
-        environment = {**os.environ, "PROOFBOX_DATA_DIR": folder, "PROOFBOX_PORT": str(port)}
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "service.cli", "serve", cwd=ROOT, env=environment, stderr=subprocess.DEVNULL
-        )
-        try:
-            async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=120) as client:
-                for _ in range(300):
-                    with contextlib.suppress(httpx.TransportError):
-                        if (await client.get("/readyz")).status_code == httpx.codes.OK:
-                            break
-                    await asyncio.sleep(0.1)
-                else:
-                    raise RuntimeError("the service did not get ready")
-                yield Proofbox(client)
-        finally:
-            process.terminate()
-            await process.wait()
-
-
 async def latencies_ms(call: Call, rounds: int, pause_s: float) -> list[float]:
     """One client, a pause between calls; milliseconds of each."""
     times = []
@@ -129,7 +98,8 @@ async def calls_per_s(call: Call, count: int) -> float:
 async def measure(rounds: int) -> dict[str, dict[str, float]]:
     """Both sides in turn, so that a noisy machine is noisy for both."""
     result: dict[str, dict[str, float]] = {}
-    async with service() as proofbox:
+    async with serving() as client:
+        proofbox = Proofbox(client)
         await asyncio.sleep(2)
         sides: dict[str, Call] = {"docker run": docker_run, "proofbox": proofbox.call}
         times: dict[str, list[float]] = {name: [] for name in sides}
