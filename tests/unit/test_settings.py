@@ -146,3 +146,20 @@ def test_settings_of_a_bucket_that_do_not_fit_are_named_without_the_secret(monke
 @pytest.mark.parametrize("prefix", ["", "a", "a/", "proofbox/prod-1.x"])
 def test_a_prefix_may_have_segments(monkeypatch, prefix):
     assert made(monkeypatch, s3_bucket="b", s3_prefix=prefix).s3_prefix == prefix
+
+
+def test_networks_and_ports_of_the_web_are_lists_and_have_to_be_what_they_say(monkeypatch):
+    found = made(monkeypatch, web_allowed_networks='["10.20.0.0/16", "fd12::/16"]', web_ports="[80, 8443]")
+    assert [str(network) for network in found.web_allowed_networks] == ["10.20.0.0/16", "fd12::/16"]
+    assert found.web_ports == (80, 8443)
+    with pytest.raises(ValidationError):
+        made(monkeypatch, web_allowed_networks='["10.20.0.1/16"]')
+
+
+def test_a_search_address_that_cannot_be_asked_stops_the_service_at_its_start(monkeypatch):
+    assert (
+        made(monkeypatch, web_search_url="http://10.0.0.7:8888/search").web_search_url
+        == "http://10.0.0.7:8888/search"
+    )
+    with pytest.raises(ValidationError, match="no http or https address"):
+        made(monkeypatch, web_search_url="searx.example")

@@ -34,6 +34,32 @@ def test_what_parsers_disagree_about_is_refused(written):
         WebUrl.parse(written)
 
 
+@pytest.mark.parametrize(
+    "host",
+    [
+        "2130706433",
+        "0x7f000001",
+        "0x7f.1",
+        "0177.0.0.1",
+        "127.1",
+        "1.2.3.4.5",
+        "256.1.1.1",
+        "a.0x1",
+        "user@a.example",
+        "user:pw@a.example",
+        "a..b",
+        "[::1%25lo]",
+        "[1.2.3.4]",
+        "[zz]",
+        "a%2eb",
+        "-a.example",
+    ],
+)
+def test_a_host_that_programs_read_in_different_ways_is_refused(host):
+    with pytest.raises(UrlRefusedError):
+        WebUrl.parse(f"http://{host}/")
+
+
 def test_a_relative_redirect_is_read_from_where_it_was_sent():
     base = WebUrl.parse("https://example.com/a/b?c")
     assert [str(base.joined(x)) for x in ("d", "/d", "?e", "//f.example/g")] == [

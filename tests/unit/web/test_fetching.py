@@ -62,6 +62,21 @@ async def test_a_page_comes_with_its_type_its_encoding_and_its_bytes():
     assert not [line for line in head if line.lower().startswith(("cookie", "authorization"))]
 
 
+async def test_an_ipv6_address_is_asked_and_named_in_brackets():
+    async with web_server(host="::1") as server:
+        server.answers["/"] = response(b"six", "text/plain")
+        fetching = fetcher(server, SystemResolver(), opened=(ipaddress.ip_network("::1/128"),))
+        page = await fetching.fetch(WebUrl.parse(server.url(host="[0:0::1]")))
+    assert (page.body, f"Host: [::1]:{server.port}" in server.requests[0]) == (b"six", True)
+
+
+async def test_the_next_address_is_tried_when_one_takes_no_connection():
+    async with web_server() as server:
+        server.answers["/"] = response(b"second", "text/plain")
+        page = await fetcher(server, Names(["127.0.0.9", "127.0.0.1"])).fetch(WebUrl.parse(server.url()))
+    assert page.body == b"second"
+
+
 async def test_gzip_is_unpacked():
     async with web_server() as server:
         server.answers["/"] = response(gzip.compress(b"words " * 1000), "text/plain", content_encoding="gzip")
