@@ -1,4 +1,4 @@
-"""Two tenants on one data folder, the same names on both sides: no tool and no door shows one what the other has."""
+"""Two tenants on one data folder, the same names on both sides: nothing shows one what the other has."""
 
 import asyncio
 import json
