@@ -42,7 +42,7 @@ images: ## build the sandbox image; returns at once if nothing changed
 readers: ## build the programs that open rendered files after us, for the tests; returns at once if nothing changed
 	@tests/readers/build.sh
 
-services: ## start the servers of the tests, PostgreSQL and S3, below .services; returns at once if they run
+services: venv ## start the servers of the tests, PostgreSQL and S3, below .services; returns at once if they run
 	@for service in tests/services/*.sh; do "$$service" --start; done
 
 services-stop: ## stop them

@@ -34,6 +34,7 @@ from service.engines.runner_sandbox import InspectorBounds, StreamBounds
 from service.language.embeddings import MiniLmEmbedder
 from service.language.tokens import BpeTokenCounter
 from service.settings import Settings
+from service.stores.artifact_files import ArtifactFiles
 from service.stores.artifacts import SqlArtifactStore
 from service.stores.calls import SqlCallStore
 from service.stores.database import Database
@@ -162,16 +163,37 @@ def _meter(settings: Settings, admission: Admission, engine: DockerEngine) -> Pr
     )
 
 
+def artifact_files(settings: Settings) -> ArtifactFiles:
+    """The bytes of artifacts: below the data folder, or in a bucket if one is named."""
+    if not settings.s3_bucket:
+        return LocalFiles(settings.data_dir)
+    # Only here: who keeps files in a folder does not pay for the client of a bucket.
+    from service.stores.s3_client import Bucket  # noqa: PLC0415
+    from service.stores.s3_files import S3Files  # noqa: PLC0415
+
+    bucket = Bucket(
+        name=settings.s3_bucket,
+        prefix=settings.s3_prefix.strip("/"),
+        endpoint=settings.s3_endpoint,
+        link_endpoint=settings.s3_link_endpoint,
+        region=settings.s3_region,
+        access_key=settings.s3_access_key,
+        secret_key=settings.s3_secret_key.get_secret_value(),
+    )
+    return S3Files(bucket, settings.data_dir / "staging", settings.s3_part_bytes, settings.link_s)
+
+
 def build(settings: Settings) -> Service:
     """Wires everything together; nothing is opened or started yet.
 
     Raises:
         OSError: the seccomp profile or the certificates of ``web_ca_file`` cannot be read.
+        StoreFailedError: the settings of the object store make no client.
     """
     boot_id = secrets.token_hex(_BOOT_ID_BYTES)
     limits = _call_limits(settings)
     database = Database(settings.data_dir, settings.database_url, settings.database_timeout_s)
-    artifacts = SqlArtifactStore(database, LocalFiles(settings.data_dir))
+    artifacts = SqlArtifactStore(database, artifact_files(settings))
     sources = SqlSourcePool(database)
     timelines = SqlTimelineStore(database)
     engine = _docker_engine(settings, limits, boot_id)

@@ -15,12 +15,15 @@ from service.core.web_urls import WebUrl
 
 _MIB = 1024 * 1024
 _ROOT = Path(__file__).parent.parent
+_S3_NEEDS_BUCKET = ("s3_prefix", "s3_endpoint", "s3_link_endpoint", "s3_region", "s3_access_key", "s3_secret_key")
 
 
 class Settings(BaseSettings):
     """The operator's decisions."""
 
-    model_config = SettingsConfigDict(env_prefix="PROOFBOX_", use_attribute_docstrings=True, extra="forbid")
+    model_config = SettingsConfigDict(
+        env_prefix="PROOFBOX_", use_attribute_docstrings=True, extra="forbid", hide_input_in_errors=True
+    )
 
     # ---- where ----
     host: str = "127.0.0.1"
@@ -47,6 +50,26 @@ class Settings(BaseSettings):
     """Folders below which a call may name assets by file:// URI, as a JSON list."""
     skills_dir: Path | None = None
     """Folder of the skills that react.read loads by sk:<id>: <id>/SKILL.md or <id>.md in it; none: no skills."""
+
+    # ---- artifacts in a bucket; without one they are in data_dir ----
+    s3_bucket: str = ""
+    """Bucket of artifacts on an S3-compatible server; empty: artifacts are files below data_dir."""
+    s3_prefix: str = Field(default="", max_length=200, pattern=r"^([A-Za-z0-9_.=-]*[A-Za-z0-9_=-](/|$))*$")
+    """Names of objects begin with it and a slash; a bucket and prefix belong to one service."""
+    s3_endpoint: str = Field(default="", pattern=r"^(https?://[^/?#]+/?)?$")
+    """URL of the S3-compatible server; empty: AWS."""
+    s3_link_endpoint: str = Field(default="", pattern=r"^(https?://[^/?#]+/?)?$")
+    """URL of the same server as clients reach it, for links; empty: s3_endpoint."""
+    s3_region: str = ""
+    """Region of the bucket; empty: what the AWS variables and files say, else us-east-1."""
+    s3_access_key: str = ""
+    """Access key; empty: the AWS variables, files or role of the machine."""
+    s3_secret_key: SecretStr = SecretStr("")
+    """Secret that belongs to s3_access_key."""
+    s3_part_bytes: int = Field(default=8 * _MIB, ge=5 * _MIB, le=1024 * _MIB)
+    """Larger files are sent in parts of this size; each of up to 8 transfers holds one part in memory."""
+    link_s: int = Field(default=900, ge=1, le=7 * 24 * 3600)
+    """How long a link to a file in the bucket works."""
 
     # ---- engine ----
     engine_host: str = ""
@@ -194,4 +217,14 @@ class Settings(BaseSettings):
                 f"PROOFBOX_OUT_DIR_BYTES {self.out_dir_bytes} is over half of PROOFBOX_MEMORY_BYTES "
                 f"{self.memory_bytes}: OUT_DIR counts as memory of its sandbox"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _s3_is_whole(self) -> Self:
+        given = [name for name in _S3_NEEDS_BUCKET if getattr(self, name) != type(self).model_fields[name].default]
+        if given and not self.s3_bucket:
+            name = given[0].upper()
+            raise ValueError(f"PROOFBOX_{name} is set and PROOFBOX_S3_BUCKET is not: set both or neither")
+        if bool(self.s3_access_key) != bool(self.s3_secret_key.get_secret_value()):
+            raise ValueError("PROOFBOX_S3_ACCESS_KEY and PROOFBOX_S3_SECRET_KEY belong together: set both or none")
         return self

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header, Path, Request, Response
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 
 from contracts.logical import LogicalPath, parse
 from contracts.paths import FilePath, UnsafePathError
@@ -56,6 +56,11 @@ class Conditions:
             _BINARY,
             {**_VERSION_HEADERS, "Content-Range": header("Which part of how many bytes.")},
         ),
+        303: answer(
+            "A link to the version, as `link=1` asks for: it works for a while, for whoever has it.",
+            None,
+            {"Location": header("The link.", type="string", format="uri"), "Cache-Control": header("`no-store`.")},
+        ),
         304: answer(
             "It is still the version that `If-None-Match` names.", None, {"ETag": _VERSION_HEADERS["ETag"]}
         ),
@@ -63,6 +68,7 @@ class Conditions:
             errors.UnsafeNameError,
             errors.UnknownArtifactError,
             errors.RangeNotSatisfiableError,
+            errors.NoLinksError,
             errors.StoreFailedError,
         ),
     },
@@ -80,6 +86,7 @@ async def get_artifact(
         ),
     ],
     conditions: Annotated[Conditions, Depends()],
+    link: Annotated[bool, Query(description="Answer with a link to the bytes in place of the bytes.")] = False,
 ) -> Response:
     """What a path means now; a browser saves it and runs nothing of it. Ranges are served of files."""
     path = _parsed(logical_path)
@@ -89,6 +96,8 @@ async def get_artifact(
         if found is None:
             raise errors.UnknownArtifactError("the conversation has nothing at this path")
         return remembered_response(request, found, conditions.if_none_match)
+    if link:
+        return await _link(doors.artifacts, scope, artifact)
     headers = download_headers(artifact)
     if is_unchanged(artifact, conditions.if_none_match):
         kept = ("Cache-Control", "ETag", "Last-Modified")
@@ -114,6 +123,21 @@ def _parsed(logical_path: str) -> LogicalPath:
         return parse(logical_path)
     except UnsafePathError as exc:
         raise errors.UnsafeNameError(str(exc)) from exc
+
+
+async def _link(store: ArtifactStore, scope: Scope, artifact: StoredArtifact) -> Response:
+    """The answer that leads to the bytes where they are stored.
+
+    Raises:
+        NoLinksError: the store has none.
+        StoreFailedError: the store cannot make one.
+    """
+    url = await store.link(scope, artifact)
+    if url is None:
+        raise errors.NoLinksError("this service keeps its files in a folder and has no links; ask without link=1")
+    # The link is a key to the bytes: nobody on the way keeps it, and where it leads does not learn of this URL.
+    kept_back = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+    return Response(status_code=303, headers={"Location": url, **kept_back})
 
 
 async def _body(

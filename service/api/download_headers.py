@@ -1,20 +1,10 @@
 """Headers of a file that somebody else wrote: right for programs, harmless in a browser."""
 
-import re
 from datetime import datetime
 from email.utils import format_datetime
-from urllib.parse import quote
 
+from service.core.saved_as import content_disposition, media_type
 from service.core.store_ports import StoredArtifact
-
-_MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+")
-_UNKNOWN_MIME = "application/octet-stream"
-# Control characters end a header; quotes and backslashes end its text; % is read as an escape by some browsers.
-_NOT_PLAIN = re.compile(r'[^\x20-\x7e]|["\\%]')
-# Line and paragraph separators and marks of writing direction: a shown name must not read as another one.
-_MISLEADING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
-# RFC 8187's attr-char; what stands here besides letters and digits may stay as it is.
-_ATTR_CHARS = "!#$&+-.^_`|~"
 
 
 def download_headers(artifact: StoredArtifact) -> dict[str, str]:
@@ -38,7 +28,7 @@ def harmless_headers(name: str, mime: str) -> dict[str, str]:
         "Cache-Control": "private, no-cache",
         "Content-Disposition": content_disposition(name),
         "Content-Security-Policy": "sandbox; default-src 'none'",
-        "Content-Type": mime if _MIME.fullmatch(mime) else _UNKNOWN_MIME,
+        "Content-Type": media_type(mime),
         "X-Content-Type-Options": "nosniff",
     }
 
@@ -46,13 +36,6 @@ def harmless_headers(name: str, mime: str) -> dict[str, str]:
 def etag(artifact: StoredArtifact) -> str:
     """The strong entity tag of a version: its SHA-256."""
     return f'"{artifact.sha256}"'
-
-
-def content_disposition(name: str) -> str:
-    """``attachment`` with a file name (RFC 6266): an ASCII one for old clients, the real one beside it."""
-    shown = _MISLEADING.sub("_", name)
-    plain = _NOT_PLAIN.sub("_", shown)
-    return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(shown, safe=_ATTR_CHARS)}"
 
 
 def is_unchanged(artifact: StoredArtifact, if_none_match: str | None) -> bool:

@@ -96,6 +96,9 @@ class ArtifactStore(Protocol):
     def read(self, scope: Scope, artifact: StoredArtifact, start: int, end: int) -> AsyncIterator[bytes]:
         """The bytes from ``start`` to before ``end``, in pieces."""
 
+    async def link(self, scope: Scope, artifact: StoredArtifact) -> str | None:
+        """A URL that gives the bytes of that version to whoever has it, for a while; None if there are no links."""
+
     async def fetch_uri(self, scope: Scope, uri: str, staging: Path) -> Path | None:
         """A local file with the bytes behind a ``hosted_uri`` of this scope's own tenant and project.
 

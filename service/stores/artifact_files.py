@@ -1,5 +1,6 @@
 """The byte side of the artifact store, as a port of its own: a local folder, or a bucket."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -7,6 +8,19 @@ from typing import Protocol
 from contracts.paths import FilePath
 from service.core.scopes import Scope
 from service.core.store_ports import NewArtifact
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+def checked_sha256(sha256: str) -> str:
+    """The same text, which is fit to be a part of a name.
+
+    Raises:
+        ValueError: it is no SHA-256 in lower-case hex.
+    """
+    if _SHA256.fullmatch(sha256) is None:
+        raise ValueError(f"'{sha256}' is no SHA-256 in lower-case hex")
+    return sha256
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +75,11 @@ class ArtifactFiles(Protocol):
         The source may be moved.
         """
 
+    def end_uploads(self, sha256: str) -> None:
+        """Removes what uploads of these bytes left that were cut off."""
+
     def remove_blob(self, sha256: str) -> None:
-        """Removes the bytes of a hash and what an upload of them left, if anything is there."""
+        """Removes the bytes of a hash, if they are there."""
 
     def hosted_name(self, scope: Scope, path: FilePath) -> str:
         """Under which name a file is hosted: no two paths of the service ever share one."""

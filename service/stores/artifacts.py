@@ -151,6 +151,15 @@ class SqlArtifactStore:
         row = await self._database.read(lambda connection: rows.hosted_latest_in(connection, scope, name))
         return None if row is None else await self._off_loop(partial(self._files.fetch, row.sha256, staging))
 
+    async def link(self, scope: Scope, artifact: StoredArtifact) -> str | None:
+        """A URL that gives the bytes of that version to whoever has it, for a while; None if there are no links.
+
+        Raises:
+            StoreFailedError: this conversation has no such version.
+        """
+        row = await self._version(scope, artifact)
+        return await self._off_loop(partial(self._files.link, _served(row)))
+
     async def _version(self, scope: Scope, artifact: StoredArtifact) -> ArtifactRow:
         # Asked by scope and version, not by the hash at hand: a hash must not open another's bytes.
         path, number = artifact.path, artifact.version
@@ -260,6 +269,7 @@ class SqlArtifactStore:
                     await self._off_loop(partial(self._files.host, hosted, _served(row)))
                 return
             sha256 = name.removeprefix(_BLOBS)
+            await self._off_loop(partial(self._files.end_uploads, sha256))
             if not await self._database.read(lambda connection: rows.is_wanted(connection, sha256, save)):
                 await self._off_loop(partial(self._files.remove_blob, sha256))
 

@@ -40,7 +40,7 @@ class Backend(Protocol):
         """Disconnects; also after an `open` that failed."""
 
     def writing(self) -> AbstractContextManager[Connection]:
-        """A connection that no other thread uses, outside of any transaction."""
+        """A connection that no other thread uses, in a transaction that is committed unless the block raises."""
 
     def reading(self) -> AbstractContextManager[Connection]:
         """A connection that no other thread uses, on which nothing can be written."""
@@ -146,7 +146,7 @@ class Database:
 
         def translating() -> T:
             try:
-                with translated(_ROLE, self.data_dir), backend.writing() as connection, connection.begin():
+                with translated(_ROLE, self.data_dir), backend.writing() as connection:
                     return work(connection)
             except StoreFullError:
                 backend.give_space_back()

@@ -4,10 +4,7 @@
 for files on their way. All three are on one file system, so every file gets its place by a rename or a link.
 """
 
-import logging
 import os
-import re
-import shutil
 import threading
 import uuid
 from collections.abc import Iterator
@@ -18,14 +15,11 @@ from contracts.paths import FilePath
 from service.core.errors import StoreFailedError
 from service.core.scopes import Scope
 from service.core.store_ports import NewArtifact
-from service.stores.artifact_files import Served
+from service.stores.artifact_files import Served, checked_sha256
 from service.stores.disk import link, link_over, make_folders, seal, sha256_of, sync_folders
 from service.stores.failures import translated
 from service.stores.hosting import hosted_name, hosted_name_in, hosted_uri
-
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-
-_log = logging.getLogger(__name__)
+from service.stores.staging import Staging
 
 
 class LocalFiles:
@@ -38,7 +32,7 @@ class LocalFiles:
         self.root = root.resolve()
         self.hosted = self.root / "hosted"
         self._blobs = self.root / "blobs"
-        self._staging = self.root / "staging"
+        self._staging = Staging(self.root / "staging")
         self._making = threading.Lock()
 
     @contextmanager
@@ -50,27 +44,19 @@ class LocalFiles:
     def prepare(self) -> None:
         """Makes the folders and removes what an earlier life of the service left in staging."""
         with self.translated():
-            if self._staging.exists():
-                shutil.rmtree(self._staging)
-            for folder in (self._blobs, self.hosted, self._staging):
+            for folder in (self._blobs, self.hosted):
                 folder.mkdir(exist_ok=True)
+            self._staging.prepare()
             sync_folders([self.root])
 
     def stage(self) -> Path:
-        """A fresh folder in staging."""
+        """A fresh folder on the same file system, so that a file gets its place by a rename."""
         with self.translated():
-            folder = self._staging / uuid.uuid4().hex
-            folder.mkdir()
-            return folder
+            return self._staging.stage()
 
     def unstage(self, folder: Path) -> None:
         """Removes a folder of staging; never raises for the file system, the next start tries again."""
-        try:
-            shutil.rmtree(folder)
-        except FileNotFoundError:
-            pass
-        except OSError:
-            _log.warning("a staging folder could not be removed", exc_info=True)
+        self._staging.unstage(folder)
 
     def blob(self, sha256: str) -> Path:
         """Where the bytes of a hash are.
@@ -78,9 +64,7 @@ class LocalFiles:
         Raises:
             ValueError: it is no SHA-256 in lower-case hex.
         """
-        if _SHA256.fullmatch(sha256) is None:
-            raise ValueError(f"'{sha256}' is no SHA-256 in lower-case hex")
-        return self._blobs / sha256[:2] / sha256
+        return self._blobs / checked_sha256(sha256)[:2] / sha256
 
     def seal(self, artifact: NewArtifact) -> None:
         """Makes the source read-only and durable.
@@ -122,11 +106,14 @@ class LocalFiles:
         target = self.hosted / name
         with self.translated():
             self._make_folder(target.parent)
-            link_over(self.blob(served.sha256), target, self._staging / f"hosting-{uuid.uuid4().hex}")
+            link_over(self.blob(served.sha256), target, self._staging.folder / f"hosting-{uuid.uuid4().hex}")
             sync_folders([target.parent])
 
     def link(self, served: Served) -> None:
         """A folder has no links."""
+
+    def end_uploads(self, sha256: str) -> None:
+        """A rename leaves nothing half done."""
 
     def _make_folder(self, folder: Path) -> None:
         # One thread at a time: a folder that another thread has made must be durable before it is relied on.

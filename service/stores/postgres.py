@@ -59,7 +59,8 @@ class PostgresServer:
             _check(connection)
             connection.exec_driver_sql(f"SET statement_timeout = '{_MIGRATION_S}s'")
             connection.commit()
-            migrate(connection)
+            with connection.begin():
+                migrate(connection)
             connection.detach()
 
     def _engine(self, *, read_only: bool = False, **options: Any) -> Engine:
@@ -98,9 +99,9 @@ class PostgresServer:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A connection of the writers' pool."""
+        """A connection of the writers' pool, in a transaction."""
         self._lock.check()
-        with self._lock.suspected_on_failure(), self._writing.connect() as connection:
+        with self._lock.suspected_on_failure(), self._writing.begin() as connection:
             yield connection
 
     @contextmanager

@@ -41,10 +41,10 @@ class SqliteFile:
         """
         pragmas = (*_EVERYWHERE, "journal_mode = WAL", f"journal_size_limit = {_WAL_BYTES_KEPT}")
         writing = self._engine(1, pragmas)
-        event.listen(writing, "begin", _begin)
         # The one connection of the one writer: nothing to gain from handing it out anew each time.
         self._writer = writing.connect()
-        migrate(self._writer)
+        with self.writing() as connection:
+            migrate(connection)
         self.give_space_back()
         self._reading = self._engine(readers, (*_EVERYWHERE, "query_only = ON"))
 
@@ -81,14 +81,13 @@ class SqliteFile:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """The writer's connection."""
+        """The writer's connection, in a transaction that keeps others from writing from its beginning on."""
         writer = self._writer
         assert writer is not None
-        try:
+        # Said to the driver: with a listener to its events, SQLAlchemy does half as much again for each statement.
+        _driver(writer).execute("BEGIN IMMEDIATE")
+        with writer.begin():
             yield writer
-        finally:
-            # What was asked outside of a transaction has begun one, and holds the file for nobody.
-            writer.rollback()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -101,10 +100,6 @@ class SqliteFile:
         assert self._writer is not None
         with suppress(sqlite3.OperationalError):
             _driver(self._writer).execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-
-def _begin(connection: Connection) -> None:
-    _driver(connection).execute("BEGIN IMMEDIATE")
 
 
 def _driver(connection: Connection) -> sqlite3.Connection:

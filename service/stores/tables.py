@@ -18,7 +18,7 @@ from sqlalchemy import (
     literal_column,
 )
 
-from service.stores.texts import JSON_TEXT, Words, storable
+from service.stores.texts import TEXT, Words, storable
 
 _SHORT = 600
 """Characters of a text that PostgreSQL indexes: an index entry has 2,704 bytes, and a path or URL may be longer."""
@@ -77,16 +77,16 @@ artifacts = Table(
     Column("id", _ROW_ID, Identity(), primary_key=True),
     _conversation(),
     Column("turn", Words, nullable=False),
-    Column("namespace", Words, CheckConstraint("namespace IN ('files', 'attachments')"), nullable=False),
+    Column("namespace", TEXT, CheckConstraint("namespace IN ('files', 'attachments')"), nullable=False),
     Column("rel", Words, nullable=False),
     Column("version", Integer, CheckConstraint("version >= 1"), nullable=False),
-    Column("sha256", Words, nullable=False),
+    Column("sha256", TEXT, nullable=False),
     Column("size_bytes", _ROW_ID, CheckConstraint("size_bytes >= 0"), nullable=False),
     Column("mime", Words, nullable=False),
-    Column("visibility", Words, CheckConstraint("visibility IN ('external', 'internal')"), nullable=False),
+    Column("visibility", TEXT, CheckConstraint("visibility IN ('external', 'internal')"), nullable=False),
     Column("description", Words, nullable=False),
     Column("tool_call_id", Words),
-    Column("created", Words, nullable=False),
+    Column("created", TEXT, nullable=False),
     Column("hosted_name", Words),
     UniqueConstraint("conversation", "turn", "namespace", "rel", "version"),
     CheckConstraint("(visibility = 'external') = (hosted_name IS NOT NULL)"),
@@ -101,7 +101,7 @@ unfinished = Table(
     "unfinished",
     metadata,
     Column("id", _ROW_ID, Identity(), primary_key=True),
-    Column("save", Words, nullable=False),
+    Column("save", TEXT, nullable=False),
     Column("name", Words, nullable=False),
 )
 Index("unfinished_save", unfinished.c.save)
@@ -113,7 +113,7 @@ sources = Table(
     _conversation(primary_key=True),
     Column("sid", Integer, primary_key=True, autoincrement=False, nullable=False),
     Column("file", Words),
-    Column("source", JSON_TEXT, nullable=False),
+    Column("source", TEXT, nullable=False),
     Column("url", Words),
 )
 _file, _url = sources.c.file, sources.c.url
@@ -140,13 +140,13 @@ calls = Table(
     Column("id", _ROW_ID, Identity(), primary_key=True),
     _conversation(),
     Column("tool_call_id", Words, nullable=False),
-    Column("payload_sha256", Words, nullable=False),
-    Column("state", Words, CheckConstraint("state IN ('open', 'done', 'failed', 'cancelled')"), nullable=False),
-    Column("boot_id", Words, nullable=False),
-    Column("created", Words, nullable=False),
+    Column("payload_sha256", TEXT, nullable=False),
+    Column("state", TEXT, CheckConstraint("state IN ('open', 'done', 'failed', 'cancelled')"), nullable=False),
+    Column("boot_id", TEXT, nullable=False),
+    Column("created", TEXT, nullable=False),
     # Up to tens of megabytes of JSON.
-    Column("request", JSON_TEXT, nullable=False),
-    Column("answer", JSON_TEXT),
+    Column("request", TEXT, nullable=False),
+    Column("answer", TEXT),
     UniqueConstraint("conversation", "tool_call_id"),
     CheckConstraint("(state = 'open') = (answer IS NULL)"),
 )
@@ -174,7 +174,7 @@ blocks = Table(
     ),
     Column("call_id", Words),
     Column("path", Words, nullable=False),
-    Column("block", JSON_TEXT, nullable=False),
+    Column("block", TEXT, nullable=False),
     Column("content", LargeBinary),
     # What blocks are found by: their turn, the artifact that a digest describes, the path that a block hides.
     Column("turn", Words, nullable=False, server_default=""),

@@ -9,8 +9,8 @@ from sqlalchemy import Dialect, Text, TypeDecorator
 from sqlalchemy.dialects.postgresql import TEXT as POSTGRES_TEXT
 
 # Compared and ordered by its bytes, as SQLite does it, whatever language the server speaks.
-JSON_TEXT = Text().with_variant(POSTGRES_TEXT(collation="C"), "postgresql")
-"""JSON as it was written. A column of the type JSON would refuse ``\\u0000`` and forget the spelling."""
+TEXT = Text().with_variant(POSTGRES_TEXT(collation="C"), "postgresql")
+"""Text of our making, such as JSON. A column of the type JSON would refuse ``\\u0000`` and forget the spelling."""
 
 
 class Words(TypeDecorator[str]):
@@ -27,10 +27,16 @@ class Words(TypeDecorator[str]):
         """The type of the column."""
         return POSTGRES_TEXT(collation="C") if dialect.name == "postgresql" else Text()
 
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """The text as it is kept, and as it is looked for."""
+    def bind_processor(self, dialect: Dialect) -> Any:
+        """The text as it is kept, and as it is looked for: one plain function, as it is called for every value."""
         del dialect
-        return None if value is None else storable(value)
+        return _storable_or_none
+
+
+def _storable_or_none(text: str | None) -> str | None:
+    if text is None or (text.isascii() and "\0" not in text):
+        return text
+    return storable(text)
 
 
 def storable(text: str) -> str:

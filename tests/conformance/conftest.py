@@ -3,7 +3,9 @@
 import hashlib
 import os
 import subprocess
+import uuid
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -18,8 +20,10 @@ from service.stores.calls import SqlCallStore
 from service.stores.database import Database
 from service.stores.local_files import LocalFiles
 from service.stores.passages import SqlPassageStore
+from service.stores.s3_files import S3Files
 from service.stores.sources import SqlSourcePool
 from service.stores.timelines import SqlTimelineStore
+from tests.services.s3_server import STATE, emptied, started
 
 SERVICES = Path(__file__).parents[1] / "services"
 NO_SERVER = SecretStr("")
@@ -86,6 +90,17 @@ async def _opened_artifacts(data_dir, url=NO_SERVER):
             await store.close()
 
 
+@asynccontextmanager
+async def _opened_on_s3(data_dir, bucket, part_bytes=5 * 1024 * 1024, link_s=900):
+    async with _opened_database(data_dir) as database:
+        store = SqlArtifactStore(database, S3Files(bucket, data_dir / "staging", part_bytes, link_s))
+        await store.open()
+        try:
+            yield store
+        finally:
+            await store.close()
+
+
 @pytest.fixture
 def opened_database():
     """Opens the local stores' database below a folder."""
@@ -99,8 +114,33 @@ def opened_artifacts():
 
 
 @pytest.fixture
-async def artifact_store(database_url, tmp_path):
-    async with _opened_artifacts(tmp_path / "data", database_url) as store:
+def opened_on_s3():
+    """Opens an artifact store on a bucket; its database and staging are below a folder."""
+    return _opened_on_s3
+
+
+@pytest.fixture(scope="session")
+def s3_server():
+    """The bucket of the real server that all tests share; emptied at the end."""
+    bucket = started(STATE)
+    yield bucket
+    emptied(bucket)
+
+
+@pytest.fixture
+def bucket(s3_server):
+    """A place of its own in that bucket."""
+    return replace(s3_server, prefix=f"tests/{uuid.uuid4().hex}")
+
+
+@pytest.fixture(params=["sqlite-local", "postgres-local", "sqlite-s3"])
+async def artifact_store(request, tmp_path):
+    if request.param == "sqlite-s3":
+        opened = _opened_on_s3(tmp_path / "data", request.getfixturevalue("bucket"))
+    else:
+        url = request.getfixturevalue("postgres_url") if request.param == "postgres-local" else NO_SERVER
+        opened = _opened_artifacts(tmp_path / "data", url)
+    async with opened as store:
         yield store
 
 

@@ -35,6 +35,12 @@ def database_url():
     return SecretStr("")
 
 
+@pytest.fixture
+async def artifact_store(opened_artifacts, tmp_path):
+    async with opened_artifacts(tmp_path / "data") as store:
+        yield store
+
+
 def new_call(scope, tool_call_id="call-1"):
     return NewCall(CallKey(scope, tool_call_id), "a" * 64, "request", "boot-1", None)
 
@@ -86,6 +92,18 @@ async def test_a_symbolic_link_in_the_hosted_folder_leads_nowhere(artifact_store
         path_of(saved.hosted_uri).unlink()
         path_of(saved.hosted_uri).symlink_to(outside)
         assert (await artifact_store.fetch_uri(scope, saved.hosted_uri, folder)).read_bytes() == b"x"
+
+
+async def test_a_uri_may_be_percent_encoded_in_another_way(artifact_store, scope, save):
+    (saved,) = await save(artifact_store, scope, {"turn_1/files/é.txt": b"bytes"})
+    async with artifact_store.staging() as folder:
+        for same in (
+            saved.hosted_uri.replace("%C3%A9", "é"),
+            saved.hosted_uri.replace("%C3%A9", "e%cc%81"),
+            saved.hosted_uri.replace("turn_1", "%74urn_1"),
+        ):
+            assert same != saved.hosted_uri
+            assert (await artifact_store.fetch_uri(scope, same, folder)).read_bytes() == b"bytes"
 
 
 async def test_uris_of_the_stores_own_other_files_open_nothing(artifact_store, scope, save, tmp_path):

@@ -23,6 +23,12 @@ def database_url():
     return SecretStr("")
 
 
+@pytest.fixture
+async def artifact_store(opened_artifacts, tmp_path):
+    async with opened_artifacts(tmp_path / "data") as store:
+        yield store
+
+
 def new_call(scope, tool_call_id="call-1"):
     return NewCall(CallKey(scope, tool_call_id), "a" * 64, "request", "boot-1", None)
 

@@ -12,22 +12,22 @@ from service.core.limits import TMPFS_SHARE_OF_MEMORY, CallLimits, limit_names
 from service.settings import Settings
 
 UNITS = ("_s", "_bytes", "_bytes_max", "_s_per_file", "_files_max", "_pixels_max", "_members_max", "_pages_max")
-NAMES = {
-    "host",
-    "data_dir",
-    "service_name",
-    "tenant",
-    "project",
-    "user_type",
-    "user",
-    "asset_roots",
-    "skills_dir",
-    "engine_host",
+UNITS += ("_tokens", "_days")
+NAMES = {"host", "data_dir", "service_name", "tenant", "project", "user_type", "user", "asset_roots", "engine_host"}
+NAMES |= {
+    "s3_bucket",
+    "s3_prefix",
+    "s3_endpoint",
+    "s3_link_endpoint",
+    "s3_region",
+    "s3_access_key",
+    "s3_secret_key",
 }
+NAMES |= {"skills_dir", "web_allowed_networks", "web_ports", "web_ca_file", "web_search_url"}
 NAMES |= {"image", "runtime", "cgroup_parent", "seccomp_profile", "database_url"}
 # What each counts is its name.
 COUNTS = {"port", "pool_size", "starts_max", "running_max", "queue_max", "cpus", "pids", "files"}
-COUNTS |= {"depth", "out_dir_inodes"}
+COUNTS |= {"depth", "out_dir_inodes", "cache_point_min_rounds", "cache_point_offset_rounds", "web_fetching_max"}
 
 
 def made(monkeypatch, **environment):
@@ -115,3 +115,34 @@ def test_out_dir_is_at_most_half_of_the_memory(monkeypatch):
         "PROOFBOX_OUT_DIR_BYTES 52428801 is over half of PROOFBOX_MEMORY_BYTES 104857600: "
         "OUT_DIR counts as memory of its sandbox"
     ) in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"s3_endpoint": "http://s3.local"}, "PROOFBOX_S3_ENDPOINT is set and PROOFBOX_S3_BUCKET is not: set both"),
+        (
+            {"s3_access_key": "k", "s3_secret_key": "hush"},
+            "PROOFBOX_S3_ACCESS_KEY is set and PROOFBOX_S3_BUCKET is not",
+        ),
+        (
+            {"s3_bucket": "b", "s3_secret_key": "hush"},
+            "PROOFBOX_S3_ACCESS_KEY and PROOFBOX_S3_SECRET_KEY belong",
+        ),
+        ({"s3_bucket": "b", "s3_prefix": "/a"}, "s3_prefix"),
+        ({"s3_bucket": "b", "s3_prefix": "a/../b"}, "s3_prefix"),
+        ({"s3_bucket": "b", "s3_prefix": "a//b"}, "s3_prefix"),
+        ({"s3_bucket": "b", "s3_endpoint": "s3.local"}, "s3_endpoint"),
+        ({"s3_bucket": "b", "link_s": "604801"}, "link_s"),
+    ],
+)
+def test_settings_of_a_bucket_that_do_not_fit_are_named_without_the_secret(monkeypatch, given, message):
+    with pytest.raises(ValidationError) as refused:
+        made(monkeypatch, **given)
+    assert message in str(refused.value)
+    assert "hush" not in str(refused.value)
+
+
+@pytest.mark.parametrize("prefix", ["", "a", "a/", "proofbox/prod-1.x"])
+def test_a_prefix_may_have_segments(monkeypatch, prefix):
+    assert made(monkeypatch, s3_bucket="b", s3_prefix=prefix).s3_prefix == prefix

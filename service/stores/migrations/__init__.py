@@ -21,13 +21,13 @@ _alembic = threading.Lock()
 
 
 def migrate(connection: Connection) -> None:
-    """Brings the database to the newest schema, in one transaction.
+    """Brings the database to the newest schema, in the transaction of the caller.
 
     Raises:
         StoreFailedError: a newer release of the service made it.
         SQLAlchemyError: a step failed; the database is as it was.
     """
-    with _alembic, connection.begin():
+    with _alembic:
         config = Config(attributes={"connection": connection})
         config.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
         known = [revision.revision for revision in ScriptDirectory.from_config(config).walk_revisions()]
