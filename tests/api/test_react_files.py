@@ -18,7 +18,7 @@ from service.core.searching import Searching
 from service.core.text_files import TextFiles
 from service.core.writing import Writing
 from service.language.tokens import BpeTokenCounter
-from service.stores.calls import SqliteCallStore
+from service.stores.calls import SqlCallStore
 from tests.api.reacting import Agent, masked, meta, notices
 
 SEARCH_S = 0.3
@@ -57,7 +57,7 @@ def calls(stores, failing):
         ReactStory(("react.search_files",), SearchFilesParams, searching.search),
     )
     admission = Admission(running_max=4, queue_max=10)
-    return Calls(stories, admission, SqliteCallStore(stores.database), CallSettings(0, "boot-1"))
+    return Calls(stories, admission, SqlCallStore(stores.database), CallSettings(0, "boot-1"))
 
 
 @pytest.fixture
