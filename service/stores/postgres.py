@@ -74,6 +74,7 @@ class PostgresServer:
                 "keepalives_idle": 30,
                 "keepalives_interval": 10,
                 "keepalives_count": 3,
+                "tcp_user_timeout": 60_000,
             },
             hide_parameters=True,
             **options,
@@ -135,7 +136,7 @@ class _SchemaLock:
         try:
             holder = self._engine.connect()
         except DBAPIError as exc:
-            # For the operator: the error's own text goes to clients, who have no use for hosts and users.
+            # For the operator: clients get a text of ours, which names neither host nor user.
             _log.error("no connection to the database: %s", exc.orig)
             raise
         try:

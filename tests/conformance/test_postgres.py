@@ -14,6 +14,7 @@ from sqlalchemy import insert, make_url, select
 from contracts.blocks import Block
 from service.core.errors import StoreFailedError
 from service.core.store_ports import CallKey, NewCall
+from service.main import build
 from service.settings import Settings
 from service.stores.calls import SqlCallStore
 from service.stores.database import Database
@@ -227,6 +228,16 @@ async def test_a_database_of_another_encoding_is_refused(postgres_server, tmp_pa
                 await Database(tmp_path, url).open()
         finally:
             server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.mark.parametrize(("kind", "dialect"), [("postgres", "postgresql"), ("sqlite", "sqlite")])
+async def test_the_service_keeps_its_records_where_its_setting_says(postgres_url, tmp_path, kind, dialect):
+    url = postgres_url if kind == "postgres" else SecretStr("")
+    database = build(Settings(data_dir=tmp_path, database_url=url)).database
+    await database.open()
+    assert await database.read(lambda connection: connection.dialect.name) == dialect
+    await database.close()
+    assert (tmp_path / "proofbox.sqlite3").exists() == (kind == "sqlite")
 
 
 def test_settings_do_not_show_the_password(monkeypatch):

@@ -4,6 +4,7 @@ A change of `service.stores.tables` is one more file in ``versions``, named by t
 before Alembic count their steps in ``PRAGMA user_version``: the first revisions are those steps.
 """
 
+import logging
 import threading
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 
 from service.core.errors import StoreFailedError
+
+_log = logging.getLogger(__name__)
 
 _FOLDER = Path(__file__).parent
 # Alembic hands the connection to env.py through its module, so that one at a time can be under way in a process.
@@ -43,6 +46,7 @@ def migrate(connection: Connection) -> None:
         if stamped is None and counted is not None:
             command.stamp(config, counted)
         command.upgrade(config, "head")
+        _log.info("the database has schema %s now, from %s", newest, stamped or counted or "nothing")
         if connection.dialect.name == "sqlite":
             # By this number a release from before Alembic sees that the database is too new for it.
             connection.exec_driver_sql(f"PRAGMA user_version = {int(newest)}")
