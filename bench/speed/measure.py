@@ -43,7 +43,6 @@ CALM_SIDES = {
     "pdf30": (OURS, DOCKER),
 }
 """epicbox keeps standard output in pieces that it copies again and again: 50 MB of it would take minutes."""
-BUSY_SIDES = {("print", 8): (OURS, DOCKER, LLM_SANDBOX, EPICBOX, CRUN)}
 _BOTH = (OURS, DOCKER)
 _BEGAN = time.perf_counter()
 
@@ -89,7 +88,7 @@ class Run:
     @contextlib.asynccontextmanager
     async def _everyone(self) -> AsyncIterator[dict[str, Side]]:
         """All sides that the parts need and this machine has, by name."""
-        wanted = {name for job, names in CALM_SIDES.items() if job in self.only for name in names}
+        wanted = {name for job in CALM_SIDES.keys() & self.only for name in self._names(job)}
         async with AsyncExitStack() as stack:
             folder = stack.enter_context(_open_folder())
             sides: list[Side] = [Proofbox(await stack.enter_async_context(service_running())), DockerRun(folder)]
@@ -115,7 +114,7 @@ class Run:
             if name not in self.only:
                 continue
             job = make()
-            there = [sides[one] for one in CALM_SIDES[name] if one in sides]
+            there = [sides[one] for one in self._names(name) if one in sides]
             self.results.calm.append(await self._calm(job, there))
             if name == "print":
                 # Before other clients come: what a call costs beyond its container, one at a time.
@@ -123,7 +122,7 @@ class Run:
             if name == "large":
                 self.results.large_growth_mb = await growth.memory_growth_mb(job)
             for load in self.plan.busy.get(name, ()):
-                names = BUSY_SIDES.get((name, load.clients), _BOTH)
+                names = (*_BOTH, LLM_SANDBOX, EPICBOX, CRUN) if load.everyone else _BOTH
                 busy = [sides[one] for one in names if one in sides]
                 self.results.busy.append(await _busy(job, load, busy))
         if "growth" in self.only:
@@ -132,6 +131,10 @@ class Run:
             self.results.files = await growth.with_files(both, self.plan.file_counts, self.plan.rounds)
         self.results.without_phases = ours.without_phases
         self.results.warm = {name: (ours.warm[name], answered) for name, answered in ours.answered.items()}
+
+    def _names(self, job: str) -> list[str]:
+        libraries_too = job in self.plan.with_libraries
+        return [name for name in CALM_SIDES[job] if libraries_too or name not in {LLM_SANDBOX, EPICBOX}]
 
     async def _calm(self, job: Job, sides: list[Side]) -> Measured:
         row = Measured(job.name, job.title, 1, {side.name: [] for side in sides})

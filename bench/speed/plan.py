@@ -17,11 +17,13 @@ class Load:
         clients: at one time.
         rounds: how often each side has its turn.
         calls: that count in a turn.
+        everyone: whether llm-sandbox, epicbox and crun have a turn too.
     """
 
     clients: int
     rounds: int
     calls: int
+    everyone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,7 @@ class Plan:
         rounds: how often each side has its turn.
         calls: calls of one client in a turn, by job.
         busy: loads, by job.
+        with_libraries: jobs in which llm-sandbox and epicbox have a turn too.
         bursts: how many bursts.
         queued: lengths of the queue.
         file_counts: numbers of files.
@@ -42,6 +45,7 @@ class Plan:
     rounds: int
     calls: dict[str, int]
     busy: dict[str, tuple[Load, ...]]
+    with_libraries: frozenset[str]
     bursts: int
     queued: tuple[int, ...]
     file_counts: tuple[int, ...]
@@ -53,10 +57,11 @@ FULL = Plan(
     rounds=5,
     calls={"print": 8, "chart": 3, "contract": 4, "pdf": 4, "pdf30": 2, "files": 4, "large": 3},
     busy={
-        "print": (Load(1, 3, 8), Load(2, 3, 12), Load(4, 3, 16), Load(8, 5, 16), Load(32, 3, 16)),
+        "print": (Load(1, 3, 8), Load(2, 3, 12), Load(4, 3, 16), Load(8, 5, 16, everyone=True), Load(32, 3, 16)),
         "chart": (Load(8, 3, 4),),
         "pdf": (Load(8, 5, 8),),
     },
+    with_libraries=frozenset(PARTS),
     bursts=6,
     queued=(10, 100, 1_000),
     file_counts=(1, 10, 100, 200),
@@ -65,11 +70,12 @@ FULL = Plan(
 )
 QUICK = Plan(
     rounds=2,
-    calls={"print": 3, "chart": 1, "contract": 2, "pdf": 2, "pdf30": 1, "files": 1, "large": 1},
-    busy={"print": (Load(8, 2, 6),)},
+    calls={"print": 3, "chart": 1, "contract": 2, "pdf": 1, "pdf30": 1, "files": 1, "large": 1},
+    busy={"print": (Load(8, 2, 4),)},
+    with_libraries=frozenset({"print"}),
     bursts=2,
     queued=(20,),
-    file_counts=(1, 10),
+    file_counts=(10,),
     pool_sizes=(0,),
     idle_s=5.0,
 )
