@@ -25,17 +25,21 @@ def main() -> None:
     arguments = parser.parse_args()
     began = time.perf_counter()
     run = Run(QUICK if arguments.quick else FULL, frozenset(arguments.only or PARTS), Results(machine()))
+    failure: BaseException | None = None
     try:
-        results = asyncio.run(run.measure())
+        asyncio.run(run.measure())
     except* CallFailedError as failed:
-        sys.exit(f"a call failed, so nothing was measured: {_first(failed)}")
+        failure = _first(failed)
     left = left_behind()
-    print(text_of(results))
+    if left:
+        print(f"containers were left behind: {'; '.join(left)}", file=sys.stderr)
+    if failure is not None:
+        sys.exit(f"a call failed, and with it the benchmark: {failure}")
+    print(text_of(run.results))
     print(f"Measured in {time.perf_counter() - began:.0f} s.")
     if not arguments.quick and arguments.only is None:
-        write(results)
-    if left:
-        sys.exit(f"containers were left behind: {'; '.join(left)}")
+        write(run.results)
+    sys.exit(1 if left else 0)
 
 
 def _first(failed: BaseException) -> BaseException:

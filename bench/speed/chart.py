@@ -21,6 +21,7 @@ COLOURS = {
 }
 ROW_INCHES = 0.36
 _RATES_INCHES = 2.6
+_TICKS = [factor * 10**power for power in range(5) for factor in (1, 3)]
 _SECONDS = FuncFormatter(lambda value, _: f"{value / 1000:g} s" if value >= 1000 else f"{value:g} ms")  # noqa: PLR2004
 
 
@@ -78,6 +79,7 @@ def _latencies(axes: Axes, rows: list[Measured]) -> None:
             )  # fmt: skip
     axes.set_xscale("log")
     axes.xaxis.set_minor_locator(FixedLocator([]))
+    axes.xaxis.set_major_locator(FixedLocator(_TICKS))
     axes.xaxis.set_major_formatter(_SECONDS)
     axes.set_yticks(range(len(rows)), [row.title.replace("`", "") for row in rows])
     axes.set_ylim(max(len(rows), 1) - 0.4, -0.6)
@@ -96,9 +98,14 @@ def _rates(axes: Axes, rows: list[Measured]) -> None:
     axes.set_xscale("log", base=2)
     clients = sorted({row.clients for row in rows})
     axes.set_xticks(clients, [str(number) for number in clients])
-    axes.set_ylim(bottom=0)
+    axes.set_yscale("log")
+    axes.yaxis.set_minor_locator(FixedLocator([]))
+    axes.yaxis.set_major_locator(FixedLocator(_TICKS))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.set_xlabel("clients")
-    axes.set_title("print(1): calls per second, sustained (higher is better)", loc="left", fontweight="bold")
+    axes.set_title(
+        "print(1): calls per second, sustained (logarithmic; higher is better)", loc="left", fontweight="bold"
+    )
     _finish(axes)
 
 

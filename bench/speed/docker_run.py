@@ -117,7 +117,12 @@ async def output_of(*arguments: str) -> bytes:
     process = await asyncio.create_subprocess_exec(
         *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
-    out, err = await process.communicate()
+    try:
+        out, err = await process.communicate()
+    except asyncio.CancelledError:
+        # Another call has failed: this one ends by itself, and its container with it.
+        await process.wait()
+        raise
     if process.returncode != 0:
         raise CallFailedError(
             f"{arguments[0]}: status {process.returncode}: {err.decode(errors='replace')[-2000:]}"

@@ -25,6 +25,8 @@ from bench.speed.spread import percentile
 
 BURST = 8
 SETTLE_S = 3.0
+_SETTLE_LOOK_S = 1.5
+_SETTLE_TRIES = 40
 _LOOK_EVERY_S = 0.2
 _QUEUED_WALL_S = 5.0
 _REFUSED = {httpx.codes.TOO_MANY_REQUESTS, httpx.codes.SERVICE_UNAVAILABLE}
@@ -38,18 +40,21 @@ async def bursts(count: int) -> list[float]:
         await at_once(side, job, BURST)
         times = []
         for _ in range(count):
-            await _filled(service, BURST)
+            await _settled(service)
             times += await at_once(side, job, BURST)
         return times
 
 
-async def _filled(service: Service, size: int) -> None:
-    """Waits until the pool is full and nothing starts any more."""
-    for _ in range(200):
-        await asyncio.sleep(0.2)
-        if len(container_pids(service.name)) >= 2 * size:  # runner and launcher
-            break
-    await asyncio.sleep(1.0)
+async def _settled(service: Service) -> None:
+    """Waits until no container comes or goes any more: the pool is full."""
+    before: set[int] = set()
+    for _ in range(_SETTLE_TRIES):
+        await asyncio.sleep(_SETTLE_LOOK_S)
+        now = container_pids(service.name)
+        if now and now == before:
+            return
+        before = now
+    raise RuntimeError("the pool did not settle")
 
 
 async def queued(length: int) -> dict[str, float]:

@@ -33,6 +33,8 @@ def machine() -> dict[str, str]:
         version = re.search(r"\d+(?:\.\d+)+", _first_line(*command))
         if version:
             found[name] = version[0]
+    given = sorted(f"{name}={value}" for name, value in os.environ.items() if name.startswith("PROOFBOX_"))
+    found["settings"] = ", ".join(f"`{setting}`" for setting in given) or "none but the default ones"
     return found | _pinned()
 
 
@@ -42,7 +44,8 @@ def described(facts: dict[str, str]) -> str:
     listed = ", ".join(f"{name} {facts[name]}" for name in versions if name in facts)
     return (
         f"{facts['cores']} cores of {facts['processor']}, {facts['memory']} of memory, load average before the run "
-        f"{facts['load before']}; {listed}; sandbox image `{facts['image']}`."
+        f"{facts['load before']}; {listed}; sandbox image `{facts['image']}`; "
+        f"settings of Proofbox: {facts['settings']}."
     )
 
 

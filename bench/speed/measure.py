@@ -30,6 +30,7 @@ from bench.speed.model import (
     Side,
 )
 from bench.speed.plan import Load, Plan
+from bench.speed.processes import in_control_group
 from bench.speed.proofbox import Proofbox
 from bench.speed.sandbox_libraries import PEER_IMAGE, libraries
 
@@ -61,8 +62,8 @@ class Run:
     only: frozenset[str]
     results: Results
 
-    async def measure(self) -> Results:
-        """Measures all parts.
+    async def measure(self) -> None:
+        """Measures all parts into `results`.
 
         Raises:
             CallFailedError: a call failed; alone or in a group.
@@ -83,7 +84,6 @@ class Run:
         if "idle" in self.only:
             say(f"idle for {plan.idle_s:g} s")
             results.idle = await growth.idle(plan.idle_s)
-        return results
 
     @contextlib.asynccontextmanager
     async def _everyone(self) -> AsyncIterator[dict[str, Side]]:
@@ -111,7 +111,7 @@ class Run:
             "large": jobs.large_file,
         }
         for name, make in makers.items():
-            if name not in self.only:
+            if name not in self.only or name not in self.plan.calls:
                 continue
             job = make()
             there = [sides[one] for one in self._names(name) if one in sides]
@@ -125,7 +125,7 @@ class Run:
                 names = (*_BOTH, LLM_SANDBOX, EPICBOX, CRUN) if load.everyone else _BOTH
                 busy = [sides[one] for one in names if one in sides]
                 self.results.busy.append(await _busy(job, load, busy))
-        if "growth" in self.only:
+        if "growth" in self.only and self.plan.file_counts:
             say("number of files")
             both = [sides[name] for name in _BOTH]
             self.results.files = await growth.with_files(both, self.plan.file_counts, self.plan.rounds)
@@ -173,12 +173,13 @@ def say(what: str) -> None:
 
 
 def left_behind() -> list[str]:
-    """Containers of this run that are still there."""
+    """Containers and processes of this run that are still there."""
     listed = subprocess.run(
         ["docker", "ps", "--all", "--format", '{{.ID}} {{.Image}} {{.Label "proofbox.service"}}'],
         capture_output=True,
         text=True,
         check=True,
     )
-    own = (PEER_IMAGE, f"bench-{os.getpid()}-")
-    return [line for line in listed.stdout.splitlines() if any(name in line for name in own)]
+    services = f"bench-{os.getpid()}-"
+    lines = [line for line in listed.stdout.splitlines() if PEER_IMAGE in line or services in line]
+    return [*lines, *(f"process {pid}" for pid in in_control_group(services))]

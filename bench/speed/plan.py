@@ -32,7 +32,7 @@ class Plan:
 
     Attributes:
         rounds: how often each side has its turn.
-        calls: calls of one client in a turn, by job.
+        calls: calls of one client in a turn, by job; a job that is not named is left out.
         busy: loads, by job.
         with_libraries: jobs in which llm-sandbox and epicbox have a turn too.
         bursts: how many bursts.
@@ -70,12 +70,12 @@ FULL = Plan(
 )
 QUICK = Plan(
     rounds=2,
-    calls={"print": 3, "chart": 1, "contract": 2, "pdf": 1, "pdf30": 1, "files": 1, "large": 1},
+    calls={"print": 3, "chart": 1, "contract": 2, "pdf": 1, "files": 1, "large": 1},
     busy={"print": (Load(8, 2, 4),)},
     with_libraries=frozenset({"print"}),
     bursts=2,
     queued=(20,),
-    file_counts=(10,),
+    file_counts=(),
     pool_sizes=(0,),
     idle_s=5.0,
 )

@@ -42,13 +42,17 @@ def reset_peak(pid: int) -> None:
 
 
 def container_pids(service_name: str) -> set[int]:
-    """All processes in the containers of a service."""
+    """All processes in the containers of a service: its engine names a container or the service in their group."""
     label = f"label=proofbox.service={service_name}"
     listed = subprocess.run(
         ["docker", "ps", "--quiet", "--no-trunc", "--filter", label], capture_output=True, text=True, check=True
     )
-    names = listed.stdout.split()
-    return {pid for pid in _pids() if any(name in _cgroup(pid) for name in names)}
+    return in_control_group(service_name, *listed.stdout.split())
+
+
+def in_control_group(*names: str) -> set[int]:
+    """Processes whose control group has one of these in its path."""
+    return {pid for pid in _pids() if any(name in _read(pid, "cgroup") for name in names)}
 
 
 def engine_pids() -> set[int]:
@@ -64,10 +68,6 @@ def _pids() -> Iterator[int]:
 def _stat(pid: int) -> list[str]:
     """The fields after the name, which may hold spaces and brackets itself."""
     return _read(pid, "stat").rpartition(")")[2].split()
-
-
-def _cgroup(pid: int) -> str:
-    return _read(pid, "cgroup")
 
 
 def _status_mb(pid: int, name: str) -> float:

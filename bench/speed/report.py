@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
 
 from bench.serving import ROOT
 from bench.speed.bar import bar_table
@@ -12,10 +13,9 @@ from bench.speed.machine import described
 from bench.speed.model import DOCKER, EPICBOX, FLOORS, LLM_SANDBOX, OURS, Measured, Results
 from bench.speed.spread import Spread
 
-RESULTS = ROOT / "bench" / "results"
-PAGE = ROOT / "docs" / "speed.md"
-CHARTS = ROOT / "docs" / "bench"
 _BLOCK = re.compile(r"(<!-- bench-speed -->\n).*?(<!-- /bench-speed -->)", re.DOTALL)
+_INNERMOST = re.compile(r"\{[^{}\[\]]*\[[\s\d.,]*\][^{}\[\]]*\}|\[[\s\d.,]*\]")
+"""An object with one list of numbers, or such a list."""
 _PICTURE = """\
 <picture>
   <source media="(prefers-color-scheme: dark)" srcset="bench/speed-dark.svg">
@@ -120,20 +120,22 @@ def _idle_text(idle: dict[str, float]) -> str:
     return f"CPU of one core over {idle['for_s']:.0f} s without a call: {', '.join(shares)}.\n"
 
 
-def write(results: Results) -> None:
+def write(results: Results, root: Path = ROOT) -> None:
     """Figures, tables and charts, to the files of the repository."""
     text = text_of(results)
-    RESULTS.mkdir(exist_ok=True)
-    CHARTS.mkdir(parents=True, exist_ok=True)
-    (RESULTS / "speed.md").write_text(text, encoding="utf-8")
-    (RESULTS / "speed.json").write_text(_compact(asdict(results)), encoding="utf-8")
-    draw(results, CHARTS / "speed.svg", is_dark=False)
-    draw(results, CHARTS / "speed-dark.svg", is_dark=True)
-    page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(_BLOCK.sub(lambda found: f"{found[1]}{_PICTURE}\n{text}{found[2]}", page), encoding="utf-8")
+    figures, charts = root / "bench" / "results", root / "docs" / "bench"
+    for folder in (figures, charts):
+        folder.mkdir(parents=True, exist_ok=True)
+    (figures / "speed.md").write_text(text, encoding="utf-8")
+    (figures / "speed.json").write_text(_compact(asdict(results)), encoding="utf-8")
+    draw(results, charts / "speed.svg", is_dark=False)
+    draw(results, charts / "speed-dark.svg", is_dark=True)
+    path = root / "docs" / "speed.md"
+    page = path.read_text(encoding="utf-8")
+    path.write_text(_BLOCK.sub(lambda found: f"{found[1]}{_PICTURE}\n{text}{found[2]}", page), encoding="utf-8")
 
 
 def _compact(value: object) -> str:
-    """JSON with two digits after the point, and each list of numbers in a line of its own."""
+    """JSON with two digits after the point, and each turn in a line of its own."""
     indented = json.dumps(json.loads(json.dumps(value), parse_float=lambda text: round(float(text), 2)), indent=1)
-    return re.sub(r"\[[\s\d.,]+\]", lambda found: " ".join(found[0].split()), indented) + "\n"
+    return _INNERMOST.sub(lambda found: " ".join(found[0].split()), indented) + "\n"

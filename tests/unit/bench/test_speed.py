@@ -1,18 +1,27 @@
 """The speed benchmark's own judgements: percentiles, ratios with their spread, what counts, what is met."""
 
 import asyncio
+import json
+from pathlib import Path
 
 import pytest
 
 from bench.speed.bar import BARS, bar_table
-from bench.speed.chart import draw
 from bench.speed.clients import busily, calmly, turned
 from bench.speed.jobs import chart, contract, large_file, many_files, one_page, printing, thirty_pages
 from bench.speed.model import DOCKER, OURS, CallFailedError, Job, Measured, Results, Turn
-from bench.speed.report import text_of
+from bench.speed.report import text_of, write
 from bench.speed.spread import Spread, percentile, ratio, ratio_of_medians, spread
 
-_MACHINE = {"cores": "2", "processor": "A", "memory": "8 GB", "load before": "0.1", "Linux": "6", "image": "abc"}
+_MACHINE = {
+    "cores": "2",
+    "processor": "A",
+    "memory": "8 GB",
+    "load before": "0.1",
+    "Linux": "6",
+    "image": "abc",
+    "settings": "none",
+}
 
 
 class Clockwork:
@@ -143,7 +152,20 @@ def test_the_tables_show_percentiles_and_ratios_with_their_quartiles() -> None:
     assert "| print(1) | **25.0 / 37.0 / 39.7** | 200 / 1,000 / 1,180 | 14 (12 to 16) |" in text_of(_results())
 
 
-def test_a_chart_is_drawn_from_the_same_figures(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    draw(_results(), tmp_path / "speed.svg", is_dark=False)
+def test_a_run_is_written_as_figures_tables_charts_and_between_the_marks_of_the_page(tmp_path: Path) -> None:
+    page = tmp_path / "docs" / "speed.md"
+    page.parent.mkdir()
+    page.write_text("before\n<!-- bench-speed -->\nold\n<!-- /bench-speed -->\nafter\n")
 
-    assert (tmp_path / "speed.svg").read_text().startswith("<?xml")
+    write(_results(), tmp_path)
+
+    lines = page.read_text().splitlines()
+    figures = json.loads((tmp_path / "bench/results/speed.json").read_text())
+    assert (lines[:3], lines[-2:]) == (
+        ["before", "<!-- bench-speed -->", "<picture>"],
+        ["<!-- /bench-speed -->", "after"],
+    )
+    assert "old" not in lines
+    assert figures["calm"][0]["sides"][OURS][0]["latencies_ms"] == [10.0, 30.0, 20.0]
+    assert (tmp_path / "bench/results/speed.md").read_text() == text_of(_results())
+    assert sorted(path.name for path in (tmp_path / "docs/bench").iterdir()) == ["speed-dark.svg", "speed.svg"]
