@@ -6,6 +6,9 @@ from collections.abc import Sequence
 
 from bench.speed.model import Job, Side, Turn
 
+DRAINING = 4
+"""Calls that take what a pool of the default size has ready, and what it had begun to start."""
+
 
 async def calmly(side: Side, job: Job, calls: int) -> Turn:
     """One client; before each call the pause that the side asks for."""
@@ -19,26 +22,31 @@ async def calmly(side: Side, job: Job, calls: int) -> Turn:
 
 
 async def busily(side: Side, job: Job, clients: int, calls: int) -> Turn:
-    """So many clients without a pause, measured when they are under way.
+    """So many clients without a pause, timed from the first call to the end of the last.
 
-    The first calls, one for each client and at least three, are not counted: they use up what waited. The clock
-    stops while all clients still have a call, so that no rate is that of a side with less to do.
+    Some calls before, which do not count, use up what waited. Calls that start together end together: a rate needs
+    two calls of each client at the least, and whole ones, or it is that of a wave.
+
+    Raises:
+        ValueError: fewer calls than that.
     """
-    lead = max(clients, 3)
-    ends: list[float] = []
+    if calls < 2 * clients:
+        raise ValueError(f"{calls} calls of {clients} clients say nothing of a rate: {2 * clients} are needed")
+    await at_once(side, job, DRAINING)
     latencies: list[float] = []
+    left = iter(range(calls))
 
     async def client() -> None:
-        while len(ends) < lead + calls:
-            began = time.perf_counter()
+        for _ in left:
+            started = time.perf_counter()
             await side.run(job)
-            ends.append(time.perf_counter())
-            latencies.append((ends[-1] - began) * 1000)
+            latencies.append((time.perf_counter() - started) * 1000)
 
+    began = time.perf_counter()
     async with asyncio.TaskGroup() as group:
         for _ in range(clients):
             group.create_task(client())
-    return Turn(latencies[lead : lead + calls], ends[lead + calls - 1] - ends[lead - 1])
+    return Turn(latencies, time.perf_counter() - began)
 
 
 async def at_once(side: Side, job: Job, calls: int) -> list[float]:

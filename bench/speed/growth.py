@@ -143,7 +143,7 @@ async def with_pool(size: int, calls: int) -> dict[str, float]:
         await asyncio.sleep(SETTLE_S)
         waiting = memory_mb(service.pid) + sum(_alone(container_pids(service.name)))
         calm = await calmly(side, job, calls)
-        busy = await busily(side, job, BURST, calls)
+        busy = await busily(side, job, BURST, 3 * BURST)
         return {
             "size": size,
             "p50_ms": percentile(calm.latencies_ms, 50),

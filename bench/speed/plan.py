@@ -57,9 +57,9 @@ FULL = Plan(
     rounds=5,
     calls={"print": 8, "chart": 3, "contract": 4, "pdf": 4, "pdf30": 2, "files": 4, "large": 3},
     busy={
-        "print": (Load(1, 3, 8), Load(2, 3, 12), Load(4, 3, 16), Load(8, 5, 16, everyone=True), Load(32, 3, 16)),
-        "chart": (Load(8, 3, 4),),
-        "pdf": (Load(8, 5, 8),),
+        "print": (Load(1, 3, 8), Load(2, 3, 12), Load(4, 3, 16), Load(8, 5, 24, everyone=True), Load(32, 3, 64)),
+        "chart": (Load(8, 2, 16),),
+        "pdf": (Load(8, 5, 16),),
     },
     with_libraries=frozenset(PARTS),
     bursts=6,
@@ -71,7 +71,7 @@ FULL = Plan(
 QUICK = Plan(
     rounds=2,
     calls={"print": 3, "chart": 1, "contract": 2, "pdf": 1, "files": 1, "large": 1},
-    busy={"print": (Load(8, 2, 4),)},
+    busy={"print": (Load(8, 2, 16),)},
     with_libraries=frozenset({"print"}),
     bursts=2,
     queued=(20,),

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from bench.speed.bar import BARS, bar_table
-from bench.speed.clients import busily, calmly, turned
+from bench.speed.clients import DRAINING, busily, calmly, turned
 from bench.speed.jobs import chart, contract, large_file, many_files, one_page, printing, thirty_pages
 from bench.speed.model import DOCKER, OURS, CallFailedError, Job, Measured, Results, Turn
+from bench.speed.plan import FULL, QUICK, Plan
 from bench.speed.report import text_of, write
 from bench.speed.spread import Spread, percentile, ratio, ratio_of_medians, spread
 
@@ -89,13 +90,25 @@ def test_sides_of_different_rounds_have_no_ratio() -> None:
         ratio([1.0, 2.0], [1.0])
 
 
-def test_what_used_up_the_pool_is_not_counted_and_all_clients_are_busy_to_the_end() -> None:
+def test_calls_that_used_up_the_pool_do_not_count() -> None:
     side = Clockwork(0.01)
 
-    turn = asyncio.run(busily(side, printing(), clients=4, calls=6))
+    turn = asyncio.run(busily(side, printing(), clients=3, calls=7))
 
-    assert (len(turn.latencies_ms), side.started >= 4 + 6, max(side.running)) == (6, True, 4)
-    assert turn.rate == pytest.approx(6 / turn.elapsed_s)
+    assert (len(turn.latencies_ms), side.started) == (7, DRAINING + 7)
+    assert turn.rate == pytest.approx(7 / turn.elapsed_s)
+
+
+def test_a_rate_is_not_taken_from_less_than_two_calls_of_each_client() -> None:
+    with pytest.raises(ValueError, match="8 are needed"):
+        asyncio.run(busily(Clockwork(0.0), printing(), clients=4, calls=7))
+
+
+@pytest.mark.parametrize("plan", [FULL, QUICK], ids=["full", "quick"])
+def test_every_load_of_a_plan_has_enough_calls(plan: Plan) -> None:
+    loads = [load for loads in plan.busy.values() for load in loads]
+
+    assert [load for load in loads if load.calls < 2 * load.clients] == []
 
 
 def test_a_calm_client_makes_its_calls_one_after_another() -> None:
