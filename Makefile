@@ -85,7 +85,7 @@ types: venv ## mypy, strict
 	@for program in runner inspector; do (cd sandbox_images/$$program && MYPYPATH=../inspector ../../$(BIN)/mypy --config-file ../mypy.ini --cache-dir ../../.mypy_cache/$$program .); done
 	@cd sandbox_images && ../$(BIN)/mypy --config-file mypy.ini --cache-dir ../.mypy_cache/render -p render -p readable
 	@cd tests/readers && ../../$(BIN)/mypy --config-file ../../sandbox_images/mypy.ini --cache-dir ../../.mypy_cache/readers -p readers
-	@$(BIN)/mypy --ignore-missing-imports --cache-dir .mypy_cache/bench -p bench.render -p bench.memsearch
+	@$(BIN)/mypy --ignore-missing-imports --cache-dir .mypy_cache/bench -p bench.render -p bench.memsearch -p bench.speed
 
 layers: venv ## imports point down only
 	@$(BIN)/lint-imports --no-cache
@@ -96,14 +96,16 @@ schemas: venv ## committed JSON Schemas and examples are what the models say
 tests: venv images readers services ## the tests, against the real engine, databases and object store
 	@$(ENGINE) $(BIN)/python -m pytest
 
-bench: venv images ## measure against docker run of the same image, side by side
-	@$(ENGINE) $(BIN)/python bench/side_by_side.py
+bench: venv images ## measure against docker run, llm-sandbox, epicbox and bare runtimes: [ONLY='print pdf'] (twenty minutes)
+	@PYTHON=$(BIN)/python bench/peers/sandboxes.sh
+	@$(ENGINE) $(BIN)/python -m bench.speed $(if $(ONLY),--only $(ONLY))
 
-bench-quick: venv images ## the same, fewer rounds
-	@$(ENGINE) $(BIN)/python bench/side_by_side.py --quick
+bench-quick: venv images ## the same in less than two minutes, only printed: [ONLY='print pdf']
+	@PYTHON=$(BIN)/python bench/peers/sandboxes.sh
+	@$(ENGINE) $(BIN)/python -m bench.speed --quick $(if $(ONLY),--only $(ONLY))
 
 bench-memory: venv images ## measure how the size of a conversation tells on its calls; QUICK=1 for a smaller one
-	@$(ENGINE) $(BIN)/python bench/conversation_size.py $(if $(QUICK),--quick)
+	@$(ENGINE) $(BIN)/python -m bench.conversation_size $(if $(QUICK),--quick)
 
 bench-render: venv images ## measure rendering against Pandoc, LibreOffice, Chromium, Marp and others; QUICK=1 for fewer documents
 	@bench/peers/build.sh
@@ -134,6 +136,7 @@ sbom: images ## print the sandbox image's bill of materials (CycloneDX)
 
 clean: ## remove images, environment and data that the targets made; stop the engine if we started it
 	@bench/peers/build.sh --clean
+	@bench/peers/sandboxes.sh --clean
 	@tests/readers/build.sh --clean
 	@sandbox_images/build.sh --clean
 	@for service in tests/services/*.sh; do "$$service" --clean; done
