@@ -16,6 +16,7 @@ from service.core.page_reading import PageReading, ReadingPolicy
 from service.core.react_calls import ReactStory
 from service.core.rehosting import Rehosting, WorkspaceBounds
 from service.core.sandbox_runs import SandboxRuns
+from service.core.turn_files import TurnFiles
 from service.core.watcher import NobodyWatches
 from service.core.web_fetching import FetchPolicy, WebFetching
 from service.core.web_searching import WebSearching
@@ -61,10 +62,11 @@ async def local(host, port):
 
 
 @pytest.fixture
-def fetch(server, engine, files, source_pool, scope_of):
+def fetch(server, engine, files, timeline_store, source_pool, scope_of):
     """Makes a call of web_fetch."""
     bounds = FetchBounds(5, 200_000, frozenset({server.port}), (ipaddress.ip_network("127.0.0.0/8"),))
-    rehosting = Rehosting(files, source_pool, AssetFolders(()), WorkspaceBounds(0, 0))
+    turn_files = TurnFiles(files, timeline_store, AssetFolders(()))
+    rehosting = Rehosting(turn_files, source_pool, WorkspaceBounds(0, 0))
     runs = SandboxRuns(Admission(running_max=1, queue_max=1), rehosting, engine, files, source_pool)
     fetching = WebFetching(
         HttpPageFetcher(bounds, local, checked_tls(None)),
