@@ -1,6 +1,6 @@
 """Measures how the size of a conversation tells on its calls: reading, the rendered view, bringing files back.
 
-Usage: python bench/conversation_size.py [--quick]. One conversation grows to 10,000 artifacts and 1,000,000 blocks
+Usage: python -m bench.conversation_size [--quick]. One conversation grows to 10,000 artifacts and 1,000,000 blocks
 (with --quick to 2,000 and 20,000); at each size the same questions are asked over HTTP, in turn. Writes
 bench/results/conversation_size.md and .json, and charts to docs/bench/conversation_size.svg and -dark.svg.
 """
@@ -20,7 +20,8 @@ from typing import Any
 import httpx
 import matplotlib as mpl
 from matplotlib.figure import Figure
-from serving import ROOT, serving
+
+from bench.serving import ROOT, serving
 
 RESULTS = ROOT / "bench" / "results"
 CHARTS = ROOT / "docs" / "bench"

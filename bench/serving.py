@@ -7,12 +7,28 @@ import socket
 import sys
 import tempfile
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
 
 ROOT = Path(__file__).parent.parent
 _READY_TRIES = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A running service.
+
+    Attributes:
+        client: for its API.
+        pid: its process.
+        name: what its containers carry as their label ``proofbox.service``.
+    """
+
+    client: httpx.AsyncClient
+    pid: int
+    name: str
 
 
 @contextlib.asynccontextmanager
@@ -22,25 +38,39 @@ async def serving(**settings: object) -> AsyncIterator[httpx.AsyncClient]:
     Raises:
         RuntimeError: it did not get ready within half a minute.
     """
+    async with service_running(**settings) as service:
+        yield service.client
+
+
+@contextlib.asynccontextmanager
+async def service_running(**settings: object) -> AsyncIterator[Service]:
+    """The same with its process.
+
+    Raises:
+        RuntimeError: it did not get ready within half a minute.
+    """
     with socket.socket() as free, tempfile.TemporaryDirectory(prefix="proofbox-bench-") as folder:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
         free.close()
-        own = {f"PROOFBOX_{name.upper()}": str(value) for name, value in settings.items()}
-        environment = {**os.environ, "PROOFBOX_DATA_DIR": folder, "PROOFBOX_PORT": str(port), **own}
+        name = f"bench-{os.getpid()}-{Path(folder).name}"
+        settings = {"service_name": name, "data_dir": folder, "port": port, **settings}
+        own = {f"PROOFBOX_{setting.upper()}": str(value) for setting, value in settings.items()}
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
             "service.cli",
             "serve",
             cwd=ROOT,
-            env=environment,
+            env={**os.environ, **own},
             stderr=asyncio.subprocess.DEVNULL,
         )
+        # A thousand calls may wait at one time, each on a connection of its own.
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=64)
         try:
-            async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=120) as client:
+            async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=300, limits=limits) as client:
                 await _ready(client)
-                yield client
+                yield Service(client, process.pid, name)
         finally:
             process.terminate()
             await process.wait()

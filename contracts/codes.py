@@ -49,6 +49,35 @@ class VerdictCode(StrEnum):
     UNUSUALLY_SMALL = "file_unusually_small"
 
 
+class ToolCode(StrEnum):
+    """What can be wrong with a call of a react tool: the model's mistakes, answered with HTTP 200."""
+
+    # react.read
+    MISSING = "missing"
+    MISSING_SKILLS = "missing_skills"
+    # react.write, react.stream, react.file, react.patch, react.search_files
+    BINARY_FORMAT = "binary_format"
+    CHANNEL_FORMAT = "channel_format"
+    CONTENT_TOO_LARGE = "content_too_large"
+    EMPTY_FILE = "empty_file"
+    HOSTING_FAILED = "hosting_failed"
+    HUNK_MISMATCH = "hunk_mismatch"
+    INVALID_HUNK_HEADER = "invalid_hunk_header"
+    INVALID_REGEX = "invalid_regex"
+    MISSING_ARTIFACT_NAME = "missing_artifact_name"
+    MISSING_PATCH = "missing_patch"
+    PATCH_TARGET_MISSING = "patch_target_missing"
+    PATCH_TARGET_UNREADABLE = "patch_target_unreadable"
+    REGEX_TIMEOUT = "regex_timeout"
+    UNSAFE_PATH = "unsafe_path"
+    # react.hide
+    HIDE_BEFORE_CACHE = "hide_before_cache"
+    HIDE_FAILED = "hide_failed"
+    HIDE_TOO_OLD = "hide_too_old"
+    # react.plan
+    UNKNOWN_STEP = "unknown_step"
+
+
 class NoticeCode(StrEnum):
     """The codes of ``react.notice`` blocks that a call can leave on the timeline."""
 
@@ -62,6 +91,26 @@ class NoticeCode(StrEnum):
     TOOL_RESULT_ERROR = "tool_result_error"
     MISSING_SOURCES = "tool_call_warning.missing_sources"
     WORKSPACE_TRUNCATED = "workspace_truncated"
+    HOSTING_FAILED = "react.write.hosting_failed"
+
+
+class WebCode(StrEnum):
+    """Why a page, or a search, could not be had: told for each URL, or of the whole call."""
+
+    URL_NOT_ALLOWED = "url_not_allowed"
+    DNS_FAILED = "dns_failed"
+    CONNECT_FAILED = "connect_failed"
+    TLS_FAILED = "tls_failed"
+    FETCH_TIMEOUT = "fetch_timeout"
+    TOO_MANY_REDIRECTS = "too_many_redirects"
+    HTTP_STATUS = "http_status"
+    BAD_RESPONSE = "bad_response"
+    UNSUPPORTED_TYPE = "unsupported_type"
+    TOO_LARGE = "too_large"
+    UNREADABLE_PAGE = "unreadable_page"
+    FETCH_FAILED = "fetch_failed"
+    SEARCH_NOT_CONFIGURED = "search_not_configured"
+    SEARCH_FAILED = "search_failed"
 
 
 class ProblemCode(StrEnum):
@@ -80,6 +129,7 @@ class ProblemCode(StrEnum):
     ID_REUSED = "id_reused"
     TIMELINE_MOVED = "timeline_moved"
     RANGE_NOT_SATISFIABLE = "range_not_satisfiable"
+    NO_LINKS = "no_links"
     CANCELLED = "cancelled"
     QUEUE_FULL = "queue_full"
     QUEUE_TIMEOUT = "queue_timeout"

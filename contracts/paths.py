@@ -219,3 +219,13 @@ def notice_path(turn_id: str, call_id: str) -> str:
 def result_path(turn_id: str, call_id: str) -> str:
     """The logical path of a call's report and meta blocks."""
     return f"tc:{turn_id}.{call_id}.result"
+
+
+def plan_path(turn_id: str, plan_id: str) -> str:
+    """The logical path of a plan of a turn."""
+    return f"ar:{turn_id}.react.plan.{plan_id}"
+
+
+def plan_ack_path(turn_id: str, iteration: int) -> str:
+    """The logical path of one acknowledgement of the plans of a turn, numbered from 1."""
+    return f"ar:{turn_id}.react.plan.ack.{iteration}"

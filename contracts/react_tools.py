@@ -15,6 +15,8 @@ STEPS_MAX = 100
 WEB_MAX = 20
 
 PathText = Annotated[str, Field(min_length=1, max_length=SHORT_CHARS_MAX)]
+# A blank one is the model's mistake, which the tool answers in its own words.
+MaybeBlankPath = Annotated[str, Field(max_length=SHORT_CHARS_MAX)]
 Content = Annotated[str, AfterValidator(utf8_at_most(CONTENT_BYTES_MAX))]
 Channel = Literal["canvas", "timeline_text", "internal"]
 Kind = Literal["display", "file"]
@@ -36,7 +38,7 @@ class ReadParams(_Params):
 class WriteParams(_Params):
     """Parameters of ``react.write`` and ``react.stream``."""
 
-    path: PathText
+    path: MaybeBlankPath
     """The file below the current turn's ``files/``."""
     channel: Channel
     """Where it is shown: ``canvas``, ``timeline_text``, or ``internal`` for notes that no user sees."""
@@ -49,7 +51,7 @@ class WriteParams(_Params):
 class FileParams(_Params):
     """Parameters of ``react.file``."""
 
-    path: PathText
+    path: MaybeBlankPath
     """The file below the current turn's ``files/``."""
     content: Content
     """What it says; 10 MiB of UTF-8 at most."""
@@ -58,7 +60,7 @@ class FileParams(_Params):
 class PatchParams(_Params):
     """Parameters of ``react.patch``."""
 
-    path: PathText
+    path: MaybeBlankPath
     """The file to patch; one of an earlier turn is copied into the current turn first."""
     channel: Channel
     """Where the patch is shown."""

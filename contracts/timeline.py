@@ -76,7 +76,25 @@ class TimelineAppend(_Wire):
                     block.path = canonical_path(block.path)
                 except UnsafePathError as exc:
                     raise ValueError(f"blocks[{index}].path: {exc}") from exc
+            if block.type == "conv.range.summary":
+                _check_summary(index, block)
         return self
+
+
+def _check_summary(index: int, block: Block) -> None:
+    if not block.path.startswith("su:"):
+        raise ValueError(f"blocks[{index}].path: a summary's path is su:<turn_id>.conv.range.summary")
+    covered = block.meta.get("covered_turn_ids")
+    if not isinstance(covered, list) or not covered:
+        raise ValueError(f"blocks[{index}].meta.covered_turn_ids: a summary lists the turns that it stands for")
+    for place, turn_id in enumerate(covered):
+        if not isinstance(turn_id, str) or not is_turn_id(turn_id):
+            raise ValueError(
+                f"blocks[{index}].meta.covered_turn_ids[{place}]: a turn id is turn_ and then any of "
+                "A-Z a-z 0-9 _ . -"
+            )
+    if not (block.text or "").strip():
+        raise ValueError(f"blocks[{index}].text: a summary says what it stands for")
 
 
 class TimelineAppended(_Wire):

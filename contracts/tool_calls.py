@@ -214,8 +214,8 @@ class Rehosted(_Wire):
 
     asked: str
     """What the call said: a path, a citation token, ``workspace`` or ``assets``."""
-    source: Literal["store", "asset", "uri"]
-    """Where the bytes came from."""
+    source: Literal["store", "asset", "uri", "timeline"]
+    """Where the bytes came from: the artifact store, the call's assets, a URI, or a block of a timeline."""
     physical_path: str
     """Where they were put."""
     sha256: str
@@ -223,7 +223,7 @@ class Rehosted(_Wire):
     size_bytes: int
     """How many."""
     ms: float
-    """How long it took to find and check them."""
+    """How long it took to fetch and check them."""
 
 
 # A dataclass, because the protocol names a phase "validate" and a model class has a method of that name.

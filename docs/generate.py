@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic_core import PydanticUndefined
 
-from contracts.codes import ContractCode, NoticeCode, RuntimeCode, VerdictCode
+from contracts.codes import ContractCode, NoticeCode, RuntimeCode, ToolCode, VerdictCode, WebCode
 from service.core import errors
 from service.core.limits import limit_names
 from service.settings import Settings
@@ -50,6 +50,32 @@ VERDICT = {
     VerdictCode.INVALID: "It does not open as what its extension says, or a check of the contract failed.",
     VerdictCode.UNUSUALLY_SMALL: "It opens, but is smaller than any real document of its format.",
 }
+TOOL = {
+    # react.read
+    ToolCode.MISSING: "None of the paths could be loaded: `missing`, and `reasons` where there is more to say.",
+    ToolCode.MISSING_SKILLS: "There are no such skills: `missing_skills`.",
+    # react.write, react.stream, react.file, react.patch, react.search_files
+    ToolCode.BINARY_FORMAT: "The extension is of no text format; the message names the tool that makes it.",
+    ToolCode.CHANNEL_FORMAT: "The channel shows no files of this extension.",
+    ToolCode.CONTENT_TOO_LARGE: "The patched text is larger than a written file may be.",
+    ToolCode.EMPTY_FILE: "There is nothing to write.",
+    ToolCode.HOSTING_FAILED: "Our failure: the file could not be stored or hosted. Call again under a new id.",
+    ToolCode.HUNK_MISMATCH: "A hunk does not fit the file: `hunk`, `line`, `expected`, `found`.",
+    ToolCode.INVALID_HUNK_HEADER: "The patch cannot be read: `line` of the patch, `text`.",
+    ToolCode.INVALID_REGEX: "A regular expression cannot be read: `field`, `position`.",
+    ToolCode.MISSING_ARTIFACT_NAME: "The path is blank or names a folder.",
+    ToolCode.MISSING_PATCH: "The patch is blank.",
+    ToolCode.PATCH_TARGET_MISSING: "There is no such file to patch.",
+    ToolCode.PATCH_TARGET_UNREADABLE: "The file to patch is no UTF-8 text, or too large.",
+    ToolCode.REGEX_TIMEOUT: "The regular expressions took longer than they may: `field`.",
+    ToolCode.UNSAFE_PATH: "A path is absolute, has empty or dot segments, or lies where another file is.",
+    # react.hide
+    ToolCode.HIDE_BEFORE_CACHE: "It stands in the part of the timeline that a prompt cache holds.",
+    ToolCode.HIDE_FAILED: "The path is none, or nothing of it is in view; or the replacement is blank.",
+    ToolCode.HIDE_TOO_OLD: "Too much text stands after it: `tokens_after`, `editable_tail_tokens`.",
+    # react.plan
+    ToolCode.UNKNOWN_STEP: "The status names steps that the plan does not have: `steps`.",
+}
 NOTICE = {
     NoticeCode.PATH_REWRITTEN: "A path was rewritten to the current turn.",
     NoticeCode.EXEC_CONTRACT_REWRITTEN: "Names of the contract were rewritten.",
@@ -57,10 +83,29 @@ NOTICE = {
     NoticeCode.PRE_EXEC_MISSING_PATHS: "The call was refused: `missing` lists what cannot be had.",
     NoticeCode.MISSING_ASSETS: "The document names files that cannot be had: `missing`; placeholders stand in.",
     NoticeCode.MISSING_SID_ASSETS: "Cited sources are files that cannot be had: `missing`.",
-    NoticeCode.TOOL_CALL_ERROR: "A rendering call was refused: `error`.",
-    NoticeCode.TOOL_RESULT_ERROR: "A document could not be rendered: `error`.",
+    NoticeCode.TOOL_CALL_ERROR: "The call was refused and nothing changed: `error`.",
+    NoticeCode.TOOL_RESULT_ERROR: "What the call was to make is not there: `error`.",
     NoticeCode.MISSING_SOURCES: "The code cites sources that are not in the pool: `missing_sids`.",
     NoticeCode.WORKSPACE_TRUNCATED: "The turn's files are too many: only those that the code names are in place.",
+    NoticeCode.HOSTING_FAILED: "A written file could not be stored or hosted: `error`, `retryable`.",
+}
+
+
+WEB = {
+    WebCode.URL_NOT_ALLOWED: "No public http or https address, a refused port or spelling, or a downgrade.",
+    WebCode.DNS_FAILED: "The host has no address.",
+    WebCode.CONNECT_FAILED: "Nothing takes a connection there.",
+    WebCode.TLS_FAILED: "The certificate is not valid for the name, or TLS could not be agreed on.",
+    WebCode.FETCH_TIMEOUT: "The page, or all pages of the call, took too long; or the search engine did.",
+    WebCode.TOO_MANY_REDIRECTS: "More than five.",
+    WebCode.HTTP_STATUS: "Another status than 200.",
+    WebCode.BAD_RESPONSE: "No valid HTTP, a broken body, or an encoding that was not asked for.",
+    WebCode.UNSUPPORTED_TYPE: "No text: a PDF, a picture, an archive. The type is named.",
+    WebCode.TOO_LARGE: "The page is larger than `PROOFBOX_WEB_PAGE_BYTES_MAX`.",
+    WebCode.UNREADABLE_PAGE: "No readable text was found, or reading it failed.",
+    WebCode.FETCH_FAILED: "No page of the call could be fetched: `urls` has the code of each.",
+    WebCode.SEARCH_NOT_CONFIGURED: "The operator has named no search engine (`PROOFBOX_WEB_SEARCH_URL`).",
+    WebCode.SEARCH_FAILED: "The search engine cannot be reached, or answers something else than SearXNG's JSON.",
 }
 
 
@@ -85,6 +130,12 @@ def errors_page() -> str:
         "`ok: false`);\nonly the caller's program and the service itself cause problem documents.\n\n"
         "## Mistakes of the model: nothing was run\n\n| `error.code` | |\n|---|---|\n"
         + _rows(dict(CONTRACT))
+        + "\n"
+        "## Mistakes of the model with a react tool: nothing changed\n\n| `error.code` | |\n|---|---|\n"
+        + _rows(dict(TOOL))
+        + "\n"
+        "## Pages and searches\n\n| `error.code`, of a page or of the call | |\n|---|---|\n"
+        + _rows(dict(WEB))
         + "\n"
         "## Failures of a run\n\n| `error.code` | |\n|---|---|\n" + _rows(dict(RUNTIME)) + "\n"
         "## Verdicts on promised files\n\n| `verdict` | |\n|---|---|\n" + _rows(dict(VERDICT)) + "\n"

@@ -24,6 +24,8 @@ def main(argv: list[str] | None = None) -> int:
         format="%(asctime)s %(levelname)s %(name)s %(message)s",
         stream=sys.stderr,
     )
+    # Its lines about itself; what has become of the schema is said by the store.
+    logging.getLogger("alembic").setLevel(logging.WARNING)
     try:
         return _run(arguments)
     except ServiceError as exc:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -16,22 +17,36 @@ from service.api.server import DrainingServer
 from service.core.admission import Admission
 from service.core.attachments import Attachments
 from service.core.calls import Calls, CallSettings
-from service.core.execution import Execution
 from service.core.limits import CallLimits, CallPolicy, limit_names
+from service.core.memory_search import MemorySearch
+from service.core.recall import Recall
 from service.core.rehosting import Rehosting, WorkspaceBounds
-from service.core.rendering import Rendering, RenderPolicy
 from service.core.sandbox_runs import SandboxRuns
 from service.core.scopes import Principal
 from service.core.timeline import Timeline
+from service.core.turn_files import TurnFiles
+from service.core.web_urls import WebUrl
 from service.engines.pooled import PooledEngine
+from service.language.embeddings import MiniLmEmbedder
+from service.language.tokens import BpeTokenCounter
 from service.sandboxes import sandbox_engine
 from service.settings import Settings
-from service.stores.calls import SqliteCallStore
+from service.stores.artifact_files import ArtifactFiles
+from service.stores.artifacts import SqlArtifactStore
+from service.stores.calls import SqlCallStore
+from service.stores.database import Database
 from service.stores.folders import AssetFolders
-from service.stores.local_artifacts import LocalArtifactStore
-from service.stores.sources import SqliteSourcePool
-from service.stores.sqlite import Database
-from service.stores.timelines import SqliteTimelineStore
+from service.stores.local_files import LocalFiles
+from service.stores.passages import SqlPassageStore
+from service.stores.skills import FolderSkills
+from service.stores.sources import SqlSourcePool
+from service.stores.timelines import SqlTimelineStore
+from service.stories import StoryParts, cache_policy, stories
+from service.telemetry.metrics import PrometheusMeter
+from service.web.connecting import SystemResolver
+from service.web.fetching import FetchBounds, HttpPageFetcher
+from service.web.searching import SearxngSearcher
+from service.web.tls import checked_tls
 
 log = logging.getLogger("proofbox")
 
@@ -50,50 +65,129 @@ class Service:
         artifacts: the files of conversations.
         sources: what their citations stand for.
         timeline: their event logs.
+        recall: what logical paths mean that are no stored files.
         attachments: takes attachments in.
         engine: where sandboxes come from.
         calls: the calls.
+        meter: counts them.
+        resolver: how names of the web become addresses.
     """
 
     settings: Settings
     principal: Principal
     database: Database
-    artifacts: LocalArtifactStore
-    sources: SqliteSourcePool
+    artifacts: SqlArtifactStore
+    sources: SqlSourcePool
     timeline: Timeline
+    recall: Recall
     attachments: Attachments
     engine: PooledEngine
     calls: Calls
+    meter: PrometheusMeter
+    resolver: SystemResolver
 
 
 def _call_limits(settings: Settings) -> CallLimits:
     return CallLimits(**{name: getattr(settings, name) for name in limit_names()})
 
 
+def _web(settings: Settings, resolver: SystemResolver) -> tuple[HttpPageFetcher, SearxngSearcher | None]:
+    tls = checked_tls(settings.web_ca_file)
+    bounds = FetchBounds(
+        page_s=settings.web_page_s,
+        bytes_max=settings.web_page_bytes_max,
+        ports=frozenset(settings.web_ports),
+        opened=settings.web_allowed_networks,
+    )
+    fetcher = HttpPageFetcher(bounds, resolver, tls)
+    if not settings.web_search_url:
+        return fetcher, None
+    return fetcher, SearxngSearcher(WebUrl.parse(settings.web_search_url), settings.web_search_s, resolver, tls)
+
+
+def _meter(settings: Settings, admission: Admission, engine: PooledEngine) -> PrometheusMeter:
+    return PrometheusMeter(
+        {
+            "calls_running": ("Calls that have a place.", lambda: admission.running),
+            "calls_queued": ("Calls that wait for one.", lambda: admission.queued),
+            "pool_ready": ("Sandboxes that are started and wait for a call.", lambda: engine.ready),
+            "pool_size": ("Sandboxes that should wait.", lambda: settings.pool_size),
+            "swept": ("Sandboxes that had to be swept, in this life of the service.", lambda: engine.swept),
+        }
+    )
+
+
+def artifact_files(settings: Settings) -> ArtifactFiles:
+    """The bytes of artifacts: below the data folder, or in a bucket if one is named."""
+    if not settings.s3_bucket:
+        return LocalFiles(settings.data_dir)
+    # Only here: who keeps files in a folder does not pay for the client of a bucket.
+    from service.stores.s3_client import Bucket  # noqa: PLC0415
+    from service.stores.s3_files import S3Files  # noqa: PLC0415
+
+    bucket = Bucket(
+        name=settings.s3_bucket,
+        prefix=settings.s3_prefix.strip("/"),
+        endpoint=settings.s3_endpoint,
+        link_endpoint=settings.s3_link_endpoint,
+        region=settings.s3_region,
+        access_key=settings.s3_access_key,
+        secret_key=settings.s3_secret_key.get_secret_value(),
+    )
+    return S3Files(bucket, settings.data_dir / "staging", settings.s3_part_bytes, settings.link_s)
+
+
 def build(settings: Settings) -> Service:
     """Wires everything together; nothing is opened or started yet.
 
     Raises:
-        OSError: the seccomp profile cannot be read.
+        OSError: the seccomp profile or the certificates of ``web_ca_file`` cannot be read.
+        StoreFailedError: the settings of the object store make no client.
     """
     boot_id = secrets.token_hex(_BOOT_ID_BYTES)
     limits = _call_limits(settings)
-    database = Database(settings.data_dir)
-    artifacts = LocalArtifactStore(database, settings.data_dir)
-    sources = SqliteSourcePool(database)
-    timelines = SqliteTimelineStore(database)
+    database = Database(settings.data_dir, settings.database_url, settings.database_timeout_s)
+    artifacts = SqlArtifactStore(database, artifact_files(settings))
+    sources = SqlSourcePool(database)
+    timelines = SqlTimelineStore(database)
     engine = sandbox_engine(settings, limits, boot_id)
     workspace = WorkspaceBounds(settings.workspace_bytes_max, settings.workspace_files_max)
-    rehosting = Rehosting(artifacts, sources, AssetFolders(settings.asset_roots), workspace)
+    files = TurnFiles(artifacts, timelines, AssetFolders(settings.asset_roots))
+    rehosting = Rehosting(files, sources, workspace)
     admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max)
     runs = SandboxRuns(admission, rehosting, engine, artifacts, sources)
     policy = CallPolicy(limits, settings.queue_s, settings.overhead_s, settings.inline_bytes_max)
+    tokens = BpeTokenCounter()
+    skills = FolderSkills(settings.skills_dir)
+    resolver = SystemResolver()
+    fetcher, searcher = _web(settings, resolver)
+    memory = MemorySearch(
+        timelines,
+        SqlPassageStore(database),
+        artifacts,
+        MiniLmEmbedder(max(1, (os.cpu_count() or 1) // 2)),
+        half_life_days=settings.memory_half_life_days,
+    )
+    parts = StoryParts(
+        runs=runs,
+        policy=policy,
+        artifacts=artifacts,
+        sources=sources,
+        timelines=timelines,
+        files=files,
+        skills=skills,
+        tokens=tokens,
+        memory=memory,
+        fetcher=fetcher,
+        searcher=searcher,
+    )
+    meter = _meter(settings, admission, engine)
     calls = Calls(
-        # One story for each kind of tool.
-        (Execution(runs, policy), Rendering(runs, RenderPolicy(policy, settings.render_wall_s))),
+        stories(settings, parts),
         admission,
-        SqliteCallStore(database),
+        SqlCallStore(database),
         CallSettings(remembered_bytes_max=settings.remembered_bytes_max, boot_id=boot_id),
+        meter,
     )
     return Service(
         settings=settings,
@@ -101,7 +195,8 @@ def build(settings: Settings) -> Service:
         database=database,
         artifacts=artifacts,
         sources=sources,
-        timeline=Timeline(timelines),
+        timeline=Timeline(timelines, tokens, cache_policy(settings)),
+        recall=Recall(files, sources, skills),
         attachments=Attachments(
             artifacts,
             sources,
@@ -111,6 +206,8 @@ def build(settings: Settings) -> Service:
         ),
         engine=engine,
         calls=calls,
+        meter=meter,
+        resolver=resolver,
     )
 
 
@@ -124,6 +221,7 @@ async def running(service: Service) -> AsyncIterator[None]:
     async with AsyncExitStack() as stack:
         await service.database.open()
         stack.push_async_callback(service.database.close)
+        stack.callback(service.resolver.close)
         await service.artifacts.open()
         stack.push_async_callback(service.artifacts.close)
         stack.push_async_callback(service.engine.stop)
@@ -142,8 +240,10 @@ def application(service: Service) -> FastAPI:
         artifacts=service.artifacts,
         sources=service.sources,
         timeline=service.timeline,
+        recall=service.recall,
         engine=service.engine,
         principal=service.principal,
+        metrics=service.meter.text,
         draining=lambda: service.calls.is_closing,
         body_bytes_max=service.settings.body_bytes_max,
         heartbeat_s=service.settings.heartbeat_s,

@@ -4,20 +4,26 @@ Set by environment variables, ``PROOFBOX_`` and the name in capitals: ``PROOFBOX
 """
 
 import os
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from service.core.web_urls import WebUrl
 
 _MIB = 1024 * 1024
 _ROOT = Path(__file__).parent.parent
+_S3_NEEDS_BUCKET = ("s3_prefix", "s3_endpoint", "s3_link_endpoint", "s3_region", "s3_access_key", "s3_secret_key")
 
 
 class Settings(BaseSettings):
     """The operator's decisions."""
 
-    model_config = SettingsConfigDict(env_prefix="PROOFBOX_", use_attribute_docstrings=True, extra="forbid")
+    model_config = SettingsConfigDict(
+        env_prefix="PROOFBOX_", use_attribute_docstrings=True, extra="forbid", hide_input_in_errors=True
+    )
 
     # ---- where ----
     host: str = "127.0.0.1"
@@ -25,7 +31,11 @@ class Settings(BaseSettings):
     port: int = Field(default=8080, ge=0, le=65535)
     """Port to listen on."""
     data_dir: Path = Path(".proofbox")
-    """Folder of artifacts, staging and the database."""
+    """Folder of artifacts, staging and, unless database_url names a server, the database."""
+    database_url: SecretStr = SecretStr("")
+    """PostgreSQL database of the records, postgresql://user:password@host/name; empty: SQLite in data_dir."""
+    database_timeout_s: float = Field(default=30, gt=0)
+    """How long one statement to a PostgreSQL server may take."""
     service_name: str = ""
     """Name of this service on its engine; two services sweep only their own. Empty: made from data_dir."""
     tenant: str = "default"
@@ -38,6 +48,28 @@ class Settings(BaseSettings):
     """User of every request."""
     asset_roots: tuple[Path, ...] = ()
     """Folders below which a call may name assets by file:// URI, as a JSON list."""
+    skills_dir: Path | None = None
+    """Folder of the skills that react.read loads by sk:<id>: <id>/SKILL.md or <id>.md in it; none: no skills."""
+
+    # ---- artifacts in a bucket; without one they are in data_dir ----
+    s3_bucket: str = ""
+    """Bucket of artifacts on an S3-compatible server; empty: artifacts are files below data_dir."""
+    s3_prefix: str = Field(default="", max_length=200, pattern=r"^([A-Za-z0-9_.=-]*[A-Za-z0-9_=-](/|$))*$")
+    """Names of objects begin with it and a slash; a bucket and prefix belong to one service."""
+    s3_endpoint: str = Field(default="", pattern=r"^(https?://[^/?#]+/?)?$")
+    """URL of the S3-compatible server; empty: AWS."""
+    s3_link_endpoint: str = Field(default="", pattern=r"^(https?://[^/?#]+/?)?$")
+    """URL of the same server as clients reach it, for links; empty: s3_endpoint."""
+    s3_region: str = ""
+    """Region of the bucket; empty: what the AWS variables and files say, else us-east-1."""
+    s3_access_key: str = ""
+    """Access key; empty: the AWS variables, files or role of the machine."""
+    s3_secret_key: SecretStr = SecretStr("")
+    """Secret that belongs to s3_access_key."""
+    s3_part_bytes: int = Field(default=8 * _MIB, ge=5 * _MIB, le=1024 * _MIB)
+    """Larger files are sent in parts of this size; each of up to 8 transfers holds one part in memory."""
+    link_s: int = Field(default=900, ge=1, le=7 * 24 * 3600)
+    """How long a link to a file in the bucket works."""
 
     # ---- engine ----
     engine: Literal["docker", "oci"] = "docker"
@@ -128,6 +160,43 @@ class Settings(BaseSettings):
     render_wall_s: float = Field(default=120, gt=0)
     """Wall clock of one rendering."""
 
+    file_search_s: float = Field(default=2, gt=0, le=60)
+    """How long the regular expressions of one file search may match."""
+
+    # ---- timelines ----
+    cache_point_min_rounds: int = Field(default=6, ge=1, le=1000)
+    """Rounds (tool calls, and messages outside calls) before a timeline has a pre-tail cache point."""
+    cache_point_offset_rounds: int = Field(default=4, ge=1, le=1000)
+    """Rounds after the pre-tail cache point; react.hide can only reach those."""
+    editable_tail_tokens: int = Field(default=10_000, ge=0)
+    """Tokens of text that may stand after a block that react.hide hides."""
+
+    # ---- the web tools, and searching the memory ----
+    web_allowed_networks: tuple[IPv4Network | IPv6Network, ...] = ()
+    """Networks beyond the public internet that pages may be fetched from, as a JSON list: ["10.20.0.0/16"]."""
+    web_ports: tuple[int, ...] = (80, 443)
+    """Ports that pages may be fetched from, as a JSON list."""
+    web_ca_file: Path | None = None
+    """Certificates of authorities that are trusted beside the machine's own, PEM."""
+    web_page_s: float = Field(default=20, gt=0)
+    """How long fetching one page may take, redirects and all."""
+    web_call_s: float = Field(default=60, gt=0)
+    """How long fetching all pages of a call may take."""
+    web_page_bytes_max: int = Field(default=3 * _MIB, ge=1024)
+    """Size of a page that is fetched, compressed and decompressed."""
+    web_fetching_max: int = Field(default=8, ge=1)
+    """Calls that fetch pages at one time; the pages of each are in memory until they are read."""
+    web_read_wall_s: float = Field(default=60, gt=0)
+    """Wall clock for taking the text out of all pages of a call, in the sandbox."""
+    web_read_page_s: float = Field(default=15, gt=0)
+    """Wall clock for taking the text out of one page."""
+    web_search_url: str = ""
+    """Search endpoint that answers as SearXNG does, such as https://search.example.org/search. Empty: no search."""
+    web_search_s: float = Field(default=15, gt=0)
+    """How long one search may take."""
+    memory_half_life_days: float = Field(default=90, gt=0)
+    """After how many days newness counts half as much when the memory is searched."""
+
     # ---- the turn's workspace, and what the inspector may spend ----
     workspace_bytes_max: int = Field(default=64 * _MIB, ge=0)
     """Bytes of the turn's own files that are put into OUT_DIR unasked."""
@@ -143,6 +212,13 @@ class Settings(BaseSettings):
     """Members of an archive that is opened."""
     inspect_pages_max: int = Field(default=20_000, ge=1)
     """Pages of a document that is opened."""
+
+    @field_validator("web_search_url")
+    @classmethod
+    def _web_search_url_can_be_read(cls, value: str) -> str:
+        if value:
+            WebUrl.parse(value)  # its error is a ValueError that says what is wrong
+        return value
 
     @model_validator(mode="after")
     def _runtime_is_used(self) -> Self:
@@ -160,4 +236,14 @@ class Settings(BaseSettings):
                 f"PROOFBOX_OUT_DIR_BYTES {self.out_dir_bytes} is over half of PROOFBOX_MEMORY_BYTES "
                 f"{self.memory_bytes}: OUT_DIR counts as memory of its sandbox"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _s3_is_whole(self) -> Self:
+        given = [name for name in _S3_NEEDS_BUCKET if getattr(self, name) != type(self).model_fields[name].default]
+        if given and not self.s3_bucket:
+            name = given[0].upper()
+            raise ValueError(f"PROOFBOX_{name} is set and PROOFBOX_S3_BUCKET is not: set both or neither")
+        if bool(self.s3_access_key) != bool(self.s3_secret_key.get_secret_value()):
+            raise ValueError("PROOFBOX_S3_ACCESS_KEY and PROOFBOX_S3_SECRET_KEY belong together: set both or none")
         return self

@@ -123,10 +123,10 @@ def page() -> Sample:
     return _document("page", body)
 
 
-def book() -> Sample:
-    """A hundred pages of A4: sections of text, a list and a table."""
+def book(sections: int = BOOK_SECTIONS) -> Sample:
+    """A hundred pages of A4, or what so many sections fill: each of text, a list and a table."""
     parts = []
-    for number in range(BOOK_SECTIONS):
+    for number in range(sections):
         paragraphs = "".join(f"<p>{_text(number * 7 + part, 95)} <em>slanted</em></p>" for part in range(3))
         items = "".join(f"<li>{_text(number + item, 12)}</li>" for item in range(5))
         rows = "".join(

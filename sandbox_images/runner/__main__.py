@@ -19,7 +19,7 @@ OUT_DIR = "/out"
 JOB_DIR = "/job"
 HOME = "/tmp/home"  # noqa: S108 - the container's own
 _SKELETON = "/opt/proofbox/skel"
-_SUFFIX = {"python": ".py", "bash": ".sh", "render": ".json"}
+_SUFFIX = {"python": ".py", "bash": ".sh", "render": ".json", "readable": ".json"}
 
 
 def _environment() -> dict[str, str]:

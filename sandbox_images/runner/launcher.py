@@ -21,6 +21,7 @@ import types
 from typing import Any
 
 CONTROL_FD = 3
+_OWN_PROGRAMS = frozenset({"render", "readable"})
 
 
 def _receive_job() -> dict[str, Any]:
@@ -67,11 +68,11 @@ def _run_python(path: str) -> None:
         sys.exit(1)
 
 
-def _run_renderer(path: str) -> None:
-    """Our own program in place of the user's; what lies in OUT_DIR must not shadow a module of it."""
+def _run_own(name: str, path: str) -> None:
+    """A program of ours in place of the user's; what lies in OUT_DIR must not shadow a module of it."""
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    sys.argv = ["render", path]
-    runpy.run_module("render", run_name="__main__")
+    sys.argv = [name, path]
+    runpy.run_module(name, run_name="__main__")
 
 
 def _show(exc: BaseException) -> None:
@@ -94,8 +95,8 @@ def main() -> None:
     os.environ.update(job["env"])
     os.chdir(job["cwd"])
     sys.argv = [job["prog_name"]]
-    if job["language"] == "render":
-        _run_renderer(job["path"])
+    if job["language"] in _OWN_PROGRAMS:
+        _run_own(job["language"], job["path"])
         return
     sys.path[0] = job["cwd"]
     if job["language"] == "python":

@@ -14,6 +14,7 @@ from service.api import (
     call_events,
     error_answers,
     health,
+    metrics,
     openapi,
     timeline,
     tool_calls,
@@ -45,7 +46,7 @@ def create_app(doors: Doors, *, lifespan: Lifespan | None = None) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.doors = doors
-    for module in (tool_calls, call_events, tools, attachments, artifacts, timeline, health):
+    for module in (tool_calls, call_events, tools, attachments, artifacts, timeline, health, metrics):
         app.include_router(module.router)
     error_answers.install(app)
     app.add_middleware(

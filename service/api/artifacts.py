@@ -1,18 +1,19 @@
-"""``GET /v1/conversations/{c}/artifacts/{logical path}``: the bytes of files and attachments."""
+"""``GET /v1/conversations/{c}/artifacts/{logical path}``: files, and all that has a logical path."""
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header, Path, Request, Response
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 
-from contracts.logical import parse
+from contracts.logical import LogicalPath, parse
 from contracts.paths import FilePath, UnsafePathError
 from service.api.byte_ranges import ByteRange, requested_range
 from service.api.documented import answer, header, problems
 from service.api.doors import OpenDoors
 from service.api.download_headers import download_headers, is_unchanged, range_holds
 from service.api.principal import CurrentScope
+from service.api.remembered import remembered_response
 from service.api.responses import ClosingStream, problem_response, request_id_of
 from service.core import errors
 from service.core.scopes import Scope
@@ -46,7 +47,7 @@ class Conditions:
 @router.get(
     ROUTE,
     operation_id="get_artifact",
-    summary="Read a file or an attachment",
+    summary="Read a file, or what else a logical path names",
     response_class=Response,
     responses={
         200: answer("The latest version.", _BINARY, _VERSION_HEADERS),
@@ -55,6 +56,11 @@ class Conditions:
             _BINARY,
             {**_VERSION_HEADERS, "Content-Range": header("Which part of how many bytes.")},
         ),
+        303: answer(
+            "A link to the version, as `link=1` asks for: it works for a while, for whoever has it.",
+            None,
+            {"Location": header("The link.", type="string", format="uri"), "Cache-Control": header("`no-store`.")},
+        ),
         304: answer(
             "It is still the version that `If-None-Match` names.", None, {"ETag": _VERSION_HEADERS["ETag"]}
         ),
@@ -62,6 +68,7 @@ class Conditions:
             errors.UnsafeNameError,
             errors.UnknownArtifactError,
             errors.RangeNotSatisfiableError,
+            errors.NoLinksError,
             errors.StoreFailedError,
         ),
     },
@@ -71,12 +78,26 @@ async def get_artifact(
     doors: OpenDoors,
     scope: CurrentScope,
     logical_path: Annotated[
-        str, Path(description="`fi:<turn_id>.files/<path>` or `fi:<turn_id>.user.attachments/<name>`.")
+        str,
+        Path(
+            description="`fi:<turn_id>.files/<path>`, `fi:<turn_id>.user.attachments/<name>`: the latest version. "
+            "`fi:<turn_id>.code.<call>`, `ar:`, `tc:`, `su:`: the latest block's text or bytes. "
+            "`so:sources_pool[1,3-5]`: rows as JSON. `sk:<id>`: the skill's text."
+        ),
     ],
     conditions: Annotated[Conditions, Depends()],
+    link: Annotated[bool, Query(description="Answer with a link to the bytes in place of the bytes.")] = False,
 ) -> Response:
-    """The latest version of a file; a browser saves it and runs nothing of it."""
-    artifact = await _latest(doors.artifacts, scope, logical_path)
+    """What a path means now; a browser saves it and runs nothing of it. Ranges are served of files."""
+    path = _parsed(logical_path)
+    artifact = await doors.artifacts.latest(scope, path) if isinstance(path, FilePath) else None
+    if artifact is None:
+        found = await doors.recall.find(scope, path)
+        if found is None:
+            raise errors.UnknownArtifactError("the conversation has nothing at this path")
+        return remembered_response(request, found, conditions.if_none_match)
+    if link:
+        return await _link(doors.artifacts, scope, artifact)
     headers = download_headers(artifact)
     if is_unchanged(artifact, conditions.if_none_match):
         kept = ("Cache-Control", "ETag", "Last-Modified")
@@ -92,21 +113,31 @@ async def get_artifact(
     return await _body(doors.artifacts, scope, artifact, part, headers)
 
 
-async def _latest(store: ArtifactStore, scope: Scope, logical_path: str) -> StoredArtifact:
-    """The latest version of what a logical path names.
+def _parsed(logical_path: str) -> LogicalPath:
+    """What a logical path names.
 
     Raises:
         UnsafeNameError: it has no form of a logical path.
-        UnknownArtifactError: nothing is stored there, or it is a block of the timeline and no file.
     """
     try:
-        path = parse(logical_path)
+        return parse(logical_path)
     except UnsafePathError as exc:
         raise errors.UnsafeNameError(str(exc)) from exc
-    artifact = await store.latest(scope, path) if isinstance(path, FilePath) else None
-    if artifact is None:
-        raise errors.UnknownArtifactError("the conversation has no file or attachment of this path")
-    return artifact
+
+
+async def _link(store: ArtifactStore, scope: Scope, artifact: StoredArtifact) -> Response:
+    """The answer that leads to the bytes where they are stored.
+
+    Raises:
+        NoLinksError: the store has none.
+        StoreFailedError: the store cannot make one.
+    """
+    url = await store.link(scope, artifact)
+    if url is None:
+        raise errors.NoLinksError("this service keeps its files in a folder and has no links; ask without link=1")
+    # The link is a key to the bytes: nobody on the way keeps it, and where it leads does not learn of this URL.
+    kept_back = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+    return Response(status_code=303, headers={"Location": url, **kept_back})
 
 
 async def _body(

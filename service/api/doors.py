@@ -11,6 +11,7 @@ from service.core.attachments import Attachments
 from service.core.calls import Answer
 from service.core.engine_port import SandboxEngine
 from service.core.events import CallEvent
+from service.core.recall import Recall
 from service.core.scopes import Principal
 from service.core.store_ports import ArtifactStore, SourcePool
 from service.core.timeline import Timeline
@@ -75,8 +76,10 @@ class Doors:
         artifacts: the files of conversations.
         sources: what the citations of conversations stand for.
         timeline: the event logs of conversations.
+        recall: what logical paths mean that are no stored files.
         engine: where sandboxes come from; asked whether it answers.
         principal: on whose behalf every request speaks.
+        metrics: what `/metrics` says, in the text format.
         draining: whether the service takes no new calls any more.
         body_bytes_max: the largest request body but for attachments, in bytes.
         heartbeat_s: after so many seconds without an event a stream of events shows that it is alive.
@@ -88,8 +91,10 @@ class Doors:
     artifacts: ArtifactStore
     sources: SourcePool
     timeline: Timeline
+    recall: Recall
     engine: SandboxEngine
     principal: Principal
+    metrics: Callable[[], bytes]
     draining: Callable[[], bool]
     body_bytes_max: int
     heartbeat_s: float = 15.0

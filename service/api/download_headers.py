@@ -1,37 +1,34 @@
 """Headers of a file that somebody else wrote: right for programs, harmless in a browser."""
 
-import re
 from datetime import datetime
 from email.utils import format_datetime
-from urllib.parse import quote
 
+from service.core.saved_as import content_disposition, media_type
 from service.core.store_ports import StoredArtifact
-
-_MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+")
-_UNKNOWN_MIME = "application/octet-stream"
-# Control characters end a header; quotes and backslashes end its text; % is read as an escape by some browsers.
-_NOT_PLAIN = re.compile(r'[^\x20-\x7e]|["\\%]')
-# Line and paragraph separators and marks of writing direction: a shown name must not read as another one.
-_MISLEADING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
-# RFC 8187's attr-char; what stands here besides letters and digits may stay as it is.
-_ATTR_CHARS = "!#$&+-.^_`|~"
 
 
 def download_headers(artifact: StoredArtifact) -> dict[str, str]:
-    """The headers of a whole file, but for its length.
-
-    Whatever it is, a browser saves it and runs nothing of it: the media type is the file's own, yet the file comes
-    as an attachment, unsniffed, in an origin of no rights.
-    """
+    """The headers of a whole file, but for its length."""
     return {
+        **harmless_headers(artifact.path.rel.rpartition("/")[2], artifact.mime),
         "Accept-Ranges": "bytes",
-        # The path stays, the bytes may change: keep it, but ask before using it again.
-        "Cache-Control": "private, no-cache",
-        "Content-Disposition": content_disposition(artifact.path.rel.rpartition("/")[2]),
-        "Content-Security-Policy": "sandbox; default-src 'none'",
-        "Content-Type": artifact.mime if _MIME.fullmatch(artifact.mime) else _UNKNOWN_MIME,
         "ETag": etag(artifact),
         "Last-Modified": format_datetime(datetime.fromisoformat(artifact.created), usegmt=True),
+    }
+
+
+def harmless_headers(name: str, mime: str) -> dict[str, str]:
+    """Headers of what somebody else wrote.
+
+    Whatever it is, a browser saves it and runs nothing of it: the media type is its own, yet it comes as an
+    attachment, unsniffed, in an origin of no rights.
+    """
+    return {
+        # The path stays, the bytes may change: keep it, but ask before using it again.
+        "Cache-Control": "private, no-cache",
+        "Content-Disposition": content_disposition(name),
+        "Content-Security-Policy": "sandbox; default-src 'none'",
+        "Content-Type": media_type(mime),
         "X-Content-Type-Options": "nosniff",
     }
 
@@ -41,19 +38,17 @@ def etag(artifact: StoredArtifact) -> str:
     return f'"{artifact.sha256}"'
 
 
-def content_disposition(name: str) -> str:
-    """``attachment`` with a file name (RFC 6266): an ASCII one for old clients, the real one beside it."""
-    shown = _MISLEADING.sub("_", name)
-    plain = _NOT_PLAIN.sub("_", shown)
-    return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(shown, safe=_ATTR_CHARS)}"
-
-
 def is_unchanged(artifact: StoredArtifact, if_none_match: str | None) -> bool:
     """Whether ``If-None-Match`` names this version: weak comparison, a list, or ``*``."""
+    return is_same_tag(etag(artifact), if_none_match)
+
+
+def is_same_tag(tag: str, if_none_match: str | None) -> bool:
+    """Whether ``If-None-Match`` names a strong entity tag."""
     if if_none_match is None:
         return False
-    known = [tag.strip().removeprefix("W/") for tag in if_none_match.split(",")]
-    return known == ["*"] or etag(artifact) in known
+    known = [given.strip().removeprefix("W/") for given in if_none_match.split(",")]
+    return known == ["*"] or tag in known
 
 
 def range_holds(artifact: StoredArtifact, if_range: str | None) -> bool:

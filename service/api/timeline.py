@@ -13,7 +13,18 @@ from service.api.responses import NO_STORE, model_response
 from service.core import errors
 
 _TEXT = "text/plain; charset=utf-8"
-_LAST = {"Timeline-Last": header("The position of the last block that is shown.", type="integer")}
+_HEADERS = {
+    "Timeline-Last": header("The position of the last block that is shown.", type="integer"),
+    "Timeline-Revision": header(
+        "`view=rendered`: the position of the block that last changed earlier text (a hiding, a summary); 0 if "
+        "none did. While it stays the same, text that was read before stays right.",
+        type="integer",
+    ),
+    "Timeline-Cache-Points": header(
+        "`view=rendered`: the positions of the pre-tail and the tail cache point, such as `41,58`; 0 for none yet."
+    ),
+    "Timeline-Tokens": header("`view=rendered`: how many tokens the text has.", type="integer"),
+}
 router = APIRouter(prefix="/v1/conversations/{conversation_id}", tags=["timeline"])
 
 
@@ -26,7 +37,7 @@ router = APIRouter(prefix="/v1/conversations/{conversation_id}", tags=["timeline
         200: answer(
             "`view=blocks`: a page of blocks. `view=rendered`: the text that a model reads, of all blocks.",
             {**json_content(TimelinePage), _TEXT: {"schema": {"type": "string"}}},
-            _LAST,
+            _HEADERS,
         ),
         **problems(errors.UnsafeNameError, errors.InvalidRequestError, errors.StoreFailedError),
     },
@@ -41,7 +52,13 @@ async def get_timeline(
     """The event log of a conversation, the oldest block first; an unknown conversation has an empty one."""
     if view == "rendered":
         shown = await doors.timeline.rendered(scope, after)
-        return Response(shown.text, media_type=_TEXT, headers={**NO_STORE, "Timeline-Last": str(shown.last)})
+        told = {
+            "Timeline-Last": str(shown.last),
+            "Timeline-Revision": str(shown.revision),
+            "Timeline-Cache-Points": f"{shown.cache_points.pre_tail},{shown.cache_points.tail}",
+            "Timeline-Tokens": str(shown.tokens),
+        }
+        return Response(shown.text, media_type=_TEXT, headers={**NO_STORE, **told})
     page = await doors.timeline.page(scope, after, limit)
     return model_response(page, headers={**NO_STORE, "Timeline-Last": str(page.last)})
 

@@ -1,23 +1,35 @@
 """The parts of an answer that every file-producing tool has."""
 
 import base64
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import BinaryIO
 
-from contracts.blocks import TEXT_BYTES_MAX
+from contracts.blocks import TEXT_BYTES_MAX, TRUNCATED_SUFFIX
 from contracts.media_types import is_inline_binary, is_text
 from contracts.tool_calls import ArtifactResult, Usage
 from service.core.blocks import embedded_text
 from service.core.engine_port import FileState, Found, ProcessOutcome
+from service.core.mentions import find_sids
 from service.core.store_ports import StoredArtifact
+from service.core.tokens import TokenCounter
 from service.core.verdicts import Verdict, is_kept
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What the content block of a produced file carries: text, or base64, or neither."""
+    """What the content block of a produced file carries: text, or base64, or neither.
+
+    Attributes:
+        text: its text, cut to what a block carries.
+        base64: a PDF or an image.
+        tokens: how many tokens the text has, if all of it is there.
+        sources_used: the ids of the sources that the text cites.
+    """
 
     text: str | None = None
     base64: str | None = None
+    tokens: int | None = None
+    sources_used: tuple[int, ...] = ()
 
 
 def read_contents(verdicts: list[Verdict], inline_bytes_max: int) -> dict[str, Content]:
@@ -37,18 +49,35 @@ def read_contents(verdicts: list[Verdict], inline_bytes_max: int) -> dict[str, C
     return contents
 
 
+def noted(contents: dict[str, Content], tokens: TokenCounter, known: frozenset[int]) -> dict[str, Content]:
+    """The contents with what their digests say of their texts; ``known`` are the ids of the sources pool."""
+    return {path: _noted(content, tokens, known) for path, content in contents.items()}
+
+
+def _noted(content: Content, tokens: TokenCounter, known: frozenset[int]) -> Content:
+    if content.text is None:
+        return content
+    count = None if content.text.endswith(TRUNCATED_SUFFIX) else tokens.count(content.text)
+    return replace(content, tokens=count, sources_used=tuple(find_sids(content.text, known)[0]))
+
+
 def _content(mime: str, found: Found, inline_bytes_max: int) -> Content:
     if found.local is None:
         raise AssertionError("a produced file has been collected")
+    with found.local.open("rb") as file:
+        return content_of(mime, found.size_bytes, file, inline_bytes_max)
+
+
+def content_of(mime: str, size_bytes: int, file: BinaryIO, inline_bytes_max: int) -> Content:
+    """What the content block of a file carries; of a text no more is read than that."""
     if is_inline_binary(mime):
-        if found.size_bytes > inline_bytes_max:
+        if size_bytes > inline_bytes_max:
             return Content()
-        return Content(base64=base64.b64encode(found.local.read_bytes()).decode("ascii"))
+        return Content(base64=base64.b64encode(file.read()).decode("ascii"))
     if not is_text(mime):
         return Content()
-    with found.local.open("rb") as file:
-        head = file.read(TEXT_BYTES_MAX + 4)  # four more, to see where the last character begins
-    return Content(text=embedded_text(head, more=found.size_bytes > len(head)))
+    head = file.read(TEXT_BYTES_MAX + 4)  # four more, to see where the last character begins
+    return Content(text=embedded_text(head, more=size_bytes > len(head)))
 
 
 def hosting(stored: StoredArtifact) -> dict[str, str]:

@@ -7,9 +7,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from contracts.blocks import TEXT_BYTES_MAX, TRUNCATED_SUFFIX, Block, Digest
-from contracts.paths import call_path, code_path, notes_path, notice_path, result_path
+from contracts.paths import call_path, code_path, notes_path, notice_path, plan_ack_path, plan_path, result_path
 from contracts.tools import LANGUAGES, Language
 
+CONTENT_SHOWN_CHARS = 100
+"""How much of a long parameter a call block shows, where a file holds all of it."""
 AUTHOR_LOOP = "react"
 AUTHOR_SERVICE = "proofbox"
 
@@ -93,14 +95,38 @@ class BlockWriter:
         """The meta block of an artifact: its safe digest."""
         return self._result("application/json", result_path(self.turn_id, self.call_id), text=digest_text(digest))
 
-    def result_json(self, payload: dict[str, Any]) -> Block:
-        """A result that is JSON: the error of a tool that made no artifact."""
-        return self._result("application/json", result_path(self.turn_id, self.call_id), text=_json(payload))
+    def result_json(self, payload: dict[str, Any] | list[Any], meta: dict[str, Any] | None = None) -> Block:
+        """A result that is JSON: what a tool that made no artifact has to say."""
+        path = result_path(self.turn_id, self.call_id)
+        return self._result("application/json", path, text=_json(payload), meta=meta)
+
+    def plan(self, plan: dict[str, Any]) -> Block:
+        """A plan as it stands."""
+        path = plan_path(self.turn_id, plan["plan_id"])
+        return self._block("react.plan", AUTHOR_LOOP, "application/json", path, text=_json(plan))
+
+    def plan_ack(self, text: str, iteration: int) -> Block:
+        """What a plan's steps have come to, for the eye."""
+        path = plan_ack_path(self.turn_id, iteration)
+        return self._block("react.plan.ack", AUTHOR_LOOP, "text/markdown", path, text=text)
 
     def content(self, digest: Digest, hosting: dict[str, str], *, text: str | None, base64: str | None) -> Block:
         """The content block of an artifact; a binary that is no PDF and no image has neither text nor base64."""
         meta = {"digest": digest_text(digest), **hosting, "physical_path": digest.physical_path}
         return self._result(digest.mime, digest.artifact_path, text=text, base64=base64, meta=meta)
+
+    def result_text(self, mime: str, text: str, meta: dict[str, Any]) -> Block:
+        """A text at the path of the call's results."""
+        return self._result(mime, result_path(self.turn_id, self.call_id), text=text, meta=meta)
+
+    def loaded(self, mime: str, path: str, *, text: str | None, base64: str | None, meta: dict[str, Any]) -> Block:
+        """What ``react.read`` brings back into view, under its own path."""
+        return self._result(mime, path, text=text, base64=base64, meta=meta)
+
+    def internal_note(self, digest: Digest, text: str) -> Block:
+        """A note for the agents: the content block of a file that no user sees."""
+        meta = {"channel": "internal", "digest": digest_text(digest), "physical_path": digest.physical_path}
+        return self._block("react.note", AUTHOR_LOOP, digest.mime, digest.artifact_path, text=text, meta=meta)
 
     def _result(
         self,
@@ -144,6 +170,23 @@ def digest_text(digest: Digest) -> str:
     """The digest as JSON text, blanks dropped."""
     fields = digest.model_dump(exclude_none=True)
     return _json({name: value for name, value in fields.items() if value not in ("", [], {})})
+
+
+def shortened(text: str, see: str) -> str:
+    """A long parameter as its call block shows it: its beginning, and the path of the file that holds it."""
+    return text if len(text) <= CONTENT_SHOWN_CHARS else f"{text[:CONTENT_SHOWN_CHARS]}... [see {see}]"
+
+
+def bounded_params(params: dict[str, Any]) -> dict[str, Any]:
+    """Parameters as a call block shows them where no file holds what they say: long texts are cut."""
+    return {name: text_head(value) if isinstance(value, str) else value for name, value in params.items()}
+
+
+def text_head(text: str) -> str:
+    """As much of a text as a content block carries; a lone surrogate, which JSON can hold, becomes ``?``."""
+    # A character has a byte or more.
+    head = text[: TEXT_BYTES_MAX + 1]
+    return embedded_text(head.encode(errors="replace"), more=len(text) > len(head))
 
 
 def embedded_text(content: bytes, *, more: bool) -> str:

@@ -4,10 +4,10 @@ import asyncio
 import codecs
 import hashlib
 import logging
+import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
-from contracts.blocks import Block
 from contracts.events import EventName, OutputEvent, QueuedEvent, StartedEvent
 from contracts.problems import Problem
 from contracts.tool_calls import CallStatus, Limits, SandboxInfo, ToolCallRequest, ToolCallResponse
@@ -23,6 +23,7 @@ from service.core.errors import (
     UnknownToolError,
 )
 from service.core.events import CallEvent, EndedCalls, EventLog
+from service.core.meter import EndedCall, Meter, NoMeter
 from service.core.problems import problem_of
 from service.core.scopes import Principal, Scope
 from service.core.store_ports import CallKey, CallState, CallStore, NewCall, StoredCall
@@ -73,8 +74,10 @@ class Answer:
 class _Running:
     """One call of this life of the service: its task, its events, and who waits for it."""
 
-    def __init__(self, key: CallKey, request_id: str, created: str, *, detached: bool) -> None:
+    def __init__(self, key: CallKey, tool_id: str, request_id: str, created: str, *, detached: bool) -> None:
         self.key = key
+        self.tool_id = tool_id
+        self.began = time.perf_counter()
         self.request_id = request_id
         self.created = created
         self.detached = detached
@@ -143,12 +146,18 @@ class Calls:
     """The door's view of calls; one instance for each life of the service."""
 
     def __init__(
-        self, stories: Sequence[Story], admission: Admission, store: CallStore, settings: CallSettings
+        self,
+        stories: Sequence[Story],
+        admission: Admission,
+        store: CallStore,
+        settings: CallSettings,
+        meter: Meter | None = None,
     ) -> None:
         self._stories = stories
         self._admission = admission
         self._store = store
         self._settings = settings
+        self._meter = meter or NoMeter()
         self._running: dict[CallKey, _Running] = {}
         self._ended = EndedCalls(settings.remembered_bytes_max)
         self._is_closing = False
@@ -207,7 +216,7 @@ class Calls:
         except ServiceError:
             await self._store.forget(key)
             raise
-        running = _Running(key, request_id, stored.created, detached=detached)
+        running = _Running(key, request.tool_id, request_id, stored.created, detached=detached)
         self._running[key] = running
         running.task = asyncio.create_task(self._run(running, call))
         # A task that is cancelled before its first step never enters _run; its call needs an answer too.
@@ -293,7 +302,7 @@ class Calls:
         try:
             response = await call.tell(running)
             body = await asyncio.to_thread(response.model_dump_json)
-            await self._finish(running, CallState.DONE, Answer(200, body, is_problem=False), response.blocks)
+            await self._finish(running, CallState.DONE, Answer(200, body, is_problem=False), response)
         except asyncio.CancelledError:
             await self._finish_cancelled(running)
         except Exception as exc:
@@ -325,9 +334,10 @@ class Calls:
         self._end(running, CallState.FAILED, answer)
 
     async def _finish(
-        self, running: _Running, state: CallState, answer: Answer, blocks: Sequence[Block] = ()
+        self, running: _Running, state: CallState, answer: Answer, response: ToolCallResponse | None = None
     ) -> None:
         try:
+            blocks = response.blocks if response is not None else ()
             stored = await self._store.finish(running.key, state, answer.body, blocks)
         except ServiceError as exc:
             log.exception("the answer of call %s could not be stored", running.key.tool_call_id)
@@ -336,13 +346,25 @@ class Calls:
             if stored.answer is not None and stored.answer != answer.body:
                 # Cancelled while its answer was being stored: what is stored is the one answer.
                 state, answer = stored.state, _stored_answer(stored.state, stored.answer)
-        self._end(running, state, answer)
+        self._end(running, state, answer, response)
 
-    def _end(self, running: _Running, state: CallState, answer: Answer) -> None:
+    def _end(
+        self, running: _Running, state: CallState, answer: Answer, response: ToolCallResponse | None = None
+    ) -> None:
         running.emit("result" if state is CallState.DONE else "error", answer.body)
         del self._running[running.key]
         self._ended.keep(running.key, running.events)
         running.answer.set_result(answer)
+        self._count(running, answer, response)
+
+    def _count(self, running: _Running, answer: Answer, response: ToolCallResponse | None) -> None:
+        if answer.is_problem:
+            code, response = str(Problem.model_validate_json(answer.body).code), None
+        else:
+            response = response or ToolCallResponse.model_validate_json(answer.body)
+            code = "ok" if response.error is None else response.error.code
+        seconds = time.perf_counter() - running.began
+        self._meter.call_ended(EndedCall(running.tool_id, code, seconds, response))
 
     async def _find(self, principal: Principal, tool_call_id: str, conversation_id: str | None) -> StoredCall:
         found = [

@@ -13,8 +13,8 @@ from contracts.tools import Language
 from service.core.limits import CallLimits
 
 StreamName = Literal["stdout", "stderr"]
-ProgramKind = Language | Literal["render"]
-"""What the runner can start: a program of the user in some language, or our renderer."""
+ProgramKind = Language | Literal["render", "readable"]
+"""What the runner can start: a program of the user in some language, our renderer, our reader of web pages."""
 OnOutput = Callable[[StreamName, bytes, bool], None]
 """Called with each piece of output as it comes: which stream, the bytes, whether the rest is not passed on."""
 
@@ -57,7 +57,7 @@ class Job:
 
     Attributes:
         language: which interpreter.
-        code: its bytes, run as they are; the renderer's are its request, as JSON.
+        code: its bytes, run as they are; those of our own programs are a request, as JSON.
         prog_name: its ``argv[0]``.
         turn_id: the current turn, whose ``files/`` is the place to write.
         limits: what it may use.

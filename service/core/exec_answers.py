@@ -6,6 +6,7 @@ from contracts.codes import ContractCode, NoticeCode, RuntimeCode, VerdictCode
 from contracts.tool_calls import ArtifactResult, EnvelopeError, ToolCallResponse
 from service.core.artifact_answers import Content, artifact_result, hosting, usage
 from service.core.blocks import BlockWriter, Notice, now_text
+from service.core.discovery import remembered_paths
 from service.core.engine_port import FileState, Found
 from service.core.exec_call import ExecCall
 from service.core.outcomes import RuntimeFailure
@@ -75,9 +76,11 @@ def answered(
     notices = [*_rewrites(contract), *attempt.gathered.notices]
     blocks = _opening_blocks(call, notices, text)
     if blocks:
+        earlier = remembered_paths(call.request.timeline)
         for verdict in produced_once(verdicts):
-            physical = verdict.path.physical
-            blocks += _artifact_blocks(call, verdict, stored[physical], contents[physical])
+            artifact, content = stored[verdict.path.physical], contents[verdict.path.physical]
+            is_edited = artifact.version > 1 or verdict.path.logical in earlier
+            blocks += _artifact_blocks(call, verdict, artifact, content, is_edited=is_edited)
     return ToolCallResponse(
         ok=error is None,
         error=error,
@@ -109,11 +112,12 @@ def _opening_blocks(call: ExecCall, notices: list[Notice], report: str) -> list[
     return [*blocks, write.call(request.params), write.report(report)]
 
 
-def _artifact_blocks(call: ExecCall, verdict: Verdict, stored: StoredArtifact, content: Content) -> list[Block]:
+def _artifact_blocks(
+    call: ExecCall, verdict: Verdict, stored: StoredArtifact, content: Content, *, is_edited: bool
+) -> list[Block]:
     promise = verdict.promise
     if promise is None:
         raise AssertionError("a verdict has the promise that it is on")
-    earlier = {block.path for block in call.request.timeline or []}
     digest = Digest(
         artifact_path=verdict.path.logical,
         physical_path=verdict.path.physical,
@@ -121,11 +125,13 @@ def _artifact_blocks(call: ExecCall, verdict: Verdict, stored: StoredArtifact, c
         visibility=promise.visibility,
         tool_call_id=call.request.tool_call_id,
         tool_id=call.request.tool_id,
-        edited=True if stored.version > 1 or verdict.path.logical in earlier else None,
+        edited=True if is_edited else None,
         ts=now_text(),
         size_bytes=stored.size_bytes,
         sha256=stored.sha256,
         description=promise.description,
+        sources_used=list(content.sources_used) or None,
+        tokens=content.tokens,
     )
     write = _writer(call)
     return [write.meta(digest), write.content(digest, hosting(stored), text=content.text, base64=content.base64)]

@@ -9,7 +9,7 @@ from contracts.codes import ContractCode
 from contracts.media_types import mime_of_name
 from contracts.tool_calls import ToolCallRequest, ToolCallResponse
 from contracts.tools import ExecParams, exec_language
-from service.core.artifact_answers import read_contents
+from service.core.artifact_answers import Content, noted, read_contents
 from service.core.engine_port import Found, Job, Wanted, WantedFile
 from service.core.exec_answers import answered, interrupted, refused
 from service.core.exec_call import ExecCall
@@ -20,6 +20,7 @@ from service.core.rehosting import Gathered, Wish
 from service.core.sandbox_runs import Attempt, Program, SandboxRuns, collected_artifact, room_bytes
 from service.core.scopes import Scope
 from service.core.store_ports import NewArtifact
+from service.core.tokens import TokenCounter
 from service.core.verdicts import Verdict, extras, judge
 from service.core.watcher import OpenedCall, Watcher
 
@@ -29,9 +30,10 @@ EXTRAS_MAX = 50
 class Execution:
     """The story of ``exec_tools.execute_code_*``."""
 
-    def __init__(self, runs: SandboxRuns, policy: CallPolicy) -> None:
+    def __init__(self, runs: SandboxRuns, policy: CallPolicy, tokens: TokenCounter) -> None:
         self._runs = runs
         self._policy = policy
+        self._tokens = tokens
 
     def open(self, scope: Scope, request: ToolCallRequest) -> OpenedCall | None:
         """See `Story.open`."""
@@ -70,12 +72,18 @@ class Execution:
                 call.request, call.bounds, program, attempt=attempt, staging=staging, watcher=watcher
             )
             verdicts = judge(contract.promises, attempt.collected, limits)
-            contents = await asyncio.to_thread(read_contents, verdicts, self._policy.inline_bytes_max)
+            contents = await self._contents(call, verdicts)
             new = [_promised(call, verdict) for verdict in verdicts if verdict.produced]
             new += [_unpromised(call, found) for found in extras(attempt.collected) if found.local is not None]
             stored = await self._runs.host(call.scope, new, attempt)
             attempt.finish()
             return answered(call, contract, attempt, verdicts, contents, stored)
+
+    async def _contents(self, call: ExecCall, verdicts: list[Verdict]) -> dict[str, Content]:
+        contents = await asyncio.to_thread(read_contents, verdicts, self._policy.inline_bytes_max)
+        cites = any("[[" in (content.text or "") for content in contents.values())
+        known = await self._runs.known_sids(call.scope) if cites else frozenset()
+        return await asyncio.to_thread(noted, contents, self._tokens, known)
 
 
 def _promised(call: ExecCall, verdict: Verdict) -> NewArtifact:
@@ -123,6 +131,7 @@ def _wish(call: ExecCall) -> Wish:
         text=request.code or "",
         assets=request.assets,
         rows=request.sources_pool,
+        timeline=request.timeline,
         room_bytes=room_bytes(limits),
         room_inodes=limits.out_dir_inodes,
     )

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -11,11 +11,11 @@ from contracts.blocks import Block
 from contracts.codes import ContractCode, NoticeCode, RuntimeCode
 from contracts.react_tools import TOOL_ALIASES
 from contracts.tool_calls import ArtifactResult, EnvelopeError, Rehosted, Timings, ToolCallRequest, ToolCallResponse
-from service.core.blocks import BlockWriter, Notice, now_text
+from service.core.blocks import BlockWriter, Notice, bounded_params, now_text
 from service.core.errors import InvalidRequestError
 from service.core.refusals import invalid_model
 from service.core.scopes import Scope
-from service.core.watcher import OpenedCall, Watcher
+from service.core.watcher import NobodyWatches, OpenedCall, Watcher
 
 P = TypeVar("P", bound=BaseModel)
 
@@ -45,12 +45,14 @@ class ReactCall(Generic[P]):
         request: the call as it came.
         params: its parameters.
         began: when it came, on the performance counter.
+        watcher: who is told how it goes on.
     """
 
     scope: Scope
     request: ToolCallRequest
     params: P
     began: float = field(default_factory=time.perf_counter)
+    watcher: Watcher = field(default_factory=NobodyWatches)
 
     @property
     def turn_id(self) -> str:
@@ -68,7 +70,8 @@ class ReactCall(Generic[P]):
         """Notes, notices and the call itself; ``shown_params`` in place of long parameters."""
         notes = [self.write.notes(self.request.notes)] if self.request.notes else []
         told = [self.write.notice(notice) for notice in notices]
-        return [*notes, *told, self.write.call(self.request.params if shown_params is None else shown_params)]
+        params = bounded_params(self.request.params) if shown_params is None else shown_params
+        return [*notes, *told, self.write.call(params)]
 
     def answered(
         self,
@@ -102,6 +105,10 @@ class ReactCall(Generic[P]):
                 "ts": now_text(),
             }
             blocks = [*self.opening_blocks([*notices, notice]), self.write.result_json(payload)]
+        return self.failed(code, message, blocks)
+
+    def failed(self, code: str, message: str, blocks: list[Block]) -> ToolCallResponse:
+        """The answer of a call that did not do what it was asked for; ``blocks`` are all of the call's."""
         return ToolCallResponse(
             ok=False,
             error=EnvelopeError(code=code, message=message, where=self.request.tool_id, managed=True),
@@ -143,11 +150,11 @@ class ReactStory(Generic[P]):
         call = ReactCall(scope, request, params)
         return OpenedCall(lambda watcher: self._told(call, watcher), lambda: _interrupted(call))
 
-    async def _told(self, call: ReactCall[P], _: Watcher) -> ToolCallResponse:
+    async def _told(self, call: ReactCall[P], watcher: Watcher) -> ToolCallResponse:
         if not call.request.turn_id:
             return call.refused(ContractCode.MISSING_TURN_ID, "the call has no turn_id; give the current turn's id")
         try:
-            return await self._tell(call)
+            return await self._tell(replace(call, watcher=watcher))
         except ToolRefusedError as exc:
             return call.refused(exc.code, exc.message, **exc.details)
 

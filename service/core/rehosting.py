@@ -2,13 +2,13 @@
 
 import asyncio
 import fnmatch
-import hashlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
-from typing import Literal, Protocol
 
+from contracts.blocks import Block
 from contracts.codes import NoticeCode
 from contracts.paths import FilePath
 from contracts.tool_calls import Asset, Rehosted, SourceRow
@@ -17,23 +17,13 @@ from service.core.engine_port import InputFile
 from service.core.errors import AssetRefusedError
 from service.core.mentions import Mention, find_mentions, find_sids
 from service.core.scopes import Scope
-from service.core.store_ports import ArtifactStore, SourcePool, StoredArtifact
+from service.core.store_ports import SourcePool
+from service.core.turn_files import CallFiles, Origin, Places, TurnFile, TurnFiles, measure
 
 _LEFT_OUT_LISTED = 20
 _THEME_BYTES_MAX = 200_000
 _PAGE_BYTES = 4096  # a file system in memory gives a file whole pages
 _OWN_INODES = 4  # OUT_DIR itself, the turn's folder, files/ and its other name
-
-
-class AssetSource(Protocol):
-    """Where a caller's own files are read from by URI."""
-
-    async def fetch(self, uri: str, staging: Path) -> Path | None:
-        """A local file with the bytes behind ``uri``; None if it is not below a store that the operator allows.
-
-        Raises:
-            StoreFailedError: it is allowed, but cannot be read.
-        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,23 +37,6 @@ class WorkspaceBounds:
 
     bytes_max: int
     files_max: int
-
-
-class Places:
-    """Paths that can lie in one tree: none of them is a folder of another."""
-
-    def __init__(self) -> None:
-        self._files: set[str] = set()
-        self._folders: set[str] = set()
-
-    def take(self, path: FilePath) -> bool:
-        """Adds a path; False, and not added, if a folder lies there or a file lies where it needs a folder."""
-        folders = {str(folder) for folder in PurePosixPath(path.physical).parents}
-        if path.physical in self._folders or folders & self._files:
-            return False
-        self._files.add(path.physical)
-        self._folders |= folders
-        return True
 
 
 @dataclass(slots=True)
@@ -115,6 +88,7 @@ class Wish:
         text: the code or content that is scanned.
         assets: files that the caller hands over.
         rows: rows of the sources pool that came with the call.
+        timeline: the blocks that the call brings in place of the stored timeline.
         own_may_be_absent: a file of the current turn that is not there is no error, for the program may write it.
         room_bytes: what OUT_DIR can take; the workspace does not fill it beyond; None for no bound.
         room_inodes: as many files and folders.
@@ -126,6 +100,7 @@ class Wish:
     text: str
     assets: Sequence[Asset]
     rows: Sequence[SourceRow]
+    timeline: Sequence[Block] | None = None
     own_may_be_absent: bool = True
     room_bytes: int | None = None
     room_inodes: int | None = None
@@ -133,18 +108,11 @@ class Wish:
 
 
 class Rehosting:
-    """Resolves mentions, citations, assets and the turn's workspace against the stores."""
+    """Resolves mentions, citations, assets and the turn's workspace against the stores and the timeline."""
 
-    def __init__(
-        self,
-        artifacts: ArtifactStore,
-        sources: SourcePool,
-        asset_source: AssetSource,
-        bounds: WorkspaceBounds,
-    ) -> None:
-        self._artifacts = artifacts
+    def __init__(self, files: TurnFiles, sources: SourcePool, bounds: WorkspaceBounds) -> None:
+        self._files = files
         self._sources = sources
-        self._asset_source = asset_source
         self._bounds = bounds
 
     async def gather(self, wish: Wish, staging: Path) -> Gathered:
@@ -160,13 +128,13 @@ class Rehosting:
         for index, asset in enumerate(wish.assets):
             await self._take_asset(wish, index, asset, staging, gathered)
         mentions = await asyncio.to_thread(find_mentions, wish.text)
-        turns: dict[str, list[StoredArtifact]] = {}
+        files = self._files.of_call(wish.scope, wish.timeline)
         for mention in mentions:
-            await self._resolve(wish, mention, turns, staging, gathered)
+            await self._resolve(wish, mention, files, staging, gathered)
         for mention in find_mentions(wish.theme):
-            await self._resolve_theme(wish, mention, turns, staging, gathered)
-        await self._resolve_citations(wish, staging, gathered)
-        await self._add_workspace(wish, staging, gathered)
+            await self._resolve_theme(wish, mention, files, staging, gathered)
+        await self._resolve_citations(wish, files, staging, gathered)
+        await self._add_workspace(wish, files, staging, gathered)
         return gathered
 
     async def _take_asset(self, wish: Wish, index: int, asset: Asset, staging: Path, gathered: Gathered) -> None:
@@ -177,21 +145,21 @@ class Rehosting:
                 f"assets[{index}].physical_path '{path.physical}' is a file and the folder of another asset; "
                 "give one of them another path"
             )
-        source: Literal["asset", "uri"] = "asset"
+        source: Origin = "asset"
         if asset.uri is not None:
             source = "uri"
-            local = await self._artifacts.fetch_uri(wish.scope, asset.uri, staging)
-            local = local or await self._asset_source.fetch(asset.uri, staging)
-            if local is None:
+            found = await self._files.fetch_uri(wish.scope, asset.uri, staging)
+            if found is None:
                 raise AssetRefusedError(
                     f"assets[{index}].uri is not below a store that the operator allows, or nothing is there; "
                     "hand the file over as base64 or text"
                 )
+            local = found
         else:
             content = asset.base64 if asset.base64 is not None else (asset.text or "").encode()
             local = staging / f"asset-{index}"
             await asyncio.to_thread(local.write_bytes, content)
-        size, sha256 = await asyncio.to_thread(_measure, local)
+        size, sha256 = await asyncio.to_thread(measure, local)
         self._add(wish, path, local, size, gathered)
         gathered.ledger.append(_line("assets", source, path, sha256, size, began))
 
@@ -199,67 +167,64 @@ class Rehosting:
         self,
         wish: Wish,
         mention: Mention,
-        turns: dict[str, list[StoredArtifact]],
+        files: CallFiles,
         staging: Path,
         gathered: Gathered,
     ) -> None:
-        began = time.perf_counter()
-        if mention.turn_id not in turns:
-            turns[mention.turn_id] = _standing(await self._artifacts.of_turn(wish.scope, mention.turn_id))
-        stored = [a for a in turns[mention.turn_id] if a.path.namespace is mention.namespace]
-        rels = {a.path.rel for a in stored}
+        known = await files.of_turn(mention.turn_id)
+        known = [file for file in known if file.path.namespace is mention.namespace]
+        rels = {file.path.rel for file in known}
         for rel in mention.readings:
             if f"{mention.turn_id}/{mention.namespace}/{rel}" in gathered.inputs:
                 return
             if rel in rels:
                 break  # a likelier reading than one that is there already
-        meant = _meant(mention, stored)
-        for artifact in meant:
-            await self._take(wish, mention.asked, artifact, staging, gathered, began)
+        meant = _meant(mention, known)
+        if not meant and wish.timeline is not None:
+            meant = await _read_elsewhere(mention, files)
+        taking = [await self._take(wish, mention.asked, file, files, staging, gathered) for file in meant]
         handed_over = any(_below(mention, path) for path in gathered.inputs)
         own = wish.own_may_be_absent and mention.turn_id == wish.turn_id
         may_be_absent = own or mention.pattern is not None or handed_over
-        if not meant and not may_be_absent and mention.asked not in gathered.missing:
+        is_missing = not may_be_absent if not meant else not own and not all(taking)
+        if is_missing and mention.asked not in gathered.missing:
             gathered.missing.append(mention.asked)
 
     async def _resolve_theme(
         self,
         wish: Wish,
         mention: Mention,
-        turns: dict[str, list[StoredArtifact]],
+        files: CallFiles,
         staging: Path,
         gathered: Gathered,
     ) -> None:
         """What a theme file names: files of turns, and those beside it by their names alone, such as its logo."""
-        began = time.perf_counter()
         readings = (f"{mention.turn_id}/{mention.namespace}/{rel}" for rel in mention.readings)
         file = next((gathered.inputs[path] for path in readings if path in gathered.inputs), None)
         if file is None or file.size_bytes > _THEME_BYTES_MAX:
             return
         text = (await asyncio.to_thread(file.source.read_bytes)).decode(errors="replace")
         for named in await asyncio.to_thread(find_mentions, text):
-            await self._resolve(wish, named, turns, staging, gathered)
+            await self._resolve(wish, named, files, staging, gathered)
         folder = PurePosixPath(file.path.physical).parent
-        for artifact in turns.get(mention.turn_id, ()):
-            beside = PurePosixPath(artifact.path.physical)
+        for near in await files.of_turn(mention.turn_id):
+            beside = PurePosixPath(near.path.physical)
             if beside.parent == folder and beside.name in text:
-                await self._take(wish, beside.name, artifact, staging, gathered, began)
+                await self._take(wish, beside.name, near, files, staging, gathered)
 
-    async def _resolve_citations(self, wish: Wish, staging: Path, gathered: Gathered) -> None:
+    async def _resolve_citations(self, wish: Wish, files: CallFiles, staging: Path, gathered: Gathered) -> None:
         if "[[" not in wish.text:
             return
-        began = time.perf_counter()
-        pool = {row.sid: row for row in await self._sources.rows(wish.scope)}
-        cited, unknown = find_sids(wish.text, frozenset(pool))
+        cited, unknown = find_sids(wish.text, await self._sources.sids(wish.scope))
+        pool = {row.sid: row for row in await self._sources.pick(wish.scope, stretches(cited), len(cited))}
         for sid in cited:
             gathered.cited.append(pool[sid])
             path = pool[sid].file
             if path is None or path.physical in gathered.inputs:
                 continue
-            artifact = await self._artifacts.latest(wish.scope, path)
-            if artifact is not None:
-                await self._take(wish, f"[[S:{sid}]]", artifact, staging, gathered, began)
-            elif not (wish.own_may_be_absent and path.turn_id == wish.turn_id):
+            file = await files.latest(path)
+            taken = file is not None and await self._take(wish, f"[[S:{sid}]]", file, files, staging, gathered)
+            if not taken and not (wish.own_may_be_absent and path.turn_id == wish.turn_id):
                 gathered.missing_cited.append(path.physical)
         if unknown:
             gathered.notices.append(
@@ -270,21 +235,19 @@ class Rehosting:
                 )
             )
 
-    async def _add_workspace(self, wish: Wish, staging: Path, gathered: Gathered) -> None:
-        """The current turn's own files and attachments, within bounds; what was mentioned is there already."""
-        began = time.perf_counter()
+    async def _add_workspace(self, wish: Wish, files: CallFiles, staging: Path, gathered: Gathered) -> None:
+        """The turn's own files and attachments, then what ``react.read`` brought: each if all of it fits.
+
+        What was mentioned is there already.
+        """
         left_out: list[str] = []
-        own = _standing(await self._artifacts.of_turn(wish.scope, wish.turn_id))
-        waiting = [artifact for artifact in own if artifact.path.physical not in gathered.inputs]
-        bytes_left = self._bounds.bytes_max - gathered.size_bytes
-        files_left = self._bounds.files_max - len(gathered.inputs)
-        fits = sum(a.size_bytes for a in waiting) <= bytes_left and len(waiting) <= files_left
-        fits = fits and _has_room(wish, gathered, waiting)
-        for artifact in waiting:
-            if fits:
-                await self._take(wish, "workspace", artifact, staging, gathered, began)
-            else:
-                left_out.append(artifact.path.physical)
+        for group in (await files.of_turn(wish.turn_id), await files.brought(wish.turn_id)):
+            waiting = [file for file in group if file.path.physical not in gathered.inputs]
+            if not self._fits(wish, gathered, waiting):
+                left_out += [file.path.physical for file in waiting]
+                continue
+            for file in waiting:
+                await self._take(wish, "workspace", file, files, staging, gathered)
         if left_out:
             gathered.notices.append(
                 Notice(
@@ -296,30 +259,48 @@ class Rehosting:
                 )
             )
 
+    def _fits(self, wish: Wish, gathered: Gathered, waiting: list[TurnFile]) -> bool:
+        sizes = [file.size_bytes for file in waiting]
+        known = [size for size in sizes if size is not None]
+        return (
+            len(known) == len(sizes)  # nobody says how large the others are
+            and sum(known) <= self._bounds.bytes_max - gathered.size_bytes
+            and len(waiting) <= self._bounds.files_max - len(gathered.inputs)
+            and _has_room(wish, gathered, waiting)
+        )
+
     async def _take(
-        self,
-        wish: Wish,
-        asked: str,
-        artifact: StoredArtifact,
-        staging: Path,
-        gathered: Gathered,
-        began: float,
-    ) -> None:
-        if artifact.path.physical in gathered.inputs or not gathered.places.take(artifact.path):
-            return
-        local = await self._artifacts.fetch(wish.scope, artifact, staging)
-        self._add(wish, artifact.path, local, artifact.size_bytes, gathered)
-        gathered.ledger.append(_line(asked, "store", artifact.path, artifact.sha256, artifact.size_bytes, began))
+        self, wish: Wish, asked: str, file: TurnFile, files: CallFiles, staging: Path, gathered: Gathered
+    ) -> bool:
+        """Puts a file in; False if its bytes cannot be had."""
+        began = time.perf_counter()
+        if file.path.physical in gathered.inputs:
+            return True
+        got = await files.fetch(file, staging)
+        if got is None:
+            return False
+        if gathered.places.take(file.path):
+            self._add(wish, file.path, got.local, got.size_bytes, gathered)
+            gathered.ledger.append(_line(asked, got.origin, file.path, got.sha256, got.size_bytes, began))
+        return True
 
     def _add(self, wish: Wish, path: FilePath, local: Path, size: int, gathered: Gathered) -> None:
         writable = path.turn_id == wish.turn_id
         gathered.inputs[path.physical] = InputFile(path, local, size, writable)
 
 
-def _has_room(wish: Wish, gathered: Gathered, waiting: list[StoredArtifact]) -> bool:
+def stretches(sids: Sequence[int]) -> list[tuple[int, int]]:
+    """Ids as inclusive ranges, so that a pool is asked for a run of them at once."""
+    ordered = sorted(set(sids))
+    ends = [a for a, b in pairwise(ordered) if b != a + 1] + ordered[-1:]
+    starts = ordered[:1] + [b for a, b in pairwise(ordered) if b != a + 1]
+    return list(zip(starts, ends, strict=True))
+
+
+def _has_room(wish: Wish, gathered: Gathered, waiting: list[TurnFile]) -> bool:
     """Whether OUT_DIR can take the workspace beside what was gathered."""
-    pages = sum(_pages_bytes(artifact.size_bytes) for artifact in waiting)
-    folders = {folder for artifact in waiting for folder in PurePosixPath(artifact.path.physical).parents}
+    pages = sum(_pages_bytes(file.size_bytes or 0) for file in waiting)
+    folders = {folder for file in waiting for folder in PurePosixPath(file.path.physical).parents}
     inodes = len(waiting) + len(folders)
     return (wish.room_bytes is None or gathered.out_dir_bytes + pages <= wish.room_bytes) and (
         wish.room_inodes is None or gathered.out_dir_inodes + inodes <= wish.room_inodes
@@ -330,16 +311,8 @@ def _pages_bytes(size_bytes: int) -> int:
     return -(-size_bytes // _PAGE_BYTES) * _PAGE_BYTES
 
 
-def _standing(artifacts: list[StoredArtifact]) -> list[StoredArtifact]:
-    """Those in whose place no newer one lies: a program may have made a folder where a file was, or the reverse."""
-    places = Places()
-    newest_first = sorted(artifacts, key=lambda artifact: artifact.created, reverse=True)
-    standing = {artifact.path for artifact in newest_first if places.take(artifact.path)}
-    return [artifact for artifact in artifacts if artifact.path in standing]
-
-
-def _meant(mention: Mention, stored: list[StoredArtifact]) -> list[StoredArtifact]:
-    """Which artifacts of the turn a mention means: a file, all below a folder, or all that match a pattern."""
+def _meant(mention: Mention, stored: list[TurnFile]) -> list[TurnFile]:
+    """Which files of the turn a mention means: a file, all below a folder, or all that match a pattern."""
     for rel in mention.readings:
         exact = [a for a in stored if a.path.rel == rel]
         if exact:
@@ -355,6 +328,15 @@ def _meant(mention: Mention, stored: list[StoredArtifact]) -> list[StoredArtifac
     return []
 
 
+async def _read_elsewhere(mention: Mention, files: CallFiles) -> list[TurnFile]:
+    """A file that no block of its own turn has: a loop may hand in only what came after, and what was read then."""
+    for rel in mention.readings:
+        file = await files.remembered(FilePath(mention.turn_id, mention.namespace, rel))
+        if file is not None:
+            return [file]
+    return []
+
+
 def _below(mention: Mention, physical: str) -> bool:
     folder = f"{mention.turn_id}/{mention.namespace}/"
     if not physical.startswith(folder):
@@ -365,7 +347,7 @@ def _below(mention: Mention, physical: str) -> bool:
 
 def _line(
     asked: str,
-    source: Literal["store", "asset", "uri"],
+    source: Origin,
     path: FilePath,
     sha256: str,
     size: int,
@@ -379,9 +361,3 @@ def _line(
         size_bytes=size,
         ms=round((time.perf_counter() - began) * 1000, 3),
     )
-
-
-def _measure(local: Path) -> tuple[int, str]:
-    with local.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256")
-        return file.tell(), digest.hexdigest()

@@ -11,7 +11,8 @@ from contracts.paths import FilePath
 from contracts.render_tools import OutputFormat, RenderParams
 from contracts.tool_calls import EnvelopeError, ToolCallRequest, ToolCallResponse
 from service.core.artifact_answers import Content, artifact_result, hosting, usage
-from service.core.blocks import BlockWriter, Notice, now_text
+from service.core.blocks import BlockWriter, Notice, now_text, shortened
+from service.core.discovery import is_remembered
 from service.core.limits import CallBounds
 from service.core.outcomes import last_line
 from service.core.sandbox_runs import Attempt
@@ -19,7 +20,6 @@ from service.core.scopes import Scope
 from service.core.store_ports import StoredArtifact
 from service.core.verdicts import Verdict
 
-CONTENT_SHOWN_CHARS = 100
 _WARNINGS_MAX = 100
 
 
@@ -110,7 +110,7 @@ def answered(
         visibility="external",
         tool_call_id=call.request.tool_call_id,
         tool_id=call.request.tool_id,
-        edited=True if artifact.version > 1 else None,
+        edited=True if artifact.version > 1 or is_remembered(call.request.timeline, call.target.logical) else None,
         ts=now_text(),
         size_bytes=artifact.size_bytes,
         sha256=artifact.sha256,
@@ -198,11 +198,8 @@ def _opening_blocks(call: RenderCall, notices: list[Notice]) -> list[Block]:
     write = _writer(call)
     blocks = [write.notes(request.notes)] if request.notes else []
     blocks += [write.notice(notice) for notice in notices]
-    params = dict(request.params)
-    if len(call.params.content) > CONTENT_SHOWN_CHARS:
-        shown = call.params.content[:CONTENT_SHOWN_CHARS]
-        params["content"] = f"{shown}... [see {call.target.logical}]"
-    return [*blocks, write.call(params)]
+    shown = shortened(call.params.content, call.target.logical)
+    return [*blocks, write.call({**request.params, "content": shown})]
 
 
 def _report(call: RenderCall, result: RenderResult) -> str:

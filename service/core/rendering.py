@@ -134,6 +134,7 @@ def _wish(call: RenderCall) -> Wish:
         text=call.params.mentions(),
         assets=request.assets,
         rows=request.sources_pool,
+        timeline=request.timeline,
         own_may_be_absent=False,
         room_bytes=room_bytes(limits),
         room_inodes=limits.out_dir_inodes,

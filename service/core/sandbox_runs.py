@@ -22,6 +22,7 @@ from service.core.engine_port import (
     SandboxSpec,
     Wanted,
 )
+from service.core.hosting import host
 from service.core.limits import CallBounds, CallLimits
 from service.core.outcomes import RuntimeFailure, classify, left_too_much
 from service.core.rehosting import Gathered, Rehosting, Wish
@@ -151,6 +152,14 @@ class SandboxRuns:
                 attempt.outcome = ProcessOutcome(lost=str(exc))
         attempt.failure = classify(attempt.outcome, limits) or left_too_much(attempt.collected, limits)
 
+    async def known_sids(self, scope: Scope) -> frozenset[int]:
+        """The ids of the conversation's sources.
+
+        Raises:
+            StoreFailedError: the store failed.
+        """
+        return await self._sources.sids(scope)
+
     async def host(
         self, scope: Scope, artifacts: Sequence[NewArtifact], attempt: Attempt
     ) -> dict[str, StoredArtifact]:
@@ -160,10 +169,7 @@ class SandboxRuns:
             once: dict[FilePath, NewArtifact] = {}
             for artifact in artifacts:
                 once.setdefault(artifact.path, artifact)
-            stored = await self._artifacts.save(scope, list(once.values())) if once else []
-            for version in stored:
-                if version.visibility == "external":
-                    await self._sources.add_file(scope, version)
+            stored = await host(self._artifacts, self._sources, scope, list(once.values()))
         return {version.path.physical: version for version in stored}
 
 

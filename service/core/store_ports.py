@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from contracts.blocks import Block
-from contracts.paths import FilePath
+from contracts.paths import FilePath, UnsafePathError
+from contracts.timeline import canonical_path
 from contracts.tool_calls import SourceRow
 from service.core.scopes import Principal, Scope
 
@@ -94,6 +95,9 @@ class ArtifactStore(Protocol):
 
     def read(self, scope: Scope, artifact: StoredArtifact, start: int, end: int) -> AsyncIterator[bytes]:
         """The bytes from ``start`` to before ``end``, in pieces."""
+
+    async def link(self, scope: Scope, artifact: StoredArtifact) -> str | None:
+        """A URL that gives the bytes of that version to whoever has it, for a while; None if there are no links."""
 
     async def fetch_uri(self, scope: Scope, uri: str, staging: Path) -> Path | None:
         """A local file with the bytes behind a ``hosted_uri`` of this scope's own tenant and project.
@@ -273,7 +277,17 @@ def described_path(block: Block) -> str | None:
     except (ValueError, RecursionError):
         return None
     path = payload.get("artifact_path") if isinstance(payload, dict) else None
-    return path if isinstance(path, str) else None
+    return spelled(path) if isinstance(path, str) else None
+
+
+def spelled(path: str) -> str:
+    """The canonical spelling of a logical path that another program wrote; a text that is none stays as it is."""
+    if path.isascii() and ".tool_calls." not in path:
+        return path  # the only spelling that it has
+    try:
+        return canonical_path(path)
+    except UnsafePathError:
+        return path
 
 
 def hidden_path(block: Block) -> str | None:
@@ -316,6 +330,9 @@ class TimelineStore(Protocol):
 
     async def hidings(self, scope: Scope, after: int) -> list[PlacedBlock]:
         """The blocks after a position that hide others (`hidden_path`), in order."""
+
+    async def summaries(self, scope: Scope) -> list[PlacedBlock]:
+        """The blocks of type ``conv.range.summary``, in order; their paths begin with ``su:``."""
 
     async def turns(self, scope: Scope) -> list[TurnSpan]:
         """Where each turn begins and ends, by their beginning."""

@@ -22,6 +22,19 @@ class Watcher(Protocol):
         """The program wrote something."""
 
 
+class NobodyWatches:
+    """The watcher of a call that nobody watches."""
+
+    def queued(self, position: int) -> None:
+        """See `Watcher.queued`."""
+
+    def started(self, sandbox: SandboxInfo) -> None:
+        """See `Watcher.started`."""
+
+    def output(self, stream: StreamName, piece: bytes, truncated: bool) -> None:
+        """See `Watcher.output`."""
+
+
 @dataclass(frozen=True, slots=True)
 class OpenedCall:
     """A call whose parameters were read.

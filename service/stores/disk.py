@@ -12,7 +12,7 @@ from pathlib import Path
 _NO_LINK = frozenset(
     {errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP}
 )
-_READ_ONLY = 0o444  # links share the bytes of a blob: nobody may write through one
+READ_ONLY = 0o444  # links share the bytes of a blob: nobody may write through one
 
 
 def sha256_of(file: Path) -> str:
@@ -28,11 +28,17 @@ def seal(file: Path, size_bytes: int) -> bool:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode) or status.st_size != size_bytes:
             return False
-        os.fchmod(handle, _READ_ONLY)
+        os.fchmod(handle, READ_ONLY)
         os.fsync(handle)
     finally:
         os.close(handle)
     return True
+
+
+def is_regular(file: Path, size_bytes: int) -> bool:
+    """Whether it is a regular file of that size, and no link to one."""
+    status = file.lstat()
+    return stat.S_ISREG(status.st_mode) and status.st_size == size_bytes
 
 
 def make_folders(folder: Path) -> set[Path]:
@@ -74,7 +80,7 @@ def _copy(source: Path, target: Path) -> None:
     with source.open("rb") as reader, target.open("xb") as writer:
         shutil.copyfileobj(reader, writer, 1024 * 1024)
         writer.flush()
-        os.fchmod(writer.fileno(), _READ_ONLY)
+        os.fchmod(writer.fileno(), READ_ONLY)
         os.fsync(writer.fileno())
 
 

@@ -1,4 +1,4 @@
-"""Errors of SQLite and of the file system, translated once into the errors that the ports list."""
+"""Errors of databases and of the file system, translated once into the errors that the ports list."""
 
 import errno
 import os
@@ -7,6 +7,8 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
 from service.core.errors import StoreFailedError, StoreFullError
 
@@ -26,6 +28,22 @@ _SQLITE_SAYS = {
     sqlite3.SQLITE_TOOBIG: "does not take a value of that size",
 }
 
+# SQLSTATE, or the class in its first two characters. https://www.postgresql.org/docs/current/errcodes-appendix.html
+_POSTGRES_FULL = frozenset({"53100"})
+_POSTGRES_SAYS = {
+    "08": "does not answer, or refuses the connection",
+    "22": "does not take such a value",
+    "25006": "is read-only",
+    "28": "does not accept the user or password",
+    "3D": "does not exist on its server",
+    "42501": "does not let its user do that",
+    "53300": "has no connection left",
+    "54": "does not take a value of that size",
+    "57014": "did not answer in time",
+    "57": "has gone away",
+    "XX": "is damaged",
+}
+
 
 @contextmanager
 def translated(role: str, folder: Path) -> Iterator[None]:
@@ -37,20 +55,40 @@ def translated(role: str, folder: Path) -> Iterator[None]:
 
     Raises:
         StoreFullError: no space or no quota is left.
-        StoreFailedError: any other ``sqlite3.Error`` or ``OSError``.
+        StoreFailedError: any other ``SQLAlchemyError``, ``sqlite3.Error`` or ``OSError``.
     """
     try:
         yield
+    except DBAPIError as exc:
+        raise _of_sqlalchemy(exc, role, folder) from exc
+    except SQLAlchemyError as exc:
+        raise StoreFailedError(f"{role} failed") from exc
     except sqlite3.Error as exc:
-        code = getattr(exc, "sqlite_errorcode", 0) & 0xFF
-        if code == sqlite3.SQLITE_FULL or (code in _MAYBE_FULL and _no_space(folder)):
-            raise _full(role) from exc
-        raise StoreFailedError(f"{role} {_SQLITE_SAYS.get(code, 'failed')}") from exc
+        raise _of_sqlite(exc, role, folder) from exc
     except OSError as exc:
         if exc.errno in _FULL:
             raise _full(role) from exc
         reason = "is read-only" if exc.errno == errno.EROFS else f"failed: {os.strerror(exc.errno or 0)}"
         raise StoreFailedError(f"{role} {reason}") from exc
+
+
+def _of_sqlalchemy(exc: DBAPIError, role: str, folder: Path) -> StoreFailedError | StoreFullError:
+    if isinstance(exc.orig, sqlite3.Error):
+        return _of_sqlite(exc.orig, role, folder)
+    state = getattr(exc.orig, "sqlstate", None)
+    if state is None and isinstance(exc, OperationalError):
+        state = "08"  # no connection: what a server says then has no state
+    if state in _POSTGRES_FULL:
+        return _full(role)
+    said = _POSTGRES_SAYS.get(state or "") or _POSTGRES_SAYS.get((state or "")[:2], "failed")
+    return StoreFailedError(f"{role} {said}")
+
+
+def _of_sqlite(exc: sqlite3.Error, role: str, folder: Path) -> StoreFailedError | StoreFullError:
+    code = getattr(exc, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_FULL or (code in _MAYBE_FULL and _no_space(folder)):
+        return _full(role)
+    return StoreFailedError(f"{role} {_SQLITE_SAYS.get(code, 'failed')}")
 
 
 def _full(role: str) -> StoreFullError:

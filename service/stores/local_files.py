@@ -1,39 +1,39 @@
-"""What the local artifact store keeps on the disk: blobs, hosted files, staging. Blocking; knows no database.
+"""Artifacts in a local folder: blobs, hosted files, staging.
 
 ``blobs/ab/<sha256>`` holds bytes under their hash, ``hosted/<hosted name>`` is a link to a blob, ``staging/`` is
 for files on their way. All three are on one file system, so every file gets its place by a rename or a link.
 """
 
-import logging
 import os
-import re
-import shutil
+import threading
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from contracts.paths import FilePath
 from service.core.errors import StoreFailedError
+from service.core.scopes import Scope
 from service.core.store_ports import NewArtifact
+from service.stores.artifact_files import Served, checked_sha256
 from service.stores.disk import link, link_over, make_folders, seal, sha256_of, sync_folders
 from service.stores.failures import translated
-
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-
-_log = logging.getLogger(__name__)
+from service.stores.hosting import hosted_name, hosted_name_in, hosted_uri
+from service.stores.staging import Staging
 
 
 class LocalFiles:
-    """The three folders below ``root``; methods that write belong to one thread, but for `stage` and `fetch`.
+    """The port ``ArtifactFiles`` on the three folders below ``root``."""
 
-    All methods raise StoreFailedError or StoreFullError for what the file system refuses.
-    """
+    threads = 4  # hashing and syncing: a few at once keep a disk busy
+    piece_bytes = 256 * 1024
 
     def __init__(self, root: Path) -> None:
-        self.root = root
-        self.hosted = root / "hosted"
-        self._blobs = root / "blobs"
-        self._staging = root / "staging"
+        self.root = root.resolve()
+        self.hosted = self.root / "hosted"
+        self._blobs = self.root / "blobs"
+        self._staging = Staging(self.root / "staging")
+        self._making = threading.Lock()
 
     @contextmanager
     def translated(self) -> Iterator[None]:
@@ -44,27 +44,19 @@ class LocalFiles:
     def prepare(self) -> None:
         """Makes the folders and removes what an earlier life of the service left in staging."""
         with self.translated():
-            if self._staging.exists():
-                shutil.rmtree(self._staging)
-            for folder in (self._blobs, self.hosted, self._staging):
+            for folder in (self._blobs, self.hosted):
                 folder.mkdir(exist_ok=True)
+            self._staging.prepare()
             sync_folders([self.root])
 
     def stage(self) -> Path:
-        """A fresh folder in staging."""
+        """A fresh folder on the same file system, so that a file gets its place by a rename."""
         with self.translated():
-            folder = self._staging / uuid.uuid4().hex
-            folder.mkdir()
-            return folder
+            return self._staging.stage()
 
     def unstage(self, folder: Path) -> None:
         """Removes a folder of staging; never raises for the file system, the next start tries again."""
-        try:
-            shutil.rmtree(folder)
-        except FileNotFoundError:
-            pass
-        except OSError:
-            _log.warning("a staging folder could not be removed", exc_info=True)
+        self._staging.unstage(folder)
 
     def blob(self, sha256: str) -> Path:
         """Where the bytes of a hash are.
@@ -72,50 +64,61 @@ class LocalFiles:
         Raises:
             ValueError: it is no SHA-256 in lower-case hex.
         """
-        if _SHA256.fullmatch(sha256) is None:
-            raise ValueError(f"'{sha256}' is no SHA-256 in lower-case hex")
-        return self._blobs / sha256[:2] / sha256
+        return self._blobs / checked_sha256(sha256)[:2] / sha256
 
-    def seal(self, artifacts: Iterable[NewArtifact]) -> set[str]:
-        """Makes the sources read-only and durable; the hashes under which other bytes lie in the store.
+    def seal(self, artifact: NewArtifact) -> None:
+        """Makes the source read-only and durable.
 
         Raises:
-            StoreFailedError: a source is no regular file of the size it is said to have.
+            StoreFailedError: it is no regular file of the size it is said to have.
+            ValueError: its hash is none.
         """
-        damaged = set()
+        self.blob(artifact.sha256)
         with self.translated():
-            for artifact in artifacts:
-                if not seal(artifact.source, artifact.size_bytes):
-                    raise StoreFailedError(
-                        f"the bytes for {artifact.path.logical} are not a file of {artifact.size_bytes} bytes"
-                    )
-                blob = self.blob(artifact.sha256)
-                if blob.exists() and sha256_of(blob) != artifact.sha256:
-                    damaged.add(artifact.sha256)
-        return damaged
+            if not seal(artifact.source, artifact.size_bytes):
+                raise StoreFailedError(
+                    f"the bytes for {artifact.path.logical} are not a file of {artifact.size_bytes} bytes"
+                )
 
-    def place(self, artifacts: Sequence[NewArtifact], damaged: set[str]) -> None:
-        """Moves sealed sources to their blobs; one whose bytes are there already stays where it is."""
-        replaced = set(damaged)
-        changed = set()
+    def place(self, artifact: NewArtifact) -> None:
+        """Moves a sealed source to its blob, unless that is there and whole."""
+        blob = self.blob(artifact.sha256)
         with self.translated():
-            for artifact in artifacts:
-                blob = self.blob(artifact.sha256)
-                if artifact.sha256 in replaced or not blob.exists():
-                    changed |= make_folders(blob.parent) | {blob.parent}
-                    artifact.source.replace(blob)
-                    replaced.discard(artifact.sha256)
-            sync_folders(changed)
+            if not blob.exists() or sha256_of(blob) != artifact.sha256:
+                self._make_folder(blob.parent)
+                artifact.source.replace(blob)
+                sync_folders([blob.parent])
 
-    def host(self, hosted: Iterable[tuple[str, str]]) -> None:
-        """Serves blobs under hosted names (name, SHA-256), in this order, over what was served before."""
-        changed = set()
+    def hosted_name(self, scope: Scope, path: FilePath) -> str:
+        """Where a file is hosted below the folder of hosted files."""
+        return hosted_name(scope, path)
+
+    def uri_of(self, name: str) -> str:
+        """The ``file://`` URI of a hosted name."""
+        return hosted_uri(self.hosted, name)
+
+    def name_of_uri(self, uri: str) -> str | None:
+        """The hosted name that a URI gives, if it is a plain ``file:///`` URI below the folder of hosted files."""
+        return hosted_name_in(self.hosted, uri)
+
+    def host(self, name: str, served: Served) -> None:
+        """Serves a blob under a hosted name, over what was served before."""
+        target = self.hosted / name
         with self.translated():
-            for name, sha256 in hosted:
-                target = self.hosted / name
-                changed |= make_folders(target.parent) | {target.parent}
-                link_over(self.blob(sha256), target, self._staging / f"hosting-{uuid.uuid4().hex}")
-            sync_folders(changed)
+            self._make_folder(target.parent)
+            link_over(self.blob(served.sha256), target, self._staging.folder / f"hosting-{uuid.uuid4().hex}")
+            sync_folders([target.parent])
+
+    def link(self, served: Served) -> None:
+        """A folder has no links."""
+
+    def end_uploads(self, sha256: str) -> None:
+        """A rename leaves nothing half done."""
+
+    def _make_folder(self, folder: Path) -> None:
+        # One thread at a time: a folder that another thread has made must be durable before it is relied on.
+        with self._making:
+            sync_folders(make_folders(folder))
 
     def remove_blob(self, sha256: str) -> None:
         """Removes the bytes of a hash, if they are there."""

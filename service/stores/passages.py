@@ -1,15 +1,34 @@
-"""Passages of conversations and their embeddings in SQLite."""
+"""Passages of conversations and their embeddings in the database."""
 
-import sqlite3
 from collections.abc import Collection, Sequence
+from itertools import islice
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, bindparam, insert, select, update
 
 from service.core.scopes import Scope
 from service.core.store_ports import Passage
-from service.stores.sqlite import Database, ensure_conversation, find_conversation
+from service.stores.conversations import CONVERSATION, ensure_conversation, scope_values
+from service.stores.database import Database
+from service.stores.tables import passages as rows
+from service.stores.tables import passages_through as ends
+
+_PICKED_AT_ONCE = 500  # a statement takes tens of thousands of values, and not more
+
+_END = select(ends.c.position).where(ends.c.conversation == CONVERSATION)
+_END_MOVES = (
+    update(ends)
+    .where(ends.c.conversation == bindparam("in_conversation"))
+    .values(position=bindparam("new_position"))
+)
+_HERE = rows.c.conversation == CONVERSATION
+_VECTORS = (
+    select(rows.c.id, rows.c.ts, rows.c.vector).where(_HERE, rows.c.ts >= bindparam("since")).order_by(rows.c.id)
+)
 
 
-class SqlitePassageStore:
-    """The port ``PassageStore`` in SQLite.
+class SqlPassageStore:
+    """The port ``PassageStore`` in the database.
 
     Args:
         database: the open database.
@@ -24,9 +43,7 @@ class SqlitePassageStore:
         Raises:
             StoreFailedError: the database failed.
         """
-        return await self._database.read(
-            lambda connection: _through(connection, find_conversation(connection, scope))
-        )
+        return await self._database.read(lambda connection: connection.scalar(_END, scope_values(scope)) or 0)
 
     async def add(self, scope: Scope, passages: Sequence[Passage], *, since: int, through: int) -> bool:
         """Adds the passages of the blocks after ``since`` up to ``through``, unless somebody else has.
@@ -36,19 +53,15 @@ class SqlitePassageStore:
             StoreFullError: no space is left.
         """
 
-        def work(connection: sqlite3.Connection) -> bool:
+        def work(connection: Connection) -> bool:
             conversation, _ = ensure_conversation(connection, scope)
-            if _through(connection, conversation) != since:
+            if (connection.scalar(_END, scope_values(scope)) or 0) != since:
                 return False
-            connection.executemany(
-                "INSERT INTO passages (conversation, position, turn, target, ts, path, text, vector) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                [(conversation, p.position, p.turn_id, p.target, p.ts, p.path, p.text, p.vector) for p in passages],
-            )
-            connection.execute(
-                "INSERT INTO passages_through VALUES (?, ?) ON CONFLICT DO UPDATE SET position = excluded.position",
-                (conversation, through),
-            )
+            if passages:
+                connection.execute(insert(rows), [_columns(conversation, passage) for passage in passages])
+            values = {"in_conversation": conversation, "new_position": through}
+            if connection.execute(_END_MOVES, values).rowcount == 0:
+                connection.execute(insert(ends), {"conversation": conversation, "position": through})
             return True
 
         return await self._database.write(work)
@@ -59,18 +72,11 @@ class SqlitePassageStore:
         Raises:
             StoreFailedError: the database failed.
         """
+        query = _VECTORS.where(rows.c.target.in_(list(targets)))
+        values = {**scope_values(scope), "since": since_ts}
 
-        def work(connection: sqlite3.Connection) -> list[tuple[int, str, bytes]]:
-            conversation = find_conversation(connection, scope)
-            found: list[tuple[int, str, bytes]] = []
-            for target in targets:
-                rows = connection.execute(
-                    "SELECT id, ts, vector FROM passages "
-                    "WHERE conversation = ? AND target = ? AND ts >= ? ORDER BY id",
-                    (conversation, target, since_ts),
-                )
-                found += [(row["id"], row["ts"], row["vector"]) for row in rows.fetchall()]
-            return found
+        def work(connection: Connection) -> list[tuple[int, str, bytes]]:
+            return [(row.id, row.ts, row.vector) for row in connection.execute(query, values)]
 
         return await self._database.read(work)
 
@@ -81,30 +87,29 @@ class SqlitePassageStore:
             StoreFailedError: the database failed.
         """
 
-        def work(connection: sqlite3.Connection) -> dict[int, Passage]:
-            conversation = find_conversation(connection, scope)
+        def work(connection: Connection) -> dict[int, Passage]:
             found = {}
-            for number in ids:
-                row = connection.execute(
-                    "SELECT * FROM passages WHERE conversation = ? AND id = ?", (conversation, number)
-                ).fetchone()
-                if row is not None:
-                    found[number] = Passage(
-                        row["position"],
-                        row["turn"],
-                        row["target"],
-                        row["ts"],
-                        row["path"],
-                        row["text"],
-                        row["vector"],
-                    )
+            left = iter(ids)
+            while group := list(islice(left, _PICKED_AT_ONCE)):
+                query: Select[Any] = select(rows).where(_HERE, rows.c.id.in_(group))
+                found.update({row.id: _passage(row) for row in connection.execute(query, scope_values(scope))})
             return found
 
         return await self._database.read(work)
 
 
-def _through(connection: sqlite3.Connection, conversation: int | None) -> int:
-    row = connection.execute(
-        "SELECT position FROM passages_through WHERE conversation = ?", (conversation,)
-    ).fetchone()
-    return 0 if row is None else int(row["position"])
+def _columns(conversation: int, passage: Passage) -> dict[str, object]:
+    return {
+        "conversation": conversation,
+        "position": passage.position,
+        "turn": passage.turn_id,
+        "target": passage.target,
+        "ts": passage.ts,
+        "path": passage.path,
+        "text": passage.text,
+        "vector": passage.vector,
+    }
+
+
+def _passage(row: Row[Any]) -> Passage:
+    return Passage(row.position, row.turn, row.target, row.ts, row.path, row.text, row.vector)

@@ -1,25 +1,41 @@
-"""The sources of conversations in SQLite: rows whose ids never change their meaning."""
+"""The sources of conversations in the database: rows whose ids never change their meaning."""
 
-import sqlite3
 from collections.abc import Sequence
+from typing import Any
 
 from pydantic import ValidationError
+from sqlalchemy import Connection, Select, bindparam, func, insert, literal, select, update
 
 from contracts.paths import Namespace
 from contracts.tool_calls import SourceRow
 from service.core.errors import SidConflictError, StoreFailedError
 from service.core.scopes import Scope
 from service.core.store_ports import NewPage, StoredArtifact
-from service.stores.sqlite import Database, ensure_conversation, find_conversation
+from service.stores.conversations import CONVERSATION, ensure_conversation, scope_values
+from service.stores.database import Database
+from service.stores.tables import is_text, sources
+from service.stores.texts import json_text
 
 _SID_MAX = 10**9  # as the wire allows
 _MIME_MAX = 128  # as the wire allows
 _TITLE_MAX = 1_000  # as the wire allows
 _SHOWN_MAX = 120  # of a meaning in an error's text
 
+_ALL = select(sources.c.sid, sources.c.source).where(sources.c.conversation == CONVERSATION).order_by(sources.c.sid)
+_HERE = sources.c.conversation == bindparam("in_conversation")
+_OLDEST = select(sources.c.sid, sources.c.source).where(_HERE).order_by(sources.c.sid).limit(1)
+_OF_SID = _OLDEST.where(sources.c.sid == bindparam("of_sid"))
+_ADDED = insert(sources)
+_CHANGED = (
+    update(sources)
+    .where(_HERE, sources.c.sid == bindparam("of_sid"))
+    .values(file=bindparam("new_file"), url=bindparam("new_url"), source=bindparam("new_source"))
+)
+_HIGHEST = select(func.coalesce(func.max(sources.c.sid), 0)).where(_HERE)
 
-class SqliteSourcePool:
-    """The port ``SourcePool`` in SQLite.
+
+class SqlSourcePool:
+    """The port ``SourcePool`` in the database.
 
     Args:
         database: the open database.
@@ -35,12 +51,8 @@ class SqliteSourcePool:
             StoreFailedError: the database failed, or holds a row that is none.
         """
 
-        def work(connection: sqlite3.Connection) -> list[SourceRow]:
-            found = connection.execute(
-                "SELECT source FROM sources WHERE conversation = ? ORDER BY sid",
-                (find_conversation(connection, scope),),
-            )
-            return [_parsed(row["source"]) for row in found.fetchall()]
+        def work(connection: Connection) -> list[SourceRow]:
+            return [_parsed(row.source) for row in connection.execute(_ALL, scope_values(scope))]
 
         return await self._database.read(work)
 
@@ -50,14 +62,10 @@ class SqliteSourcePool:
         Raises:
             StoreFailedError: the database failed.
         """
-
-        def work(connection: sqlite3.Connection) -> frozenset[int]:
-            found = connection.execute(
-                "SELECT sid FROM sources WHERE conversation = ?", (find_conversation(connection, scope),)
-            )
-            return frozenset(int(row["sid"]) for row in found)
-
-        return await self._database.read(work)
+        query = _ALL.with_only_columns(sources.c.sid)
+        return await self._database.read(
+            lambda connection: frozenset(connection.scalars(query, scope_values(scope)))
+        )
 
     async def pick(self, scope: Scope, ranges: Sequence[tuple[int, int]], limit: int) -> list[SourceRow]:
         """At most ``limit`` rows whose sid lies in one of the inclusive ranges, by ascending sid.
@@ -65,17 +73,14 @@ class SqliteSourcePool:
         Raises:
             StoreFailedError: the database failed, or holds a row that is none.
         """
+        query = _ALL.where(sources.c.sid.between(bindparam("first"), bindparam("last"))).limit(limit)
 
-        def work(connection: sqlite3.Connection) -> list[SourceRow]:
-            conversation = find_conversation(connection, scope)
+        def work(connection: Connection) -> list[SourceRow]:
             found: dict[int, str] = {}
             for first, last in ranges:
-                rows = connection.execute(
-                    "SELECT sid, source FROM sources WHERE conversation = ? AND sid BETWEEN ? AND ? "
-                    "ORDER BY sid LIMIT ?",
-                    (conversation, first, last, limit),
-                )
-                found.update({int(row["sid"]): row["source"] for row in rows})
+                # No sid lies beyond, and no column takes any number that a caller may write.
+                values = {**scope_values(scope), "first": min(first, _SID_MAX + 1), "last": min(last, _SID_MAX)}
+                found.update({row.sid: row.source for row in connection.execute(query, values)})
             return [_parsed(found[sid]) for sid in sorted(found)[:limit]]
 
         return await self._database.read(work)
@@ -88,7 +93,7 @@ class SqliteSourcePool:
             StoreFullError: no space is left.
         """
 
-        def work(connection: sqlite3.Connection) -> list[SourceRow]:
+        def work(connection: Connection) -> list[SourceRow]:
             conversation, _ = ensure_conversation(connection, scope)
             return [_put_page(connection, conversation, page) for page in pages]
 
@@ -102,19 +107,15 @@ class SqliteSourcePool:
             StoreFullError: no space is left.
         """
 
-        def work(connection: sqlite3.Connection) -> SourceRow:
+        def work(connection: Connection) -> SourceRow:
             conversation, _ = ensure_conversation(connection, scope)
-            known = connection.execute(
-                "SELECT sid, source FROM sources WHERE conversation = ? AND file = ? ORDER BY sid LIMIT 1",
-                (conversation, artifact.path.logical),
-            ).fetchone()
-            row = _row_of(artifact, _free_sid(connection, conversation) if known is None else known["sid"])
-            if known is not None:
-                # What a caller said about the file stays; what the store knows about it is brought up to date.
-                said = _parsed(known["source"])
-                row = row.model_copy(update={"title": said.title or row.title, "url": said.url, "text": said.text})
-            _put(connection, conversation, row)
-            return row
+            known = _known(connection, conversation, _OLDEST.where(is_text(sources.c.file, artifact.path.logical)))
+            if known is None:
+                return _add(connection, conversation, _row_of(artifact, _free_sid(connection, conversation)))
+            # What a caller said about the file stays; what the store knows about it is brought up to date.
+            row = _row_of(artifact, known.sid)
+            said = {"title": known.title or row.title, "url": known.url, "text": known.text}
+            return _change(connection, conversation, row.model_copy(update=said))
 
         return await self._database.write(work)
 
@@ -129,15 +130,13 @@ class SqliteSourcePool:
         if not rows:
             return
 
-        def work(connection: sqlite3.Connection) -> None:
+        def work(connection: Connection) -> None:
             conversation, _ = ensure_conversation(connection, scope)
             for row in rows:
-                known = connection.execute(
-                    "SELECT source FROM sources WHERE conversation = ? AND sid = ?", (conversation, row.sid)
-                ).fetchone()
+                known = _known(connection, conversation, _OF_SID, of_sid=row.sid)
                 if known is None:
-                    _put(connection, conversation, row)
-                elif (stored := _meaning(_parsed(known["source"]))) != (given := _meaning(row)):
+                    _add(connection, conversation, row)
+                elif (stored := _meaning(known)) != (given := _meaning(row)):
                     raise SidConflictError(
                         f"source {row.sid} is {_shown(stored)} in this conversation and {_shown(given)} in "
                         "sources_pool; give the new source another sid"
@@ -146,51 +145,51 @@ class SqliteSourcePool:
         await self._database.write(work)
 
 
-def _put(connection: sqlite3.Connection, conversation: int, row: SourceRow) -> None:
+def _known(connection: Connection, conversation: int, query: Select[Any], **values: object) -> SourceRow | None:
+    found = connection.execute(query, {"in_conversation": conversation, **values}).first()
+    return None if found is None else _parsed(found.source)
+
+
+def _columns(row: SourceRow) -> dict[str, object]:
     file = row.file
-    connection.execute(
-        "INSERT OR REPLACE INTO sources (conversation, sid, file, url, source) VALUES (?, ?, ?, ?, ?)",
-        (
-            conversation,
-            row.sid,
-            None if file is None else file.logical,
-            row.url if file is None else None,
-            row.model_dump_json(exclude_none=True),
-        ),
-    )
+    return {
+        "file": None if file is None else file.logical,
+        "url": row.url if file is None else None,
+        "source": json_text(row, exclude_none=True),
+    }
 
 
-def _put_page(connection: sqlite3.Connection, conversation: int, page: NewPage) -> SourceRow:
-    known = connection.execute(
-        "SELECT source FROM sources WHERE conversation = ? AND url = ? ORDER BY sid LIMIT 1",
-        (conversation, page.url),
-    ).fetchone()
-    if known is None:
-        row = SourceRow(
-            sid=_free_sid(connection, conversation), source_type="web", url=page.url, turn_id=page.turn_id
-        )
-    else:
-        row = _parsed(known["source"])
-    new = {"title": page.title[:_TITLE_MAX], "text": page.text, "mime": page.mime}
-    row = row.model_copy(update={name: value for name, value in new.items() if value})
-    _put(connection, conversation, row)
+def _add(connection: Connection, conversation: int, row: SourceRow) -> SourceRow:
+    connection.execute(_ADDED, {"conversation": conversation, "sid": row.sid, **_columns(row)})
     return row
 
 
-def _free_sid(connection: sqlite3.Connection, conversation: int) -> int:
-    highest = connection.execute(
-        "SELECT COALESCE(MAX(sid), 0) FROM sources WHERE conversation = ?", (conversation,)
-    ).fetchone()[0]
-    if highest < _SID_MAX:
-        return int(highest) + 1
-    # A caller took the highest number that there is: the lowest one that nobody has follows.
-    return int(
-        connection.execute(
-            "SELECT MIN(before) + 1 FROM (SELECT 0 AS before UNION SELECT sid FROM sources WHERE conversation = ?)"
-            " WHERE before + 1 NOT IN (SELECT sid FROM sources WHERE conversation = ?)",
-            (conversation, conversation),
-        ).fetchone()[0]
+def _change(connection: Connection, conversation: int, row: SourceRow) -> SourceRow:
+    new = {f"new_{name}": value for name, value in _columns(row).items()}
+    connection.execute(_CHANGED, {"in_conversation": conversation, "of_sid": row.sid, **new})
+    return row
+
+
+def _put_page(connection: Connection, conversation: int, page: NewPage) -> SourceRow:
+    known = _known(connection, conversation, _OLDEST.where(is_text(sources.c.url, page.url)))
+    row = known or SourceRow(
+        sid=_free_sid(connection, conversation), source_type="web", url=page.url, turn_id=page.turn_id
     )
+    new = {"title": page.title[:_TITLE_MAX], "text": page.text, "mime": page.mime}
+    row = row.model_copy(update={name: value for name, value in new.items() if value})
+    return (_add if known is None else _change)(connection, conversation, row)
+
+
+def _free_sid(connection: Connection, conversation: int) -> int:
+    values = {"in_conversation": conversation}
+    highest: int = connection.execute(_HIGHEST, values).scalar_one()
+    if highest < _SID_MAX:
+        return highest + 1
+    # A caller took the highest number that there is: the lowest one that nobody has follows.
+    taken = select(sources.c.sid).where(_HERE)
+    before = select(literal(0).label("sid")).union(taken).subquery()
+    query = select(func.min(before.c.sid) + 1).where((before.c.sid + 1).not_in(taken))
+    return int(connection.execute(query, values).scalar_one())
 
 
 def _row_of(artifact: StoredArtifact, sid: int) -> SourceRow:

@@ -9,15 +9,23 @@ T = TypeVar("T")
 
 
 async def in_thread(executor: Executor, work: Callable[[], T]) -> T:
-    """Runs ``work`` in a thread of ``executor``.
+    """Runs ``work`` in a thread of ``executor``, to its end: see `to_its_end`.
+
+    Raises:
+        Exception: whatever ``work`` raises.
+    """
+    return await to_its_end(asyncio.get_running_loop().run_in_executor(executor, work))
+
+
+async def to_its_end(future: asyncio.Future[T]) -> T:
+    """Waits for a future that must not be stopped.
 
     A thread can't be stopped: when the waiting task is cancelled, the cancellation goes on only after the work
     has ended, so that nothing the work uses (a staging folder, a connection) is taken away under its hands.
 
     Raises:
-        Exception: whatever ``work`` raises.
+        Exception: whatever the future raises.
     """
-    future = asyncio.get_running_loop().run_in_executor(executor, work)
     try:
         return await asyncio.shield(future)
     except asyncio.CancelledError:

@@ -1,27 +1,48 @@
-"""The timelines of conversations in SQLite: an event log each, whose blocks are added and never changed."""
+"""The timelines of conversations in the database: an event log each, whose blocks are added and never changed."""
 
 import asyncio
 import base64
 import binascii
-import sqlite3
 from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
+from typing import Any
 
 from pydantic import ValidationError
+from sqlalchemy import BindParameter, Connection, Row, Select, bindparam, func, insert, null, select, union, update
 
 from contracts.blocks import Block
 from service.core.errors import StoreFailedError, TimelineMovedError
 from service.core.scopes import Scope
 from service.core.store_ports import PlacedBlock, TurnSpan, described_path, hidden_path
-from service.stores.sqlite import Database, ensure_conversation, find_conversation
+from service.stores.conversations import CONVERSATION, ensure_conversation, scope_values
+from service.stores.database import Database
+from service.stores.tables import blocks, is_text, short, turns
+from service.stores.texts import json_text
 
-BlockRow = tuple[str, str | None, str, str | None, str | None, str, bytes | None]
+BlockRow = dict[str, object]
 """Turn, call, path, described path, hidden path, JSON text without base64, and what the base64 says."""
-_BARE = "SELECT position, block, NULL AS content, LENGTH(content) AS size FROM blocks"
 _GROUP_MAX = 1_000  # blocks of one call; a contract has at most as many files as a call may leave
+_TURNS_AT_ONCE = 500  # a statement takes tens of thousands of values, and not more
+
+_SIZE = func.length(blocks.c.content).label("size")
+_WHOLE = select(blocks.c.position, blocks.c.block, blocks.c.content, _SIZE).where(
+    blocks.c.conversation == CONVERSATION
+)
+_BARE = _WHOLE.with_only_columns(blocks.c.position, blocks.c.block, null().label("content"), _SIZE)
+_AT: BindParameter[int] = bindparam("at")
+_LAST = select(func.coalesce(func.max(blocks.c.position), 0))
+_LAST_OF = _LAST.where(blocks.c.conversation == bindparam("in_conversation"))
+_ADDED = insert(blocks)
+_TURN_BEGINS = insert(turns)
+_TURN_GROWS = (
+    update(turns)
+    .where(turns.c.conversation == bindparam("in_conversation"), turns.c.turn == bindparam("of_turn"))
+    .values(last=bindparam("new_last"))
+)
 
 
-class SqliteTimelineStore:
-    """The port ``TimelineStore`` in SQLite.
+class SqlTimelineStore:
+    """The port ``TimelineStore`` in the database.
 
     Args:
         database: the open database.
@@ -40,14 +61,14 @@ class SqliteTimelineStore:
         """
         rows = await asyncio.to_thread(block_rows, blocks)
 
-        def work(connection: sqlite3.Connection) -> int:
+        def work(connection: Connection) -> int:
             conversation, _ = ensure_conversation(connection, scope)
             last = _last(connection, conversation)
             if if_last not in (None, last):
                 raise TimelineMovedError(
                     f"if_last: the timeline ends at {last}, not at {if_last}; read what came after and decide again"
                 )
-            return append_rows(connection, conversation, rows)
+            return _append_after(connection, conversation, last, rows)
 
         return await self._database.write(work)
 
@@ -57,17 +78,8 @@ class SqliteTimelineStore:
         Raises:
             StoreFailedError: the database failed, or holds a block that is none.
         """
-        content = "content" if binaries else "NULL AS content"
-
-        def work(connection: sqlite3.Connection) -> list[PlacedBlock]:
-            found = connection.execute(
-                f"SELECT position, block, {content}, LENGTH(content) AS size FROM blocks "  # noqa: S608 - one of two constants
-                "WHERE conversation = ? AND position > ? ORDER BY position LIMIT ?",
-                (find_conversation(connection, scope), position, limit),
-            )
-            return [_placed(row) for row in found.fetchall()]
-
-        return await self._database.read(work)
+        query = (_WHOLE if binaries else _BARE).where(blocks.c.position > _AT).order_by(blocks.c.position)
+        return await self._found(scope, query.limit(limit), at=position)
 
     async def last(self, scope: Scope) -> int:
         """The position of the last block; 0 if there is none.
@@ -75,7 +87,10 @@ class SqliteTimelineStore:
         Raises:
             StoreFailedError: the database failed.
         """
-        return await self._database.read(lambda connection: _last(connection, find_conversation(connection, scope)))
+        query = _LAST.where(blocks.c.conversation == CONVERSATION)
+        return await self._database.read(
+            lambda connection: connection.execute(query, scope_values(scope)).scalar_one()
+        )
 
     async def before(self, scope: Scope, position: int, limit: int) -> list[PlacedBlock]:
         """At most ``limit`` blocks at or before a position, the newest first, without base64.
@@ -83,8 +98,8 @@ class SqliteTimelineStore:
         Raises:
             StoreFailedError: the database failed, or holds a block that is none.
         """
-        where = "conversation = ? AND position <= ? ORDER BY position DESC LIMIT ?"
-        return await self._bare(scope, where, position, limit)
+        query = _BARE.where(blocks.c.position <= _AT).order_by(blocks.c.position.desc())
+        return await self._found(scope, query.limit(limit), at=position)
 
     async def of_path(self, scope: Scope, path: str, limit: int, *, binaries: bool) -> list[PlacedBlock]:
         """The newest ``limit`` blocks of a logical path, or whose digest describes it, in order.
@@ -92,22 +107,17 @@ class SqliteTimelineStore:
         Raises:
             StoreFailedError: the database failed, or holds a block that is none.
         """
-        content = "content" if binaries else "NULL AS content"
 
-        def work(connection: sqlite3.Connection) -> list[PlacedBlock]:
-            conversation = find_conversation(connection, scope)
-            found = connection.execute(
-                f"SELECT position, block, {content}, LENGTH(content) AS size FROM blocks "  # noqa: S608 - one of two constants
-                "WHERE conversation = ? AND position IN ("
-                "SELECT position FROM (SELECT position FROM blocks WHERE conversation = ? AND path = ? "
-                "ORDER BY position DESC LIMIT ?) "
-                "UNION SELECT position FROM (SELECT position FROM blocks WHERE conversation = ? AND describes = ? "
-                "ORDER BY position DESC LIMIT ?) ORDER BY position DESC LIMIT ?) ORDER BY position",
-                (conversation, conversation, path, limit, conversation, path, limit, limit),
-            )
-            return [_placed(row) for row in found.fetchall()]
+        def newest(column: Any) -> Select[Any]:
+            where = (blocks.c.conversation == CONVERSATION, is_text(column, path))
+            found = select(blocks.c.position).where(*where).order_by(blocks.c.position.desc()).limit(limit)
+            return select(found.subquery().c.position)
 
-        return await self._database.read(work)
+        # Each of the two by its own index; an OR would read the whole timeline.
+        both = union(newest(blocks.c.path), newest(blocks.c.describes)).subquery()
+        kept = select(both.c.position).order_by(both.c.position.desc()).limit(limit)
+        query = (_WHOLE if binaries else _BARE).where(blocks.c.position.in_(kept)).order_by(blocks.c.position)
+        return await self._found(scope, query)
 
     async def of_call(self, scope: Scope, tool_call_id: str, limit: int) -> list[PlacedBlock]:
         """The first ``limit`` blocks of a call, in order, without base64.
@@ -115,8 +125,8 @@ class SqliteTimelineStore:
         Raises:
             StoreFailedError: the database failed, or holds a block that is none.
         """
-        where = "conversation = ? AND call_id = ? ORDER BY position LIMIT ?"
-        return await self._bare(scope, where, tool_call_id, limit)
+        query = _BARE.where(is_text(blocks.c.call_id, tool_call_id)).order_by(blocks.c.position)
+        return await self._found(scope, query.limit(limit))
 
     async def of_turns(self, scope: Scope, turn_ids: Collection[str], *, described: bool) -> list[PlacedBlock]:
         """The blocks of some turns, in order, without base64; with ``described`` only those that hold a digest.
@@ -124,28 +134,28 @@ class SqliteTimelineStore:
         Raises:
             StoreFailedError: the database failed, or holds a block that is none.
         """
-        only = " AND describes IS NOT NULL" if described else ""
+        query = _BARE.where(blocks.c.describes.is_not(None)) if described else _BARE
         found: list[PlacedBlock] = []
-        for turn_id in turn_ids:
-            found += await self._bare(scope, f"conversation = ? AND turn = ?{only}", turn_id)
+        left = iter(turn_ids)
+        while group := list(islice(left, _TURNS_AT_ONCE)):
+            found += await self._found(scope, query.where(blocks.c.turn.in_(group)))
         return sorted(found, key=lambda placed: placed.position)
 
     async def files_of_turn(self, scope: Scope, turn_id: str) -> list[str]:
-        """The ``fi:`` paths of the blocks of a turn, each once.
+        """The ``fi:`` paths of the blocks of a turn, each once, in the order in which they came.
 
         Raises:
             StoreFailedError: the database failed.
         """
-
-        def work(connection: sqlite3.Connection) -> list[str]:
-            found = connection.execute(
-                "SELECT path FROM blocks WHERE conversation = ? AND turn = ? AND path LIKE 'fi:%' "
-                "GROUP BY path ORDER BY MIN(position)",
-                (find_conversation(connection, scope), turn_id),
-            )
-            return [row["path"] for row in found.fetchall()]
-
-        return await self._database.read(work)
+        query = (
+            select(blocks.c.path)
+            .where(blocks.c.conversation == CONVERSATION, blocks.c.turn == bindparam("of_turn"))
+            .where(blocks.c.path.startswith("fi:"))
+            .group_by(blocks.c.path)
+            .order_by(func.min(blocks.c.position))
+        )
+        values = {**scope_values(scope), "of_turn": turn_id}
+        return await self._database.read(lambda connection: list(connection.scalars(query, values)))
 
     async def hidings(self, scope: Scope, after: int) -> list[PlacedBlock]:
         """The blocks after a position that hide others, in order.
@@ -153,8 +163,19 @@ class SqliteTimelineStore:
         Raises:
             StoreFailedError: the database failed, or holds a block that is none.
         """
-        where = "conversation = ? AND position > ? AND hides IS NOT NULL ORDER BY position"
-        return await self._bare(scope, where, after)
+        query = _BARE.where(blocks.c.position > _AT, blocks.c.hides.is_not(None)).order_by(blocks.c.position)
+        return await self._found(scope, query, at=after)
+
+    async def summaries(self, scope: Scope) -> list[PlacedBlock]:
+        """The blocks of type ``conv.range.summary``, in order.
+
+        Raises:
+            StoreFailedError: the database failed, or holds a block that is none.
+        """
+        # A range of the index by path; what was read of a summary has its path too.
+        path = blocks.c.path
+        query = _BARE.where(path >= "su:", path < "su;", short(path)).order_by(blocks.c.position)
+        return [placed for placed in await self._found(scope, query) if placed.block.type == "conv.range.summary"]
 
     async def turns(self, scope: Scope) -> list[TurnSpan]:
         """Where each turn begins and ends, by their beginning.
@@ -162,20 +183,14 @@ class SqliteTimelineStore:
         Raises:
             StoreFailedError: the database failed.
         """
+        query = (
+            select(turns.c.turn, turns.c.first, turns.c.last)
+            .where(turns.c.conversation == CONVERSATION)
+            .order_by(turns.c.first)
+        )
 
-        def work(connection: sqlite3.Connection) -> list[TurnSpan]:
-            found = connection.execute(
-                "SELECT turn, first, last FROM turns WHERE conversation = ? ORDER BY first",
-                (find_conversation(connection, scope),),
-            )
-            return [TurnSpan(row["turn"], row["first"], row["last"]) for row in found.fetchall()]
-
-        return await self._database.read(work)
-
-    async def _bare(self, scope: Scope, where: str, *values: object) -> list[PlacedBlock]:
-        def work(connection: sqlite3.Connection) -> list[PlacedBlock]:
-            found = connection.execute(f"{_BARE} WHERE {where}", (find_conversation(connection, scope), *values))
-            return [_placed(row) for row in found.fetchall()]
+        def work(connection: Connection) -> list[TurnSpan]:
+            return [TurnSpan(*row) for row in connection.execute(query, scope_values(scope))]
 
         return await self._database.read(work)
 
@@ -185,21 +200,29 @@ class SqliteTimelineStore:
         Raises:
             StoreFailedError: the database failed, or holds a block that is none.
         """
+        query = (
+            _BARE.add_columns(blocks.c.call_id)
+            .where(blocks.c.position <= _AT)
+            .order_by(blocks.c.position.desc())
+            .limit(_GROUP_MAX)
+        )
 
-        def work(connection: sqlite3.Connection) -> list[PlacedBlock]:
-            found = connection.execute(
-                "SELECT position, call_id, block, NULL AS content, LENGTH(content) AS size FROM blocks "
-                "WHERE conversation = ? AND position <= ? ORDER BY position DESC LIMIT ?",
-                (find_conversation(connection, scope), position, _GROUP_MAX),
-            )
+        def work(connection: Connection) -> list[PlacedBlock]:
             group: list[PlacedBlock] = []
             call_id = None
-            for row in found:
-                if group and (call_id is None or row["call_id"] != call_id):
-                    break
-                call_id = row["call_id"]
-                group.append(_placed(row))
+            with connection.execute(query, {**scope_values(scope), "at": position}) as found:
+                for row in found:
+                    if group and (call_id is None or row.call_id != call_id):
+                        break
+                    call_id = row.call_id
+                    group.append(_placed(row))
             return group[::-1]
+
+        return await self._database.read(work)
+
+    async def _found(self, scope: Scope, query: Select[Any], **values: object) -> list[PlacedBlock]:
+        def work(connection: Connection) -> list[PlacedBlock]:
+            return [_placed(row) for row in connection.execute(query, {**scope_values(scope), **values})]
 
         return await self._database.read(work)
 
@@ -209,41 +232,45 @@ def block_rows(blocks: Iterable[Block]) -> list[BlockRow]:
     return [_row(block) for block in blocks]
 
 
-def append_rows(connection: sqlite3.Connection, conversation: int, rows: Sequence[BlockRow]) -> int:
-    """Adds rows at the end of a conversation's timeline, inside a transaction; the last position."""
-    last = _last(connection, conversation)
-    connection.executemany(
-        "INSERT INTO blocks (conversation, position, turn, call_id, path, describes, hides, block, content) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [(conversation, position, *row) for position, row in enumerate(rows, start=last + 1)],
-    )
-    connection.executemany(
-        "INSERT INTO turns (conversation, turn, first, last) VALUES (?, ?, ?, ?) "
-        "ON CONFLICT DO UPDATE SET last = excluded.last",
-        [(conversation, row[0], position, position) for position, row in enumerate(rows, start=last + 1)],
-    )
+def append_rows(connection: Connection, conversation: int, rows: Sequence[BlockRow]) -> None:
+    """Adds rows at the end of a timeline whose conversation this transaction has locked."""
+    if rows:
+        _append_after(connection, conversation, _last(connection, conversation), rows)
+
+
+def _append_after(connection: Connection, conversation: int, last: int, rows: Sequence[BlockRow]) -> int:
+    spans: dict[object, tuple[int, int]] = {}
+    placed = []
+    for position, row in enumerate(rows, start=last + 1):
+        first, _ = spans.get(row["turn"], (position, position))
+        spans[row["turn"]] = first, position
+        placed.append({"conversation": conversation, "position": position, **row})
+    if placed:
+        connection.execute(_ADDED, placed)
+    for turn, (first, newest) in spans.items():
+        values = {"in_conversation": conversation, "of_turn": turn, "new_last": newest}
+        if connection.execute(_TURN_GROWS, values).rowcount == 0:
+            new = {"conversation": conversation, "turn": turn, "first": first, "last": newest}
+            connection.execute(_TURN_BEGINS, new)
     return last + len(rows)
 
 
-def _last(connection: sqlite3.Connection, conversation: int | None) -> int:
-    found = connection.execute(
-        "SELECT COALESCE(MAX(position), 0) FROM blocks WHERE conversation = ?", (conversation,)
-    )
-    return int(found.fetchone()[0])
+def _last(connection: Connection, conversation: int) -> int:
+    return int(connection.execute(_LAST_OF, {"in_conversation": conversation}).scalar_one())
 
 
 def _row(block: Block) -> BlockRow:
     content = _decoded(block.base64)
     kept = block if content is None else block.model_copy(update={"base64": None})
-    return (
-        block.turn_id,
-        block.call_id,
-        block.path,
-        described_path(block),
-        hidden_path(block),
-        kept.model_dump_json(),
-        content,
-    )
+    return {
+        "turn": block.turn_id,
+        "call_id": block.call_id,
+        "path": block.path,
+        "describes": described_path(block),
+        "hides": hidden_path(block),
+        "block": json_text(kept),
+        "content": content,
+    }
 
 
 def _decoded(text: str | None) -> bytes | None:
@@ -257,12 +284,12 @@ def _decoded(text: str | None) -> bytes | None:
     return content if base64.b64encode(content).decode() == text else None
 
 
-def _placed(row: sqlite3.Row) -> PlacedBlock:
+def _placed(row: Row[Any]) -> PlacedBlock:
     try:
-        block = Block.model_validate_json(row["block"])
+        block = Block.model_validate_json(row.block)
     except ValidationError as exc:
         raise StoreFailedError("the database holds a block that this release cannot read") from exc
-    if row["content"] is not None:
-        block.base64 = base64.b64encode(row["content"]).decode()
-    size = row["size"]
-    return PlacedBlock(row["position"], block, len(block.base64 or "") if size is None else -(-size // 3) * 4)
+    if row.content is not None:
+        block.base64 = base64.b64encode(row.content).decode()
+    size = row.size
+    return PlacedBlock(row.position, block, len(block.base64 or "") if size is None else -(-size // 3) * 4)

@@ -19,13 +19,21 @@ from contracts.tools import Language, exec_tool_id
 from service.api.app import create_app
 from service.api.doors import Doors
 from service.core.attachments import Attachments
+from service.core.cache_points import CachePolicy
+from service.core.recall import Recall
 from service.core.scopes import Principal, Scope
 from service.core.store_ports import NewArtifact, StoredArtifact
 from service.core.timeline import Timeline
-from service.stores.local_artifacts import LocalArtifactStore
-from service.stores.sources import SqliteSourcePool
-from service.stores.sqlite import Database
-from service.stores.timelines import SqliteTimelineStore
+from service.core.turn_files import TurnFiles
+from service.language.tokens import BpeTokenCounter
+from service.stores.artifacts import SqlArtifactStore
+from service.stores.database import Database
+from service.stores.folders import AssetFolders
+from service.stores.local_files import LocalFiles
+from service.stores.skills import FolderSkills
+from service.stores.sources import SqlSourcePool
+from service.stores.timelines import SqlTimelineStore
+from service.telemetry.metrics import PrometheusMeter
 from tests.fakes.calls import MemoryCalls
 from tests.fakes.engine import BareEngine
 
@@ -42,18 +50,18 @@ class Flags:
 @dataclass
 class Stores:
     database: Database
-    artifacts: LocalArtifactStore
-    sources: SqliteSourcePool
-    timelines: SqliteTimelineStore
+    artifacts: SqlArtifactStore
+    sources: SqlSourcePool
+    timelines: SqlTimelineStore
 
 
 @pytest.fixture
 async def stores(tmp_path: Path) -> AsyncIterator[Stores]:
     database = Database(tmp_path / "data")
     await database.open()
-    artifacts = LocalArtifactStore(database, tmp_path / "data")
+    artifacts = SqlArtifactStore(database, LocalFiles(tmp_path / "data"))
     await artifacts.open()
-    yield Stores(database, artifacts, SqliteSourcePool(database), SqliteTimelineStore(database))
+    yield Stores(database, artifacts, SqlSourcePool(database), SqlTimelineStore(database))
     await artifacts.close()
     await database.close()
 
@@ -74,7 +82,14 @@ def flags() -> Flags:
 
 
 @pytest.fixture
-def doors(stores: Stores, calls: MemoryCalls, engine: BareEngine, flags: Flags) -> Doors:
+def skills_dir(tmp_path: Path) -> Path:
+    folder = tmp_path / "skills"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def doors(stores: Stores, calls: MemoryCalls, engine: BareEngine, flags: Flags, skills_dir: Path) -> Doors:
     return Doors(
         calls=calls,
         attachments=Attachments(
@@ -86,9 +101,15 @@ def doors(stores: Stores, calls: MemoryCalls, engine: BareEngine, flags: Flags) 
         ),
         artifacts=stores.artifacts,
         sources=stores.sources,
-        timeline=Timeline(stores.timelines),
+        timeline=Timeline(stores.timelines, BpeTokenCounter(), CachePolicy(6, 4, 10_000)),
+        recall=Recall(
+            TurnFiles(stores.artifacts, stores.timelines, AssetFolders(())),
+            stores.sources,
+            FolderSkills(skills_dir),
+        ),
         engine=engine,
         principal=PRINCIPAL,
+        metrics=PrometheusMeter({"pool_ready": ("Ready ones.", lambda: 2)}).text,
         draining=lambda: flags.draining,
         body_bytes_max=BODY_BYTES_MAX,
     )

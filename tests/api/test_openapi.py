@@ -51,6 +51,7 @@ def test_every_route_is_documented_under_its_stable_name(document):
         ("get", "/v1/conversations/{conversation_id}/sources"): "get_sources",
         ("get", "/livez"): "live",
         ("get", "/readyz"): "ready",
+        ("get", "/metrics"): "get_metrics",
     }
 
 

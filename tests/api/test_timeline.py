@@ -102,8 +102,8 @@ async def test_the_text_of_a_longer_timeline_begins_with_the_text_of_before(clie
     assert seen == (
         "[TURN turn_1] ts=2026-11-22T10:00:00.000Z\n\n"
         "[USER MESSAGE]\n[path: ar:turn_1.user.prompt]\nHow much did it rain?\n"
-        '\n[TOOL CALL c1].call t\n[path: tc:turn_1.c1.call]\n{"tool_id": "t"}\n'
-        "\n[TOOL RESULT c1].summary t\n[path: tc:turn_1.c1.result]\ndone\n"
+        '\n[react.tool.call] (JSON)\n{"tool_id": "t"}\n'
+        "\n[TOOL RESULT c1].result t\n[path: tc:turn_1.c1.result]\ndone\n"
         "\n[REACT.PLAN]\nid=p1\n✓ 1) look\n□ 2) tell\n"
         "\n[TURN turn_2] ts=2026-11-22T10:00:00.000Z\n\n"
         "[USER MESSAGE]\n[path: ar:turn_2.user.prompt]\nHow much did it rain?\n"

@@ -1,24 +1,77 @@
 """The stores under test: a new backend is one more parameter of these fixtures."""
 
 import hashlib
+import os
+import subprocess
+import uuid
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
 
+import psycopg
 import pytest
+from pydantic import SecretStr
 
 from contracts.paths import FilePath
 from service.core.scopes import Principal, Scope
 from service.core.store_ports import NewArtifact
-from service.stores.calls import SqliteCallStore
-from service.stores.local_artifacts import LocalArtifactStore
-from service.stores.passages import SqlitePassageStore
-from service.stores.sources import SqliteSourcePool
-from service.stores.sqlite import Database
-from service.stores.timelines import SqliteTimelineStore
+from service.stores.artifacts import SqlArtifactStore
+from service.stores.calls import SqlCallStore
+from service.stores.database import Database
+from service.stores.local_files import LocalFiles
+from service.stores.passages import SqlPassageStore
+from service.stores.s3_files import S3Files
+from service.stores.sources import SqlSourcePool
+from service.stores.timelines import SqlTimelineStore
+from tests.services.s3_server import STATE, emptied, started
+
+SERVICES = Path(__file__).parents[1] / "services"
+NO_SERVER = SecretStr("")
+
+
+@pytest.fixture(scope="session")
+def postgres_server():
+    """The URL of an administrator's database on a real server, which is started if it does not run."""
+    for argument in ("--start", "--print-url"):
+        ran = subprocess.run([SERVICES / "postgres.sh", argument], check=True, stdout=subprocess.PIPE, text=True)
+    return ran.stdout.strip()
+
+
+@pytest.fixture(scope="session")
+def postgres_of_this_run(postgres_server):
+    """The URL of a database that this run has for itself; what runs that were killed left is removed."""
+    name = f"run_{os.getpid()}"
+    with psycopg.connect(postgres_server, autocommit=True) as server:
+        for (left,) in server.execute("SELECT datname FROM pg_database WHERE datname ~ '^run_[0-9]+$'").fetchall():
+            if left == name or not Path("/proc", left.removeprefix("run_")).exists():
+                server.execute(f"DROP DATABASE IF EXISTS {left} WITH (FORCE)")
+        server.execute(f"CREATE DATABASE {name}")
+        yield postgres_server.rpartition("/")[0] + f"/{name}"
+        server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def postgres_url(postgres_of_this_run):
+    """The same, with no rows in it."""
+    with psycopg.connect(postgres_of_this_run, autocommit=True) as database:
+        tables = database.execute(
+            "SELECT string_agg(quote_ident(tablename), ', ') FROM pg_tables "
+            "WHERE schemaname = 'public' AND tablename <> 'alembic_version'"
+        ).fetchone()[0]
+        if tables is not None:
+            database.execute(f"TRUNCATE {tables} RESTART IDENTITY")
+    return SecretStr(postgres_of_this_run)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database_url(request):
+    """Each database that the records may be in."""
+    return NO_SERVER if request.param == "sqlite" else request.getfixturevalue("postgres_url")
 
 
 @asynccontextmanager
-async def _opened_database(data_dir):
-    database = Database(data_dir)
+async def _opened_database(data_dir, url=NO_SERVER):
+    database = Database(data_dir, url)
     await database.open()
     try:
         yield database
@@ -27,21 +80,9 @@ async def _opened_database(data_dir):
 
 
 @asynccontextmanager
-async def _opened_sources(data_dir):
-    async with _opened_database(data_dir) as database:
-        yield SqliteSourcePool(database)
-
-
-@asynccontextmanager
-async def _opened_calls(data_dir):
-    async with _opened_database(data_dir) as database:
-        yield SqliteCallStore(database)
-
-
-@asynccontextmanager
-async def _opened_artifacts(data_dir):
-    async with _opened_database(data_dir) as database:
-        store = LocalArtifactStore(database, data_dir)
+async def _opened_artifacts(data_dir, url=NO_SERVER):
+    async with _opened_database(data_dir, url) as database:
+        store = SqlArtifactStore(database, LocalFiles(data_dir))
         await store.open()
         try:
             yield store
@@ -50,21 +91,14 @@ async def _opened_artifacts(data_dir):
 
 
 @asynccontextmanager
-async def _opened_timelines(data_dir):
+async def _opened_on_s3(data_dir, bucket, part_bytes=5 * 1024 * 1024, link_s=900):
     async with _opened_database(data_dir) as database:
-        yield SqliteTimelineStore(database)
-
-
-@asynccontextmanager
-async def _opened_passages(data_dir):
-    async with _opened_database(data_dir) as database:
-        yield SqlitePassageStore(database)
-
-
-@asynccontextmanager
-async def _opened_memory(data_dir):
-    async with _opened_database(data_dir) as database:
-        yield SqliteCallStore(database), SqliteTimelineStore(database)
+        store = SqlArtifactStore(database, S3Files(bucket, data_dir / "staging", part_bytes, link_s))
+        await store.open()
+        try:
+            yield store
+        finally:
+            await store.close()
 
 
 @pytest.fixture
@@ -79,41 +113,73 @@ def opened_artifacts():
     return _opened_artifacts
 
 
-@pytest.fixture(params=[pytest.param(_opened_artifacts, id="local")])
+@pytest.fixture
+def opened_on_s3():
+    """Opens an artifact store on a bucket; its database and staging are below a folder."""
+    return _opened_on_s3
+
+
+@pytest.fixture(scope="session")
+def s3_server():
+    """The bucket of the real server that all tests share; emptied at the end."""
+    bucket = started(STATE)
+    yield bucket
+    emptied(bucket)
+
+
+@pytest.fixture
+def bucket(s3_server):
+    """A place of its own in that bucket."""
+    return replace(s3_server, prefix=f"tests/{uuid.uuid4().hex}")
+
+
+@pytest.fixture(params=["sqlite-local", "postgres-local", "sqlite-s3"])
 async def artifact_store(request, tmp_path):
-    async with request.param(tmp_path / "data") as store:
+    if request.param == "sqlite-s3":
+        opened = _opened_on_s3(tmp_path / "data", request.getfixturevalue("bucket"))
+    else:
+        url = request.getfixturevalue("postgres_url") if request.param == "postgres-local" else NO_SERVER
+        opened = _opened_artifacts(tmp_path / "data", url)
+    async with opened as store:
         yield store
 
 
-@pytest.fixture(params=[pytest.param(_opened_sources, id="sqlite")])
-async def source_pool(request, tmp_path):
-    async with request.param(tmp_path / "data") as store:
-        yield store
+@pytest.fixture
+async def database(database_url, tmp_path):
+    async with _opened_database(tmp_path / "data", database_url) as opened:
+        yield opened
 
 
-@pytest.fixture(params=[pytest.param(_opened_calls, id="sqlite")])
-async def call_store(request, tmp_path):
-    async with request.param(tmp_path / "data") as store:
-        yield store
+@pytest.fixture
+def source_pool(database):
+    return SqlSourcePool(database)
 
 
-@pytest.fixture(params=[pytest.param(_opened_timelines, id="sqlite")])
-async def timeline_store(request, tmp_path):
-    async with request.param(tmp_path / "data") as store:
-        yield store
+@pytest.fixture
+def call_store(database):
+    return SqlCallStore(database)
 
 
-@pytest.fixture(params=[pytest.param(_opened_passages, id="sqlite")])
-async def passage_store(request, tmp_path):
-    async with request.param(tmp_path / "data") as store:
-        yield store
+@pytest.fixture
+def timeline_store(database):
+    return SqlTimelineStore(database)
 
 
-@pytest.fixture(params=[pytest.param(_opened_memory, id="sqlite")])
-async def calls_and_timelines(request, tmp_path):
+@pytest.fixture
+def passage_store(database):
+    return SqlPassageStore(database)
+
+
+@pytest.fixture
+def calls_and_timelines(database):
     """Stores of calls and of timelines that share one transaction."""
-    async with request.param(tmp_path / "data") as stores:
-        yield stores
+    return SqlCallStore(database), SqlTimelineStore(database)
+
+
+@pytest.fixture
+def timelines_and_passages(database):
+    """Stores of timelines and of their passages."""
+    return SqlTimelineStore(database), SqlPassageStore(database)
 
 
 def _scope(tenant="acme", project="books", user_type="registered", user="ann", conversation="conv-1"):

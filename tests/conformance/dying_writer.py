@@ -1,14 +1,18 @@
-"""Programs that save artifacts and die in the middle; run as ``dying_writer.py (loop|points) <folder>``.
+"""Programs that save artifacts and die in the middle; run as ``dying_writer.py (loop|points|s3) <folder>``.
 
 ``loop`` saves sets of three files until somebody kills it, and prints the number of each set that is stored.
 
 ``points`` kills itself with SIGKILL at the first, second, third … file operation of one save, each time in a
 process and a data folder of its own (``<folder>/<number>``), until a save comes through; prints how many died.
+
+``s3`` opens a store on the bucket that the environment names, says so, waits for a line, and saves
+``<folder>/large``; somebody else kills it.
 """
 
 import asyncio
 import hashlib
 import itertools
+import json
 import os
 import signal
 import sys
@@ -18,8 +22,11 @@ from pathlib import Path
 from contracts.paths import FilePath
 from service.core.scopes import Principal, Scope
 from service.core.store_ports import NewArtifact
-from service.stores.local_artifacts import LocalArtifactStore
-from service.stores.sqlite import Database
+from service.stores.artifacts import SqlArtifactStore
+from service.stores.database import Database
+from service.stores.local_files import LocalFiles
+from service.stores.s3_client import Bucket
+from service.stores.s3_files import S3Files
 
 SCOPE = Scope(Principal("acme", "books", "registered", "ann"), "conv-1")
 FILE_OPERATIONS = {"open", "os.rename", "os.link", "os.mkdir", "os.remove", "os.rmdir", "os.chmod"}
@@ -29,7 +36,7 @@ FILE_OPERATIONS = {"open", "os.rename", "os.link", "os.mkdir", "os.remove", "os.
 async def opened(data_dir):
     database = Database(data_dir)
     await database.open()
-    store = LocalArtifactStore(database, data_dir)
+    store = SqlArtifactStore(database, LocalFiles(data_dir))
     await store.open()
     try:
         yield store
@@ -92,6 +99,20 @@ async def save_twice(data_dir, die_at):
             await store.save(SCOPE, files)
 
 
+async def save_large(data_dir):
+    database = Database(data_dir)
+    await database.open()
+    bucket = Bucket(**json.loads(os.environ["BUCKET"]))
+    store = SqlArtifactStore(database, S3Files(bucket, data_dir / "staging", 5 * 1024 * 1024, 900))
+    await store.open()
+    print("open", flush=True)  # noqa: T201 - the test reads it
+    await asyncio.to_thread(sys.stdin.readline)
+    async with store.staging() as folder:
+        data = (data_dir / "large").read_bytes()
+        await store.save(SCOPE, [staged(folder, "turn_1/files/a", data, "external")])
+    print("saved", flush=True)  # noqa: T201 - the test reads it
+
+
 def die_at_every_point(folder):
     for die_at in itertools.count(1):
         child = os.fork()
@@ -109,4 +130,4 @@ if __name__ == "__main__":
     mode, where = sys.argv[1], Path(sys.argv[2])
     if mode == "points":
         sys.exit(die_at_every_point(where))
-    asyncio.run(save_for_ever(where))
+    asyncio.run({"loop": save_for_ever, "s3": save_large}[mode](where))

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from contracts.blocks import Block
 from service.core.errors import IdReusedError, StoreFailedError
 from service.core.store_ports import CallKey, CallState, NewCall, StoredCall
 
@@ -157,8 +158,9 @@ async def test_an_unknown_call_is_not_found(call_store, scope):
 @pytest.mark.parametrize("state", [CallState.DONE, CallState.FAILED, CallState.CANCELLED])
 async def test_an_open_call_takes_an_answer(call_store, scope, state):
     stored, _ = await call_store.claim(new_call(scope))
-    finished = await call_store.finish(stored.key, state, "ünï \0 answer")
-    assert finished == replace(stored, state=state, answer="ünï \0 answer")
+    answer = '{"text": "ünï \\u0000 answer"}'
+    finished = await call_store.finish(stored.key, state, answer)
+    assert finished == replace(stored, state=state, answer=answer)
     assert await call_store.find(scope.principal, "call-1") == [finished]
 
 
@@ -229,3 +231,30 @@ async def test_open_calls_of_other_lives_are_listed_oldest_first(call_store, sco
     await call_store.claim(new_call(scope, "call-4", boot_id="boot-2"))
     await call_store.finish(answered.key, CallState.DONE, "answer")
     assert await call_store.left_open("boot-2") == [old, older]
+
+
+async def test_of_many_conversations_that_give_one_idempotency_key_at_once_one_has_the_call(call_store, scope_of):
+    scopes = [scope_of(conversation=f"conv-{number}") for number in range(4)]
+    for scope in scopes:
+        await call_store.claim(new_call(scope, "first"))
+    for number in range(10):
+        results = await asyncio.gather(
+            *(
+                call_store.claim(new_call(scope, f"call-{number}", idempotency_key=f"once-{number}"))
+                for scope in scopes
+            )
+        )
+        assert [is_new for _, is_new in results].count(True) == 1
+        assert len({stored.key for stored, _ in results}) == 1
+
+
+async def test_answers_and_appends_at_once_leave_no_gap_in_the_timeline(calls_and_timelines, scope):
+    calls, timelines = calls_and_timelines
+    block = Block(type="note", author="user", turn_id="turn_1", ts="", mime="text/plain", path="", text="x")
+    stored = [(await calls.claim(new_call(scope, f"call-{number}")))[0] for number in range(10)]
+    await asyncio.gather(
+        *(calls.finish(call.key, CallState.DONE, "answer", [block] * 3) for call in stored),
+        *(timelines.append(scope, [block] * 2) for _ in range(10)),
+    )
+    placed = await timelines.after(scope, 0, 100, binaries=False)
+    assert [each.position for each in placed] == list(range(1, 51))

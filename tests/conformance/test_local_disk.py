@@ -12,19 +12,33 @@ from pathlib import Path
 
 import pytest
 from disk_check import assert_disk_says_what_the_rows_say, path_of
+from pydantic import SecretStr
 
 import service
 from contracts.paths import FilePath
 from service.core.errors import StoreFailedError
 from service.core.store_ports import CallKey, CallState, NewCall
-from service.stores.calls import SqliteCallStore
-from service.stores.local_artifacts import LocalArtifactStore
-from service.stores.sources import SqliteSourcePool
-from service.stores.sqlite import Database
+from service.stores.artifacts import SqlArtifactStore
+from service.stores.calls import SqlCallStore
+from service.stores.database import Database
+from service.stores.local_files import LocalFiles
+from service.stores.sources import SqlSourcePool
 
 REPOSITORY = Path(service.__file__).parents[1]
 WRITER = Path(__file__).with_name("dying_writer.py")
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+
+
+@pytest.fixture
+def database_url():
+    """The records lie on the disk too."""
+    return SecretStr("")
+
+
+@pytest.fixture
+async def artifact_store(opened_artifacts, tmp_path):
+    async with opened_artifacts(tmp_path / "data") as store:
+        yield store
 
 
 def new_call(scope, tool_call_id="call-1"):
@@ -80,6 +94,18 @@ async def test_a_symbolic_link_in_the_hosted_folder_leads_nowhere(artifact_store
         assert (await artifact_store.fetch_uri(scope, saved.hosted_uri, folder)).read_bytes() == b"x"
 
 
+async def test_a_uri_may_be_percent_encoded_in_another_way(artifact_store, scope, save):
+    (saved,) = await save(artifact_store, scope, {"turn_1/files/é.txt": b"bytes"})
+    async with artifact_store.staging() as folder:
+        for same in (
+            saved.hosted_uri.replace("%C3%A9", "é"),
+            saved.hosted_uri.replace("%C3%A9", "e%cc%81"),
+            saved.hosted_uri.replace("turn_1", "%74urn_1"),
+        ):
+            assert same != saved.hosted_uri
+            assert (await artifact_store.fetch_uri(scope, same, folder)).read_bytes() == b"bytes"
+
+
 async def test_uris_of_the_stores_own_other_files_open_nothing(artifact_store, scope, save, tmp_path):
     (saved,) = await save(artifact_store, scope, {"turn_1/files/a": b"x"})
     data = tmp_path / "data"
@@ -106,9 +132,9 @@ async def test_everything_is_there_after_a_restart(opened_database, scope, save,
     rows = []
     for _ in range(2):
         async with opened_database(tmp_path) as database:
-            artifacts = LocalArtifactStore(database, tmp_path)
+            artifacts = SqlArtifactStore(database, LocalFiles(tmp_path))
             await artifacts.open()
-            calls, sources = SqliteCallStore(database), SqliteSourcePool(database)
+            calls, sources = SqlCallStore(database), SqlSourcePool(database)
             if not rows:
                 (saved,) = await save(artifacts, scope, {"turn_1/files/a": b"x"})
                 stored, _ = await calls.claim(new_call(scope))
@@ -136,7 +162,7 @@ async def test_a_closed_store_says_that_it_is_closed(opened_database, opened_art
     with pytest.raises(StoreFailedError, match="is closed"):
         await save(store, scope, {"turn_1/files/a": b"x"})
     async with opened_database(tmp_path) as database:
-        calls = SqliteCallStore(database)
+        calls = SqlCallStore(database)
     with pytest.raises(StoreFailedError, match="is closed"):
         await calls.claim(new_call(scope))
 
@@ -144,7 +170,7 @@ async def test_a_closed_store_says_that_it_is_closed(opened_database, opened_art
 async def test_closing_waits_for_what_is_under_way(opened_database, scope, tmp_path):
     async with opened_database(tmp_path) as database:
         claims = [
-            asyncio.ensure_future(SqliteCallStore(database).claim(new_call(scope, f"call-{number}")))
+            asyncio.ensure_future(SqlCallStore(database).claim(new_call(scope, f"call-{number}")))
             for number in range(20)
         ]
         await asyncio.sleep(0)
@@ -243,16 +269,21 @@ async def test_a_database_that_is_none_is_named_without_its_path(tmp_path):
 
 async def test_a_damaged_page_is_told_as_damage(opened_database, tmp_path, scope):
     async with opened_database(tmp_path) as database:
-        await SqliteCallStore(database).claim(new_call(scope))
+        await SqlCallStore(database).claim(new_call(scope))
     with contextlib.closing(sqlite3.connect(tmp_path / "proofbox.sqlite3")) as connection:
-        # Every table and index, but not the schema, without which the file is not even opened.
-        roots = [row[0] for row in connection.execute("SELECT rootpage FROM sqlite_master WHERE rootpage > 0")]
+        # Every table and index, but not the schema and its revision, without which the file is not even opened.
+        roots = [
+            row[0]
+            for row in connection.execute(
+                "SELECT rootpage FROM sqlite_master WHERE rootpage > 0 AND tbl_name <> 'alembic_version'"
+            )
+        ]
     with (tmp_path / "proofbox.sqlite3").open("r+b") as file:
         for root in roots:
             file.seek((root - 1) * 4096)
             file.write(b"\xff" * 4096)
     async with opened_database(tmp_path) as database:
-        calls = SqliteCallStore(database)
+        calls = SqlCallStore(database)
         for work in (calls.find(scope.principal, "call-1"), calls.claim(new_call(scope)), calls.left_open("x")):
             with pytest.raises(StoreFailedError, match="the database of artifacts, sources and calls is damaged"):
                 await work

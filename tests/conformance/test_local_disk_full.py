@@ -7,13 +7,26 @@ from contextlib import contextmanager, suppress
 
 import pytest
 from disk_check import assert_disk_says_what_the_rows_say, path_of
+from pydantic import SecretStr
 
 from contracts.tool_calls import SourceRow
 from service.core.errors import StoreFailedError, StoreFullError
 from service.core.store_ports import CallKey, CallState, NewCall
-from service.stores.calls import SqliteCallStore
-from service.stores.sources import SqliteSourcePool
-from service.stores.sqlite import Database
+from service.stores.calls import SqlCallStore
+from service.stores.database import Database
+from service.stores.sources import SqlSourcePool
+
+
+@pytest.fixture
+def database_url():
+    """The records lie on the disk too."""
+    return SecretStr("")
+
+
+@pytest.fixture
+async def artifact_store(opened_artifacts, tmp_path):
+    async with opened_artifacts(tmp_path / "data") as store:
+        yield store
 
 
 def new_call(scope, tool_call_id="call-1"):
@@ -100,7 +113,7 @@ async def test_a_save_that_meets_a_full_disk_at_any_point_leaves_nothing(
 async def test_a_full_disk_refuses_calls_and_sources_and_takes_them_later(opened_database, tmp_path, scope):
     with small_disk(tmp_path / "disk", "size=1m") as data_dir:
         async with opened_database(data_dir) as database:
-            calls, sources = SqliteCallStore(database), SqliteSourcePool(database)
+            calls, sources = SqlCallStore(database), SqlSourcePool(database)
             stored, _ = await calls.claim(new_call(scope))
             source = SourceRow(sid=1, source_type="manual", text="x" * 9_000)
             with pytest.raises(StoreFullError):

@@ -164,3 +164,13 @@ async def test_blocks_that_hide_others_are_found_after_a_position(timeline_store
     await timeline_store.append(scope_of(), [block("1"), hiding, block("2", meta={"hides": "x"})])
     assert [placed.position for placed in await timeline_store.hidings(scope_of(), 0)] == [2]
     assert await timeline_store.hidings(scope_of(), 2) == []
+
+
+async def test_summaries_are_found_and_what_was_read_of_them_is_none(timeline_store, scope_of):
+    fields = {"type": "conv.range.summary", "path": "su:turn_2.conv.range.summary", "turn_id": "turn_2"}
+    first, second = block("s1", **fields), block("s2", **{**fields, "path": "su:turn_3.conv.range.summary"})
+    read = block("s1", **{**fields, "type": "react.tool.result"})
+    await timeline_store.append(scope_of(), [block("1"), second, read, block("2"), first])
+    found = await timeline_store.summaries(scope_of())
+    assert [(placed.position, placed.block) for placed in found] == [(2, second), (5, first)]
+    assert await timeline_store.summaries(scope_of(conversation="none")) == []

@@ -160,7 +160,7 @@ def test_the_view_of_a_call_as_a_model_reads_it():
         "[AI Agent say]: I will write a table",
         "[react.notice]",
         "[react.tool.code]",
-        f"[TOOL CALL call_1].call {tool}",
+        "[react.tool.call] (JSON)",
         f"[TOOL RESULT call_1].summary {tool}",
         f"[TOOL RESULT call_1].artifact {tool}",
         f"[TOOL RESULT call_1].artifact {tool}",

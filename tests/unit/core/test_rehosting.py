@@ -11,10 +11,13 @@ from service.core.errors import AssetRefusedError, SidConflictError
 from service.core.rehosting import Rehosting, Wish, WorkspaceBounds
 from service.core.scopes import Principal, Scope
 from service.core.store_ports import NewArtifact
+from service.core.turn_files import TurnFiles
+from service.stores.artifacts import SqlArtifactStore
+from service.stores.database import Database
 from service.stores.folders import AssetFolders
-from service.stores.local_artifacts import LocalArtifactStore
-from service.stores.sources import SqliteSourcePool
-from service.stores.sqlite import Database
+from service.stores.local_files import LocalFiles
+from service.stores.sources import SqlSourcePool
+from service.stores.timelines import SqlTimelineStore
 
 SCOPE = Scope(Principal("acme", "books", "registered", "ann"), "conv-1")
 OTHER = Scope(Principal("acme", "books", "registered", "bob"), "conv-1")
@@ -23,9 +26,10 @@ OTHER = Scope(Principal("acme", "books", "registered", "bob"), "conv-1")
 class World:
     """A conversation in turn_2, with real stores below a folder."""
 
-    def __init__(self, artifacts, sources, folder, shared):
+    def __init__(self, artifacts, database, folder, shared):
         self.artifacts = artifacts
-        self.sources = sources
+        self.sources = SqlSourcePool(database)
+        self.timelines = SqlTimelineStore(database)
         self.folder = folder
         self.shared = shared
 
@@ -40,10 +44,11 @@ class World:
             [stored] = await self.artifacts.save(scope, [new])
         return stored
 
-    async def gather(self, text="", *, turn_id="turn_2", assets=(), rows=(), bounds=(10_000, 100)):
-        rehosting = Rehosting(self.artifacts, self.sources, AssetFolders((self.shared,)), WorkspaceBounds(*bounds))
+    async def gather(self, text="", *, turn_id="turn_2", assets=(), rows=(), bounds=(10_000, 100), timeline=None):
+        files = TurnFiles(self.artifacts, self.timelines, AssetFolders((self.shared,)))
+        rehosting = Rehosting(files, self.sources, WorkspaceBounds(*bounds))
         async with self.artifacts.staging() as staging:
-            gathered = await rehosting.gather(Wish(SCOPE, turn_id, text, assets, rows), staging)
+            gathered = await rehosting.gather(Wish(SCOPE, turn_id, text, assets, rows, timeline), staging)
             contents = {path: file.source.read_bytes() for path, file in gathered.inputs.items()}
             for line in gathered.ledger:
                 if line.physical_path in contents:
@@ -65,10 +70,10 @@ async def world(tmp_path):
     shared.mkdir()
     database = Database(tmp_path / "data")
     await database.open()
-    artifacts = LocalArtifactStore(database, tmp_path / "data")
+    artifacts = SqlArtifactStore(database, LocalFiles(tmp_path / "data"))
     await artifacts.open()
     try:
-        yield World(artifacts, SqliteSourcePool(database), tmp_path, shared)
+        yield World(artifacts, database, tmp_path, shared)
     finally:
         await artifacts.close()
         await database.close()

@@ -14,12 +14,16 @@ from service.core.limits import CallLimits, CallPolicy
 from service.core.rehosting import Rehosting, WorkspaceBounds
 from service.core.sandbox_runs import SandboxRuns
 from service.core.scopes import Principal, Scope
+from service.core.turn_files import TurnFiles
 from service.engines.frames import Frame
 from service.engines.runner_sandbox import InspectorBounds, RunnerSandbox, StreamBounds
+from service.language.tokens import BpeTokenCounter
+from service.stores.artifacts import SqlArtifactStore
+from service.stores.database import Database
 from service.stores.folders import AssetFolders
-from service.stores.local_artifacts import LocalArtifactStore
-from service.stores.sources import SqliteSourcePool
-from service.stores.sqlite import Database
+from service.stores.local_files import LocalFiles
+from service.stores.sources import SqlSourcePool
+from service.stores.timelines import SqlTimelineStore
 
 SCOPE = Scope(Principal("acme", "books", "registered", "ann"), "conv-1")
 LIMITS = CallLimits(5, 1, 1 << 30, 64, 1_000_000, 100, 1_000, 10, 4, 1_000, 1_000)
@@ -64,17 +68,17 @@ class Silent:
 async def stores(tmp_path):
     database = Database(tmp_path / "data")
     await database.open()
-    artifacts = LocalArtifactStore(database, tmp_path / "data")
+    artifacts = SqlArtifactStore(database, LocalFiles(tmp_path / "data"))
     await artifacts.open()
     try:
-        yield artifacts, SqliteSourcePool(database), tmp_path
+        yield artifacts, SqlSourcePool(database), SqlTimelineStore(database), tmp_path
     finally:
         await artifacts.close()
         await database.close()
 
 
 async def executed(stores, contract, rows):
-    artifacts, sources, folder = stores
+    artifacts, sources, timelines, folder = stores
     engine = MemoryEngine(
         {
             Frame.PUT: [(Frame.PUT_DONE, b"")],
@@ -85,9 +89,11 @@ async def executed(stores, contract, rows):
             ],
         }
     )
-    rehosting = Rehosting(artifacts, sources, AssetFolders((folder,)), WorkspaceBounds(1_000, 10))
+    files = TurnFiles(artifacts, timelines, AssetFolders((folder,)))
+    rehosting = Rehosting(files, sources, WorkspaceBounds(1_000, 10))
     runs = SandboxRuns(Admission(running_max=1, queue_max=0), rehosting, engine, artifacts, sources)
-    execution = Execution(runs, CallPolicy(LIMITS, queue_s=5, overhead_s=10, inline_bytes_max=1_000))
+    policy = CallPolicy(LIMITS, queue_s=5, overhead_s=10, inline_bytes_max=1_000)
+    execution = Execution(runs, policy, BpeTokenCounter())
     request = ToolCallRequest(
         tool_id="exec_tools.execute_code_python",
         tool_call_id="call_1",

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Sets up what `make bench` measures ours against: llm-sandbox and epicbox in an environment of their own, and, on Debian
+# or Ubuntu as root, the packages bubblewrap and crun. Returns at once when nothing changed.
+#
+#   sandboxes.sh           sets up what is missing
+#   sandboxes.sh --clean   removes the environment; packages stay
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+VENV=$here/.venv
+PINS=$here/sandboxes.txt
+FLOORS=(bubblewrap:bwrap crun:crun)
+
+fail() {
+  printf 'peers: %s\n' "$*" >&2
+  exit 1
+}
+
+missing_packages() {
+  local floor
+  for floor in "${FLOORS[@]}"; do
+    command -v "${floor#*:}" >/dev/null || printf '%s\n' "${floor%:*}"
+  done
+}
+
+case ${1:-} in
+  '') ;;
+  --clean)
+    rm -rf "$VENV"
+    exit 0
+    ;;
+  *) fail "unknown argument $1: use no argument or --clean" ;;
+esac
+
+if ! cmp -s "$PINS" "$VENV/installed.txt"; then
+  printf 'peers: installing llm-sandbox and epicbox into bench/peers/.venv\n'
+  rm -rf "$VENV"
+  "${PYTHON:-python3}" -m venv "$VENV"
+  "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r "$PINS"
+  cp "$PINS" "$VENV/installed.txt"
+fi
+
+mapfile -t missing < <(missing_packages)
+if [ ${#missing[@]} -gt 0 ]; then
+  if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
+    printf 'peers: installing %s\n' "${missing[*]}"
+    DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null ||
+      printf 'peers: %s could not be installed and will be left out\n' "${missing[*]}"
+  else
+    printf 'peers: without %s, which will be left out\n' "${missing[*]}"
+  fi
+fi

@@ -1,0 +1,169 @@
+"""What the project wants to reach, beside what was reached."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bench.speed.growth import BURST
+from bench.speed.model import CRUN, DOCKER, OURS, Results
+from bench.speed.spread import percentile
+
+Value = Callable[[Results], float | None]
+"""The figure of a run; None if it was not measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One line that is reached or not.
+
+    Attributes:
+        what: the figure.
+        limit: the most or the least that it may be.
+        is_most: whether it may not be more; else it may not be less.
+        unit: such as `ms`; empty for a count, `times` for a ratio.
+        value: the figure.
+    """
+
+    what: str
+    limit: float
+    is_most: bool
+    unit: str
+    value: Value
+
+    def is_met(self, value: float) -> bool:
+        """Whether a figure reaches it."""
+        return value <= self.limit if self.is_most else value >= self.limit
+
+    def shown(self, value: float) -> str:
+        """A figure with its unit; three digits, so that none is rounded onto the limit."""
+        text = f"{value:.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:.3g}"  # noqa: PLR2004
+        return f"{text} {self.unit}".rstrip()
+
+
+def _calm_p50(job: str) -> Value:
+    return lambda results: row.latency(OURS, 50) if (row := results.calm_of(job)) else None
+
+
+def _times_faster(job: str) -> Value:
+    return lambda results: row.times_faster(DOCKER).median if (row := results.calm_of(job)) else None
+
+
+def _times_the_rate(job: str, side: str) -> Value:
+    def value(results: Results) -> float | None:
+        row = results.busy_of(job, BURST)
+        return row.times_the_rate(side).median if row and side in row.sides else None
+
+    return value
+
+
+def _of_burst(results: Results) -> float | None:
+    return percentile(results.burst_ms, 95) if results.burst_ms else None
+
+
+def _overhead(results: Results) -> float | None:
+    return percentile(results.overhead_ms, 50) if results.overhead_ms else None
+
+
+def _longest_queue(name: str) -> Value:
+    def value(results: Results) -> float | None:
+        rows = [row for row in results.queue if row["calls"] == 1_000]  # noqa: PLR2004 - the bar's own number
+        return rows[0][name] if rows else None
+
+    return value
+
+
+def _idle(results: Results) -> float | None:
+    if not results.idle:
+        return None
+    return 100 * (results.idle["service"] + results.idle["pool"]) / results.idle["for_s"]
+
+
+def _without_phases(results: Results) -> float | None:
+    return results.without_phases
+
+
+BARS = (
+    Bar(
+        "`print(1)`, pool warm: `docker run` ÷ ours, p50",
+        30,
+        is_most=False,
+        unit="times",
+        value=_times_faster("print"),
+    ),
+    Bar("`print(1)`, pool warm: p50", 15, is_most=True, unit="ms", value=_calm_p50("print")),
+    Bar(
+        "3 promised files, checked: `docker run` ÷ ours",
+        10,
+        is_most=False,
+        unit="times",
+        value=_times_faster("contract"),
+    ),
+    Bar(
+        "chart, pandas and matplotlib: `docker run` ÷ ours",
+        8,
+        is_most=False,
+        unit="times",
+        value=_times_faster("chart"),
+    ),
+    Bar("1-page PDF: `docker run` ÷ ours", 8, is_most=False, unit="times", value=_times_faster("pdf")),
+    Bar(
+        "`print(1)`, 8 clients: our rate ÷ `docker run`",
+        2,
+        is_most=False,
+        unit="times",
+        value=_times_the_rate("print", DOCKER),
+    ),
+    Bar(
+        "`print(1)`, 8 clients: our rate ÷ that of crun alone",
+        1,
+        is_most=False,
+        unit="times",
+        value=_times_the_rate("print", CRUN),
+    ),
+    Bar(
+        "1-page PDF, 8 clients: our rate ÷ `docker run`",
+        3,
+        is_most=False,
+        unit="times",
+        value=_times_the_rate("pdf", DOCKER),
+    ),
+    Bar(f"burst of {BURST} on a warm pool, `print(1)`: p95", 50, is_most=True, unit="ms", value=_of_burst),
+    Bar("HTTP and protocol beyond the sandbox, `print(1)`: p50", 5, is_most=True, unit="ms", value=_overhead),
+    Bar("100 files of 10 KB in and out: p50", 60, is_most=True, unit="ms", value=_calm_p50("files")),
+    Bar("one file of 50 MB out, hashed and stored: p50", 450, is_most=True, unit="ms", value=_calm_p50("large")),
+    Bar(
+        "the same: growth of the service's memory",
+        10,
+        is_most=True,
+        unit="MB",
+        value=lambda results: results.large_growth_mb,
+    ),
+    Bar(
+        "1,000 queued calls: peak memory of the service",
+        150,
+        is_most=True,
+        unit="MB",
+        value=_longest_queue("peak_mb"),
+    ),
+    Bar(
+        "1,000 queued calls: neither answered nor refused with Retry-After",
+        0,
+        is_most=True,
+        unit="",
+        value=_longest_queue("lost"),
+    ),
+    Bar("idle: CPU of service and pool, of one core", 1, is_most=True, unit="%", value=_idle),
+    Bar("answers that do not say their phases", 0, is_most=True, unit="", value=_without_phases),
+)
+
+
+def bar_table(results: Results) -> str:
+    """All bars as Markdown: the limit, ours, whether it is met."""
+    text = "| what | bar | ours | met |\n|---|---|---|---|\n"
+    for bar in BARS:
+        value = bar.value(results)
+        sign = "≤" if bar.is_most else "≥"
+        limit = f"{sign} {bar.shown(bar.limit)}" if bar.limit else "0"
+        ours = "not measured" if value is None else bar.shown(value)
+        met = "" if value is None else "yes" if bar.is_met(value) else "**no**"
+        text += f"| {bar.what} | {limit} | {ours} | {met} |\n"
+    return text

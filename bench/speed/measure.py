@@ -1,0 +1,185 @@
+"""One run: every part that was asked for, all sides of a part in turn."""
+
+import asyncio
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.serving import service_running
+from bench.speed import growth, jobs
+from bench.speed.clients import busily, calmly, turned
+from bench.speed.docker_run import DockerRun
+from bench.speed.floors import floors
+from bench.speed.model import (
+    CRUN,
+    DOCKER,
+    EPICBOX,
+    FLOORS,
+    LLM_SANDBOX,
+    OURS,
+    Job,
+    Measured,
+    Results,
+    Side,
+)
+from bench.speed.plan import Load, Plan
+from bench.speed.processes import in_control_group
+from bench.speed.proofbox import Proofbox
+from bench.speed.sandbox_libraries import PEER_IMAGE, libraries
+
+CALM_SIDES = {
+    "print": (OURS, DOCKER, LLM_SANDBOX, EPICBOX, *FLOORS),
+    "chart": (OURS, DOCKER, LLM_SANDBOX, EPICBOX),
+    "contract": (OURS, DOCKER, LLM_SANDBOX, EPICBOX),
+    "files": (OURS, DOCKER, LLM_SANDBOX, EPICBOX),
+    "large": (OURS, DOCKER, LLM_SANDBOX),
+    "pdf": (OURS, DOCKER),
+    "pdf30": (OURS, DOCKER),
+}
+"""epicbox keeps standard output in pieces that it copies again and again: 50 MB of it would take minutes."""
+_BOTH = (OURS, DOCKER)
+_BEGAN = time.perf_counter()
+
+
+@dataclass(slots=True)
+class Run:
+    """What is measured and what was found.
+
+    Attributes:
+        plan: how much.
+        only: the parts, by name.
+        results: what was found.
+    """
+
+    plan: Plan
+    only: frozenset[str]
+    results: Results
+
+    async def measure(self) -> None:
+        """Measures all parts into `results`.
+
+        Raises:
+            CallFailedError: a call failed; alone or in a group.
+        """
+        if not self.only <= {"burst", "queue", "pool", "idle"}:
+            async with self._everyone() as sides:
+                await self._jobs(sides)
+        plan, results = self.plan, self.results
+        if "burst" in self.only:
+            say("burst")
+            results.burst_ms = await growth.bursts(plan.bursts)
+        for length in plan.queued if "queue" in self.only else ():
+            say(f"queue of {length:,}")
+            results.queue.append(await growth.queued(length))
+        for size in plan.pool_sizes if "pool" in self.only else ():
+            say(f"pool of {size}")
+            results.pool.append(await growth.with_pool(size, plan.rounds * 4))
+        if "idle" in self.only:
+            say(f"idle for {plan.idle_s:g} s")
+            results.idle = await growth.idle(plan.idle_s)
+
+    @contextlib.asynccontextmanager
+    async def _everyone(self) -> AsyncIterator[dict[str, Side]]:
+        """All sides that the parts need and this machine has, by name."""
+        wanted = {name for job in CALM_SIDES.keys() & self.only for name in self._names(job)}
+        async with AsyncExitStack() as stack:
+            folder = stack.enter_context(_open_folder())
+            sides: list[Side] = [Proofbox(await stack.enter_async_context(service_running())), DockerRun(folder)]
+            if wanted & {LLM_SANDBOX, EPICBOX}:
+                sides += await stack.enter_async_context(libraries(folder))
+            if wanted & set(FLOORS):
+                sides += stack.enter_context(floors(self.results.remarks))
+            yield {side.name: side for side in sides}
+
+    async def _jobs(self, sides: dict[str, Side]) -> None:
+        ours = sides[OURS]
+        assert isinstance(ours, Proofbox)
+        makers = {
+            "print": jobs.printing,
+            "chart": jobs.chart,
+            "contract": jobs.contract,
+            "pdf": jobs.one_page,
+            "pdf30": jobs.thirty_pages,
+            "files": jobs.many_files,
+            "large": jobs.large_file,
+        }
+        for name, make in makers.items():
+            if name not in self.only or name not in self.plan.calls:
+                continue
+            job = make()
+            there = [sides[one] for one in self._names(name) if one in sides]
+            self.results.calm.append(await self._calm(job, there))
+            if name == "print":
+                # Before other clients come: what a call costs beyond its container, one at a time.
+                self.results.overhead_ms = list(ours.overhead_ms[name])
+            if name == "large":
+                self.results.large_growth_mb = await growth.memory_growth_mb(job)
+            for load in self.plan.busy.get(name, ()):
+                names = (*_BOTH, LLM_SANDBOX, EPICBOX, CRUN) if load.everyone else _BOTH
+                busy = [sides[one] for one in names if one in sides]
+                self.results.busy.append(await _busy(job, load, busy))
+        if "growth" in self.only and self.plan.file_counts:
+            say("number of files")
+            both = [sides[name] for name in _BOTH]
+            self.results.files = await growth.with_files(both, self.plan.file_counts, self.plan.rounds)
+        self.results.without_phases = ours.without_phases
+        self.results.warm = {name: (ours.warm[name], answered) for name, answered in ours.answered.items()}
+
+    def _names(self, job: str) -> list[str]:
+        libraries_too = job in self.plan.with_libraries
+        return [name for name in CALM_SIDES[job] if libraries_too or name not in {LLM_SANDBOX, EPICBOX}]
+
+    async def _calm(self, job: Job, sides: list[Side]) -> Measured:
+        row = Measured(job.name, job.title, 1, {side.name: [] for side in sides})
+        say(f"{job.name}, one client: {', '.join(row.sides)}")
+        for side in sides:
+            await side.prepare(job)
+            await side.run(job)
+        for number in range(self.plan.rounds):
+            for side in turned(sides, number):
+                row.sides[side.name].append(await calmly(side, job, self.plan.calls[job.name]))
+                await asyncio.sleep(side.pause_s)
+        return row
+
+
+async def _busy(job: Job, load: Load, sides: list[Side]) -> Measured:
+    row = Measured(job.name, job.title, load.clients, {side.name: [] for side in sides})
+    say(f"{job.name}, {load.clients} clients: {', '.join(row.sides)}")
+    for number in range(load.rounds):
+        for side in turned(sides, number):
+            row.sides[side.name].append(await busily(side, job, load.clients, load.calls))
+            await asyncio.sleep(2 * side.pause_s)
+    return row
+
+
+@contextlib.contextmanager
+def _open_folder() -> Iterator[Path]:
+    """A folder that the users of containers may look into."""
+    with tempfile.TemporaryDirectory(prefix="proofbox-bench-sides-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+def say(what: str) -> None:
+    """Tells who waits what is measured now, and since when the run goes."""
+    print(f"  {time.perf_counter() - _BEGAN:5.0f} s  {what}", file=sys.stderr, flush=True)
+
+
+def left_behind() -> list[str]:
+    """Containers and processes of this run that are still there."""
+    listed = subprocess.run(
+        ["docker", "ps", "--all", "--format", '{{.ID}} {{.Image}} {{.Label "proofbox.service"}}'],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    services = f"bench-{os.getpid()}-"
+    lines = [line for line in listed.stdout.splitlines() if PEER_IMAGE in line or services in line]
+    return [*lines, *(f"process {pid}" for pid in in_control_group(services))]

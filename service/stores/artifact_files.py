@@ -1,0 +1,114 @@
+"""The byte side of the artifact store, as a port of its own: a local folder, or a bucket."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from contracts.paths import FilePath
+from service.core.scopes import Scope
+from service.core.store_ports import NewArtifact
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+def checked_sha256(sha256: str) -> str:
+    """The same text, which is fit to be a part of a name.
+
+    Raises:
+        ValueError: it is no SHA-256 in lower-case hex.
+    """
+    if _SHA256.fullmatch(sha256) is None:
+        raise ValueError(f"'{sha256}' is no SHA-256 in lower-case hex")
+    return sha256
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Bytes as somebody outside is to get them.
+
+    Attributes:
+        sha256: the hash under which they lie.
+        mime: their media type.
+        file_name: how the file is to be called when it is saved.
+    """
+
+    sha256: str
+    mime: str
+    file_name: str
+
+
+class ArtifactFiles(Protocol):
+    """Blobs under their SHA-256, hosted files under their names, staging folders. Blocking; knows no database.
+
+    All methods raise StoreFailedError or StoreFullError for what the disk or the server refuses. Those that write
+    one blob or one hosted name are never called for it at the same time; all others may be.
+
+    Attributes:
+        threads: how many blocking calls at one time make sense.
+        piece_bytes: how much one call of `piece` best asks for.
+    """
+
+    threads: int
+    piece_bytes: int
+
+    def prepare(self) -> None:
+        """Makes what is missing and removes what an earlier life of the service left in staging."""
+
+    def stage(self) -> Path:
+        """A fresh local folder."""
+
+    def unstage(self, folder: Path) -> None:
+        """Removes a folder of staging; never raises for the file system, the next start tries again."""
+
+    def seal(self, artifact: NewArtifact) -> None:
+        """Makes the source ready to be stored; it must not change from now on.
+
+        Raises:
+            StoreFailedError: it is no regular file of the size it is said to have.
+            ValueError: its hash is none.
+        """
+
+    def place(self, artifact: NewArtifact) -> None:
+        """Stores the bytes of a sealed source under their hash, unless they are there and whole.
+
+        The source may be moved.
+        """
+
+    def end_uploads(self, sha256: str) -> None:
+        """Removes what uploads of these bytes left that were cut off."""
+
+    def remove_blob(self, sha256: str) -> None:
+        """Removes the bytes of a hash, if they are there."""
+
+    def hosted_name(self, scope: Scope, path: FilePath) -> str:
+        """Under which name a file is hosted: no two paths of the service ever share one."""
+
+    def uri_of(self, name: str) -> str:
+        """The URI of a hosted name."""
+
+    def name_of_uri(self, uri: str) -> str | None:
+        """The hosted name that a URI gives, if it is one of this store; it is looked up and never opened."""
+
+    def host(self, name: str, served: Served) -> None:
+        """Serves stored bytes under a hosted name, over what was served before."""
+
+    def remove_hosted(self, name: str) -> None:
+        """Removes a hosted file, if it is there."""
+
+    def fetch(self, sha256: str, folder: Path) -> Path:
+        """A local file below ``folder`` with the bytes of a hash, checked.
+
+        Raises:
+            StoreFailedError: the bytes are missing or have changed.
+        """
+
+    def piece(self, sha256: str, at: int, size_bytes: int) -> bytes:
+        """At least one and at most ``size_bytes`` bytes from ``at`` on.
+
+        Raises:
+            StoreFailedError: the bytes are missing or end before ``at``.
+        """
+
+    def link(self, served: Served) -> str | None:
+        """A URL that gives the bytes to whoever has it, for a while; None if this store has no links."""

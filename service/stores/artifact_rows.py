@@ -1,0 +1,216 @@
+"""The rows of artifacts: versions of files, and what saves are about to put into the store. Knows no bytes.
+
+Every function takes a connection inside a transaction of its caller and answers plain values.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import sqlalchemy as sa
+from sqlalchemy import Connection, Row, Select, bindparam, delete, func, select
+
+from contracts.paths import FilePath, Namespace
+from service.core.scopes import Scope
+from service.core.store_ports import NewArtifact
+from service.stores.conversations import CONVERSATION, ensure_conversation, scope_values, utc_now
+from service.stores.tables import artifacts, conversations, principals, unfinished
+from service.stores.texts import storable
+
+_SAME_PATH = (
+    artifacts.c.turn == bindparam("of_turn"),
+    artifacts.c.namespace == bindparam("of_namespace"),
+    artifacts.c.rel == bindparam("of_rel"),
+)
+_VERSIONS = select(artifacts).where(artifacts.c.conversation == CONVERSATION, *_SAME_PATH)
+_LATEST = _VERSIONS.order_by(artifacts.c.version.desc()).limit(1)
+_VERSION = _VERSIONS.where(artifacts.c.version == bindparam("of_version"))
+_NEXT = select(func.coalesce(func.max(artifacts.c.version), 0) + 1).where(
+    artifacts.c.conversation == bindparam("in_conversation"), *_SAME_PATH
+)
+_HOSTED = (
+    select(artifacts)
+    .where(artifacts.c.hosted_name == bindparam("of_name"))
+    .order_by(artifacts.c.version.desc())
+    .limit(1)
+)
+_HOSTED_IN = (
+    _HOSTED.join_from(artifacts, conversations)
+    .join(principals)
+    .where(
+        principals.c.tenant == bindparam("scope_tenant"),
+        principals.c.project == bindparam("scope_project"),
+    )
+)
+_LATER = artifacts.alias("later")
+_OF_TURN = select(artifacts).where(
+    artifacts.c.conversation == CONVERSATION,
+    artifacts.c.turn == bindparam("of_turn"),
+    ~select(_LATER.c.id)
+    .where(
+        *(_LATER.c[name] == artifacts.c[name] for name in ("conversation", "turn", "namespace", "rel")),
+        _LATER.c.version > artifacts.c.version,
+    )
+    .exists(),
+)
+_ENDED = delete(unfinished).where(unfinished.c.save == bindparam("of_save"))
+_UNFINISHED = select(unfinished.c.save, unfinished.c.name).order_by(unfinished.c.save, unfinished.c.name)
+_WANTED = select(
+    select(artifacts.c.id).where(artifacts.c.sha256 == bindparam("of_sha256")).exists()
+    | select(unfinished.c.id)
+    .where(unfinished.c.name == bindparam("of_name"), unfinished.c.save != bindparam("of_save"))
+    .exists()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactRow:
+    """One version of a file, as the database has it.
+
+    Attributes:
+        path: its path.
+        version: 1 for the first.
+        sha256: the SHA-256 of its bytes, in hex.
+        size_bytes: its size.
+        mime: its media type.
+        visibility: ``external`` or ``internal``.
+        description: what it is.
+        created: when: UTC, RFC 3339, ``Z``.
+        hosted_name: under which name the byte side hosts it; None for internal files.
+    """
+
+    path: FilePath
+    version: int
+    sha256: str
+    size_bytes: int
+    mime: str
+    visibility: Literal["external", "internal"]
+    description: str
+    created: str
+    hosted_name: str | None
+
+
+# ---- saves that are under way ----
+
+
+def begin_save(connection: Connection, save: str, names: Iterable[str]) -> None:
+    """Writes down what a save is about to put into the store (``blobs/<sha256>``, ``hosted/<hosted name>``)."""
+    connection.execute(sa.insert(unfinished), [{"save": save, "name": name} for name in names])
+
+
+def end_save(connection: Connection, save: str) -> None:
+    """Forgets what a save was about to do: it is done, or undone."""
+    connection.execute(_ENDED, {"of_save": save})
+
+
+def unfinished_saves(connection: Connection) -> dict[str, list[str]]:
+    """The saves that have begun and not ended, each with the names that it wrote down."""
+    saves: dict[str, list[str]] = {}
+    for save, name in connection.execute(_UNFINISHED):
+        saves.setdefault(save, []).append(name)
+    return saves
+
+
+def is_wanted(connection: Connection, sha256: str, save: str) -> bool:
+    """Whether a version has these bytes, or a save other than ``save`` is about to."""
+    values = {"of_sha256": sha256, "of_name": f"blobs/{sha256}", "of_save": save}
+    return bool(connection.execute(_WANTED, values).scalar_one())
+
+
+# ---- versions ----
+
+
+def insert(connection: Connection, scope: Scope, artifact: NewArtifact, hosted_name: str | None) -> ArtifactRow:
+    """Adds the next version of the artifact's path.
+
+    Args:
+        connection: the database.
+        scope: the conversation.
+        artifact: the file.
+        hosted_name: where it is hosted; None exactly for an internal file.
+    """
+    conversation, _ = ensure_conversation(connection, scope)
+    path = artifact.path
+    number = connection.execute(_NEXT, {"in_conversation": conversation, **_path_values(path)}).scalar_one()
+    row = ArtifactRow(
+        path=path,
+        version=number,
+        sha256=artifact.sha256,
+        size_bytes=artifact.size_bytes,
+        mime=artifact.mime,
+        visibility=artifact.visibility,
+        description=storable(artifact.description),
+        created=utc_now(),
+        hosted_name=hosted_name,
+    )
+    connection.execute(
+        sa.insert(artifacts),
+        {
+            "conversation": conversation,
+            "turn": path.turn_id,
+            "namespace": path.namespace.value,
+            "rel": path.rel,
+            "version": row.version,
+            "sha256": row.sha256,
+            "size_bytes": row.size_bytes,
+            "mime": row.mime,
+            "visibility": row.visibility,
+            "description": row.description,
+            "tool_call_id": artifact.tool_call_id,
+            "created": row.created,
+            "hosted_name": row.hosted_name,
+        },
+    )
+    return row
+
+
+def latest(connection: Connection, scope: Scope, path: FilePath) -> ArtifactRow | None:
+    """The latest version of a path, if there is one."""
+    return _one(connection, _LATEST, {**scope_values(scope), **_path_values(path)})
+
+
+def version(connection: Connection, scope: Scope, path: FilePath, number: int) -> ArtifactRow | None:
+    """That version of a path in this conversation, if there is one."""
+    return _one(connection, _VERSION, {**scope_values(scope), **_path_values(path), "of_version": number})
+
+
+def of_turn(connection: Connection, scope: Scope, turn_id: str) -> list[ArtifactRow]:
+    """The latest versions of all files and attachments of a turn, in no order."""
+    return [_row(row) for row in connection.execute(_OF_TURN, {**scope_values(scope), "of_turn": turn_id})]
+
+
+# ---- hosted ----
+
+
+def hosted_latest(connection: Connection, name: str) -> ArtifactRow | None:
+    """The latest version that is hosted under a name."""
+    return _one(connection, _HOSTED, {"of_name": name})
+
+
+def hosted_latest_in(connection: Connection, scope: Scope, name: str) -> ArtifactRow | None:
+    """The same, if it belongs to the scope's tenant and project."""
+    who = {"scope_tenant": scope.principal.tenant, "scope_project": scope.principal.project}
+    return _one(connection, _HOSTED_IN, {"of_name": name, **who})
+
+
+def _path_values(path: FilePath) -> dict[str, object]:
+    return {"of_turn": path.turn_id, "of_namespace": path.namespace.value, "of_rel": path.rel}
+
+
+def _one(connection: Connection, query: Select[Any], values: dict[str, Any]) -> ArtifactRow | None:
+    row = connection.execute(query, values).first()
+    return None if row is None else _row(row)
+
+
+def _row(row: Row[Any]) -> ArtifactRow:
+    return ArtifactRow(
+        path=FilePath(row.turn, Namespace(row.namespace), row.rel),
+        version=row.version,
+        sha256=row.sha256,
+        size_bytes=row.size_bytes,
+        mime=row.mime,
+        visibility=row.visibility,
+        description=row.description,
+        created=row.created,
+        hosted_name=row.hosted_name,
+    )

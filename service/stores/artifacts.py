@@ -1,0 +1,295 @@
+"""Files of conversations: their versions in the database, their bytes in a folder or a bucket.
+
+A save is one step for everybody who asks: the rows of all its files appear in one transaction. Its bytes travel
+outside of any transaction, so that a slow disk or server holds up nobody else:
+
+1. a transaction writes down which blobs and hosted names the save is about to touch (table ``unfinished``),
+2. the blobs are put in place,
+3. the hosted files are replaced and one transaction adds the rows, while no other save can touch those names.
+
+A save that was cut short, by a full disk, a server that went away or a crash, is undone from what it wrote down:
+by itself, by the next save, or when the store is opened again. Undoing gives every hosted name what the committed
+rows say and removes blobs that no row has and no other save is about to have.
+"""
+
+import asyncio
+import logging
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from sqlalchemy import Connection
+
+from contracts.paths import FilePath
+from service.core.errors import OurError, StoreFailedError
+from service.core.scopes import Scope
+from service.core.store_ports import NewArtifact, StoredArtifact
+from service.stores import artifact_rows as rows
+from service.stores.artifact_files import ArtifactFiles, Served
+from service.stores.artifact_rows import ArtifactRow
+from service.stores.database import Database
+from service.stores.hosting import key_of, rn_of
+from service.stores.name_locks import NameLocks
+from service.stores.threads import in_thread, to_its_end
+
+T = TypeVar("T")
+
+_YIELDED_BYTES_MAX = 256 * 1024
+_BLOBS, _HOSTED = "blobs/", "hosted/"  # how names stand in the table of unfinished saves
+
+_log = logging.getLogger(__name__)
+
+
+class SqlArtifactStore:
+    """The port ``ArtifactStore`` on a database and a place for bytes.
+
+    Args:
+        database: an open database, of this service alone.
+        files: where the bytes are.
+    """
+
+    def __init__(self, database: Database, files: ArtifactFiles) -> None:
+        self._database = database
+        self._files = files
+        self._threads: ThreadPoolExecutor | None = None
+        self._locks = NameLocks()
+        self._saving: set[asyncio.Task[list[StoredArtifact]]] = set()
+        self._failed: set[str] = set()  # saves that are to be undone
+        self._undoing = asyncio.Lock()
+
+    async def open(self) -> None:
+        """Makes the byte side ready and undoes saves that were cut short.
+
+        Raises:
+            StoreFailedError: the byte side or the database cannot be used.
+            StoreFullError: no space is left.
+        """
+        self._threads = ThreadPoolExecutor(self._files.threads, "artifact-files")
+        try:
+            await self._off_loop(self._files.prepare)
+            self._failed.update(await self._database.read(rows.unfinished_saves))
+            await self._undo_failed()
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Waits for what is under way; a second call does nothing."""
+        if self._saving:
+            await asyncio.wait(self._saving)
+        if self._threads is not None:
+            self._threads.shutdown()
+        self._threads = None
+
+    @asynccontextmanager
+    async def staging(self) -> AsyncIterator[Path]:
+        """A fresh folder for files on their way, removed on exit.
+
+        Raises:
+            StoreFailedError: it cannot be made.
+            StoreFullError: no space is left.
+        """
+        folder = await self._off_loop(self._files.stage)
+        try:
+            yield folder
+        finally:
+            await self._off_loop(partial(self._files.unstage, folder))
+
+    # ---- asked ----
+
+    async def latest(self, scope: Scope, path: FilePath) -> StoredArtifact | None:
+        """The latest version of a path, if there is one."""
+        row = await self._database.read(lambda connection: rows.latest(connection, scope, path))
+        return None if row is None else self._stored(scope, row)
+
+    async def of_turn(self, scope: Scope, turn_id: str) -> list[StoredArtifact]:
+        """The latest versions of all files and attachments of a turn, in the order of their paths."""
+        found = await self._database.read(lambda connection: rows.of_turn(connection, scope, turn_id))
+        return sorted((self._stored(scope, row) for row in found), key=lambda artifact: artifact.path)
+
+    async def fetch(self, scope: Scope, artifact: StoredArtifact, staging: Path) -> Path:
+        """A file below ``staging`` with the bytes of that version, their SHA-256 checked; read-only.
+
+        Raises:
+            StoreFailedError: this conversation has no such version, or its bytes are missing or damaged.
+        """
+        row = await self._version(scope, artifact)
+        return await self._off_loop(partial(self._files.fetch, row.sha256, staging))
+
+    async def read(self, scope: Scope, artifact: StoredArtifact, start: int, end: int) -> AsyncIterator[bytes]:
+        """The bytes from ``start`` to before ``end`` or the file's end, in pieces of at most 256 KiB.
+
+        Raises:
+            StoreFailedError: this conversation has no such version, or its bytes are missing or cut off.
+        """
+        row = await self._version(scope, artifact)
+        at, end = max(start, 0), min(end, row.size_bytes)
+        while at < end:
+            # Asked for piece by piece: a reader that goes away in the middle leaves nothing open behind.
+            wanted = min(self._files.piece_bytes, end - at)
+            piece = await self._off_loop(partial(self._files.piece, row.sha256, at, wanted))
+            for begin in range(0, len(piece), _YIELDED_BYTES_MAX):
+                yield piece[begin : begin + _YIELDED_BYTES_MAX]
+            at += len(piece)
+
+    async def fetch_uri(self, scope: Scope, uri: str, staging: Path) -> Path | None:
+        """The latest hosted bytes behind a URI of the scope's tenant and project, as `fetch` gives them.
+
+        The URI is looked up among the hosted names in the database; no name that a caller wrote is ever opened,
+        so neither ``..`` nor a symbolic link can lead elsewhere.
+
+        Raises:
+            StoreFailedError: the bytes are missing or damaged.
+        """
+        name = self._files.name_of_uri(uri)
+        if name is None:
+            return None
+        row = await self._database.read(lambda connection: rows.hosted_latest_in(connection, scope, name))
+        return None if row is None else await self._off_loop(partial(self._files.fetch, row.sha256, staging))
+
+    async def link(self, scope: Scope, artifact: StoredArtifact) -> str | None:
+        """A URL that gives the bytes of that version to whoever has it, for a while; None if there are no links.
+
+        Raises:
+            StoreFailedError: this conversation has no such version.
+        """
+        row = await self._version(scope, artifact)
+        return await self._off_loop(partial(self._files.link, _served(row)))
+
+    async def _version(self, scope: Scope, artifact: StoredArtifact) -> ArtifactRow:
+        # Asked by scope and version, not by the hash at hand: a hash must not open another's bytes.
+        path, number = artifact.path, artifact.version
+        row = await self._database.read(lambda connection: rows.version(connection, scope, path, number))
+        if row is None:
+            raise StoreFailedError(f"version {number} of {path.logical} is not stored in this conversation")
+        return row
+
+    def _stored(self, scope: Scope, row: ArtifactRow) -> StoredArtifact:
+        hosted = row.hosted_name
+        return StoredArtifact(
+            path=row.path,
+            version=row.version,
+            size_bytes=row.size_bytes,
+            sha256=row.sha256,
+            mime=row.mime,
+            visibility=row.visibility,
+            description=row.description,
+            created=row.created,
+            hosted_uri=None if hosted is None else self._files.uri_of(hosted),
+            rn=None if hosted is None else rn_of(scope, row.path),
+            key=None if hosted is None else key_of(scope, row.path),
+        )
+
+    # ---- saved ----
+
+    async def save(self, scope: Scope, artifacts: Sequence[NewArtifact]) -> list[StoredArtifact]:
+        """Stores all of them as new versions and hosts the external ones, or does nothing.
+
+        The sources are moved or left in staging; either way they are the store's from now on. A save that is
+        cancelled goes on to its end.
+
+        Raises:
+            StoreFailedError: a source is not the file it is said to be, or the byte side or database failed.
+            StoreFullError: no space is left.
+        """
+        if not artifacts:
+            return []
+        task = asyncio.ensure_future(self._save(scope, artifacts))
+        self._saving.add(task)
+        task.add_done_callback(self._saving.discard)
+        return await to_its_end(task)
+
+    async def _save(self, scope: Scope, artifacts: Sequence[NewArtifact]) -> list[StoredArtifact]:
+        await self._all_off_loop(partial(self._files.seal, artifact) for artifact in artifacts)
+        await self._undo_failed()
+        names = [
+            self._files.hosted_name(scope, artifact.path) if artifact.visibility == "external" else None
+            for artifact in artifacts
+        ]
+        hosted = {  # the later of two versions of one path is the one that stays
+            name: _served(artifact) for name, artifact in zip(names, artifacts, strict=True) if name is not None
+        }
+        touched = {_BLOBS + artifact.sha256 for artifact in artifacts} | {_HOSTED + name for name in hosted}
+        save = uuid.uuid4().hex
+
+        def finish(connection: Connection) -> list[ArtifactRow]:
+            rows.end_save(connection, save)
+            return [rows.insert(connection, scope, *each) for each in zip(artifacts, names, strict=True)]
+
+        await self._database.write(lambda connection: rows.begin_save(connection, save, touched))
+        try:
+            await _all(self._place(artifact) for artifact in artifacts)
+            async with self._locks.held(_HOSTED + name for name in hosted):
+                # Last before the commit, so that the hosted files and the latest rows change together.
+                await self._all_off_loop(partial(self._files.host, *each) for each in hosted.items())
+                stored = await self._database.write(finish)
+        except Exception:
+            self._failed.add(save)
+            await self._undo_soon()
+            raise
+        return [self._stored(scope, row) for row in stored]
+
+    async def _place(self, artifact: NewArtifact) -> None:
+        async with self._locks.held([_BLOBS + artifact.sha256]):
+            await self._off_loop(partial(self._files.place, artifact))
+
+    # ---- undone ----
+
+    async def _undo_soon(self) -> None:
+        try:
+            await self._undo_failed()
+        except OurError:
+            # Nothing is lost: the names stay in the table for the next save or the next start.
+            _log.warning("a failed save could not be undone yet", exc_info=True)
+
+    async def _undo_failed(self) -> None:
+        async with self._undoing:
+            if not self._failed:
+                return
+            saves = await self._database.read(rows.unfinished_saves)
+            for save in sorted(self._failed):
+                for name in saves.get(save, []):
+                    await self._undo(save, name)
+                await self._database.write(partial(rows.end_save, save=save))
+                self._failed.discard(save)
+
+    async def _undo(self, save: str, name: str) -> None:
+        """Gives a name what the committed rows say; removes it if they say nothing."""
+        async with self._locks.held([name]):
+            if name.startswith(_HOSTED):
+                hosted = name.removeprefix(_HOSTED)
+                row = await self._database.read(lambda connection: rows.hosted_latest(connection, hosted))
+                if row is None:
+                    await self._off_loop(partial(self._files.remove_hosted, hosted))
+                else:
+                    await self._off_loop(partial(self._files.host, hosted, _served(row)))
+                return
+            sha256 = name.removeprefix(_BLOBS)
+            await self._off_loop(partial(self._files.end_uploads, sha256))
+            if not await self._database.read(lambda connection: rows.is_wanted(connection, sha256, save)):
+                await self._off_loop(partial(self._files.remove_blob, sha256))
+
+    # ---- blocking work ----
+
+    async def _off_loop(self, work: Callable[[], T]) -> T:
+        if self._threads is None:
+            raise StoreFailedError("the artifact store is closed")
+        return await in_thread(self._threads, work)
+
+    async def _all_off_loop(self, works: Iterable[Callable[[], None]]) -> None:
+        await _all(self._off_loop(work) for work in works)
+
+
+async def _all(works: Iterable[Awaitable[None]]) -> None:
+    """Waits for all of them, whatever becomes of each; then raises the first error."""
+    for outcome in await asyncio.gather(*works, return_exceptions=True):
+        if outcome is not None:
+            raise outcome
+
+
+def _served(artifact: NewArtifact | ArtifactRow) -> Served:
+    return Served(artifact.sha256, artifact.mime, artifact.path.rel.rpartition("/")[2])

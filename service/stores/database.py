@@ -1,0 +1,172 @@
+"""The database that all stores of records share: its threads and transactions, and the lock of the data folder."""
+
+import fcntl
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from pydantic import SecretStr
+from sqlalchemy import Connection
+
+from service.core.errors import StoreFailedError, StoreFullError
+from service.stores.failures import translated
+from service.stores.threads import in_thread
+
+T = TypeVar("T")
+Work = Callable[[Connection], T]
+
+_ROLE = "the database of artifacts, sources and calls"
+_READERS = 3  # reads are short; more threads than cores gain nothing
+_NO_URL = SecretStr("")
+
+
+class Backend(Protocol):
+    """One kind of database. Its methods block, and raise what its driver raises.
+
+    Attributes:
+        writers: how many threads may write at once.
+    """
+
+    writers: int
+
+    def open(self, readers: int) -> None:
+        """Connects, brings the schema up to date, and keeps other processes of the service out."""
+
+    def close(self) -> None:
+        """Disconnects; also after an `open` that failed."""
+
+    def writing(self) -> AbstractContextManager[Connection]:
+        """A connection that no other thread uses, in a transaction that is committed unless the block raises."""
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """A connection that no other thread uses, on which nothing can be written."""
+
+    def give_space_back(self) -> None:
+        """Called in a writer's thread after a write for which there was no space."""
+
+
+class Database:
+    """The records of one data folder, for one process: SQLite in the folder, or a PostgreSQL server.
+
+    Work is written as blocking functions that take a connection, and runs in threads.
+
+    Args:
+        data_dir: the folder of all local stores; made if it is missing, readable for its owner only.
+        url: ``postgresql://user:password@host/database``; empty: ``proofbox.sqlite3`` in the folder.
+        timeout_s: how long one statement to a server may take.
+    """
+
+    def __init__(self, data_dir: Path, url: SecretStr = _NO_URL, timeout_s: float = 30) -> None:
+        self.data_dir = data_dir
+        self._url = url
+        self._timeout_s = timeout_s
+        self._lock: int | None = None
+        self._backend: Backend | None = None
+        self._writers: ThreadPoolExecutor | None = None
+        self._readers: ThreadPoolExecutor | None = None
+
+    async def open(self) -> None:
+        """Opens the database, brings its schema up to date and keeps other processes out until `close`.
+
+        Raises:
+            StoreFailedError: the folder or database cannot be used, another process uses it, or it is too new.
+            StoreFullError: no space is left.
+        """
+        backend = self._made()
+        self._writers = ThreadPoolExecutor(backend.writers, "database-writer")
+        self._readers = ThreadPoolExecutor(_READERS, "database-reader")
+        try:
+            await in_thread(self._writers, partial(self._open, backend))
+        except BaseException:
+            await self.close()
+            raise
+
+    def _open(self, backend: Backend) -> None:
+        with translated("the data folder", self.data_dir):
+            self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._lock = os.open(self.data_dir / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as exc:
+                raise StoreFailedError("the data folder is in use by another process of the service") from exc
+        with translated(_ROLE, self.data_dir):
+            self._backend = backend
+            backend.open(_READERS)
+
+    def _made(self) -> Backend:
+        # Only the chosen one is imported: a service on SQLite needs no client of PostgreSQL in memory.
+        if url := self._url.get_secret_value():
+            from service.stores.postgres import PostgresServer  # noqa: PLC0415
+
+            return PostgresServer(url, self._timeout_s)
+        from service.stores.sqlite import SqliteFile  # noqa: PLC0415
+
+        return SqliteFile(self.data_dir / "proofbox.sqlite3")
+
+    async def close(self) -> None:
+        """Ends what is under way and closes the database; a second call does nothing.
+
+        Raises:
+            StoreFailedError: it cannot be closed cleanly; its log is played back at the next start.
+        """
+        threads = [each for each in (self._writers, self._readers) if each is not None]
+        self._writers = self._readers = None
+        if threads:
+            with ThreadPoolExecutor(1, "database-closer") as closer:
+                await in_thread(closer, partial(self._close, threads))
+
+    def _close(self, threads: list[ThreadPoolExecutor]) -> None:
+        for each in threads:
+            each.shutdown()
+        try:
+            if self._backend is not None:
+                with translated(_ROLE, self.data_dir):
+                    self._backend.close()
+        finally:
+            self._backend = None
+            if self._lock is not None:
+                os.close(self._lock)
+            self._lock = None
+
+    async def write(self, work: Work[T]) -> T:
+        """Runs ``work`` as one transaction: all of it is kept, or nothing.
+
+        Raises:
+            StoreFailedError: the database failed or is closed.
+            StoreFullError: no space is left.
+            Exception: whatever ``work`` raises; nothing is kept then.
+        """
+        backend = self._backend
+        if self._writers is None or backend is None:
+            raise StoreFailedError(f"{_ROLE} is closed")
+
+        def translating() -> T:
+            try:
+                with translated(_ROLE, self.data_dir), backend.writing() as connection:
+                    return work(connection)
+            except StoreFullError:
+                backend.give_space_back()
+                raise
+
+        return await in_thread(self._writers, translating)
+
+    async def read(self, work: Work[T]) -> T:
+        """Runs ``work``, which only reads, beside the writers.
+
+        Raises:
+            StoreFailedError: the database failed or is closed.
+            Exception: whatever ``work`` raises.
+        """
+        backend = self._backend
+        if self._readers is None or backend is None:
+            raise StoreFailedError(f"{_ROLE} is closed")
+
+        def translating() -> T:
+            with translated(_ROLE, self.data_dir), backend.reading() as connection:
+                return work(connection)
+
+        return await in_thread(self._readers, translating)

@@ -1,0 +1,116 @@
+"""The second half of the composition root: which story tells the calls of which tool."""
+
+from dataclasses import dataclass
+from functools import partial
+
+from contracts.react_tools import (
+    FileParams,
+    HideParams,
+    MemsearchParams,
+    PatchParams,
+    PlanParams,
+    ReadParams,
+    SearchFilesParams,
+    WebFetchParams,
+    WebSearchParams,
+    WriteParams,
+)
+from service.core.admission import Admission
+from service.core.cache_points import CachePolicy
+from service.core.execution import Execution
+from service.core.hiding import HidingStory
+from service.core.limits import CallPolicy
+from service.core.memory import memory_of
+from service.core.memory_search import MemorySearch
+from service.core.page_reading import PageReading, ReadingPolicy
+from service.core.patching import Patching
+from service.core.planning import PlanStory
+from service.core.react_calls import ReactStory
+from service.core.react_read import ReactRead
+from service.core.rendering import Rendering, RenderPolicy
+from service.core.sandbox_runs import SandboxRuns
+from service.core.searching import Searching
+from service.core.skills import Skills
+from service.core.store_ports import ArtifactStore, SourcePool, TimelineStore
+from service.core.text_files import TextFiles
+from service.core.tokens import TokenCounter
+from service.core.turn_files import TurnFiles
+from service.core.watcher import Story
+from service.core.web import PageFetcher, PageSearcher
+from service.core.web_fetching import FetchPolicy, WebFetching
+from service.core.web_searching import WebSearching
+from service.core.writing import Writing
+from service.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class StoryParts:
+    """What the stories are made of.
+
+    Attributes:
+        runs: runs programs in sandboxes.
+        policy: the operator's decisions about any call.
+        artifacts: the files of conversations.
+        sources: what citations stand for.
+        timelines: the event logs.
+        files: the files of a call, stored or handed in.
+        skills: what agents can read up on.
+        tokens: counts tokens.
+        memory: searches what was said by meaning.
+        fetcher: fetches web pages.
+        searcher: asks a search engine; None if the operator has named none.
+    """
+
+    runs: SandboxRuns
+    policy: CallPolicy
+    artifacts: ArtifactStore
+    sources: SourcePool
+    timelines: TimelineStore
+    files: TurnFiles
+    skills: Skills
+    tokens: TokenCounter
+    memory: MemorySearch
+    fetcher: PageFetcher
+    searcher: PageSearcher | None
+
+
+def cache_policy(settings: Settings) -> CachePolicy:
+    """What of a timeline a prompt cache holds."""
+    return CachePolicy(
+        settings.cache_point_min_rounds, settings.cache_point_offset_rounds, settings.editable_tail_tokens
+    )
+
+
+def stories(settings: Settings, parts: StoryParts) -> tuple[Story, ...]:
+    """One story for each kind of tool."""
+    inline_bytes_max = settings.inline_bytes_max
+    read = ReactRead(parts.files, parts.sources, parts.skills, parts.tokens, inline_bytes_max=inline_bytes_max)
+    texts = TextFiles(parts.artifacts, parts.sources, parts.tokens, inline_bytes_max)
+    writing = Writing(texts)
+    searching = Searching(parts.artifacts, partial(memory_of, parts.timelines), settings.file_search_s)
+    reading = PageReading(
+        parts.runs, ReadingPolicy(parts.policy, settings.web_read_wall_s, settings.web_read_page_s)
+    )
+    fetching = WebFetching(
+        parts.fetcher,
+        reading,
+        parts.sources,
+        Admission(running_max=settings.web_fetching_max, queue_max=settings.queue_max),
+        FetchPolicy(settings.web_call_s, settings.queue_s),
+    )
+    web_searching = WebSearching(parts.searcher, parts.sources)
+    hiding = HidingStory(parts.timelines, parts.tokens, cache_policy(settings))
+    return (
+        Execution(parts.runs, parts.policy, parts.tokens),
+        Rendering(parts.runs, RenderPolicy(parts.policy, settings.render_wall_s)),
+        ReactStory(("react.read",), ReadParams, read.tell),
+        ReactStory(("react.write", "react.stream"), WriteParams, writing.write),
+        ReactStory(("react.file",), FileParams, writing.file),
+        ReactStory(("react.patch",), PatchParams, Patching(texts, parts.artifacts).patch),
+        ReactStory(("react.search_files",), SearchFilesParams, searching.search),
+        ReactStory(("react.hide",), HideParams, hiding.tell),
+        ReactStory(("react.plan",), PlanParams, PlanStory(parts.timelines).tell),
+        ReactStory(("react.memsearch",), MemsearchParams, parts.memory.tell),
+        ReactStory(("web_tools.web_search",), WebSearchParams, web_searching.tell),
+        ReactStory(("web_tools.web_fetch",), WebFetchParams, fetching.tell),
+    )

@@ -1,0 +1,61 @@
+"""Prometheus metrics: a registry for each service, in the text format that scrapers ask for."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+
+from service.core.meter import EndedCall
+
+_CALL_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
+_PHASE_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600)
+_MS = 1000.0
+Look = Callable[[], float]
+
+
+class PrometheusMeter:
+    """The port ``Meter`` as Prometheus metrics.
+
+    Args:
+        gauges: what is looked at when it is asked for: name without ``proofbox_``, what it is, and how to see it.
+    """
+
+    def __init__(self, gauges: dict[str, tuple[str, Look]]) -> None:
+        self._registry = CollectorRegistry(auto_describe=True)
+        ProcessCollector(registry=self._registry)
+        self._calls = self._counter("calls", "Calls that have their answer.", "tool", "code")
+        self._verdicts = self._counter("verdicts", "Files of calls, by what became of them.", "verdict")
+        self._sandboxes = self._counter("sandboxes", "Sandboxes that a call got.", "acquired")
+        self._rehosted = self._counter("rehosted_bytes", "Bytes that were put into sandboxes.", "source")
+        self._call_s = Histogram(
+            "proofbox_call_seconds", "From claim to answer.", ["tool"], registry=self._registry, buckets=_CALL_S
+        )
+        self._phase_s = Histogram(
+            "proofbox_phase_seconds", "Phases of calls.", ["phase"], registry=self._registry, buckets=_PHASE_S
+        )
+        for name, (what, look) in gauges.items():
+            Gauge(f"proofbox_{name}", what, registry=self._registry).set_function(look)
+
+    def call_ended(self, call: EndedCall) -> None:
+        """See `Meter.call_ended`."""
+        self._calls.labels(call.tool_id, call.code).inc()
+        self._call_s.labels(call.tool_id).observe(call.seconds)
+        response = call.response
+        if response is None:
+            return
+        for artifact in response.artifacts:
+            self._verdicts.labels(str(artifact.verdict)).inc()
+        for line in response.rehosted:
+            self._rehosted.labels(line.source).inc(line.size_bytes)
+        if response.sandbox is not None:
+            self._sandboxes.labels(response.sandbox.acquired).inc()
+            for phase, milliseconds in asdict(response.timings_ms).items():
+                if phase != "total":
+                    self._phase_s.labels(phase).observe(milliseconds / _MS)
+
+    def text(self) -> bytes:
+        """All metrics in the text format 0.0.4."""
+        return generate_latest(self._registry)
+
+    def _counter(self, name: str, what: str, *labels: str) -> Counter:
+        return Counter(f"proofbox_{name}", what, labels, registry=self._registry)

@@ -1,0 +1,106 @@
+"""Makes connections to addresses that were checked: what a name resolves to is looked at once, here."""
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import httpcore
+
+from contracts.codes import WebCode
+from service.core.web import WebFailedError
+from service.web.addresses import Network, is_allowed
+
+Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
+"""The addresses of a host name; raises OSError if it has none."""
+
+_TRIED_MAX = 4
+_CONNECT_S = 5.0  # for each: an address that does not answer must not take the time of the next one
+_RESOLVER_THREADS = 8
+
+
+class SystemResolver:
+    """Resolves names as this machine does, on threads of its own: a slow name server holds up nobody else."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(_RESOLVER_THREADS, thread_name_prefix="resolver")
+
+    async def __call__(self, host: str, port: int) -> Sequence[str]:
+        """See `Resolver`."""
+        found = await asyncio.get_running_loop().run_in_executor(
+            self._threads, lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        )
+        return list(dict.fromkeys(str(row[4][0]) for row in found))
+
+    def close(self) -> None:
+        """Lets the threads go; never waits for one."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+class CheckedNetwork(httpcore.AsyncNetworkBackend):
+    """Connects to public addresses only.
+
+    The name is resolved here and the connection goes to the very address that was checked, so an answer of the
+    name server that changes in between changes nothing. The layers above keep the name: for the header Host, for
+    the name that TLS asks for, and for the certificate.
+
+    Args:
+        resolve: how names become addresses.
+        opened: networks that the operator opens; None opens all.
+    """
+
+    def __init__(self, resolve: Resolver, opened: Sequence[Network] | None) -> None:
+        self._resolve = resolve
+        self._opened = opened
+        self._plain = httpcore.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - the signature of the library
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        """Connects to the first address that answers.
+
+        Raises:
+            WebFailedError: ``dns_failed``, ``url_not_allowed`` if any address is not allowed, ``connect_failed``.
+        """
+        del timeout
+        try:
+            addresses = await self._resolve(host, port)
+        except (OSError, UnicodeError) as exc:
+            raise WebFailedError(WebCode.DNS_FAILED, f"the host {host} has no address") from exc
+        if not addresses:
+            raise WebFailedError(WebCode.DNS_FAILED, f"the host {host} has no address")
+        if self._opened is not None and not all(is_allowed(address, self._opened) for address in addresses):
+            # Which address it is would tell the model about the network that the service runs in.
+            raise WebFailedError(
+                WebCode.URL_NOT_ALLOWED,
+                f"the host {host} is not on the public internet; no page is fetched from it",
+            )
+        for address in addresses[:_TRIED_MAX]:
+            try:
+                return await self._plain.connect_tcp(address, port, _CONNECT_S, local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout, OSError):
+                continue
+        raise WebFailedError(WebCode.CONNECT_FAILED, f"the host {host} takes no connection at port {port}")
+
+    async def connect_unix_socket(
+        self,
+        path: str,
+        timeout: float | None = None,  # noqa: ASYNC109 - the signature of the library
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        """Never.
+
+        Raises:
+            WebFailedError: always.
+        """
+        del timeout, socket_options
+        raise WebFailedError(WebCode.URL_NOT_ALLOWED, f"{path} is no host")
+
+    async def sleep(self, seconds: float) -> None:
+        """Waits."""
+        await self._plain.sleep(seconds)

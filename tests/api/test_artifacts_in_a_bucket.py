@@ -1,0 +1,83 @@
+"""The route of artifacts on a real S3 server: streamed by the service, or by the server through a link."""
+
+import hashlib
+import uuid
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import httpx
+import pytest
+
+from contracts.paths import FilePath, Namespace
+from service.stores.artifacts import SqlArtifactStore
+from service.stores.s3_files import S3Files
+from tests.services.s3_server import STATE, client_of, started
+
+PART_BYTES = 5 * 1024 * 1024
+PATH = FilePath("turn_1", Namespace.FILES, "charts/ü.html")
+URL = f"/v1/conversations/c1/artifacts/{PATH.logical}"
+DISPOSITION = "attachment; filename=\"_.html\"; filename*=UTF-8''%C3%BC.html"
+DATA = bytes(range(256)) * 24_000  # more than a part, and more than one piece that is read
+
+
+@pytest.fixture(scope="session")
+def server_bucket():
+    return started(STATE)
+
+
+@pytest.fixture
+def bucket(server_bucket):
+    return replace(server_bucket, prefix=f"tests/api-{uuid.uuid4().hex}")
+
+
+@pytest.fixture
+async def stores(stores, bucket, tmp_path) -> AsyncIterator:
+    artifacts = SqlArtifactStore(stores.database, S3Files(bucket, tmp_path / "s3-staging", PART_BYTES, 900))
+    await artifacts.open()
+    yield replace(stores, artifacts=artifacts)
+    await artifacts.close()
+    s3 = client_of(bucket)
+    for each in s3.list_objects_v2(Bucket=bucket.name, Prefix=bucket.prefix).get("Contents", []):
+        s3.delete_object(Bucket=bucket.name, Key=each["Key"])
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "start", "end"),
+    [
+        (None, 200, 0, None),
+        ("bytes=5-9", 206, 5, 10),
+        ("bytes=-7", 206, -7, None),
+        ("bytes=4000000-", 206, 4_000_000, None),
+    ],
+)
+async def test_the_service_streams_the_whole_and_ranges(client, saved, asked, status, start, end):
+    await saved(PATH, DATA, "text/html")
+    answer = await client.get(URL, headers={} if asked is None else {"Range": asked})
+    assert (answer.status_code, answer.content) == (status, DATA[start:end])
+    assert answer.headers["etag"] == f'"{hashlib.sha256(DATA).hexdigest()}"'
+    assert answer.headers["content-disposition"] == DISPOSITION
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+async def test_a_link_leads_to_the_same_bytes_and_is_kept_by_nobody(client, saved, bucket, method):
+    await saved(PATH, DATA, "text/html")
+    answer = await client.request(method, URL, params={"link": 1})
+    assert (answer.status_code, answer.content) == (303, b"")
+    assert (answer.headers["cache-control"], answer.headers["referrer-policy"]) == ("no-store", "no-referrer")
+    assert answer.headers["location"].startswith(f"{bucket.endpoint}/{bucket.name}/{bucket.prefix}/blobs/")
+    async with httpx.AsyncClient(trust_env=False) as outside:
+        followed = await outside.get(answer.headers["location"])
+    assert (followed.status_code, followed.content) == (200, DATA)
+    assert followed.headers["content-type"] == "text/html"
+    assert followed.headers["content-disposition"] == DISPOSITION
+
+
+async def test_bytes_that_the_server_has_lost_are_a_problem_and_no_empty_file(client, saved, bucket):
+    stored = await saved(PATH, b"bytes", "text/html")
+    client_of(bucket).delete_object(Bucket=bucket.name, Key=f"{bucket.prefix}/blobs/{stored.sha256}")
+    answer = await client.get(URL)
+    assert (answer.status_code, answer.json()["code"], answer.json()["detail"]) == (
+        503,
+        "store_failed",
+        "the stored bytes of an artifact are missing",
+    )

@@ -1,0 +1,259 @@
+"""react.memsearch with the real model over every store: what is found, in which order, and by whom it is not."""
+
+import asyncio
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from contracts.blocks import TEXT_BYTES_MAX, Block
+from contracts.react_tools import MemsearchParams
+from contracts.tool_calls import ToolCallRequest
+from service.core.attachment_blocks import attachment_blocks
+from service.core.memory_search import MemorySearch
+from service.core.react_calls import ReactStory
+from service.core.watcher import NobodyWatches
+from service.language.embeddings import MiniLmEmbedder
+
+EMBEDDER = MiniLmEmbedder()
+SAID = {
+    1: "The sensor in the harbour basin stopped reporting on Tuesday night because its battery froze.",
+    2: "My daughter gets a rash and swollen lips whenever she eats cashews or pistachios.",
+    3: "The landlord has kept the three months' security since we moved out in April.",
+}
+
+
+@pytest.fixture
+async def files(opened_artifacts, tmp_path):
+    """The artifact store, which attachments are read from."""
+    async with opened_artifacts(tmp_path / "files") as store:
+        yield store
+
+
+@pytest.fixture
+def timelines(timelines_and_passages):
+    return timelines_and_passages[0]
+
+
+@pytest.fixture
+def attach(files, timelines, stage, scope):
+    """Stores an attachment and appends its blocks."""
+
+    async def attached(path, data, mime="text/plain"):
+        async with files.staging() as folder:
+            [stored] = await files.save(scope, [stage(folder, path, data, mime=mime, tool_call_id=None)])
+        await timelines.append(scope, attachment_blocks(stored, None))
+
+    return attached
+
+
+@pytest.fixture
+def memsearch(timelines_and_passages, files, scope_of):
+    """Makes a call of memsearch in turn_9."""
+    timelines, passages = timelines_and_passages
+    memory = MemorySearch(timelines, passages, files, EMBEDDER, half_life_days=90)
+    story = ReactStory(["react.memsearch"], MemsearchParams, memory.tell)
+
+    async def made(
+        query, targets=("user", "assistant", "attachment"), *, scope=None, timeline=None, notes=None, **more
+    ):
+        scope = scope or scope_of()
+        request = ToolCallRequest(
+            tool_id="react.memsearch",
+            tool_call_id="m1",
+            conversation_id=scope.conversation_id,
+            turn_id="turn_9",
+            params={"query": query, "targets": list(targets), **more},
+            timeline=timeline,
+            notes=notes,
+        )
+        return await story.open(scope, request).tell(NobodyWatches())
+
+    return made
+
+
+def ago(days):
+    return (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def block(turn, text, kind="user.prompt", days=1.0, **more):
+    name = kind.replace("react.", "assistant.")
+    fields = {"type": kind, "author": "user", "turn_id": f"turn_{turn}", "ts": ago(days), "mime": "text/markdown"}
+    return Block(**(fields | {"path": f"ar:turn_{turn}.{name}", "text": text} | more))
+
+
+def paths(answer):
+    return [row["path"] for row in answer.ret]
+
+
+async def test_the_blocks_of_memsearch_block_for_block(memsearch, timelines, scope):
+    blocks = [block(turn, text) for turn, text in SAID.items()]
+    await timelines.append(scope, blocks)
+    answer = await memsearch("which nuts is the child not allowed to have?", top_k=1, notes="Looking back.")
+    result = answer.blocks[-1]
+    [row] = json.loads(result.text)
+    assert [(b.type, b.path, b.mime) for b in answer.blocks] == [
+        ("react.notes", "ar:turn_9.react.notes.m1", "text/markdown"),
+        ("react.tool.call", "tc:turn_9.m1.call", "application/json"),
+        ("react.tool.result", "tc:turn_9.m1.result", "application/json"),
+    ]
+    assert (result.call_id, result.meta) == ("m1", {"tool_call_id": "m1"})
+    assert list(row) == ["turn_id", "text", "score", "ts", "path", "target"]
+    assert {**row, "score": 0} == {
+        "turn_id": "turn_2",
+        "text": SAID[2],
+        "score": 0,
+        "ts": blocks[1].ts,
+        "path": "ar:turn_2.user.prompt",
+        "target": "user",
+    }
+    assert 0.3 < row["score"] < 1
+    assert answer.ret == [row]
+
+
+@pytest.mark.parametrize(
+    ("query", "turn"),
+    [
+        ("why was there no data from the instrument at the port?", 1),
+        ("foods that make the child ill", 2),
+        ("the owner of the flat does not give our money back", 3),
+    ],
+)
+async def test_it_is_found_by_meaning_not_by_words(memsearch, timelines, scope, query, turn):
+    await timelines.append(scope, [block(number, text) for number, text in SAID.items()])
+    assert paths(await memsearch(query))[0] == f"ar:turn_{turn}.user.prompt"
+
+
+async def test_only_the_targets_that_were_asked_for_are_searched(memsearch, timelines, scope):
+    kinds = ["user.prompt", "assistant.completion", "react.completion", "react.note", "react.tool.result"]
+    await timelines.append(scope, [block(n, SAID[2], kind) for n, kind in enumerate(kinds, start=1)])
+    assert paths(await memsearch("nut allergy", ["user"])) == ["ar:turn_1.user.prompt"]
+    assert sorted(paths(await memsearch("nut allergy", ["assistant"]))) == [
+        "ar:turn_2.assistant.completion",
+        "ar:turn_3.assistant.completion",
+    ]
+
+
+async def test_of_two_that_say_the_same_the_newer_comes_first(memsearch, timelines, scope):
+    await timelines.append(
+        scope, [block(1, SAID[2], days=2), block(2, SAID[2], days=200), block(3, SAID[2], days=90)]
+    )
+    answer = await memsearch("nut allergy")
+    scores = [row["score"] for row in answer.ret]
+    assert paths(answer) == [f"ar:turn_{turn}.user.prompt" for turn in (1, 3, 2)]
+    # 0.8 of the score is meaning; the other fifth is halved every 90 days.
+    assert scores[1] / scores[0] == pytest.approx(0.9 / (0.8 + 0.2 * 0.5 ** (2 / 90)), abs=0.01)
+
+
+async def test_a_nearer_meaning_counts_more_than_newness(memsearch, timelines, scope):
+    await timelines.append(scope, [block(1, SAID[2], days=300), block(2, "We eat lunch at noon.", days=0)])
+    assert paths(await memsearch("nut allergy of my daughter"))[0] == "ar:turn_1.user.prompt"
+
+
+async def test_days_bounds_how_far_back_it_looks(memsearch, timelines, scope):
+    await timelines.append(scope, [block(1, SAID[2], days=40), block(2, SAID[2], days=3)])
+    assert paths(await memsearch("nut allergy", days=30)) == ["ar:turn_2.user.prompt"]
+
+
+async def test_top_k_blocks_are_given_and_each_of_them_once(memsearch, timelines, scope):
+    long = "\n\n".join(f"{number}. {SAID[2]}" for number in range(300))
+    await timelines.append(scope, [block(1, long), block(2, SAID[2]), block(3, SAID[2])])
+    assert len(await memsearch_paths(memsearch, top_k=2)) == 2
+    assert sorted(await memsearch_paths(memsearch, top_k=50)) == [
+        f"ar:turn_{turn}.user.prompt" for turn in (1, 2, 3)
+    ]
+
+
+async def memsearch_paths(memsearch, **params):
+    return paths(await memsearch("nut allergy", **params))
+
+
+async def test_what_has_nothing_to_do_with_anything_said_finds_nothing(memsearch, timelines, scope):
+    assert (await memsearch("nut allergy")).ret == []
+    await timelines.append(scope, [block(3, SAID[3])])
+    answer = await memsearch("photosynthesis in deep sea algae")
+    assert (answer.ok, answer.ret, answer.blocks[-1].text) == (True, [], "[]")
+
+
+async def test_what_was_said_since_the_last_search_is_found_by_the_next(memsearch, timelines, scope):
+    await timelines.append(scope, [block(1, SAID[1])])
+    first = await memsearch("nut allergy", top_k=1)
+    await timelines.append(scope, [block(2, SAID[2])])
+    second = await memsearch("nut allergy", top_k=1)
+    assert (paths(first), paths(second)) == ([], ["ar:turn_2.user.prompt"])
+
+
+async def test_searches_at_the_same_time_index_every_block_once(
+    memsearch, timelines, timelines_and_passages, scope
+):
+    await timelines.append(scope, [block(turn, SAID[2]) for turn in range(1, 31)])
+    answers = await asyncio.gather(*(memsearch("nut allergy", top_k=50) for _ in range(4)))
+    stored = await timelines_and_passages[1].vectors(scope, ["user"], "")
+    assert ([len(answer.ret) for answer in answers], len(stored)) == ([29] * 4, 30)  # turn_9 is the current one
+
+
+async def test_hidden_blocks_are_found(memsearch, timelines, scope):
+    hides = block(2, "{}", "react.tool.result", meta={"hides": "ar:turn_1.user.prompt"})
+    await timelines.append(scope, [block(1, SAID[2]), hides])
+    assert paths(await memsearch("nut allergy")) == ["ar:turn_1.user.prompt"]
+
+
+async def test_words_of_the_current_turn_are_no_answer_but_its_attachments_are(memsearch, timelines, attach, scope):
+    await timelines.append(scope, [block(9, SAID[2])])
+    assert paths(await memsearch("nut allergy")) == []
+    await attach("turn_9/attachments/notes.txt", SAID[2].encode())
+    assert paths(await memsearch("nut allergy")) == ["fi:turn_9.user.attachments/notes.txt"]
+
+
+async def test_an_attachment_is_found_by_what_its_bytes_say(memsearch, attach):
+    text = f"Letter to the clinic.\n\n{SAID[2]}\n\nKind regards"
+    await attach("turn_2/attachments/letter.md", text.encode(), "text/markdown")
+    [row] = (await memsearch("which nuts must the child avoid?", ["attachment"])).ret
+    assert (row["path"], row["target"]) == ("fi:turn_2.user.attachments/letter.md", "attachment")
+    assert SAID[2] in row["text"]
+
+
+async def test_an_attachment_that_is_no_text_is_found_by_its_name(memsearch, attach):
+    await attach("turn_2/attachments/rental contract.pdf", b"%PDF", "application/pdf")
+    assert paths(await memsearch("lease agreement", ["attachment"])) == [
+        "fi:turn_2.user.attachments/rental contract.pdf"
+    ]
+
+
+async def test_a_new_version_of_an_attachment_does_not_speak_for_the_old_one(memsearch, attach):
+    await attach("turn_2/attachments/a.txt", SAID[1].encode())
+    await attach("turn_2/attachments/a.txt", SAID[2].encode())
+    answer = await memsearch("nut allergy", ["attachment"])
+    assert [row["text"] for row in answer.ret] == [f"a.txt {SAID[2]}"]
+
+
+async def test_a_timeline_that_comes_with_the_call_is_searched_in_place_of_the_stored_one(
+    memsearch, timelines, timelines_and_passages, scope
+):
+    await timelines.append(scope, [block(1, SAID[1])])
+    given = [block(5, SAID[2]), block(6, SAID[3]), block(7, SAID[2], ts="yesterday"), block(8, SAID[2], days=400)]
+    answer = await memsearch("nut allergy", timeline=given)
+    assert sorted(paths(answer)) == ["ar:turn_5.user.prompt", "ar:turn_7.user.prompt"]
+    assert await timelines_and_passages[1].through(scope) == 0
+
+
+async def test_no_other_tenant_project_user_or_conversation_finds_it(memsearch, timelines, scope, others):
+    await timelines.append(scope, [block(1, SAID[2])])
+    assert len((await memsearch("nut allergy")).ret) == 1
+    assert [(await memsearch("nut allergy", scope=other)).ret for other in others] == [[]] * len(others)
+
+
+async def test_an_attachment_of_another_scope_is_not_read(memsearch, timelines, attach, scope, others):
+    await attach("turn_2/attachments/letter.md", SAID[2].encode(), "text/markdown")
+    given = (await timelines.after(scope, 0, 10, binaries=False))[1].block
+    for other in others:
+        answer = await memsearch("nut allergy", ["attachment"], scope=other, timeline=[given])
+        assert [row["text"] for row in answer.ret if "cashews" in row["text"]] == []
+
+
+async def test_many_long_hits_share_the_room_of_the_block(memsearch, timelines, scope):
+    await timelines.append(scope, [block(turn, f'{SAID[2]} "{turn}"\n' * 6) for turn in range(10, 60)])
+    answer = await memsearch("nut allergy", top_k=50)
+    assert len(answer.ret) == 50
+    assert len(answer.blocks[-1].text.encode()) <= TEXT_BYTES_MAX
+    assert all(len(row["text"]) > 100 for row in answer.ret)

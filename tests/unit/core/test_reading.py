@@ -1,0 +1,280 @@
+"""What a model reads of any timeline: cuts fit, text only grows, what is hidden or summed up is gone."""
+
+import asyncio
+import re
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contracts.react_tools import HideParams
+from contracts.tool_calls import ToolCallRequest
+from service.core.cache_points import CachePolicy, cache_points
+from service.core.hiding import HidingStory
+from service.core.memory import HandedMemory
+from service.core.react_calls import ReactCall, ToolRefusedError
+from service.core.reading import marked, read_text
+from service.core.scopes import Principal, Scope
+from service.core.store_ports import described_path
+from service.core.visibility import visibility_of
+from tests.unit.core.timelines import (
+    block,
+    call_block,
+    content_block,
+    digest_block,
+    hiding_block,
+    prompt,
+    summary_block,
+)
+
+POLICY = CachePolicy(min_rounds=3, offset_rounds=2, editable_tail_tokens=400)
+SCOPE = Scope(Principal("acme", "books", "registered", "ann"), "conv-1")
+TURNS = [f"turn_{number}" for number in range(1, 5)]
+PATHS = [f"fi:{turn}.files/{name}" for turn in TURNS[:2] for name in "ab"]
+
+
+class Words:
+    """The port ``TokenCounter`` by words."""
+
+    def count(self, text):
+        return len(text.split())
+
+
+def read(blocks, after=0):
+    return asyncio.run(read_text(HandedMemory(blocks), after))
+
+
+def hide(blocks, path, call):
+    """What the real tool adds to a timeline; nothing if it refuses."""
+    request = ToolCallRequest(
+        tool_id="react.hide",
+        tool_call_id=call,
+        conversation_id="conv-1",
+        turn_id="turn_1",
+        params={"path": path, "replacement": f"short {call}"},
+        timeline=blocks,
+    )
+    story = HidingStory(None, Words(), POLICY)
+    try:
+        told = asyncio.run(story.tell(ReactCall(SCOPE, request, HideParams(**request.params))))
+    except ToolRefusedError:
+        return []
+    return told.blocks
+
+
+HIDDEN_PATHS = [*PATHS, "ar:turn_1.user.prompt", "ar:turn_2.user.prompt", "su:turn_3.conv.range.summary"]
+OPERATIONS = st.one_of(
+    st.tuples(st.just("prompt"), st.sampled_from(TURNS)),
+    st.tuples(st.just("file"), st.sampled_from(PATHS), st.sampled_from(TURNS)),
+    st.tuples(st.just("content"), st.sampled_from(PATHS), st.sampled_from(TURNS)),
+    st.tuples(st.just("own"), st.sampled_from(TURNS), st.booleans()),
+    st.tuples(st.just("attachment"), st.sampled_from(TURNS)),
+    st.tuples(st.just("hide"), st.sampled_from(HIDDEN_PATHS)),
+    st.tuples(st.just("hide"), st.sampled_from(HIDDEN_PATHS)),
+    st.tuples(st.just("foreign hide"), st.sampled_from(HIDDEN_PATHS)),
+    st.tuples(st.just("summary"), st.sets(st.sampled_from([*TURNS, "turn_7"]), min_size=1), st.sampled_from(TURNS)),
+)
+
+
+def added(operation, blocks):
+    """The blocks that an operation adds; each has a word of its own."""
+    kind, *values = operation
+    word = f"w{len(blocks)}w"
+    call = f"c{len(blocks)}"
+    if kind == "prompt":
+        return [prompt(word, values[0])]
+    if kind == "file":
+        path, turn = values
+        return [
+            call_block(call, turn=turn),
+            digest_block(path, call, turn, description=f"d{word}"),
+            content_block(path, word, call, turn),
+        ]
+    if kind == "content":  # of the call before, if there is one: its run goes on
+        path, turn = values
+        return [content_block(path, word, blocks[-1].call_id if blocks else None, turn)]
+    if kind == "own":
+        turn, has_line = values
+        meta = {"hidden": True} | ({"replacement_text": f"line{word}"} if has_line else {})
+        return [block("react.note", word, turn=turn, path=f"ar:{turn}.artifacts.n", **meta)]
+    if kind == "attachment":
+        path = f"fi:{values[0]}.user.attachments/x"
+        meta = digest_block(path, None, values[0]).model_copy(update={"type": "user.attachment.meta", "path": path})
+        return [meta, block("user.attachment", turn=values[0], path=path)]
+    if kind == "hide":
+        return hide(blocks, values[0], call)
+    if kind == "foreign hide":
+        return [hiding_block(values[0], f"foreign{word}", call)]
+    return [summary_block(sorted(values[0]), word, values[1])]
+
+
+def is_seen(blocks, index):
+    """Whether the block's own word is in view, told from the whole timeline block by block."""
+    item, later = blocks[index], list(enumerate(blocks))[index + 1 :]
+    covering = [(at, other.meta["covered_turn_ids"]) for at, other in later if other.type == "conv.range.summary"]
+    began = {}
+    for at, other in enumerate(blocks):
+        began.setdefault(other.turn_id, at)
+    if item.type == "conv.range.summary":
+        mine = [turn for turn in item.meta["covered_turn_ids"] if began.get(turn, index) < index]
+        if mine and all(any(turn in turns for _, turns in covering) for turn in mine):
+            return False
+    else:
+        is_covered = any(item.turn_id in turns for _, turns in covering)
+        if is_covered:
+            return described_path(item) is not None
+    if item.meta.get("hidden"):
+        return False
+    paths = {item.path, described_path(item)} - {None}
+    return not any(
+        other.meta.get("hides") in paths and other.meta.get("hides_from", 1) <= index + 1 for _, other in later
+    )
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(OPERATIONS, min_size=1, max_size=14))
+def test_text_grows_at_its_end_until_the_revision_says_that_it_changed(operations):
+    blocks, seen = [], [(0, read([]))]
+    for operation in operations:
+        blocks += added(operation, blocks)
+        now = read(blocks)
+        is_longer, is_same = now.text.startswith(seen[-1][1].text), now.revision == seen[-1][1].revision
+        # What a summary stands for may have shown nothing before.
+        assert is_longer == is_same or (is_longer and operation[0] == "summary")
+        for last, before in seen:
+            if now.revision == before.revision:
+                assert now.text == before.text + read(blocks, last).text
+        seen.append((len(blocks), now))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(OPERATIONS, min_size=1, max_size=14))
+def test_a_text_that_is_cut_at_any_block_is_whole_again(operations):
+    blocks = []
+    for operation in operations:
+        blocks += added(operation, blocks)
+    texts = [read(blocks, after).text for after in range(len(blocks) + 1)]
+    assert [longer.endswith(shorter) for longer, shorter in pairwise(texts)] == [True] * len(blocks)
+    assert texts[-1] == ""
+    for index, item in enumerate(blocks):
+        word = f"w{re.sub('[^0-9]', '', item.text or '')}w" if item.type != "react.tool.call" else None
+        if word and item.text == word:
+            assert (f"\n{word}\n" in texts[0]) == is_seen(blocks, index)
+        if item.text and "dw" in item.text:
+            assert (item.text in texts[0]) == is_seen(blocks, index)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(OPERATIONS, min_size=1, max_size=12), st.sampled_from(HIDDEN_PATHS))
+def test_a_hiding_never_changes_the_text_up_to_the_pre_tail_point(operations, path):
+    blocks = []
+    for operation in operations:
+        blocks += added(operation, blocks)
+    points = asyncio.run(cache_points(HandedMemory(blocks), POLICY, len(blocks)))
+    told = hide(blocks, path, "h")
+    if not told:
+        return
+
+    def head(those):
+        return read(those).text.removesuffix(read(those, points.pre_tail).text)
+
+    assert head([*blocks, *told]) == head(blocks)
+    after = read([*blocks, *told]).text
+    assert after.count("HIDDEN — short h. Retrieve with") == 1
+
+
+FILE = PATHS[0]
+SUMMARY_PATH = "su:turn_9.conv.range.summary"
+CUT_CASES = {
+    "a group with others between": [
+        prompt("one"),
+        prompt("two", "turn_2"),
+        prompt("three"),
+        hiding_block("ar:turn_1.user.prompt", "short", "h"),
+    ],
+    "a summary between the blocks of a call": [
+        call_block("c"),
+        summary_block(["turn_5"], turn="turn_1"),
+        block("react.tool.result", "r", path="tc:turn_1.c.result", call="c"),
+    ],
+    "a covered turn within another": [
+        prompt("old"),
+        prompt("one", "turn_2"),
+        block("react.note", "old too"),
+        prompt("two", "turn_2"),
+        summary_block(["turn_1"]),
+    ],
+    "a hidden summary that was read again": [
+        prompt("old"),
+        prompt("one", "turn_2"),
+        prompt("two", "turn_3"),
+        summary_block(["turn_1"]),
+        content_block(SUMMARY_PATH, "read", "c", "turn_9"),
+        hiding_block(SUMMARY_PATH, "short", "h", "turn_9"),
+    ],
+    "a hidden path that a summary covers in part": [
+        content_block(FILE, "old", "c"),
+        prompt("one", "turn_2"),
+        content_block(FILE, "new", "d", "turn_2"),
+        summary_block(["turn_1"]),
+        hiding_block(FILE, "short", "h", "turn_9"),
+    ],
+    "summaries in a row at the beginning of a turn": [
+        prompt("old"),
+        summary_block(["turn_1"], turn="turn_2"),
+        summary_block(["turn_1"], turn="turn_2"),
+        prompt("new", "turn_2"),
+        block("react.note", "more", turn="turn_2"),
+    ],
+}
+
+
+@pytest.mark.parametrize("case", CUT_CASES)
+def test_a_cut_fits_in_the_rare_cases_too(case):
+    blocks = CUT_CASES[case]
+    texts = [read(blocks, after).text for after in range(len(blocks) + 1)]
+    assert [longer.endswith(shorter) for longer, shorter in pairwise(texts)] == [True] * len(blocks)
+    assert texts[0].count("HIDDEN") == sum("hides" in item.meta for item in blocks)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(OPERATIONS, min_size=1, max_size=14), st.integers(1, 5))
+def test_blocks_read_in_pages_are_marked_as_in_one_and_each_group_has_one_replacement(operations, size):
+    blocks = []
+    for operation in operations:
+        blocks += added(operation, blocks)
+    memory = HandedMemory(blocks)
+
+    async def pages(size):
+        visibility = await visibility_of(memory)
+        return [
+            item
+            for start in range(0, len(blocks), size)
+            for item in await marked(memory, visibility, await memory.after(start, size))
+        ]
+
+    whole = asyncio.run(pages(len(blocks) or 1))
+    assert asyncio.run(pages(size)) == whole
+    assert [item.model_copy(update={"meta": {}}) for item in whole] == [
+        item.model_copy(update={"meta": {}}) for item in blocks
+    ]
+    said = [
+        item.meta["replacement_text"]
+        for item in whole
+        if item.meta.get("hidden") and "replacement_text" in item.meta
+    ]
+    assert len(said) == len(set(said))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(OPERATIONS, min_size=1, max_size=14))
+def test_cache_points_move_forward_only(operations):
+    blocks, before = [], (0, 0)
+    for operation in operations:
+        for item in added(operation, blocks):
+            blocks.append(item)
+            points = asyncio.run(cache_points(HandedMemory(blocks), POLICY, len(blocks)))
+            assert (points.pre_tail >= before[0], points.tail >= before[1]) == (True, True)
+            assert points.pre_tail <= points.tail or not points.pre_tail or points.tail < len(blocks)
+            before = (points.pre_tail, points.tail)

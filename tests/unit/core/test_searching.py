@@ -1,0 +1,62 @@
+"""The matcher of a file search: it gives up the interpreter, ends in time, and sees every line once."""
+
+import threading
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.core.react_calls import ToolRefusedError
+from service.core.searching import STRETCH_CHARS, _Clock, _compiled, _matches, _stretches
+
+ENDLESS = _compiled("content_regex", "(a+)+$")
+LINE = b"a" * 5_000 + b"!\n"
+
+
+def test_other_threads_go_on_while_a_pattern_runs_and_its_own_ends():
+    """If the matcher held the interpreter's lock, this thread would wake up once or twice, not all the time."""
+    begun = threading.Event()
+
+    def match() -> None:
+        begun.set()
+        with pytest.raises(ToolRefusedError, match="content_regex"):
+            _matches(LINE, ENDLESS, _Clock(0.5, 0.5))
+
+    thread = threading.Thread(target=match)
+    thread.start()
+    begun.wait()
+    turns = 0
+    while thread.is_alive():
+        time.sleep(0.001)
+        turns += 1
+
+    assert turns > 20
+
+
+def test_the_time_is_one_budget_of_all_patterns_of_a_call():
+    clock = _Clock(0.05, 2)
+
+    with pytest.raises(ToolRefusedError):
+        _matches(LINE, ENDLESS, clock)
+    with pytest.raises(ToolRefusedError, match="2 s") as refused:
+        _matches(LINE, ENDLESS, clock)
+
+    assert (refused.value.code, clock.left_s <= 0) == ("regex_timeout", True)
+
+
+@given(st.lists(st.integers(0, STRETCH_CHARS * 2), max_size=6))
+def test_stretches_are_the_text_and_end_at_line_ends_where_they_can(lengths):
+    text = "\n".join("x" * length for length in lengths)
+
+    stretches = list(_stretches(text))
+
+    assert "".join(stretches) == text
+    assert [s for s in stretches[:-1] if not s.endswith("\n") and "\n" in s] == []
+    assert [s for s in stretches if not 0 < len(s) <= STRETCH_CHARS] == []
+
+
+def test_lines_are_counted_over_all_stretches():
+    data = b"x\n" * STRETCH_CHARS + b"needle\n"
+
+    assert _matches(data, _compiled("content_regex", "^needle$"), _Clock(2, 2)) == [STRETCH_CHARS + 1]

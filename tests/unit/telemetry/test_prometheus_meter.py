@@ -1,0 +1,80 @@
+"""What is counted of a call."""
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from contracts.codes import VerdictCode
+from contracts.tool_calls import ArtifactResult, Rehosted, SandboxInfo, Timings, ToolCallResponse
+from service.core.meter import EndedCall
+from service.telemetry.metrics import PrometheusMeter
+
+TOOL = "exec_tools.execute_code_python"
+
+
+def artifact(verdict: VerdictCode) -> ArtifactResult:
+    return ArtifactResult(
+        logical_path="fi:turn_1.files/a.csv",
+        physical_path="turn_1/files/a.csv",
+        mime="text/csv",
+        visibility="external",
+        verdict=verdict,
+    )
+
+
+def response() -> ToolCallResponse:
+    line = Rehosted(
+        asked="turn_0/files/b", source="store", physical_path="turn_0/files/b", sha256="", size_bytes=7, ms=1
+    )
+    return ToolCallResponse(
+        ok=False,
+        report="",
+        blocks=[],
+        artifacts=[artifact(VerdictCode.PRODUCED), artifact(VerdictCode.MISSING_FILE)],
+        rehosted=[line, line],
+        timings_ms=Timings(queue=2, run=40, total=60),
+        sandbox=SandboxInfo(engine="docker", runtime="runc", image_digest="", acquired="warm"),
+    )
+
+
+@pytest.fixture
+def samples():
+    """All samples of a meter: name and labels with their value."""
+
+    def read(meter: PrometheusMeter) -> dict[tuple[str, ...], float]:
+        return {
+            (sample.name, *(sample.labels[label] for label in sorted(sample.labels))): sample.value
+            for family in text_string_to_metric_families(meter.text().decode())
+            for sample in family.samples
+        }
+
+    return read
+
+
+def test_an_answer_counts_its_verdicts_phases_and_sandbox(samples):
+    meter = PrometheusMeter({})
+    meter.call_ended(EndedCall(TOOL, "execution_failed", 0.06, response()))
+    found = samples(meter)
+    assert found["proofbox_calls_total", "execution_failed", TOOL] == 1
+    assert found["proofbox_call_seconds_sum", TOOL] == 0.06
+    assert found["proofbox_verdicts_total", "produced"] == 1
+    assert found["proofbox_verdicts_total", "missing_file"] == 1
+    assert found["proofbox_rehosted_bytes_total", "store"] == 14
+    assert found["proofbox_sandboxes_total", "warm"] == 1
+    assert found["proofbox_phase_seconds_sum", "run"] == pytest.approx(0.04)
+    assert ("proofbox_phase_seconds_sum", "total") not in found
+
+
+def test_a_problem_counts_by_its_code_alone(samples):
+    meter = PrometheusMeter({})
+    meter.call_ended(EndedCall(TOOL, "queue_timeout", 1.5, None))
+    found = samples(meter)
+    assert found["proofbox_calls_total", "queue_timeout", TOOL] == 1
+    assert [name for name in found if name[0] == "proofbox_verdicts_total"] == []
+
+
+def test_a_gauge_is_looked_at_when_it_is_asked_for(samples):
+    waiting = [3]
+    meter = PrometheusMeter({"calls_queued": ("Waiting.", lambda: waiting[0])})
+    assert samples(meter)["proofbox_calls_queued",] == 3
+    waiting[0] = 5
+    assert samples(meter)["proofbox_calls_queued",] == 5
