@@ -93,6 +93,11 @@ class ServiceProcess:
         return self._log_path.read_text(errors="replace")
 
     @property
+    def complaints(self) -> list[str]:
+        """The lines of the log, but for what was only noted."""
+        return [line for line in self.log.splitlines() if " INFO " not in line]
+
+    @property
     def pid(self) -> int:
         assert self.process is not None
         return self.process.pid

@@ -130,7 +130,7 @@ def test_a_second_service_on_the_same_data_folder_is_refused_in_one_line(mortal,
     second = ServiceProcess(mortal.data_dir, engine)
     second.launch()
     assert second.wait() == 2
-    assert [line[:10] for line in second.log.splitlines()] == ["proofbox: "]
+    assert [line[:10] for line in second.complaints] == ["proofbox: "]
     assert mortal.call(WRITES)["ok"] is True
 
 
@@ -314,7 +314,7 @@ def test_an_engine_that_cannot_be_reached_is_told_in_one_line_at_the_start(tmp_p
     service.launch()
     assert service.wait() == 2
     told = f"proofbox: the container engine could not be reached at unix://{tmp_path}/nobody.sock"
-    assert service.log == f"{told}{IMAGE_HINT[Settings().engine]}\n"
+    assert service.complaints == [f"{told}{IMAGE_HINT[Settings().engine]}"]
 
 
 def test_an_image_that_the_engine_does_not_have_is_told_in_one_line_at_the_start(tmp_path, engine):
@@ -322,7 +322,7 @@ def test_an_image_that_the_engine_does_not_have_is_told_in_one_line_at_the_start
     service.launch()
     assert service.wait() == 2
     told = "proofbox: the engine has no sandbox image; run 'make images'"
-    assert service.log == f"{told}{IMAGE_HINT[Settings().engine]}\n"
+    assert service.complaints == [f"{told}{IMAGE_HINT[Settings().engine]}"]
 
 
 def test_two_services_on_one_engine_leave_each_other_alone(mortal, tmp_path, engine):
