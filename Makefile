@@ -127,7 +127,7 @@ tests-oci: venv images readers ## all tests that run containers, on the engine o
 	@PROOFBOX_ENGINE=oci $(ENGINE) $(BIN)/python -m pytest tests/oci tests/docker tests/adversarial
 
 bench-engines: venv images ## measure the engines and docker run side by side; QUICK=1 for fewer rounds
-	@$(ENGINE) $(BIN)/python bench/engines.py $(if $(QUICK),--quick)
+	@$(ENGINE) $(BIN)/python -m bench.engines $(if $(QUICK),--quick)
 
 # ---- upkeep ----
 

@@ -1,6 +1,6 @@
 """Measures the engines of Proofbox and ``docker run`` of the same image side by side, in turn, in one run, as root.
 
-Usage: python bench/engines.py [--quick]. Writes bench/results/engines.md and .json. CPU is that of everything that
+Usage: python -m bench.engines [--quick]. Writes bench/results/engines.md and .json. CPU is that of everything that
 a call costs, wherever it runs: the service, the container daemons and their helpers, the runtime, the container. It
 is counted by control groups; the daemons count as a whole, so nothing else should use them meanwhile.
 """
@@ -20,11 +20,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
-from serving import ROOT, serving
-from side_by_side import DOCKER_RUN, PROGRAM
+
+from bench.serving import ROOT, serving
+from bench.speed.docker_run import DOCKER_RUN, IMAGE
 
 RESULTS = ROOT / "bench" / "results"
 CLIENTS = 8
+PROGRAM = "open('/out/a.txt', 'w').write('1'); print(1)"
 SETTLE_S = 2.0  # after which pools are full again and what was used is removed
 _V1 = Path("/sys/fs/cgroup/cpuacct")
 _ROOT_GROUP = _V1 if _V1.is_dir() else Path("/sys/fs/cgroup")
@@ -127,9 +129,9 @@ def docker_run() -> Side:
     account = Account("proofbox-bench-run")
 
     async def call() -> None:
-        command = [*DOCKER_RUN[:3], "--cgroup-parent", f"/{account.name}", *DOCKER_RUN[3:]]
+        more = ["--cgroup-parent", f"/{account.name}", "--entrypoint", "python3", IMAGE, "-c", PROGRAM]
         process = await asyncio.create_subprocess_exec(
-            *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+            *DOCKER_RUN, *more, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
         )
         account.adopt([process.pid])
         out, err = await process.communicate()
