@@ -114,11 +114,12 @@ class Conversation:
         }
 
     async def _call(self, tool: str, params: dict[str, Any], **more: Any) -> None:
+        number = next(self._numbers)
         body = {
             "tool_id": tool,
-            "tool_call_id": f"c{next(self._numbers)}",
+            "tool_call_id": f"c{number}",
             "conversation_id": CONVERSATION,
-            "turn_id": "turn_now",
+            "turn_id": f"turn_q{number}",  # of its own: what a turn has read and written is put into its later runs
             "params": params,
             **more,
         }
