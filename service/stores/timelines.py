@@ -147,15 +147,15 @@ class SqlTimelineStore:
         Raises:
             StoreFailedError: the database failed.
         """
+        # Not grouped by the path: SQLite would walk the paths of the whole conversation in place of one turn.
         query = (
             select(blocks.c.path)
             .where(blocks.c.conversation == CONVERSATION, blocks.c.turn == bindparam("of_turn"))
-            .where(blocks.c.path.startswith("fi:"))
-            .group_by(blocks.c.path)
-            .order_by(func.min(blocks.c.position))
+            .order_by(blocks.c.position)
         )
         values = {**scope_values(scope), "of_turn": turn_id}
-        return await self._database.read(lambda connection: list(connection.scalars(query, values)))
+        paths = await self._database.read(lambda connection: list(connection.scalars(query, values)))
+        return list(dict.fromkeys(path for path in paths if path.startswith("fi:")))
 
     async def hidings(self, scope: Scope, after: int) -> list[PlacedBlock]:
         """The blocks after a position that hide others, in order.
