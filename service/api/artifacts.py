@@ -24,6 +24,7 @@ _BINARY = {"*/*": {"schema": {"type": "string", "format": "binary"}}}
 _VERSION_HEADERS = {
     "ETag": header("The SHA-256 of the version, quoted."),
     "Last-Modified": header("When the version was stored."),
+    "Artifact-Version": header("Which version it is, 1 for the first.", type="integer"),
     "Content-Disposition": header("Always `attachment`, with the file's name."),
     "Accept-Ranges": header("`bytes`."),
 }
@@ -43,6 +44,16 @@ class Conditions:
     ] = None
 
 
+@dataclass(frozen=True)
+class Choice:
+    """Which version the client wants, and how."""
+
+    link: Annotated[bool, Query(description="Answer with a link to the bytes in place of the bytes.")] = False
+    version: Annotated[int | None, Query(ge=1, le=2**31 - 1, description="An earlier version; 1 is the first.")] = (
+        None
+    )
+
+
 @router.head(ROUTE, include_in_schema=False)
 @router.get(
     ROUTE,
@@ -50,7 +61,7 @@ class Conditions:
     summary="Read a file, or what else a logical path names",
     response_class=Response,
     responses={
-        200: answer("The latest version.", _BINARY, _VERSION_HEADERS),
+        200: answer("The version, the latest one unless another is asked for.", _BINARY, _VERSION_HEADERS),
         206: answer(
             "The part that `Range` asks for.",
             _BINARY,
@@ -86,17 +97,19 @@ async def get_artifact(
         ),
     ],
     conditions: Annotated[Conditions, Depends()],
-    link: Annotated[bool, Query(description="Answer with a link to the bytes in place of the bytes.")] = False,
+    choice: Annotated[Choice, Depends()],
 ) -> Response:
     """What a path means now; a browser saves it and runs nothing of it. Ranges are served of files."""
     path = _parsed(logical_path)
-    artifact = await doors.artifacts.latest(scope, path) if isinstance(path, FilePath) else None
+    artifact = await _stored(doors.artifacts, scope, path, choice.version)
+    if artifact is None and choice.version is not None:
+        raise errors.UnknownArtifactError(f"version: there is no version {choice.version} of a file at this path")
     if artifact is None:
         found = await doors.recall.find(scope, path)
         if found is None:
             raise errors.UnknownArtifactError("the conversation has nothing at this path")
         return remembered_response(request, found, conditions.if_none_match)
-    if link:
+    if choice.link:
         return await _link(doors.artifacts, scope, artifact)
     headers = download_headers(artifact)
     if is_unchanged(artifact, conditions.if_none_match):
@@ -111,6 +124,14 @@ async def get_artifact(
         size = {"Content-Range": f"bytes */{artifact.size_bytes}"}
         return problem_response(exc, request_id_of(request), headers=size)
     return await _body(doors.artifacts, scope, artifact, part, headers)
+
+
+async def _stored(
+    store: ArtifactStore, scope: Scope, path: LogicalPath, version: int | None
+) -> StoredArtifact | None:
+    if not isinstance(path, FilePath):
+        return None
+    return await (store.latest(scope, path) if version is None else store.version(scope, path, version))
 
 
 def _parsed(logical_path: str) -> LogicalPath:

@@ -12,6 +12,7 @@ def download_headers(artifact: StoredArtifact) -> dict[str, str]:
     return {
         **harmless_headers(artifact.path.rel.rpartition("/")[2], artifact.mime),
         "Accept-Ranges": "bytes",
+        "Artifact-Version": str(artifact.version),
         "ETag": etag(artifact),
         "Last-Modified": format_datetime(datetime.fromisoformat(artifact.created), usegmt=True),
     }

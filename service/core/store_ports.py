@@ -87,6 +87,9 @@ class ArtifactStore(Protocol):
     async def latest(self, scope: Scope, path: FilePath) -> StoredArtifact | None:
         """The latest version of a path, if there is one."""
 
+    async def version(self, scope: Scope, path: FilePath, number: int) -> StoredArtifact | None:
+        """A version of a path, 1 for the first, if there is one."""
+
     async def of_turn(self, scope: Scope, turn_id: str) -> list[StoredArtifact]:
         """The latest versions of all files and attachments of a turn, in the order of their paths."""
 

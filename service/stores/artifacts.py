@@ -106,6 +106,11 @@ class SqlArtifactStore:
         row = await self._database.read(lambda connection: rows.latest(connection, scope, path))
         return None if row is None else self._stored(scope, row)
 
+    async def version(self, scope: Scope, path: FilePath, number: int) -> StoredArtifact | None:
+        """A version of a path, 1 for the first, if there is one."""
+        row = await self._database.read(lambda connection: rows.version(connection, scope, path, number))
+        return None if row is None else self._stored(scope, row)
+
     async def of_turn(self, scope: Scope, turn_id: str) -> list[StoredArtifact]:
         """The latest versions of all files and attachments of a turn, in the order of their paths."""
         found = await self._database.read(lambda connection: rows.of_turn(connection, scope, turn_id))

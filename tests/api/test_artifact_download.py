@@ -26,6 +26,7 @@ async def test_a_file_is_served_whole_with_headers_that_make_it_harmless(client,
     shown = {name: value for name, value in answer.headers.items() if name not in {"x-request-id", "last-modified"}}
     assert shown == {
         "accept-ranges": "bytes",
+        "artifact-version": "1",
         "cache-control": "private, no-cache",
         "content-disposition": "attachment; filename=\"a.png\"; filename*=UTF-8''a.png",
         "content-length": str(len(ABC)),
@@ -42,6 +43,19 @@ async def test_a_file_is_served_whole_with_headers_that_make_it_harmless(client,
 async def test_the_latest_version_is_served(client, saved):
     await saved(PATH, b"newer", "image/png")
     assert (await client.get(URL)).content == b"newer"
+
+
+@pytest.mark.usefixtures("stored")
+async def test_every_version_is_served_by_its_number(client, saved):
+    await saved(PATH, b"newer", "image/png")
+    found = [await client.get(URL, params={"version": number}) for number in (1, 2, 3)]
+    assert [answer.status_code for answer in found] == [200, 200, 404]
+    assert [answer.content for answer in found[:2]] == [ABC, b"newer"]
+    assert [answer.headers["artifact-version"] for answer in found[:2]] == ["1", "2"]
+    assert found[2].json()["code"] == "unknown_artifact"
+    assert (await client.get(URL, params={"version": 0})).status_code == 422
+    other = await client.get(URL.replace("/c1/", "/c2/"), params={"version": 1})
+    assert other.status_code == 404
 
 
 @pytest.mark.usefixtures("stored")

@@ -61,6 +61,7 @@ async def test_each_save_of_a_path_is_a_version_and_all_of_them_stay(artifact_st
     assert [artifact.version for artifact in versions] == [1, 2, 3]
     assert [await content(artifact_store, scope, artifact) for artifact in versions] == [b"1", b"22", b"1"]
     assert await artifact_store.latest(scope, PATH) == versions[2]
+    assert [await artifact_store.version(scope, PATH, number) for number in (1, 2, 3, 4)] == [*versions, None]
 
 
 async def test_one_path_twice_in_one_save_is_two_versions_in_order(artifact_store, scope, stage):
