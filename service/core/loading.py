@@ -78,7 +78,8 @@ def mark_of(placed: PlacedBlock) -> str | None:
     """What two blocks have in common that show the same: the hash of a file or of a text, and what is carried."""
     block = placed.block
     sha256 = digest_of_block(block).get("sha256")
-    if isinstance(sha256, str) and "lines" not in block.meta:
+    # A stretch of lines and a patch stand at a file's path with its digest, and are not what it says.
+    if isinstance(sha256, str) and not {"lines", "patch"} & block.meta.keys():
         carried = "text" if block.text is not None else "base64" if placed.base64_chars else "nothing"
         return f"{sha256}:{carried}"
     text = safe_text(block)

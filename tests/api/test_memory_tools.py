@@ -216,3 +216,15 @@ async def test_a_summary_that_cannot_be_is_refused_by_field(client, wrong, field
     assert answer.status_code == 422
     assert f"{field}:" in answer.json()["detail"]
     assert (await client.post(HERE, json={"blocks": [sound]})).status_code == 201
+
+
+async def test_a_patched_file_is_read_whole_though_its_patch_is_in_view(client):
+    text = "\n".join(str(number) for number in range(50)) + "\n"
+    await call(client, "react.write", "w1", path="a.md", channel="canvas", content=text, kind="file")
+    patch = "@@ -1,2 +1,2 @@\n-0\n+zero\n 1\n"
+    patched = await call(client, "react.patch", "p1", path="a.md", channel="canvas", patch=patch, kind="file")
+    first = await call(client, "react.read", "r1", paths=["fi:turn_1.files/a.md"])
+    again = await call(client, "react.read", "r2", paths=["fi:turn_1.files/a.md"])
+    assert (patched["ok"], first["ret"]["exists_in_visible_context"]) == (True, [])
+    assert first["blocks"][-1]["text"] == text.replace("0", "zero", 1)
+    assert again["ret"]["exists_in_visible_context"] == ["fi:turn_1.files/a.md"]

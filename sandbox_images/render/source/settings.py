@@ -34,7 +34,7 @@ _BARE = re.compile(
 _LINE = re.compile(r"^([\w-]+)\s*:[ \t]*(\S[^\n]*)$", re.MULTILINE)
 
 
-class _PlainLoader(yaml.SafeLoader):  # the library has no types
+class _PlainLoader(yaml.SafeLoader):
     """YAML without aliases: a few lines of them make a billion items, or one that holds itself."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
