@@ -21,6 +21,7 @@ import httpx
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from bench.chart_style import inks, style
 from bench.serving import ROOT, serving
 
 RESULTS = ROOT / "bench" / "results"
@@ -188,11 +189,8 @@ def table(rows: list[dict[str, float]]) -> str:
 
 def draw(rows: list[dict[str, float]], *, is_dark: bool) -> None:
     """The times over the number of blocks, each as a multiple of its first."""
-    ink, grid = ("#e6edf3", "#3d444d") if is_dark else ("#1f2328", "#d1d9e0")
-    style: Any = {"svg.fonttype": "path", "svg.hashsalt": "proofbox", "font.size": 9, "grid.color": grid}
-    style |= dict.fromkeys(("text.color", "axes.labelcolor", "xtick.color", "ytick.color"), ink)
-    style |= {"axes.edgecolor": grid}
-    with mpl.rc_context(style):
+    ink, _ = inks(is_dark=is_dark)
+    with mpl.rc_context(style(is_dark=is_dark)):
         canvas = Figure(figsize=(8, 3.6), layout="constrained")
         axes = canvas.subplots()
         for name, colour in zip(NAMES, ("#1f6feb", "#2e9f6b", "#d4631a"), strict=True):

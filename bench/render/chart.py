@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
+from bench.chart_style import inks, style
 from bench.render.figures import OURS, Row
 
 COLOURS = {
@@ -33,20 +33,8 @@ def draw(rows: Sequence[Row], path: Path, *, is_dark: bool) -> None:
     """Draws both panels to an SVG without background; the text suits a light or a dark page."""
     lost = [row for row in rows if row.unit in SHARES and row.ours.value is not None]
     costs = [row for row in rows if row.unit in {"s", "MB"} and row.bar is not None]
-    ink, grid = ("#e6edf3", "#3d444d") if is_dark else ("#1f2328", "#d1d9e0")
-    style: Any = {
-        "svg.fonttype": "path",
-        "svg.hashsalt": "proofbox",
-        "font.family": "DejaVu Sans",
-        "font.size": 9,
-        "text.color": ink,
-        "axes.labelcolor": ink,
-        "xtick.color": ink,
-        "ytick.color": ink,
-        "axes.edgecolor": grid,
-        "grid.color": grid,
-    }
-    with mpl.rc_context(style):
+    ink, _ = inks(is_dark=is_dark)
+    with mpl.rc_context(style(is_dark=is_dark)):
         height = ROW_INCHES * (len(lost) + len(costs)) + 2.1
         canvas = Canvas(figsize=(9.6, height), layout="constrained")
         axes = canvas.subplots(2, 1, height_ratios=[max(len(lost), 1), max(len(costs), 1)])

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
+from bench.chart_style import style
 from bench.speed.model import BWRAP, CRUN, DOCKER, EPICBOX, FLOORS, LLM_SANDBOX, OURS, RUNC, Measured, Results
 
 COLOURS = {
@@ -27,20 +28,7 @@ _SECONDS = FuncFormatter(lambda value, _: f"{value / 1000:g} s" if value >= 1000
 
 def draw(results: Results, path: Path, *, is_dark: bool) -> None:
     """Draws both panels to an SVG without background; the text suits a light or a dark page."""
-    ink, grid = ("#e6edf3", "#3d444d") if is_dark else ("#1f2328", "#d1d9e0")
-    style: Any = {
-        "svg.fonttype": "path",
-        "svg.hashsalt": "proofbox",
-        "font.family": "DejaVu Sans",
-        "font.size": 9,
-        "text.color": ink,
-        "axes.labelcolor": ink,
-        "xtick.color": ink,
-        "ytick.color": ink,
-        "axes.edgecolor": grid,
-        "grid.color": grid,
-    }
-    with mpl.rc_context(style):
+    with mpl.rc_context(style(is_dark=is_dark)):
         rows = ROW_INCHES * max(len(results.calm), 1) + 0.6
         canvas = Figure(figsize=(8.6, rows + _RATES_INCHES + 0.8), layout="constrained")
         axes = canvas.subplots(2, 1, height_ratios=[rows, _RATES_INCHES])
