@@ -204,7 +204,7 @@ def draw(rows: list[dict[str, float]], *, is_dark: bool) -> None:
         axes.set_xlabel("blocks in the conversation")
         axes.set_ylabel("times the first")
         axes.grid(visible=True, linewidth=0.6)
-        axes.legend(frameon=False, loc="upper left")
+        axes.legend(frameon=False, loc="lower right")
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
         name = f"conversation_size{'-dark' if is_dark else ''}.svg"
