@@ -137,6 +137,30 @@ def artifact_files(settings: Settings) -> ArtifactFiles:
     return S3Files(bucket, settings.data_dir / "staging", settings.s3_part_bytes, settings.link_s)
 
 
+def _memory_search(
+    settings: Settings, database: Database, timelines: SqlTimelineStore, artifacts: SqlArtifactStore
+) -> MemorySearch:
+    return MemorySearch(
+        timelines,
+        SqlPassageStore(database),
+        artifacts,
+        MiniLmEmbedder(max(1, (os.cpu_count() or 1) // 2)),
+        half_life_days=settings.memory_half_life_days,
+    )
+
+
+def _attachments(
+    settings: Settings, artifacts: SqlArtifactStore, sources: SqlSourcePool, timelines: SqlTimelineStore
+) -> Attachments:
+    return Attachments(
+        artifacts,
+        sources,
+        timelines,
+        bytes_max=settings.attachment_bytes_max,
+        inline_bytes_max=settings.inline_bytes_max,
+    )
+
+
 def build(settings: Settings) -> Service:
     """Wires everything together; nothing is opened or started yet.
 
@@ -161,13 +185,6 @@ def build(settings: Settings) -> Service:
     skills = FolderSkills(settings.skills_dir)
     resolver = SystemResolver()
     fetcher, searcher = _web(settings, resolver)
-    memory = MemorySearch(
-        timelines,
-        SqlPassageStore(database),
-        artifacts,
-        MiniLmEmbedder(max(1, (os.cpu_count() or 1) // 2)),
-        half_life_days=settings.memory_half_life_days,
-    )
     parts = StoryParts(
         runs=runs,
         policy=policy,
@@ -177,7 +194,7 @@ def build(settings: Settings) -> Service:
         files=files,
         skills=skills,
         tokens=tokens,
-        memory=memory,
+        memory=_memory_search(settings, database, timelines, artifacts),
         fetcher=fetcher,
         searcher=searcher,
     )
@@ -197,13 +214,7 @@ def build(settings: Settings) -> Service:
         sources=sources,
         timeline=Timeline(timelines, tokens, cache_policy(settings)),
         recall=Recall(files, sources, skills),
-        attachments=Attachments(
-            artifacts,
-            sources,
-            timelines,
-            bytes_max=settings.attachment_bytes_max,
-            inline_bytes_max=settings.inline_bytes_max,
-        ),
+        attachments=_attachments(settings, artifacts, sources, timelines),
         engine=engine,
         calls=calls,
         meter=meter,

@@ -12,6 +12,7 @@ from contracts.events import EventName, OutputEvent, QueuedEvent, StartedEvent
 from contracts.problems import Problem
 from contracts.tool_calls import CallStatus, Limits, SandboxInfo, ToolCallRequest, ToolCallResponse
 from service.core.admission import Admission
+from service.core.call_answers import Answer, problem_answer, stored_answer
 from service.core.engine_port import StreamName
 from service.core.errors import (
     AmbiguousCallError,
@@ -24,7 +25,6 @@ from service.core.errors import (
 )
 from service.core.events import CallEvent, EndedCalls, EventLog
 from service.core.meter import EndedCall, Meter, NoMeter
-from service.core.problems import problem_of
 from service.core.scopes import Principal, Scope
 from service.core.store_ports import CallKey, CallState, CallStore, NewCall, StoredCall
 from service.core.watcher import OpenedCall, Story
@@ -52,23 +52,6 @@ class CallSettings:
 
     remembered_bytes_max: int
     boot_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The one answer of a call as it goes over the wire: serialised once, stored and sent as it is.
-
-    Attributes:
-        http_status: 200, or the problem's status.
-        body: JSON text of a response, or of a problem.
-        is_problem: which of the two.
-        retry_after_s: when to come again, for a refusal that may pass.
-    """
-
-    http_status: int
-    body: str
-    is_problem: bool
-    retry_after_s: float | None = None
 
 
 class _Running:
@@ -291,7 +274,7 @@ class Calls:
 
     async def _known(self, stored: StoredCall, *, detached: bool) -> CallTicket:
         if stored.answer is not None:
-            return CallTicket(stored.key, _stored_answer(stored.state, stored.answer), None)
+            return CallTicket(stored.key, stored_answer(stored.state, stored.answer), None)
         running = self._running.get(stored.key)
         if running is None:
             raise ShuttingDownError("another process of the service runs this call; ask for its status instead")
@@ -319,11 +302,11 @@ class Calls:
     async def _finish_cancelled(self, running: _Running) -> None:
         reason = running.cancel_reason or ShuttingDownError("the service is shutting down")
         state = CallState.CANCELLED if isinstance(reason, CallCancelledError) else CallState.FAILED
-        await self._finish(running, state, _problem_answer(reason, running.request_id))
+        await self._finish(running, state, problem_answer(reason, running.request_id))
 
     async def _fail(self, running: _Running, exc: Exception) -> None:
         """Answers a call that the service or its caller failed; one of which nothing ran may come again."""
-        answer = _problem_answer(exc, running.request_id)
+        answer = problem_answer(exc, running.request_id)
         if running.has_started or running.detached or not isinstance(exc, ServiceError):
             await self._finish(running, CallState.FAILED, answer)
             return
@@ -341,11 +324,11 @@ class Calls:
             stored = await self._store.finish(running.key, state, answer.body, blocks)
         except ServiceError as exc:
             log.exception("the answer of call %s could not be stored", running.key.tool_call_id)
-            state, answer = CallState.FAILED, _problem_answer(exc, running.request_id)
+            state, answer = CallState.FAILED, problem_answer(exc, running.request_id)
         else:
             if stored.answer is not None and stored.answer != answer.body:
                 # Cancelled while its answer was being stored: what is stored is the one answer.
-                state, answer = stored.state, _stored_answer(stored.state, stored.answer)
+                state, answer = stored.state, stored_answer(stored.state, stored.answer)
         self._end(running, state, answer, response)
 
     def _end(
@@ -401,17 +384,3 @@ def _payload(request: ToolCallRequest) -> tuple[str, str]:
     """The request as it is stored, and its hash; off the event loop, for it may hold 100 MB of assets."""
     text = request.model_dump_json()
     return text, hashlib.sha256(text.encode()).hexdigest()
-
-
-def _problem_answer(exc: BaseException, request_id: str) -> Answer:
-    problem = problem_of(exc, request_id)
-    retry_after_s = exc.retry_after_s if isinstance(exc, ServiceError) else None
-    if retry_after_s is None and problem.retryable:
-        retry_after_s = 1.0
-    return Answer(problem.status, problem.model_dump_json(exclude_none=True), True, retry_after_s)  # noqa: FBT003
-
-
-def _stored_answer(state: CallState, body: str) -> Answer:
-    if state is CallState.DONE:
-        return Answer(200, body, is_problem=False)
-    return Answer(Problem.model_validate_json(body).status, body, is_problem=True)
