@@ -38,9 +38,6 @@ class Memory(Protocol):
     async def at(self, position: int) -> PlacedBlock | None:
         """The block at a position, with its base64; None if there is none."""
 
-    async def of_call(self, tool_call_id: str, limit: int) -> list[PlacedBlock]:
-        """The first ``limit`` blocks of a call, in order, without base64."""
-
     async def files_of_turn(self, turn_id: str) -> list[str]:
         """The ``fi:`` paths of the blocks of a turn, each once."""
 
@@ -88,10 +85,6 @@ class StoredMemory:
         """See `Memory.at`."""
         found = await self._store.after(self._scope, position - 1, 1, binaries=True)
         return found[0] if found and found[0].position == position else None
-
-    async def of_call(self, tool_call_id: str, limit: int) -> list[PlacedBlock]:
-        """See `Memory.of_call`."""
-        return await self._store.of_call(self._scope, tool_call_id, limit)
 
     async def files_of_turn(self, turn_id: str) -> list[str]:
         """See `Memory.files_of_turn`."""
@@ -155,11 +148,6 @@ class HandedMemory:
     async def at(self, position: int) -> PlacedBlock | None:
         """See `Memory.at`."""
         return self._placed[position - 1] if 1 <= position <= len(self._placed) else None
-
-    async def of_call(self, tool_call_id: str, limit: int) -> list[PlacedBlock]:
-        """See `Memory.of_call`."""
-        calls = ((p, p.block.call_id or p.block.meta.get("tool_call_id")) for p in self._placed)
-        return [p for p, call_id in calls if call_id == tool_call_id][:limit]
 
     async def files_of_turn(self, turn_id: str) -> list[str]:
         """See `Memory.files_of_turn`."""

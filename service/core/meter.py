@@ -31,7 +31,7 @@ class Meter(Protocol):
 
 
 class NoMeter:
-    """Counts nothing: for a service that nobody watches, such as one local job."""
+    """Counts nothing: for calls that nobody watches."""
 
     def call_ended(self, call: EndedCall) -> None:
         """See `Meter.call_ended`."""

@@ -11,9 +11,9 @@ from contracts.tool_calls import ToolCallResponse
 from service.core.blocks import now_text
 from service.core.memory import Memory, memory_of
 from service.core.react_calls import ReactCall, ToolRefusedError
+from service.core.rendered import STEP_SIGNS
 from service.core.store_ports import TimelineStore
 
-_SIGNS: dict[StepStatus, str] = {"done": "✓", "in_progress": "…", "pending": "□", "failed": "✗"}
 _WORDS: dict[StepStatus, str] = {"in_progress": " — in progress", "failed": " — failed"}
 _ID_CHARS = 8
 
@@ -114,6 +114,6 @@ async def _next_iteration(memory: Memory, turn_id: str) -> int:
 def _told(steps: Sequence[str], status: Mapping[str, StepStatus]) -> str:
     states = [status[str(number)] for number in range(1, len(steps) + 1)]
     return "\n".join(
-        f"{_SIGNS[state]} {number}. {' '.join(step.split())}{_WORDS.get(state, '')}"
+        f"{STEP_SIGNS[state]} {number}. {' '.join(step.split())}{_WORDS.get(state, '')}"
         for number, (step, state) in enumerate(zip(steps, states, strict=True), start=1)
     )

@@ -11,11 +11,11 @@ from typing import Any
 from contracts.blocks import Block
 from contracts.logical import TurnPath, parse
 from contracts.paths import UnsafePathError
+from service.core.discovery import HOSTING_FIELDS
 from service.core.store_ports import PlacedBlock, described_path, spelled
 
-# A loop's own timeline may hold meta blocks that another program wrote.
-_HOSTING = frozenset({"hosted_uri", "rn", "key", "local_path"})
-_DONE = {"done": "✓", "in_progress": "…", "failed": "✗"}
+STEP_SIGNS = {"done": "✓", "in_progress": "…", "pending": "□", "failed": "✗"}
+"""How far a step of a plan is, for the eye."""
 # Tools whose own result is a report of the files that they made; the result of any other tool is its payload.
 _FILE_TOOLS = ("exec_tools.", "rendering_tools.", "react.write", "react.stream", "react.file", "react.patch")
 
@@ -170,7 +170,7 @@ def _safe_digest(text: str | None) -> dict[str, Any] | None:
         return None
     if not isinstance(payload, dict) or not isinstance(payload.get("artifact_path"), str):
         return None
-    return {name: value for name, value in payload.items() if name not in _HOSTING}
+    return {name: value for name, value in payload.items() if name not in HOSTING_FIELDS}
 
 
 def _head(block: Block, part: str, tool: str) -> str:
@@ -248,12 +248,16 @@ def _plan(placed: PlacedBlock) -> list[str]:
         plan = json.loads(block.text or "")
         status = plan.get("status") or {}
         steps = [
-            f"{_DONE.get(str(status.get(str(number))), '□')} {number}) {' '.join(str(step).split())}"
+            f"{_sign(status.get(str(number)))} {number}) {' '.join(str(step).split())}"
             for number, step in enumerate(plan["steps"], start=1)
         ]
         return ["[REACT.PLAN]", f"id={plan.get('plan_id') or _plan_id(block.path)}", *steps]
     except (ValueError, TypeError, KeyError, AttributeError):
         return ["[REACT.PLAN]", block.text or ""]
+
+
+def _sign(status: object) -> str:
+    return STEP_SIGNS.get(str(status), STEP_SIGNS["pending"])
 
 
 def _plan_id(path: str) -> str:

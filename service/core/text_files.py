@@ -15,16 +15,14 @@ from contracts.paths import FilePath, NamedPath, Namespace, UnsafePathError, in_
 from contracts.tool_calls import ArtifactResult, ToolCallResponse
 from service.core.artifact_answers import Content, content_of, hosting
 from service.core.blocks import Notice, now_text
+from service.core.discovery import is_remembered
 from service.core.errors import StoreFailedError, StoreFullError
 from service.core.hosting import host
 from service.core.mentions import find_sids
 from service.core.react_calls import ReactCall, ToolRefusedError
 from service.core.scopes import Scope
 from service.core.store_ports import ArtifactStore, NewArtifact, SourcePool, StoredArtifact
-from service.core.tokens import TokenCounter
-
-# A tokenizer remembers each token's place; in pieces, a large text costs little memory and a third of the time.
-_COUNTED_CHARS = 50_000
+from service.core.tokens import TokenCounter, count_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +111,7 @@ class TextFiles:
             StoreFailedError: the store failed.
         """
         await self._sources.complete(call.scope, call.request.sources_pool)
-        known = await self._sources.sids(call.scope)
+        known = await self._sources.sids(call.scope) if "[[" in text else frozenset()
         return await asyncio.to_thread(_measured, text, known, self._tokens)
 
     async def store(self, call: ReactCall[Any], files: Sequence[TextFile]) -> list[StoredArtifact]:
@@ -172,8 +170,9 @@ def digest_of(
     call: ReactCall[Any], file: TextFile, measured: Measured, stored: StoredArtifact | None = None, **more: str
 ) -> Digest:
     """The digest of a text; ``stored`` is None if it could not be stored."""
-    earlier = {block.path for block in call.request.timeline or []}
-    is_edited = stored is not None and (stored.version > 1 or file.path.logical in earlier)
+    is_edited = stored is not None and (
+        stored.version > 1 or is_remembered(call.request.timeline, file.path.logical)
+    )
     return Digest(
         artifact_path=file.path.logical,
         physical_path=file.path.physical,
@@ -232,11 +231,6 @@ def _measured(text: str, known: frozenset[int], tokens: TokenCounter) -> Measure
     return Measured(
         len(content), hashlib.sha256(content).hexdigest(), count_tokens(tokens, text), sorted(cited), unknown
     )
-
-
-def count_tokens(tokens: TokenCounter, text: str) -> int:
-    """The tokens of a text of any size; a cut through a large one counts a token more at most, by and large."""
-    return sum(tokens.count(text[at : at + _COUNTED_CHARS]) for at in range(0, len(text), _COUNTED_CHARS))
 
 
 def _staged(target: Path, file: TextFile, tool_call_id: str) -> NewArtifact:
