@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from contracts.tool_calls import SandboxInfo
+from service.core.flavours import Flavour
 from service.core.limits import CallLimits
 
 
@@ -69,8 +70,15 @@ class Containers(Protocol):
     async def ping(self) -> None:
         """Asks whoever starts the containers, not our own memory."""
 
-    async def start(self, name: str, limits: CallLimits, deadline_epoch_s: float) -> Container:
-        """Starts a container; nothing of it is left when this raises. Not to be cancelled."""
+    @property
+    def warm_flavours(self) -> frozenset[Flavour]:
+        """The flavours that need waiting containers of their own; bare ones serve the others as well."""
+
+    async def start(self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour) -> Container:
+        """Starts a container whose interpreter imports what ``flavour`` says.
+
+        Nothing of it is left when this raises. Not to be cancelled.
+        """
 
     async def remove(self, container_id: str) -> None:
         """Removes a container, running or not; one that is gone or going is fine."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from contracts.tool_calls import SandboxInfo
 from service.core.engine_port import Sandbox, SandboxLostError, SandboxSpec
 from service.core.errors import EngineUnavailableError
+from service.core.flavours import Flavour
 from service.core.limits import CallLimits
 from service.engines.containers import Container, Containers, ContainerTransport
 from service.engines.pool import Box, Pool
@@ -101,7 +102,7 @@ class PooledEngine:
     async def open(self, spec: SandboxSpec) -> AsyncIterator[Sandbox]:
         """See `SandboxEngine.open`."""
         if spec.limits.needs_own_container(self._settings.default_limits):
-            box = await self._start_box(spec.limits, spec.lifetime_s)
+            box = await self._start_box(spec.limits, spec.lifetime_s, spec.flavour)
         else:
             box = await self._pool.take()
         expiry = asyncio.get_running_loop().call_later(spec.lifetime_s, self._discard_later, box)
@@ -143,10 +144,10 @@ class PooledEngine:
     async def _start_waiting(self) -> Box:
         settings = self._settings
         return await self._start_box(
-            settings.default_limits, settings.waiting_lifetime_s + settings.call_lifetime_s
+            settings.default_limits, settings.waiting_lifetime_s + settings.call_lifetime_s, Flavour.BARE
         )
 
-    async def _start_box(self, limits: CallLimits, lifetime_s: float) -> Box:
+    async def _start_box(self, limits: CallLimits, lifetime_s: float, flavour: Flavour) -> Box:
         info = self._info
         if info is None:
             raise EngineUnavailableError("the engine is not started")
@@ -154,7 +155,7 @@ class PooledEngine:
         name = f"proofbox-{self._settings.boot_id}-{self._count}"
         deadline = time.time() + lifetime_s + self._settings.ready_s
         # A start that is cancelled half-way is finished and then removed: a thread cannot be stopped.
-        starting = asyncio.create_task(self._containers.start(name, limits, deadline))
+        starting = asyncio.create_task(self._containers.start(name, limits, deadline, flavour))
         try:
             container = await asyncio.shield(starting)
         except asyncio.CancelledError:

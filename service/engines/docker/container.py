@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from service.core.flavours import PREIMPORTED, Flavour
 from service.core.limits import CallLimits
 from service.engines.hardening import RLIMITS, SHM_BYTES, USER_ID, own_folders
 
@@ -32,7 +33,9 @@ class ContainerSettings:
     boot_id: str
 
 
-def container_config(settings: ContainerSettings, limits: CallLimits, deadline_epoch_s: float) -> dict[str, Any]:
+def container_config(
+    settings: ContainerSettings, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour = Flavour.BARE
+) -> dict[str, Any]:
     """The body of ``POST /containers/create``."""
     host_config: dict[str, Any] = {
         "AutoRemove": True,
@@ -56,6 +59,7 @@ def container_config(settings: ContainerSettings, limits: CallLimits, deadline_e
         host_config["CgroupParent"] = settings.cgroup_parent
     return {
         "Image": settings.image,
+        "Cmd": list(PREIMPORTED[flavour]),
         "User": f"{USER_ID}:{USER_ID}",
         "NetworkDisabled": True,
         "AttachStdin": True,

@@ -5,6 +5,7 @@ import socket
 
 from contracts.tool_calls import SandboxInfo
 from service.core.errors import EngineUnavailableError
+from service.core.flavours import Flavour
 from service.core.limits import CallLimits
 from service.engines.containers import Container, ContainerTransport, LeftContainer
 from service.engines.docker.client import EngineClient
@@ -40,9 +41,14 @@ class DockerContainers:
         """See `Containers.ping`."""
         await self._client.ping()
 
-    async def start(self, name: str, limits: CallLimits, deadline_epoch_s: float) -> Container:
+    @property
+    def warm_flavours(self) -> frozenset[Flavour]:
+        """See `Containers.warm_flavours`."""
+        return frozenset(Flavour)
+
+    async def start(self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour) -> Container:
         """See `Containers.start`."""
-        config = container_config(self._settings, limits, deadline_epoch_s)
+        config = container_config(self._settings, limits, deadline_epoch_s, flavour)
         container_id, connection = await self._client.start(config, name)
         return Container(container_id, lambda: _attached(connection))
 

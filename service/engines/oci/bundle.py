@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from service.core.flavours import PREIMPORTED, Flavour
 from service.core.limits import CallLimits
 from service.engines.hardening import CPU_PERIOD_US, RLIMITS, SHM_BYTES, USER_ID, own_folders
 from service.engines.oci.image import UnpackedImage
@@ -52,7 +53,9 @@ class BundleSettings:
     counts_swap: bool
 
 
-def bundle_config(settings: BundleSettings, limits: CallLimits, cgroup: str) -> dict[str, Any]:
+def bundle_config(
+    settings: BundleSettings, limits: CallLimits, cgroup: str, flavour: Flavour = Flavour.BARE
+) -> dict[str, Any]:
     """The ``config.json`` of a bundle whose container is to be in ``cgroup``."""
     image = settings.image
     mounts = [_mount(*mount) for mount in _MOUNTS]
@@ -65,7 +68,7 @@ def bundle_config(settings: BundleSettings, limits: CallLimits, cgroup: str) -> 
             "terminal": False,
             "user": {"uid": USER_ID, "gid": USER_ID, "additionalGids": [USER_ID], "umask": 0o022},
             "cwd": image.cwd,
-            "args": list(image.args),
+            "args": [*image.args, *PREIMPORTED[flavour]],
             "env": list(image.env),
             "capabilities": {name: [] for name in _CAPABILITY_SETS},
             "noNewPrivileges": True,

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from contracts.tool_calls import SandboxInfo
 from service.core.errors import EngineUnavailableError
+from service.core.flavours import Flavour
 from service.core.limits import CallLimits
 from service.engines.containers import Container, ContainerTransport, LeftContainer
 from service.engines.oci.bundle import BundleSettings, bundle_config
@@ -114,10 +115,15 @@ class OciContainers:
         if not connected.bundle.image.rootfs.is_dir():
             raise EngineUnavailableError("the unpacked sandbox image is gone; start the service again")
 
-    async def start(self, name: str, limits: CallLimits, deadline_epoch_s: float) -> Container:
+    @property
+    def warm_flavours(self) -> frozenset[Flavour]:
+        """See `Containers.warm_flavours`."""
+        return frozenset(Flavour)
+
+    async def start(self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour) -> Container:
         """See `Containers.start`."""
         container_id = f"{name}-{int(deadline_epoch_s)}"
-        stream, stderr_fd = await self._call("start a sandbox", lambda: self._start(container_id, limits))
+        stream, stderr_fd = await self._call("start a sandbox", lambda: self._start(container_id, limits, flavour))
         return Container(container_id, lambda: _attached(stream, stderr_fd))
 
     async def remove(self, container_id: str) -> None:
@@ -164,10 +170,10 @@ class OciContainers:
             start_new_session=True,  # it has to outlive what ends the service
         )  # fmt: skip
 
-    def _start(self, container_id: str, limits: CallLimits) -> tuple[socket.socket, int]:
+    def _start(self, container_id: str, limits: CallLimits, flavour: Flavour) -> tuple[socket.socket, int]:
         connected = self._there()
         place = connected.place
-        config = bundle_config(connected.bundle, limits, place.cgroup_of(container_id))
+        config = bundle_config(connected.bundle, limits, place.cgroup_of(container_id), flavour)
         ours, theirs = socket.socketpair()
         try:
             with theirs:
