@@ -89,5 +89,6 @@ def _oci(settings: Settings, boot_id: str) -> Containers:
             run_dir=settings.oci_run_dir,
             start_s=settings.ready_s,
             threads=_ENGINE_THREADS,
+            import_once=settings.import_once,
         ),
     )

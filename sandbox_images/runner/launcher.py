@@ -1,6 +1,7 @@
 """The interpreter that waits warm and then becomes the user's program.
 
-The runner starts it before any call is known. It waits for one job on file descriptor 3, sets up what a program
+It is started before any call is known, by the runner or, where processes are forked into containers, as a fork of a
+zygote that was started by the same command. It waits for one job on file descriptor 3, sets up what a program
 finds (limits, environment, folder, arguments) and runs the code as ``__main__``, byte for byte, so that line
 numbers, tracebacks, ``__file__``, threads, subprocesses and exit codes are those of a script started by hand.
 It never knows the nonce of the stream.
@@ -24,8 +25,20 @@ CONTROL_FD = 3
 _OWN_PROGRAMS = frozenset({"render", "readable"})
 
 
-def _receive_job() -> dict[str, Any]:
+def _control() -> tuple[socket.socket, dict[str, types.ModuleType]]:
+    """The socket that the job comes by, and modules of our own programs that are loaded.
+
+    A zygote gets messages in place of a stream: it serves the service here, and what returns is a fork of it.
+    """
     control = socket.socket(fileno=CONTROL_FD)
+    if control.type == socket.SOCK_SEQPACKET:
+        import zygote  # noqa: PLC0415 - an interpreter that the runner starts has no part of it
+
+        return zygote.serve(control)
+    return control, {}
+
+
+def _receive_job(control: socket.socket) -> dict[str, Any]:
     # What starting has cost is not the program's.
     control.sendall(struct.pack(">d", time.process_time()))
     with control, control.makefile("rb") as stream:
@@ -68,8 +81,9 @@ def _run_python(path: str) -> None:
         sys.exit(1)
 
 
-def _run_own(name: str, path: str) -> None:
+def _run_own(name: str, path: str, loaded: dict[str, types.ModuleType]) -> None:
     """A program of ours in place of the user's; what lies in OUT_DIR must not shadow a module of it."""
+    sys.modules.update({module: loaded[module] for module in loaded if module.partition(".")[0] == name})
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     sys.argv = [name, path]
     runpy.run_module(name, run_name="__main__")
@@ -90,13 +104,14 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         # Output is streamed as it comes, and what was printed is there when a program is killed.
         stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # not replaced yet
-    job = _receive_job()
+    control, loaded = _control()
+    job = _receive_job(control)
     _confine(job)
     os.environ.update(job["env"])
     os.chdir(job["cwd"])
     sys.argv = [job["prog_name"]]
     if job["language"] in _OWN_PROGRAMS:
-        _run_own(job["language"], job["path"])
+        _run_own(job["language"], job["path"], loaded)
         return
     sys.path[0] = job["cwd"]
     if job["language"] == "python":

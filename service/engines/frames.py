@@ -20,6 +20,8 @@ class Frame(IntEnum):
     DATA = 2
     JOB = 3
     COLLECT = 4
+    ADOPT = 5
+    LAUNCH = 6
     READY = 16
     PUT_DONE = 17
     STDOUT = 18
@@ -28,6 +30,8 @@ class Frame(IntEnum):
     FOUND = 21
     COLLECTED = 22
     FAILED = 23
+    LAUNCHED = 24
+    INSPECTOR = 25
 
 
 class FrameError(ValueError):

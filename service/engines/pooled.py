@@ -101,16 +101,27 @@ class PooledEngine:
     @asynccontextmanager
     async def open(self, spec: SandboxSpec) -> AsyncIterator[Sandbox]:
         """See `SandboxEngine.open`."""
-        if spec.limits.needs_own_container(self._settings.default_limits):
-            box = await self._start_box(spec.limits, spec.lifetime_s, spec.flavour)
-        else:
-            box = await self._pool.take()
+        box = await self._taken(spec)
+        try:
+            await box.sandbox.become(spec.flavour)
+        except SandboxLostError as exc:
+            log.warning("a sandbox was lost before its call, another one takes it: %s", exc)
+            self._discard_later(box)
+            box = await self._taken(spec)
+        except BaseException:
+            self._discard_later(box)
+            raise
         expiry = asyncio.get_running_loop().call_later(spec.lifetime_s, self._discard_later, box)
         try:
             yield box.sandbox
         finally:
             expiry.cancel()
             self._discard_later(box)  # after the answer: nobody waits for a removal
+
+    async def _taken(self, spec: SandboxSpec) -> Box:
+        if spec.limits.needs_own_container(self._settings.default_limits):
+            return await self._start_box(spec.limits, spec.lifetime_s, spec.flavour)
+        return await self._pool.take()
 
     async def ping(self) -> None:
         """See `SandboxEngine.ping`."""
@@ -169,6 +180,7 @@ class PooledEngine:
             self._settings.stream,
             self._settings.inspector,
             died_of_memory=lambda: self._containers.died_of_memory(container_id),
+            forks=container.forks,
         )
         box = Box(container_id, transport, sandbox)
         try:

@@ -5,6 +5,7 @@ import contextlib
 import errno
 import hashlib
 import json
+import logging
 import os
 import secrets
 from collections import deque
@@ -29,7 +30,11 @@ from service.core.engine_port import (
     Wanted,
 )
 from service.core.errors import StoreFailedError, StoreFullError
+from service.core.flavours import Flavour
+from service.engines.containers import Forks, NotForkedError
 from service.engines.frames import NO_NONCE, Frame, FrameDecoder, FrameError, encode
+
+log = logging.getLogger("proofbox.engine")
 
 _PIECE_BYTES = 256 * 1024
 _ATTACHMENT_PREFIX = "../attachments/"
@@ -93,8 +98,11 @@ class RunnerSandbox:
         inspector: InspectorBounds,
         *,
         died_of_memory: Callable[[], Awaitable[bool]],
+        forks: Forks | None = None,
     ) -> None:
         self._transport = transport
+        self._forks = forks
+        self._forking: asyncio.Task[None] | None = None
         self._bounds = bounds
         self._inspector = inspector
         self._died_of_memory = died_of_memory
@@ -104,7 +112,7 @@ class RunnerSandbox:
         self.info = info
 
     async def wait_ready(self) -> None:
-        """Waits for READY, then draws the nonce that every later frame has to carry.
+        """Waits for READY, draws the nonce that every later frame has to carry, gets an interpreter to wait inside.
 
         Raises:
             SandboxLostError: the container ended before.
@@ -113,6 +121,39 @@ class RunnerSandbox:
         if kind is not Frame.READY:
             raise SandboxLostError(f"the runner began with {kind.name}")
         self._nonce = self._decoder.nonce = secrets.token_bytes(16)
+        if not await self._forked(Flavour.BARE):
+            await self._launch()
+            await self._expect(Frame.LAUNCHED)
+
+    async def become(self, flavour: Flavour) -> bool:
+        """Puts an interpreter that has imported what ``flavour`` says in the place of the one that waits, if it can.
+
+        Raises:
+            SandboxLostError: the container has ended, or does not answer in time.
+        """
+        return flavour is Flavour.BARE or await self._forked(flavour)
+
+    async def _forked(self, flavour: Flavour) -> bool:
+        """Has an interpreter forked in; False if none could be, then the runner has what it had."""
+        forks = self._forks
+        if forks is None or not forks.has(flavour):
+            return False
+        async with self._answers_within(self._bounds.collect_s):
+            await self._send(Frame.ADOPT, {})
+            try:
+                await forks.interpreter(flavour)
+            except NotForkedError as exc:
+                log.warning("no %s interpreter was forked, the sandbox starts its own: %s", flavour.value, exc)
+                await self._launch()
+                await self._expect(Frame.LAUNCHED)
+                return flavour is Flavour.BARE
+            await self._expect(Frame.LAUNCHED)
+        return True
+
+    async def _launch(self) -> None:
+        """Has the runner start an interpreter if none waits; from here on nothing is forked in."""
+        self._forks = None
+        await self._write(encode(Frame.LAUNCH, self._nonce))
 
     async def put(self, turn_id: str, files: Sequence[InputFile]) -> None:
         """See `Sandbox.put`."""
@@ -193,6 +234,9 @@ class RunnerSandbox:
                         files_exceeded=bool(summary["files_exceeded"]),
                         depth_exceeded=bool(summary["depth_exceeded"]),
                     )
+            if kind is Frame.INSPECTOR:
+                self._forking = asyncio.create_task(self._fork_inspector())
+                continue
             if kind is not Frame.FOUND:
                 raise SandboxLostError(f"the runner sent {kind.name} while it collected")
             with _reading():
@@ -212,6 +256,17 @@ class RunnerSandbox:
                     continue
                 taken.add(path)
                 found.append(_found(path, row, *(sent[same_as] if same_as is not None else (None, None))))
+
+    async def _fork_inspector(self) -> None:
+        """The runner waits for it; where none comes it forks itself."""
+        try:
+            if self._forks is None:
+                raise NotForkedError("there is nothing to fork from")
+            await self._forks.inspector()
+        except NotForkedError as exc:
+            log.warning("no inspector was forked, the sandbox starts its own: %s", exc)
+            with contextlib.suppress(SandboxLostError):  # whoever reads is told
+                await self._launch()
 
     async def _receive_file(self, local: Path, size: int) -> str:
         digest = hashlib.sha256()

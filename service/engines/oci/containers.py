@@ -2,7 +2,9 @@
 
 import asyncio
 import hashlib
+import itertools
 import json
+import logging
 import os
 import re
 import socket
@@ -10,22 +12,30 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from contracts.tool_calls import SandboxInfo
 from service.core.errors import EngineUnavailableError
 from service.core.flavours import Flavour
 from service.core.limits import CallLimits
-from service.engines.containers import Container, ContainerTransport, LeftContainer
-from service.engines.oci.bundle import BundleSettings, bundle_config
+from service.engines.containers import Container, ContainerTransport, Forks, LeftContainer, NotForkedError
+from service.engines.forking.seccomp_filter import SeccompError, compiled
+from service.engines.forking.settings import zygote_settings
+from service.engines.forking.target import Target, opened
+from service.engines.forking.zygote import Zygote
+from service.engines.forking.zygotes import ContainerForks, Kind, Zygotes
+from service.engines.oci.bundle import BundleSettings, bundle_config, zygote_config
 from service.engines.oci.cgroups import Cgroups
 from service.engines.oci.image import ImageCache, ImageSource
 from service.engines.oci.remains import DEFAULT_PARENT, Place, boot_of, deadline_of
 from service.engines.oci.runtime import Runtime
 from service.engines.oci.seccomp import runtime_form
-from service.engines.oci.transport import SocketTransport
+from service.engines.oci.transport import SocketTransport, said_on
+
+log = logging.getLogger("proofbox.engine")
 
 T = TypeVar("T")
 _PACKAGE_ROOT = Path(__file__).parents[3]
@@ -33,6 +43,7 @@ _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _CAP_SYS_ADMIN = 21
 _KEEPER_ENDS_WITHIN_S = 10.0
 _ORDERLY = b"."
+_RAISED_WITHIN_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +60,7 @@ class OciSettings:
         run_dir: where bundles and the runtime's records are while a container lives.
         start_s: how long the runtime may take to start one.
         threads: how many starts and removals are under way at a time.
+        import_once: whether libraries are imported outside of containers and forked into them; see the setting.
     """
 
     runtime: str
@@ -60,6 +72,7 @@ class OciSettings:
     run_dir: Path
     start_s: float
     threads: int
+    import_once: Literal["auto", "on", "off"] = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +94,8 @@ class OciContainers:
         self._threads = ThreadPoolExecutor(settings.threads, thread_name_prefix="oci")
         self._connected: _Connected | None = None
         self._keeper: subprocess.Popen[bytes] | None = None
+        self._zygotes: Zygotes | None = None
+        self._zygote_count = itertools.count(1)
 
     async def connect(self) -> SandboxInfo:
         """See `Containers.connect`."""
@@ -97,10 +112,27 @@ class OciContainers:
             raise EngineUnavailableError(str(exc)) from exc
         self._connected = _Connected(runtime, place, BundleSettings(image, seccomp, cgroups.counts_swap))
         await self._call("start its keeper", self._keep)
+        await self._call("remove what was left", self._remove_left_zygotes)
+        if settings.import_once != "off":
+            await self._import_once(seccomp)
         return SandboxInfo(engine="oci", runtime=runtime.name, image_digest=image.digest, acquired="cold")
+
+    async def _import_once(self, seccomp: dict[str, Any]) -> None:
+        try:
+            filter_program = compiled(seccomp)
+            zygotes = Zygotes(lambda kind: self._start_zygote(kind, filter_program), self._threads)
+            await zygotes.prepare(Kind.BARE, Kind.INSPECTOR)
+        except (SeccompError, NotForkedError) as exc:
+            if self._settings.import_once == "on":
+                raise EngineUnavailableError(f"libraries cannot be imported once: {exc}") from exc
+            log.warning("libraries are imported in each sandbox anew, which is slower: %s", exc)
+        else:
+            self._zygotes = zygotes
 
     async def close(self) -> None:
         """See `Containers.close`."""
+        if self._zygotes is not None:
+            await self._zygotes.stop()
         self._threads.shutdown(wait=False, cancel_futures=True)
         if self._keeper is not None:
             await asyncio.to_thread(_end, self._keeper)
@@ -118,13 +150,25 @@ class OciContainers:
     @property
     def warm_flavours(self) -> frozenset[Flavour]:
         """See `Containers.warm_flavours`."""
-        return frozenset(Flavour)
+        return frozenset(Flavour) if self._zygotes is None else frozenset({Flavour.BARE})
 
     async def start(self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour) -> Container:
         """See `Containers.start`."""
         container_id = f"{name}-{int(deadline_epoch_s)}"
-        stream, stderr_fd = await self._call("start a sandbox", lambda: self._start(container_id, limits, flavour))
-        return Container(container_id, lambda: _attached(stream, stderr_fd))
+        started = await self._call("start a sandbox", lambda: self._start(container_id, limits, flavour))
+        stream, stderr_fd, first_process = started
+        forks = self._forks_into(container_id, first_process)
+        return Container(container_id, lambda: _attached(stream, stderr_fd), forks)
+
+    def _forks_into(self, container_id: str, first_process: int) -> Forks | None:
+        if self._zygotes is None:
+            return None
+        place = self._there().place
+
+        def target() -> AbstractContextManager[Target]:
+            return opened(place.cgroups, first_process, container_id)
+
+        return ContainerForks(self._zygotes, target)
 
     async def remove(self, container_id: str) -> None:
         """See `Containers.remove`."""
@@ -170,11 +214,43 @@ class OciContainers:
             start_new_session=True,  # it has to outlive what ends the service
         )  # fmt: skip
 
-    def _start(self, container_id: str, limits: CallLimits, flavour: Flavour) -> tuple[socket.socket, int]:
+    def _start(self, container_id: str, limits: CallLimits, flavour: Flavour) -> tuple[socket.socket, int, int]:
+        """The stream, the reading end of its standard error, its first process (0: it has ended)."""
         connected = self._there()
         place = connected.place
         config = bundle_config(connected.bundle, limits, place.cgroup_of(container_id), flavour)
-        ours, theirs = socket.socketpair()
+        stream, stderr_fd = self._run(container_id, config, socket.SOCK_STREAM)
+        [first_process] = place.cgroups.processes(place.cgroup_of(container_id)) or [0]
+        return stream, stderr_fd, first_process
+
+    def _start_zygote(self, kind: Kind, filter_program: bytes) -> Zygote:
+        connected = self._there()
+        place = connected.place
+        container_id = f"zygote-{self._settings.boot_id}-{next(self._zygote_count)}"
+        config = zygote_config(connected.bundle, kind, place.cgroup_of(container_id))
+        try:
+            door, stderr_fd = self._run(container_id, config, socket.SOCK_SEQPACKET)
+        except (EngineUnavailableError, OSError) as exc:
+            raise NotForkedError(str(exc)) from exc
+
+        def end() -> None:
+            os.close(stderr_fd)
+            place.remove(container_id)
+
+        zygote = Zygote(door, end)
+        try:
+            zygote.raise_(zygote_settings(kind, filter_program), _RAISED_WITHIN_S)
+        except NotForkedError as exc:
+            said = said_on(stderr_fd).decode(errors="replace").strip().splitlines()
+            zygote.end()
+            raise NotForkedError(f"{exc}: {said[-1]}" if said else str(exc)) from exc
+        return zygote
+
+    def _run(self, container_id: str, config: dict[str, Any], kind: socket.SocketKind) -> tuple[socket.socket, int]:
+        """Starts a container; our end of its standard input and output, and the reading end of its standard error."""
+        connected = self._there()
+        place = connected.place
+        ours, theirs = socket.socketpair(socket.AF_UNIX, kind)
         try:
             with theirs:
                 # Each time: the keeper of an earlier life may just have removed them.
@@ -190,6 +266,13 @@ class OciContainers:
             place.remove(container_id)
             raise
         return ours, stderr_fd
+
+    def _remove_left_zygotes(self) -> None:
+        """Of earlier lives: they end by themselves, and their groups and folders stay if the keeper died as well."""
+        place = self._there().place
+        for container_id in place.zygotes():
+            if boot_of(container_id) != self._settings.boot_id:
+                place.remove(container_id)
 
     async def _call(self, what: str, call: Callable[[], T]) -> T:
         try:
