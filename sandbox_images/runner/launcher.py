@@ -86,7 +86,14 @@ def _run_own(name: str, path: str, loaded: dict[str, types.ModuleType]) -> None:
     sys.modules.update({module: loaded[module] for module in loaded if module.partition(".")[0] == name})
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     sys.argv = [name, path]
-    runpy.run_module(name, run_name="__main__")
+    status = 0
+    try:
+        runpy.run_module(name, run_name="__main__")
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)  # nothing is left to be done, and to take the interpreter apart takes as long as a page
 
 
 def _show(exc: BaseException) -> None:

@@ -39,6 +39,7 @@ def zygote_settings(kind: Kind, seccomp: bytes) -> dict[str, Any]:
         imports = PREIMPORTED[Flavour(kind.value)]
         own = _RENDERER if kind is Kind.DOCUMENTS else ()
     return {
+        "kind": kind.value,
         "imports": list(imports),
         "own_imports": list(own),
         "runs_programs": kind is not Kind.INSPECTOR,

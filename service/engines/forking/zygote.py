@@ -5,7 +5,6 @@ Its program is in the image, ``runner/zygote.py``. All methods block.
 
 import contextlib
 import json
-import logging
 import os
 import select
 import socket
@@ -16,8 +15,6 @@ from typing import Any
 
 from service.engines.containers import NotForkedError
 from service.engines.forking.target import Target
-
-log = logging.getLogger("proofbox.engine")
 
 _MESSAGE_BYTES_MAX = 65_536
 _REPORT_BYTES_MAX = 4_096
@@ -54,9 +51,6 @@ class Zygote:
             raise NotForkedError(f"a zygote was not ready within {within_s:.0f} s: {exc}") from exc
         if not said:
             raise NotForkedError("a zygote died while it imported")
-        threads = json.loads(said)["threads"]
-        if threads != 1:
-            log.info("a zygote has %d threads before its first fork", threads)
         self.born = time.monotonic()
 
     def fork_into(self, target: Target) -> None:
