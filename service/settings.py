@@ -93,7 +93,7 @@ class Settings(BaseSettings):
     cgroup_parent: str = ""
     """One cgroup above all sandboxes; empty: the Docker engine's default, or proofbox."""
     import_once: Literal["auto", "on", "off"] = "auto"
-    """Whether libraries are imported once and forked into sandboxes; auto: where that is possible, on: or not at all."""
+    """Libraries are imported once and forked into sandboxes; auto: where that can be, on: or the service ends."""
     seccomp_profile: Path = _ROOT / "sandbox_images" / "seccomp" / "sandbox.json"
     """The seccomp profile of every sandbox."""
     pool_size: int = Field(default=2, ge=0, le=100)

@@ -65,7 +65,7 @@ class Door:
         poll.register(stream, select.POLLIN)
         ready = {fd for fd, _ in poll.poll()}
         if listener.fileno() in ready:
-            fd, _ = listener._accept()  # type: ignore[attr-defined]  # what socket.accept is made of
+            fd, _ = listener._accept()  # type: ignore[attr-defined]  # noqa: SLF001 - what accept is made of
             return _socket.socket(fileno=fd)
         kind, _ = self._channel.receive()
         if kind != frames.LAUNCH:

@@ -77,7 +77,7 @@ def enter(namespaces: list[int], control_groups: list[int]) -> None:
 
 
 def be_readable() -> None:
-    """Lets the processes of the same user see this one: it has changed its user, after which the kernel hides it."""
+    """Lets processes of the same user see this one: it has changed its user, after which the kernel hides it."""
     _prctl(_PR_SET_DUMPABLE, 1)
 
 

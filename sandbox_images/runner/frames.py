@@ -60,9 +60,9 @@ def _refuse(value: object) -> None:
 
 # What the module json is made of. That one imports regular expressions, which doubles the time this runner takes to
 # start; the texts are our own, or plain values.
-_scan = _json.make_scanner(_Reading)
-_encode = _json.make_encoder(
-    None, _refuse, _json.encode_basestring_ascii, None, ": ", ", ", False, False, False
+_scan = _json.make_scanner(_Reading)  # type: ignore[arg-type]  # it asks for these attributes
+_encode = _json.make_encoder(  # without sorting, without skipping keys, without NaN
+    None, _refuse, _json.encode_basestring_ascii, None, ": ", ", ", False, False, False  # noqa: FBT003
 )  # fmt: skip
 
 

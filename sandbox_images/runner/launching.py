@@ -1,4 +1,4 @@
-"""The interpreter that becomes the program, started by this runner: where nothing can be forked into the container."""
+"""The interpreter that becomes the program, started by this runner where none can be forked in."""
 
 from __future__ import annotations
 

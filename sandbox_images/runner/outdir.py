@@ -127,7 +127,7 @@ class OutDir:
             _make_readable(folder, mode, 0o700)
         return None
 
-    def walk(self, files_max: int, depth_max: int) -> "Walk":
+    def walk(self, files_max: int, depth_max: int) -> Walk:
         """All that the program left in the current turn."""
         walk = Walk(files_max, depth_max)
         for top, prefix in self._tops():
@@ -141,7 +141,7 @@ class OutDir:
             yield "files", ""
         yield "", ""
 
-    def _walk_below(self, top: str, prefix: str, walk: "Walk") -> None:
+    def _walk_below(self, top: str, prefix: str, walk: Walk) -> None:
         if self._open_way(top.split("/") if top else []) is not None:
             return  # a link in its place leads to what is not the program's
         stack = [(top, prefix, 1)]
@@ -195,7 +195,11 @@ def matching(pattern: str, rels: Iterable[str]) -> list[str]:
     named = pattern.split("/")
     # Several ** in a row are one.
     parts = [part for at, part in enumerate(named) if part != "**" or named[at + 1 : at + 2] != ["**"]]
-    return [rel for rel in rels if not rel.startswith(ATTACHMENTS) and _matches(parts, composed(rel).split("/"), fnmatchcase)]
+    return [
+        rel
+        for rel in rels
+        if not rel.startswith(ATTACHMENTS) and _matches(parts, composed(rel).split("/"), fnmatchcase)
+    ]
 
 
 def _matches(parts: list[str], names: list[str], fits: Callable[[str, str], bool]) -> bool:

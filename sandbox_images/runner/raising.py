@@ -1,7 +1,7 @@
-"""How a zygote is started: as the first process of a container of its own, it makes ready and becomes one.
+"""How a zygote is started: the first process of a container of its own makes ready and becomes one.
 
-The command is the same as that of an interpreter that the runner starts itself, and so is the environment: a program
-cannot tell which of the two it runs in.
+Command and environment are those of an interpreter that the runner starts itself: a program cannot tell which of
+the two it runs in.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ class Launcher:
 def set_dumpable(*, readable: bool) -> None:
     """Lets processes of the same user read this one's memory and descriptors, or not."""
     # What the module ctypes is made of; that one costs half as much as starting the interpreter.
-    prctl = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")
+    prctl = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")  # type: ignore[arg-type]  # None is itself
     if _ctypes.call_function(prctl, (_PR_SET_DUMPABLE, int(readable), 0, 0, 0)) != 0:
         raise OSError("prctl(PR_SET_DUMPABLE) was refused")
 

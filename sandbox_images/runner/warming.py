@@ -1,4 +1,4 @@
-"""What a zygote does once, beside importing, so that no fork has to: what libraries find out and keep at their first use."""
+"""What a zygote does once, so that no fork has to: what libraries find out and keep at their first use."""
 
 import gc
 import io
@@ -24,7 +24,7 @@ def warm(flavour: str) -> None:
 
 
 def _draw() -> None:
-    """A figure that pyplot does not know of: the fonts are found, and pandas and pillow have what they load late."""
+    """A figure that pyplot does not know of: fonts are found, pandas and pillow load what they load late."""
     import pandas.plotting._matplotlib  # noqa: F401, PLC0415 - pandas loads it at the first plot
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415

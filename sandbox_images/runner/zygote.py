@@ -2,7 +2,7 @@
 
 It runs on the image's own Python and root folder, as root, with the few capabilities that it takes to enter a
 container and to give up everything. It has one thread, never runs anything of a call, and its only door is the
-socket to the service, which sends descriptors: of a container's namespaces and control groups, and one to report to.
+socket to the service, which sends descriptors: of namespaces and control groups of a container, and to report to.
 
 A fork is made in three steps, each by a process that can do less. This one forks A into the container's process
 namespace. A joins its control groups and all other namespaces, gives up every right for good, and forks B. A ends,
@@ -11,6 +11,7 @@ waits for nobody else at that time, and is what it was forked for.
 """
 
 import atexit
+import contextlib
 import ctypes
 import gc
 import importlib
@@ -143,16 +144,14 @@ def _renew_chance() -> None:
     if (numpy_random := sys.modules.get("numpy.random")) is not None:
         numpy_random.seed()
     if (tempfile := sys.modules.get("tempfile")) is not None:
-        tempfile._name_sequence = None  # type: ignore[attr-defined]
+        tempfile._name_sequence = None  # type: ignore[attr-defined]  # noqa: SLF001 - as random does at a fork
     if (process := sys.modules.get("multiprocessing.process")) is not None:
         process.current_process().authkey = os.urandom(32)
 
 
 def _tell(report: int, exc: BaseException) -> None:
-    try:
+    with contextlib.suppress(OSError):  # the service may wait no more
         os.write(report, f"{type(exc).__name__}: {exc}"[:_REPORT_CHARS_MAX].encode(errors="replace"))
-    except OSError:
-        pass  # the service waits no more
 
 
 def _end(report: int, exc: BaseException) -> NoReturn:

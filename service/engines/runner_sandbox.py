@@ -126,7 +126,9 @@ class RunnerSandbox:
             await self._expect(Frame.LAUNCHED)
 
     async def become(self, flavour: Flavour) -> bool:
-        """Puts an interpreter that has imported what ``flavour`` says in the place of the one that waits, if it can.
+        """Puts an interpreter that has imported what ``flavour`` says in the place of the one that waits.
+
+        False if none can be had: any interpreter runs any program.
 
         Raises:
             SandboxLostError: the container has ended, or does not answer in time.
@@ -259,9 +261,9 @@ class RunnerSandbox:
 
     async def _fork_inspector(self) -> None:
         """The runner waits for it; where none comes it forks itself."""
+        if self._forks is None:
+            return
         try:
-            if self._forks is None:
-                raise NotForkedError("there is nothing to fork from")
             await self._forks.inspector()
         except NotForkedError as exc:
             log.warning("no inspector was forked, the sandbox starts its own: %s", exc)
@@ -339,7 +341,7 @@ class RunnerSandbox:
 
     async def _lost(self) -> SandboxLostError:
         if await self._died_of_memory():
-            return SandboxLostError("the sandbox was killed for memory")
+            return SandboxLostError("the sandbox was killed for memory", to_memory=True)
         return SandboxLostError("the sandbox ended by itself")
 
     @contextlib.asynccontextmanager

@@ -1,9 +1,10 @@
-"""A seccomp profile as the kernel takes it: the program that an OCI runtime would install, made by the same library."""
+"""A seccomp profile as the kernel takes it: what an OCI runtime would install, made by the same library."""
 
 import ctypes
-import ctypes.util
 import os
 from typing import Any
+
+from service.engines.containers import NotForkedError
 
 _ALLOW = 0x7FFF0000
 _ERRNO = 0x00050000
@@ -21,10 +22,6 @@ _ARGUMENTS_MAX = 6
 _NO_SYSTEM_CALL = -1
 
 
-class SeccompError(Exception):
-    """The profile cannot be compiled here; the message says why and what to do."""
-
-
 class _Comparison(ctypes.Structure):
     _fields_ = (
         ("argument", ctypes.c_uint),
@@ -38,12 +35,14 @@ def compiled(profile: dict[str, Any]) -> bytes:
     """The filter of a profile in the form of the OCI runtime specification, as it is for this machine.
 
     Raises:
-        SeccompError: libseccomp is not there or does not take the profile.
+        NotForkedError: libseccomp is not there or does not take the profile.
     """
     library = _library()
-    context = library.seccomp_init(ctypes.c_uint32(_action(profile["defaultAction"], profile.get("defaultErrnoRet"))))
+    context = library.seccomp_init(
+        ctypes.c_uint32(_action(profile["defaultAction"], profile.get("defaultErrnoRet")))
+    )
     if not context:
-        raise SeccompError("libseccomp refuses the seccomp profile's default action")
+        raise NotForkedError("libseccomp refuses the seccomp profile's default action")
     context = ctypes.c_void_p(context)
     try:
         for architecture in profile["architectures"]:
@@ -62,7 +61,7 @@ def _library() -> Any:
     try:
         library: Any = ctypes.CDLL("libseccomp.so.2")
     except OSError as exc:
-        raise SeccompError("the library libseccomp is not there: install the package libseccomp2") from exc
+        raise NotForkedError("the library libseccomp is not there: install the package libseccomp2") from exc
     library.seccomp_init.restype = ctypes.c_void_p
     library.seccomp_arch_resolve_name.restype = ctypes.c_uint32
     return library
@@ -90,7 +89,7 @@ def _action(name: str, errno: int | None) -> int:
         return _ALLOW
     if name == "SCMP_ACT_ERRNO":
         return _ERRNO | (_EPERM if errno is None else errno)
-    raise SeccompError(f"the seccomp profile asks for {name}, which a fork cannot be given")
+    raise NotForkedError(f"the seccomp profile asks for {name}, which a fork cannot be given")
 
 
 def _exported(library: Any, context: ctypes.c_void_p) -> bytes:
@@ -105,4 +104,4 @@ def _exported(library: Any, context: ctypes.c_void_p) -> bytes:
 
 def _done(result: int, what: str) -> None:
     if result != 0:
-        raise SeccompError(f"libseccomp does not take {what} of the seccomp profile: {os.strerror(-result)}")
+        raise NotForkedError(f"libseccomp does not take {what} of the seccomp profile: {os.strerror(-result)}")

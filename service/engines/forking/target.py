@@ -9,7 +9,13 @@ from pathlib import Path
 from service.engines.containers import NotForkedError
 from service.engines.oci.cgroups import Cgroups
 
-_JOINED = ("cgroup", "ipc", "uts", "net", "mnt")  # in this order: what comes after the mounts would be the container's
+_JOINED = (
+    "cgroup",
+    "ipc",
+    "uts",
+    "net",
+    "mnt",
+)  # in this order: what comes after the mounts would be the container's
 
 
 @dataclass(frozen=True, slots=True)

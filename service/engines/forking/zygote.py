@@ -37,7 +37,7 @@ class Zygote:
         self.forks = 0
         self.born = 0.0
 
-    def raise_(self, settings: dict[str, Any], within_s: float) -> None:
+    def prepare(self, settings: dict[str, Any], within_s: float) -> None:
         """Tells it what to import and what its forks have to be, and waits until it is ready.
 
         Raises:
@@ -90,7 +90,10 @@ class Zygote:
                 raise NotForkedError(f"the zygote did not answer within {_FORK_S_MAX:.0f} s")
             piece = os.read(reading, _REPORT_BYTES_MAX)
             if not piece:
-                raise NotForkedError(told.decode(errors="replace") or "the zygote has died")
+                raise NotForkedError(
+                    told.decode(errors="replace")
+                    or "it was killed, by a lack of memory in the sandbox for one, or the zygote died"
+                )
             told += piece
 
     @property

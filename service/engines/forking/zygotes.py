@@ -1,4 +1,4 @@
-"""The zygotes of one service: one for each kind of process, started when it is first wanted, replaced when it is old.
+"""The zygotes of one service: one for each kind of process, started when it is wanted, replaced when it is old.
 
 What forks of one zygote share beside memory is the layout of addresses and the seed of Python's hashes; so none
 serves for ever.
@@ -12,8 +12,10 @@ from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeVar
+from functools import partial
+from typing import Literal, TypeVar
 
+from service.core.errors import EngineUnavailableError
 from service.core.flavours import Flavour
 from service.engines.containers import NotForkedError
 from service.engines.forking.target import Target
@@ -40,6 +42,33 @@ class Kind(StrEnum):
 _KIND_OF = {flavour: Kind(flavour.value) for flavour in Flavour}
 Start = Callable[[Kind], Zygote]
 """Starts a zygote and waits until it is ready; blocks; raises NotForkedError."""
+ImportOnce = Literal["auto", "on", "off"]
+"""Whether there are zygotes: where it can be, or else no service, or none."""
+
+
+async def zygotes_if(wanted: ImportOnce, starter: Callable[[], Start], threads: Executor) -> "Zygotes | None":
+    """The zygotes of a service whose most needed ones are ready; None if it does without.
+
+    Args:
+        wanted: the operator's decision.
+        starter: makes what starts one; blocks; raises NotForkedError.
+        threads: where what blocks is run.
+
+    Raises:
+        EngineUnavailableError: they are demanded and cannot be had.
+    """
+    if wanted == "off":
+        return None
+    try:
+        zygotes = Zygotes(await asyncio.get_running_loop().run_in_executor(threads, starter), threads)
+        await zygotes.prepare(Kind.BARE, Kind.INSPECTOR)
+    except NotForkedError as exc:
+        if wanted == "on":
+            raise EngineUnavailableError(f"PROOFBOX_IMPORT_ONCE is on, and that cannot be: {exc}") from exc
+        log.warning("each sandbox imports its libraries anew, which is slower: %s", exc)
+        return None
+    log.info("libraries are imported once, and forked into sandboxes")
+    return zygotes
 
 
 class Zygotes:
@@ -62,7 +91,7 @@ class Zygotes:
             NotForkedError: one cannot be started.
         """
         for kind in kinds:
-            self._ready[kind] = await self._in_thread(lambda kind=kind: self._start(kind))
+            self._ready[kind] = await self._in_thread(partial(self._start, kind))
 
     def has(self, kind: Kind) -> bool:
         """Whether one of this kind is ready; where not, or where it is old, one is started for later."""
@@ -108,7 +137,7 @@ class Zygotes:
 
     async def _replace(self, kind: Kind) -> None:
         try:
-            zygote = await self._in_thread(lambda: self._start(kind))
+            zygote = await self._in_thread(partial(self._start, kind))
         except NotForkedError as exc:
             pause_s = self._pauses_s[kind] = min(2 * self._pauses_s.get(kind, _START_AGAIN_S), _START_AGAIN_S_MAX)
             self._not_before[kind] = time.monotonic() + pause_s

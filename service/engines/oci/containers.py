@@ -2,9 +2,6 @@
 
 import asyncio
 import hashlib
-import itertools
-import json
-import logging
 import os
 import re
 import socket
@@ -15,27 +12,25 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from contracts.tool_calls import SandboxInfo
 from service.core.errors import EngineUnavailableError
 from service.core.flavours import Flavour
 from service.core.limits import CallLimits
-from service.engines.containers import Container, ContainerTransport, Forks, LeftContainer, NotForkedError
-from service.engines.forking.seccomp_filter import SeccompError, compiled
-from service.engines.forking.settings import zygote_settings
+from service.engines.containers import Container, ContainerTransport, Forks, LeftContainer
+from service.engines.forking.seccomp_filter import compiled
 from service.engines.forking.target import Target, opened
-from service.engines.forking.zygote import Zygote
-from service.engines.forking.zygotes import ContainerForks, Kind, Zygotes
-from service.engines.oci.bundle import BundleSettings, bundle_config, zygote_config
+from service.engines.forking.zygotes import ContainerForks, ImportOnce, Start, Zygotes, zygotes_if
+from service.engines.oci.bundle import BundleSettings, bundle_config
 from service.engines.oci.cgroups import Cgroups
 from service.engines.oci.image import ImageCache, ImageSource
 from service.engines.oci.remains import DEFAULT_PARENT, Place, boot_of, deadline_of
 from service.engines.oci.runtime import Runtime
 from service.engines.oci.seccomp import runtime_form
-from service.engines.oci.transport import SocketTransport, said_on
-
-log = logging.getLogger("proofbox.engine")
+from service.engines.oci.starting import Starter
+from service.engines.oci.transport import SocketTransport
+from service.engines.oci.zygotes import OciZygotes
 
 T = TypeVar("T")
 _PACKAGE_ROOT = Path(__file__).parents[3]
@@ -43,7 +38,6 @@ _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _CAP_SYS_ADMIN = 21
 _KEEPER_ENDS_WITHIN_S = 10.0
 _ORDERLY = b"."
-_RAISED_WITHIN_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +66,14 @@ class OciSettings:
     run_dir: Path
     start_s: float
     threads: int
-    import_once: Literal["auto", "on", "off"] = "auto"
+    import_once: ImportOnce
 
 
 @dataclass(frozen=True, slots=True)
 class _Connected:
     """What `connect` has found."""
 
-    runtime: Runtime
-    place: Place
+    starter: Starter
     bundle: BundleSettings
 
 
@@ -95,7 +88,6 @@ class OciContainers:
         self._connected: _Connected | None = None
         self._keeper: subprocess.Popen[bytes] | None = None
         self._zygotes: Zygotes | None = None
-        self._zygote_count = itertools.count(1)
 
     async def connect(self) -> SandboxInfo:
         """See `Containers.connect`."""
@@ -110,24 +102,19 @@ class OciContainers:
             seccomp = runtime_form(settings.seccomp_profile)
         except ValueError as exc:
             raise EngineUnavailableError(str(exc)) from exc
-        self._connected = _Connected(runtime, place, BundleSettings(image, seccomp, cgroups.counts_swap))
+        starter = Starter(runtime, place, settings.start_s)
+        self._connected = _Connected(starter, BundleSettings(image, seccomp, cgroups.counts_swap))
         await self._call("start its keeper", self._keep)
-        await self._call("remove what was left", self._remove_left_zygotes)
-        if settings.import_once != "off":
-            await self._import_once(seccomp)
+        wanted = self._settings.import_once
+        self._zygotes = await zygotes_if(wanted, lambda: self._zygote_starter(seccomp), self._threads)
         return SandboxInfo(engine="oci", runtime=runtime.name, image_digest=image.digest, acquired="cold")
 
-    async def _import_once(self, seccomp: dict[str, Any]) -> None:
-        try:
-            filter_program = compiled(seccomp)
-            zygotes = Zygotes(lambda kind: self._start_zygote(kind, filter_program), self._threads)
-            await zygotes.prepare(Kind.BARE, Kind.INSPECTOR)
-        except (SeccompError, NotForkedError) as exc:
-            if self._settings.import_once == "on":
-                raise EngineUnavailableError(f"libraries cannot be imported once: {exc}") from exc
-            log.warning("libraries are imported in each sandbox anew, which is slower: %s", exc)
-        else:
-            self._zygotes = zygotes
+    def _zygote_starter(self, seccomp: dict[str, Any]) -> Start:
+        """What starts zygotes; raises NotForkedError."""
+        connected = self._there()
+        starting = OciZygotes(connected.starter, connected.bundle, self._settings.boot_id, compiled(seccomp))
+        starting.remove_left()
+        return starting.start
 
     async def close(self) -> None:
         """See `Containers.close`."""
@@ -137,7 +124,7 @@ class OciContainers:
         if self._keeper is not None:
             await asyncio.to_thread(_end, self._keeper)
         if self._connected is not None:
-            self._connected.runtime.close()
+            self._connected.starter.runtime.close()
         self._cache.release()
 
     async def ping(self) -> None:
@@ -163,7 +150,7 @@ class OciContainers:
     def _forks_into(self, container_id: str, first_process: int) -> Forks | None:
         if self._zygotes is None:
             return None
-        place = self._there().place
+        place = self._there().starter.place
 
         def target() -> AbstractContextManager[Target]:
             return opened(place.cgroups, first_process, container_id)
@@ -172,18 +159,18 @@ class OciContainers:
 
     async def remove(self, container_id: str) -> None:
         """See `Containers.remove`."""
-        place = self._there().place
+        place = self._there().starter.place
         await self._call("remove a sandbox", lambda: place.remove(container_id))
 
     async def died_of_memory(self, container_id: str) -> bool:
         """See `Containers.died_of_memory`."""
-        place = self._there().place
+        place = self._there().starter.place
         return place.cgroups.oom_kills(place.cgroup_of(container_id)) > 0
 
     async def left(self) -> list[LeftContainer]:
         """See `Containers.left`."""
         await self._call("start its keeper", self._keep)
-        ids = await self._call("list sandboxes", self._there().place.containers)
+        ids = await self._call("list sandboxes", self._there().starter.place.containers)
         return [LeftContainer(found, boot_of(found), deadline_of(found)) for found in ids]
 
     def _there(self) -> _Connected:
@@ -191,16 +178,11 @@ class OciContainers:
             raise EngineUnavailableError("the engine is not started")
         return self._connected
 
-    def _make_folders(self) -> None:
-        place = self._there().place
-        for folder in (place.folder, place.records, place.bundles):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-
     def _keep(self) -> None:
         """Starts the keeper, or another one where it has ended."""
         if self._keeper is not None and self._keeper.poll() is None:
             return
-        place = self._there().place
+        place = self._there().starter.place
         self._keeper = subprocess.Popen(  # noqa: S603 - our own program
             [
                 sys.executable, "-m", "service.engines.oci.keeper",
@@ -217,62 +199,11 @@ class OciContainers:
     def _start(self, container_id: str, limits: CallLimits, flavour: Flavour) -> tuple[socket.socket, int, int]:
         """The stream, the reading end of its standard error, its first process (0: it has ended)."""
         connected = self._there()
-        place = connected.place
+        place = connected.starter.place
         config = bundle_config(connected.bundle, limits, place.cgroup_of(container_id), flavour)
-        stream, stderr_fd = self._run(container_id, config, socket.SOCK_STREAM)
+        stream, stderr_fd = connected.starter.run(container_id, config)
         [first_process] = place.cgroups.processes(place.cgroup_of(container_id)) or [0]
         return stream, stderr_fd, first_process
-
-    def _start_zygote(self, kind: Kind, filter_program: bytes) -> Zygote:
-        connected = self._there()
-        place = connected.place
-        container_id = f"zygote-{self._settings.boot_id}-{next(self._zygote_count)}"
-        config = zygote_config(connected.bundle, kind, place.cgroup_of(container_id))
-        try:
-            door, stderr_fd = self._run(container_id, config, socket.SOCK_SEQPACKET)
-        except (EngineUnavailableError, OSError) as exc:
-            raise NotForkedError(str(exc)) from exc
-
-        def end() -> None:
-            os.close(stderr_fd)
-            place.remove(container_id)
-
-        zygote = Zygote(door, end)
-        try:
-            zygote.raise_(zygote_settings(kind, filter_program), _RAISED_WITHIN_S)
-        except NotForkedError as exc:
-            said = said_on(stderr_fd).decode(errors="replace").strip().splitlines()
-            zygote.end()
-            raise NotForkedError(f"{exc}: {said[-1]}" if said else str(exc)) from exc
-        return zygote
-
-    def _run(self, container_id: str, config: dict[str, Any], kind: socket.SocketKind) -> tuple[socket.socket, int]:
-        """Starts a container; our end of its standard input and output, and the reading end of its standard error."""
-        connected = self._there()
-        place = connected.place
-        ours, theirs = socket.socketpair(socket.AF_UNIX, kind)
-        try:
-            with theirs:
-                # Each time: the keeper of an earlier life may just have removed them.
-                self._make_folders()
-                bundle = place.bundle(container_id)
-                bundle.mkdir(mode=0o700)
-                (bundle / "config.json").write_text(json.dumps(config), encoding="utf-8")
-                stderr_fd = connected.runtime.run(
-                    (place.records, bundle), container_id, theirs, self._settings.start_s
-                )
-        except BaseException:
-            ours.close()
-            place.remove(container_id)
-            raise
-        return ours, stderr_fd
-
-    def _remove_left_zygotes(self) -> None:
-        """Of earlier lives: they end by themselves, and their groups and folders stay if the keeper died as well."""
-        place = self._there().place
-        for container_id in place.zygotes():
-            if boot_of(container_id) != self._settings.boot_id:
-                place.remove(container_id)
 
     async def _call(self, what: str, call: Callable[[], T]) -> T:
         try:
