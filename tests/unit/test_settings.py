@@ -23,7 +23,7 @@ NAMES |= {
     "s3_access_key",
     "s3_secret_key",
 }
-NAMES |= {"image", "runtime", "cgroup_parent", "seccomp_profile", "database_url", "skills_dir"}
+NAMES |= {"image", "runtime", "cgroup_parent", "seccomp_profile", "import_once", "database_url", "skills_dir"}
 NAMES |= {"web_allowed_networks", "web_ports", "web_ca_file", "web_search_url"}
 # What each counts is its name.
 COUNTS = {"port", "pool_size", "starts_max", "running_max", "queue_max", "cpus", "pids", "files"}
