@@ -70,6 +70,7 @@ def _docker(settings: Settings, boot_id: str) -> Containers:
         cgroup_parent=settings.cgroup_parent,
         service_name=service_name(settings),
         boot_id=boot_id,
+        import_once=settings.import_once,
     )
     return DockerContainers(_client(settings), container)
 

@@ -19,6 +19,7 @@ _KEYCTL = {"x86_64": 250, "aarch64": 219}
 _CAPABILITY_VERSION_3 = 0x20080522
 _CAPABILITIES_MAX = 64
 _INSTRUCTION_BYTES = 8
+_LABEL = "/proc/self/attr/current"
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -66,6 +67,29 @@ class Confinement:
         _prctl(_PR_SET_NO_NEW_PRIVS, 1)
         program = _FilterProgram(len(self.seccomp) // _INSTRUCTION_BYTES, self.seccomp)
         _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(program))
+
+
+def take_label(wanted: str) -> None:
+    """Takes the label of a security module that the container's processes have, empty where there is none.
+
+    Raises:
+        OSError: it cannot be had: then there is no fork, for it would be confined less than they are.
+    """
+    if wanted == _own_label():
+        return
+    # As AppArmor takes it; its labels read "name (mode)".
+    with open(_LABEL, "wb", buffering=0) as file:
+        file.write(b"changeprofile " + wanted.rpartition(" (")[0].encode())
+    if _own_label() != wanted:
+        raise OSError(f"the security module does not give the label {wanted}")
+
+
+def _own_label() -> str:
+    try:
+        with open(_LABEL, encoding="utf-8") as file:
+            return file.read().rstrip("\0\n")
+    except OSError:
+        return ""
 
 
 def enter(namespaces: list[int], control_groups: list[int]) -> None:

@@ -40,6 +40,7 @@ class Zygote:
     def __init__(self, door: socket.socket) -> None:
         self._door = door
         settings = json.loads(door.recv(_MESSAGE_BYTES_MAX))
+        os.closerange(DOOR_FD + 1, os.sysconf("SC_OPEN_MAX"))  # the other end, where the service had to take it
         self._confinement = confining.Confinement.of(settings)
         self._runs_programs: bool = settings["runs_programs"]
         before = frozenset(sys.modules)
@@ -78,14 +79,16 @@ class Zygote:
             _tell(report, exc)
             pid = -1
         if pid == 0:
-            return self._as_a(report, others[: request["namespaces"]], others[request["namespaces"] :])
+            return self._as_a(report, request, others)
         os.setns(self._own_pids, os.CLONE_NEWPID)
         if pid > 0:
             os.waitpid(pid, 0)  # at once: a container cannot end before its last process is reaped
         return None
 
-    def _as_a(self, report: int, namespaces: list[int], control_groups: list[int]) -> socket.socket:
+    def _as_a(self, report: int, request: dict[str, Any], fds: list[int]) -> socket.socket:
+        namespaces, control_groups = fds[: request["namespaces"]], fds[request["namespaces"] :]
         try:
+            confining.take_label(request["label"])
             confining.enter(namespaces, control_groups)
             self._confinement.put_on()
             pid = os.fork()

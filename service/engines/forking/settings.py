@@ -11,6 +11,7 @@ ZYGOTE_CAPABILITIES = ("CAP_SYS_ADMIN", "CAP_SYS_CHROOT", "CAP_SETUID", "CAP_SET
 """What entering a container's namespaces and giving up everything takes."""
 ZYGOTE_MEMORY_BYTES = 1024 * 1024 * 1024
 ZYGOTE_PIDS = 64
+ZYGOTE_TMP_BYTES = 16 * 1024 * 1024
 _UMASK = 0o022
 _FAMILIES = (
     "binary", "delimited", "excel", "html", "image", "json_document", "json_lines", "pdf", "powerpoint", "svg",

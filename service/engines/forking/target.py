@@ -26,11 +26,13 @@ class Target:
         pids: its process namespace.
         namespaces: the others, in the order in which they are joined.
         control_groups: the files that a process writes itself to, one for each hierarchy.
+        label: what a security module such as AppArmor calls its processes; empty where there is none.
     """
 
     pids: int
     namespaces: tuple[int, ...]
     control_groups: tuple[int, ...]
+    label: str
 
 
 @contextlib.contextmanager
@@ -57,14 +59,22 @@ def opened(cgroups: Cgroups, first_process: int, container_id: str) -> Iterator[
             groups = [keep(path, os.O_WRONLY) for path in _process_files(cgroups, process, container_id)]
             joined = [keep(f"ns/{name}", os.O_RDONLY, process) for name in (*_own_user(process), *_JOINED)]
             pids = keep("ns/pid", os.O_RDONLY, process)
+            label = _label(process)
         except OSError as exc:
             raise NotForkedError(f"the container has ended, or cannot be entered: {exc}") from exc
-        yield Target(pids, tuple(joined), tuple(groups))
+        yield Target(pids, tuple(joined), tuple(groups), label)
 
 
 def _read(process: int, name: str) -> str:
     with open(os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=process), encoding="utf-8") as file:  # noqa: PTH123
         return file.read()
+
+
+def _label(process: int) -> str:
+    try:
+        return _read(process, "attr/current").rstrip("\0\n")
+    except OSError:
+        return ""
 
 
 def _is_first(process: int) -> bool:

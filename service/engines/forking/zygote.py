@@ -71,7 +71,7 @@ class Zygote:
         self.forks += 1
 
     def _ask(self, target: Target, report: int) -> None:
-        request = json.dumps({"namespaces": len(target.namespaces)}).encode()
+        request = json.dumps({"namespaces": len(target.namespaces), "label": target.label}).encode()
         descriptors = [report, target.pids, *target.namespaces, *target.control_groups]
         try:
             with self._lock:

@@ -9,6 +9,7 @@ from service.engines.forking.settings import (
     ZYGOTE_CAPABILITIES,
     ZYGOTE_MEMORY_BYTES,
     ZYGOTE_PIDS,
+    ZYGOTE_TMP_BYTES,
     zygote_command,
 )
 from service.engines.forking.zygotes import Kind
@@ -44,7 +45,6 @@ _MOUNTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("/sys/fs/cgroup", "cgroup", ("nosuid", "noexec", "nodev", "relatime", "ro")),
 )
 _ZYGOTE_SETS = ("bounding", "effective", "permitted")
-_ZYGOTE_TMP_BYTES = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def zygote_config(settings: BundleSettings, kind: Kind, cgroup: str) -> dict[str
     """
     image = settings.image
     mounts = [_mount(*mount) for mount in _MOUNTS]
-    mounts.append(_mount("/tmp", "tmpfs", ["nosuid", "nodev", "noexec", f"size={_ZYGOTE_TMP_BYTES}"]))  # noqa: S108
+    mounts.append(_mount("/tmp", "tmpfs", ["nosuid", "nodev", "noexec", f"size={ZYGOTE_TMP_BYTES}"]))  # noqa: S108
     return {
         "ociVersion": "1.0.2",
         "hostname": "zygote",
