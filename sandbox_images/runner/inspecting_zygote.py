@@ -17,7 +17,7 @@ _READ_BYTES = 65_536
 def main() -> None:
     """Waits, and in a fork inspects what process 1 asks for."""
     warnings.simplefilter("ignore")
-    connection, _ = zygote.serve(socket.socket(fileno=zygote.DOOR_FD))
+    connection = zygote.serve(socket.socket(fileno=zygote.DOOR_FD)).connection
     status = 1
     try:
         from inspection import inspect  # noqa: PLC0415 - imported by the zygote, as it is told

@@ -19,23 +19,26 @@ import struct
 import sys
 import time
 import types
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import zygote
 
 CONTROL_FD = 3
 _OWN_PROGRAMS = frozenset({"render", "readable"})
 
 
-def _control() -> tuple[socket.socket, dict[str, types.ModuleType]]:
-    """The socket that the job comes by, and modules of our own programs that are loaded.
+def _fork_of_zygote() -> "zygote.Fork | None":
+    """What a fork of this process is told, or None if it is no zygote.
 
     A zygote gets messages in place of a stream: it serves the service here, and what returns is a fork of it.
     """
-    control = socket.socket(fileno=CONTROL_FD)
-    if control.type == socket.SOCK_SEQPACKET:
-        import zygote  # noqa: PLC0415 - an interpreter that the runner starts has no part of it
+    with socket.socket(fileno=os.dup(CONTROL_FD)) as control:
+        if control.type != socket.SOCK_SEQPACKET:
+            return None
+    import zygote  # noqa: PLC0415 - an interpreter that the runner starts has no part of it
 
-        return zygote.serve(control)
-    return control, {}
+    return zygote.serve(socket.socket(fileno=CONTROL_FD))
 
 
 def _receive_job(control: socket.socket) -> dict[str, Any]:
@@ -81,6 +84,17 @@ def _run_python(path: str) -> None:
         sys.exit(1)
 
 
+def _run_to_the_end(path: str, fork: "zygote.Fork | None") -> None:
+    try:
+        _run_python(path)
+    except SystemExit as end:
+        if fork:
+            fork.ending.know(end)
+        raise
+    if fork:
+        fork.ending.know(None)
+
+
 def _run_own(name: str, path: str, loaded: dict[str, types.ModuleType]) -> None:
     """A program of ours in place of the user's; what lies in OUT_DIR must not shadow a module of it."""
     sys.modules.update({module: loaded[module] for module in loaded if module.partition(".")[0] == name})
@@ -111,18 +125,18 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         # Output is streamed as it comes, and what was printed is there when a program is killed.
         stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # not replaced yet
-    control, loaded = _control()
-    job = _receive_job(control)
+    fork = _fork_of_zygote()
+    job = _receive_job(fork.connection if fork else socket.socket(fileno=CONTROL_FD))
     _confine(job)
     os.environ.update(job["env"])
     os.chdir(job["cwd"])
     sys.argv = [job["prog_name"]]
     if job["language"] in _OWN_PROGRAMS:
-        _run_own(job["language"], job["path"], loaded)
+        _run_own(job["language"], job["path"], fork.ours if fork else {})
         return
     sys.path[0] = job["cwd"]
     if job["language"] == "python":
-        _run_python(job["path"])
+        _run_to_the_end(job["path"], fork)
     else:
         # Python ignores these two; a shell and what it starts would inherit that, so `yes | head` would complain.
         for number in (signal.SIGPIPE, signal.SIGXFSZ):

@@ -12,17 +12,19 @@ waits for nobody else at that time, and is what it was forked for.
 
 import atexit
 import contextlib
-import ctypes
 import gc
 import importlib
 import json
 import os
 import socket
 import sys
+import time
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, NoReturn
 
 import confining
+import ending
 import warming
 
 DOOR_FD = 3
@@ -30,8 +32,9 @@ _MESSAGE_BYTES_MAX = 262_144
 _DESCRIPTORS_MAX = 64
 _RUNNER = b"\0proofbox"
 _REPORT_CHARS_MAX = 500
+_LOOK_AGAIN_S = 0.0003
 _PROGRAMS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_OUR_NAMES = frozenset({"zygote", "confining", "warming", "render", "readable"})
+_OUR_NAMES = frozenset({"zygote", "confining", "ending", "warming", "render", "readable"})
 
 
 class Zygote:
@@ -43,12 +46,10 @@ class Zygote:
         os.closerange(DOOR_FD + 1, os.sysconf("SC_OPEN_MAX"))  # the other end, where the service had to take it
         self._confinement = confining.Confinement.of(settings)
         self._runs_programs: bool = settings["runs_programs"]
-        before = frozenset(sys.modules)
-        imported: dict[str, ModuleType] = {}
-        atexit.register(_keep_from_the_end, imported)  # before any library registers something: so it runs last
+        self.ending = ending.Ending()
+        atexit.register(self.ending)  # before any library registers something: so it runs last
         _import(settings["imports"], settings["own_imports"])
         warming.warm(settings["kind"])
-        imported.update((name, module) for name, module in sys.modules.items() if name not in before)
         self.ours = {name: module for name, module in sys.modules.items() if name.partition(".")[0] in _OUR_NAMES}
         """Modules that a program's own import of such a name must not find."""
         self._own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
@@ -104,6 +105,8 @@ class Zygote:
     def _as_b(self, report: int) -> socket.socket:
         os.setsid()
         confining.be_readable()
+        while os.getppid() != 1:  # A is about to end
+            time.sleep(_LOOK_AGAIN_S)
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.connect(_RUNNER)
         nowhere = os.open(os.devnull, os.O_RDWR)
@@ -115,6 +118,7 @@ class Zygote:
         _renew_chance()
         for name in self.ours:
             del sys.modules[name]
+        self.ending.keep()
         os.write(report, b".")
         self._door.detach()
         os.dup2(connection.detach(), DOOR_FD, inheritable=False)
@@ -129,17 +133,6 @@ def _import(modules: list[str], own: list[str]) -> None:
     for name in own:
         importlib.import_module(name)
     sys.path.remove(_PROGRAMS)
-
-
-def _keep_from_the_end(imported: dict[str, ModuleType]) -> None:
-    """When an interpreter ends, it takes its modules apart, piece by piece, for tens of milliseconds.
-
-    The program's own are: what they hold is written and closed. Those that came with the fork need not be.
-    """
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(imported))
-    for name, module in imported.items():
-        if sys.modules.get(name) is module:
-            del sys.modules[name]
 
 
 def _renew_chance() -> None:
@@ -162,7 +155,22 @@ def _end(report: int, exc: BaseException) -> NoReturn:
     os._exit(1)
 
 
-def serve(door: socket.socket) -> tuple[socket.socket, dict[str, ModuleType]]:
-    """Is a zygote; what returns is a fork, with its socket to process 1 and those modules of ours that it has."""
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """What a fork is told of itself.
+
+    Attributes:
+        connection: its socket to process 1.
+        ours: modules of ours that it has.
+        ending: has to be told when its program has ended.
+    """
+
+    connection: socket.socket
+    ours: dict[str, ModuleType]
+    ending: ending.Ending
+
+
+def serve(door: socket.socket) -> Fork:
+    """Is a zygote; returns in its forks alone."""
     process = Zygote(door)
-    return process.serve(), process.ours
+    return Fork(process.serve(), process.ours, process.ending)
