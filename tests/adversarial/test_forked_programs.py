@@ -11,8 +11,8 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 import engine_sides
+import pytest
 from engine_sides import OciSide, side_of
 from service_process import ServiceProcess, eventually, request, serving
 
@@ -20,7 +20,7 @@ from service.settings import Settings
 
 pytestmark = pytest.mark.docker
 
-# What makes the service choose a flavour is the import; it stands after the probe, so that this sees what was there.
+# The import makes the service choose the flavour; it stands after the probe, so that this sees what was there.
 FLAVOURS = {
     "bare": ("pass", "json"),
     "data": ("import numpy", "numpy"),
@@ -75,8 +75,8 @@ def both(forking: ServiceProcess, launching: ServiceProcess, probe: str, flavour
 
 IDENTITY = """
 rows = dict(line.split(':', 1) for line in open('/proc/self/status') if ':' in line)
-for name in ('CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb', 'NoNewPrivs', 'Seccomp', 'Seccomp_filters', 'Uid', 'Gid',
-             'Groups', 'Umask', 'Name', 'TracerPid', 'PPid', 'Threads', 'SigBlk', 'SigIgn', 'SigCgt',
+for name in ('CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb', 'NoNewPrivs', 'Seccomp', 'Seccomp_filters', 'Uid',
+             'Gid', 'Groups', 'Umask', 'Name', 'TracerPid', 'PPid', 'Threads', 'SigBlk', 'SigIgn', 'SigCgt',
              'Cpus_allowed', 'Mems_allowed', 'CoreDumping', 'Speculation_Store_Bypass'):
     told[name] = rows.get(name, '').split()
 # Of the C library, for its own signal 33, as soon as there was a thread.
