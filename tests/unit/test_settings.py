@@ -27,7 +27,7 @@ NAMES |= {"image", "runtime", "cgroup_parent", "seccomp_profile", "database_url"
 NAMES |= {"web_allowed_networks", "web_ports", "web_ca_file", "web_search_url"}
 # What each counts is its name.
 COUNTS = {"port", "pool_size", "starts_max", "running_max", "queue_max", "cpus", "pids", "files"}
-COUNTS |= {"depth", "out_dir_inodes", "web_fetching_max"}
+COUNTS |= {"pool_max", "depth", "out_dir_inodes", "web_fetching_max"}
 
 # Of the engines.
 NAMES |= {"engine", "oci_runtime", "oci_image_archive", "oci_cache_dir", "oci_run_dir"}
