@@ -29,7 +29,7 @@ from service.core.web_urls import WebUrl
 from service.engines.pooled import PooledEngine
 from service.language.embeddings import MiniLmEmbedder
 from service.language.tokens import BpeTokenCounter
-from service.sandboxes import sandbox_engine
+from service.sandboxes import pool_readings, sandbox_engine
 from service.settings import Settings
 from service.stores.artifact_files import ArtifactFiles
 from service.stores.artifacts import SqlArtifactStore
@@ -105,15 +105,15 @@ def _web(settings: Settings, resolver: SystemResolver) -> tuple[HttpPageFetcher,
     return fetcher, SearxngSearcher(WebUrl.parse(settings.web_search_url), settings.web_search_s, resolver, tls)
 
 
-def _meter(settings: Settings, admission: Admission, engine: PooledEngine) -> PrometheusMeter:
+def _meter(admission: Admission, engine: PooledEngine) -> PrometheusMeter:
     return PrometheusMeter(
         {
             "calls_running": ("Calls that have a place.", lambda: admission.running),
             "calls_queued": ("Calls that wait for one.", lambda: admission.queued),
-            "pool_ready": ("Sandboxes that are started and wait for a call.", lambda: engine.ready),
-            "pool_size": ("Sandboxes that should wait.", lambda: settings.pool_size),
+            "pool_ready": ("Sandboxes of all flavours that wait for a call.", lambda: engine.pool.ready),
             "swept": ("Sandboxes that had to be swept, in this life of the service.", lambda: engine.swept),
-        }
+        },
+        lambda: pool_readings(engine.pool),
     )
 
 
@@ -174,11 +174,12 @@ def build(settings: Settings) -> Service:
     artifacts = SqlArtifactStore(database, artifact_files(settings))
     sources = SqlSourcePool(database)
     timelines = SqlTimelineStore(database)
-    engine = sandbox_engine(settings, limits, boot_id)
+    admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max)
+    cores = os.cpu_count() or 1
+    engine = sandbox_engine(settings, limits, boot_id, lambda: admission.queued > 0 or admission.running >= cores)
     workspace = WorkspaceBounds(settings.workspace_bytes_max, settings.workspace_files_max)
     files = TurnFiles(artifacts, timelines, AssetFolders(settings.asset_roots))
     rehosting = Rehosting(files, sources, workspace)
-    admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max)
     runs = SandboxRuns(admission, rehosting, engine, artifacts, sources)
     policy = CallPolicy(limits, settings.queue_s, settings.overhead_s, settings.inline_bytes_max)
     tokens = BpeTokenCounter()
@@ -198,7 +199,7 @@ def build(settings: Settings) -> Service:
         fetcher=fetcher,
         searcher=searcher,
     )
-    meter = _meter(settings, admission, engine)
+    meter = _meter(admission, engine)
     calls = Calls(
         stories(settings, parts),
         admission,

@@ -94,10 +94,16 @@ class Settings(BaseSettings):
     """One cgroup above all sandboxes; empty: the Docker engine's default, or proofbox."""
     seccomp_profile: Path = _ROOT / "sandbox_images" / "seccomp" / "sandbox.json"
     """The seccomp profile of every sandbox."""
-    pool_size: int = Field(default=2, ge=0, le=100)
-    """Containers that wait, started, for a call."""
-    starts_max: int = Field(default=2, ge=1, le=32)
-    """Containers that start at one time."""
+    pool_size: int = Field(default=8, ge=0, le=100)
+    """Containers that wait, started, for a call when there are few calls; 0: none waits, ever."""
+    pool_max: int = Field(default=32, ge=0, le=1000)
+    """Containers that wait when there are many calls, those that have imported libraries included."""
+    pool_memory_bytes: int = Field(default=0, ge=0)
+    """Memory that waiting containers may take; 0: an eighth of what is available at the start."""
+    pool_unused_s: float = Field(default=600, gt=0)
+    """How long containers that have imported libraries are kept waiting after the last program that uses them."""
+    starts_max: int = Field(default_factory=lambda: max(2, os.cpu_count() or 1), ge=1, le=64)
+    """Containers that start at one time; by default one for each core, and two at least."""
     ready_s: float = Field(default=30, gt=0)
     """How long a container may take until its runner answers."""
     waiting_lifetime_s: float = Field(default=1800, gt=0)

@@ -22,6 +22,7 @@ from service.core.engine_port import (
     SandboxSpec,
     Wanted,
 )
+from service.core.flavours import flavour_of
 from service.core.hosting import host
 from service.core.limits import CallBounds, CallLimits
 from service.core.outcomes import RuntimeFailure, classify, left_too_much
@@ -137,7 +138,8 @@ class SandboxRuns:
         if gathered.out_dir_bytes > room_bytes(limits) or gathered.out_dir_inodes > limits.out_dir_inodes:
             attempt.failure = _inputs_too_large(gathered, limits)
             return
-        spec = SandboxSpec(request.tool_call_id, limits, bounds.lifetime_s)
+        flavour = flavour_of(program.job.language, program.job.code)
+        spec = SandboxSpec(request.tool_call_id, limits, bounds.lifetime_s, flavour)
         async with attempt.entering("acquire", self._engine.open(spec)) as sandbox:
             attempt.sandbox = sandbox.info
             watcher.started(sandbox.info)

@@ -34,6 +34,7 @@ from service.engines.frames import NO_NONCE, Frame, FrameDecoder, FrameError, en
 _PIECE_BYTES = 256 * 1024
 _ATTACHMENT_PREFIX = "../attachments/"
 _ODD_NAMES_MAX = 50
+_ANSWERS_WITHIN_S = 2.0  # a runner that waits answers within a millisecond
 _FILES_PER_PUT = 100  # of paths of 1,024 bytes, escaped as JSON: they have to fit a frame
 _ODD_NAME_CHARS_MAX = 300
 
@@ -102,6 +103,8 @@ class RunnerSandbox:
         self._nonce = NO_NONCE
         self._frames: deque[tuple[Frame, bytes]] = deque()
         self.info = info
+        self.is_over = False
+        """Whether the call had an orderly end: its files were collected, and no process of its program is left."""
 
     async def wait_ready(self) -> None:
         """Waits for READY, then draws the nonce that every later frame has to carry.
@@ -113,6 +116,16 @@ class RunnerSandbox:
         if kind is not Frame.READY:
             raise SandboxLostError(f"the runner began with {kind.name}")
         self._nonce = self._decoder.nonce = secrets.token_bytes(16)
+
+    async def answers(self) -> bool:
+        """Whether the runner answers at once; only to be asked before anything else is wanted of it."""
+        try:
+            async with asyncio.timeout(_ANSWERS_WITHIN_S):
+                await self._write(encode(Frame.PING, self._nonce))
+                kind, _ = await self._receive()
+        except (TimeoutError, SandboxLostError):
+            return False
+        return kind is Frame.PONG
 
     async def put(self, turn_id: str, files: Sequence[InputFile]) -> None:
         """See `Sandbox.put`."""
@@ -173,7 +186,9 @@ class RunnerSandbox:
         budget_s = self._bounds.collect_s + bounds.seconds_per_file * len(wanted.files)
         async with self._answers_within(budget_s):
             await self._send(Frame.COLLECT, request)
-            return await self._receive_collection(wanted, into)
+            collected = await self._receive_collection(wanted, into)
+        self.is_over = True
+        return collected
 
     async def _receive_collection(self, wanted: Wanted, into: Path) -> Collected:
         found: list[Found] = []
