@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from service.core.errors import StoreFailedError, StoreFullError
 from service.stores.failures import translated
 from service.stores.group_commit import GroupCommit, Work
-from service.stores.threads import in_thread, to_its_end
+from service.core.threads import in_thread, to_its_end
 
 T = TypeVar("T")
 

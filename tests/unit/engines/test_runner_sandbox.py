@@ -15,6 +15,7 @@ from service.core.errors import StoreFailedError
 from service.core.limits import CallLimits
 from service.engines.frames import NO_NONCE, Frame, encode
 from service.engines.runner_sandbox import InspectorBounds, RunnerSandbox, StreamBounds
+from tests.fakes.staging import MadeFolder
 
 LIMITS = CallLimits(
     wall_s=0.05,
@@ -71,7 +72,7 @@ async def run(answers, **more):
 
 async def collect(tmp_path, *answers, wanted=WANTED, **more):
     sandbox = await opened(MemoryRunner({Frame.COLLECT: answers}), **more)
-    return await sandbox.collect(wanted, tmp_path)
+    return await sandbox.collect(wanted, MadeFolder(tmp_path))
 
 
 # ---- the good ways ----
