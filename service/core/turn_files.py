@@ -162,9 +162,11 @@ class CallFiles:
             StoreFailedError: a store failed.
         """
         if turn_id not in self._turns:
-            stored = await self._files.artifacts.of_turn(self._scope, turn_id)
+            stored, told = await asyncio.gather(
+                self._files.artifacts.of_turn(self._scope, turn_id), self._told(turn_id)
+            )
             found = {artifact.path: _of_store(artifact) for artifact in stored}
-            for path in await self._told(turn_id):
+            for path in told:
                 if path.turn_id == turn_id and path not in found and (file := await self.remembered(path)):
                     found[path] = file
             self._turns[turn_id] = _standing(sorted(found.values(), key=lambda file: file.path))

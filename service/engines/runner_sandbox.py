@@ -7,7 +7,7 @@ import secrets
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from contracts.paths import FilePath, Namespace, UnsafePathError
@@ -185,7 +185,7 @@ class RunnerSandbox:
                 await files.close()
 
     async def _receive_collection(self, wanted: Wanted, files: ReceivedFiles) -> Collected:
-        found: list[tuple[FilePath, dict[str, Any], Received | None]] = []
+        found: list[tuple[Found, Received | None]] = []
         odd_names: list[str] = []
         sent: list[Received] = []
         taken: set[FilePath] = set()  # a name in another Unicode form is no version of the file it looks like
@@ -197,7 +197,7 @@ class RunnerSandbox:
                 with _reading():
                     summary = json.loads(payload)
                     return Collected(
-                        found=tuple(_found(*each) for each in found),
+                        found=tuple(_kept(*each) for each in found),
                         odd_names=tuple(odd_names[:_ODD_NAMES_MAX]),
                         extras_total=int(summary["extras_total"]),
                         files_exceeded=bool(summary["files_exceeded"]),
@@ -220,7 +220,7 @@ class RunnerSandbox:
                     odd_names.append(row["rel"].encode("unicode_escape").decode("ascii")[:_ODD_NAME_CHARS_MAX])
                     continue
                 taken.add(path)
-                found.append((path, row, sent[same_as] if same_as is not None else None))
+                found.append((_found(path, row), sent[same_as] if same_as is not None else None))
 
     async def _receive_file(self, files: ReceivedFiles, size: int) -> Received:
         file = await files.begin(size)
@@ -320,7 +320,7 @@ def _file_path(turn_id: str, rel: str) -> FilePath | None:
         return None
 
 
-def _found(path: FilePath, row: dict[str, Any], received: Received | None) -> Found:
+def _found(path: FilePath, row: dict[str, Any]) -> Found:
     told = row["inspection"]
     inspection = None if told is None else Inspection(told["ok"], told["mime"], told["problem"], told["facts"])
     return Found(
@@ -329,6 +329,8 @@ def _found(path: FilePath, row: dict[str, Any], received: Received | None) -> Fo
         state=FileState(row["state"]),
         size_bytes=row["size"],
         inspection=inspection,
-        local=None if received is None else received.local,
-        sha256=None if received is None else received.sha256,
     )
+
+
+def _kept(found: Found, received: Received | None) -> Found:
+    return found if received is None else replace(found, local=received.local, sha256=received.sha256)
