@@ -8,7 +8,6 @@ import argparse
 import asyncio
 import contextlib
 import json
-import os
 import statistics
 import sys
 import tempfile
@@ -34,7 +33,6 @@ JOBS: dict[str, dict[str, object]] = {
     "50 MB": {"files": {"large.tar": 50_000_000}},
 }
 PHASES = ("queue", "acquire", "rehost", "run", "validate", "host", "total")
-_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Client:
@@ -56,7 +54,9 @@ class Client:
         head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
         self._writer.write(head.encode() + body)
         answer = await self._reader.readuntil(b"\r\n\r\n")
-        length = next(int(line[15:]) for line in answer.split(b"\r\n") if line.lower().startswith(b"content-length"))
+        length = next(
+            int(line[15:]) for line in answer.split(b"\r\n") if line.lower().startswith(b"content-length")
+        )
         return await self._reader.readexactly(length)
 
 
@@ -76,8 +76,8 @@ def request(job: str, number: int, conversation: str) -> bytes:
 
 def cpu_ms(pid: int) -> float:
     """What a process has used."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
-    return (int(fields[11]) + int(fields[12])) * 1000 / _TICKS
+    threads = Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e6
 
 
 async def called(client: Client, job: str, number: int, conversation: str) -> tuple[float, dict[str, float]]:
@@ -135,7 +135,9 @@ async def many_clients(pid: int, port: int, clients: int, calls: int) -> None:
     before, began = cpu_ms(pid), time.perf_counter()
     await asyncio.gather(*(client(own) for own in range(clients)))
     took = time.perf_counter() - began
-    print(f"print, {clients} clients: {calls / took:.0f} calls/s, CPU {(cpu_ms(pid) - before) / calls:.2f} ms a call")
+    print(
+        f"print, {clients} clients: {calls / took:.0f} calls/s, CPU {(cpu_ms(pid) - before) / calls:.2f} ms a call"
+    )
 
 
 @contextlib.asynccontextmanager

@@ -186,7 +186,9 @@ class Calls:
         scope = Scope(principal, request.conversation_id)
         call = self._open(scope, request)
         # Up to 100 MB of assets are serialised and hashed beside the loop; for what is short a thread costs more.
-        is_short = short_values(request.code, request.params, request.timeline, request.assets, request.sources_pool)
+        is_short = short_values(
+            request.code, request.params, request.timeline, request.assets, request.sources_pool
+        )
         text, payload_sha256 = _payload(request) if is_short else await asyncio.to_thread(_payload, request)
         key = CallKey(scope, request.tool_call_id)
         new = NewCall(

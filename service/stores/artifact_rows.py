@@ -190,7 +190,9 @@ def _newest(connection: Connection, conversation: int, paths: Iterable[FilePath]
     """The latest versions of those paths that have one."""
     newest = {}
     for where, group in _grouped(paths):
-        for rel, number in connection.execute(_NEWEST, {"in_conversation": conversation, **where, "of_rels": group}):
+        for rel, number in connection.execute(
+            _NEWEST, {"in_conversation": conversation, **where, "of_rels": group}
+        ):
             newest[FilePath(where["of_turn"], Namespace(where["of_namespace"]), rel)] = number
     return newest
 

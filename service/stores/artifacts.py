@@ -29,13 +29,13 @@ from contracts.paths import FilePath
 from service.core.errors import OurError, StoreFailedError
 from service.core.scopes import Scope
 from service.core.store_ports import NewArtifact, StoredArtifact
+from service.core.threads import in_thread, to_its_end
 from service.stores import artifact_rows as rows
 from service.stores.artifact_files import ArtifactFiles, Served
 from service.stores.artifact_rows import ArtifactRow
 from service.stores.database import Database
 from service.stores.hosting import key_of, rn_of
 from service.stores.name_locks import NameLocks
-from service.core.threads import in_thread, to_its_end
 
 T = TypeVar("T")
 
@@ -320,7 +320,7 @@ async def _all(works: Iterable[Awaitable[T]]) -> list[T]:
     for outcome in outcomes:
         if isinstance(outcome, BaseException):
             raise outcome
-    return cast(list[T], outcomes)
+    return cast("list[T]", outcomes)
 
 
 def _not_stored(path: FilePath, number: int) -> StoreFailedError:

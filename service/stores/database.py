@@ -13,10 +13,10 @@ from typing import Protocol, TypeVar
 from pydantic import SecretStr
 from sqlalchemy import Connection
 
-from service.core.errors import StoreFailedError, StoreFullError
+from service.core.errors import StoreFailedError
+from service.core.threads import in_thread, to_its_end
 from service.stores.failures import translated
 from service.stores.group_commit import GroupCommit, Work
-from service.core.threads import in_thread, to_its_end
 
 T = TypeVar("T")
 

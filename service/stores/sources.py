@@ -106,7 +106,6 @@ class SqlSourcePool:
             StoreFailedError: the database failed.
             StoreFullError: no space is left.
         """
-
         (row,) = await self.add_files(scope, [artifact])
         return row
 

@@ -1,4 +1,4 @@
-"""An engine whose sandboxes are streams to a process that plays the runner: the host's side of calls is all real."""
+"""An engine whose sandboxes are streams to a process that plays the runner; the service is all real."""
 
 import asyncio
 import contextlib
