@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from typing import Self
 
 from contracts.tools import Language, exec_tool_id
 
@@ -41,7 +42,7 @@ class Client:
     def __init__(self, port: int) -> None:
         self._port = port
 
-    async def __aenter__(self) -> "Client":
+    async def __aenter__(self) -> Self:
         self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port, limit=1 << 26)
         return self
 
@@ -51,8 +52,13 @@ class Client:
 
     async def send(self, method: str, path: str, body: bytes) -> bytes:
         """The body of the answer."""
-        head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-        self._writer.write(head.encode() + body)
+        head = [
+            f"{method} {path} HTTP/1.1",
+            "Host: x",
+            "Content-Type: application/json",
+            f"Content-Length: {len(body)}",
+        ]
+        self._writer.write("\r\n".join([*head, "", ""]).encode() + body)
         answer = await self._reader.readuntil(b"\r\n\r\n")
         length = next(
             int(line[15:]) for line in answer.split(b"\r\n") if line.lower().startswith(b"content-length")

@@ -1,4 +1,4 @@
-"""What is short enough to be worked on where it is: a thread costs a tenth of a millisecond, and more if it is busy."""
+"""What is short enough to be worked on where it is: a trip to a thread costs a tenth of a millisecond and more."""
 
 from collections.abc import Iterable
 

@@ -35,7 +35,7 @@ class BpeTokenCounter:
         self._tokenizer.no_truncation()
         if any(_SPACE in entry.lstrip(_SPACE) for entry in self._tokenizer.get_vocab()):
             raise ImportError(f"the vocabulary of {_MODEL_PACKAGE} has tokens of several words; another is needed")
-        # Names of such tokens, as "<s>", count as the tokens themselves, and what follows them as a text of its own.
+        # Their names, as "<s>", count as the tokens themselves, and what follows them as a text of its own.
         self._special = [token.content for token in self._tokenizer.get_added_tokens_decoder().values()]
         self._known: dict[str, int] = {}
 

@@ -41,7 +41,8 @@ class ScriptedEngine:
 
     async def start(self) -> None:
         self._door, theirs = socket.socketpair()
-        self._process = subprocess.Popen([sys.executable, _RUNNER], stdin=theirs.fileno())
+        command = [sys.executable, _RUNNER]
+        self._process = await asyncio.to_thread(subprocess.Popen, command, stdin=theirs.fileno())
         theirs.close()
         for _ in range(self._size):
             self._ready.append(await self._opened())
