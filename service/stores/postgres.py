@@ -36,6 +36,7 @@ class PostgresServer:
     """
 
     writers = 4  # more than one: a commit waits for the server's disk, and others can go on meanwhile
+    group_max = 1  # of transactions that wait for disk at one time the server itself makes one write
 
     def __init__(self, url: str, timeout_s: float) -> None:
         self._url = _parsed(url)

@@ -26,6 +26,7 @@ class SqliteFile:
     """
 
     writers = 1
+    group_max = 64
 
     def __init__(self, file: Path) -> None:
         self._file = file
