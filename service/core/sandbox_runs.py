@@ -111,7 +111,7 @@ class SandboxRuns:
             StoreFailedError, StoreFullError: there is no staging folder.
         """
         async with (
-            attempt.entering("queue", self._admission.place(bounds.deadline, watcher.queued)),
+            attempt.entering("queue", self._admission.place(bounds.deadline, watcher.queued, watcher.owner)),
             self._artifacts.staging() as staging,
         ):
             yield staging
