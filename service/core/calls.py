@@ -62,6 +62,7 @@ class _Running:
 
     def __init__(self, key: CallKey, tool_id: str, request_id: str, created: str, *, detached: bool) -> None:
         self.key = key
+        self.owner = key.scope.principal.caller
         self.tool_id = tool_id
         self.began = time.perf_counter()
         self.request_id = request_id
@@ -202,7 +203,7 @@ class Calls:
         if not is_new:
             return await self._known(stored, detached=detached)
         try:
-            self._admission.refuse_if_full()
+            self._admission.refuse_if_full(principal.caller)
         except ServiceError:
             await self._store.forget(key)
             raise

@@ -111,7 +111,7 @@ class SandboxRuns:
             QueueFullError, QueueTimeoutError: there is no place.
         """
         async with (
-            attempt.entering("queue", self._admission.place(bounds.deadline, watcher.queued)),
+            attempt.entering("queue", self._admission.place(bounds.deadline, watcher.queued, watcher.owner)),
             staging(self._artifacts) as folder,
         ):
             yield folder

@@ -257,7 +257,7 @@ class CallFiles:
             return Fetched(local, len(content), hashlib.sha256(content).hexdigest(), "timeline")
         return await self._hosted(file.version, staging)
 
-    async def head(self, file: TurnFile, limit: int, staging: Path) -> bytes | None:
+    async def head(self, file: TurnFile, limit: int, staging: Staging) -> bytes | None:
         """The first ``limit`` bytes of a file; None if they cannot be had.
 
         Raises:

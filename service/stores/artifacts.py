@@ -117,6 +117,10 @@ class SqlArtifactStore:
         found = await self._database.read(lambda connection: rows.of_turn(connection, scope, turn_id))
         return sorted((self._stored(scope, row) for row in found), key=lambda artifact: artifact.path)
 
+    async def stored_bytes(self, tenant: str, project: str) -> int:
+        """How many bytes all versions of the files of a project have; the same bytes twice count twice."""
+        return await self._database.read(partial(rows.stored_bytes, tenant=tenant, project=project))
+
     async def fetch(self, scope: Scope, artifact: StoredArtifact, staging: Path) -> Path:
         """A file below ``staging`` with the bytes of that version, their SHA-256 checked; read-only.
 
