@@ -12,6 +12,7 @@ from contracts.tool_calls import SandboxInfo
 from contracts.tools import Language
 from service.core.flavours import Flavour
 from service.core.limits import CallLimits
+from service.core.staging import Staging
 
 StreamName = Literal["stdout", "stderr"]
 ProgramKind = Language | Literal["render", "readable"]
@@ -242,8 +243,8 @@ class Sandbox(Protocol):
         A sandbox that dies is an outcome with ``lost``.
         """
 
-    async def collect(self, wanted: Wanted, into: Path) -> Collected:
-        """Ends all processes of the program, judges what it left and brings it into the folder ``into``.
+    async def collect(self, wanted: Wanted, into: Staging) -> Collected:
+        """Ends all processes of the program, judges what it left and brings it into a folder, if it keeps anything.
 
         Bounded in count, size, depth and time.
 

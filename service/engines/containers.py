@@ -23,7 +23,7 @@ class ContainerTransport(Protocol):
     async def read(self) -> bytes:
         """The next bytes; empty when the other side is gone. Raises OSError."""
 
-    async def write(self, data: bytes) -> None:
+    async def write(self, data: bytes | bytearray) -> None:
         """Writes all of it, waiting while the other side is slow. Raises OSError."""
 
     async def close(self) -> None:
