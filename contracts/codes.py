@@ -130,6 +130,8 @@ class ProblemCode(StrEnum):
     TIMELINE_MOVED = "timeline_moved"
     RANGE_NOT_SATISFIABLE = "range_not_satisfiable"
     NO_LINKS = "no_links"
+    NO_PROVENANCE = "no_provenance"
+    NOT_RERUNNABLE = "not_rerunnable"
     CANCELLED = "cancelled"
     QUEUE_FULL = "queue_full"
     QUEUE_TIMEOUT = "queue_timeout"

@@ -7,11 +7,13 @@ import secrets
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import uvicorn
 from fastapi import FastAPI
 
-from service.api.app import create_app
+from contracts.provenance import AuditService
+from service.api.app import create_app, release
 from service.api.doors import Doors
 from service.api.server import DrainingServer
 from service.core.admission import Admission
@@ -19,8 +21,10 @@ from service.core.attachments import Attachments
 from service.core.calls import Calls, CallSettings
 from service.core.limits import CallLimits, CallPolicy, limit_names
 from service.core.memory_search import MemorySearch
+from service.core.provenance import Again, Provenance
 from service.core.recall import Recall
 from service.core.rehosting import Rehosting, WorkspaceBounds
+from service.core.restoring import Inputs
 from service.core.sandbox_runs import SandboxRuns
 from service.core.scopes import Principal
 from service.core.timeline import Timeline
@@ -33,6 +37,7 @@ from service.sandboxes import sandbox_engine
 from service.settings import Settings
 from service.stores.artifact_files import ArtifactFiles
 from service.stores.artifacts import SqlArtifactStore
+from service.stores.audit import SqlAuditStore
 from service.stores.calls import SqlCallStore
 from service.stores.database import Database
 from service.stores.folders import AssetFolders
@@ -41,7 +46,7 @@ from service.stores.passages import SqlPassageStore
 from service.stores.skills import FolderSkills
 from service.stores.sources import SqlSourcePool
 from service.stores.timelines import SqlTimelineStore
-from service.stories import StoryParts, cache_policy, stories
+from service.stories import StoryParts, cache_policy, rerunnable, stories
 from service.telemetry.metrics import PrometheusMeter
 from service.web.connecting import SystemResolver
 from service.web.fetching import FetchBounds, HttpPageFetcher
@@ -69,6 +74,7 @@ class Service:
         attachments: takes attachments in.
         engine: where sandboxes come from.
         calls: the calls.
+        provenance: their audit lines, and running them again.
         meter: counts them.
         resolver: how names of the web become addresses.
     """
@@ -83,6 +89,7 @@ class Service:
     attachments: Attachments
     engine: PooledEngine
     calls: Calls
+    provenance: Provenance
     meter: PrometheusMeter
     resolver: SystemResolver
 
@@ -199,11 +206,13 @@ def build(settings: Settings) -> Service:
         searcher=searcher,
     )
     meter = _meter(settings, admission, engine)
+    audited = AuditService(version=release(), boot_id=boot_id)
+    again = Again(runs, partial(rerunnable, settings, parts), Inputs(files, sources), limits, audited)
     calls = Calls(
         stories(settings, parts),
         admission,
         SqlCallStore(database),
-        CallSettings(remembered_bytes_max=settings.remembered_bytes_max, boot_id=boot_id),
+        CallSettings(settings.remembered_bytes_max, boot_id, audited.version),
         meter,
     )
     return Service(
@@ -217,6 +226,7 @@ def build(settings: Settings) -> Service:
         attachments=_attachments(settings, artifacts, sources, timelines),
         engine=engine,
         calls=calls,
+        provenance=Provenance(SqlCallStore(database), SqlAuditStore(database), again),
         meter=meter,
         resolver=resolver,
     )
@@ -247,6 +257,7 @@ def application(service: Service) -> FastAPI:
     """The HTTP application over a service that runs."""
     doors = Doors(
         calls=service.calls,
+        provenance=service.provenance,
         attachments=service.attachments,
         artifacts=service.artifacts,
         sources=service.sources,

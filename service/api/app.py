@@ -16,6 +16,7 @@ from service.api import (
     health,
     metrics,
     openapi,
+    provenance,
     timeline,
     tool_calls,
     tools,
@@ -38,7 +39,7 @@ def create_app(doors: Doors, *, lifespan: Lifespan | None = None) -> FastAPI:
     app = FastAPIOffline(
         title="Proofbox",
         summary="Sandboxed code execution for agents: promised files, proven.",
-        version=_version(),
+        version=release(),
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         docs_url="/docs",
         redoc_url=None,
@@ -46,7 +47,7 @@ def create_app(doors: Doors, *, lifespan: Lifespan | None = None) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.doors = doors
-    for module in (tool_calls, call_events, tools, attachments, artifacts, timeline, health, metrics):
+    for module in (tool_calls, call_events, provenance, tools, attachments, artifacts, timeline, health, metrics):
         app.include_router(module.router)
     error_answers.install(app)
     app.add_middleware(
@@ -60,7 +61,8 @@ def create_app(doors: Doors, *, lifespan: Lifespan | None = None) -> FastAPI:
     return app
 
 
-def _version() -> str:
+def release() -> str:
+    """The version of the service."""
     try:
         return version("proofbox")
     except PackageNotFoundError:

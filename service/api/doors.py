@@ -11,6 +11,7 @@ from service.core.attachments import Attachments
 from service.core.calls import Answer
 from service.core.engine_port import SandboxEngine
 from service.core.events import CallEvent
+from service.core.provenance import Provenance
 from service.core.recall import Recall
 from service.core.scopes import Principal
 from service.core.store_ports import ArtifactStore, SourcePool
@@ -72,6 +73,7 @@ class Doors:
 
     Attributes:
         calls: the tool calls.
+        provenance: the audit lines of calls, and running them again.
         attachments: takes attachments in; knows their largest size.
         artifacts: the files of conversations.
         sources: what the citations of conversations stand for.
@@ -87,6 +89,7 @@ class Doors:
     """
 
     calls: ToolCalls
+    provenance: Provenance
     attachments: Attachments
     artifacts: ArtifactStore
     sources: SourcePool

@@ -6,6 +6,8 @@ ServiceError
 │   ├── BodyTooLargeError
 │   ├── RangeNotSatisfiableError
 │   ├── NoLinksError
+│   ├── NoProvenanceError
+│   ├── NotRerunnableError
 │   ├── UnknownToolError
 │   ├── UnknownCallError
 │   ├── UnknownArtifactError
@@ -88,6 +90,22 @@ class NoLinksError(CallerError):
     code = ProblemCode.NO_LINKS
     status = 409
     where = "link"
+
+
+class NoProvenanceError(CallerError):
+    """The call has no audit line: it has not ended, or a release answered it that kept none."""
+
+    code = ProblemCode.NO_PROVENANCE
+    status = 409
+    where = "call"
+
+
+class NotRerunnableError(CallerError):
+    """The call cannot be run again: it ran no program, or one of its inputs cannot be had as it was."""
+
+    code = ProblemCode.NOT_RERUNNABLE
+    status = 409
+    where = "call"
 
 
 class UnknownToolError(CallerError):
