@@ -14,18 +14,13 @@ from pydantic import ValidationError
 
 from service.core.errors import ServiceError
 from service.settings import Settings
+from service.telemetry.logs import configure
 
 
 def main(argv: list[str] | None = None) -> int:
     """Runs one command; the exit status is 0 if it did what it was asked, 1 if a call failed, 2 if it could not."""
     arguments = _parser().parse_args(argv)
-    logging.basicConfig(
-        level=logging.INFO if arguments.command == "serve" else logging.WARNING,
-        format="%(asctime)s %(levelname)s %(name)s %(message)s",
-        stream=sys.stderr,
-    )
-    # Its lines about itself; what has become of the schema is said by the store.
-    logging.getLogger("alembic").setLevel(logging.WARNING)
+    configure("text", logging.INFO if arguments.command == "serve" else logging.WARNING)
     try:
         return _run(arguments)
     except ServiceError as exc:
@@ -46,7 +41,9 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.command == "serve":
         from service.main import serve  # noqa: PLC0415
 
-        serve(Settings(host=arguments.host, port=arguments.port) if arguments.port else Settings())
+        settings = Settings(host=arguments.host, port=arguments.port) if arguments.port else Settings()
+        configure(settings.log_format)
+        serve(settings)
         return 0
     from service.demo import demo  # noqa: PLC0415
     from service.local_jobs import execute, render  # noqa: PLC0415

@@ -28,6 +28,7 @@ from service.core.restoring import Inputs
 from service.core.sandbox_runs import SandboxRuns
 from service.core.scopes import Principal
 from service.core.timeline import Timeline
+from service.core.tracing import NoTracer, Tracer
 from service.core.turn_files import TurnFiles
 from service.core.web_urls import WebUrl
 from service.engines.pooled import PooledEngine
@@ -40,6 +41,7 @@ from service.stores.artifacts import SqlArtifactStore
 from service.stores.audit import SqlAuditStore
 from service.stores.calls import SqlCallStore
 from service.stores.database import Database
+from service.stores.disk_use import file_bytes, free_bytes
 from service.stores.folders import AssetFolders
 from service.stores.local_files import LocalFiles
 from service.stores.passages import SqlPassageStore
@@ -76,6 +78,7 @@ class Service:
         calls: the calls.
         provenance: their audit lines, and running them again.
         meter: counts them.
+        tracer: traces them.
         resolver: how names of the web become addresses.
     """
 
@@ -91,6 +94,7 @@ class Service:
     calls: Calls
     provenance: Provenance
     meter: PrometheusMeter
+    tracer: Tracer
     resolver: SystemResolver
 
 
@@ -120,8 +124,27 @@ def _meter(settings: Settings, admission: Admission, engine: PooledEngine) -> Pr
             "pool_ready": ("Sandboxes that are started and wait for a call.", lambda: engine.ready),
             "pool_size": ("Sandboxes that should wait.", lambda: settings.pool_size),
             "swept": ("Sandboxes that had to be swept, in this life of the service.", lambda: engine.swept),
-        }
+            "engine_up": ("1 if the engine answered when it was asked last.", lambda: engine.is_up),
+            "data_free_bytes": (
+                "What is free for the service on the file system of its data folder.",
+                lambda: free_bytes(settings.data_dir),
+            ),
+            "database_bytes": (
+                "The SQLite file and its log; 0 for a database on a server.",
+                lambda: file_bytes(settings.data_dir),
+            ),
+        },
+        release(),
     )
+
+
+def _tracer(settings: Settings, boot_id: str) -> Tracer:
+    if not settings.is_traced:
+        return NoTracer()
+    # Only here: who sends no traces does not pay for their client.
+    from service.telemetry.traces import OtlpTracer  # noqa: PLC0415
+
+    return OtlpTracer(settings.otlp_endpoint, release(), boot_id)
 
 
 def artifact_files(settings: Settings) -> ArtifactFiles:
@@ -181,7 +204,8 @@ def build(settings: Settings) -> Service:
     artifacts = SqlArtifactStore(database, artifact_files(settings))
     sources = SqlSourcePool(database)
     timelines = SqlTimelineStore(database)
-    engine = sandbox_engine(settings, limits, boot_id)
+    tracer = _tracer(settings, boot_id)
+    engine = sandbox_engine(settings, limits, boot_id, tracer)
     workspace = WorkspaceBounds(settings.workspace_bytes_max, settings.workspace_files_max)
     files = TurnFiles(artifacts, timelines, AssetFolders(settings.asset_roots))
     rehosting = Rehosting(files, sources, workspace)
@@ -206,6 +230,7 @@ def build(settings: Settings) -> Service:
         searcher=searcher,
     )
     meter = _meter(settings, admission, engine)
+    database.seen = artifacts.seen = meter.store_used
     audited = AuditService(version=release(), boot_id=boot_id)
     again = Again(runs, partial(rerunnable, settings, parts), Inputs(files, sources), limits, audited)
     calls = Calls(
@@ -228,6 +253,7 @@ def build(settings: Settings) -> Service:
         calls=calls,
         provenance=Provenance(SqlCallStore(database), SqlAuditStore(database), again),
         meter=meter,
+        tracer=tracer,
         resolver=resolver,
     )
 
@@ -240,6 +266,7 @@ async def running(service: Service) -> AsyncIterator[None]:
         ServiceError: a store or the engine cannot be used; the message says what to do.
     """
     async with AsyncExitStack() as stack:
+        stack.push_async_callback(asyncio.to_thread, service.tracer.close)
         await service.database.open()
         stack.push_async_callback(service.database.close)
         stack.callback(service.resolver.close)
@@ -266,6 +293,8 @@ def application(service: Service) -> FastAPI:
         engine=service.engine,
         principal=service.principal,
         metrics=service.meter.text,
+        meter=service.meter,
+        tracer=service.tracer,
         draining=lambda: service.calls.is_closing,
         body_bytes_max=service.settings.body_bytes_max,
         heartbeat_s=service.settings.heartbeat_s,

@@ -4,6 +4,7 @@ import hashlib
 import json
 
 from service.core.limits import CallLimits
+from service.core.tracing import Tracer
 from service.engines.containers import Containers
 from service.engines.docker.client import EngineClient
 from service.engines.docker.container import ContainerSettings
@@ -24,7 +25,7 @@ def service_name(settings: Settings) -> str:
     return settings.service_name or f"proofbox-{hashlib.sha256(folder.encode()).hexdigest()[:12]}"
 
 
-def sandbox_engine(settings: Settings, limits: CallLimits, boot_id: str) -> PooledEngine:
+def sandbox_engine(settings: Settings, limits: CallLimits, boot_id: str, tracer: Tracer) -> PooledEngine:
     """The engine; nothing is started yet.
 
     Raises:
@@ -55,6 +56,7 @@ def sandbox_engine(settings: Settings, limits: CallLimits, boot_id: str) -> Pool
                 pages_max=settings.inspect_pages_max,
             ),
         ),
+        tracer,
     )
 
 

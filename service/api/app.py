@@ -56,7 +56,7 @@ def create_app(doors: Doors, *, lifespan: Lifespan | None = None) -> FastAPI:
         # The one route that takes files takes them with this method.
         bytes_max_of_method={"PUT": doors.attachments.bytes_max},
     )
-    app.add_middleware(RequestLog)  # the last one added is the outermost
+    app.add_middleware(RequestLog, meter=doors.meter, tracer=doors.tracer)  # the last one added is the outermost
     app.openapi = partial(openapi.document, app)  # type: ignore[method-assign]  # as FastAPI documents it
     return app
 

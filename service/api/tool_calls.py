@@ -106,6 +106,8 @@ async def make_tool_call(
         detached=detached,
     )
     replayed = REPLAYED if ticket.replayed else {}
+    if ticket.replayed:
+        await doors.provenance.link_replay(ticket.key)
     if detached:
         return await _accepted(doors, principal, call, replayed)
     answer = await answer_or_leave(request, ticket)

@@ -134,7 +134,8 @@ def told(code: str, response: ToolCallResponse | None) -> dict[str, str | bool]:
     if response is None:
         return {"proofbox.code": code}
     verdicts = ",".join(sorted({str(artifact.verdict) for artifact in response.artifacts}))
-    return {"proofbox.code": code, "proofbox.ok": response.ok, "proofbox.verdicts": verdicts}
+    told: dict[str, str | bool] = {"proofbox.code": code, "proofbox.ok": response.ok, "proofbox.verdicts": verdicts}
+    return told if response.sandbox is None else {**told, "proofbox.acquired": response.sandbox.acquired}
 
 
 def say(line: AuditedLine) -> None:

@@ -31,7 +31,7 @@ from service.core.log_context import about
 from service.core.meter import EndedCall, Meter, NoMeter
 from service.core.scopes import Principal, Scope
 from service.core.store_ports import AuditDraft, CallKey, CallState, CallStore, NewCall, StoredCall
-from service.core.tracing import NO_SPAN, span
+from service.core.tracing import NO_SPAN, open_span, span
 from service.core.watcher import OpenedCall, Story
 
 __all__ = ["Answer", "CallEvent", "CallSettings", "CallTicket", "Calls"]
@@ -298,6 +298,7 @@ class Calls:
         if running is None:
             raise ShuttingDownError("another process of the service runs this call; ask for its status instead")
         running.detached = running.detached or detached
+        open_span().link(running.span.traceparent)
         return CallTicket(stored.key, None, running)
 
     async def _run(self, running: _Running, call: OpenedCall) -> None:

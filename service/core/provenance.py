@@ -104,6 +104,18 @@ class Provenance:
             now, line = await self._run(asked, opened)
         return _report(stored, (first, kept), (now, line), runs.sources_changed)
 
+    async def link_replay(self, key: CallKey) -> None:
+        """Points from the request that is being answered to the trace of the call whose answer it gets.
+
+        Raises:
+            StoreFailedError: the store failed.
+        """
+        if not open_span().traceparent:
+            return  # nobody traces: nothing is looked up
+        line = await self._audit.of_call(key)
+        if line is not None:
+            open_span().link(AuditLine.model_validate_json(line.text).call.traceparent or "")
+
     async def _line(self, key: CallKey) -> AuditedLine:
         line = await self._audit.of_call(key)
         if line is None:

@@ -32,8 +32,11 @@ class Span(Protocol):
     def link(self, traceparent: str) -> None:
         """Points to a span of another trace."""
 
-    def end(self, error: str | None = None) -> None:
-        """Ends it; ``error`` says in one word what went wrong."""
+    def fail(self, what: str) -> None:
+        """Says in one word what went wrong."""
+
+    def end(self) -> None:
+        """Ends it."""
 
 
 class Tracer(Protocol):
@@ -44,6 +47,9 @@ class Tracer(Protocol):
 
         With headers it is the span of a request that was received.
         """
+
+    def close(self) -> None:
+        """Sends what has not been sent. Blocks, but for a moment only."""
 
 
 class _NoSpan:
@@ -64,7 +70,10 @@ class _NoSpan:
     def link(self, traceparent: str) -> None:
         """See `Span.link`."""
 
-    def end(self, error: str | None = None) -> None:
+    def fail(self, what: str) -> None:
+        """See `Span.fail`."""
+
+    def end(self) -> None:
         """See `Span.end`."""
 
 
@@ -74,6 +83,9 @@ class NoTracer:
     def trace(self, name: str, attributes: Attributes, headers: Mapping[str, str] | None = None) -> Span:  # noqa: ARG002
         """See `Tracer.trace`."""
         return NO_SPAN
+
+    def close(self) -> None:
+        """See `Tracer.close`."""
 
 
 NO_SPAN: Span = _NoSpan()
@@ -90,15 +102,14 @@ def inside(span: Span) -> Iterator[Span]:
     """Makes a span the one that is open, and ends it with the block."""
     before = _open.get()
     _open.set(span)
-    error = None
     try:
         yield span
     except BaseException as exc:
-        error = type(exc).__name__
+        span.fail(type(exc).__name__)
         raise
     finally:
         _open.set(before)
-        span.end(error)
+        span.end()
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextvars import Context
 from dataclasses import dataclass, field
 
 from contracts.tool_calls import SandboxInfo
@@ -130,7 +131,8 @@ class Pool:
         for _ in range(min(missing, self._starts_max - len(self._starting))):
             if self._stopped:
                 return
-            task = asyncio.create_task(self._start_one())
+            # In a context of its own: it is not a part of the call that happened to ask for it.
+            task = asyncio.create_task(self._start_one(), context=Context())
             self._starting.add(task)
             task.add_done_callback(self._started)
 

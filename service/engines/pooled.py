@@ -12,11 +12,14 @@ from contracts.tool_calls import SandboxInfo
 from service.core.engine_port import Sandbox, SandboxLostError, SandboxSpec
 from service.core.errors import EngineUnavailableError
 from service.core.limits import CallLimits
+from service.core.tracing import NoTracer, Tracer, inside, open_span
 from service.engines.containers import Container, Containers, ContainerTransport
 from service.engines.pool import Box, Pool
 from service.engines.runner_sandbox import InspectorBounds, RunnerSandbox, StreamBounds
 
 log = logging.getLogger("proofbox.engine")
+
+_START = "sandbox.start"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +58,12 @@ class PooledEngine:
     another boot was left by a dead one.
     """
 
-    def __init__(self, containers: Containers, settings: PooledEngineSettings) -> None:
+    def __init__(
+        self, containers: Containers, settings: PooledEngineSettings, tracer: Tracer | None = None
+    ) -> None:
         self._containers = containers
         self._settings = settings
+        self._tracer = tracer or NoTracer()
         self._pool = Pool(
             self._start_waiting,
             self._discard,
@@ -71,6 +77,8 @@ class PooledEngine:
         self._sweeper: asyncio.Task[None] | None = None
         self.swept = 0
         """Sandboxes of this service that had to be swept in this life of it."""
+        self.is_up = False
+        """Whether the engine answered when it was asked last."""
 
     @property
     def ready(self) -> int:
@@ -80,6 +88,7 @@ class PooledEngine:
     async def start(self) -> None:
         """See `SandboxEngine.start`."""
         self._info = await self._containers.connect()
+        self.is_up = True
         swept = await self.sweep()
         if swept:
             log.info("removed %d sandboxes of an earlier life of the service", swept)
@@ -136,7 +145,9 @@ class PooledEngine:
             try:
                 if swept := await self.sweep():
                     log.warning("removed %d sandboxes that should have been gone", swept)
+                self.is_up = True
             except EngineUnavailableError as exc:
+                self.is_up = False
                 log.warning("cannot look for leftovers: %s", exc)
             await self._pool.renew()
 
@@ -147,6 +158,12 @@ class PooledEngine:
         )
 
     async def _start_box(self, limits: CallLimits, lifetime_s: float) -> Box:
+        # A part of the call that has to wait for it; a trace of its own if it is to wait for a call.
+        inner = open_span()
+        with inside(inner.start(_START, {}) if inner.traceparent else self._tracer.trace(_START, {})):
+            return await self._started_box(limits, lifetime_s)
+
+    async def _started_box(self, limits: CallLimits, lifetime_s: float) -> Box:
         info = self._info
         if info is None:
             raise EngineUnavailableError("the engine is not started")

@@ -35,6 +35,7 @@ from service.stores.database import Database
 from service.stores.hosting import key_of, rn_of
 from service.stores.name_locks import NameLocks
 from service.stores.threads import in_thread, to_its_end
+from service.stores.timing import Seen, timed, unseen
 
 T = TypeVar("T")
 
@@ -55,6 +56,7 @@ class SqlArtifactStore:
     def __init__(self, database: Database, files: ArtifactFiles) -> None:
         self._database = database
         self._files = files
+        self.seen: Seen = unseen
         self._threads: ThreadPoolExecutor | None = None
         self._locks = NameLocks()
         self._saving: set[asyncio.Task[list[StoredArtifact]]] = set()
@@ -280,6 +282,7 @@ class SqlArtifactStore:
 
     # ---- blocking work ----
 
+    @timed("files")
     async def _off_loop(self, work: Callable[[], T]) -> T:
         if self._threads is None:
             raise StoreFailedError("the artifact store is closed")

@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 from service.core.errors import StoreFailedError, StoreFullError
 from service.stores.failures import translated
 from service.stores.threads import in_thread
+from service.stores.timing import Seen, timed, unseen
 
 T = TypeVar("T")
 Work = Callable[[Connection], T]
@@ -62,6 +63,7 @@ class Database:
 
     def __init__(self, data_dir: Path, url: SecretStr = _NO_URL, timeout_s: float = 30) -> None:
         self.data_dir = data_dir
+        self.seen: Seen = unseen
         self._url = url
         self._timeout_s = timeout_s
         self._lock: int | None = None
@@ -132,6 +134,7 @@ class Database:
                 os.close(self._lock)
             self._lock = None
 
+    @timed("database_write")
     async def write(self, work: Work[T]) -> T:
         """Runs ``work`` as one transaction: all of it is kept, or nothing.
 
@@ -154,6 +157,7 @@ class Database:
 
         return await in_thread(self._writers, translating)
 
+    @timed("database_read")
     async def read(self, work: Work[T]) -> T:
         """Runs ``work``, which only reads, beside the writers.
 

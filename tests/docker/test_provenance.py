@@ -53,7 +53,7 @@ def results(report):
     return {output.path: output.result for output in report.outputs}
 
 
-async def everything(service, call):
+async def everything(service):
     """What a conversation holds: blocks, versions of files and sources, and the calls."""
     tables = ("blocks", "artifacts", "sources", "calls", "turns")
 
@@ -205,14 +205,14 @@ async def test_a_call_that_still_runs_has_no_provenance_yet(http, call):
 
 async def test_a_program_that_depends_on_its_inputs_alone_comes_out_identical(service, http, call):
     await call(SAME + "\nopen('files/more.txt', 'w').write('unpromised')", ["a.csv"])
-    before = await everything(service, call)
+    before = await everything(service)
     report = await rerun(http, call)
     assert (report.identical, results(report)) == (
         True,
         {"turn_1/files/a.csv": "identical", "turn_1/files/more.txt": "identical"},
     )
     assert (report.image.equal, report.limits.equal, report.exit.now) == (True, True, "exit 0")
-    assert await everything(service, call) == before
+    assert await everything(service) == before
 
 
 async def test_a_program_that_draws_random_numbers_differs_and_both_hashes_are_told(http, call):
