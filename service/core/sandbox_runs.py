@@ -188,7 +188,7 @@ def _told(outcome: ProcessOutcome) -> Attributes:
         "process.exit.code": outcome.exit_code,
         "proofbox.signal": outcome.signal,
         "proofbox.timed_out": outcome.timed_out or None,
-        "proofbox.cpu_ms": outcome.cpu_ms,
+        "proofbox.cpu_ms": round(outcome.cpu_ms, 3),
         "proofbox.memory_peak_bytes": outcome.memory_peak_bytes,
     }
 
