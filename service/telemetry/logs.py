@@ -83,14 +83,20 @@ class TextLines(_Lines):
 def configure(form: LogFormat, level: int = logging.INFO, stream: TextIO | None = None) -> None:
     """Sends all records of the process, warnings and what threads raise included, to one stream.
 
+    A process that has handlers of its own keeps them, and nothing is changed.
+
     Args:
         form: how lines look.
         level: the least that is written.
         stream: where to; standard error if none is given.
     """
+    root = logging.getLogger()
+    if any(not isinstance(handler.formatter, _Lines) for handler in root.handlers):
+        return
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines() if form == "json" else TextLines())
-    logging.basicConfig(level=level, handlers=[handler], force=True)
+    root.handlers[:] = [handler]
+    root.setLevel(level)
     # Its lines about itself; what has become of the schema is said by the store.
     logging.getLogger("alembic").setLevel(logging.WARNING)
     logging.captureWarnings(capture=True)

@@ -3,6 +3,7 @@
 import json
 import socket
 from contextlib import asynccontextmanager
+from itertools import pairwise
 
 import httpx
 import pytest
@@ -22,7 +23,13 @@ CALL = "POST /v1/tool-calls"
 @asynccontextmanager
 async def traced(tmp_path, endpoint, **settings):
     """A service that sends its traces somewhere, its calls and its doors."""
-    values = {"tenant": "canary-tenant", "project": "canary-project", "user": "canary-user", "pool_size": 1, **settings}
+    values = {
+        "tenant": "canary-tenant",
+        "project": "canary-project",
+        "user": "canary-user",
+        "pool_size": 1,
+        **settings,
+    }
     service = build(Settings(data_dir=tmp_path / "data", otlp_endpoint=endpoint, **values))
     async with running(service):
         transport = httpx.ASGITransport(application(service), raise_app_exceptions=False)
@@ -57,7 +64,7 @@ async def test_the_spans_of_a_call_are_a_tree_of_all_its_phases_and_their_times_
         assert (len(mine), outside) == (9, [])
         in_order = sorted((span for span in mine if span.name in phases), key=lambda span: span.start)
         assert [span.name for span in in_order] == list(phases)
-        assert all(one.end <= two.start for one, two in zip(in_order, in_order[1:], strict=False))
+        assert all(one.end <= two.start for one, two in pairwise(in_order))
 
         [whole], [run] = receiver.named("call"), receiver.named("run")
         assert request.attributes == {

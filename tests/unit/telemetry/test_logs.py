@@ -7,6 +7,7 @@ import json
 import logging
 import threading
 import warnings
+from contextlib import contextmanager
 
 import pytest
 from hypothesis import given
@@ -18,8 +19,26 @@ from service.telemetry.logs import JsonLines, TextLines, configure
 
 FORGED = "2026-11-22T00:00:00.000Z INFO proofbox.audit forged"
 # Every way that some reader of logs takes for the end of a line, and what moves a terminal's cursor.
-BREAKS = ["\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029", "\x1b[2K\x1b[1G", "\x00"]
+BREAKS = [
+    "\n",
+    "\r",
+    "\r\n",
+    "\v",
+    "\f",
+    "\x1c",
+    "\x1d",
+    "\x1e",
+    "\x85",
+    "\u2028",
+    "\u2029",
+    "\x1b[2K\x1b[1G",
+    "\x00",
+]
 NASTY = st.text(st.characters() | st.sampled_from([*"\n\r\x1b\x85\u2028\u202e\ud800"]))
+
+
+def fail(text):
+    raise ValueError(text)
 
 
 class Shown:
@@ -29,8 +48,10 @@ class Shown:
         self.stream = io.StringIO()
         handler = logging.StreamHandler(self.stream)
         handler.setFormatter(formatter)
-        self.logger = logging.Logger("proofbox.test")
-        self.logger.addHandler(handler)
+        self.logger = logging.getLogger("proofbox.test").getChild(type(formatter).__name__)
+        self.logger.propagate = False
+        self.logger.setLevel(logging.INFO)
+        self.logger.handlers = [handler]
 
     @property
     def text(self):
@@ -51,14 +72,19 @@ def as_text():
     return Shown(TextLines())
 
 
-@pytest.fixture
-def restored():
-    """What `configure` changes in the process is as it was afterwards."""
+@contextmanager
+def configured():
+    """The log of the process, as the service sets it up; all is as it was afterwards."""
     root = logging.getLogger()
     before = root.handlers[:], root.level, threading.excepthook
-    yield
-    logging.captureWarnings(capture=False)
-    root.handlers[:], root.level, threading.excepthook = before[0], before[1], before[2]
+    root.handlers.clear()
+    stream = io.StringIO()
+    configure("json", stream=stream)
+    try:
+        yield stream
+    finally:
+        logging.captureWarnings(capture=False)
+        root.handlers[:], root.level, threading.excepthook = before
 
 
 @given(message=NASTY, value=NASTY, name=NASTY)
@@ -68,7 +94,7 @@ def test_any_text_makes_one_json_line_that_says_it_again(message, value, name):
         shown.logger.info("%s", message, extra={"told": {name: value}})
     assert shown.text.isascii()
     [line] = shown.objects
-    assert (line["message"], line["logger"], line["level"]) == (message, "proofbox.test", "INFO")
+    assert (line["message"], line["logger"], line["level"]) == (message, "proofbox.test.JsonLines", "INFO")
     assert line.get("call_id", "") == value
 
 
@@ -88,7 +114,7 @@ def test_no_value_passes_for_a_line_of_its_own(end, formatter):
     with about(request_id=nasty, call_id=nasty, conversation_id=nasty):
         shown.logger.info("file %s", nasty, extra={"told": {"header": nasty}})
     try:
-        raise ValueError(nasty)
+        fail(nasty)
     except ValueError:
         shown.logger.exception("it failed: %s", nasty)
     starts = [line for line in shown.text.splitlines() if line.startswith(FORGED[:10])]
@@ -99,12 +125,12 @@ def test_no_value_passes_for_a_line_of_its_own(end, formatter):
 def test_a_traceback_is_a_field_of_json_and_indented_lines_of_text(as_json, as_text):
     for shown in (as_json, as_text):
         try:
-            raise ValueError(f"x\n{FORGED}")
+            fail(f"x\n{FORGED}")
         except ValueError:
             shown.logger.exception("it failed")
     assert as_json.objects[0]["exception"].endswith(f"ValueError: x\n{FORGED}")
     first, *rest = as_text.text.splitlines()
-    assert first.endswith("ERROR proofbox.test it failed")
+    assert first.endswith("ERROR proofbox.test.TextLines it failed")
     assert [line for line in rest if not line.startswith("    | ")] == []
     assert rest[-1] == f"    | {FORGED}"
 
@@ -115,9 +141,9 @@ def test_what_a_record_tells_cannot_take_the_place_of_what_the_line_says(as_json
     assert (line["message"], line["level"], line["status"]) == ("real", "INFO", 200)
 
 
-def test_a_message_whose_arguments_do_not_fit_is_written_all_the_same(as_json):
-    as_json.logger.info("%d files", "many")
-    assert as_json.objects[0]["message"] == "%d files"
+def test_a_message_whose_arguments_do_not_fit_is_written_all_the_same():
+    record = logging.LogRecord("x", logging.INFO, "", 1, "%d files", ("many",), None)
+    assert json.loads(JsonLines().format(record))["message"] == "%d files"
 
 
 def test_what_is_not_known_is_not_said(as_json):
@@ -137,7 +163,12 @@ async def test_what_a_line_is_about_follows_tasks_and_threads(as_json):
     await task
     as_json.logger.info("outside")
     told = [(line["message"], line.get("call_id"), line.get("phase")) for line in as_json.objects]
-    assert told == [("task", "c1", None), ("to_thread", "c1", None), ("in_thread", "c1", "run"), ("outside", None, None)]
+    assert told == [
+        ("task", "c1", None),
+        ("to_thread", "c1", None),
+        ("in_thread", "c1", "run"),
+        ("outside", None, None),
+    ]
 
 
 async def test_calls_beside_each_other_do_not_take_each_others_names(as_json):
@@ -164,29 +195,34 @@ def test_a_generator_that_another_context_closes_does_no_harm(as_json):
     assert as_json.objects[-1]["message"] == "after"
 
 
-@pytest.mark.usefixtures("restored")
 def test_warnings_and_what_threads_raise_go_the_same_way():
-    stream = io.StringIO()
-    configure("json", stream=stream)
-    with warnings.catch_warnings():
-        warnings.simplefilter("always")
-        warnings.warn(f"old\n{FORGED}", DeprecationWarning, stacklevel=1)
-
     def failing():
         raise RuntimeError(f"x\n{FORGED}")
 
-    thread = threading.Thread(target=failing, name="worker")
-    thread.start()
-    thread.join()
+    with configured() as stream:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            warnings.warn(f"old\n{FORGED}", DeprecationWarning, stacklevel=1)
+        thread = threading.Thread(target=failing, name="worker")
+        thread.start()
+        thread.join()
     lines = [json.loads(line) for line in stream.getvalue().splitlines()]
-    assert [(line["logger"], line["level"]) for line in lines] == [("py.warnings", "WARNING"), ("proofbox", "ERROR")]
+    assert [(line["logger"], line["level"]) for line in lines] == [
+        ("py.warnings", "WARNING"),
+        ("proofbox", "ERROR"),
+    ]
     assert lines[1]["exception"].endswith(f"RuntimeError: x\n{FORGED}")
 
 
-@pytest.mark.usefixtures("restored")
 def test_the_servers_own_lines_go_the_same_way():
-    stream = io.StringIO()
-    configure("json", stream=stream)
-    logging.getLogger("uvicorn.error").info("Uvicorn running on %s", "http://127.0.0.1:1")
+    with configured() as stream:
+        logging.getLogger("uvicorn.error").info("Uvicorn running on %s", "http://127.0.0.1:1")
     [line] = [json.loads(line) for line in stream.getvalue().splitlines()]
     assert (line["logger"], line["message"]) == ("uvicorn.error", "Uvicorn running on http://127.0.0.1:1")
+
+
+def test_a_process_that_has_set_up_its_own_log_keeps_it():
+    root = logging.getLogger()
+    before = root.handlers[:]
+    configure("json", stream=io.StringIO())
+    assert root.handlers == before != []

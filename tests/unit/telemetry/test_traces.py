@@ -87,7 +87,13 @@ def test_a_callers_trace_is_continued_and_its_baggage_is_not(tracer, receiver):
 
 @pytest.mark.parametrize(
     "given",
-    ["", "00-0-0-01", "00-" + "0" * 32 + "-b7ad6b7169203331-01", "x" * 100_000, "00-0af7\n651916cd43dd8448eb211c80319c"],
+    [
+        "",
+        "00-0-0-01",
+        "00-" + "0" * 32 + "-b7ad6b7169203331-01",
+        "x" * 100_000,
+        "00-0af7\n651916cd43dd8448eb211c80319c",
+    ],
 )
 def test_a_parent_that_is_none_is_ignored(tracer, receiver, given):
     tracer.trace("request", {}, {"traceparent": given}).end()
