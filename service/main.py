@@ -16,12 +16,14 @@ from contracts.provenance import AuditService
 from service.api.app import create_app, release
 from service.api.doors import Doors
 from service.api.server import DrainingServer
+from service.core.access import Keyring
 from service.core.admission import Admission
 from service.core.attachments import Attachments
 from service.core.calls import Calls, CallSettings
 from service.core.limits import CallLimits, CallPolicy, limit_names
 from service.core.memory_search import MemorySearch
 from service.core.provenance import Again, Provenance
+from service.core.quotas import Quotas
 from service.core.recall import Recall
 from service.core.rehosting import Rehosting, WorkspaceBounds
 from service.core.restoring import Inputs
@@ -31,11 +33,13 @@ from service.core.timeline import Timeline
 from service.core.tracing import NoTracer, Tracer
 from service.core.turn_files import TurnFiles
 from service.core.web_urls import WebUrl
+from service.doorkeeping import access_of, allowances, allowed_hosts, refuse_without_keys
 from service.engines.pooled import PooledEngine
 from service.language.embeddings import MiniLmEmbedder
 from service.language.tokens import BpeTokenCounter
-from service.sandboxes import sandbox_engine
+from service.sandboxes import pool_readings, sandbox_engine
 from service.settings import Settings
+from service.stores.api_keys import SqlApiKeys
 from service.stores.artifact_files import ArtifactFiles
 from service.stores.artifacts import SqlArtifactStore
 from service.stores.audit import SqlAuditStore
@@ -67,7 +71,9 @@ class Service:
 
     Attributes:
         settings: the operator's decisions.
-        principal: on whose behalf every request speaks.
+        principal: on whose behalf requests without a key speak.
+        keyring: the API keys.
+        quotas: what each caller has used up.
         database: what the stores keep their records in.
         artifacts: the files of conversations.
         sources: what their citations stand for.
@@ -84,6 +90,8 @@ class Service:
 
     settings: Settings
     principal: Principal
+    keyring: Keyring
+    quotas: Quotas
     database: Database
     artifacts: SqlArtifactStore
     sources: SqlSourcePool
@@ -121,8 +129,7 @@ def _meter(settings: Settings, admission: Admission, engine: PooledEngine) -> Pr
         {
             "calls_running": ("Calls that have a place.", lambda: admission.running),
             "calls_queued": ("Calls that wait for one.", lambda: admission.queued),
-            "pool_ready": ("Sandboxes that are started and wait for a call.", lambda: engine.ready),
-            "pool_size": ("Sandboxes that should wait.", lambda: settings.pool_size),
+            "pool_ready": ("Sandboxes of all flavours that wait for a call.", lambda: engine.pool.ready),
             "swept": ("Sandboxes that had to be swept, in this life of the service.", lambda: engine.swept),
             "engine_up": ("1 if the engine answered when it was asked last.", lambda: engine.is_up),
             "data_free_bytes": (
@@ -135,6 +142,7 @@ def _meter(settings: Settings, admission: Admission, engine: PooledEngine) -> Pr
             ),
         },
         release(),
+        lambda: pool_readings(engine.pool),
     )
 
 
@@ -205,11 +213,14 @@ def build(settings: Settings) -> Service:
     sources = SqlSourcePool(database)
     timelines = SqlTimelineStore(database)
     tracer = _tracer(settings, boot_id)
-    engine = sandbox_engine(settings, limits, boot_id, tracer)
+    quotas = Quotas(allowances(settings), artifacts.stored_bytes)
+    admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max, share_of=quotas.share)
+    cores = os.cpu_count() or 1
+    is_busy = lambda: admission.queued > 0 or admission.running >= cores  # noqa: E731
+    engine = sandbox_engine(settings, limits, boot_id, is_busy, tracer)
     workspace = WorkspaceBounds(settings.workspace_bytes_max, settings.workspace_files_max)
     files = TurnFiles(artifacts, timelines, AssetFolders(settings.asset_roots))
     rehosting = Rehosting(files, sources, workspace)
-    admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max)
     runs = SandboxRuns(admission, rehosting, engine, artifacts, sources)
     policy = CallPolicy(limits, settings.queue_s, settings.overhead_s, settings.inline_bytes_max)
     tokens = BpeTokenCounter()
@@ -243,6 +254,8 @@ def build(settings: Settings) -> Service:
     return Service(
         settings=settings,
         principal=Principal(settings.tenant, settings.project, settings.user_type, settings.user),
+        keyring=Keyring(SqlApiKeys(database)),
+        quotas=quotas,
         database=database,
         artifacts=artifacts,
         sources=sources,
@@ -259,10 +272,15 @@ def build(settings: Settings) -> Service:
 
 
 @asynccontextmanager
-async def running(service: Service) -> AsyncIterator[None]:
+async def running(service: Service, *, serves: bool = False) -> AsyncIterator[None]:
     """Opens the stores, starts the engine, answers what an earlier life left; closes all on exit.
 
+    Args:
+        service: what is to run.
+        serves: whether others will reach it by HTTP.
+
     Raises:
+        StartRefusedError: it would be reached by others, and lets in all of them or none.
         ServiceError: a store or the engine cannot be used; the message says what to do.
     """
     async with AsyncExitStack() as stack:
@@ -270,6 +288,10 @@ async def running(service: Service) -> AsyncIterator[None]:
         await service.database.open()
         stack.push_async_callback(service.database.close)
         stack.callback(service.resolver.close)
+        if serves:
+            await refuse_without_keys(service.settings, service.keyring)
+            service.keyring.start()
+            stack.push_async_callback(service.keyring.stop)
         await service.artifacts.open()
         stack.push_async_callback(service.artifacts.close)
         stack.push_async_callback(service.engine.stop)
@@ -291,12 +313,15 @@ def application(service: Service) -> FastAPI:
         timeline=service.timeline,
         recall=service.recall,
         engine=service.engine,
-        principal=service.principal,
+        access=access_of(service.settings, service.principal, service.keyring),
+        quotas=service.quotas,
+        hosts=allowed_hosts(service.settings),
         metrics=service.meter.text,
         meter=service.meter,
         tracer=service.tracer,
         draining=lambda: service.calls.is_closing,
         body_bytes_max=service.settings.body_bytes_max,
+        body_s=service.settings.body_s,
         heartbeat_s=service.settings.heartbeat_s,
     )
     return create_app(doors)
@@ -323,5 +348,5 @@ async def _serve(service: Service) -> None:
         server_header=False,
         timeout_graceful_shutdown=_LAST_ANSWERS_S,
     )
-    async with running(service):
+    async with running(service, serves=True):
         await DrainingServer(config, lambda: service.calls.close(settings.shutdown_grace_s)).serve()

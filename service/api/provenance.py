@@ -10,7 +10,7 @@ from contracts.provenance import AuditLine, RerunReport
 from service.api.call_names import CallIdInPath, ConversationIdInQuery
 from service.api.documented import answer, header, json_answer, json_content, problems
 from service.api.doors import OpenDoors
-from service.api.principal import CurrentPrincipal
+from service.api.principal import ReadsCalls, RunsCalls
 from service.api.request_log import CLIENT_GONE
 from service.api.responses import JSON, NO_STORE, model_response, request_id_of
 from service.api.tool_calls import disconnected
@@ -46,7 +46,7 @@ router = APIRouter(prefix="/v1/tool-calls/{tool_call_id}", tags=["provenance"])
 )
 async def get_provenance(
     doors: OpenDoors,
-    principal: CurrentPrincipal,
+    principal: ReadsCalls,
     tool_call_id: CallIdInPath,
     conversation_id: ConversationIdInQuery = None,
     form: Annotated[Literal["line", "in-toto"], Query(description="How it is written.")] = "line",
@@ -81,7 +81,7 @@ async def get_provenance(
 async def rerun_tool_call(
     request: Request,
     doors: OpenDoors,
-    principal: CurrentPrincipal,
+    principal: RunsCalls,
     tool_call_id: CallIdInPath,
     conversation_id: ConversationIdInQuery = None,
 ) -> Response:

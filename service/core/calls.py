@@ -30,6 +30,7 @@ from service.core.events import CallEvent, EndedCalls, EventLog
 from service.core.log_context import about
 from service.core.meter import EndedCall, Meter, NoMeter
 from service.core.scopes import Principal, Scope
+from service.core.short import short_blocks, short_values
 from service.core.store_ports import AuditDraft, CallKey, CallState, CallStore, NewCall, StoredCall
 from service.core.tracing import NO_SPAN, open_span, span
 from service.core.watcher import OpenedCall, Story
@@ -39,6 +40,7 @@ __all__ = ["Answer", "CallEvent", "CallSettings", "CallTicket", "Calls"]
 log = logging.getLogger("proofbox.calls")
 
 _HASHED_AT_ONCE_CHARS = 64 * 1024  # hashed in less time than a thread costs
+_FEW = 20
 
 _STATUS = {
     CallState.OPEN: "running",
@@ -72,6 +74,7 @@ class _Running:
         self.request_chars = request_chars
         self.record = CallRecord()
         self.span = NO_SPAN
+        self.owner = key.scope.principal.caller
         self.tool_id = asked.request.tool_id
         self.began = time.perf_counter()
         self.request_id = asked.request_id or ""
@@ -200,7 +203,11 @@ class Calls:
             raise ShuttingDownError("the service is shutting down; call again in a moment", retry_after_s=5)
         scope = Scope(principal, request.conversation_id)
         call = self._open(scope, request)
-        text, payload_sha256 = await asyncio.to_thread(_payload, request)
+        # Up to 100 MB of assets are serialised and hashed beside the loop; for what is short a thread costs more.
+        is_short = short_values(
+            request.code, request.params, request.timeline, request.assets, request.sources_pool
+        )
+        text, payload_sha256 = _payload(request) if is_short else await asyncio.to_thread(_payload, request)
         key = CallKey(scope, request.tool_call_id)
         new = NewCall(
             key=key,
@@ -213,7 +220,7 @@ class Calls:
         if not is_new:
             return await self._known(stored, detached=detached)
         try:
-            self._admission.refuse_if_full()
+            self._admission.refuse_if_full(principal.caller)
         except ServiceError:
             await self._store.forget(key)
             raise
@@ -311,7 +318,8 @@ class Calls:
         try:
             with recording(running.record):
                 response = await call.tell(running)
-            body = await asyncio.to_thread(response.model_dump_json)
+            is_short = short_blocks(response.blocks) and len(response.artifacts) <= _FEW
+            body = response.model_dump_json() if is_short else await asyncio.to_thread(response.model_dump_json)
             await self._finish(running, CallState.DONE, Answer(200, body, is_problem=False), response)
         except asyncio.CancelledError:
             await self._finish_cancelled(running)
@@ -406,6 +414,6 @@ def _draft(*facts: Any) -> AuditDraft:
 
 
 def _payload(request: ToolCallRequest) -> tuple[str, str]:
-    """The request as it is stored, and its hash; off the event loop, for it may hold 100 MB of assets."""
+    """The request as it is stored, and its hash."""
     text = request.model_dump_json()
     return text, hashlib.sha256(text.encode()).hexdigest()

@@ -17,7 +17,7 @@ async def host(
     """
     stored = await artifacts.save(scope, new) if new else []
     call_record().stored += stored
-    for version in stored:
-        if version.visibility == "external":
-            await sources.add_file(scope, version)
+    external = [version for version in stored if version.visibility == "external"]
+    if external:
+        await sources.add_files(scope, external)
     return stored

@@ -52,6 +52,13 @@ class Again:
     service: AuditService
 
 
+class _Alone(NobodyWatches):
+    """Nobody watches a rerun, but somebody has to wait for a place."""
+
+    def __init__(self, owner: str) -> None:
+        self.owner = owner
+
+
 class Provenance:
     """The audit lines of calls, and running calls again."""
 
@@ -137,7 +144,7 @@ class Provenance:
         record = CallRecord()
         try:
             with recording(record):
-                response = await opened.tell(NobodyWatches())
+                response = await opened.tell(_Alone(asked.key.scope.principal.caller))
         except BaseException as exc:
             if record.sandbox is not None:  # something ran: that is written down, whatever came of it
                 body = problem_answer(exc, asked.request_id or "").body

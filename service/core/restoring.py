@@ -16,6 +16,7 @@ from service.core.errors import NotRerunnableError
 from service.core.rehosting import Gathered, Wish, stretches
 from service.core.sandbox_runs import Attempt, SandboxRuns
 from service.core.scopes import Scope
+from service.core.staging import Staging
 from service.core.store_ports import NewArtifact, SourcePool, StoredArtifact
 from service.core.turn_files import TurnFiles, measure
 
@@ -28,7 +29,7 @@ class Inputs:
         self._sources = sources
 
     async def restore(
-        self, scope: Scope, request: ToolCallRequest, line: AuditLine, staging: Path
+        self, scope: Scope, request: ToolCallRequest, line: AuditLine, staging: Staging
     ) -> tuple[Gathered, list[int]]:
         """What the call ran with, and the cited sources that are others now; valid while ``staging`` is.
 
@@ -61,18 +62,21 @@ class Inputs:
         return gathered, await self._restore_cited(scope, line, gathered)
 
     async def _local(
-        self, scope: Scope, request: ToolCallRequest, used: AuditInput, staging: Path, number: int
+        self, scope: Scope, request: ToolCallRequest, used: AuditInput, staging: Staging, number: int
     ) -> Path | None:
         path = FilePath.from_physical(used.path)
         if used.version is not None:
             stored = await self._files.artifacts.version(scope, path, used.version)
-            return None if stored is None else await self._files.artifacts.fetch(scope, stored, staging)
+            if stored is None:
+                return None
+            (local,) = await self._files.artifacts.fetch_all(scope, [stored], await staging.folder())
+            return local
         asset = next((asset for asset in request.assets if asset.physical_path == used.path), None)
         if asset is not None and asset.uri is not None:
             return await self._files.fetch_uri(scope, asset.uri, staging)
         if asset is not None:
             content = asset.base64 if asset.base64 is not None else (asset.text or "").encode()
-            local = staging / f"restored-{number}"
+            local = await staging.folder() / f"restored-{number}"
             await asyncio.to_thread(local.write_bytes, content)
             return local
         files = self._files.of_call(scope, request.timeline)
@@ -106,7 +110,7 @@ class RestoredRuns(SandboxRuns):
         self.sources_changed: list[int] = []
         """Cited sources that are others than they were."""
 
-    async def gather(self, wish: Wish, attempt: Attempt, staging: Path) -> None:
+    async def gather(self, wish: Wish, attempt: Attempt, staging: Staging) -> None:
         """Restores what the audit line names, whatever the call says and the stores have by now.
 
         Raises:

@@ -4,7 +4,6 @@ import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal, TypeVar
 
 from contracts.codes import RuntimeCode
@@ -23,12 +22,14 @@ from service.core.engine_port import (
     SandboxSpec,
     Wanted,
 )
+from service.core.flavours import flavour_of
 from service.core.hosting import host
 from service.core.limits import CallBounds, CallLimits
 from service.core.log_context import about
 from service.core.outcomes import RuntimeFailure, classify, left_too_much
 from service.core.rehosting import Gathered, Rehosting, Wish
 from service.core.scopes import Scope
+from service.core.staging import Staging, staging
 from service.core.store_ports import ArtifactStore, NewArtifact, SourcePool, StoredArtifact
 from service.core.tracing import Attributes, Span, span
 from service.core.watcher import Watcher
@@ -109,20 +110,19 @@ class SandboxRuns:
         """What it was made of."""
 
     @asynccontextmanager
-    async def place(self, bounds: CallBounds, attempt: Attempt, watcher: Watcher) -> AsyncIterator[Path]:
+    async def place(self, bounds: CallBounds, attempt: Attempt, watcher: Watcher) -> AsyncIterator[Staging]:
         """A place to run and a staging folder, for the time of the block.
 
         Raises:
             QueueFullError, QueueTimeoutError: there is no place.
-            StoreFailedError, StoreFullError: there is no staging folder.
         """
         async with (
-            attempt.entering("queue", self._admission.place(bounds.deadline, watcher.queued)),
-            self._artifacts.staging() as staging,
+            attempt.entering("queue", self._admission.place(bounds.deadline, watcher.queued, watcher.owner)),
+            staging(self._artifacts) as folder,
         ):
-            yield staging
+            yield folder
 
-    async def gather(self, wish: Wish, attempt: Attempt, staging: Path) -> None:
+    async def gather(self, wish: Wish, attempt: Attempt, staging: Staging) -> None:
         """Resolves what the call refers to; raises what `Rehosting.gather` does."""
         with attempt.phase("rehost"):
             attempt.gathered = await self._rehosting.gather(wish, staging)
@@ -135,7 +135,7 @@ class SandboxRuns:
         program: Program,
         *,
         attempt: Attempt,
-        staging: Path,
+        staging: Staging,
         watcher: Watcher,
     ) -> None:
         """Container, put, run, collect. The container is gone when this returns, whatever happened."""
@@ -145,7 +145,8 @@ class SandboxRuns:
         if gathered.out_dir_bytes > room_bytes(limits) or gathered.out_dir_inodes > limits.out_dir_inodes:
             attempt.failure = _inputs_too_large(gathered, limits)
             return
-        spec = SandboxSpec(request.tool_call_id, limits, bounds.lifetime_s)
+        flavour = flavour_of(program.job.language, program.job.code)
+        spec = SandboxSpec(request.tool_call_id, limits, bounds.lifetime_s, flavour)
         async with attempt.entering("acquire", self._engine.open(spec)) as sandbox:
             attempt.sandbox = record.sandbox = sandbox.info
             watcher.started(sandbox.info)

@@ -22,6 +22,11 @@ class Principal:
     user: str
     key_id: str | None = field(default=None, compare=False)
 
+    @property
+    def caller(self) -> str:
+        """Who is counted and waits in line: the key, or the tenant where there are no keys."""
+        return f"key {self.key_id}" if self.key_id is not None else f"tenant {self.tenant}"
+
 
 @dataclass(frozen=True, slots=True)
 class Scope:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.log_context import about
-from service.stores.threads import in_thread
+from service.core.threads import in_thread
 from service.telemetry.logs import JsonLines, TextLines, configure
 
 FORGED = "2026-11-22T00:00:00.000Z INFO proofbox.audit forged"

@@ -5,7 +5,7 @@ from alembic import op
 from sqlalchemy.dialects import postgresql
 
 revision = "0006"
-down_revision = "0004"
+down_revision = "0005"
 
 _TEXT = sa.Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")
 _ROW_ID = sa.BigInteger().with_variant(sa.Integer, "sqlite")
