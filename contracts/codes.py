@@ -129,7 +129,6 @@ class ProblemCode(StrEnum):
     ID_REUSED = "id_reused"
     TIMELINE_MOVED = "timeline_moved"
     RANGE_NOT_SATISFIABLE = "range_not_satisfiable"
-    NO_LINKS = "no_links"
     CANCELLED = "cancelled"
     QUEUE_FULL = "queue_full"
     QUEUE_TIMEOUT = "queue_timeout"

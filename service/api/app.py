@@ -15,6 +15,7 @@ from service.api import (
     docs_page,
     error_answers,
     health,
+    links,
     metrics,
     openapi,
     timeline,
@@ -51,7 +52,8 @@ def create_app(doors: Doors, *, lifespan: Lifespan | None = None) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.doors = doors
-    for module in (tool_calls, call_events, tools, attachments, artifacts, timeline, health, metrics, docs_page):
+    of_calls, of_files = (tool_calls, call_events, tools), (attachments, artifacts, links)
+    for module in (*of_calls, *of_files, timeline, health, metrics, docs_page):
         app.include_router(module.router)
     error_answers.install(app)
     app.add_middleware(
