@@ -274,7 +274,8 @@ class SandboxInfo(_Wire):
     image_digest: str
     """The id of the image."""
     acquired: Literal["warm", "cold"]
-    """Whether the container was started before the call."""
+    """``warm`` if the container had been started and waited before the call, ``cold`` if it was started for it. In a
+    warm one the libraries of the program may have been imported before as well, or not."""
 
 
 class ToolCallResponse(_Wire):

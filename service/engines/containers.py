@@ -84,7 +84,7 @@ class Containers(Protocol):
     async def start(self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour) -> Container:
         """Starts a container whose interpreter imports what ``flavour`` says.
 
-        One that imports anything has the least share of the CPU until `begin_waiting`. Nothing of it is left when
+        One that imports anything has a small share of the CPU until `begin_waiting`. Nothing of it is left when
         this raises. Not to be cancelled.
         """
 

@@ -31,7 +31,6 @@ from service.engines.frames import NO_NONCE, Frame, FrameDecoder, FrameError, en
 
 _ATTACHMENT_PREFIX = "../attachments/"
 _ODD_NAMES_MAX = 50
-_ANSWERS_WITHIN_S = 2.0  # a runner that waits answers within a millisecond
 _FILES_PER_PUT = 100  # of paths of 1,024 bytes, escaped as JSON: they have to fit a frame
 _ODD_NAME_CHARS_MAX = 300
 
@@ -73,11 +72,13 @@ class StreamBounds:
         pass_on_bytes: how much of each of stdout and stderr is passed on as it comes.
         grace_s: what the runner has beyond the program's wall clock before it counts as lost.
         collect_s: how long putting files in and taking them out may take.
+        answers_s: how long a runner that waits may take to answer; a sound one needs a millisecond.
     """
 
     pass_on_bytes: int
     grace_s: float
     collect_s: float
+    answers_s: float = 2.0
 
 
 class RunnerSandbox:
@@ -118,7 +119,7 @@ class RunnerSandbox:
     async def answers(self) -> bool:
         """Whether the runner answers at once; only to be asked before anything else is wanted of it."""
         try:
-            async with asyncio.timeout(_ANSWERS_WITHIN_S):
+            async with asyncio.timeout(self._bounds.answers_s):
                 await self._write(encode(Frame.PING, self._nonce))
                 kind, _ = await self._receive()
         except (TimeoutError, SandboxLostError):

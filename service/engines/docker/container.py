@@ -5,7 +5,7 @@ from typing import Any
 
 from service.core.flavours import PREIMPORTED, Flavour
 from service.core.limits import CallLimits
-from service.engines.hardening import LEAST_SHARES, RLIMITS, SHM_BYTES, USER_ID, own_folders
+from service.engines.hardening import IMPORTING_SHARES, RLIMITS, SHM_BYTES, USER_ID, own_folders
 
 LABEL_SERVICE = "proofbox.service"
 LABEL_BOOT = "proofbox.boot"
@@ -49,7 +49,7 @@ def container_config(
 ) -> dict[str, Any]:
     """The body of ``POST /containers/create``."""
     host_config: dict[str, Any] = {
-        "CpuShares": FULL_SHARES if flavour is Flavour.BARE else LEAST_SHARES,
+        "CpuShares": FULL_SHARES if flavour is Flavour.BARE else IMPORTING_SHARES,
         "AutoRemove": True,
         "ReadonlyRootfs": True,
         "CapDrop": ["ALL"],

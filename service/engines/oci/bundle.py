@@ -5,7 +5,7 @@ from typing import Any
 
 from service.core.flavours import PREIMPORTED, Flavour
 from service.core.limits import CallLimits
-from service.engines.hardening import CPU_PERIOD_US, LEAST_SHARES, RLIMITS, SHM_BYTES, USER_ID, own_folders
+from service.engines.hardening import CPU_PERIOD_US, IMPORTING_SHARES, RLIMITS, SHM_BYTES, USER_ID, own_folders
 from service.engines.oci.image import UnpackedImage
 
 _NAMESPACES = ("pid", "mount", "ipc", "uts", "network", "cgroup")
@@ -104,7 +104,7 @@ def _resources(limits: CallLimits, flavour: Flavour, *, counts_swap: bool) -> di
     ]
     cpu = {"quota": int(limits.cpus * CPU_PERIOD_US), "period": CPU_PERIOD_US}
     if flavour is not Flavour.BARE:
-        cpu["shares"] = LEAST_SHARES
+        cpu["shares"] = IMPORTING_SHARES
     memory = {"limit": limits.memory_bytes}
     if counts_swap:
         memory["swap"] = limits.memory_bytes  # of both together
