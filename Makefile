@@ -131,7 +131,10 @@ bench-engines: venv images ## measure the engines and docker run side by side; Q
 
 # ---- upkeep ----
 
-.PHONY: golden lock sbom clean
+.PHONY: golden golden-probe lock sbom clean
+golden-probe: venv images services ## renew what the probe of sandboxes found; look at what changed before you commit it
+	@PROOFBOX_RENEW_PROBE=1 $(ENGINE) $(BIN)/python -m pytest -q tests/security/test_probe.py
+
 golden: venv images readers ## renew the pictures of the golden documents; look at them before you commit
 	@PROOFBOX_RENEW_PICTURES=1 $(ENGINE) $(BIN)/python -m pytest -q tests/docker/test_second_readers.py -k picture
 

@@ -275,6 +275,10 @@ class SandboxInfo(_Wire):
     """The id of the image."""
     acquired: Literal["warm", "cold"]
     """Whether the container was started before the call."""
+    tier: Literal["shared_kernel", "gvisor"] = "shared_kernel"
+    """What stands between the program and the machine's kernel: a filter, or a kernel of its own, gVisor's."""
+    user_namespace: bool = False
+    """Whether the users of the container are nobody outside of it."""
 
 
 class ToolCallResponse(_Wire):

@@ -1,11 +1,11 @@
-"""A Docker engine of the tests' own, which they may configure, restart and kill; the machine's engine is not touched.
+"""A Docker engine of the tests' own, which they may restart and kill; the machine's engine is not touched.
 
     python -m tests.services.private_docker --start [--remapped] [--live-restore]   prints its DOCKER_HOST
     python -m tests.services.private_docker --stop | --clean | --print-host [--remapped]
 
-It needs root, and the programs that `tests/services/docker.sh --start` installs. It has a containerd, a socket, a data
-folder and control groups of its own, no bridge and no rule in a packet filter. Images stay in the data folder, so only
-the first start after a build copies the sandbox image, which takes some ten seconds.
+It needs root, and the programs that `tests/services/docker.sh --start` installs. It has a containerd, a socket, a
+data folder and control groups of its own, no bridge and no rule in a packet filter. Images stay in the data folder,
+so only the first start after a build copies the sandbox image, which takes some ten seconds.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 DEFAULT_IMAGE = os.environ.get("PROOFBOX_IMAGE") or "proofbox-sandbox:latest"
 CONTAINERD, DOCKERD = "containerd", "dockerd"
-GVISOR = {"path": "/usr/bin/runsc", "runtimeArgs": ["--platform=ptrace", "--network=none"]}
+GVISOR = {"path": "/usr/bin/runsc", "runtimeArgs": ["--platform=ptrace", "--network=none", "--oci-seccomp"]}
 _START_S = 60
 _TERM_S = 20
 _CGROUP_ROOT = Path("/sys/fs/cgroup")
@@ -185,7 +185,7 @@ class PrivateDocker:
         return f"{self._run}/{socket_name}\n" in Path("/proc/net/unix").read_text()
 
     def _copy(self, image: str) -> None:
-        """Brings an image in; the other engine's id of what came last is kept, since the two may count differently."""
+        """Brings an image in, unless the one that came last had the same id in the other engine."""
         wanted = _docker_out("image", "inspect", "--format", "{{.Id}}", image)
         mark = self._data / "image-id"
         there = self.docker("image", "inspect", image, check=False).returncode == 0

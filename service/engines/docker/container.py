@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from service.core.limits import CallLimits
-from service.engines.hardening import RLIMITS, SHM_BYTES, USER_ID, own_folders
+from service.engines.docker.gvisor import pids_limit
+from service.engines.hardening import MASKED_PATHS, READ_ONLY_PATHS, RLIMITS, SHM_BYTES, USER_ID, own_folders
 
 LABEL_SERVICE = "proofbox.service"
 LABEL_BOOT = "proofbox.boot"
@@ -22,6 +23,7 @@ class ContainerSettings:
         cgroup_parent: one parent for all runs; empty for the engine's default.
         service_name: two services on one engine each sweep only their own.
         boot_id: this life of the service.
+        gvisor: whether the runtime is gVisor's.
     """
 
     image: str
@@ -30,6 +32,7 @@ class ContainerSettings:
     cgroup_parent: str
     service_name: str
     boot_id: str
+    gvisor: bool = False
 
 
 def container_config(settings: ContainerSettings, limits: CallLimits, deadline_epoch_s: float) -> dict[str, Any]:
@@ -41,8 +44,11 @@ def container_config(settings: ContainerSettings, limits: CallLimits, deadline_e
         "SecurityOpt": ["no-new-privileges", f"seccomp={settings.seccomp_profile}"],
         "NetworkMode": "none",
         "IpcMode": "private",
+        "CgroupnsMode": "private",
+        "MaskedPaths": list(MASKED_PATHS),
+        "ReadonlyPaths": list(READ_ONLY_PATHS),
         "ShmSize": SHM_BYTES,
-        "PidsLimit": limits.pids,
+        "PidsLimit": pids_limit(limits.pids) if settings.gvisor else limits.pids,
         "Memory": limits.memory_bytes,
         "MemorySwap": limits.memory_bytes,
         "NanoCpus": int(limits.cpus * 1e9),

@@ -1,7 +1,10 @@
 """The port `Containers` over a Docker engine."""
 
 import contextlib
+import logging
 import socket
+from dataclasses import replace
+from typing import Any
 
 from contracts.tool_calls import SandboxInfo
 from service.core.errors import EngineUnavailableError
@@ -9,9 +12,14 @@ from service.core.limits import CallLimits
 from service.engines.containers import Container, ContainerTransport, LeftContainer
 from service.engines.docker.client import EngineClient
 from service.engines.docker.container import ContainerSettings, container_config
+from service.engines.docker.gvisor import filters_calls, gvisor_form, is_gvisor
 from service.engines.docker.transport import AttachTransport
 
+log = logging.getLogger("proofbox.engine")
+
 _NAME_RUNTIME_DEFAULT = "runc"
+# As engines say that root inside is somebody else outside; rootless ones run in such a namespace as a whole.
+_USER_NAMESPACES = frozenset({"name=userns", "name=rootless"})
 
 
 class DockerContainers:
@@ -25,12 +33,37 @@ class DockerContainers:
         """See `Containers.connect`."""
         await self._client.connect()
         facts = await self._client.info()
+        name = self._settings.runtime or facts.get("DefaultRuntime") or _NAME_RUNTIME_DEFAULT
+        runtime = (facts.get("Runtimes") or {}).get(name) or {}
+        gvisor = is_gvisor(name, runtime)
+        if gvisor:
+            self._use_gvisor(name, runtime)
+        has_own_users = bool(_USER_NAMESPACES.intersection(facts.get("SecurityOptions") or ()))
+        log.info(
+            "sandboxes run on %s, %s a kernel of their own, %s users of their own",
+            name,
+            "with" if gvisor else "without",
+            "with" if has_own_users else "without",
+        )
         return SandboxInfo(
             engine="docker",
-            runtime=self._settings.runtime or facts.get("DefaultRuntime") or _NAME_RUNTIME_DEFAULT,
+            runtime=name,
             image_digest=await self._client.image_id(self._settings.image),
             acquired="cold",
+            tier="gvisor" if gvisor else "shared_kernel",
+            user_namespace=has_own_users,
         )
+
+    def _use_gvisor(self, name: str, runtime: dict[str, Any]) -> None:
+        if runtime and not filters_calls(runtime):
+            log.warning(
+                "the runtime %s is registered without --oci-seccomp: programs can reach more of its kernel than they"
+                " need; add it to the runtimeArgs of %s in the engine's daemon.json",
+                name,
+                name,
+            )
+        profile = gvisor_form(self._settings.seccomp_profile)
+        self._settings = replace(self._settings, seccomp_profile=profile, gvisor=True)
 
     async def close(self) -> None:
         """See `Containers.close`."""

@@ -94,7 +94,8 @@ class OciContainers:
             seccomp = runtime_form(settings.seccomp_profile)
         except ValueError as exc:
             raise EngineUnavailableError(str(exc)) from exc
-        self._connected = _Connected(runtime, place, BundleSettings(image, seccomp, cgroups.counts_swap))
+        bundle = BundleSettings(image, seccomp, cgroups.counts_swap, cgroups.seen_inside)
+        self._connected = _Connected(runtime, place, bundle)
         await self._call("start its keeper", self._keep)
         return SandboxInfo(engine="oci", runtime=runtime.name, image_digest=image.digest, acquired="cold")
 
