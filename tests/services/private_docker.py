@@ -1,7 +1,9 @@
 """A Docker engine of the tests' own, which they may restart and kill; the machine's engine is not touched.
 
     python -m tests.services.private_docker --start [--remapped] [--live-restore]   prints its DOCKER_HOST
-    python -m tests.services.private_docker --stop | --clean | --print-host [--remapped]
+    python -m tests.services.private_docker --print-host [--remapped]
+    python -m tests.services.private_docker --stop | --clean    of all that were started here
+    python -m tests.services.private_docker --run COMMAND ...   with DOCKER_HOST set, on an engine for it alone
 
 It needs root, and the programs that `tests/services/docker.sh --start` installs. It has a containerd, a socket, a
 data folder and control groups of its own, no bridge and no rule in a packet filter. Images stay in the data folder,
@@ -12,6 +14,7 @@ import argparse
 import contextlib
 import fcntl
 import hashlib
+import itertools
 import json
 import os
 import shutil
@@ -285,19 +288,31 @@ def _remove_group(group: Path) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description="A Docker engine of the tests' own.")
     what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--run", nargs=argparse.REMAINDER, metavar="COMMAND")
     for mode in ("start", "stop", "clean", "print-host"):
         what.add_argument(f"--{mode}", action="store_const", dest="mode", const=mode)
     parser.add_argument("--remapped", action="store_true")
     parser.add_argument("--live-restore", action="store_true")
     chosen = parser.parse_args()
-    engine = PrivateDocker(remapped=chosen.remapped, live_restore=chosen.live_restore)
+    if chosen.run:
+        return _run(chosen.run, PrivateDocker("docker-run", remapped=chosen.remapped))
     if chosen.mode in ("stop", "clean"):
-        getattr(engine, chosen.mode)()
+        for name, remapped in itertools.product(("docker", "docker-run"), (False, True)):
+            getattr(PrivateDocker(name, remapped=remapped), chosen.mode)()
         return 0
+    engine = PrivateDocker(remapped=chosen.remapped, live_restore=chosen.live_restore)
     if chosen.mode == "start":
         engine.start()
     sys.stdout.write(f"{engine.host}\n")
     return 0
+
+
+def _run(command: list[str], engine: PrivateDocker) -> int:
+    try:
+        engine.start()
+        return subprocess.run(command, env={**os.environ, "DOCKER_HOST": engine.host}, check=False).returncode
+    finally:
+        engine.stop()
 
 
 if __name__ == "__main__":
