@@ -200,8 +200,8 @@ ALLOWED = (
     *(
         Family(
             "loopback",
-            f"a server and its client inside one sandbox: {version}, {transport}, and no rarer protocol, which would"
-            " load more of the kernel",
+            f"a server and its client inside one sandbox: {version}, {transport}. Rarer protocols would only add to"
+            " what of the kernel is in reach",
             "socket",
             (Condition(0, family), Condition(1, kind, SOCK_TYPE_MASK), Condition(2, protocol)),
         )
@@ -329,8 +329,10 @@ def profile() -> dict[str, Any]:
     """The whole profile as a JSON object.
 
     Raises:
-        ValueError: a call is both allowed and refused.
+        ValueError: a call is both allowed and refused, or a family has no reason.
     """
+    if silent := [family.names for family in (*ALLOWED, *UNAVAILABLE, *REFUSED) if not family.reason.strip()]:
+        raise ValueError(f"no reason is given for {silent}")
     allowed = {name for family in ALLOWED for name in family.names}
     refused = {name for family in (*UNAVAILABLE, *REFUSED) for name in family.names}
     if allowed & refused:

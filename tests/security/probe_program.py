@@ -1,10 +1,9 @@
 """Runs inside a sandbox as a user's program, and writes down all that it can see, open, call and change there.
 
-The test puts `CALLS`, `UNGIVEN` and `UNREADABLE` before it. What a kernel alone decides is reduced here or in the test
-to what matters: whether it is in reach.
+The test puts `CALLS`, `UNGIVEN` and `UNREADABLE` before it. What a kernel alone decides is reduced here or in the
+test to what matters: whether it is in reach.
 """
 
-# ruff: noqa: F821, E741, PTH
 import contextlib
 import ctypes
 import errno
@@ -368,7 +367,7 @@ def network():
         "interfaces": sorted(name for _, name in socket.if_nameindex()) if _can_list() else _interfaces(),
         "routes": open("/proc/net/route", encoding="ascii").read().splitlines()[1:],
         "named unix sockets": unix,
-        "resolver": outcome(lambda: _resolve()),
+        "resolver": outcome(_resolve),
         "nameservers": [
             line for line in open("/etc/resolv.conf", encoding="utf-8") if line.startswith("nameserver")
         ],

@@ -73,7 +73,7 @@ async def probed(**settings: Any) -> dict[str, Any]:
 def reduced(told: dict[str, Any]) -> dict[str, Any]:
     """What the probe told, without what depends on the machine and not on us."""
     told["namespaces"] = {
-        kind: "the machine's" if seen == os.readlink(f"/proc/self/ns/{kind}") else "own"
+        kind: "the machine's" if seen == str(Path(f"/proc/self/ns/{kind}").readlink()) else "own"
         for kind, seen in told["namespaces"].items()
     }
     told["mounts"] = {

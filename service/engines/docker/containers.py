@@ -8,12 +8,14 @@ from typing import Any
 
 from contracts.tool_calls import SandboxInfo
 from service.core.errors import EngineUnavailableError
+from service.core.flavours import Flavour
 from service.core.limits import CallLimits
 from service.engines.containers import Container, ContainerTransport, LeftContainer
 from service.engines.docker.client import EngineClient
-from service.engines.docker.container import ContainerSettings, container_config
+from service.engines.docker.container import FULL_SHARES, ContainerSettings, changing_limits, container_config
 from service.engines.docker.gvisor import filters_calls, gvisor_form, is_gvisor
 from service.engines.docker.transport import AttachTransport
+from service.engines.machine import meminfo
 
 log = logging.getLogger("proofbox.engine")
 
@@ -57,9 +59,8 @@ class DockerContainers:
     def _use_gvisor(self, name: str, runtime: dict[str, Any]) -> None:
         if runtime and not filters_calls(runtime):
             log.warning(
-                "the runtime %s is registered without --oci-seccomp: programs can reach more of its kernel than they"
-                " need; add it to the runtimeArgs of %s in the engine's daemon.json",
-                name,
+                "the runtime %s is registered without --oci-seccomp, so programs can reach more of its kernel than"
+                " they need: add that to its runtimeArgs in the engine's daemon.json",
                 name,
             )
         profile = gvisor_form(self._settings.seccomp_profile)
@@ -73,11 +74,41 @@ class DockerContainers:
         """See `Containers.ping`."""
         await self._client.ping()
 
-    async def start(self, name: str, limits: CallLimits, deadline_epoch_s: float) -> Container:
+    async def memory_bytes(self) -> int:
+        """See `Containers.memory_bytes`."""
+        engine = int((await self._client.info())["MemTotal"])
+        here = meminfo()
+        # On another machine, or in a VM, what is free there is not told.
+        return here["MemAvailable"] if here.get("MemTotal") == engine else engine
+
+    @property
+    def updates_limits(self) -> bool:
+        """See `Containers.updates_limits`."""
+        return not self._settings.gvisor
+
+    @property
+    def warm_flavours(self) -> frozenset[Flavour]:
+        """See `Containers.warm_flavours`."""
+        return frozenset(Flavour)
+
+    async def start(self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour) -> Container:
         """See `Containers.start`."""
-        config = container_config(self._settings, limits, deadline_epoch_s)
+        config = container_config(self._settings, limits, deadline_epoch_s, flavour)
         container_id, connection = await self._client.start(config, name)
         return Container(container_id, lambda: _attached(connection))
+
+    async def begin_waiting(self, container_id: str, flavour: Flavour) -> None:
+        """See `Containers.begin_waiting`."""
+        if flavour is not Flavour.BARE and self.updates_limits:
+            await self._client.update(container_id, {"CpuShares": FULL_SHARES})
+
+    async def set_limits(self, container_id: str, limits: CallLimits) -> None:
+        """See `Containers.set_limits`."""
+        await self._client.update(container_id, changing_limits(self._settings, limits))
+
+    async def name_after(self, container_id: str, name: str, call_name: str) -> None:
+        """See `Containers.name_after`."""
+        await self._client.rename(container_id, f"{name}-{call_name}")
 
     async def remove(self, container_id: str) -> None:
         """See `Containers.remove`."""

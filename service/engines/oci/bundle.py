@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from service.core.flavours import PREIMPORTED, Flavour
 from service.core.limits import CallLimits
 from service.engines.hardening import (
     CPU_PERIOD_US,
+    LEAST_SHARES,
     MASKED_PATHS,
     READ_ONLY_PATHS,
     RLIMITS,
@@ -49,7 +51,9 @@ class BundleSettings:
     hierarchies: Mapping[str, Path]
 
 
-def bundle_config(settings: BundleSettings, limits: CallLimits, cgroup: str) -> dict[str, Any]:
+def bundle_config(
+    settings: BundleSettings, limits: CallLimits, cgroup: str, flavour: Flavour = Flavour.BARE
+) -> dict[str, Any]:
     """The ``config.json`` of a bundle whose container is to be in ``cgroup``."""
     image = settings.image
     mounts = [_mount(*mount) for mount in _MOUNTS]
@@ -63,7 +67,7 @@ def bundle_config(settings: BundleSettings, limits: CallLimits, cgroup: str) -> 
             "terminal": False,
             "user": {"uid": USER_ID, "gid": USER_ID, "additionalGids": [USER_ID], "umask": 0o022},
             "cwd": image.cwd,
-            "args": list(image.args),
+            "args": [*image.args, *PREIMPORTED[flavour]],
             "env": list(image.env),
             "capabilities": {name: [] for name in _CAPABILITY_SETS},
             "noNewPrivileges": True,
@@ -76,7 +80,7 @@ def bundle_config(settings: BundleSettings, limits: CallLimits, cgroup: str) -> 
         "linux": {
             "cgroupsPath": cgroup,
             "namespaces": [{"type": kind} for kind in _NAMESPACES],
-            "resources": _resources(limits, counts_swap=settings.counts_swap),
+            "resources": _resources(limits, flavour, counts_swap=settings.counts_swap),
             "seccomp": settings.seccomp,
             "maskedPaths": list(MASKED_PATHS),
             "readonlyPaths": list(READ_ONLY_PATHS),
@@ -91,7 +95,7 @@ def _mount(where: str, kind: str, options: tuple[str, ...] | list[str]) -> dict[
 def _cgroup_mounts(hierarchies: Mapping[str, Path], cgroup: str) -> list[dict[str, Any]]:
     """The container's own group, to be read.
 
-    Left to themselves, runtimes mount each hierarchy of version 1 on a folder that one of them lets anybody write to.
+    Left to themselves, runtimes mount the hierarchies of version 1 in a folder that crun lets anybody write to.
     """
     if not hierarchies:
         return [_mount(_CGROUP, "cgroup", _CGROUP_OPTIONS)]
@@ -102,7 +106,7 @@ def _cgroup_mounts(hierarchies: Mapping[str, Path], cgroup: str) -> list[dict[st
     return mounts
 
 
-def _resources(limits: CallLimits, *, counts_swap: bool) -> dict[str, Any]:
+def _resources(limits: CallLimits, flavour: Flavour, *, counts_swap: bool) -> dict[str, Any]:
     devices: list[dict[str, Any]] = [{"allow": False, "access": "rwm"}]
     devices += [
         {"allow": True, "type": "c", "major": major, "minor": minor, "access": "rw"} for _, major, minor in _DEVICES
@@ -111,6 +115,9 @@ def _resources(limits: CallLimits, *, counts_swap: bool) -> dict[str, Any]:
         {"allow": True, "type": "c", "major": 5, "minor": 2, "access": "rw"},
         {"allow": True, "type": "c", "major": 136, "access": "rw"},
     ]
+    cpu = {"quota": int(limits.cpus * CPU_PERIOD_US), "period": CPU_PERIOD_US}
+    if flavour is not Flavour.BARE:
+        cpu["shares"] = LEAST_SHARES
     memory = {"limit": limits.memory_bytes}
     if counts_swap:
         memory["swap"] = limits.memory_bytes  # of both together
@@ -118,5 +125,5 @@ def _resources(limits: CallLimits, *, counts_swap: bool) -> dict[str, Any]:
         "devices": devices,
         "memory": memory,
         "pids": {"limit": limits.pids},
-        "cpu": {"quota": int(limits.cpus * CPU_PERIOD_US), "period": CPU_PERIOD_US},
+        "cpu": cpu,
     }
