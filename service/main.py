@@ -32,7 +32,7 @@ from service.doorkeeping import access_of, allowances, allowed_hosts, refuse_wit
 from service.engines.pooled import PooledEngine
 from service.language.embeddings import MiniLmEmbedder
 from service.language.tokens import BpeTokenCounter
-from service.sandboxes import pool_readings, sandbox_engine
+from service.sandboxes import pool_readings, sandbox_engine, together_readings
 from service.settings import Settings
 from service.stores.api_keys import SqlApiKeys
 from service.stores.artifact_files import ArtifactFiles
@@ -121,7 +121,7 @@ def _meter(admission: Admission, engine: PooledEngine) -> PrometheusMeter:
             "pool_ready": ("Sandboxes of all flavours that wait for a call.", lambda: engine.pool.ready),
             "swept": ("Sandboxes that had to be swept, in this life of the service.", lambda: engine.swept),
         },
-        lambda: pool_readings(engine.pool),
+        lambda: [*pool_readings(engine.pool), *together_readings(engine)],
     )
 
 

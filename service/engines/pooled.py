@@ -18,6 +18,7 @@ from service.engines.containers import Container, Containers, ContainerTransport
 from service.engines.pool import Box, Clock, LoopClock, Pool
 from service.engines.pool_plan import PoolPolicy
 from service.engines.runner_sandbox import InspectorBounds, RunnerSandbox, StreamBounds
+from service.engines.together import TogetherGroup
 
 log = logging.getLogger("proofbox.engine")
 
@@ -87,6 +88,11 @@ class PooledEngine:
         self._sweeper: asyncio.Task[None] | None = None
         self.swept = 0
         """Sandboxes of this service that had to be swept in this life of it."""
+
+    @property
+    def together(self) -> TogetherGroup | None:
+        """What bounds all sandboxes together; None where that is not in this process's hands."""
+        return self._containers.together
 
     async def start(self) -> None:
         """See `SandboxEngine.start`."""

@@ -15,6 +15,7 @@ from service.engines.hardening import (
     USER_ID,
     own_folders,
 )
+from service.engines.together import Totals
 
 LABEL_SERVICE = "proofbox.service"
 LABEL_BOOT = "proofbox.boot"
@@ -30,7 +31,8 @@ class ContainerSettings:
         image: name or id of the sandbox image.
         runtime: OCI runtime; empty for the engine's default.
         seccomp_profile: JSON text of our profile.
-        cgroup_parent: one parent for all runs; empty for the engine's default.
+        cgroup_parent: the control group above those of services; empty for ``proofbox``, where the engine lets us.
+        totals: what all sandboxes may use together.
         service_name: two services on one engine each sweep only their own.
         boot_id: this life of the service.
         gvisor: whether the runtime is gVisor's.
@@ -40,6 +42,7 @@ class ContainerSettings:
     runtime: str
     seccomp_profile: str
     cgroup_parent: str
+    totals: Totals
     service_name: str
     boot_id: str
     gvisor: bool = False

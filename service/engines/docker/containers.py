@@ -1,5 +1,6 @@
 """The port `Containers` over a Docker engine."""
 
+import asyncio
 import contextlib
 import logging
 import socket
@@ -16,12 +17,18 @@ from service.engines.docker.container import FULL_SHARES, ContainerSettings, cha
 from service.engines.docker.gvisor import filters_calls, gvisor_form, is_gvisor
 from service.engines.docker.transport import AttachTransport
 from service.engines.machine import meminfo
+from service.engines.oci.cgroups import Cgroups
+from service.engines.oci.remains import DEFAULT_PARENT
+from service.engines.together import TogetherGroup, group_name
 
 log = logging.getLogger("proofbox.engine")
 
 _NAME_RUNTIME_DEFAULT = "runc"
 # As engines say that root inside is somebody else outside; rootless ones run in such a namespace as a whole.
-_USER_NAMESPACES = frozenset({"name=userns", "name=rootless"})
+_ROOTLESS = "name=rootless"
+_USER_NAMESPACES = frozenset({"name=userns", _ROOTLESS})
+_SYSTEMD, _SLICE = "systemd", ".slice"
+_DRIVERS = frozenset({"cgroupfs", _SYSTEMD})
 
 
 class DockerContainers:
@@ -30,6 +37,7 @@ class DockerContainers:
     def __init__(self, client: EngineClient, settings: ContainerSettings) -> None:
         self._client = client
         self._settings = settings
+        self._together: TogetherGroup | None = None
 
     async def connect(self) -> SandboxInfo:
         """See `Containers.connect`."""
@@ -40,6 +48,7 @@ class DockerContainers:
         gvisor = is_gvisor(name, runtime)
         if gvisor:
             self._use_gvisor(name, runtime)
+        await asyncio.to_thread(self._bound_together, facts)
         has_own_users = bool(_USER_NAMESPACES.intersection(facts.get("SecurityOptions") or ()))
         log.info(
             "sandboxes run on %s, %s a kernel of their own, %s users of their own",
@@ -66,9 +75,32 @@ class DockerContainers:
         profile = gvisor_form(self._settings.seccomp_profile)
         self._settings = replace(self._settings, seccomp_profile=profile, gvisor=True)
 
+    def _bound_together(self, facts: dict[str, Any]) -> None:
+        """Puts all sandboxes below one group, and bounds it if the engine is on this machine and we may."""
+        settings = self._settings
+        parent = cgroup_parent(facts, settings.cgroup_parent, settings.service_name)
+        self._settings = replace(settings, cgroup_parent=parent)
+        why = _not_in_our_hands(facts, parent)
+        if not why:
+            try:
+                together = TogetherGroup(Cgroups.of_machine(), parent, settings.totals)
+                together.make()
+                self._together = together
+            except OSError as exc:
+                why = f"the control group {parent} cannot be made: {exc.strerror}"
+        if why:
+            log.info("nothing of ours bounds all sandboxes together (%s): see docs/engines.md", why)
+
     async def close(self) -> None:
         """See `Containers.close`."""
         await self._client.close()
+        if self._together is not None:
+            await asyncio.to_thread(self._together.remove)
+
+    @property
+    def together(self) -> TogetherGroup | None:
+        """See `Containers.together`."""
+        return self._together
 
     async def ping(self) -> None:
         """See `Containers.ping`."""
@@ -93,6 +125,8 @@ class DockerContainers:
 
     async def start(self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour) -> Container:
         """See `Containers.start`."""
+        if self._together is not None:
+            await asyncio.to_thread(self._together.keep)
         config = container_config(self._settings, limits, deadline_epoch_s, flavour)
         container_id, connection = await self._client.start(config, name)
         return Container(container_id, lambda: _attached(connection))
@@ -123,6 +157,34 @@ class DockerContainers:
     async def left(self) -> list[LeftContainer]:
         """See `Containers.left`."""
         return await self._client.left(self._settings.service_name)
+
+
+def cgroup_parent(facts: dict[str, Any], wanted: str, service_name: str) -> str:
+    """The group that a service's containers go below, as the engine takes it; empty for the engine's own.
+
+    Args:
+        facts: what the engine says of itself.
+        wanted: what the operator says.
+        service_name: whose containers they are.
+    """
+    driver = facts.get("CgroupDriver")
+    if not wanted and (driver not in _DRIVERS or _ROOTLESS in (facts.get("SecurityOptions") or ())):
+        return ""
+    parent = wanted or DEFAULT_PARENT.strip("/")
+    if driver == _SYSTEMD:
+        return parent if parent.endswith(_SLICE) else f"{parent}{_SLICE}"
+    return f"/{parent.strip('/')}/{group_name(service_name)}"
+
+
+def _not_in_our_hands(facts: dict[str, Any], parent: str) -> str:
+    """Why this process cannot bound that group; empty if it can."""
+    if not parent:
+        return "the engine keeps its own groups"
+    if meminfo().get("MemTotal") != facts.get("MemTotal"):
+        return "the engine is on another machine"
+    if parent.endswith(_SLICE):
+        return f"{parent} is systemd's"
+    return Cgroups.of_machine().missing() or ""
 
 
 async def _attached(connection: socket.socket) -> ContainerTransport:
