@@ -16,6 +16,7 @@ from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from service.core.errors import EngineUnavailableError
 from service.engines.containers import LeftContainer
 from service.engines.docker.container import LABEL_BOOT, LABEL_DEADLINE, LABEL_SERVICE
+from service.engines.docker.oom import OomWatch
 
 T = TypeVar("T")
 _PIECE_BYTES = 1024 * 1024
@@ -30,6 +31,7 @@ class EngineClient:
         self._timeout_s = timeout_s
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="engine")
         self._client: docker.DockerClient | None = None
+        self._oom: OomWatch | None = None
 
     async def connect(self) -> None:
         """Connects and agrees on an API version."""
@@ -46,6 +48,8 @@ class EngineClient:
     async def close(self) -> None:
         """Closes the connections; never raises."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+        if self._oom is not None:
+            await asyncio.to_thread(self._oom.close)
         if self._client is not None:
             with contextlib.suppress(DockerException, OSError):
                 self._client.close()
@@ -133,14 +137,21 @@ class EngineClient:
 
         await self._call("rename a sandbox", rename)
 
+    async def watch_memory(self, service_name: str) -> None:
+        """From here on `died_of_memory` knows of this service's containers that are gone already, too."""
+        api = self._api()
+        self._oom = await self._call("tell of its events", lambda: OomWatch(api, f"{LABEL_SERVICE}={service_name}"))
+
     async def died_of_memory(self, container_id: str) -> bool:
-        """Whether the kernel killed the first process of a container for memory; False if nobody knows."""
+        """Whether the kernel killed processes of a container for memory; False if nobody knows."""
 
         def inspect() -> bool:
             try:
-                return bool(self._api().inspect_container(container_id)["State"]["OOMKilled"])
+                if self._api().inspect_container(container_id)["State"]["OOMKilled"]:
+                    return True
             except NotFound:
-                return False
+                pass
+            return self._oom is not None and self._oom.saw(container_id)
 
         return await self._call("inspect a sandbox", inspect)
 

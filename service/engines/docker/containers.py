@@ -49,6 +49,7 @@ class DockerContainers:
         if gvisor:
             self._use_gvisor(name, runtime)
         await asyncio.to_thread(self._bound_together, facts)
+        await self._client.watch_memory(self._settings.service_name)
         has_own_users = bool(_USER_NAMESPACES.intersection(facts.get("SecurityOptions") or ()))
         log.info(
             "sandboxes run on %s, %s a kernel of their own, %s users of their own",
