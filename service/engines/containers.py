@@ -108,5 +108,8 @@ class Containers(Protocol):
     async def died_of_memory(self, container_id: str) -> bool:
         """Whether the kernel killed processes of a container for memory; False if nobody knows."""
 
+    async def died_of_processes(self, container_id: str) -> bool:
+        """Whether a container ended because there were too many processes in it; False if nobody knows."""
+
     async def left(self) -> list[LeftContainer]:
         """All containers of this service, of any life of it, running or not."""

@@ -229,6 +229,7 @@ class PooledEngine:
             self._settings.stream,
             self._settings.inspector,
             died_of_memory=lambda: self._containers.died_of_memory(container_id),
+            died_of_processes=lambda: self._containers.died_of_processes(container_id),
         )
         box = Box(container_id, name, transport, sandbox, flavour)
         try:

@@ -5,7 +5,7 @@ from typing import Any
 
 from service.core.flavours import PREIMPORTED, Flavour
 from service.core.limits import CallLimits
-from service.engines.docker.gvisor import pids_limit
+from service.engines.docker.gvisor import memory_limit, pids_limit
 from service.engines.hardening import (
     LEAST_SHARES,
     MASKED_PATHS,
@@ -50,10 +50,13 @@ class ContainerSettings:
 
 def changing_limits(settings: ContainerSettings, limits: CallLimits) -> dict[str, Any]:
     """The limits that a started container can be given anew, as creating and updating take them."""
+    pids, memory_bytes = limits.pids, limits.memory_bytes
+    if settings.gvisor:
+        pids, memory_bytes = pids_limit(pids), memory_limit(memory_bytes)
     return {
-        "PidsLimit": pids_limit(limits.pids) if settings.gvisor else limits.pids,
-        "Memory": limits.memory_bytes,
-        "MemorySwap": limits.memory_bytes,
+        "PidsLimit": pids,
+        "Memory": memory_bytes,
+        "MemorySwap": memory_bytes,
         "NanoCpus": int(limits.cpus * 1e9),
     }
 

@@ -14,7 +14,7 @@ from service.core.limits import CallLimits
 from service.engines.containers import Container, ContainerTransport, LeftContainer
 from service.engines.docker.client import EngineClient
 from service.engines.docker.container import FULL_SHARES, ContainerSettings, changing_limits, container_config
-from service.engines.docker.gvisor import filters_calls, gvisor_form, is_gvisor
+from service.engines.docker.gvisor import TOO_MANY_TASKS, filters_calls, gvisor_form, is_gvisor
 from service.engines.docker.transport import AttachTransport
 from service.engines.machine import meminfo
 from service.engines.oci.cgroups import Cgroups
@@ -49,7 +49,7 @@ class DockerContainers:
         if gvisor:
             self._use_gvisor(name, runtime)
         await asyncio.to_thread(self._bound_together, facts)
-        await self._client.watch_memory(self._settings.service_name)
+        await self._client.watch_deaths(self._settings.service_name, exits=gvisor)
         has_own_users = bool(_USER_NAMESPACES.intersection(facts.get("SecurityOptions") or ()))
         log.info(
             "sandboxes run on %s, %s a kernel of their own, %s users of their own",
@@ -153,6 +153,14 @@ class DockerContainers:
         """See `Containers.died_of_memory`."""
         with contextlib.suppress(EngineUnavailableError):
             return await self._client.died_of_memory(container_id)
+        return False
+
+    async def died_of_processes(self, container_id: str) -> bool:
+        """See `Containers.died_of_processes`."""
+        if not self._settings.gvisor:
+            return False  # the kernel refuses one more, and nothing dies
+        with contextlib.suppress(EngineUnavailableError):
+            return await self._client.exit_code(container_id) == TOO_MANY_TASKS
         return False
 
     async def left(self) -> list[LeftContainer]:

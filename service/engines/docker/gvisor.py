@@ -14,6 +14,9 @@ _ALSO_NAMED = {"pselect6": "pselect"}
 
 # What it counts as on the machine: its own threads, and for each process of the program some that follow it.
 _OWN_TASKS, _TASKS_PER_PROCESS = 64, 6
+TOO_MANY_TASKS = 2
+"""Its exit code when the machine refuses it one more: it ends, and the sandbox with it."""
+_OWN_BYTES = 48 * 1024 * 1024  # what it takes beside what the program does
 
 
 def is_gvisor(name: str, runtime: dict[str, Any]) -> bool:
@@ -41,3 +44,8 @@ def gvisor_form(profile: str) -> str:
 def pids_limit(processes: int) -> int:
     """The limit of tasks of a whole gVisor in which a program may have so many processes."""
     return _OWN_TASKS + _TASKS_PER_PROCESS * processes
+
+
+def memory_limit(memory_bytes: int) -> int:
+    """The memory of a whole gVisor in which a program may have so much."""
+    return _OWN_BYTES + memory_bytes
