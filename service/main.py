@@ -39,7 +39,7 @@ from service.doorkeeping import access_of, allowances, allowed_hosts, refuse_wit
 from service.engines.pooled import PooledEngine
 from service.language.embeddings import MiniLmEmbedder
 from service.language.tokens import BpeTokenCounter
-from service.sandboxes import pool_readings, sandbox_engine
+from service.sandboxes import pool_readings, sandbox_engine, together_readings
 from service.settings import Settings
 from service.stores.api_keys import SqlApiKeys
 from service.stores.artifact_files import ArtifactFiles
@@ -147,7 +147,7 @@ def _meter(settings: Settings, admission: Admission, engine: PooledEngine) -> Pr
             ),
         },
         release(),
-        lambda: pool_readings(engine.pool),
+        lambda: [*pool_readings(engine.pool), *together_readings(engine)],
     )
 
 

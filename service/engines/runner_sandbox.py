@@ -92,11 +92,13 @@ class RunnerSandbox:
         inspector: InspectorBounds,
         *,
         died_of_memory: Callable[[], Awaitable[bool]],
+        died_of_processes: Callable[[], Awaitable[bool]] | None = None,
     ) -> None:
         self._transport = transport
         self._bounds = bounds
         self._inspector = inspector
         self._died_of_memory = died_of_memory
+        self._died_of_processes = died_of_processes
         self._decoder = FrameDecoder()
         self._nonce = NO_NONCE
         self._frames: deque[tuple[Frame, bytes]] = deque()
@@ -164,7 +166,9 @@ class RunnerSandbox:
                     await self._expect(Frame.PUT_DONE)
                 return await self._follow(on_output)
         except SandboxLostError as exc:
-            return ProcessOutcome(lost=str(exc), lost_to_memory=await self._died_of_memory())
+            of_memory = await self._died_of_memory()
+            of_processes = self._died_of_processes is not None and await self._died_of_processes()
+            return ProcessOutcome(lost=str(exc), lost_to_memory=of_memory, lost_to_processes=of_processes)
 
     async def collect(self, wanted: Wanted, into: Staging) -> Collected:
         """See `Sandbox.collect`."""
