@@ -77,6 +77,7 @@ class Choice:
         ),
         **problems(
             errors.UnsafeNameError,
+            errors.InvalidRequestError,
             errors.UnknownArtifactError,
             errors.RangeNotSatisfiableError,
             errors.NoLinksError,
