@@ -49,9 +49,7 @@ def _logical(text: str) -> str:
 TurnId = Annotated[
     str, AfterValidator(_turn_id), Field(json_schema_extra={"pattern": r"^turn_[A-Za-z0-9_.-]+$", "maxLength": 255})
 ]
-CallId = Annotated[
-    str, AfterValidator(_call_id), Field(json_schema_extra={"pattern": r"^[A-Za-z0-9_:-]{1,128}$"})
-]
+CallId = Annotated[str, AfterValidator(_call_id), Field(json_schema_extra={"pattern": r"^[A-Za-z0-9_:-]{1,128}$"})]
 ConversationId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$")]
 PhysicalPath = Annotated[str, AfterValidator(_physical)]
 LogicalPathText = Annotated[str, AfterValidator(_logical)]

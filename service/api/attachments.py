@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Request, Response
 from contracts.tool_calls import Attachment, TurnId
 from service.api.documented import header, json_answer, link, problems
 from service.api.doors import OpenDoors
-from service.api.error_answers import invalid_field
+from service.api.error_answers import NoRouteError, invalid_field
 from service.api.principal import CurrentScope
 from service.api.responses import model_response
 from service.core import errors
@@ -59,6 +59,7 @@ router = APIRouter(tags=["files"])
             errors.UnsafeNameError,
             errors.BodyTooLargeError,
             errors.InvalidRequestError,
+            NoRouteError,  # a path of two lines
             errors.StoreFailedError,
             errors.StoreFullError,
         ),
