@@ -13,14 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from contracts.paths import FilePath, Namespace, UnsafePathError
+from contracts.paths import FilePath
 from contracts.tool_calls import SandboxInfo
 from service.core.engine_port import (
     Collected,
-    FileState,
     Found,
     InputFile,
-    Inspection,
     Job,
     OnOutput,
     ProcessOutcome,
@@ -30,12 +28,16 @@ from service.core.engine_port import (
 )
 from service.core.errors import StoreFailedError, StoreFullError
 from service.engines.frames import NO_NONCE, Frame, FrameDecoder, FrameError, encode
+from service.engines.runner_answers import Exit, Failed, Row, Summary, rows_max
 
 _PIECE_BYTES = 256 * 1024
-_ATTACHMENT_PREFIX = "../attachments/"
 _ODD_NAMES_MAX = 50
 _FILES_PER_PUT = 100  # of paths of 1,024 bytes, escaped as JSON: they have to fit a frame
 _ODD_NAME_CHARS_MAX = 300
+# A runner of ours lets both outputs rest for 25 ms after a piece smaller than this.
+_PIECE_BYTES_MIN = 4096
+_PIECES_PER_S = 100
+_PIECES_SPARE = 1_000
 
 
 class Transport(Protocol):
@@ -143,7 +145,7 @@ class RunnerSandbox:
                 await self._send(Frame.JOB, request)
                 for at in range(0, len(job.code), _PIECE_BYTES):
                     await self._write(encode(Frame.DATA, self._nonce, job.code[at : at + _PIECE_BYTES]))
-                return await self._follow(on_output)
+                return await self._follow(on_output, limits.wall_s)
         except SandboxLostError as exc:
             return ProcessOutcome(lost=str(exc), lost_to_memory=await self._died_of_memory())
 
@@ -179,38 +181,35 @@ class RunnerSandbox:
         found: list[Found] = []
         odd_names: list[str] = []
         sent: list[tuple[Path, str]] = []
+        rows_left = rows_max(wanted)
         taken: set[FilePath] = set()  # a name in another Unicode form is no version of the file it looks like
         bytes_left = wanted.limits.out_dir_bytes
         while True:
             kind, payload = await self._receive()
             if kind is Frame.COLLECTED:
                 with _reading():
-                    summary = json.loads(payload)
-                    return Collected(
-                        found=tuple(found),
-                        odd_names=tuple(odd_names[:_ODD_NAMES_MAX]),
-                        extras_total=int(summary["extras_total"]),
-                        files_exceeded=bool(summary["files_exceeded"]),
-                        depth_exceeded=bool(summary["depth_exceeded"]),
-                    )
+                    names = tuple(odd_names[:_ODD_NAMES_MAX])
+                    return Summary.read(payload).collected(found=tuple(found), odd_names=names)
             if kind is not Frame.FOUND:
                 raise SandboxLostError(f"the runner sent {kind.name} while it collected")
+            rows_left -= 1
+            if rows_left < 0:
+                raise SandboxLostError("the runner told of more files than it was asked for")
             with _reading():
-                row = json.loads(payload)
-                path, size, keep = _file_path(wanted.turn_id, row["rel"]), _size(row["size"]), bool(row["keep"])
-                same_as = row["same_as"] if keep else None
-            if keep and same_as is None:
-                bytes_left -= size
+                row = Row.read(payload)
+                path, same_as = row.path(wanted), row.same_as if row.keep else None
+            if row.keep and same_as is None:
+                bytes_left -= row.size
                 if bytes_left < 0:
                     raise SandboxLostError("the runner sent more bytes than OUT_DIR can hold")
                 same_as = len(sent)
                 local = into / str(same_as)  # a name of ours, never one that the program made
-                sent.append((local, await self._receive_file(local, size)))
+                sent.append((local, await self._receive_file(local, row.size)))
+            if path is None or (row.promise is None and path in taken):
+                odd_names.append(row.rel.encode("unicode_escape").decode("ascii")[:_ODD_NAME_CHARS_MAX])
+                continue
+            taken.add(path)
             with _reading():
-                if path is None or (row["promise"] is None and path in taken):
-                    odd_names.append(row["rel"].encode("unicode_escape").decode("ascii")[:_ODD_NAME_CHARS_MAX])
-                    continue
-                taken.add(path)
                 found.append(_found(path, row, *(sent[same_as] if same_as is not None else (None, None))))
 
     async def _receive_file(self, local: Path, size: int) -> str:
@@ -220,7 +219,7 @@ class RunnerSandbox:
             with local.open("xb", buffering=0) as file:
                 while left > 0:
                     kind, piece = await self._receive()
-                    if kind is not Frame.DATA or len(piece) > left:
+                    if kind is not Frame.DATA or not 0 < len(piece) <= left:
                         raise SandboxLostError("the runner broke off in a file")
                     left -= len(piece)
                     digest.update(piece)
@@ -231,18 +230,21 @@ class RunnerSandbox:
             raise StoreFailedError("the staging folder of the artifact store cannot be written") from exc
         return digest.hexdigest()
 
-    async def _follow(self, on_output: OnOutput) -> ProcessOutcome:
+    async def _follow(self, on_output: OnOutput, wall_s: float) -> ProcessOutcome:
         names: dict[Frame, StreamName] = {Frame.STDOUT: "stdout", Frame.STDERR: "stderr"}
+        bytes_left = dict.fromkeys(names, self._bounds.pass_on_bytes)
+        pieces_left = _PIECES_SPARE + self._bounds.pass_on_bytes // _PIECE_BYTES_MIN + int(wall_s * _PIECES_PER_S)
         while True:
             kind, payload = await self._receive()
             if kind in names:
+                bytes_left[kind] -= len(payload) - 1
+                pieces_left -= 1
+                if len(payload) <= 1 or bytes_left[kind] < 0 or pieces_left < 0:
+                    raise SandboxLostError("the runner passed on more output than it may")
                 on_output(names[kind], payload[1:], payload[:1] == b"\1")
             elif kind is Frame.EXIT:
                 with _reading():
-                    fields = json.loads(payload)
-                    for tail in ("log_tail", "stderr_tail"):
-                        fields[tail] = fields[tail].encode("latin-1")
-                    return ProcessOutcome(**fields)
+                    return Exit.read(payload).outcome()
             else:
                 raise SandboxLostError(f"the runner sent {kind.name} while the program ran")
 
@@ -263,7 +265,7 @@ class RunnerSandbox:
         kind, payload = await self._receive()
         if kind is Frame.FAILED:
             with _reading():
-                reason = str(json.loads(payload)["reason"])
+                reason = Failed.read(payload).reason
             raise SandboxLostError(reason)
         if kind is not wanted:
             raise SandboxLostError(f"the runner sent {kind.name} in place of {wanted.name}")
@@ -302,14 +304,8 @@ def _reading() -> Iterator[None]:
     """A payload that no runner of ours sends means a broken sandbox, not a mistake of the service."""
     try:
         yield
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as exc:
+    except (ValueError, IndexError, RecursionError) as exc:
         raise SandboxLostError("the runner sent an answer that cannot be read") from exc
-
-
-def _size(told: Any) -> int:
-    if not isinstance(told, int) or told < 0:
-        raise ValueError("no size")
-    return told
 
 
 async def _pieces(file: InputFile) -> AsyncIterator[bytes]:
@@ -330,25 +326,13 @@ async def _pieces(file: InputFile) -> AsyncIterator[bytes]:
         raise StoreFailedError(f"{file.path.physical} cannot be read from the store") from exc
 
 
-def _file_path(turn_id: str, rel: str) -> FilePath | None:
-    """The path of something that a program wrote; None if its name is one that the protocol refuses."""
-    try:
-        if rel.startswith(_ATTACHMENT_PREFIX):
-            return FilePath(turn_id, Namespace.ATTACHMENTS, rel.removeprefix(_ATTACHMENT_PREFIX))
-        return FilePath(turn_id, Namespace.FILES, rel)
-    except UnsafePathError:
-        return None
-
-
-def _found(path: FilePath, row: dict[str, Any], local: Path | None, sha256: str | None) -> Found:
-    told = row["inspection"]
-    inspection = None if told is None else Inspection(told["ok"], told["mime"], told["problem"], told["facts"])
+def _found(path: FilePath, row: Row, local: Path | None, sha256: str | None) -> Found:
     return Found(
         path=path,
-        promise=row["promise"],
-        state=FileState(row["state"]),
-        size_bytes=row["size"],
-        inspection=inspection,
+        promise=row.promise,
+        state=row.state,
+        size_bytes=row.size,
+        inspection=None if row.inspection is None else row.inspection.inspection(),
         local=local,
         sha256=sha256,
     )
