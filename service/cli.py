@@ -1,4 +1,4 @@
-"""The command line: ``proofbox serve``, ``proofbox exec``, ``proofbox demo``."""
+"""The command line: ``proofbox serve``, ``keys``, ``exec``, ``render`` and ``demo``."""
 
 import argparse
 import asyncio
@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from service import key_commands
 from service.core.errors import ServiceError
 from service.settings import Settings
 
@@ -46,8 +47,11 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.command == "serve":
         from service.main import serve  # noqa: PLC0415
 
-        serve(Settings(host=arguments.host, port=arguments.port) if arguments.port else Settings())
+        given = {"host": arguments.host, "port": arguments.port}
+        serve(Settings(**{name: value for name, value in given.items() if value is not None}))
         return 0
+    if arguments.command == "keys":
+        return asyncio.run(key_commands.run(Settings(), arguments))
     from service.demo import demo  # noqa: PLC0415
     from service.local_jobs import execute, render  # noqa: PLC0415
 
@@ -92,8 +96,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="proofbox", description="Promised files, proven.")
     commands = parser.add_subparsers(dest="command", required=True)
     serve = commands.add_parser("serve", help="serve the HTTP API")
-    serve.add_argument("--host", default="127.0.0.1", help="address to listen on")
-    serve.add_argument("--port", type=int, default=0, help="port to listen on; PROOFBOX_PORT or 8080 if not given")
+    serve.add_argument("--host", help="address to listen on; PROOFBOX_HOST or 127.0.0.1 if not given")
+    serve.add_argument("--port", type=int, help="port to listen on; PROOFBOX_PORT or 8080 if not given")
+    key_commands.add_parser(commands)
     run = commands.add_parser("exec", help="run one script in a sandbox and check the files that it promises")
     run.add_argument("code", type=Path, help="the script: .py or .sh")
     run.add_argument("--contract", required=True, help="names of the promised files, separated by spaces")

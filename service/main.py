@@ -14,11 +14,13 @@ from fastapi import FastAPI
 from service.api.app import create_app
 from service.api.doors import Doors
 from service.api.server import DrainingServer
+from service.core.access import Keyring
 from service.core.admission import Admission
 from service.core.attachments import Attachments
 from service.core.calls import Calls, CallSettings
 from service.core.limits import CallLimits, CallPolicy, limit_names
 from service.core.memory_search import MemorySearch
+from service.core.quotas import Quotas
 from service.core.recall import Recall
 from service.core.rehosting import Rehosting, WorkspaceBounds
 from service.core.sandbox_runs import SandboxRuns
@@ -26,11 +28,13 @@ from service.core.scopes import Principal
 from service.core.timeline import Timeline
 from service.core.turn_files import TurnFiles
 from service.core.web_urls import WebUrl
+from service.doorkeeping import access_of, allowances, allowed_hosts, refuse_without_keys
 from service.engines.pooled import PooledEngine
 from service.language.embeddings import MiniLmEmbedder
 from service.language.tokens import BpeTokenCounter
-from service.sandboxes import sandbox_engine
+from service.sandboxes import pool_readings, sandbox_engine
 from service.settings import Settings
+from service.stores.api_keys import SqlApiKeys
 from service.stores.artifact_files import ArtifactFiles
 from service.stores.artifacts import SqlArtifactStore
 from service.stores.calls import SqlCallStore
@@ -60,7 +64,9 @@ class Service:
 
     Attributes:
         settings: the operator's decisions.
-        principal: on whose behalf every request speaks.
+        principal: on whose behalf requests without a key speak.
+        keyring: the API keys.
+        quotas: what each caller has used up.
         database: what the stores keep their records in.
         artifacts: the files of conversations.
         sources: what their citations stand for.
@@ -75,6 +81,8 @@ class Service:
 
     settings: Settings
     principal: Principal
+    keyring: Keyring
+    quotas: Quotas
     database: Database
     artifacts: SqlArtifactStore
     sources: SqlSourcePool
@@ -105,15 +113,15 @@ def _web(settings: Settings, resolver: SystemResolver) -> tuple[HttpPageFetcher,
     return fetcher, SearxngSearcher(WebUrl.parse(settings.web_search_url), settings.web_search_s, resolver, tls)
 
 
-def _meter(settings: Settings, admission: Admission, engine: PooledEngine) -> PrometheusMeter:
+def _meter(admission: Admission, engine: PooledEngine) -> PrometheusMeter:
     return PrometheusMeter(
         {
             "calls_running": ("Calls that have a place.", lambda: admission.running),
             "calls_queued": ("Calls that wait for one.", lambda: admission.queued),
-            "pool_ready": ("Sandboxes that are started and wait for a call.", lambda: engine.ready),
-            "pool_size": ("Sandboxes that should wait.", lambda: settings.pool_size),
+            "pool_ready": ("Sandboxes of all flavours that wait for a call.", lambda: engine.pool.ready),
             "swept": ("Sandboxes that had to be swept, in this life of the service.", lambda: engine.swept),
-        }
+        },
+        lambda: pool_readings(engine.pool),
     )
 
 
@@ -174,11 +182,13 @@ def build(settings: Settings) -> Service:
     artifacts = SqlArtifactStore(database, artifact_files(settings))
     sources = SqlSourcePool(database)
     timelines = SqlTimelineStore(database)
-    engine = sandbox_engine(settings, limits, boot_id)
+    quotas = Quotas(allowances(settings), artifacts.stored_bytes)
+    admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max, share_of=quotas.share)
+    cores = os.cpu_count() or 1
+    engine = sandbox_engine(settings, limits, boot_id, lambda: admission.queued > 0 or admission.running >= cores)
     workspace = WorkspaceBounds(settings.workspace_bytes_max, settings.workspace_files_max)
     files = TurnFiles(artifacts, timelines, AssetFolders(settings.asset_roots))
     rehosting = Rehosting(files, sources, workspace)
-    admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max)
     runs = SandboxRuns(admission, rehosting, engine, artifacts, sources)
     policy = CallPolicy(limits, settings.queue_s, settings.overhead_s, settings.inline_bytes_max)
     tokens = BpeTokenCounter()
@@ -198,7 +208,7 @@ def build(settings: Settings) -> Service:
         fetcher=fetcher,
         searcher=searcher,
     )
-    meter = _meter(settings, admission, engine)
+    meter = _meter(admission, engine)
     calls = Calls(
         stories(settings, parts),
         admission,
@@ -209,6 +219,8 @@ def build(settings: Settings) -> Service:
     return Service(
         settings=settings,
         principal=Principal(settings.tenant, settings.project, settings.user_type, settings.user),
+        keyring=Keyring(SqlApiKeys(database)),
+        quotas=quotas,
         database=database,
         artifacts=artifacts,
         sources=sources,
@@ -223,16 +235,25 @@ def build(settings: Settings) -> Service:
 
 
 @asynccontextmanager
-async def running(service: Service) -> AsyncIterator[None]:
+async def running(service: Service, *, serves: bool = False) -> AsyncIterator[None]:
     """Opens the stores, starts the engine, answers what an earlier life left; closes all on exit.
 
+    Args:
+        service: what is to run.
+        serves: whether others will reach it by HTTP.
+
     Raises:
+        StartRefusedError: it would be reached by others, and lets in all of them or none.
         ServiceError: a store or the engine cannot be used; the message says what to do.
     """
     async with AsyncExitStack() as stack:
         await service.database.open()
         stack.push_async_callback(service.database.close)
         stack.callback(service.resolver.close)
+        if serves:
+            await refuse_without_keys(service.settings, service.keyring)
+            service.keyring.start()
+            stack.push_async_callback(service.keyring.stop)
         await service.artifacts.open()
         stack.push_async_callback(service.artifacts.close)
         stack.push_async_callback(service.engine.stop)
@@ -253,10 +274,13 @@ def application(service: Service) -> FastAPI:
         timeline=service.timeline,
         recall=service.recall,
         engine=service.engine,
-        principal=service.principal,
+        access=access_of(service.settings, service.principal, service.keyring),
+        quotas=service.quotas,
+        hosts=allowed_hosts(service.settings),
         metrics=service.meter.text,
         draining=lambda: service.calls.is_closing,
         body_bytes_max=service.settings.body_bytes_max,
+        body_s=service.settings.body_s,
         heartbeat_s=service.settings.heartbeat_s,
     )
     return create_app(doors)
@@ -283,5 +307,5 @@ async def _serve(service: Service) -> None:
         server_header=False,
         timeout_graceful_shutdown=_LAST_ANSWERS_S,
     )
-    async with running(service):
+    async with running(service, serves=True):
         await DrainingServer(config, lambda: service.calls.close(settings.shutdown_grace_s)).serve()

@@ -12,6 +12,7 @@ from service.api import (
     artifacts,
     attachments,
     call_events,
+    docs_page,
     error_answers,
     health,
     metrics,
@@ -22,7 +23,9 @@ from service.api import (
 )
 from service.api.body_limit import BodyLimit
 from service.api.doors import Doors
+from service.api.guard import Guard, HostCheck
 from service.api.request_log import RequestLog
+from service.api.safe_headers import SafeHeaders
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
@@ -35,18 +38,20 @@ def create_app(doors: Doors, *, lifespan: Lifespan | None = None) -> FastAPI:
         lifespan: what has to be running while requests are served.
     """
     # FastAPI's own page of documentation loads its scripts from a CDN; this one brings them along.
+    # (Its page is of our own making; from here come the scripts.)
     app = FastAPIOffline(
         title="Proofbox",
         summary="Sandboxed code execution for agents: promised files, proven.",
         version=_version(),
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
-        docs_url="/docs",
+        docs_url=None,
         redoc_url=None,
+        static_url=docs_page.STATIC,
         redirect_slashes=False,
         lifespan=lifespan,
     )
     app.state.doors = doors
-    for module in (tool_calls, call_events, tools, attachments, artifacts, timeline, health, metrics):
+    for module in (tool_calls, call_events, tools, attachments, artifacts, timeline, health, metrics, docs_page):
         app.include_router(module.router)
     error_answers.install(app)
     app.add_middleware(
@@ -54,7 +59,11 @@ def create_app(doors: Doors, *, lifespan: Lifespan | None = None) -> FastAPI:
         bytes_max=doors.body_bytes_max,
         # The one route that takes files takes them with this method.
         bytes_max_of_method={"PUT": doors.attachments.bytes_max},
+        body_s=doors.body_s,
     )
+    app.add_middleware(Guard, access=doors.access, quotas=doors.quotas)
+    app.add_middleware(HostCheck, names=doors.hosts)
+    app.add_middleware(SafeHeaders)
     app.add_middleware(RequestLog)  # the last one added is the outermost
     app.openapi = partial(openapi.document, app)  # type: ignore[method-assign]  # as FastAPI documents it
     return app

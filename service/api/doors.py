@@ -7,10 +7,12 @@ from typing import Annotated, Protocol
 from fastapi import Depends, Request
 
 from contracts.tool_calls import CallStatus, ToolCallRequest
+from service.core.access import Access
 from service.core.attachments import Attachments
 from service.core.calls import Answer
 from service.core.engine_port import SandboxEngine
 from service.core.events import CallEvent
+from service.core.quotas import Quotas
 from service.core.recall import Recall
 from service.core.scopes import Principal
 from service.core.store_ports import ArtifactStore, SourcePool
@@ -78,10 +80,13 @@ class Doors:
         timeline: the event logs of conversations.
         recall: what logical paths mean that are no stored files.
         engine: where sandboxes come from; asked whether it answers.
-        principal: on whose behalf every request speaks.
+        access: who comes in, and as whom.
+        quotas: how much each caller may ask for.
+        hosts: the names under which the service may be asked; None: any.
         metrics: what `/metrics` says, in the text format.
         draining: whether the service takes no new calls any more.
         body_bytes_max: the largest request body but for attachments, in bytes.
+        body_s: how long a request's body may take, and a second more for each 64 KiB that came.
         heartbeat_s: after so many seconds without an event a stream of events shows that it is alive.
         ping_s_max: how long the engine may take to answer when the service is asked whether it is ready.
     """
@@ -93,10 +98,13 @@ class Doors:
     timeline: Timeline
     recall: Recall
     engine: SandboxEngine
-    principal: Principal
+    access: Access
+    quotas: Quotas
+    hosts: frozenset[str] | None
     metrics: Callable[[], bytes]
     draining: Callable[[], bool]
     body_bytes_max: int
+    body_s: float = 60.0
     heartbeat_s: float = 15.0
     # Below the time-out of the usual probes, so that they get the reason and not silence.
     ping_s_max: float = 5.0

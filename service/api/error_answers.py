@@ -11,7 +11,15 @@ from starlette.routing import Match
 
 from contracts.codes import ProblemCode
 from service.api.responses import problem_response, request_id_of
-from service.core.errors import BodyTooLargeError, CallerError, InvalidRequestError, ServiceError, UnsafeNameError
+from service.core.errors import (
+    BodyTooLargeError,
+    CallerError,
+    InvalidRequestError,
+    RateLimitedError,
+    RequestTimeoutError,
+    ServiceError,
+    UnsafeNameError,
+)
 from service.core.refusals import invalid_model, refusal
 
 _SERVER_ERROR = 500
@@ -47,7 +55,11 @@ async def answer_service_error(request: Request, exc: Exception) -> Response:
     if isinstance(exc, ServiceError) and exc.status >= _SERVER_ERROR:
         _LOGGER.warning("%s request_id=%s", type(exc).__name__, request_id, exc_info=exc)
     # The rest of a body that was refused is not read: a client that never ends must not hold the connection.
-    headers = {"Connection": "close"} if isinstance(exc, BodyTooLargeError) else {}
+    headers = (
+        {"Connection": "close"}
+        if isinstance(exc, BodyTooLargeError | RequestTimeoutError | RateLimitedError)
+        else {}
+    )
     return problem_response(exc, request_id, headers=headers)
 
 

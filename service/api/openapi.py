@@ -54,7 +54,10 @@ def document(app: FastAPI) -> dict[str, Any]:
     _, schemas = models_json_schema(
         [(model, "validation") for model in _COMPONENTS], ref_template="#/components/schemas/{model}"
     )
-    described["components"] = {"schemas": schemas["$defs"]}
+    described["components"] = {
+        "schemas": schemas["$defs"],
+        "securitySchemes": described["components"]["securitySchemes"],
+    }
     # The framework gives a route with parameters a 422 of its own shape; ours are told by the routes themselves.
     for item in described["paths"].values():
         for operation in item.values():

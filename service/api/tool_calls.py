@@ -10,8 +10,9 @@ from contracts.tool_calls import CallStatus, ToolCallRequest, ToolCallResponse
 from service.api.call_names import CallIdInPath, ConversationIdInQuery
 from service.api.documented import header, json_answer, json_content, link, problems
 from service.api.doors import Doors, OpenDoors, Ticket
+from service.api.guard import must_have_room
 from service.api.json_body import read_model
-from service.api.principal import CurrentPrincipal
+from service.api.principal import ReadsCalls, RunsCalls
 from service.api.request_log import CLIENT_GONE
 from service.api.responses import JSON, NO_STORE, PROBLEM_JSON, model_response, request_id_of, retry_after
 from service.core import errors
@@ -71,6 +72,8 @@ router = APIRouter(prefix="/v1/tool-calls", tags=["tool calls"])
             errors.SidConflictError,
             errors.CallCancelledError,
             errors.BodyTooLargeError,
+            errors.RequestTimeoutError,
+            errors.StorageQuotaError,
             errors.InvalidRequestError,
             errors.LimitNotAllowedError,
             errors.AssetRefusedError,
@@ -86,7 +89,7 @@ router = APIRouter(prefix="/v1/tool-calls", tags=["tool calls"])
 async def make_tool_call(
     request: Request,
     doors: OpenDoors,
-    principal: CurrentPrincipal,
+    principal: RunsCalls,
     prefer: Annotated[
         list[str] | None,
         Header(alias="Prefer", description="`respond-async`: answer 202 at once and let the call run."),
@@ -108,6 +111,7 @@ async def make_tool_call(
     `Prefer: respond-async`.
     """
     detached = prefers_async(prefer or [])
+    await must_have_room(request, doors)
     call = await read_model(request, ToolCallRequest)
     ticket = await doors.calls.submit(
         principal,
@@ -142,7 +146,7 @@ async def make_tool_call(
 )
 async def get_tool_call(
     doors: OpenDoors,
-    principal: CurrentPrincipal,
+    principal: ReadsCalls,
     tool_call_id: CallIdInPath,
     conversation_id: ConversationIdInQuery = None,
 ) -> Response:
@@ -163,7 +167,7 @@ async def get_tool_call(
 )
 async def cancel_tool_call(
     doors: OpenDoors,
-    principal: CurrentPrincipal,
+    principal: RunsCalls,
     tool_call_id: CallIdInPath,
     conversation_id: ConversationIdInQuery = None,
 ) -> Response:

@@ -26,12 +26,15 @@ from service.core.errors import (
 from service.core.events import CallEvent, EndedCalls, EventLog
 from service.core.meter import EndedCall, Meter, NoMeter
 from service.core.scopes import Principal, Scope
+from service.core.short import short_blocks, short_values
 from service.core.store_ports import CallKey, CallState, CallStore, NewCall, StoredCall
 from service.core.watcher import OpenedCall, Story
 
 __all__ = ["Answer", "CallEvent", "CallSettings", "CallTicket", "Calls"]
 
 log = logging.getLogger("proofbox.calls")
+
+_FEW = 20
 
 _STATUS = {
     CallState.OPEN: "running",
@@ -59,6 +62,7 @@ class _Running:
 
     def __init__(self, key: CallKey, tool_id: str, request_id: str, created: str, *, detached: bool) -> None:
         self.key = key
+        self.owner = key.scope.principal.caller
         self.tool_id = tool_id
         self.began = time.perf_counter()
         self.request_id = request_id
@@ -182,7 +186,11 @@ class Calls:
             raise ShuttingDownError("the service is shutting down; call again in a moment", retry_after_s=5)
         scope = Scope(principal, request.conversation_id)
         call = self._open(scope, request)
-        text, payload_sha256 = await asyncio.to_thread(_payload, request)
+        # Up to 100 MB of assets are serialised and hashed beside the loop; for what is short a thread costs more.
+        is_short = short_values(
+            request.code, request.params, request.timeline, request.assets, request.sources_pool
+        )
+        text, payload_sha256 = _payload(request) if is_short else await asyncio.to_thread(_payload, request)
         key = CallKey(scope, request.tool_call_id)
         new = NewCall(
             key=key,
@@ -195,7 +203,7 @@ class Calls:
         if not is_new:
             return await self._known(stored, detached=detached)
         try:
-            self._admission.refuse_if_full()
+            self._admission.refuse_if_full(principal.caller)
         except ServiceError:
             await self._store.forget(key)
             raise
@@ -284,7 +292,8 @@ class Calls:
     async def _run(self, running: _Running, call: OpenedCall) -> None:
         try:
             response = await call.tell(running)
-            body = await asyncio.to_thread(response.model_dump_json)
+            is_short = short_blocks(response.blocks) and len(response.artifacts) <= _FEW
+            body = response.model_dump_json() if is_short else await asyncio.to_thread(response.model_dump_json)
             await self._finish(running, CallState.DONE, Answer(200, body, is_problem=False), response)
         except asyncio.CancelledError:
             await self._finish_cancelled(running)
@@ -381,6 +390,6 @@ class Calls:
 
 
 def _payload(request: ToolCallRequest) -> tuple[str, str]:
-    """The request as it is stored, and its hash; off the event loop, for it may hold 100 MB of assets."""
+    """The request as it is stored, and its hash."""
     text = request.model_dump_json()
     return text, hashlib.sha256(text.encode()).hexdigest()

@@ -15,7 +15,7 @@ async def host(
         StoreFailedError, StoreFullError: a store failed.
     """
     stored = await artifacts.save(scope, new) if new else []
-    for version in stored:
-        if version.visibility == "external":
-            await sources.add_file(scope, version)
+    external = [version for version in stored if version.visibility == "external"]
+    if external:
+        await sources.add_files(scope, external)
     return stored

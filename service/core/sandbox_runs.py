@@ -4,7 +4,6 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal, TypeVar
 
 from contracts.codes import RuntimeCode
@@ -22,11 +21,13 @@ from service.core.engine_port import (
     SandboxSpec,
     Wanted,
 )
+from service.core.flavours import flavour_of
 from service.core.hosting import host
 from service.core.limits import CallBounds, CallLimits
 from service.core.outcomes import RuntimeFailure, classify, left_too_much
 from service.core.rehosting import Gathered, Rehosting, Wish
 from service.core.scopes import Scope
+from service.core.staging import Staging, staging
 from service.core.store_ports import ArtifactStore, NewArtifact, SourcePool, StoredArtifact
 from service.core.watcher import Watcher
 
@@ -103,20 +104,19 @@ class SandboxRuns:
         self._sources = sources
 
     @asynccontextmanager
-    async def place(self, bounds: CallBounds, attempt: Attempt, watcher: Watcher) -> AsyncIterator[Path]:
+    async def place(self, bounds: CallBounds, attempt: Attempt, watcher: Watcher) -> AsyncIterator[Staging]:
         """A place to run and a staging folder, for the time of the block.
 
         Raises:
             QueueFullError, QueueTimeoutError: there is no place.
-            StoreFailedError, StoreFullError: there is no staging folder.
         """
         async with (
-            attempt.entering("queue", self._admission.place(bounds.deadline, watcher.queued)),
-            self._artifacts.staging() as staging,
+            attempt.entering("queue", self._admission.place(bounds.deadline, watcher.queued, watcher.owner)),
+            staging(self._artifacts) as folder,
         ):
-            yield staging
+            yield folder
 
-    async def gather(self, wish: Wish, attempt: Attempt, staging: Path) -> None:
+    async def gather(self, wish: Wish, attempt: Attempt, staging: Staging) -> None:
         """Resolves what the call refers to; raises what `Rehosting.gather` does."""
         async with attempt.phase("rehost"):
             attempt.gathered = await self._rehosting.gather(wish, staging)
@@ -128,7 +128,7 @@ class SandboxRuns:
         program: Program,
         *,
         attempt: Attempt,
-        staging: Path,
+        staging: Staging,
         watcher: Watcher,
     ) -> None:
         """Container, put, run, collect. The container is gone when this returns, whatever happened."""
@@ -137,7 +137,8 @@ class SandboxRuns:
         if gathered.out_dir_bytes > room_bytes(limits) or gathered.out_dir_inodes > limits.out_dir_inodes:
             attempt.failure = _inputs_too_large(gathered, limits)
             return
-        spec = SandboxSpec(request.tool_call_id, limits, bounds.lifetime_s)
+        flavour = flavour_of(program.job.language, program.job.code)
+        spec = SandboxSpec(request.tool_call_id, limits, bounds.lifetime_s, flavour)
         async with attempt.entering("acquire", self._engine.open(spec)) as sandbox:
             attempt.sandbox = sandbox.info
             watcher.started(sandbox.info)

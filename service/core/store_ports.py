@@ -93,8 +93,8 @@ class ArtifactStore(Protocol):
     async def of_turn(self, scope: Scope, turn_id: str) -> list[StoredArtifact]:
         """The latest versions of all files and attachments of a turn, in the order of their paths."""
 
-    async def fetch(self, scope: Scope, artifact: StoredArtifact, staging: Path) -> Path:
-        """A local file with the bytes of that version, their SHA-256 checked; valid while ``staging`` is."""
+    async def fetch_all(self, scope: Scope, artifacts: Sequence[StoredArtifact], staging: Path) -> list[Path]:
+        """Local files with the bytes of those versions, their SHA-256 checked; valid while ``staging`` is."""
 
     def read(self, scope: Scope, artifact: StoredArtifact, start: int, end: int) -> AsyncIterator[bytes]:
         """The bytes from ``start`` to before ``end``, in pieces."""
@@ -145,6 +145,9 @@ class SourcePool(Protocol):
 
     async def add_file(self, scope: Scope, artifact: StoredArtifact) -> SourceRow:
         """The row of a hosted file or attachment; made with the next free sid if there is none."""
+
+    async def add_files(self, scope: Scope, artifacts: Sequence[StoredArtifact]) -> list[SourceRow]:
+        """The same of several, in their order; all or none of the new rows are kept."""
 
     async def complete(self, scope: Scope, rows: Sequence[SourceRow]) -> None:
         """Adds rows of a call; rows that are there already must mean the same.

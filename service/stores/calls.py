@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Row, bindparam, delete, insert, select, updat
 from contracts.blocks import Block
 from service.core.errors import IdReusedError, StoreFailedError
 from service.core.scopes import Principal, Scope
+from service.core.short import short_blocks
 from service.core.store_ports import CallKey, CallState, NewCall, StoredCall
 from service.stores.conversations import (
     CONVERSATION,
@@ -114,7 +115,7 @@ class SqlCallStore:
             StoreFailedError: no such call is stored, ``state`` is ``open``, or the database failed.
             StoreFullError: no space is left.
         """
-        rows = await asyncio.to_thread(block_rows, blocks) if blocks else []
+        rows = block_rows(blocks) if short_blocks(blocks) else await asyncio.to_thread(block_rows, blocks)
 
         def work(connection: Connection) -> StoredCall:
             conversation, _ = lock_conversation(connection, key.scope) or (None, None)

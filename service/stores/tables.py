@@ -239,3 +239,24 @@ passages_through = Table(
     _conversation(primary_key=True),
     Column("position", Integer, nullable=False),
 )
+
+# Who may come in. Of a secret only its hash is kept.
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("id", TEXT, primary_key=True),
+    Column("name", Words, nullable=False),
+    Column("tenant", Words, nullable=False),
+    Column("project", Words),
+    Column("user_type", Words),
+    Column("user", Words),
+    Column("permissions", TEXT, nullable=False),
+    Column("limits", TEXT, nullable=False),
+    Column("sha256", TEXT, nullable=False),
+    Column("old_sha256", TEXT),
+    Column("old_until", TEXT),
+    Column("created", TEXT, nullable=False),
+    Column("expires", TEXT),
+    Column("revoked", TEXT),
+    Column("used", TEXT),
+)

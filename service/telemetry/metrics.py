@@ -1,9 +1,11 @@
 """Prometheus metrics: a registry for each service, in the text format that scrapers ask for."""
 
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from service.core.meter import EndedCall
 
@@ -13,14 +15,52 @@ _MS = 1000.0
 Look = Callable[[], float]
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What somebody else counts, at this moment.
+
+    Attributes:
+        name: without ``proofbox_``.
+        what: what it is, in a sentence.
+        labels: the names of its labels.
+        values: a number for each combination of labels.
+        only_grows: it is a counter, else a gauge.
+    """
+
+    name: str
+    what: str
+    labels: tuple[str, ...]
+    values: Mapping[tuple[str, ...], float]
+    only_grows: bool = False
+
+
+class _Readings(Collector):
+    """Readings as metrics, taken when they are asked for."""
+
+    def __init__(self, read: Callable[[], Iterable[Reading]]) -> None:
+        self._read = read
+
+    def collect(self) -> Iterator[Metric]:
+        """See `Collector.collect`."""
+        for reading in self._read():
+            kind = CounterMetricFamily if reading.only_grows else GaugeMetricFamily
+            family = kind(f"proofbox_{reading.name}", reading.what, labels=reading.labels)
+            for labels, value in reading.values.items():
+                family.add_metric(labels, value)
+            yield family
+
+
 class PrometheusMeter:
     """The port ``Meter`` as Prometheus metrics.
 
     Args:
         gauges: what is looked at when it is asked for: name without ``proofbox_``, what it is, and how to see it.
+        readings: what is looked at then and has labels.
     """
 
-    def __init__(self, gauges: dict[str, tuple[str, Look]]) -> None:
+    def __init__(
+        self, gauges: dict[str, tuple[str, Look]], readings: Callable[[], Iterable[Reading]] | None = None
+    ) -> None:
         self._registry = CollectorRegistry(auto_describe=True)
         ProcessCollector(registry=self._registry)
         self._calls = self._counter("calls", "Calls that have their answer.", "tool", "code")
@@ -35,6 +75,8 @@ class PrometheusMeter:
         )
         for name, (what, look) in gauges.items():
             Gauge(f"proofbox_{name}", what, registry=self._registry).set_function(look)
+        if readings is not None:
+            self._registry.register(_Readings(readings))
 
     def call_ended(self, call: EndedCall) -> None:
         """See `Meter.call_ended`."""

@@ -18,8 +18,10 @@ from contracts.paths import FilePath
 from contracts.tools import Language, exec_tool_id
 from service.api.app import create_app
 from service.api.doors import Doors
+from service.core.access import Access
 from service.core.attachments import Attachments
 from service.core.cache_points import CachePolicy
+from service.core.quotas import NO_LIMITS, Quotas
 from service.core.recall import Recall
 from service.core.scopes import Principal, Scope
 from service.core.store_ports import NewArtifact, StoredArtifact
@@ -108,7 +110,9 @@ def doors(stores: Stores, calls: MemoryCalls, engine: BareEngine, flags: Flags, 
             FolderSkills(skills_dir),
         ),
         engine=engine,
-        principal=PRINCIPAL,
+        access=Access(PRINCIPAL),
+        quotas=Quotas(NO_LIMITS),
+        hosts=None,
         metrics=PrometheusMeter({"pool_ready": ("Ready ones.", lambda: 2)}).text,
         draining=lambda: flags.draining,
         body_bytes_max=BODY_BYTES_MAX,

@@ -29,6 +29,11 @@ NAMES |= {"web_allowed_networks", "web_ports", "web_ca_file", "web_search_url"}
 COUNTS = {"port", "pool_size", "starts_max", "running_max", "queue_max", "cpus", "pids", "files"}
 COUNTS |= {"depth", "out_dir_inodes", "web_fetching_max"}
 
+# Of the doors.
+NAMES |= {"auth", "behind_authenticating_proxy", "allowed_hosts", "public_url", "limits_without_key"}
+COUNTS |= {"key_running_calls", "key_queued_calls"}
+UNITS += ("_per_minute",)
+
 # Of the engines.
 NAMES |= {"engine", "oci_runtime", "oci_image_archive", "oci_cache_dir", "oci_run_dir"}
 

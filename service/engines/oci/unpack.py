@@ -197,7 +197,7 @@ class Root:
                     if self._members_left < 0:
                         raise ArchiveError("its layers hold more members than are taken")
                     self._put(tar, member)
-                    tar.members.clear()  # it would keep them all
+                    tar.members.clear()  # type: ignore[attr-defined]  # it would keep them all
         except _UNREADABLE as exc:
             raise ArchiveError("one of its layers cannot be read") from exc
 
