@@ -25,6 +25,7 @@ NAMES |= {
 }
 NAMES |= {"image", "runtime", "cgroup_parent", "seccomp_profile", "database_url", "skills_dir"}
 NAMES |= {"web_allowed_networks", "web_ports", "web_ca_file", "web_search_url"}
+NAMES |= {"log_format", "otlp_endpoint"}
 # What each counts is its name.
 COUNTS = {"port", "pool_size", "starts_max", "running_max", "queue_max", "cpus", "pids", "files"}
 COUNTS |= {"pool_max", "depth", "out_dir_inodes", "web_fetching_max"}

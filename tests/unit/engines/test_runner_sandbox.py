@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -207,8 +208,8 @@ async def test_what_is_collected_lies_under_names_of_ours(tmp_path):
 
 
 async def test_names_that_the_protocol_refuses_are_shown_escaped_short_and_few(tmp_path):
-    rows = [found(promise=None, rel=f"bad\n{n}\udc80" + "\\" * 500, keep=False) for n in range(60)]
-    collected = await collect(tmp_path, *rows, DONE)
+    rows = [found(promise=None, rel=f"bad\n{n}\udc80" + "\\" * 500, state="symlink", keep=False) for n in range(60)]
+    collected = await collect(tmp_path, *rows, DONE, wanted=replace(WANTED, extras_max=60))
     assert (collected.found, len(collected.odd_names)) == ((), 50)
     assert collected.odd_names[0].startswith("bad\\n0\\udc80\\\\")
     assert {len(name) for name in collected.odd_names} == {300}
