@@ -346,7 +346,8 @@ class Calls:
         del self._running[running.key]
         self._ended.keep(running.key, running.events)
         running.answer.set_result(answer)
-        self._count(running, answer, response)
+        # Who waits is told first.
+        asyncio.get_running_loop().call_soon(self._count, running, answer, response)
 
     def _count(self, running: _Running, answer: Answer, response: ToolCallResponse | None) -> None:
         if answer.is_problem:
