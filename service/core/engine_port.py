@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 from contracts.paths import FilePath
 from contracts.tool_calls import SandboxInfo
 from contracts.tools import Language
+from service.core.flavours import Flavour
 from service.core.limits import CallLimits
 from service.core.staging import Staging
 
@@ -28,11 +29,13 @@ class SandboxSpec:
         call_name: a name for the container, made by the service.
         limits: the limits it is created with.
         lifetime_s: after so many seconds nothing of it may exist, whatever the service does.
+        flavour: the libraries that it should have in memory already; any flavour can run any program.
     """
 
     call_name: str
     limits: CallLimits
     lifetime_s: float
+    flavour: Flavour = Flavour.BARE
 
 
 @dataclass(frozen=True, slots=True)

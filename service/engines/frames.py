@@ -20,6 +20,7 @@ class Frame(IntEnum):
     DATA = 2
     JOB = 3
     COLLECT = 4
+    PING = 5
     READY = 16
     PUT_DONE = 17
     STDOUT = 18
@@ -28,6 +29,7 @@ class Frame(IntEnum):
     FOUND = 21
     COLLECTED = 22
     FAILED = 23
+    PONG = 24
 
 
 _KINDS = {int(kind): kind for kind in Frame}

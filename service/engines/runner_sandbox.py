@@ -31,6 +31,7 @@ from service.engines.frames import NO_NONCE, Frame, FrameDecoder, FrameError, en
 
 _ATTACHMENT_PREFIX = "../attachments/"
 _ODD_NAMES_MAX = 50
+_ANSWERS_WITHIN_S = 2.0  # a runner that waits answers within a millisecond
 _FILES_PER_PUT = 100  # of paths of 1,024 bytes, escaped as JSON: they have to fit a frame
 _ODD_NAME_CHARS_MAX = 300
 
@@ -100,6 +101,8 @@ class RunnerSandbox:
         self._frames: deque[tuple[Frame, bytes]] = deque()
         self._put_unanswered = False
         self.info = info
+        self.is_over = False
+        """Whether the call had an orderly end: its files were collected, and no process of its program is left."""
 
     async def wait_ready(self) -> None:
         """Waits for READY, then draws the nonce that every later frame has to carry.
@@ -111,6 +114,16 @@ class RunnerSandbox:
         if kind is not Frame.READY:
             raise SandboxLostError(f"the runner began with {kind.name}")
         self._nonce = self._decoder.nonce = secrets.token_bytes(16)
+
+    async def answers(self) -> bool:
+        """Whether the runner answers at once; only to be asked before anything else is wanted of it."""
+        try:
+            async with asyncio.timeout(_ANSWERS_WITHIN_S):
+                await self._write(encode(Frame.PING, self._nonce))
+                kind, _ = await self._receive()
+        except (TimeoutError, SandboxLostError):
+            return False
+        return kind is Frame.PONG
 
     async def put(self, turn_id: str, files: Sequence[InputFile]) -> None:
         """See `Sandbox.put`."""
@@ -180,9 +193,11 @@ class RunnerSandbox:
             await self._send(Frame.COLLECT, request)
             files = ReceivedFiles(into)
             try:
-                return await self._receive_collection(wanted, files)
+                collected = await self._receive_collection(wanted, files)
             finally:
                 await files.close()
+        self.is_over = True
+        return collected
 
     async def _receive_collection(self, wanted: Wanted, files: ReceivedFiles) -> Collected:
         found: list[tuple[Found, Received | None]] = []

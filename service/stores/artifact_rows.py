@@ -57,6 +57,15 @@ _HOSTED_IN = (
         principals.c.project == bindparam("scope_project"),
     )
 )
+_STORED_BYTES = (
+    select(func.coalesce(func.sum(artifacts.c.size_bytes), 0))
+    .join_from(artifacts, conversations)
+    .join(principals)
+    .where(
+        principals.c.tenant == bindparam("scope_tenant"),
+        principals.c.project == bindparam("scope_project"),
+    )
+)
 _LATER = artifacts.alias("later")
 _OF_TURN = select(artifacts).where(
     artifacts.c.conversation == CONVERSATION,
@@ -278,3 +287,9 @@ def _row(row: Row[Any]) -> ArtifactRow:
         created=row.created,
         hosted_name=row.hosted_name,
     )
+
+
+def stored_bytes(connection: Connection, tenant: str, project: str) -> int:
+    """How many bytes all versions of all files of a project have together."""
+    values = {"scope_tenant": tenant, "scope_project": project}
+    return int(connection.execute(_STORED_BYTES, values).scalar_one())

@@ -36,6 +36,7 @@ from service.stores.artifact_rows import ArtifactRow
 from service.stores.database import Database
 from service.stores.hosting import key_of, rn_of
 from service.stores.name_locks import NameLocks
+from service.stores.timing import Seen, timed, unseen
 
 T = TypeVar("T")
 
@@ -56,6 +57,7 @@ class SqlArtifactStore:
     def __init__(self, database: Database, files: ArtifactFiles) -> None:
         self._database = database
         self._files = files
+        self.seen: Seen = unseen
         self._threads: ThreadPoolExecutor | None = None
         self._locks = NameLocks()
         self._saving: set[asyncio.Task[list[StoredArtifact]]] = set()
@@ -116,6 +118,10 @@ class SqlArtifactStore:
         """The latest versions of all files and attachments of a turn, in the order of their paths."""
         found = await self._database.read(lambda connection: rows.of_turn(connection, scope, turn_id))
         return sorted((self._stored(scope, row) for row in found), key=lambda artifact: artifact.path)
+
+    async def stored_bytes(self, tenant: str, project: str) -> int:
+        """How many bytes all versions of the files of a project have; the same bytes twice count twice."""
+        return await self._database.read(partial(rows.stored_bytes, tenant=tenant, project=project))
 
     async def fetch(self, scope: Scope, artifact: StoredArtifact, staging: Path) -> Path:
         """A file below ``staging`` with the bytes of that version, their SHA-256 checked; read-only.
@@ -300,6 +306,7 @@ class SqlArtifactStore:
 
     # ---- blocking work ----
 
+    @timed("files")
     async def _off_loop(self, work: Callable[[], T]) -> T:
         if self._threads is None:
             raise StoreFailedError("the artifact store is closed")

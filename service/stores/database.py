@@ -15,8 +15,9 @@ from sqlalchemy import Connection
 
 from service.core.errors import StoreFailedError
 from service.core.threads import in_thread, to_its_end
-from service.stores.failures import translated
+from service.stores.failures import InUseError, translated
 from service.stores.group_commit import GroupCommit, Work
+from service.stores.timing import Seen, timed, unseen
 
 T = TypeVar("T")
 
@@ -65,6 +66,7 @@ class Database:
 
     def __init__(self, data_dir: Path, url: SecretStr = _NO_URL, timeout_s: float = 30) -> None:
         self.data_dir = data_dir
+        self.seen: Seen = unseen
         self._url = url
         self._timeout_s = timeout_s
         self._lock: int | None = None
@@ -79,37 +81,55 @@ class Database:
             StoreFailedError: the folder or database cannot be used, another process uses it, or it is too new.
             StoreFullError: no space is left.
         """
-        backend = self._made()
+        await self._start(self._made(), beside=False)
+
+    async def open_beside(self) -> None:
+        """As `open`, also while a service uses the database: for commands that read or change a few rows.
+
+        Raises:
+            StoreFailedError: the folder or database cannot be used, or the service is of another release.
+            StoreFullError: no space is left.
+        """
+        try:
+            await self.open()
+        except InUseError:
+            await self._start(self._made(beside=True), beside=True)
+
+    async def _start(self, backend: Backend, *, beside: bool) -> None:
         self._writes = GroupCommit(_Translating(backend, self.data_dir), backend.writers, backend.group_max)
         self._readers = ThreadPoolExecutor(_READERS, "database-reader")
         try:
             # In the writer's own thread: its connection is no other's.
-            await _ended(self._writes.run(partial(self._open, backend)))
+            await _ended(self._writes.run(partial(self._open, backend, beside=beside)))
         except BaseException:
             await self.close()
             raise
 
-    def _open(self, backend: Backend) -> None:
+    def _open(self, backend: Backend, *, beside: bool) -> None:
+        if not beside:
+            self._lock_folder()
+        with translated(_ROLE, self.data_dir):
+            self._backend = backend
+            backend.open(_READERS)
+
+    def _lock_folder(self) -> None:
         with translated("the data folder", self.data_dir):
             self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._lock = os.open(self.data_dir / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as exc:
-                raise StoreFailedError("the data folder is in use by another process of the service") from exc
-        with translated(_ROLE, self.data_dir):
-            self._backend = backend
-            backend.open(_READERS)
+                raise InUseError("the data folder is in use by another process of the service") from exc
 
-    def _made(self) -> Backend:
+    def _made(self, *, beside: bool = False) -> Backend:
         # Only the chosen one is imported: a service on SQLite needs no client of PostgreSQL in memory.
         if url := self._url.get_secret_value():
             from service.stores.postgres import PostgresServer  # noqa: PLC0415
 
-            return PostgresServer(url, self._timeout_s)
+            return PostgresServer(url, self._timeout_s, beside=beside)
         from service.stores.sqlite import SqliteFile  # noqa: PLC0415
 
-        return SqliteFile(self.data_dir / "proofbox.sqlite3")
+        return SqliteFile(self.data_dir / "proofbox.sqlite3", beside=beside)
 
     async def close(self) -> None:
         """Ends what is under way and closes the database; a second call does nothing.
@@ -136,6 +156,7 @@ class Database:
                 os.close(self._lock)
             self._lock = None
 
+    @timed("database_write")
     async def write(self, work: Work[T]) -> T:
         """Runs ``work`` as one transaction: all of it is kept, or nothing; what is kept is durable.
 
@@ -150,6 +171,7 @@ class Database:
             raise StoreFailedError(f"{_ROLE} is closed")
         return await _ended(self._writes.submit(work))
 
+    @timed("database_read")
     async def read(self, work: Work[T]) -> T:
         """Runs ``work``, which only reads, beside the writers.
 

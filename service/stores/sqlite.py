@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 
-from service.stores.migrations import migrate
+from service.stores.migrations import migrate, refuse_others
 
 _BUSY_TIMEOUT_MS = 5_000  # only a backup tool or a shell can hold the file: the service itself has one writer
 _WAL_BYTES_KEPT = 64 * 1024 * 1024  # an answer of tens of megabytes must not leave the log that large for ever
@@ -23,13 +23,15 @@ class SqliteFile:
 
     Args:
         file: where it is, or is to be made.
+        beside: whether a service may be using it: then the schema is left as it is.
     """
 
     writers = 1
     group_max = 64
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, *, beside: bool = False) -> None:
         self._file = file
+        self._beside = beside
         self._engines: list[Engine] = []
         self._writer: Connection | None = None
 
@@ -45,8 +47,9 @@ class SqliteFile:
         # The one connection of the one writer: nothing to gain from handing it out anew each time.
         self._writer = writing.connect()
         with self.writing() as connection:
-            migrate(connection)
-        self.give_space_back()
+            (refuse_others if self._beside else migrate)(connection)
+        if not self._beside:
+            self.give_space_back()
         self._reading = self._engine(readers, (*_EVERYWHERE, "query_only = ON"))
 
     def _engine(self, connections: int, pragmas: Sequence[str]) -> Engine:
