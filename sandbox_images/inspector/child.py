@@ -120,7 +120,7 @@ class _Child:
         self._poll.register(self._reading, select.POLLIN | select.POLLHUP)
 
     def answer(self, deadline: float) -> bytes | None:
-        """Return the next line, cut where the child stopped; None if the deadline (monotonic seconds) comes first."""
+        """Return the next line, cut where the child stopped; None if the deadline comes first."""
         while b"\n" not in self._said and len(self._said) <= _ANSWER_BYTES_MAX:
             left_ms = (deadline - time.monotonic()) * 1000
             if left_ms <= 0 or not self._poll.poll(left_ms):
