@@ -21,22 +21,23 @@ class ScriptedContainers:
     """The port ``Containers``; jobs are scripts of `tests.fakes.scripted_runner`."""
 
     updates_limits = False
+    together = None
     warm_flavours = frozenset({Flavour.BARE})
 
     def __init__(self) -> None:
-        self._door, self._theirs = socket.socketpair()
+        self._door: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
     async def connect(self) -> SandboxInfo:
         command = [sys.executable, _RUNNER]
-        self._process = await asyncio.to_thread(subprocess.Popen, command, stdin=self._theirs.fileno())
-        self._theirs.close()
+        self._door, theirs = socket.socketpair()
+        with theirs:
+            self._process = await asyncio.to_thread(subprocess.Popen, command, stdin=theirs.fileno())
         return SandboxInfo(engine="docker", runtime="runc", image_digest="sha256:0", acquired="cold")
 
     async def close(self) -> None:
-        self._door.close()
-        self._theirs.close()
-        if self._process is not None:
+        if self._door is not None and self._process is not None:
+            self._door.close()
             await asyncio.to_thread(self._process.wait)
 
     async def memory_bytes(self) -> int:
@@ -46,6 +47,7 @@ class ScriptedContainers:
         return
 
     async def start(self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour) -> Container:
+        assert self._door is not None
         ours, theirs = socket.socketpair()
         with theirs:
             socket.send_fds(self._door, [b"x"], [theirs.fileno()])
