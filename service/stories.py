@@ -1,7 +1,6 @@
 """The second half of the composition root: which story tells the calls of which tool."""
 
 from dataclasses import dataclass
-from functools import partial
 
 from contracts.react_tools import (
     FileParams,
@@ -20,7 +19,6 @@ from service.core.cache_points import CachePolicy
 from service.core.execution import Execution
 from service.core.hiding import HidingStory
 from service.core.limits import CallPolicy
-from service.core.memory import memory_of
 from service.core.memory_search import MemorySearch
 from service.core.page_reading import PageReading, ReadingPolicy
 from service.core.patching import Patching
@@ -87,7 +85,7 @@ def stories(settings: Settings, parts: StoryParts) -> tuple[Story, ...]:
     read = ReactRead(parts.files, parts.sources, parts.skills, parts.tokens, inline_bytes_max=inline_bytes_max)
     texts = TextFiles(parts.artifacts, parts.sources, parts.tokens, inline_bytes_max)
     writing = Writing(texts)
-    searching = Searching(parts.artifacts, partial(memory_of, parts.timelines), settings.file_search_s)
+    searching = Searching(parts.files, settings.file_search_s)
     reading = PageReading(
         parts.runs, ReadingPolicy(parts.policy, settings.web_read_wall_s, settings.web_read_page_s)
     )
@@ -106,7 +104,7 @@ def stories(settings: Settings, parts: StoryParts) -> tuple[Story, ...]:
         ReactStory(("react.read",), ReadParams, read.tell),
         ReactStory(("react.write", "react.stream"), WriteParams, writing.write),
         ReactStory(("react.file",), FileParams, writing.file),
-        ReactStory(("react.patch",), PatchParams, Patching(texts, parts.artifacts).patch),
+        ReactStory(("react.patch",), PatchParams, Patching(texts, parts.files).patch),
         ReactStory(("react.search_files",), SearchFilesParams, searching.search),
         ReactStory(("react.hide",), HideParams, hiding.tell),
         ReactStory(("react.plan",), PlanParams, PlanStory(parts.timelines).tell),

@@ -174,14 +174,14 @@ class CallFiles:
             return None
         return TurnFile(path, latest.mime, latest.ts, latest.size_bytes or _carried_bytes(latest), version=latest)
 
-    async def brought(self, turn_id: str) -> list[TurnFile]:
-        """The files of other turns that ``react.read`` brought in during a turn.
+    async def brought(self, turn_id: str, paths_max: int | None = None) -> list[TurnFile]:
+        """The files of other turns that ``react.read`` brought in during a turn, of the first ``paths_max`` paths.
 
         Raises:
             StoreFailedError: a store failed.
         """
         found: dict[FilePath, TurnFile] = {}
-        for path in await self._told(turn_id):
+        for path in (await self._told(turn_id))[:paths_max]:
             stretch = stretch_of(path.logical)
             whole = [] if stretch is None else [FilePath.from_logical(stretch.path)]
             for meant in [path, *whole] if path.turn_id != turn_id else ():
@@ -210,6 +210,20 @@ class CallFiles:
             await asyncio.to_thread(local.write_bytes, content)
             return Fetched(local, len(content), hashlib.sha256(content).hexdigest(), "timeline")
         return await self._hosted(file.version, staging)
+
+    async def head(self, file: TurnFile, limit: int, staging: Path) -> bytes | None:
+        """The first ``limit`` bytes of a file; None if they cannot be had.
+
+        Raises:
+            StoreFailedError: a store failed.
+        """
+        if file.stored is not None:
+            read = self._files.artifacts.read(self._scope, file.stored, 0, min(limit, file.stored.size_bytes))
+        elif (fetched := await self.fetch(file, staging)) is not None:
+            read = fetched.pieces(limit)
+        else:
+            return None
+        return b"".join([piece async for piece in read])
 
     async def carried(self, version: Version) -> bytes | None:
         """What the content block of a version carries, if it is the whole file.
