@@ -129,6 +129,8 @@ class ProblemCode(StrEnum):
     ID_REUSED = "id_reused"
     TIMELINE_MOVED = "timeline_moved"
     RANGE_NOT_SATISFIABLE = "range_not_satisfiable"
+    NO_PROVENANCE = "no_provenance"
+    NOT_RERUNNABLE = "not_rerunnable"
     CANCELLED = "cancelled"
     QUEUE_FULL = "queue_full"
     QUEUE_TIMEOUT = "queue_timeout"

@@ -52,6 +52,7 @@ class Choice:
         304: answer("It is still the version that `If-None-Match` names.", None, {"ETag": VERSION_HEADERS["ETag"]}),
         **problems(
             errors.UnsafeNameError,
+            errors.InvalidRequestError,
             errors.UnknownArtifactError,
             errors.RangeNotSatisfiableError,
             errors.StoreFailedError,

@@ -5,6 +5,8 @@ ServiceError
 │   ├── InvalidRequestError
 │   ├── BodyTooLargeError
 │   ├── RangeNotSatisfiableError
+│   ├── NoProvenanceError
+│   ├── NotRerunnableError
 │   ├── UnknownToolError
 │   ├── UnknownCallError
 │   ├── UnknownArtifactError
@@ -87,6 +89,22 @@ class RangeNotSatisfiableError(CallerError):
     code = ProblemCode.RANGE_NOT_SATISFIABLE
     status = 416
     where = "range"
+
+
+class NoProvenanceError(CallerError):
+    """The call has no audit line: it has not ended, or a release answered it that kept none."""
+
+    code = ProblemCode.NO_PROVENANCE
+    status = 409
+    where = "call"
+
+
+class NotRerunnableError(CallerError):
+    """The call cannot be run again: it ran no program, or one of its inputs cannot be had as it was."""
+
+    code = ProblemCode.NOT_RERUNNABLE
+    status = 409
+    where = "call"
 
 
 class UnknownToolError(CallerError):

@@ -2,7 +2,6 @@
 
 import asyncio
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from contracts.blocks import Block
@@ -15,6 +14,7 @@ from service.core.artifact_answers import hosting
 from service.core.blocks import shortened, text_head
 from service.core.errors import StoreFailedError, StoreFullError
 from service.core.react_calls import ReactCall, ToolRefusedError
+from service.core.staging import Staging, staging
 from service.core.store_ports import StoredArtifact
 from service.core.text_checks import parse_problem
 from service.core.text_files import (
@@ -71,8 +71,8 @@ class Patching:
             )
         files = self._turn_files.of_call(call.scope, call.request.timeline)
         source = await _source(call, named, files)
-        async with self._turn_files.artifacts.staging() as staging:
-            old = await _read(source, files, staging)
+        async with staging(self._turn_files.artifacts) as folder:
+            old = await _read(source, files, folder)
         patched = await asyncio.to_thread(_patched, named.file.rel, old, params.patch)
         if named.foreign:
             await self._files.refuse_folder(call.scope, named.file)
@@ -101,7 +101,7 @@ async def _source(call: ReactCall[PatchParams], named: NamedPath, files: CallFil
     return source
 
 
-async def _read(source: TurnFile, files: CallFiles, staging: Path) -> str:
+async def _read(source: TurnFile, files: CallFiles, folder: Staging) -> str:
     """The text of a file.
 
     Raises:
@@ -111,7 +111,7 @@ async def _read(source: TurnFile, files: CallFiles, staging: Path) -> str:
     content = b""
     size = source.size_bytes or 0
     if size <= CONTENT_BYTES_MAX:
-        content = await files.head(source, CONTENT_BYTES_MAX + 1, staging) or b""
+        content = await files.head(source, CONTENT_BYTES_MAX + 1, folder) or b""
         size = max(size, len(content))
     if size > CONTENT_BYTES_MAX:
         reason = f"it is {size} bytes large, {CONTENT_BYTES_MAX} are allowed"

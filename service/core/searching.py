@@ -17,6 +17,7 @@ from contracts.codes import ToolCode
 from contracts.react_tools import SearchFilesParams
 from contracts.tool_calls import ToolCallResponse
 from service.core.react_calls import ReactCall, ToolRefusedError
+from service.core.staging import staging
 from service.core.turn_files import TurnFile, TurnFiles
 
 FILE_BYTES_MAX = 10 * 1024 * 1024
@@ -114,7 +115,7 @@ class Searching:
             files = await asyncio.to_thread(_named, files, name, clock)
         found = _Found()
         room = CALL_BYTES_MAX
-        async with self._files.artifacts.staging() as staging:
+        async with staging(self._files.artifacts) as folder:
             for file in files:
                 lines = None
                 if content is not None:
@@ -122,7 +123,7 @@ class Searching:
                     if size > room:
                         found.unread += 1
                         continue
-                    data = await reach.head(file, FILE_BYTES_MAX, staging)
+                    data = await reach.head(file, FILE_BYTES_MAX, folder)
                     if data is None:
                         found.lost += 1
                         continue

@@ -1,10 +1,11 @@
 """The database that all stores of records share: its threads and transactions, and the lock of the data folder."""
 
+import asyncio
 import fcntl
 import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -12,12 +13,13 @@ from typing import Protocol, TypeVar
 from pydantic import SecretStr
 from sqlalchemy import Connection
 
-from service.core.errors import StoreFailedError, StoreFullError
+from service.core.errors import StoreFailedError
+from service.core.threads import in_thread, to_its_end
 from service.stores.failures import InUseError, translated
-from service.stores.threads import in_thread
+from service.stores.group_commit import GroupCommit, Work
+from service.stores.timing import Seen, timed, unseen
 
 T = TypeVar("T")
-Work = Callable[[Connection], T]
 
 _ROLE = "the database of artifacts, sources and calls"
 _READERS = 3  # reads are short; more threads than cores gain nothing
@@ -29,9 +31,11 @@ class Backend(Protocol):
 
     Attributes:
         writers: how many threads may write at once.
+        group_max: how many writes may share a transaction.
     """
 
     writers: int
+    group_max: int
 
     def open(self, readers: int) -> None:
         """Connects, brings the schema up to date, and keeps other processes of the service out."""
@@ -62,11 +66,12 @@ class Database:
 
     def __init__(self, data_dir: Path, url: SecretStr = _NO_URL, timeout_s: float = 30) -> None:
         self.data_dir = data_dir
+        self.seen: Seen = unseen
         self._url = url
         self._timeout_s = timeout_s
         self._lock: int | None = None
         self._backend: Backend | None = None
-        self._writers: ThreadPoolExecutor | None = None
+        self._writes: GroupCommit | None = None
         self._readers: ThreadPoolExecutor | None = None
 
     async def open(self) -> None:
@@ -91,10 +96,11 @@ class Database:
             await self._start(self._made(beside=True), beside=True)
 
     async def _start(self, backend: Backend, *, beside: bool) -> None:
-        self._writers = ThreadPoolExecutor(backend.writers, "database-writer")
+        self._writes = GroupCommit(_Translating(backend, self.data_dir), backend.writers, backend.group_max)
         self._readers = ThreadPoolExecutor(_READERS, "database-reader")
         try:
-            await in_thread(self._writers, partial(self._open, backend, beside=beside))
+            # In the writer's own thread: its connection is no other's.
+            await _ended(self._writes.run(partial(self._open, backend, beside=beside)))
         except BaseException:
             await self.close()
             raise
@@ -131,15 +137,15 @@ class Database:
         Raises:
             StoreFailedError: it cannot be closed cleanly; its log is played back at the next start.
         """
-        threads = [each for each in (self._writers, self._readers) if each is not None]
-        self._writers = self._readers = None
-        if threads:
+        writes, readers = self._writes, self._readers
+        self._writes = self._readers = None
+        if writes is not None and readers is not None:
             with ThreadPoolExecutor(1, "database-closer") as closer:
-                await in_thread(closer, partial(self._close, threads))
+                await in_thread(closer, partial(self._close, writes, readers))
 
-    def _close(self, threads: list[ThreadPoolExecutor]) -> None:
-        for each in threads:
-            each.shutdown()
+    def _close(self, writes: GroupCommit, readers: ThreadPoolExecutor) -> None:
+        writes.close()
+        readers.shutdown()
         try:
             if self._backend is not None:
                 with translated(_ROLE, self.data_dir):
@@ -150,28 +156,22 @@ class Database:
                 os.close(self._lock)
             self._lock = None
 
+    @timed("database_write")
     async def write(self, work: Work[T]) -> T:
-        """Runs ``work`` as one transaction: all of it is kept, or nothing.
+        """Runs ``work`` as one transaction: all of it is kept, or nothing; what is kept is durable.
+
+        It may share its commit with others, see `GroupCommit`, so it does nothing but use the connection.
 
         Raises:
             StoreFailedError: the database failed or is closed.
             StoreFullError: no space is left.
             Exception: whatever ``work`` raises; nothing is kept then.
         """
-        backend = self._backend
-        if self._writers is None or backend is None:
+        if self._writes is None or self._backend is None:
             raise StoreFailedError(f"{_ROLE} is closed")
+        return await _ended(self._writes.submit(work))
 
-        def translating() -> T:
-            try:
-                with translated(_ROLE, self.data_dir), backend.writing() as connection:
-                    return work(connection)
-            except StoreFullError:
-                backend.give_space_back()
-                raise
-
-        return await in_thread(self._writers, translating)
-
+    @timed("database_read")
     async def read(self, work: Work[T]) -> T:
         """Runs ``work``, which only reads, beside the writers.
 
@@ -188,3 +188,31 @@ class Database:
                 return work(connection)
 
         return await in_thread(self._readers, translating)
+
+
+async def _ended(future: Future[T]) -> T:
+    return await to_its_end(asyncio.wrap_future(future))
+
+
+class _Translating:
+    """The port ``Writers`` over a backend."""
+
+    def __init__(self, backend: Backend, data_dir: Path) -> None:
+        self._backend = backend
+        self._data_dir = data_dir
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """See `Writers.transaction`."""
+        with translated(_ROLE, self._data_dir), self._backend.writing() as connection:
+            yield connection
+
+    @contextmanager
+    def savepoint(self, connection: Connection) -> Iterator[None]:
+        """See `Writers.savepoint`."""
+        with translated(_ROLE, self._data_dir), connection.begin_nested():
+            yield
+
+    def give_space_back(self) -> None:
+        """See `Writers.give_space_back`."""
+        self._backend.give_space_back()

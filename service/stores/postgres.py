@@ -38,10 +38,11 @@ class PostgresServer:
     """
 
     writers = 4  # more than one: a commit waits for the server's disk, and others can go on meanwhile
+    group_max = 1  # of transactions that wait for disk at one time the server itself makes one write
 
     def __init__(self, url: str, timeout_s: float, *, beside: bool = False) -> None:
         self._beside = beside
-        self._url = _parsed(url)
+        self._url = parsed_url(url)
         self._timeout_s = timeout_s
         self._engines: list[Engine] = []
         self._lock = _SchemaLock(self._engine(poolclass=NullPool, isolation_level="AUTOCOMMIT"))
@@ -194,7 +195,12 @@ class _SchemaLock:
             holder.close()
 
 
-def _parsed(url: str) -> URL:
+def parsed_url(url: str) -> URL:
+    """What a setting names, for the driver.
+
+    Raises:
+        StoreFailedError: it is no URL of a PostgreSQL database.
+    """
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):

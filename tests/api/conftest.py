@@ -23,6 +23,7 @@ from service.core.access import Access
 from service.core.attachments import Attachments
 from service.core.cache_points import CachePolicy
 from service.core.links import DownloadLinks, LinkKey
+from service.core.provenance import Provenance
 from service.core.quotas import NO_LIMITS, Quotas
 from service.core.recall import Recall
 from service.core.scopes import Principal, Scope
@@ -31,6 +32,8 @@ from service.core.timeline import Timeline
 from service.core.turn_files import TurnFiles
 from service.language.tokens import BpeTokenCounter
 from service.stores.artifacts import SqlArtifactStore
+from service.stores.audit import SqlAuditStore
+from service.stores.calls import SqlCallStore
 from service.stores.database import Database
 from service.stores.folders import AssetFolders
 from service.stores.local_files import LocalFiles
@@ -46,6 +49,10 @@ BODY_BYTES_MAX = 300_000
 ATTACHMENT_BYTES_MAX = 3_000_000
 LINK_S = 600
 HEAD_S = 1.0
+
+
+# Nothing is run again here: these calls have no program.
+NOTHING_AGAIN: Any = None
 
 
 @dataclass
@@ -112,6 +119,7 @@ def doors(
 ) -> Doors:
     return Doors(
         calls=calls,
+        provenance=Provenance(SqlCallStore(stores.database), SqlAuditStore(stores.database), NOTHING_AGAIN),
         attachments=Attachments(
             stores.artifacts,
             stores.sources,

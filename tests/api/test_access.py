@@ -29,6 +29,8 @@ NEEDED = {
     "make_tool_call": "calls:run",
     "get_tool_call": "calls:read",
     "cancel_tool_call": "calls:run",
+    "get_provenance": "calls:read",
+    "rerun_tool_call": "calls:run",
     "watch_tool_call": "calls:read",
     "list_tools": "any",
     "put_attachment": "artifacts:write",

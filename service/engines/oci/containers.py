@@ -1,7 +1,6 @@
 """The port `Containers` over an OCI runtime that this process starts itself."""
 
 import asyncio
-import hashlib
 import json
 import os
 import re
@@ -16,8 +15,11 @@ from typing import Any, TypeVar
 
 from contracts.tool_calls import SandboxInfo
 from service.core.errors import EngineUnavailableError
+from service.core.flavours import Flavour
 from service.core.limits import CallLimits
 from service.engines.containers import Container, ContainerTransport, LeftContainer
+from service.engines.hardening import CPU_PERIOD_US
+from service.engines.machine import meminfo
 from service.engines.oci.bundle import BundleSettings, bundle_config
 from service.engines.oci.cgroups import Cgroups
 from service.engines.oci.image import ImageCache, ImageSource
@@ -25,10 +27,10 @@ from service.engines.oci.remains import DEFAULT_PARENT, Place, boot_of, deadline
 from service.engines.oci.runtime import Runtime
 from service.engines.oci.seccomp import runtime_form
 from service.engines.oci.transport import SocketTransport
+from service.engines.together import TogetherGroup, Totals, group_name
 
 T = TypeVar("T")
 _PACKAGE_ROOT = Path(__file__).parents[3]
-_SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _CAP_SYS_ADMIN = 21
 _KEEPER_ENDS_WITHIN_S = 10.0
 _ORDERLY = b"."
@@ -46,6 +48,7 @@ class OciSettings:
         boot_id: this life of the service.
         cache_dir: where images are unpacked.
         run_dir: where bundles and the runtime's records are while a container lives.
+        totals: what all sandboxes may use together.
         start_s: how long the runtime may take to start one.
         threads: how many starts and removals are under way at a time.
     """
@@ -57,6 +60,7 @@ class OciSettings:
     boot_id: str
     cache_dir: Path
     run_dir: Path
+    totals: Totals
     start_s: float
     threads: int
 
@@ -68,6 +72,7 @@ class _Connected:
     runtime: Runtime
     place: Place
     bundle: BundleSettings
+    together: TogetherGroup
 
 
 class OciContainers:
@@ -87,14 +92,17 @@ class OciContainers:
         cgroups = await self._call("be used on this machine", usable_cgroups)
         runtime = await self._call("find its runtime", lambda: Runtime.found(settings.runtime, cgroups))
         image = await self._cache.image(self._source)
-        name = _folder_name(settings.service_name)
+        name = group_name(settings.service_name)
         parent = "/" + settings.cgroup_parent.strip("/") if settings.cgroup_parent else DEFAULT_PARENT
         place = Place(settings.run_dir / name, f"{parent}/{name}", cgroups)
         try:
             seccomp = runtime_form(settings.seccomp_profile)
         except ValueError as exc:
             raise EngineUnavailableError(str(exc)) from exc
-        self._connected = _Connected(runtime, place, BundleSettings(image, seccomp, cgroups.counts_swap))
+        bundle = BundleSettings(image, seccomp, cgroups.counts_swap, cgroups.seen_inside)
+        together = TogetherGroup(cgroups, place.cgroup, settings.totals)
+        await self._call("bound all sandboxes together", together.make)
+        self._connected = _Connected(runtime, place, bundle, together)
         await self._call("start its keeper", self._keep)
         return SandboxInfo(engine="oci", runtime=runtime.name, image_digest=image.digest, acquired="cold")
 
@@ -114,11 +122,57 @@ class OciContainers:
         if not connected.bundle.image.rootfs.is_dir():
             raise EngineUnavailableError("the unpacked sandbox image is gone; start the service again")
 
-    async def start(self, name: str, limits: CallLimits, deadline_epoch_s: float) -> Container:
+    @property
+    def together(self) -> TogetherGroup | None:
+        """See `Containers.together`."""
+        return self._connected.together if self._connected else None
+
+    async def memory_bytes(self) -> int:
+        """See `Containers.memory_bytes`."""
+        return meminfo()["MemAvailable"]
+
+    @property
+    def updates_limits(self) -> bool:
+        """See `Containers.updates_limits`."""
+        return True
+
+    @property
+    def warm_flavours(self) -> frozenset[Flavour]:
+        """See `Containers.warm_flavours`."""
+        return frozenset(Flavour)
+
+    async def start(self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour) -> Container:
         """See `Containers.start`."""
         container_id = f"{name}-{int(deadline_epoch_s)}"
-        stream, stderr_fd = await self._call("start a sandbox", lambda: self._start(container_id, limits))
+        stream, stderr_fd = await self._call("start a sandbox", lambda: self._start(container_id, limits, flavour))
         return Container(container_id, lambda: _attached(stream, stderr_fd))
+
+    async def begin_waiting(self, container_id: str, flavour: Flavour) -> None:
+        """See `Containers.begin_waiting`."""
+        if flavour is not Flavour.BARE:
+            place = self._there().place
+            await self._call("raise a share", lambda: place.cgroups.give_full_share(place.cgroup_of(container_id)))
+
+    async def set_limits(self, container_id: str, limits: CallLimits) -> None:
+        """See `Containers.set_limits`."""
+        place = self._there().place
+        await self._call(
+            "change the limits of a sandbox",
+            lambda: place.cgroups.set_limits(
+                place.cgroup_of(container_id),
+                memory_bytes=limits.memory_bytes,
+                pids=limits.pids,
+                cpu_quota_us=int(limits.cpus * CPU_PERIOD_US),
+                cpu_period_us=CPU_PERIOD_US,
+            ),
+        )
+
+    async def name_after(self, container_id: str, name: str, call_name: str) -> None:
+        """See `Containers.name_after`: an id cannot change, so the name of the call is in the bundle's folder."""
+        bundle = self._there().place.bundle(container_id)
+        await self._call(
+            f"note the call of {name}", lambda: (bundle / "call").write_text(call_name, encoding="utf-8")
+        )
 
     async def remove(self, container_id: str) -> None:
         """See `Containers.remove`."""
@@ -129,6 +183,11 @@ class OciContainers:
         """See `Containers.died_of_memory`."""
         place = self._there().place
         return place.cgroups.oom_kills(place.cgroup_of(container_id)) > 0
+
+    async def died_of_processes(self, container_id: str) -> bool:
+        """See `Containers.died_of_processes`."""
+        del container_id
+        return False  # the kernel refuses one more, and nothing dies
 
     async def left(self) -> list[LeftContainer]:
         """See `Containers.left`."""
@@ -164,15 +223,16 @@ class OciContainers:
             start_new_session=True,  # it has to outlive what ends the service
         )  # fmt: skip
 
-    def _start(self, container_id: str, limits: CallLimits) -> tuple[socket.socket, int]:
+    def _start(self, container_id: str, limits: CallLimits, flavour: Flavour) -> tuple[socket.socket, int]:
         connected = self._there()
         place = connected.place
-        config = bundle_config(connected.bundle, limits, place.cgroup_of(container_id))
+        config = bundle_config(connected.bundle, limits, place.cgroup_of(container_id), flavour)
         ours, theirs = socket.socketpair()
         try:
             with theirs:
                 # Each time: the keeper of an earlier life may just have removed them.
                 self._make_folders()
+                connected.together.keep()
                 bundle = place.bundle(container_id)
                 bundle.mkdir(mode=0o700)
                 (bundle / "config.json").write_text(json.dumps(config), encoding="utf-8")
@@ -213,13 +273,6 @@ def usable_cgroups() -> Cgroups:
             "mount /sys/fs/cgroup writable or set PROOFBOX_ENGINE=docker"
         )
     return cgroups
-
-
-def _folder_name(service_name: str) -> str:
-    """The service's name, or what stands for it where it is no name of a folder."""
-    if _SAFE_NAME.fullmatch(service_name):
-        return service_name
-    return hashlib.sha256(service_name.encode()).hexdigest()[:16]
 
 
 async def _attached(stream: socket.socket, stderr_fd: int) -> ContainerTransport:
