@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from contracts.problems import Problem
-from service.core.errors import ServiceError
+from service.core.errors import ServiceError, ShuttingDownError
 from service.core.problems import problem_of
 from service.core.store_ports import CallState
 
@@ -39,3 +39,10 @@ def stored_answer(state: CallState, body: str) -> Answer:
     if state is CallState.DONE:
         return Answer(200, body, is_problem=False)
     return Answer(Problem.model_validate_json(body).status, body, is_problem=True)
+
+
+def stopped(*, may_have_run: bool) -> ShuttingDownError:
+    """Why a call ended that the end of the service met."""
+    if may_have_run:
+        return ShuttingDownError("the service stopped while the call ran; its outcome is unknown")
+    return ShuttingDownError("the service stopped before the call ran; nothing was run, call again")

@@ -2,21 +2,25 @@
 
 import asyncio
 import codecs
-import hashlib
 import logging
 import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
+from pydantic import ValidationError
+
 from contracts.events import EventName, OutputEvent, QueuedEvent, StartedEvent
 from contracts.problems import Problem
 from contracts.tool_calls import CallStatus, Limits, SandboxInfo, ToolCallRequest, ToolCallResponse
 from service.core.admission import Admission
-from service.core.call_answers import Answer, problem_answer, stored_answer
+from service.core.answer_keeping import AnswerKeeping
+from service.core.call_answers import Answer, problem_answer, stopped, stored_answer
+from service.core.claims import Claims, new_call
 from service.core.engine_port import StreamName
 from service.core.errors import (
     AmbiguousCallError,
     CallCancelledError,
+    CallerError,
     OurError,
     ServiceError,
     ShuttingDownError,
@@ -26,7 +30,7 @@ from service.core.errors import (
 from service.core.events import CallEvent, EndedCalls, EventLog
 from service.core.meter import EndedCall, Meter, NoMeter
 from service.core.scopes import Principal, Scope
-from service.core.store_ports import CallKey, CallState, CallStore, NewCall, StoredCall
+from service.core.store_ports import CallKey, CallState, CallStore, StoredCall
 from service.core.watcher import OpenedCall, Story
 
 __all__ = ["Answer", "CallEvent", "CallSettings", "CallTicket", "Calls"]
@@ -77,6 +81,11 @@ class _Running:
     def emit(self, name: EventName, data: str) -> None:
         self.events.append(name, data)
 
+    @property
+    def only_waited(self) -> bool:
+        """Whether it came as far as the queue or the engine, and no program of it can have run."""
+        return len(self.events) > 0 and not self.has_started
+
     def queued(self, position: int) -> None:
         self.emit("queued", QueuedEvent(position=position).model_dump_json())
 
@@ -88,6 +97,11 @@ class _Running:
         text = self._decoders[stream].decode(piece)
         if text or truncated:
             self.emit(stream, OutputEvent(text=text, truncated=truncated).model_dump_json())
+
+    def delay(self, problem: Answer) -> None:
+        """Those who wait are told that the answer cannot be stored yet; who asks from now on waits for it anew."""
+        self.answer.set_result(problem)
+        self.answer = asyncio.get_running_loop().create_future()
 
     def cancel(self, reason: ServiceError) -> None:
         if self.task is not None and self.cancel_reason is None and not self.answer.done():
@@ -144,6 +158,8 @@ class Calls:
         self._running: dict[CallKey, _Running] = {}
         self._ended = EndedCalls(settings.remembered_bytes_max)
         self._is_closing = False
+        self._claims = Claims(store, settings.boot_id, lambda key: key in self._running)
+        self._keeping = AnswerKeeping(store, lambda: self._is_closing)
         self._late: set[asyncio.Task[None]] = set()
 
     async def recover(self) -> int:
@@ -153,11 +169,17 @@ class Calls:
         """
         count = 0
         for left in await self._store.left_open(self._settings.boot_id):
-            request = ToolCallRequest.model_validate_json(left.request)
-            # Not the limits that it asked for: the operator may allow less than in that life.
-            call = self._open(left.key.scope, request.model_copy(update={"limits": Limits()}))
-            answer = call.interrupted()
-            await self._store.finish(left.key, CallState.DONE, answer.model_dump_json(), answer.blocks)
+            try:
+                request = ToolCallRequest.model_validate_json(left.request)
+                # Not the limits that it asked for: the operator may allow less than in that life.
+                call = self._open(left.key.scope, request.model_copy(update={"limits": Limits()}))
+            except (CallerError, ValidationError):
+                # An earlier release has taken what this one refuses; that is no reason not to start.
+                problem = problem_answer(stopped(may_have_run=True), left.boot_id)
+                await self._store.finish(left.key, CallState.FAILED, problem.body)
+            else:
+                answer = call.interrupted()
+                await self._store.finish(left.key, CallState.DONE, answer.model_dump_json(), answer.blocks)
             count += 1
         return count
 
@@ -182,29 +204,22 @@ class Calls:
             raise ShuttingDownError("the service is shutting down; call again in a moment", retry_after_s=5)
         scope = Scope(principal, request.conversation_id)
         call = self._open(scope, request)
-        text, payload_sha256 = await asyncio.to_thread(_payload, request)
         key = CallKey(scope, request.tool_call_id)
-        new = NewCall(
-            key=key,
-            payload_sha256=payload_sha256,
-            request=text,
-            boot_id=self._settings.boot_id,
-            idempotency_key=idempotency_key,
-        )
-        stored, is_new = await self._store.claim(new)
-        if not is_new:
-            return await self._known(stored, detached=detached)
-        try:
-            self._admission.refuse_if_full()
-        except ServiceError:
-            await self._store.forget(key)
-            raise
-        running = _Running(key, request.tool_id, request_id, stored.created, detached=detached)
-        self._running[key] = running
-        running.task = asyncio.create_task(self._run(running, call))
-        # A task that is cancelled before its first step never enters _run; its call needs an answer too.
-        running.task.add_done_callback(lambda _: self._answer_unentered(running))
-        return CallTicket(key, None, running)
+        new = await new_call(key, request, self._settings.boot_id, idempotency_key)
+        async with self._claims.claimed(new) as (stored, is_new):
+            if not is_new:
+                return await self._known(stored, detached=detached)
+            try:
+                self._admission.refuse_if_full()
+            except ServiceError:
+                await self._store.forget(key)
+                raise
+            running = _Running(key, request.tool_id, request_id, stored.created, detached=detached)
+            self._running[key] = running
+            running.task = asyncio.create_task(self._run(running, call))
+            # A task that is cancelled before its first step never enters _run; its call needs an answer too.
+            running.task.add_done_callback(lambda _: self._answer_unentered(running))
+            return CallTicket(key, None, running)
 
     async def status(self, principal: Principal, tool_call_id: str, conversation_id: str | None) -> CallStatus:
         """How a call stands.
@@ -257,7 +272,7 @@ class Calls:
         if tasks:
             await asyncio.wait(tasks, timeout=grace_s)
         for running in list(self._running.values()):
-            running.cancel(ShuttingDownError("the service stopped while the call ran; its outcome is unknown"))
+            running.cancel(stopped(may_have_run=not running.only_waited))
         if tasks:
             await asyncio.wait(tasks)
 
@@ -300,7 +315,10 @@ class Calls:
             task.add_done_callback(self._late.discard)
 
     async def _finish_cancelled(self, running: _Running) -> None:
-        reason = running.cancel_reason or ShuttingDownError("the service is shutting down")
+        reason = running.cancel_reason or stopped(may_have_run=not running.only_waited)
+        if running.only_waited and isinstance(reason, ShuttingDownError):
+            await self._fail(running, reason)
+            return
         state = CallState.CANCELLED if isinstance(reason, CallCancelledError) else CallState.FAILED
         await self._finish(running, state, problem_answer(reason, running.request_id))
 
@@ -319,16 +337,13 @@ class Calls:
     async def _finish(
         self, running: _Running, state: CallState, answer: Answer, response: ToolCallResponse | None = None
     ) -> None:
+        blocks = response.blocks if response is not None else ()
+        kept, request_id = (state, answer, blocks), running.request_id
         try:
-            blocks = response.blocks if response is not None else ()
-            stored = await self._store.finish(running.key, state, answer.body, blocks)
+            state, answer = await self._keeping.keep(running.key, kept, request_id, running.delay)
         except ServiceError as exc:
             log.exception("the answer of call %s could not be stored", running.key.tool_call_id)
-            state, answer = CallState.FAILED, problem_answer(exc, running.request_id)
-        else:
-            if stored.answer is not None and stored.answer != answer.body:
-                # Cancelled while its answer was being stored: what is stored is the one answer.
-                state, answer = stored.state, stored_answer(stored.state, stored.answer)
+            state, answer = CallState.FAILED, problem_answer(exc, request_id)
         self._end(running, state, answer, response)
 
     def _end(
@@ -358,9 +373,8 @@ class Calls:
         if not found:
             raise UnknownCallError(f"no call '{tool_call_id[:128]}' is known here")
         if len(found) > 1:
-            raise AmbiguousCallError(
-                f"{len(found)} conversations have a call '{tool_call_id[:128]}'; say which by ?conversation_id="
-            )
+            told = f"{len(found)} conversations have a call '{tool_call_id[:128]}'"
+            raise AmbiguousCallError(f"{told}; say which by ?conversation_id=")
         return found[0]
 
     def _status(self, stored: StoredCall) -> CallStatus:
@@ -378,9 +392,3 @@ class Calls:
             response=ToolCallResponse.model_validate_json(answer) if answer and is_done else None,
             problem=Problem.model_validate_json(answer) if answer and not is_done else None,
         )
-
-
-def _payload(request: ToolCallRequest) -> tuple[str, str]:
-    """The request as it is stored, and its hash; off the event loop, for it may hold 100 MB of assets."""
-    text = request.model_dump_json()
-    return text, hashlib.sha256(text.encode()).hexdigest()

@@ -20,6 +20,7 @@ from service.engines.runner_sandbox import RunnerSandbox
 log = logging.getLogger("proofbox.pool")
 
 _REFILL_AFTER_S = 0.15
+_PAUSES_S = (0.25, 0.5, 1.0, 2.0, 5.0)  # after starts that failed, one after another
 
 
 @dataclass(slots=True)
@@ -60,6 +61,7 @@ class Pool:
         self._waiting: deque[asyncio.Future[Box]] = deque()
         self._starting: set[asyncio.Task[None]] = set()
         self._refill: asyncio.TimerHandle | None = None
+        self._failed = 0  # starts, one after another
         self._stopped = False
 
     @property
@@ -118,8 +120,11 @@ class Pool:
 
     def _fill_soon(self) -> None:
         """Most calls are over in a moment: what replaces their container is not to compete with them."""
+        self._fill_after(_REFILL_AFTER_S)
+
+    def _fill_after(self, seconds: float) -> None:
         if self._refill is None:
-            self._refill = asyncio.get_running_loop().call_later(_REFILL_AFTER_S, self.fill)
+            self._refill = asyncio.get_running_loop().call_later(seconds, self.fill)
 
     def fill(self) -> None:
         """Starts what is missing: one for each call that waits, and the pool's size beside."""
@@ -136,13 +141,19 @@ class Pool:
 
     def _started(self, task: asyncio.Task[None]) -> None:
         self._starting.discard(task)
-        if not task.cancelled() and task.exception() is None:
+        if task.cancelled() or task.exception() is not None:
+            return
+        if self._failed and not self._waiting:
+            # An engine that is away is not asked without end; a call that comes asks it at once.
+            self._fill_after(_PAUSES_S[self._failed - 1])
+        else:
             self.fill()
 
     async def _start_one(self) -> None:
         try:
             box = await self._start()
         except Exception as exc:  # noqa: BLE001 - whatever went wrong, a call that waits is told
+            self._failed = min(self._failed + 1, len(_PAUSES_S))
             log.warning("a sandbox could not be started: %s", exc)
             error = exc if isinstance(exc, EngineUnavailableError) else None
             while self._waiting:
@@ -151,6 +162,7 @@ class Pool:
                     waiter.set_exception(error or EngineUnavailableError("a sandbox could not be started"))
                     return  # one failure answers one call
             return
+        self._failed = 0
         self._put(box)
 
     def _put(self, box: Box) -> None:

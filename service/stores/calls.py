@@ -11,9 +11,9 @@ from typing import Any
 from sqlalchemy import Connection, Row, bindparam, delete, insert, select, update
 
 from contracts.blocks import Block
-from service.core.errors import IdReusedError, StoreFailedError
+from service.core.errors import IdReusedError
 from service.core.scopes import Principal, Scope
-from service.core.store_ports import CallKey, CallState, NewCall, StoredCall
+from service.core.store_ports import CallKey, CallNotStoredError, CallState, NewCall, StoredCall
 from service.stores.conversations import (
     CONVERSATION,
     PRINCIPAL,
@@ -111,7 +111,8 @@ class SqlCallStore:
         A call that has an answer keeps it, and adds nothing.
 
         Raises:
-            StoreFailedError: no such call is stored, ``state`` is ``open``, or the database failed.
+            CallNotStoredError: no such call is stored.
+            StoreFailedError: ``state`` is ``open``, or the database failed.
             StoreFullError: no space is left.
         """
         rows = await asyncio.to_thread(block_rows, blocks) if blocks else []
@@ -135,7 +136,7 @@ class SqlCallStore:
                 )
             known = connection.execute(_BY_KEY, values).first()
             if known is None:
-                raise StoreFailedError(f"the call '{key.tool_call_id}' is not stored, so its answer cannot be")
+                raise CallNotStoredError(f"the call '{key.tool_call_id}' is not stored, so its answer cannot be")
             return _stored(known)
 
         return await self._database.write(work)

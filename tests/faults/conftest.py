@@ -3,14 +3,16 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+import uuid
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 
-from tests.services.s3_server import STATE, started
+from tests.services.s3_server import STATE, emptied, started
 
 REPOSITORY = Path(__file__).parents[2]
 # The service as a process, and the operator's view of its containers, are the same as there.
@@ -19,6 +21,7 @@ sys.path.insert(0, str(REPOSITORY / "tests" / "adversarial"))
 from engine_sides import DockerSide  # noqa: E402 - found by the line above
 from ledger import table  # noqa: E402
 from rig import Rig, Servers  # noqa: E402
+from rigs import Rigs  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -30,17 +33,47 @@ def servers() -> Iterator[Servers]:
     server, name = ran.stdout.strip(), f"faults_{os.getpid()}"
     with psycopg.connect(server, autocommit=True) as administrator:
         administrator.execute(f"CREATE DATABASE {name}")
-    yield Servers(f"{server.rpartition('/')[0]}/{name}", started(STATE))
+    bucket = started(STATE)
+    yield Servers(f"{server.rpartition('/')[0]}/{name}", bucket)
+    emptied(bucket)
     with psycopg.connect(server, autocommit=True) as administrator:
         administrator.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
-@pytest.fixture
-def rig(servers: Servers, tmp_path: Path) -> Iterator[Rig]:
+@pytest.fixture(scope="session")
+def make_rig(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Rig]:
+    """Makes a rig on a data folder and a place in the bucket of its own; arguments as for `Rig`."""
+
+    def made(side: DockerSide, **more: Any) -> Rig:
+        place = replace(servers, bucket=replace(servers.bucket, prefix=f"tests/{uuid.uuid4().hex}"))
+        return Rig(tmp_path_factory.mktemp("rig") / "data", side, place, **more)
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def rigs(make_rig: Callable[..., Rig]) -> Iterator[Rigs]:
     side = DockerSide()
-    with Rig(tmp_path / "data", side, replace(servers, bucket=replace(servers.bucket, prefix=tmp_path.name))) as made:
-        yield made
+    shared = Rigs(lambda: make_rig(side))
+    yield shared
+    shared.close()
     side.close()
+
+
+@pytest.fixture
+def rig(request: pytest.FixtureRequest, rigs: Rigs) -> Iterator[Rig]:
+    yield rigs.rig
+    if getattr(request.node, "has_failed", False):
+        sys.stdout.write("\n".join(rigs.rig.service.complaints))
+        rigs.close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.failed:
+        item.has_failed = True  # type: ignore[attr-defined]  # told to the fixtures
+    return report
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -176,4 +176,3 @@ def _checks(rig: Rig) -> bool:
 
 def _is_200(status: int) -> bool:
     return status == 200
-

@@ -17,7 +17,7 @@ from service_process import ServiceProcess, eventually, request
 
 from service.stores.s3_client import Bucket
 from tests.fakes.gate import Gate
-from tests.services.s3_server import objects_of, uploads_of
+from tests.services.s3_server import client_of, uploads_of
 
 GONE_WITHIN_S = 10.0
 CONVERSATION_TURN = "turn_1"
@@ -44,7 +44,7 @@ class Call:
 
     def _post(self) -> None:
         # A service that dies, or a client that does, is what these tests are about.
-        with contextlib.suppress(httpx.HTTPError, OSError, RuntimeError):
+        with contextlib.suppress(httpx.HTTPError, OSError, RuntimeError), self.connection:
             self.response = self.connection.post("/v1/tool-calls", json=self.body, headers=self._headers)
 
     def answer(self, within_s: float) -> str:
@@ -115,8 +115,10 @@ class Rig:
                 **settings,
             },
         )
-        self.marker = f"marker-{uuid.uuid4().hex}"
+        self.marker = ""
         self.seen_containers: set[str] = set()
+        self.kept: list[tuple[dict[str, Any], object]] = []
+        """Calls of all cases, and what the service said of them at their end."""
 
     def __enter__(self) -> Self:
         with psycopg.connect(self._servers.database_url, autocommit=True) as database:
@@ -129,7 +131,6 @@ class Rig:
         for gate in (self.engine_gate, self.database_gate, self.objects_gate):
             gate.open()
         self.service.stop()
-        print("\n".join(self.service.complaints))  # noqa: T201 - what a test that fails shows
         for gate in (self.engine_gate, self.database_gate, self.objects_gate):
             gate.cut()
 
@@ -144,6 +145,7 @@ class Rig:
 
     def body_without_seed(self, code: str, *promised: str | dict[str, Any], **extra: Any) -> dict[str, Any]:
         """A call in a conversation of its own, the one whose runs are counted."""
+        self.marker, self.seen_containers = f"marker-{uuid.uuid4().hex}", set()
         self.engine_gate.count(self.marker.encode())
         return request(f"# {self.marker}\n{code}", *promised, **extra)
 
@@ -207,6 +209,7 @@ class Rig:
             "mounts": [seen for seen in self.seen_containers if seen in mounts],
             "control groups": sorted(groups),
             "open calls": self.open_calls(),
+            "processes": _processes_of(self.seen_containers),
             "files in the bucket": self._strange_objects(),
         }
         return {name: value for name, value in found.items() if value}
@@ -214,14 +217,37 @@ class Rig:
     def nothing_left(self) -> dict[str, object]:
         return eventually(self.left, lambda left: left == {}, GONE_WITHIN_S)
 
+    def unforeseen(self) -> list[str]:
+        """Lines of the log that tell of something that nobody has foreseen."""
+        signs = ("unforeseen way", "never retrieved", "Exception in", "was destroyed but it is pending", "ASGI")
+        return [line for line in self.service.log.splitlines() if any(sign in line for sign in signs)]
+
     def _strange_objects(self) -> list[str]:
         """Objects that no row has, rows that have no object, uploads and saves that nobody ends."""
         with psycopg.connect(self._servers.database_url, autocommit=True) as database:
             rows = database.execute("SELECT sha256, hosted_name FROM artifacts").fetchall()
             unfinished = [name for (name,) in database.execute("SELECT name FROM unfinished").fetchall()]
         expected = {f"blobs/{sha256}" for sha256, _ in rows} | {name for _, name in rows if name is not None}
-        there = set(objects_of(self._servers.bucket))
+        there = names_of(self._servers.bucket)
         return sorted(expected ^ there) + uploads_of(self._servers.bucket) + unfinished
+
+
+def _processes_of(containers: set[str]) -> list[str]:
+    """Processes, shims among them, that name a container."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (process / "cmdline").read_bytes().decode(errors="replace")
+            if any(seen in words for seen in containers):
+                found.append(words.replace("\0", " "))
+    return found
+
+
+def names_of(bucket: Bucket) -> set[str]:
+    """All objects below the prefix of a bucket."""
+    head = f"{bucket.prefix}/"
+    pages = client_of(bucket).get_paginator("list_objects_v2").paginate(Bucket=bucket.name, Prefix=head)
+    return {each["Key"].removeprefix(head) for page in pages for each in page.get("Contents", [])}
 
 
 def _socket_of(docker_host: str) -> str:

@@ -1,9 +1,11 @@
 """The faults: how each strikes, and how an operator makes it good again."""
 
+import contextlib
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import docker
 from phases import Held
 from rig import Rig
 
@@ -39,7 +41,8 @@ def _start_service(rig: Rig) -> None:
 
 def _kill_containers(rig: Rig, _: Held) -> None:
     for container in rig.service.containers():
-        rig.service.kill_container(container)
+        with contextlib.suppress(docker.errors.APIError):  # not started yet, or being removed
+            rig.service.kill_container(container)
 
 
 def _cancel(rig: Rig, held: Held) -> None:
