@@ -15,13 +15,20 @@ import pytest
 from tests.services.s3_server import STATE, emptied, started
 
 REPOSITORY = Path(__file__).parents[2]
-# The service as a process, and the operator's view of its containers, are the same as there.
-sys.path.insert(0, str(REPOSITORY / "tests" / "adversarial"))
+# The service as a process, the operator's view of its containers, and small disks are the same as there.
+sys.path[:0] = [str(REPOSITORY / "tests" / folder) for folder in ("adversarial", "conformance")]
 
-from engine_sides import DockerSide  # noqa: E402 - found by the line above
+from engine_sides import DockerSide, EngineSide, chosen  # noqa: E402 - found by the line above
 from ledger import table  # noqa: E402
 from rig import Rig, Servers  # noqa: E402
 from rigs import Rigs  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def engine() -> Iterator[EngineSide]:
+    side = chosen()
+    yield side
+    side.close()
 
 
 @pytest.fixture(scope="session")

@@ -34,10 +34,10 @@ class Servers:
 class Call:
     """One call and its client, who waits for the answer in a thread."""
 
-    def __init__(self, rig: "Rig", body: dict[str, Any], **headers: str) -> None:
+    def __init__(self, url: str, body: dict[str, Any], **headers: str) -> None:
         self.body = body
         self.response: httpx.Response | None = None
-        self.connection = httpx.Client(base_url=rig.service.url, timeout=300)
+        self.connection = httpx.Client(base_url=url, timeout=300)
         self._headers = headers
         self._thread = threading.Thread(target=self._post, daemon=True)
         self._thread.start()
@@ -150,7 +150,7 @@ class Rig:
         return request(f"# {self.marker}\n{code}", *promised, **extra)
 
     def call(self, body: dict[str, Any], **headers: str) -> Call:
-        return Call(self, body, **headers)
+        return Call(self.service.url, body, **headers)
 
     @property
     def runs(self) -> int:
