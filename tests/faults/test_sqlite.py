@@ -214,6 +214,8 @@ def test_a_disk_that_is_full_at_any_write_is_told_as_507_and_keeps_no_half_of_an
             assert [told(service.post(body)) for body in bodies] == again
             # Each ran once: those that were refused before they ran have run now.
             assert gate.seen == len(bodies)
+            # The next save undoes what a full disk cut short.
+            assert told(service.post(request(WRITES))) == "200 ok"
             assert eventually(service.staged, lambda left: left == []) == []
             assert_disk_says_what_the_rows_say(service.data_dir)
         finally:
