@@ -84,7 +84,9 @@ def _serve(channel: frames.Channel, out: OutDir, launcher: run.Launcher) -> None
     while True:
         kind, payload = channel.receive()
         request = json.loads(payload) if payload else {}
-        if kind == frames.PUT:
+        if kind == frames.PING:
+            channel.send(frames.PONG)
+        elif kind == frames.PUT:
             out.begin_turn(request["turn_id"])
             try:
                 for file in request["files"]:

@@ -19,6 +19,7 @@ PUT = 1
 DATA = 2
 JOB = 3
 COLLECT = 4
+PING = 5
 # From the runner.
 READY = 16
 PUT_DONE = 17
@@ -28,6 +29,7 @@ EXIT = 20
 FOUND = 21
 COLLECTED = 22
 FAILED = 23
+PONG = 24
 
 
 class StreamEndedError(Exception):

@@ -12,7 +12,7 @@ from service.api.byte_ranges import ByteRange, requested_range
 from service.api.documented import answer, header, problems
 from service.api.doors import OpenDoors
 from service.api.download_headers import download_headers, is_unchanged, range_holds
-from service.api.principal import CurrentScope
+from service.api.principal import ReadsArtifacts
 from service.api.remembered import remembered_response
 from service.api.responses import ClosingStream, problem_response, request_id_of
 from service.core import errors
@@ -87,7 +87,7 @@ class Choice:
 async def get_artifact(
     request: Request,
     doors: OpenDoors,
-    scope: CurrentScope,
+    scope: ReadsArtifacts,
     logical_path: Annotated[
         str,
         Path(

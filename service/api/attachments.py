@@ -10,7 +10,8 @@ from contracts.tool_calls import Attachment, TurnId
 from service.api.documented import header, json_answer, problems
 from service.api.doors import OpenDoors
 from service.api.error_answers import invalid_field
-from service.api.principal import CurrentScope
+from service.api.guard import must_have_room
+from service.api.principal import WritesArtifacts
 from service.api.responses import model_response
 from service.core import errors
 
@@ -47,6 +48,8 @@ router = APIRouter(tags=["files"])
         **problems(
             errors.UnsafeNameError,
             errors.BodyTooLargeError,
+            errors.RequestTimeoutError,
+            errors.StorageQuotaError,
             errors.InvalidRequestError,
             errors.StoreFailedError,
             errors.StoreFullError,
@@ -56,11 +59,12 @@ router = APIRouter(tags=["files"])
 async def put_attachment(
     request: Request,
     doors: OpenDoors,
-    scope: CurrentScope,
+    scope: WritesArtifacts,
     turn_id: Annotated[TurnId, Path(description="Which turn.")],
     name: Annotated[str, Path(description="The file's name, without a slash.")],
 ) -> Response:
     """Stores the bytes, gives them a source id, and from then on every call of the conversation can read them."""
+    await must_have_room(request, doors)
     stored = await doors.attachments.store(scope, turn_id, name, request.stream(), _mime(request))
     if not stored.created:
         return model_response(stored.attachment)

@@ -1,29 +1,37 @@
-"""A bound on the bytes of every request body, declared or not."""
+"""Bounds on every request body, declared or not: its bytes, its time, and what its caller may send in a minute."""
 
+import asyncio
+import time
 from collections.abc import Mapping
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.core.errors import BodyTooLargeError
+from service.core.errors import BodyTooLargeError, RequestTimeoutError
+from service.core.quotas import CallerMeter
+
+SLOWEST_BYTES_PER_S = 64 * 1024
 
 
 class BodyLimit:
-    """ASGI middleware that raises BodyTooLargeError out of ``receive`` as soon as a body is known to be too large.
+    """ASGI middleware that raises out of ``receive`` as soon as a body is known to break a bound.
 
     A declared length is refused before a byte is read, so a client that waits for ``100 Continue`` sends nothing;
-    a chunked body is refused at the first byte too many, and no more than that is ever held.
+    a chunked body is refused at the first byte too many, and no more than that is ever held. A body that comes
+    drop by drop is given up.
 
     Args:
         app: the application behind it.
         bytes_max: the bound, in bytes.
         bytes_max_of_method: the bound of methods that have one of their own.
+        body_s: how long a body may take, beyond what it takes at 64 KiB in a second.
     """
 
-    def __init__(self, app: ASGIApp, bytes_max: int, bytes_max_of_method: Mapping[str, int]) -> None:
+    def __init__(self, app: ASGIApp, bytes_max: int, bytes_max_of_method: Mapping[str, int], body_s: float) -> None:
         self._app = app
         self._bytes_max = bytes_max
         self._bytes_max_of_method = bytes_max_of_method
+        self._body_s = body_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one connection."""
@@ -31,29 +39,59 @@ class BodyLimit:
             await self._app(scope, receive, send)
             return
         bytes_max = self._bytes_max_of_method.get(scope["method"], self._bytes_max)
-        await self._app(scope, _Counted(scope, receive, bytes_max), send)
+        await self._app(scope, _Counted(scope, receive, bytes_max, self._body_s), send)
 
 
 class _Counted:
     """``receive`` of one request, counting."""
 
-    def __init__(self, scope: Scope, receive: Receive, bytes_max: int) -> None:
+    def __init__(self, scope: Scope, receive: Receive, bytes_max: int, body_s: float) -> None:
         declared = Headers(scope=scope).get("content-length", "0")
         # The server has refused lengths that are no numbers; what it lets through is counted anyway.
         self._size_bytes_declared = int(declared) if declared.isascii() and declared.isdigit() else 0
+        self._meter: CallerMeter | None = scope["state"].get("meter")
         self._receive = receive
         self._bytes_max = bytes_max
         self._size_bytes = 0
+        self._body_s = body_s
+        self._waited_s = 0.0
+        self._has_begun = False
+        self._is_whole = False
 
     async def __call__(self) -> Message:
+        if self._is_whole:
+            return await self._receive()  # what is waited for now is that the client goes away
         if self._size_bytes_declared > self._bytes_max:
             raise self._too_large()
-        message = await self._receive()
-        if message["type"] == "http.request":
-            self._size_bytes += len(message.get("body", b""))
-            if self._size_bytes > self._bytes_max:
-                raise self._too_large()
+        if self._meter is not None and self._size_bytes_declared and not self._has_begun:
+            self._meter.take_upload(self._size_bytes_declared)
+        self._has_begun = True
+        message = await self._within_time()
+        if message["type"] != "http.request":
+            return message
+        size_bytes = len(message.get("body", b""))
+        self._is_whole = not message.get("more_body", False)
+        self._size_bytes += size_bytes
+        if self._size_bytes > self._bytes_max:
+            raise self._too_large()
+        if self._meter is not None and size_bytes and not self._size_bytes_declared:
+            self._meter.take_upload(size_bytes)
         return message
+
+    async def _within_time(self) -> Message:
+        # Only what the client lets us wait counts, not what a slow disk makes of the pieces in between.
+        allowed_s = self._body_s + self._size_bytes / SLOWEST_BYTES_PER_S
+        began = time.monotonic()
+        try:
+            async with asyncio.timeout(allowed_s - self._waited_s):
+                return await self._receive()
+        except TimeoutError as exc:
+            raise RequestTimeoutError(
+                f"the body did not arrive within {allowed_s:.0f} s, at least {SLOWEST_BYTES_PER_S} bytes are to "
+                "come in a second; send it again"
+            ) from exc
+        finally:
+            self._waited_s += time.monotonic() - began
 
     def _too_large(self) -> BodyTooLargeError:
         return BodyTooLargeError(

@@ -9,7 +9,15 @@ from starlette.exceptions import HTTPException
 
 from contracts.codes import ProblemCode
 from service.api.responses import problem_response, request_id_of
-from service.core.errors import BodyTooLargeError, CallerError, InvalidRequestError, ServiceError, UnsafeNameError
+from service.core.errors import (
+    BodyTooLargeError,
+    CallerError,
+    InvalidRequestError,
+    RateLimitedError,
+    RequestTimeoutError,
+    ServiceError,
+    UnsafeNameError,
+)
 from service.core.refusals import invalid_model, refusal
 
 _SERVER_ERROR = 500
@@ -43,9 +51,13 @@ async def answer_service_error(request: Request, exc: Exception) -> Response:
     """The problem of an error that the core raised; of ours, the log gets what the client does not."""
     request_id = request_id_of(request)
     if isinstance(exc, ServiceError) and exc.status >= _SERVER_ERROR:
-        _LOGGER.warning("%s request_id=%s", type(exc).__name__, request_id, exc_info=exc)
+        _LOGGER.warning("%s", type(exc).__name__, exc_info=exc)
     # The rest of a body that was refused is not read: a client that never ends must not hold the connection.
-    headers = {"Connection": "close"} if isinstance(exc, BodyTooLargeError) else {}
+    headers = (
+        {"Connection": "close"}
+        if isinstance(exc, BodyTooLargeError | RequestTimeoutError | RateLimitedError)
+        else {}
+    )
     return problem_response(exc, request_id, headers=headers)
 
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from contracts.tool_calls import ToolCallRequest
+from service.core.short import short_values
 from service.core.store_ports import CallKey, CallStore, NewCall, StoredCall
 
 _LOOK_AGAIN_S = 0.01
@@ -60,13 +61,15 @@ class Claims:
 
 async def new_call(key: CallKey, request: ToolCallRequest, boot_id: str, idempotency_key: str | None) -> NewCall:
     """A call as it is to be registered."""
-    text, payload_sha256 = await asyncio.to_thread(_payload, request)
+    # Up to 100 MB of assets are serialised and hashed beside the loop; for what is short a thread costs more.
+    is_short = short_values(request.code, request.params, request.timeline, request.assets, request.sources_pool)
+    text, payload_sha256 = _payload(request) if is_short else await asyncio.to_thread(_payload, request)
     return NewCall(
         key=key, payload_sha256=payload_sha256, request=text, boot_id=boot_id, idempotency_key=idempotency_key
     )
 
 
 def _payload(request: ToolCallRequest) -> tuple[str, str]:
-    """The request as it is stored, and its hash; off the event loop, for it may hold 100 MB of assets."""
+    """The request as it is stored, and its hash."""
     text = request.model_dump_json()
     return text, hashlib.sha256(text.encode()).hexdigest()

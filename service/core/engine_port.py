@@ -10,7 +10,9 @@ from typing import Any, Literal, Protocol
 from contracts.paths import FilePath
 from contracts.tool_calls import SandboxInfo
 from contracts.tools import Language
+from service.core.flavours import Flavour
 from service.core.limits import CallLimits
+from service.core.staging import Staging
 
 StreamName = Literal["stdout", "stderr"]
 ProgramKind = Language | Literal["render", "readable"]
@@ -27,11 +29,13 @@ class SandboxSpec:
         call_name: a name for the container, made by the service.
         limits: the limits it is created with.
         lifetime_s: after so many seconds nothing of it may exist, whatever the service does.
+        flavour: the libraries that it should have in memory already; any flavour can run any program.
     """
 
     call_name: str
     limits: CallLimits
     lifetime_s: float
+    flavour: Flavour = Flavour.BARE
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,8 +243,8 @@ class Sandbox(Protocol):
         A sandbox that dies is an outcome with ``lost``.
         """
 
-    async def collect(self, wanted: Wanted, into: Path) -> Collected:
-        """Ends all processes of the program, judges what it left and brings it into the folder ``into``.
+    async def collect(self, wanted: Wanted, into: Staging) -> Collected:
+        """Ends all processes of the program, judges what it left and brings it into a folder, if it keeps anything.
 
         Bounded in count, size, depth and time.
 

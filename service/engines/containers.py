@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from contracts.tool_calls import SandboxInfo
+from service.core.flavours import Flavour
 from service.core.limits import CallLimits
 
 
@@ -22,7 +23,7 @@ class ContainerTransport(Protocol):
     async def read(self) -> bytes:
         """The next bytes; empty when the other side is gone. Raises OSError."""
 
-    async def write(self, data: bytes) -> None:
+    async def write(self, data: bytes | bytearray) -> None:
         """Writes all of it, waiting while the other side is slow. Raises OSError."""
 
     async def close(self) -> None:
@@ -66,11 +67,35 @@ class Containers(Protocol):
     async def close(self) -> None:
         """Lets go of what `connect` took; never raises."""
 
+    async def memory_bytes(self) -> int:
+        """How much memory there is for containers, now or at all, as far as the engine tells."""
+
     async def ping(self) -> None:
         """Asks whoever starts the containers, not our own memory."""
 
-    async def start(self, name: str, limits: CallLimits, deadline_epoch_s: float) -> Container:
-        """Starts a container; nothing of it is left when this raises. Not to be cancelled."""
+    @property
+    def updates_limits(self) -> bool:
+        """Whether `set_limits` can be used."""
+
+    @property
+    def warm_flavours(self) -> frozenset[Flavour]:
+        """The flavours that need waiting containers of their own; bare ones serve the others as well."""
+
+    async def start(self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour) -> Container:
+        """Starts a container whose interpreter imports what ``flavour`` says.
+
+        One that imports anything has the least share of the CPU until `begin_waiting`. Nothing of it is left when
+        this raises. Not to be cancelled.
+        """
+
+    async def begin_waiting(self, container_id: str, flavour: Flavour) -> None:
+        """Its runner is ready: from here on it has the share of the CPU that it was promised."""
+
+    async def set_limits(self, container_id: str, limits: CallLimits) -> None:
+        """Sets memory, CPU share and processes of a container that waits; what is refused changes nothing."""
+
+    async def name_after(self, container_id: str, name: str, call_name: str) -> None:
+        """Lets an operator see which call a container serves; ``name`` is what it was started as."""
 
     async def remove(self, container_id: str) -> None:
         """Removes a container, running or not; one that is gone or going is fine."""

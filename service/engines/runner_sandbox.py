@@ -2,15 +2,12 @@
 
 import asyncio
 import contextlib
-import errno
-import hashlib
 import json
-import os
 import secrets
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from contextlib import aclosing
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from contracts.paths import FilePath, Namespace, UnsafePathError
@@ -28,12 +25,13 @@ from service.core.engine_port import (
     StreamName,
     Wanted,
 )
-from service.core.errors import StoreFailedError, StoreFullError
+from service.core.staging import Staging
+from service.engines.file_frames import PIECE_BYTES, Received, ReceivedFiles, file_frames
 from service.engines.frames import NO_NONCE, Frame, FrameDecoder, FrameError, encode
 
-_PIECE_BYTES = 256 * 1024
 _ATTACHMENT_PREFIX = "../attachments/"
 _ODD_NAMES_MAX = 50
+_ANSWERS_WITHIN_S = 2.0  # a runner that waits answers within a millisecond
 _FILES_PER_PUT = 100  # of paths of 1,024 bytes, escaped as JSON: they have to fit a frame
 _ODD_NAME_CHARS_MAX = 300
 
@@ -44,7 +42,7 @@ class Transport(Protocol):
     async def read(self) -> bytes:
         """The next bytes; empty when the other side is gone. Raises OSError."""
 
-    async def write(self, data: bytes) -> None:
+    async def write(self, data: bytes | bytearray) -> None:
         """Writes all of it, waiting while the other side is slow. Raises OSError."""
 
 
@@ -101,7 +99,10 @@ class RunnerSandbox:
         self._decoder = FrameDecoder()
         self._nonce = NO_NONCE
         self._frames: deque[tuple[Frame, bytes]] = deque()
+        self._put_unanswered = False
         self.info = info
+        self.is_over = False
+        """Whether the call had an orderly end: its files were collected, and no process of its program is left."""
 
     async def wait_ready(self) -> None:
         """Waits for READY, then draws the nonce that every later frame has to carry.
@@ -114,6 +115,16 @@ class RunnerSandbox:
             raise SandboxLostError(f"the runner began with {kind.name}")
         self._nonce = self._decoder.nonce = secrets.token_bytes(16)
 
+    async def answers(self) -> bool:
+        """Whether the runner answers at once; only to be asked before anything else is wanted of it."""
+        try:
+            async with asyncio.timeout(_ANSWERS_WITHIN_S):
+                await self._write(encode(Frame.PING, self._nonce))
+                kind, _ = await self._receive()
+        except (TimeoutError, SandboxLostError):
+            return False
+        return kind is Frame.PONG
+
     async def put(self, turn_id: str, files: Sequence[InputFile]) -> None:
         """See `Sandbox.put`."""
         rows = [{"path": file.path.physical, "size": file.size_bytes, "writable": file.writable} for file in files]
@@ -121,8 +132,12 @@ class RunnerSandbox:
             for at in range(0, max(1, len(files)), _FILES_PER_PUT):
                 part = slice(at, at + _FILES_PER_PUT)
                 await self._send(Frame.PUT, {"turn_id": turn_id, "files": rows[part]})
-                for file in files[part]:
-                    await self._send_file(file)
+                if not files:
+                    self._put_unanswered = True
+                    return
+                async with aclosing(file_frames(files[part], self._nonce)) as pieces:
+                    async for piece in pieces:
+                        await self._write(piece)
                 await self._expect(Frame.PUT_DONE)
 
     async def run(self, job: Job, *, on_output: OnOutput) -> ProcessOutcome:
@@ -140,14 +155,17 @@ class RunnerSandbox:
         }
         try:
             async with self._answers_within(limits.wall_s + self._bounds.grace_s):
-                await self._send(Frame.JOB, request)
-                for at in range(0, len(job.code), _PIECE_BYTES):
-                    await self._write(encode(Frame.DATA, self._nonce, job.code[at : at + _PIECE_BYTES]))
+                said = encode(Frame.JOB, self._nonce, json.dumps(request).encode())
+                for at in range(0, len(job.code), PIECE_BYTES):
+                    said += encode(Frame.DATA, self._nonce, job.code[at : at + PIECE_BYTES])
+                await self._write(said)
+                if self._put_unanswered:
+                    await self._expect(Frame.PUT_DONE)
                 return await self._follow(on_output)
         except SandboxLostError as exc:
             return ProcessOutcome(lost=str(exc), lost_to_memory=await self._died_of_memory())
 
-    async def collect(self, wanted: Wanted, into: Path) -> Collected:
+    async def collect(self, wanted: Wanted, into: Staging) -> Collected:
         """See `Sandbox.collect`."""
         bounds = self._inspector
         request = {
@@ -173,21 +191,28 @@ class RunnerSandbox:
         budget_s = self._bounds.collect_s + bounds.seconds_per_file * len(wanted.files)
         async with self._answers_within(budget_s):
             await self._send(Frame.COLLECT, request)
-            return await self._receive_collection(wanted, into)
+            files = ReceivedFiles(into)
+            try:
+                collected = await self._receive_collection(wanted, files)
+            finally:
+                await files.close()
+        self.is_over = True
+        return collected
 
-    async def _receive_collection(self, wanted: Wanted, into: Path) -> Collected:
-        found: list[Found] = []
+    async def _receive_collection(self, wanted: Wanted, files: ReceivedFiles) -> Collected:
+        found: list[tuple[Found, Received | None]] = []
         odd_names: list[str] = []
-        sent: list[tuple[Path, str]] = []
+        sent: list[Received] = []
         taken: set[FilePath] = set()  # a name in another Unicode form is no version of the file it looks like
         bytes_left = wanted.limits.out_dir_bytes
         while True:
             kind, payload = await self._receive()
             if kind is Frame.COLLECTED:
+                await files.all_written()
                 with _reading():
                     summary = json.loads(payload)
                     return Collected(
-                        found=tuple(found),
+                        found=tuple(_kept(*each) for each in found),
                         odd_names=tuple(odd_names[:_ODD_NAMES_MAX]),
                         extras_total=int(summary["extras_total"]),
                         files_exceeded=bool(summary["files_exceeded"]),
@@ -204,32 +229,24 @@ class RunnerSandbox:
                 if bytes_left < 0:
                     raise SandboxLostError("the runner sent more bytes than OUT_DIR can hold")
                 same_as = len(sent)
-                local = into / str(same_as)  # a name of ours, never one that the program made
-                sent.append((local, await self._receive_file(local, size)))
+                sent.append(await self._receive_file(files, size))
             with _reading():
                 if path is None or (row["promise"] is None and path in taken):
                     odd_names.append(row["rel"].encode("unicode_escape").decode("ascii")[:_ODD_NAME_CHARS_MAX])
                     continue
                 taken.add(path)
-                found.append(_found(path, row, *(sent[same_as] if same_as is not None else (None, None))))
+                found.append((_found(path, row), sent[same_as] if same_as is not None else None))
 
-    async def _receive_file(self, local: Path, size: int) -> str:
-        digest = hashlib.sha256()
+    async def _receive_file(self, files: ReceivedFiles, size: int) -> Received:
+        file = await files.begin(size)
         left = size
-        try:
-            with local.open("xb", buffering=0) as file:
-                while left > 0:
-                    kind, piece = await self._receive()
-                    if kind is not Frame.DATA or len(piece) > left:
-                        raise SandboxLostError("the runner broke off in a file")
-                    left -= len(piece)
-                    digest.update(piece)
-                    file.write(piece)
-        except OSError as exc:
-            if exc.errno in {errno.ENOSPC, errno.EDQUOT}:
-                raise StoreFullError("the artifact store has no space left for the files of the call") from exc
-            raise StoreFailedError("the staging folder of the artifact store cannot be written") from exc
-        return digest.hexdigest()
+        while left > 0:
+            kind, piece = await self._receive()
+            if kind is not Frame.DATA or len(piece) > left:
+                raise SandboxLostError("the runner broke off in a file")
+            left -= len(piece)
+            await files.add(file, piece)
+        return file
 
     async def _follow(self, on_output: OnOutput) -> ProcessOutcome:
         names: dict[Frame, StreamName] = {Frame.STDOUT: "stdout", Frame.STDERR: "stderr"}
@@ -246,14 +263,10 @@ class RunnerSandbox:
             else:
                 raise SandboxLostError(f"the runner sent {kind.name} while the program ran")
 
-    async def _send_file(self, file: InputFile) -> None:
-        async for piece in _pieces(file):
-            await self._write(encode(Frame.DATA, self._nonce, piece))
-
     async def _send(self, kind: Frame, value: dict[str, Any]) -> None:
         await self._write(encode(kind, self._nonce, json.dumps(value).encode()))
 
-    async def _write(self, data: bytes) -> None:
+    async def _write(self, data: bytes | bytearray) -> None:
         try:
             await self._transport.write(data)
         except OSError as exc:
@@ -312,24 +325,6 @@ def _size(told: Any) -> int:
     return told
 
 
-async def _pieces(file: InputFile) -> AsyncIterator[bytes]:
-    """The bytes of an input, read off the event loop; exactly ``size_bytes`` of them or StoreFailedError."""
-    left = file.size_bytes
-    try:
-        fd = await asyncio.to_thread(os.open, file.source, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            while left > 0:
-                piece = await asyncio.to_thread(os.read, fd, min(left, _PIECE_BYTES))
-                if not piece:
-                    raise StoreFailedError(f"{file.path.physical} is shorter in the store than its record says")
-                left -= len(piece)
-                yield piece
-        finally:
-            os.close(fd)
-    except OSError as exc:
-        raise StoreFailedError(f"{file.path.physical} cannot be read from the store") from exc
-
-
 def _file_path(turn_id: str, rel: str) -> FilePath | None:
     """The path of something that a program wrote; None if its name is one that the protocol refuses."""
     try:
@@ -340,7 +335,7 @@ def _file_path(turn_id: str, rel: str) -> FilePath | None:
         return None
 
 
-def _found(path: FilePath, row: dict[str, Any], local: Path | None, sha256: str | None) -> Found:
+def _found(path: FilePath, row: dict[str, Any]) -> Found:
     told = row["inspection"]
     inspection = None if told is None else Inspection(told["ok"], told["mime"], told["problem"], told["facts"])
     return Found(
@@ -349,6 +344,8 @@ def _found(path: FilePath, row: dict[str, Any], local: Path | None, sha256: str 
         state=FileState(row["state"]),
         size_bytes=row["size"],
         inspection=inspection,
-        local=local,
-        sha256=sha256,
     )
+
+
+def _kept(found: Found, received: Received | None) -> Found:
+    return found if received is None else replace(found, local=received.local, sha256=received.sha256)

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 
 from service.core.errors import StoreFailedError
-from service.stores.migrations import migrate
+from service.stores.migrations import migrate, refuse_others
 
 _BUSY_TIMEOUT_MS = 5_000  # only a backup tool or a shell can hold the file: the service itself has one writer
 _WAL_BYTES_KEPT = 64 * 1024 * 1024  # an answer of tens of megabytes must not leave the log that large for ever
@@ -24,12 +24,15 @@ class SqliteFile:
 
     Args:
         file: where it is, or is to be made.
+        beside: whether a service may be using it: then the schema is left as it is.
     """
 
     writers = 1
+    group_max = 64
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, *, beside: bool = False) -> None:
         self._file = file
+        self._beside = beside
         self._engines: list[Engine] = []
         self._writer: Connection | None = None
         self._identity = (0, 0)  # device and number of the file
@@ -48,8 +51,9 @@ class SqliteFile:
         status = self._file.stat()
         self._identity = (status.st_dev, status.st_ino)
         with self.writing() as connection:
-            migrate(connection)
-        self.give_space_back()
+            (refuse_others if self._beside else migrate)(connection)
+        if not self._beside:
+            self.give_space_back()
         self._reading = self._engine(readers, (*_EVERYWHERE, "query_only = ON"))
 
     def _engine(self, connections: int, pragmas: Sequence[str]) -> Engine:
@@ -90,7 +94,10 @@ class SqliteFile:
         assert writer is not None
         self._check_file()
         # Said to the driver: with a listener to its events, SQLAlchemy does half as much again for each statement.
-        _driver(writer).execute("BEGIN IMMEDIATE")
+        driver = _driver(writer)
+        if driver.in_transaction:
+            driver.rollback()  # a commit that fails may leave its transaction open
+        driver.execute("BEGIN IMMEDIATE")
         with writer.begin():
             yield writer
 

@@ -18,8 +18,11 @@ from contracts.paths import FilePath
 from contracts.tools import Language, exec_tool_id
 from service.api.app import create_app
 from service.api.doors import Doors
+from service.core.access import Access
 from service.core.attachments import Attachments
 from service.core.cache_points import CachePolicy
+from service.core.provenance import Provenance
+from service.core.quotas import NO_LIMITS, Quotas
 from service.core.recall import Recall
 from service.core.scopes import Principal, Scope
 from service.core.store_ports import NewArtifact, StoredArtifact
@@ -27,6 +30,8 @@ from service.core.timeline import Timeline
 from service.core.turn_files import TurnFiles
 from service.language.tokens import BpeTokenCounter
 from service.stores.artifacts import SqlArtifactStore
+from service.stores.audit import SqlAuditStore
+from service.stores.calls import SqlCallStore
 from service.stores.database import Database
 from service.stores.folders import AssetFolders
 from service.stores.local_files import LocalFiles
@@ -40,6 +45,10 @@ from tests.fakes.engine import BareEngine
 PRINCIPAL = Principal("acme", "sales", "registered", "u-17")
 BODY_BYTES_MAX = 300_000
 ATTACHMENT_BYTES_MAX = 3_000_000
+
+
+# Nothing is run again here: these calls have no program.
+NOTHING_AGAIN: Any = None
 
 
 @dataclass
@@ -92,6 +101,7 @@ def skills_dir(tmp_path: Path) -> Path:
 def doors(stores: Stores, calls: MemoryCalls, engine: BareEngine, flags: Flags, skills_dir: Path) -> Doors:
     return Doors(
         calls=calls,
+        provenance=Provenance(SqlCallStore(stores.database), SqlAuditStore(stores.database), NOTHING_AGAIN),
         attachments=Attachments(
             stores.artifacts,
             stores.sources,
@@ -108,7 +118,9 @@ def doors(stores: Stores, calls: MemoryCalls, engine: BareEngine, flags: Flags, 
             FolderSkills(skills_dir),
         ),
         engine=engine,
-        principal=PRINCIPAL,
+        access=Access(PRINCIPAL),
+        quotas=Quotas(NO_LIMITS),
+        hosts=None,
         metrics=PrometheusMeter({"pool_ready": ("Ready ones.", lambda: 2)}).text,
         draining=lambda: flags.draining,
         body_bytes_max=BODY_BYTES_MAX,

@@ -32,8 +32,11 @@ async def test_a_file_is_served_whole_with_headers_that_make_it_harmless(client,
         "content-length": str(len(ABC)),
         "content-security-policy": "sandbox; default-src 'none'",
         "content-type": "image/png",
+        "cross-origin-resource-policy": "same-origin",
         "etag": TAG,
+        "referrer-policy": "no-referrer",
         "x-content-type-options": "nosniff",
+        "x-frame-options": "DENY",
     }
     year = stored.created[:4]
     assert (year in answer.headers["last-modified"], answer.headers["last-modified"][-4:]) == (True, " GMT")

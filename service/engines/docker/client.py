@@ -114,6 +114,25 @@ class EngineClient:
 
         await self._call("remove a sandbox", remove)
 
+    async def update(self, container_id: str, resources: dict[str, Any]) -> None:
+        """Changes resources of a running container, named as in the Engine API."""
+
+        def update() -> None:
+            api = self._api()  # its own method knows neither processes nor a share of the CPU in cores
+            url = f"{api.base_url}/v{api.api_version}/containers/{container_id}/update"
+            api.post(url, json=resources, timeout=self._timeout_s).raise_for_status()
+
+        await self._call("change the limits of a sandbox", update)
+
+    async def rename(self, container_id: str, name: str) -> None:
+        """Gives a container another name; one that is gone is fine."""
+
+        def rename() -> None:
+            with contextlib.suppress(NotFound):
+                self._api().rename(container_id, name)
+
+        await self._call("rename a sandbox", rename)
+
     async def died_of_memory(self, container_id: str) -> bool:
         """Whether the kernel killed the first process of a container for memory; False if nobody knows."""
 

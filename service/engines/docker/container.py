@@ -3,12 +3,14 @@
 from dataclasses import dataclass
 from typing import Any
 
+from service.core.flavours import PREIMPORTED, Flavour
 from service.core.limits import CallLimits
-from service.engines.hardening import RLIMITS, SHM_BYTES, USER_ID, own_folders
+from service.engines.hardening import LEAST_SHARES, RLIMITS, SHM_BYTES, USER_ID, own_folders
 
 LABEL_SERVICE = "proofbox.service"
 LABEL_BOOT = "proofbox.boot"
 LABEL_DEADLINE = "proofbox.deadline"
+FULL_SHARES = 1024  # what a container has by default
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +34,22 @@ class ContainerSettings:
     boot_id: str
 
 
-def container_config(settings: ContainerSettings, limits: CallLimits, deadline_epoch_s: float) -> dict[str, Any]:
+def changing_limits(limits: CallLimits) -> dict[str, Any]:
+    """The limits that a started container can be given anew, as creating and updating take them."""
+    return {
+        "PidsLimit": limits.pids,
+        "Memory": limits.memory_bytes,
+        "MemorySwap": limits.memory_bytes,
+        "NanoCpus": int(limits.cpus * 1e9),
+    }
+
+
+def container_config(
+    settings: ContainerSettings, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour = Flavour.BARE
+) -> dict[str, Any]:
     """The body of ``POST /containers/create``."""
     host_config: dict[str, Any] = {
+        "CpuShares": FULL_SHARES if flavour is Flavour.BARE else LEAST_SHARES,
         "AutoRemove": True,
         "ReadonlyRootfs": True,
         "CapDrop": ["ALL"],
@@ -42,10 +57,7 @@ def container_config(settings: ContainerSettings, limits: CallLimits, deadline_e
         "NetworkMode": "none",
         "IpcMode": "private",
         "ShmSize": SHM_BYTES,
-        "PidsLimit": limits.pids,
-        "Memory": limits.memory_bytes,
-        "MemorySwap": limits.memory_bytes,
-        "NanoCpus": int(limits.cpus * 1e9),
+        **changing_limits(limits),
         "Ulimits": [{"Name": name, "Soft": most, "Hard": most} for name, most in RLIMITS.items()],
         "Tmpfs": {folder.path: ",".join(folder.options) for folder in own_folders(limits)},
         "LogConfig": {"Type": "none"},
@@ -56,6 +68,7 @@ def container_config(settings: ContainerSettings, limits: CallLimits, deadline_e
         host_config["CgroupParent"] = settings.cgroup_parent
     return {
         "Image": settings.image,
+        "Cmd": list(PREIMPORTED[flavour]),
         "User": f"{USER_ID}:{USER_ID}",
         "NetworkDisabled": True,
         "AttachStdin": True,

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
+from service.core.flavours import PREIMPORTED, Flavour
 from service.core.limits import CallLimits
-from service.engines.hardening import CPU_PERIOD_US, RLIMITS, SHM_BYTES, USER_ID, own_folders
+from service.engines.hardening import CPU_PERIOD_US, LEAST_SHARES, RLIMITS, SHM_BYTES, USER_ID, own_folders
 from service.engines.oci.image import UnpackedImage
 
 _NAMESPACES = ("pid", "mount", "ipc", "uts", "network", "cgroup")
@@ -52,7 +53,9 @@ class BundleSettings:
     counts_swap: bool
 
 
-def bundle_config(settings: BundleSettings, limits: CallLimits, cgroup: str) -> dict[str, Any]:
+def bundle_config(
+    settings: BundleSettings, limits: CallLimits, cgroup: str, flavour: Flavour = Flavour.BARE
+) -> dict[str, Any]:
     """The ``config.json`` of a bundle whose container is to be in ``cgroup``."""
     image = settings.image
     mounts = [_mount(*mount) for mount in _MOUNTS]
@@ -65,7 +68,7 @@ def bundle_config(settings: BundleSettings, limits: CallLimits, cgroup: str) -> 
             "terminal": False,
             "user": {"uid": USER_ID, "gid": USER_ID, "additionalGids": [USER_ID], "umask": 0o022},
             "cwd": image.cwd,
-            "args": list(image.args),
+            "args": [*image.args, *PREIMPORTED[flavour]],
             "env": list(image.env),
             "capabilities": {name: [] for name in _CAPABILITY_SETS},
             "noNewPrivileges": True,
@@ -78,7 +81,7 @@ def bundle_config(settings: BundleSettings, limits: CallLimits, cgroup: str) -> 
         "linux": {
             "cgroupsPath": cgroup,
             "namespaces": [{"type": kind} for kind in _NAMESPACES],
-            "resources": _resources(limits, counts_swap=settings.counts_swap),
+            "resources": _resources(limits, flavour, counts_swap=settings.counts_swap),
             "seccomp": settings.seccomp,
             "maskedPaths": list(_MASKED),
             "readonlyPaths": list(_READ_ONLY),
@@ -90,7 +93,7 @@ def _mount(where: str, kind: str, options: tuple[str, ...] | list[str]) -> dict[
     return {"destination": where, "type": kind, "source": kind, "options": list(options)}
 
 
-def _resources(limits: CallLimits, *, counts_swap: bool) -> dict[str, Any]:
+def _resources(limits: CallLimits, flavour: Flavour, *, counts_swap: bool) -> dict[str, Any]:
     devices: list[dict[str, Any]] = [{"allow": False, "access": "rwm"}]
     devices += [
         {"allow": True, "type": "c", "major": major, "minor": minor, "access": "rw"} for _, major, minor in _DEVICES
@@ -99,6 +102,9 @@ def _resources(limits: CallLimits, *, counts_swap: bool) -> dict[str, Any]:
         {"allow": True, "type": "c", "major": 5, "minor": 2, "access": "rw"},
         {"allow": True, "type": "c", "major": 136, "access": "rw"},
     ]
+    cpu = {"quota": int(limits.cpus * CPU_PERIOD_US), "period": CPU_PERIOD_US}
+    if flavour is not Flavour.BARE:
+        cpu["shares"] = LEAST_SHARES
     memory = {"limit": limits.memory_bytes}
     if counts_swap:
         memory["swap"] = limits.memory_bytes  # of both together
@@ -106,5 +112,5 @@ def _resources(limits: CallLimits, *, counts_swap: bool) -> dict[str, Any]:
         "devices": devices,
         "memory": memory,
         "pids": {"limit": limits.pids},
-        "cpu": {"quota": int(limits.cpus * CPU_PERIOD_US), "period": CPU_PERIOD_US},
+        "cpu": cpu,
     }

@@ -16,8 +16,11 @@ from typing import Any, TypeVar
 
 from contracts.tool_calls import SandboxInfo
 from service.core.errors import EngineUnavailableError
+from service.core.flavours import Flavour
 from service.core.limits import CallLimits
 from service.engines.containers import Container, ContainerTransport, LeftContainer
+from service.engines.hardening import CPU_PERIOD_US
+from service.engines.machine import meminfo
 from service.engines.oci.bundle import BundleSettings, bundle_config
 from service.engines.oci.cgroups import Cgroups
 from service.engines.oci.image import ImageCache, ImageSource
@@ -114,11 +117,52 @@ class OciContainers:
         if not connected.bundle.image.rootfs.is_dir():
             raise EngineUnavailableError("the unpacked sandbox image is gone; start the service again")
 
-    async def start(self, name: str, limits: CallLimits, deadline_epoch_s: float) -> Container:
+    async def memory_bytes(self) -> int:
+        """See `Containers.memory_bytes`."""
+        return meminfo()["MemAvailable"]
+
+    @property
+    def updates_limits(self) -> bool:
+        """See `Containers.updates_limits`."""
+        return True
+
+    @property
+    def warm_flavours(self) -> frozenset[Flavour]:
+        """See `Containers.warm_flavours`."""
+        return frozenset(Flavour)
+
+    async def start(self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour) -> Container:
         """See `Containers.start`."""
         container_id = f"{name}-{int(deadline_epoch_s)}"
-        stream, stderr_fd = await self._call("start a sandbox", lambda: self._start(container_id, limits))
+        stream, stderr_fd = await self._call("start a sandbox", lambda: self._start(container_id, limits, flavour))
         return Container(container_id, lambda: _attached(stream, stderr_fd))
+
+    async def begin_waiting(self, container_id: str, flavour: Flavour) -> None:
+        """See `Containers.begin_waiting`."""
+        if flavour is not Flavour.BARE:
+            place = self._there().place
+            await self._call("raise a share", lambda: place.cgroups.give_full_share(place.cgroup_of(container_id)))
+
+    async def set_limits(self, container_id: str, limits: CallLimits) -> None:
+        """See `Containers.set_limits`."""
+        place = self._there().place
+        await self._call(
+            "change the limits of a sandbox",
+            lambda: place.cgroups.set_limits(
+                place.cgroup_of(container_id),
+                memory_bytes=limits.memory_bytes,
+                pids=limits.pids,
+                cpu_quota_us=int(limits.cpus * CPU_PERIOD_US),
+                cpu_period_us=CPU_PERIOD_US,
+            ),
+        )
+
+    async def name_after(self, container_id: str, name: str, call_name: str) -> None:
+        """See `Containers.name_after`: an id cannot change, so the name of the call is in the bundle's folder."""
+        bundle = self._there().place.bundle(container_id)
+        await self._call(
+            f"note the call of {name}", lambda: (bundle / "call").write_text(call_name, encoding="utf-8")
+        )
 
     async def remove(self, container_id: str) -> None:
         """See `Containers.remove`."""
@@ -164,10 +208,10 @@ class OciContainers:
             start_new_session=True,  # it has to outlive what ends the service
         )  # fmt: skip
 
-    def _start(self, container_id: str, limits: CallLimits) -> tuple[socket.socket, int]:
+    def _start(self, container_id: str, limits: CallLimits, flavour: Flavour) -> tuple[socket.socket, int]:
         connected = self._there()
         place = connected.place
-        config = bundle_config(connected.bundle, limits, place.cgroup_of(container_id))
+        config = bundle_config(connected.bundle, limits, place.cgroup_of(container_id), flavour)
         ours, theirs = socket.socketpair()
         try:
             with theirs:

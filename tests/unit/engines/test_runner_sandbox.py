@@ -15,6 +15,7 @@ from service.core.errors import StoreFailedError
 from service.core.limits import CallLimits
 from service.engines.frames import NO_NONCE, Frame, encode
 from service.engines.runner_sandbox import InspectorBounds, RunnerSandbox, StreamBounds
+from tests.fakes.staging import MadeFolder
 
 LIMITS = CallLimits(
     wall_s=0.05,
@@ -71,7 +72,7 @@ async def run(answers, **more):
 
 async def collect(tmp_path, *answers, wanted=WANTED, **more):
     sandbox = await opened(MemoryRunner({Frame.COLLECT: answers}), **more)
-    return await sandbox.collect(wanted, tmp_path)
+    return await sandbox.collect(wanted, MadeFolder(tmp_path))
 
 
 # ---- the good ways ----
@@ -256,10 +257,27 @@ async def test_a_sandbox_that_never_gets_ready_is_lost(first, why):
         ([], "the sandbox did not answer within 0 s"),
     ],
 )
-async def test_a_sandbox_that_is_lost_while_files_are_put_raises(answers, why):
+async def test_a_sandbox_that_is_lost_while_files_are_put_raises(tmp_path, answers, why):
     sandbox = await opened(MemoryRunner({Frame.PUT: answers}), collect_s=0.05)
     with pytest.raises(SandboxLostError, match=why):
-        await sandbox.put("turn_1", [])
+        await sandbox.put("turn_1", [input_file(tmp_path, b"abc")])
+
+
+async def test_nobody_waits_for_the_folders_of_a_call_without_files_before_its_job_is_sent():
+    runner = MemoryRunner({Frame.JOB: [(Frame.PUT_DONE, b""), exit_of()]})
+    sandbox = await opened(runner)
+    await sandbox.put("turn_1", [])
+    outcome = await sandbox.run(JOB, on_output=lambda *_: None)
+    assert [kind for kind, _ in runner.received] == [Frame.PUT, Frame.JOB, Frame.DATA]
+    assert (outcome.exit_code, outcome.lost) == (0, None)
+
+
+async def test_folders_that_could_not_be_made_are_told_as_the_outcome_of_the_job():
+    refused = (Frame.FAILED, {"reason": "OUT_DIR cannot hold the files of the call: No space left on device"})
+    sandbox = await opened(MemoryRunner({Frame.PUT: [refused]}))
+    await sandbox.put("turn_1", [])
+    outcome = await sandbox.run(JOB, on_output=lambda *_: None)
+    assert (outcome.exit_code, outcome.lost) == (None, refused[1]["reason"])
 
 
 DATA = (Frame.DATA, b"abc")
