@@ -277,7 +277,12 @@ class SandboxInfo(_Wire):
     image_digest: str
     """The id of the image."""
     acquired: Literal["warm", "cold"]
-    """Whether the container was started before the call."""
+    """``warm`` if the container had been started and waited before the call, ``cold`` if it was started for it. In a
+    warm one the libraries of the program may have been imported before as well, or not."""
+    tier: Literal["shared_kernel", "gvisor"] = "shared_kernel"
+    """What stands between the program and the machine's kernel: a filter, or a kernel of its own, gVisor's."""
+    user_namespace: bool = False
+    """Whether the users of the container are nobody outside of it."""
 
 
 class ToolCallResponse(_Wire):

@@ -10,6 +10,7 @@ from pydantic.json_schema import models_json_schema
 from contracts.artifacts import ArtifactSpec
 from contracts.events import OutputEvent, QueuedEvent, StartedEvent
 from contracts.problems import Problem
+from contracts.provenance import AuditLine, RerunReport
 from contracts.timeline import Sources, TimelineAppend, TimelineAppended, TimelinePage
 from contracts.tool_calls import Attachment, CallStatus, ToolCallRequest, ToolCallResponse
 from service.api.health import Health
@@ -19,9 +20,11 @@ from service.api.tools import ToolList
 # The last four are spoken of in descriptions only, but a client's generator wants them too.
 _COMPONENTS: tuple[type[BaseModel], ...] = (
     Attachment,
+    AuditLine,
     CallStatus,
     Health,
     Problem,
+    RerunReport,
     Sources,
     TimelineAppend,
     TimelineAppended,

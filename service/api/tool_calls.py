@@ -121,6 +121,8 @@ async def make_tool_call(
         detached=detached,
     )
     replayed = REPLAYED if ticket.replayed else {}
+    if ticket.replayed:
+        await doors.provenance.link_replay(ticket.key)
     if detached:
         return await _accepted(doors, principal, call, replayed)
     answer = await answer_or_leave(request, ticket)
@@ -185,7 +187,7 @@ def prefers_async(values: list[str]) -> bool:
 async def answer_or_leave(request: Request, ticket: Ticket) -> Answer | None:
     """The answer of a call, or None if the client went away first: then its place at the call is given up."""
     answering = asyncio.ensure_future(ticket.answer())
-    leaving = asyncio.ensure_future(_disconnected(request))
+    leaving = asyncio.ensure_future(disconnected(request))
     try:
         await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
         if answering.done():
@@ -199,7 +201,8 @@ async def answer_or_leave(request: Request, ticket: Ticket) -> Answer | None:
         await asyncio.gather(answering, leaving, return_exceptions=True)
 
 
-async def _disconnected(request: Request) -> None:
+async def disconnected(request: Request) -> None:
+    """Waits until the client has gone away."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 

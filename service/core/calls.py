@@ -6,34 +6,40 @@ import hashlib
 import logging
 import time
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from contracts.events import EventName, OutputEvent, QueuedEvent, StartedEvent
 from contracts.problems import Problem
+from contracts.provenance import AuditService
 from contracts.tool_calls import CallStatus, Limits, SandboxInfo, ToolCallRequest, ToolCallResponse
 from service.core.admission import Admission
+from service.core.auditing import AuditedCall, draft_of, facts_of, say, told
 from service.core.call_answers import Answer, problem_answer, stored_answer
+from service.core.call_lookup import find_call
+from service.core.call_record import CallRecord, recording
 from service.core.engine_port import StreamName
 from service.core.errors import (
-    AmbiguousCallError,
     CallCancelledError,
     OurError,
     ServiceError,
     ShuttingDownError,
-    UnknownCallError,
     UnknownToolError,
 )
 from service.core.events import CallEvent, EndedCalls, EventLog
+from service.core.log_context import about
 from service.core.meter import EndedCall, Meter, NoMeter
 from service.core.scopes import Principal, Scope
 from service.core.short import short_blocks, short_values
-from service.core.store_ports import CallKey, CallState, CallStore, NewCall, StoredCall
+from service.core.store_ports import AuditDraft, CallKey, CallState, CallStore, NewCall, StoredCall
+from service.core.tracing import NO_SPAN, open_span, span
 from service.core.watcher import OpenedCall, Story
 
 __all__ = ["Answer", "CallEvent", "CallSettings", "CallTicket", "Calls"]
 
 log = logging.getLogger("proofbox.calls")
 
+_HASHED_AT_ONCE_CHARS = 64 * 1024  # hashed in less time than a thread costs
 _FEW = 20
 
 _STATUS = {
@@ -51,22 +57,27 @@ class CallSettings:
     Attributes:
         remembered_bytes_max: how much of the output of ended calls can still be followed.
         boot_id: this life of the service.
+        version: the release, as audit lines name it.
     """
 
     remembered_bytes_max: int
     boot_id: str
+    version: str = "0"
 
 
 class _Running:
     """One call of this life of the service: its task, its events, and who waits for it."""
 
-    def __init__(self, key: CallKey, tool_id: str, request_id: str, created: str, *, detached: bool) -> None:
+    def __init__(self, key: CallKey, asked: AuditedCall, request_chars: int, *, detached: bool) -> None:
         self.key = key
+        self.asked = asked
+        self.request_chars = request_chars
+        self.record = CallRecord()
+        self.span = NO_SPAN
         self.owner = key.scope.principal.caller
-        self.tool_id = tool_id
+        self.tool_id = asked.request.tool_id
         self.began = time.perf_counter()
-        self.request_id = request_id
-        self.created = created
+        self.request_id = asked.request_id or ""
         self.detached = detached
         self.waiting = 0
         self.has_started = False
@@ -144,6 +155,7 @@ class Calls:
         self._admission = admission
         self._store = store
         self._settings = settings
+        self._service = AuditService(version=settings.version, boot_id=settings.boot_id)
         self._meter = meter or NoMeter()
         self._running: dict[CallKey, _Running] = {}
         self._ended = EndedCalls(settings.remembered_bytes_max)
@@ -161,7 +173,12 @@ class Calls:
             # Not the limits that it asked for: the operator may allow less than in that life.
             call = self._open(left.key.scope, request.model_copy(update={"limits": Limits()}))
             answer = call.interrupted()
-            await self._store.finish(left.key, CallState.DONE, answer.model_dump_json(), answer.blocks)
+            body = answer.model_dump_json()
+            asked = AuditedCall(left.key, request, left.payload_sha256, left.created)
+            audit = _draft(asked, CallRecord(), self._service, CallState.DONE, body, answer)
+            stored = await self._store.finish(left.key, CallState.DONE, body, answer.blocks, audit)
+            if stored.audited is not None:
+                say(stored.audited)
             count += 1
         return count
 
@@ -207,7 +224,8 @@ class Calls:
         except ServiceError:
             await self._store.forget(key)
             raise
-        running = _Running(key, request.tool_id, request_id, stored.created, detached=detached)
+        asked = AuditedCall(key, request, payload_sha256, stored.created, request_id)
+        running = _Running(key, asked, len(text), detached=detached)
         self._running[key] = running
         running.task = asyncio.create_task(self._run(running, call))
         # A task that is cancelled before its first step never enters _run; its call needs an answer too.
@@ -221,16 +239,16 @@ class Calls:
             UnknownCallError: no call of that id.
             AmbiguousCallError: several conversations have one; ``conversation_id`` says which.
         """
-        return self._status(await self._find(principal, tool_call_id, conversation_id))
+        return self._status(await find_call(self._store, principal, tool_call_id, conversation_id))
 
     async def cancel(self, principal: Principal, tool_call_id: str, conversation_id: str | None) -> CallStatus:
         """Cancels a call; one that has ended stays as it is. Raises as `status` does."""
-        stored = await self._find(principal, tool_call_id, conversation_id)
+        stored = await find_call(self._store, principal, tool_call_id, conversation_id)
         running = self._running.get(stored.key)
         if running is not None:
             running.cancel(CallCancelledError("the call was cancelled; call again under a new id"))
             await asyncio.wait([running.answer])
-        return self._status(await self._find(principal, tool_call_id, stored.key.scope.conversation_id))
+        return self._status(await find_call(self._store, principal, tool_call_id, stored.key.scope.conversation_id))
 
     async def events(
         self, principal: Principal, tool_call_id: str, conversation_id: str | None, *, after: int
@@ -240,14 +258,14 @@ class Calls:
         Of a call that ended long ago, or in an earlier life of the service, only the terminal one is left.
         Raises as `status` does.
         """
-        stored = await self._find(principal, tool_call_id, conversation_id)
+        stored = await find_call(self._store, principal, tool_call_id, conversation_id)
         running = self._running.get(stored.key)
         if running is not None:
             return running.events.follow(after)
         if stored.answer is not None:
             return self._replay(stored, stored.answer, after)
         # Open, but not ours: it has ended since we asked.
-        fresh = await self._find(principal, tool_call_id, stored.key.scope.conversation_id)
+        fresh = await find_call(self._store, principal, tool_call_id, stored.key.scope.conversation_id)
         if fresh.answer is None:
             raise ShuttingDownError("another process of the service runs this call; ask for its status instead")
         return self._replay(fresh, fresh.answer, after)
@@ -287,11 +305,19 @@ class Calls:
         if running is None:
             raise ShuttingDownError("another process of the service runs this call; ask for its status instead")
         running.detached = running.detached or detached
+        open_span().link(running.span.traceparent)
         return CallTicket(stored.key, None, running)
 
     async def _run(self, running: _Running, call: OpenedCall) -> None:
+        key = running.key
+        names = {"call_id": key.tool_call_id, "conversation_id": key.scope.conversation_id}
+        with about(**names), span("call", {"proofbox.tool": running.tool_id}) as running.span:
+            await self._tell(running, call)
+
+    async def _tell(self, running: _Running, call: OpenedCall) -> None:
         try:
-            response = await call.tell(running)
+            with recording(running.record):
+                response = await call.tell(running)
             is_short = short_blocks(response.blocks) and len(response.artifacts) <= _FEW
             body = response.model_dump_json() if is_short else await asyncio.to_thread(response.model_dump_json)
             await self._finish(running, CallState.DONE, Answer(200, body, is_problem=False), response)
@@ -330,7 +356,14 @@ class Calls:
     ) -> None:
         try:
             blocks = response.blocks if response is not None else ()
-            stored = await self._store.finish(running.key, state, answer.body, blocks)
+            asked = replace(running.asked, traceparent=running.span.traceparent)
+            facts = (asked, running.record, self._service, state, answer.body, response)
+            is_long = len(answer.body) + running.request_chars > _HASHED_AT_ONCE_CHARS
+            audit = await asyncio.to_thread(_draft, *facts) if is_long else _draft(*facts)
+            with span("finish"):
+                stored = await self._store.finish(running.key, state, answer.body, blocks, audit)
+            if stored.audited is not None:
+                say(stored.audited)
         except ServiceError as exc:
             log.exception("the answer of call %s could not be stored", running.key.tool_call_id)
             state, answer = CallState.FAILED, problem_answer(exc, running.request_id)
@@ -355,22 +388,9 @@ class Calls:
         else:
             response = response or ToolCallResponse.model_validate_json(answer.body)
             code = "ok" if response.error is None else response.error.code
+        running.span.set(told(code, response))
         seconds = time.perf_counter() - running.began
         self._meter.call_ended(EndedCall(running.tool_id, code, seconds, response))
-
-    async def _find(self, principal: Principal, tool_call_id: str, conversation_id: str | None) -> StoredCall:
-        found = [
-            call
-            for call in await self._store.find(principal, tool_call_id)
-            if conversation_id in (None, call.key.scope.conversation_id)
-        ]
-        if not found:
-            raise UnknownCallError(f"no call '{tool_call_id[:128]}' is known here")
-        if len(found) > 1:
-            raise AmbiguousCallError(
-                f"{len(found)} conversations have a call '{tool_call_id[:128]}'; say which by ?conversation_id="
-            )
-        return found[0]
 
     def _status(self, stored: StoredCall) -> CallStatus:
         running = self._running.get(stored.key)
@@ -387,6 +407,10 @@ class Calls:
             response=ToolCallResponse.model_validate_json(answer) if answer and is_done else None,
             problem=Problem.model_validate_json(answer) if answer and not is_done else None,
         )
+
+
+def _draft(*facts: Any) -> AuditDraft:
+    return draft_of(facts_of(*facts))
 
 
 def _payload(request: ToolCallRequest) -> tuple[str, str]:

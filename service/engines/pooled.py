@@ -14,13 +14,16 @@ from service.core.engine_port import Sandbox, SandboxLostError, SandboxSpec
 from service.core.errors import EngineUnavailableError
 from service.core.flavours import Flavour
 from service.core.limits import CallLimits
+from service.core.tracing import NoTracer, Tracer, inside, open_span
 from service.engines.containers import Container, Containers, ContainerTransport
 from service.engines.pool import Box, Clock, LoopClock, Pool
 from service.engines.pool_plan import PoolPolicy
 from service.engines.runner_sandbox import InspectorBounds, RunnerSandbox, StreamBounds
+from service.engines.together import TogetherGroup
 
 log = logging.getLogger("proofbox.engine")
 
+_START = "sandbox.start"
 _SHARE_OF_MEMORY = 1 / 8
 _LIBRARIES_NEED_BYTES = 256 * 1024 * 1024
 _REMOVED_AFTER_S = 0.04  # removing takes CPU that storing the files and answering need at that moment
@@ -67,9 +70,11 @@ class PooledEngine:
         settings: PooledEngineSettings,
         is_busy: Callable[[], bool] = lambda: False,
         clock: Clock | None = None,
+        tracer: Tracer | None = None,
     ) -> None:
         self._containers = containers
         self._settings = settings
+        self._tracer = tracer or NoTracer()
         self._clock = clock or LoopClock()
         self.pool = Pool(
             self._start_waiting,
@@ -87,10 +92,18 @@ class PooledEngine:
         self._sweeper: asyncio.Task[None] | None = None
         self.swept = 0
         """Sandboxes of this service that had to be swept in this life of it."""
+        self.is_up = False
+        """Whether the engine answered when it was asked last."""
+
+    @property
+    def together(self) -> TogetherGroup | None:
+        """What bounds all sandboxes together; None where that is not in this process's hands."""
+        return self._containers.together
 
     async def start(self) -> None:
         """See `SandboxEngine.start`."""
         self._info = await self._containers.connect()
+        self.is_up = True
         swept = await self.sweep()
         if swept:
             log.info("removed %d sandboxes of an earlier life of the service", swept)
@@ -186,7 +199,9 @@ class PooledEngine:
             try:
                 if swept := await self.sweep():
                     log.warning("removed %d sandboxes that should have been gone", swept)
+                self.is_up = True
             except EngineUnavailableError as exc:
+                self.is_up = False
                 log.warning("cannot look for leftovers: %s", exc)
             await self.pool.renew()
 
@@ -202,6 +217,12 @@ class PooledEngine:
         return box
 
     async def _start_box(self, limits: CallLimits, lifetime_s: float, flavour: Flavour) -> Box:
+        # A part of the call that has to wait for it; a trace of its own if it is to wait for a call.
+        inner, told = open_span(), {"proofbox.flavour": str(flavour)}
+        with inside(inner.start(_START, told) if inner.traceparent else self._tracer.trace(_START, told)):
+            return await self._started_box(limits, lifetime_s, flavour)
+
+    async def _started_box(self, limits: CallLimits, lifetime_s: float, flavour: Flavour) -> Box:
         info = self._info
         if info is None:
             raise EngineUnavailableError("the engine is not started")
@@ -223,6 +244,7 @@ class PooledEngine:
             self._settings.stream,
             self._settings.inspector,
             died_of_memory=lambda: self._containers.died_of_memory(container_id),
+            died_of_processes=lambda: self._containers.died_of_processes(container_id),
         )
         box = Box(container_id, name, transport, sandbox, flavour)
         try:

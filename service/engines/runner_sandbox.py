@@ -29,7 +29,6 @@ from service.engines.frames import NO_NONCE, Frame, FrameDecoder, FrameError, en
 from service.engines.runner_answers import Exit, Failed, Row, Summary, rows_max
 
 _ODD_NAMES_MAX = 50
-_ANSWERS_WITHIN_S = 2.0  # a runner that waits answers within a millisecond
 _FILES_PER_PUT = 100  # of paths of 1,024 bytes, escaped as JSON: they have to fit a frame
 _ODD_NAME_CHARS_MAX = 300
 # A runner of ours lets both outputs rest for 25 ms after a piece smaller than this.
@@ -75,11 +74,13 @@ class StreamBounds:
         pass_on_bytes: how much of each of stdout and stderr is passed on as it comes.
         grace_s: what the runner has beyond the program's wall clock before it counts as lost.
         collect_s: how long putting files in and taking them out may take.
+        answers_s: how long a runner that waits may take to answer; a sound one needs a millisecond.
     """
 
     pass_on_bytes: int
     grace_s: float
     collect_s: float
+    answers_s: float = 2.0
 
 
 class RunnerSandbox:
@@ -93,11 +94,13 @@ class RunnerSandbox:
         inspector: InspectorBounds,
         *,
         died_of_memory: Callable[[], Awaitable[bool]],
+        died_of_processes: Callable[[], Awaitable[bool]] | None = None,
     ) -> None:
         self._transport = transport
         self._bounds = bounds
         self._inspector = inspector
         self._died_of_memory = died_of_memory
+        self._died_of_processes = died_of_processes
         self._decoder = FrameDecoder()
         self._nonce = NO_NONCE
         self._frames: deque[tuple[Frame, bytes]] = deque()
@@ -120,7 +123,7 @@ class RunnerSandbox:
     async def answers(self) -> bool:
         """Whether the runner answers at once; only to be asked before anything else is wanted of it."""
         try:
-            async with asyncio.timeout(_ANSWERS_WITHIN_S):
+            async with asyncio.timeout(self._bounds.answers_s):
                 await self._write(encode(Frame.PING, self._nonce))
                 kind, _ = await self._receive()
         except (TimeoutError, SandboxLostError):
@@ -165,7 +168,9 @@ class RunnerSandbox:
                     await self._expect(Frame.PUT_DONE)
                 return await self._follow(on_output, limits.wall_s)
         except SandboxLostError as exc:
-            return ProcessOutcome(lost=str(exc), lost_to_memory=await self._died_of_memory())
+            of_memory = await self._died_of_memory()
+            of_processes = self._died_of_processes is not None and await self._died_of_processes()
+            return ProcessOutcome(lost=str(exc), lost_to_memory=of_memory, lost_to_processes=of_processes)
 
     async def collect(self, wanted: Wanted, into: Staging) -> Collected:
         """See `Sandbox.collect`."""
