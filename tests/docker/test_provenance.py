@@ -321,7 +321,7 @@ async def test_another_image_is_told(settings, tmp_path):
         service = build(settings.model_copy(update={"image": tag}))
         async with running(service):
             transport = httpx.ASGITransport(application(service))
-            async with httpx.AsyncClient(transport=transport, base_url="http://proofbox") as http:
+            async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
                 report = await rerun(http, call)
         assert (report.identical, report.image.equal) == (True, False)
         assert report.image.first != report.image.now
