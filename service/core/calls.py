@@ -7,14 +7,13 @@ import logging
 import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from contracts.events import EventName, OutputEvent, QueuedEvent, StartedEvent
 from contracts.problems import Problem
 from contracts.provenance import AuditService
 from contracts.tool_calls import CallStatus, Limits, SandboxInfo, ToolCallRequest, ToolCallResponse
 from service.core.admission import Admission
-from service.core.auditing import AuditedCall, draft_of, facts_of, say, told
+from service.core.auditing import AuditedCall, draft_of, say, told
 from service.core.call_answers import Answer, problem_answer, stored_answer
 from service.core.call_lookup import find_call
 from service.core.call_record import CallRecord, recording
@@ -31,7 +30,7 @@ from service.core.log_context import about
 from service.core.meter import EndedCall, Meter, NoMeter
 from service.core.scopes import Principal, Scope
 from service.core.short import short_blocks, short_values
-from service.core.store_ports import AuditDraft, CallKey, CallState, CallStore, NewCall, StoredCall
+from service.core.store_ports import CallKey, CallState, CallStore, NewCall, StoredCall
 from service.core.tracing import NO_SPAN, open_span, span
 from service.core.watcher import OpenedCall, Story
 
@@ -175,7 +174,7 @@ class Calls:
             answer = call.interrupted()
             body = answer.model_dump_json()
             asked = AuditedCall(left.key, request, left.payload_sha256, left.created)
-            audit = _draft(asked, CallRecord(), self._service, CallState.DONE, body, answer)
+            audit = draft_of(asked, CallRecord(), self._service, CallState.DONE, body, answer)
             stored = await self._store.finish(left.key, CallState.DONE, body, answer.blocks, audit)
             if stored.audited is not None:
                 say(stored.audited)
@@ -359,7 +358,7 @@ class Calls:
             asked = replace(running.asked, traceparent=running.span.traceparent)
             facts = (asked, running.record, self._service, state, answer.body, response)
             is_long = len(answer.body) + running.request_chars > _HASHED_AT_ONCE_CHARS
-            audit = await asyncio.to_thread(_draft, *facts) if is_long else _draft(*facts)
+            audit = await asyncio.to_thread(draft_of, *facts) if is_long else draft_of(*facts)
             with span("finish"):
                 stored = await self._store.finish(running.key, state, answer.body, blocks, audit)
             if stored.audited is not None:
@@ -407,10 +406,6 @@ class Calls:
             response=ToolCallResponse.model_validate_json(answer) if answer and is_done else None,
             problem=Problem.model_validate_json(answer) if answer and not is_done else None,
         )
-
-
-def _draft(*facts: Any) -> AuditDraft:
-    return draft_of(facts_of(*facts))
 
 
 def _payload(request: ToolCallRequest) -> tuple[str, str]:
