@@ -99,6 +99,7 @@ def skills_dir(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def doors(stores: Stores, calls: MemoryCalls, engine: BareEngine, flags: Flags, skills_dir: Path) -> Doors:
+    meter = PrometheusMeter({"pool_ready": ("Ready ones.", lambda: 2)})
     return Doors(
         calls=calls,
         provenance=Provenance(SqlCallStore(stores.database), SqlAuditStore(stores.database), NOTHING_AGAIN),
@@ -121,7 +122,8 @@ def doors(stores: Stores, calls: MemoryCalls, engine: BareEngine, flags: Flags, 
         access=Access(PRINCIPAL),
         quotas=Quotas(NO_LIMITS),
         hosts=None,
-        metrics=PrometheusMeter({"pool_ready": ("Ready ones.", lambda: 2)}).text,
+        metrics=meter.text,
+        meter=meter,
         draining=lambda: flags.draining,
         body_bytes_max=BODY_BYTES_MAX,
     )
