@@ -129,7 +129,6 @@ class ProblemCode(StrEnum):
     ID_REUSED = "id_reused"
     TIMELINE_MOVED = "timeline_moved"
     RANGE_NOT_SATISFIABLE = "range_not_satisfiable"
-    NO_LINKS = "no_links"
     NO_PROVENANCE = "no_provenance"
     NOT_RERUNNABLE = "not_rerunnable"
     CANCELLED = "cancelled"

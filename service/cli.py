@@ -52,6 +52,8 @@ def _run(arguments: argparse.Namespace) -> int:
         return asyncio.run(key_commands.run(Settings(), arguments))
     if arguments.command in {"audit", "rerun"}:
         return _look_back(arguments)
+    if arguments.command == "links":
+        return key_commands.rotate_links(Settings(), at_once=arguments.at_once)
     from service.demo import demo  # noqa: PLC0415
     from service.local_jobs import execute, render  # noqa: PLC0415
 

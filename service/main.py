@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import secrets
+import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -15,12 +16,13 @@ from fastapi import FastAPI
 from contracts.provenance import AuditService
 from service.api.app import create_app, release
 from service.api.doors import Doors
-from service.api.server import DrainingServer
+from service.api.server import DrainingServer, prompt_protocol
 from service.core.access import Keyring
 from service.core.admission import Admission
 from service.core.attachments import Attachments
 from service.core.calls import Calls, CallSettings
 from service.core.limits import CallLimits, CallPolicy, limit_names
+from service.core.links import DownloadLinks
 from service.core.memory_search import MemorySearch
 from service.core.provenance import Again, Provenance
 from service.core.quotas import Quotas
@@ -37,7 +39,7 @@ from service.doorkeeping import access_of, allowances, allowed_hosts, refuse_wit
 from service.engines.pooled import PooledEngine
 from service.language.embeddings import MiniLmEmbedder
 from service.language.tokens import BpeTokenCounter
-from service.sandboxes import pool_readings, sandbox_engine
+from service.sandboxes import pool_readings, sandbox_engine, together_readings
 from service.settings import Settings
 from service.stores.api_keys import SqlApiKeys
 from service.stores.artifact_files import ArtifactFiles
@@ -47,6 +49,7 @@ from service.stores.calls import SqlCallStore
 from service.stores.database import Database
 from service.stores.disk_use import file_bytes, free_bytes
 from service.stores.folders import AssetFolders
+from service.stores.link_keys import LinkKeyFile
 from service.stores.local_files import LocalFiles
 from service.stores.passages import SqlPassageStore
 from service.stores.skills import FolderSkills
@@ -74,6 +77,7 @@ class Service:
         principal: on whose behalf requests without a key speak.
         keyring: the API keys.
         quotas: what each caller has used up.
+        links: makes and checks links to files.
         database: what the stores keep their records in.
         artifacts: the files of conversations.
         sources: what their citations stand for.
@@ -92,6 +96,7 @@ class Service:
     principal: Principal
     keyring: Keyring
     quotas: Quotas
+    links: DownloadLinks
     database: Database
     artifacts: SqlArtifactStore
     sources: SqlSourcePool
@@ -142,7 +147,7 @@ def _meter(settings: Settings, admission: Admission, engine: PooledEngine) -> Pr
             ),
         },
         release(),
-        lambda: pool_readings(engine.pool),
+        lambda: [*pool_readings(engine.pool), *together_readings(engine)],
     )
 
 
@@ -256,6 +261,7 @@ def build(settings: Settings) -> Service:
         principal=Principal(settings.tenant, settings.project, settings.user_type, settings.user),
         keyring=Keyring(SqlApiKeys(database)),
         quotas=quotas,
+        links=DownloadLinks(LinkKeyFile(settings.data_dir).in_use, settings.link_s, time.time),
         database=database,
         artifacts=artifacts,
         sources=sources,
@@ -315,6 +321,8 @@ def application(service: Service) -> FastAPI:
         engine=service.engine,
         access=access_of(service.settings, service.principal, service.keyring),
         quotas=service.quotas,
+        links=service.links,
+        public_url=service.settings.public_url,
         hosts=allowed_hosts(service.settings),
         metrics=service.meter.text,
         meter=service.meter,
@@ -342,6 +350,7 @@ async def _serve(service: Service) -> None:
         application(service),
         host=settings.host,
         port=settings.port,
+        http=prompt_protocol(settings.head_s),
         lifespan="off",
         log_config=None,
         access_log=False,

@@ -18,6 +18,7 @@ from service.engines.pool import Pool
 from service.engines.pool_plan import PoolPolicy
 from service.engines.pooled import PooledEngine, PooledEngineSettings
 from service.engines.runner_sandbox import InspectorBounds, StreamBounds
+from service.engines.together import Totals
 from service.settings import Settings
 from service.telemetry.metrics import Reading
 
@@ -107,6 +108,25 @@ def pool_readings(pool: Pool) -> list[Reading]:
     ]
 
 
+def together_readings(engine: PooledEngine) -> list[Reading]:
+    """What all sandboxes use together, and may; nothing where that is not in our hands."""
+    group = engine.together
+    if group is None:
+        return []
+    memory, pids = group.memory(), group.pids()
+    told = (
+        ("sandboxes_memory_bytes", "Memory of all sandboxes together.", memory.used),
+        ("sandboxes_memory_limit_bytes", "What it may be; 0: not bounded.", memory.limit),
+        ("sandboxes_pids", "Processes and threads of all sandboxes together.", pids.used),
+        ("sandboxes_pids_limit", "What they may be; 0: not bounded.", pids.limit),
+    )
+    return [Reading(name, what, (), {(): value}) for name, what, value in told]
+
+
+def _totals(settings: Settings) -> Totals:
+    return Totals.of_machine(settings.total_memory_bytes, settings.total_pids, settings.total_cpus)
+
+
 def _client(settings: Settings) -> EngineClient:
     return EngineClient(settings.engine_host, settings.engine_timeout_s, _ENGINE_THREADS)
 
@@ -117,6 +137,7 @@ def _docker(settings: Settings, boot_id: str) -> Containers:
         runtime=settings.runtime,
         seccomp_profile=settings.seccomp_profile.read_text(encoding="utf-8"),
         cgroup_parent=settings.cgroup_parent,
+        totals=_totals(settings),
         service_name=service_name(settings),
         boot_id=boot_id,
     )
@@ -136,6 +157,7 @@ def _oci(settings: Settings, boot_id: str) -> Containers:
             boot_id=boot_id,
             cache_dir=settings.oci_cache_dir,
             run_dir=settings.oci_run_dir,
+            totals=_totals(settings),
             start_s=settings.ready_s,
             threads=_ENGINE_THREADS,
         ),

@@ -125,7 +125,13 @@ class Settings(BaseSettings):
     oci_run_dir: Path = Path("/run/proofbox")
     """Folder of what the engine oci keeps of containers while they live."""
     cgroup_parent: str = ""
-    """One cgroup above all sandboxes; empty: the Docker engine's default, or proofbox."""
+    """Control group above the sandboxes of all services, a slice where systemd has them; empty: proofbox."""
+    total_memory_bytes: int = Field(default=0, ge=0)
+    """Memory of all sandboxes together; 0: the machine's without an eighth, 512 MiB at least."""
+    total_pids: int = Field(default=0, ge=0)
+    """Processes and threads of all sandboxes together; 0: half of those that the kernel allows."""
+    total_cpus: float = Field(default=0, ge=0)
+    """CPU share of all sandboxes together, in cores; 0: all, after whatever else on the machine wants them."""
     seccomp_profile: Path = _ROOT / "sandbox_images" / "seccomp" / "sandbox.json"
     """The seccomp profile of every sandbox."""
     pool_size: int = Field(default=8, ge=0, le=100)
@@ -275,6 +281,16 @@ class Settings(BaseSettings):
                 f"PROOFBOX_RUNTIME {self.runtime} is for the engine docker, PROOFBOX_ENGINE is oci: "
                 "set PROOFBOX_OCI_RUNTIME, or PROOFBOX_ENGINE=docker"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _one_sandbox_fits_into_all(self) -> Self:
+        for each, total in (("memory_bytes", "total_memory_bytes"), ("pids", "total_pids")):
+            if 0 < getattr(self, total) < getattr(self, each):
+                raise ValueError(
+                    f"PROOFBOX_{total.upper()} {getattr(self, total)} is less than what one sandbox may take, "
+                    f"PROOFBOX_{each.upper()} {getattr(self, each)}: raise the first or lower the second"
+                )
         return self
 
     @model_validator(mode="after")

@@ -12,6 +12,7 @@ from service.core.attachments import Attachments
 from service.core.calls import Answer
 from service.core.engine_port import SandboxEngine
 from service.core.events import CallEvent
+from service.core.links import DownloadLinks
 from service.core.meter import Meter, NoMeter
 from service.core.provenance import Provenance
 from service.core.quotas import Quotas
@@ -88,6 +89,8 @@ class Doors:
         engine: where sandboxes come from; asked whether it answers.
         access: who comes in, and as whom.
         quotas: how much each caller may ask for.
+        links: makes and checks links to files that the store has no links to.
+        public_url: how clients reach the service; empty: links begin with their path.
         hosts: the names under which the service may be asked; None: any.
         metrics: what `/metrics` says, in the text format.
         draining: whether the service takes no new calls any more.
@@ -109,10 +112,12 @@ class Doors:
     engine: SandboxEngine
     access: Access
     quotas: Quotas
+    links: DownloadLinks
     hosts: frozenset[str] | None
     metrics: Callable[[], bytes]
     draining: Callable[[], bool]
     body_bytes_max: int
+    public_url: str = ""
     body_s: float = 60.0
     meter: Meter = field(default_factory=NoMeter)
     tracer: Tracer = field(default_factory=NoTracer)

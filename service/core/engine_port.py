@@ -94,6 +94,7 @@ class ProcessOutcome:
         memory_peak_bytes: the most memory the sandbox held, where the kernel says.
         lost: why the sandbox itself is gone, if it is: then nothing else here counts.
         lost_to_memory: the sandbox is gone because the kernel killed its first process for memory.
+        lost_to_processes: it is gone because there were too many processes in it.
     """
 
     exit_code: int | None = None
@@ -111,6 +112,7 @@ class ProcessOutcome:
     memory_peak_bytes: int | None = None
     lost: str | None = None
     lost_to_memory: bool = False
+    lost_to_processes: bool = False
 
 
 class FileState(StrEnum):

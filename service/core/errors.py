@@ -5,7 +5,6 @@ ServiceError
 │   ├── InvalidRequestError
 │   ├── BodyTooLargeError
 │   ├── RangeNotSatisfiableError
-│   ├── NoLinksError
 │   ├── NoProvenanceError
 │   ├── NotRerunnableError
 │   ├── UnknownToolError
@@ -90,14 +89,6 @@ class RangeNotSatisfiableError(CallerError):
     code = ProblemCode.RANGE_NOT_SATISFIABLE
     status = 416
     where = "range"
-
-
-class NoLinksError(CallerError):
-    """The store of artifacts has no links: its files are in a folder."""
-
-    code = ProblemCode.NO_LINKS
-    status = 409
-    where = "link"
 
 
 class NoProvenanceError(CallerError):

@@ -102,6 +102,12 @@ class ArtifactStore(Protocol):
     async def link(self, scope: Scope, artifact: StoredArtifact) -> str | None:
         """A URL that gives the bytes of that version to whoever has it, for a while; None if there are no links."""
 
+    async def number_of(self, scope: Scope, artifact: StoredArtifact) -> int:
+        """The store's own number of that version, the same for ever."""
+
+    async def numbered(self, number: int) -> tuple[Scope, StoredArtifact] | None:
+        """The version that has a number, and whose it is, if there is one. Asks for no scope: the caller checks."""
+
     async def fetch_uri(self, scope: Scope, uri: str, staging: Path) -> Path | None:
         """A local file with the bytes behind a ``hosted_uri`` of this scope's own tenant and project.
 

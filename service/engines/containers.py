@@ -7,6 +7,7 @@ from typing import Protocol
 from contracts.tool_calls import SandboxInfo
 from service.core.flavours import Flavour
 from service.core.limits import CallLimits
+from service.engines.together import TogetherGroup
 
 
 class ContainerTransport(Protocol):
@@ -70,6 +71,10 @@ class Containers(Protocol):
     async def memory_bytes(self) -> int:
         """How much memory there is for containers, now or at all, as far as the engine tells."""
 
+    @property
+    def together(self) -> TogetherGroup | None:
+        """What bounds all containers of the service together; None where that is not in this process's hands."""
+
     async def ping(self) -> None:
         """Asks whoever starts the containers, not our own memory."""
 
@@ -84,7 +89,7 @@ class Containers(Protocol):
     async def start(self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour) -> Container:
         """Starts a container whose interpreter imports what ``flavour`` says.
 
-        One that imports anything has the least share of the CPU until `begin_waiting`. Nothing of it is left when
+        One that imports anything has a small share of the CPU until `begin_waiting`. Nothing of it is left when
         this raises. Not to be cancelled.
         """
 
@@ -102,6 +107,9 @@ class Containers(Protocol):
 
     async def died_of_memory(self, container_id: str) -> bool:
         """Whether the kernel killed processes of a container for memory; False if nobody knows."""
+
+    async def died_of_processes(self, container_id: str) -> bool:
+        """Whether a container ended because there were too many processes in it; False if nobody knows."""
 
     async def left(self) -> list[LeftContainer]:
         """All containers of this service, of any life of it, running or not."""

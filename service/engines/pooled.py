@@ -19,6 +19,7 @@ from service.engines.containers import Container, Containers, ContainerTransport
 from service.engines.pool import Box, Clock, LoopClock, Pool
 from service.engines.pool_plan import PoolPolicy
 from service.engines.runner_sandbox import InspectorBounds, RunnerSandbox, StreamBounds
+from service.engines.together import TogetherGroup
 
 log = logging.getLogger("proofbox.engine")
 
@@ -93,6 +94,11 @@ class PooledEngine:
         """Sandboxes of this service that had to be swept in this life of it."""
         self.is_up = False
         """Whether the engine answered when it was asked last."""
+
+    @property
+    def together(self) -> TogetherGroup | None:
+        """What bounds all sandboxes together; None where that is not in this process's hands."""
+        return self._containers.together
 
     async def start(self) -> None:
         """See `SandboxEngine.start`."""
@@ -238,6 +244,7 @@ class PooledEngine:
             self._settings.stream,
             self._settings.inspector,
             died_of_memory=lambda: self._containers.died_of_memory(container_id),
+            died_of_processes=lambda: self._containers.died_of_processes(container_id),
         )
         box = Box(container_id, name, transport, sandbox, flavour)
         try:

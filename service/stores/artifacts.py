@@ -193,6 +193,19 @@ class SqlArtifactStore:
         row = await self._version(scope, artifact)
         return await self._off_loop(partial(self._files.link, _served(row)))
 
+    async def number_of(self, scope: Scope, artifact: StoredArtifact) -> int:
+        """The number of that version among all that are stored, the same for ever.
+
+        Raises:
+            StoreFailedError: this conversation has no such version.
+        """
+        return (await self._version(scope, artifact)).number
+
+    async def numbered(self, number: int) -> tuple[Scope, StoredArtifact] | None:
+        """The version that has a number, and whose it is, if there is one."""
+        found = await self._database.read(partial(rows.numbered, number=number))
+        return None if found is None else (found[0], self._stored(*found))
+
     async def _version(self, scope: Scope, artifact: StoredArtifact) -> ArtifactRow:
         path, number = artifact.path, artifact.version
         row = await self._database.read(lambda connection: rows.version(connection, scope, path, number))

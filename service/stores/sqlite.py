@@ -89,7 +89,10 @@ class SqliteFile:
         writer = self._writer
         assert writer is not None
         # Said to the driver: with a listener to its events, SQLAlchemy does half as much again for each statement.
-        _driver(writer).execute("BEGIN IMMEDIATE")
+        driver = _driver(writer)
+        if driver.in_transaction:
+            driver.rollback()  # a commit that fails may leave its transaction open
+        driver.execute("BEGIN IMMEDIATE")
         with writer.begin():
             yield writer
 

@@ -32,6 +32,9 @@ async def test_a_path_without_a_route_is_a_problem(client, path):
         ("GET", ROUTE, "POST"),
         ("OPTIONS", ROUTE, "POST"),
         ("TRACE", "/livez", "GET"),
+        ("PATCH", f"{ROUTE}/t1", "DELETE, GET"),
+        ("PUT", "/v1/conversations/c1/timeline", "GET, POST"),
+        ("POST", "/v1/conversations/c1/artifacts/x", "GET, HEAD"),
     ],
 )
 async def test_a_method_that_a_route_does_not_take_is_a_problem_that_says_which_it_takes(

@@ -51,19 +51,17 @@ start() {
   ! find_missing || fail "${missing[*]} was installed, but its program is not there"
 }
 
-each_engine() { # MODE
+engines() { # MODE
   local python=$root/.venv/bin/python
   [ "$(id -u)" -eq 0 ] && [ -x "$python" ] || return 0
-  cd "$root"
-  "$python" -m tests.services.private_docker "$1"
-  "$python" -m tests.services.private_docker "$1" --remapped
+  (cd "$root" && "$python" -m tests.services.private_docker "$1")
 }
 
 case ${1:-} in
   --start) start ;;
-  --stop) each_engine --stop ;;
+  --stop) engines --stop ;;
   --clean)
-    each_engine --clean
+    engines --clean
     rm -f "$root/.services/docker.lock"
     ;;
   *) fail "unknown argument ${1:-}: use --start, --stop or --clean" ;;

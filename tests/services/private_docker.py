@@ -1,17 +1,20 @@
-"""A Docker engine of the tests' own, which they may configure, restart and kill; the machine's engine is not touched.
+"""A Docker engine of the tests' own, which they may restart and kill; the machine's engine is not touched.
 
     python -m tests.services.private_docker --start [--remapped] [--live-restore]   prints its DOCKER_HOST
-    python -m tests.services.private_docker --stop | --clean | --print-host [--remapped]
+    python -m tests.services.private_docker --print-host [--remapped]
+    python -m tests.services.private_docker --stop | --clean    of all that were started here
+    python -m tests.services.private_docker --run COMMAND ...   with DOCKER_HOST set, on an engine for it alone
 
-It needs root, and the programs that `tests/services/docker.sh --start` installs. It has a containerd, a socket, a data
-folder and control groups of its own, no bridge and no rule in a packet filter. Images stay in the data folder, so only
-the first start after a build copies the sandbox image, which takes some ten seconds.
+It needs root, and the programs that `tests/services/docker.sh --start` installs. It has a containerd, a socket, a
+data folder and control groups of its own, no bridge and no rule in a packet filter. Images stay in the data folder,
+so only the first start after a build copies the sandbox image, which takes some ten seconds.
 """
 
 import argparse
 import contextlib
 import fcntl
 import hashlib
+import itertools
 import json
 import os
 import shutil
@@ -24,7 +27,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 DEFAULT_IMAGE = os.environ.get("PROOFBOX_IMAGE") or "proofbox-sandbox:latest"
 CONTAINERD, DOCKERD = "containerd", "dockerd"
-GVISOR = {"path": "/usr/bin/runsc", "runtimeArgs": ["--platform=ptrace", "--network=none"]}
+GVISOR = {"path": "/usr/bin/runsc", "runtimeArgs": ["--platform=ptrace", "--network=none", "--oci-seccomp"]}
 _START_S = 60
 _TERM_S = 20
 _CGROUP_ROOT = Path("/sys/fs/cgroup")
@@ -185,7 +188,7 @@ class PrivateDocker:
         return f"{self._run}/{socket_name}\n" in Path("/proc/net/unix").read_text()
 
     def _copy(self, image: str) -> None:
-        """Brings an image in; the other engine's id of what came last is kept, since the two may count differently."""
+        """Brings an image in, unless the one that came last had the same id in the other engine."""
         wanted = _docker_out("image", "inspect", "--format", "{{.Id}}", image)
         mark = self._data / "image-id"
         there = self.docker("image", "inspect", image, check=False).returncode == 0
@@ -285,19 +288,31 @@ def _remove_group(group: Path) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description="A Docker engine of the tests' own.")
     what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--run", nargs=argparse.REMAINDER, metavar="COMMAND")
     for mode in ("start", "stop", "clean", "print-host"):
         what.add_argument(f"--{mode}", action="store_const", dest="mode", const=mode)
     parser.add_argument("--remapped", action="store_true")
     parser.add_argument("--live-restore", action="store_true")
     chosen = parser.parse_args()
-    engine = PrivateDocker(remapped=chosen.remapped, live_restore=chosen.live_restore)
+    if chosen.run:
+        return _run(chosen.run, PrivateDocker("docker-run", remapped=chosen.remapped))
     if chosen.mode in ("stop", "clean"):
-        getattr(engine, chosen.mode)()
+        for name, remapped in itertools.product(("docker", "docker-run"), (False, True)):
+            getattr(PrivateDocker(name, remapped=remapped), chosen.mode)()
         return 0
+    engine = PrivateDocker(remapped=chosen.remapped, live_restore=chosen.live_restore)
     if chosen.mode == "start":
         engine.start()
     sys.stdout.write(f"{engine.host}\n")
     return 0
+
+
+def _run(command: list[str], engine: PrivateDocker) -> int:
+    try:
+        engine.start()
+        return subprocess.run(command, env={**os.environ, "DOCKER_HOST": engine.host}, check=False).returncode
+    finally:
+        engine.stop()
 
 
 if __name__ == "__main__":

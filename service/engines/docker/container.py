@@ -5,7 +5,17 @@ from typing import Any
 
 from service.core.flavours import PREIMPORTED, Flavour
 from service.core.limits import CallLimits
-from service.engines.hardening import LEAST_SHARES, RLIMITS, SHM_BYTES, USER_ID, own_folders
+from service.engines.docker.gvisor import memory_limit, pids_limit
+from service.engines.hardening import (
+    IMPORTING_SHARES,
+    MASKED_PATHS,
+    READ_ONLY_PATHS,
+    RLIMITS,
+    SHM_BYTES,
+    USER_ID,
+    own_folders,
+)
+from service.engines.together import Totals
 
 LABEL_SERVICE = "proofbox.service"
 LABEL_BOOT = "proofbox.boot"
@@ -21,25 +31,32 @@ class ContainerSettings:
         image: name or id of the sandbox image.
         runtime: OCI runtime; empty for the engine's default.
         seccomp_profile: JSON text of our profile.
-        cgroup_parent: one parent for all runs; empty for the engine's default.
+        cgroup_parent: the control group above those of services; empty for ``proofbox``, where the engine lets us.
+        totals: what all sandboxes may use together.
         service_name: two services on one engine each sweep only their own.
         boot_id: this life of the service.
+        gvisor: whether the runtime is gVisor's.
     """
 
     image: str
     runtime: str
     seccomp_profile: str
     cgroup_parent: str
+    totals: Totals
     service_name: str
     boot_id: str
+    gvisor: bool = False
 
 
-def changing_limits(limits: CallLimits) -> dict[str, Any]:
+def changing_limits(settings: ContainerSettings, limits: CallLimits) -> dict[str, Any]:
     """The limits that a started container can be given anew, as creating and updating take them."""
+    pids, memory_bytes = limits.pids, limits.memory_bytes
+    if settings.gvisor:
+        pids, memory_bytes = pids_limit(pids), memory_limit(memory_bytes)
     return {
-        "PidsLimit": limits.pids,
-        "Memory": limits.memory_bytes,
-        "MemorySwap": limits.memory_bytes,
+        "PidsLimit": pids,
+        "Memory": memory_bytes,
+        "MemorySwap": memory_bytes,
         "NanoCpus": int(limits.cpus * 1e9),
     }
 
@@ -49,15 +66,18 @@ def container_config(
 ) -> dict[str, Any]:
     """The body of ``POST /containers/create``."""
     host_config: dict[str, Any] = {
-        "CpuShares": FULL_SHARES if flavour is Flavour.BARE else LEAST_SHARES,
+        "CpuShares": FULL_SHARES if flavour is Flavour.BARE else IMPORTING_SHARES,
         "AutoRemove": True,
         "ReadonlyRootfs": True,
         "CapDrop": ["ALL"],
         "SecurityOpt": ["no-new-privileges", f"seccomp={settings.seccomp_profile}"],
         "NetworkMode": "none",
         "IpcMode": "private",
+        "CgroupnsMode": "private",
+        "MaskedPaths": list(MASKED_PATHS),
+        "ReadonlyPaths": list(READ_ONLY_PATHS),
         "ShmSize": SHM_BYTES,
-        **changing_limits(limits),
+        **changing_limits(settings, limits),
         "Ulimits": [{"Name": name, "Soft": most, "Hard": most} for name, most in RLIMITS.items()],
         "Tmpfs": {folder.path: ",".join(folder.options) for folder in own_folders(limits)},
         "LogConfig": {"Type": "none"},

@@ -12,6 +12,7 @@ from pathlib import Path
 
 _MOUNT = re.compile(r"^\d+ \d+ \S+ / (?P<where>\S+) .* - (?P<kind>cgroup2?) \S+ (?P<options>\S+)$", re.MULTILINE)
 _V1_NEEDED = ("memory", "pids", "cpu", "devices")
+_V1_SEEN_INSIDE = ("memory", "pids", "cpu")
 _V2_NEEDED = ("memory", "pids", "cpu")
 _LOOK_AGAIN_S = 0.002
 
@@ -58,6 +59,11 @@ class Cgroups:
         if self.is_v2:
             return True
         return (self.v1["memory"] / "memory.memsw.limit_in_bytes").exists()
+
+    @property
+    def seen_inside(self) -> dict[str, Path]:
+        """Of version 1, the hierarchies whose counters a sandbox reads; empty for version 2, which has one."""
+        return {} if self.is_v2 else {name: self.v1[name] for name in _V1_SEEN_INSIDE if name in self.v1}
 
     def missing(self) -> str | None:
         """What sandboxes need and this machine lacks, in words; None if it has everything."""

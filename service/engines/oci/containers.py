@@ -1,7 +1,6 @@
 """The port `Containers` over an OCI runtime that this process starts itself."""
 
 import asyncio
-import hashlib
 import json
 import os
 import re
@@ -28,10 +27,10 @@ from service.engines.oci.remains import DEFAULT_PARENT, Place, boot_of, deadline
 from service.engines.oci.runtime import Runtime
 from service.engines.oci.seccomp import runtime_form
 from service.engines.oci.transport import SocketTransport
+from service.engines.together import TogetherGroup, Totals, group_name
 
 T = TypeVar("T")
 _PACKAGE_ROOT = Path(__file__).parents[3]
-_SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _CAP_SYS_ADMIN = 21
 _KEEPER_ENDS_WITHIN_S = 10.0
 _ORDERLY = b"."
@@ -49,6 +48,7 @@ class OciSettings:
         boot_id: this life of the service.
         cache_dir: where images are unpacked.
         run_dir: where bundles and the runtime's records are while a container lives.
+        totals: what all sandboxes may use together.
         start_s: how long the runtime may take to start one.
         threads: how many starts and removals are under way at a time.
     """
@@ -60,6 +60,7 @@ class OciSettings:
     boot_id: str
     cache_dir: Path
     run_dir: Path
+    totals: Totals
     start_s: float
     threads: int
 
@@ -71,6 +72,7 @@ class _Connected:
     runtime: Runtime
     place: Place
     bundle: BundleSettings
+    together: TogetherGroup
 
 
 class OciContainers:
@@ -90,14 +92,17 @@ class OciContainers:
         cgroups = await self._call("be used on this machine", usable_cgroups)
         runtime = await self._call("find its runtime", lambda: Runtime.found(settings.runtime, cgroups))
         image = await self._cache.image(self._source)
-        name = _folder_name(settings.service_name)
+        name = group_name(settings.service_name)
         parent = "/" + settings.cgroup_parent.strip("/") if settings.cgroup_parent else DEFAULT_PARENT
         place = Place(settings.run_dir / name, f"{parent}/{name}", cgroups)
         try:
             seccomp = runtime_form(settings.seccomp_profile)
         except ValueError as exc:
             raise EngineUnavailableError(str(exc)) from exc
-        self._connected = _Connected(runtime, place, BundleSettings(image, seccomp, cgroups.counts_swap))
+        bundle = BundleSettings(image, seccomp, cgroups.counts_swap, cgroups.seen_inside)
+        together = TogetherGroup(cgroups, place.cgroup, settings.totals)
+        await self._call("bound all sandboxes together", together.make)
+        self._connected = _Connected(runtime, place, bundle, together)
         await self._call("start its keeper", self._keep)
         return SandboxInfo(engine="oci", runtime=runtime.name, image_digest=image.digest, acquired="cold")
 
@@ -116,6 +121,11 @@ class OciContainers:
         await self._call("be used on this machine", usable_cgroups)
         if not connected.bundle.image.rootfs.is_dir():
             raise EngineUnavailableError("the unpacked sandbox image is gone; start the service again")
+
+    @property
+    def together(self) -> TogetherGroup | None:
+        """See `Containers.together`."""
+        return self._connected.together if self._connected else None
 
     async def memory_bytes(self) -> int:
         """See `Containers.memory_bytes`."""
@@ -174,6 +184,11 @@ class OciContainers:
         place = self._there().place
         return place.cgroups.oom_kills(place.cgroup_of(container_id)) > 0
 
+    async def died_of_processes(self, container_id: str) -> bool:
+        """See `Containers.died_of_processes`."""
+        del container_id
+        return False  # the kernel refuses one more, and nothing dies
+
     async def left(self) -> list[LeftContainer]:
         """See `Containers.left`."""
         await self._call("start its keeper", self._keep)
@@ -217,6 +232,7 @@ class OciContainers:
             with theirs:
                 # Each time: the keeper of an earlier life may just have removed them.
                 self._make_folders()
+                connected.together.keep()
                 bundle = place.bundle(container_id)
                 bundle.mkdir(mode=0o700)
                 (bundle / "config.json").write_text(json.dumps(config), encoding="utf-8")
@@ -257,13 +273,6 @@ def usable_cgroups() -> Cgroups:
             "mount /sys/fs/cgroup writable or set PROOFBOX_ENGINE=docker"
         )
     return cgroups
-
-
-def _folder_name(service_name: str) -> str:
-    """The service's name, or what stands for it where it is no name of a folder."""
-    if _SAFE_NAME.fullmatch(service_name):
-        return service_name
-    return hashlib.sha256(service_name.encode()).hexdigest()[:16]
 
 
 async def _attached(stream: socket.socket, stderr_fd: int) -> ContainerTransport:
