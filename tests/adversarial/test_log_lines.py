@@ -2,8 +2,8 @@
 
 import json
 import socket
-from urllib.parse import quote
 from collections.abc import Iterator
+from urllib.parse import quote
 
 import pytest
 from service_process import ServiceProcess, eventually, request, serving
