@@ -74,6 +74,10 @@ class Provenance:
             NoProvenanceError: it has no line.
             StoreFailedError: the store failed.
         """
+        if conversation_id is not None:  # the usual case, which needs nothing of the call itself
+            key = CallKey(Scope(principal, conversation_id), tool_call_id)
+            if (line := await self._audit.of_call(key)) is not None:
+                return line
         return await self._line((await find_call(self._calls, principal, tool_call_id, conversation_id)).key)
 
     async def rerun(

@@ -1,5 +1,6 @@
 """The log of the service as it is shipped: no line can be forged, no secret gets in."""
 
+import hashlib
 import json
 import socket
 from collections.abc import Iterator
@@ -94,6 +95,7 @@ def test_the_lines_of_a_request_and_of_its_call_have_their_names(service):
     assert [line["logger"] for line in mine] == ["proofbox.audit", "proofbox.api"]
     audit, served = mine
     said = json.loads(audit["message"])
+    assert hashlib.sha256(audit["message"].encode()).hexdigest() == audit["audit_sha256"]
     assert (said["call"]["request_id"], said["outcome"]["code"]) == ("req-0", "ok")
     assert (audit["call_id"], audit["conversation_id"]) == (
         said["call"]["tool_call_id"],
