@@ -14,7 +14,7 @@ from contracts.provenance import AuditService
 from contracts.tool_calls import CallStatus, Limits, ToolCallRequest, ToolCallResponse
 from service.core.admission import Admission
 from service.core.answer_keeping import AnswerKeeping, Ending
-from service.core.auditing import AuditedCall, draft_of, facts_of, say, told
+from service.core.auditing import AuditedCall, draft_of, say, told
 from service.core.call_answers import Answer, problem_answer, stopped, stored_answer
 from service.core.call_lookup import find_call
 from service.core.call_record import CallRecord, recording
@@ -332,4 +332,4 @@ class Calls:
 
 
 def _draft(asked: AuditedCall, record: CallRecord, service: AuditService, ending: Ending) -> AuditDraft:
-    return draft_of(facts_of(asked, record, service, ending.state, ending.answer.body, ending.response))
+    return draft_of(asked, record, service, ending.state, ending.answer.body, ending.response)
