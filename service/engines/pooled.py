@@ -27,6 +27,7 @@ _START = "sandbox.start"
 _SHARE_OF_MEMORY = 1 / 8
 _LIBRARIES_NEED_BYTES = 256 * 1024 * 1024
 _REMOVED_AFTER_S = 0.04  # removing takes CPU that storing the files and answering need at that moment
+_REMOVED_WITHIN_S = 0.4
 _NAMED_AFTER_S = 1.0  # nobody sees a container that is gone before
 _NAMED_CHARS_MAX = 80
 _ODD = re.compile(r"[^A-Za-z0-9_.-]+")
@@ -74,6 +75,7 @@ class PooledEngine:
     ) -> None:
         self._containers = containers
         self._settings = settings
+        self._is_busy = is_busy
         self._tracer = tracer or NoTracer()
         self._clock = clock or LoopClock()
         self.pool = Pool(
@@ -90,7 +92,8 @@ class PooledEngine:
         self._starting: set[str] = set()  # names of containers
         self._held: set[str] = set()  # ids of containers, from their start until their removal was tried
         self._removals: set[asyncio.Task[None]] = set()
-        self._stopping = asyncio.Event()
+        self._pauses: set[asyncio.Event] = set()
+        self._stopping = False
         self._sweeper: asyncio.Task[None] | None = None
         self.swept = 0
         """Sandboxes of this service that had to be swept in this life of it."""
@@ -121,7 +124,9 @@ class PooledEngine:
         if self._sweeper is not None:
             self._sweeper.cancel()
             await asyncio.gather(self._sweeper, return_exceptions=True)
-        self._stopping.set()
+        self._stopping = True
+        for pause in self._pauses:
+            pause.set()
         await self.pool.drain()
         await asyncio.gather(*self._removals, return_exceptions=True)
         with contextlib.suppress(EngineUnavailableError):
@@ -141,7 +146,7 @@ class PooledEngine:
             expiry.cancel()
             naming.cancel()
             # After the answer: nobody waits for a removal. What ran in it is gone once files were collected.
-            self._discard_later(box, _REMOVED_AFTER_S if box.sandbox.is_over else 0)
+            self._later(self._discard_in_time(box) if box.sandbox.is_over else self._discard(box))
 
     async def _taken(self, spec: SandboxSpec) -> Box:
         default, limits = self._settings.default_limits, spec.limits
@@ -282,18 +287,33 @@ class PooledEngine:
             container = await starting
             await self._hang_up(await container.attach(), container.container_id)
 
-    def _discard_later(self, box: Box, seconds: float = 0) -> None:
-        self._later(self._discard(box, seconds))
+    def _discard_later(self, box: Box) -> None:
+        self._later(self._discard(box))
 
     def _later(self, task_of: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(task_of)
         self._removals.add(task)
         task.add_done_callback(self._removals.discard)
 
-    async def _discard(self, box: Box, seconds: float) -> None:
-        if seconds:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), seconds)
+    async def _discard_in_time(self, box: Box) -> None:
+        """Discards a container a moment later, or when calls leave room for it, but soon."""
+        until = self._clock.time() + _REMOVED_WITHIN_S
+        await self._pause(_REMOVED_AFTER_S)
+        while self._is_busy() and self._clock.time() < until and not self._stopping:
+            await self._pause(_REMOVED_AFTER_S)
+        await self._discard(box)
+
+    async def _pause(self, seconds: float) -> None:
+        """Waits, but not while the engine stops."""
+        over = asyncio.Event()
+        timer = self._clock.call_later(seconds, over.set)
+        self._pauses.add(over)
+        if not self._stopping:
+            await over.wait()
+        self._pauses.discard(over)
+        timer.cancel()
+
+    async def _discard(self, box: Box) -> None:
         await self._hang_up(box.transport, box.container_id)
 
     async def _hang_up(self, transport: ContainerTransport, container_id: str) -> None:
