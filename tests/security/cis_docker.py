@@ -198,8 +198,8 @@ def document() -> str:
     lines = [
         "# The CIS Docker Benchmark",
         "",
-        "Section 5 of version 1.7, container runtime, for a running sandbox. `tests/security/test_running_containers.py`"
-        " inspects one;",
+        "Section 5 of version 1.7, container runtime, for a running sandbox. What inspects one is",
+        "`tests/security/test_running_containers.py`;",
         "`tests/security/cis_docker.py` makes this page.",
         "",
         "| | recommendation | kept | how |",
