@@ -15,7 +15,7 @@ from service.core.errors import EngineUnavailableError
 from service.core.flavours import Flavour
 from service.core.limits import CallLimits
 from service.core.tracing import NoTracer, Tracer, inside, open_span
-from service.engines.containers import Container, Containers, ContainerTransport
+from service.engines.containers import Container, Containers, ContainerTransport, LeftContainer
 from service.engines.pool import Box, Clock, LoopClock, Pool
 from service.engines.pool_plan import PoolPolicy
 from service.engines.runner_sandbox import InspectorBounds, RunnerSandbox, StreamBounds
@@ -89,6 +89,8 @@ class PooledEngine:
         """The containers that wait."""
         self._info: SandboxInfo | None = None
         self._count = 0
+        self._starting: set[str] = set()  # names of containers
+        self._held: set[str] = set()  # ids of containers, from their start until their removal was tried
         self._removals: set[asyncio.Task[None]] = set()
         self._pauses: set[asyncio.Event] = set()
         self._stopping = False
@@ -128,7 +130,7 @@ class PooledEngine:
         await self.pool.drain()
         await asyncio.gather(*self._removals, return_exceptions=True)
         with contextlib.suppress(EngineUnavailableError):
-            await self._remove_left(lambda boot_id, _: boot_id == self._settings.boot_id)
+            await self._remove_left(lambda left: left.boot_id == self._settings.boot_id)
         await self._containers.close()
 
     @asynccontextmanager
@@ -185,15 +187,20 @@ class PooledEngine:
 
     async def sweep(self) -> int:
         """See `SandboxEngine.sweep`."""
-        own, now = self._settings.boot_id, time.time()
-        count = await self._remove_left(lambda boot_id, deadline: deadline < now or boot_id != own)
+        count = await self._remove_left(self._is_left)
         self.swept += count
         return count
 
-    async def _remove_left(self, is_left: Callable[[str, float], bool]) -> int:
+    def _is_left(self, found: LeftContainer) -> bool:
+        """Not by its deadline: the clock may be set while a call runs."""
+        if found.boot_id != self._settings.boot_id:
+            return True
+        return found.container_id not in self._held and found.name not in self._starting
+
+    async def _remove_left(self, is_left: Callable[[LeftContainer], bool]) -> int:
         count = 0
         for found in await self._containers.left():
-            if is_left(found.boot_id, found.deadline_epoch_s):
+            if is_left(found):
                 await self._containers.remove(found.container_id)
                 count += 1
         return count
@@ -235,7 +242,7 @@ class PooledEngine:
         name = f"proofbox-{self._settings.boot_id}-{self._count}"
         deadline = time.time() + lifetime_s + self._settings.ready_s
         # A start that is cancelled half-way is finished and then removed: a thread cannot be stopped.
-        starting = asyncio.create_task(self._containers.start(name, limits, deadline, flavour))
+        starting = asyncio.create_task(self._container(name, limits, deadline, flavour))
         try:
             container = await asyncio.shield(starting)
         except asyncio.CancelledError:
@@ -263,6 +270,17 @@ class PooledEngine:
                 raise EngineUnavailableError("a sandbox was started but its runner did not answer") from exc
             raise
         return box
+
+    async def _container(
+        self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour
+    ) -> Container:
+        self._starting.add(name)
+        try:
+            container = await self._containers.start(name, limits, deadline_epoch_s, flavour)
+            self._held.add(container.container_id)
+        finally:
+            self._starting.discard(name)
+        return container
 
     async def _abandon(self, starting: asyncio.Task[Container]) -> None:
         with contextlib.suppress(EngineUnavailableError):
@@ -304,3 +322,5 @@ class PooledEngine:
             await self._containers.remove(container_id)
         except EngineUnavailableError as exc:
             log.warning("a sandbox could not be removed yet, the sweeper will: %s", exc)
+        finally:
+            self._held.discard(container_id)

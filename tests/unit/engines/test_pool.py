@@ -7,6 +7,7 @@ import pytest
 from contracts.tool_calls import SandboxInfo
 from service.core.errors import EngineUnavailableError, ShuttingDownError
 from service.core.flavours import Flavour
+from service.core.log_context import about, log_context
 from service.engines.pool import Box, Pool
 from service.engines.pool_plan import PoolPolicy
 from tests.fakes.clock import FakeClock
@@ -515,3 +516,18 @@ async def test_starts_are_counted_with_the_time_they_took(rig):
     counts = rig.pool.counts
     assert (counts.starts, counts.start_s[DATA]) == ({BARE: 1}, 0.0)
     assert counts.start_s[BARE] == pytest.approx(2.0, abs=0.1)
+
+
+async def test_a_start_is_not_about_the_call_that_happened_to_ask_for_it(rig):
+    seen = []
+    start = rig.machine.start
+
+    async def noting(flavour):
+        seen.append(log_context().call_id)
+        return await start(flavour)
+
+    rig.pool._start = noting
+    with about(call_id="call-1"):
+        await rig.pool.take()  # nothing waits: a container is started at once
+        await rig.filled()
+    assert (len(seen) >= 2, set(seen)) == (True, {""})
