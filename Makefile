@@ -120,18 +120,25 @@ bench-memsearch: venv ## measure how often memory searches find the right passag
 corpus: venv images ## render the corpora and score the files: [CORPORA='gfm decks'] [QUICK=1]
 	@$(ENGINE) $(BIN)/python -m bench.render.corpus_report $(if $(QUICK),--quick) $(CORPORA)
 
-# ---- the engine without a daemon, as root ----
+# ---- the other engine and the other tier, as root ----
 
-.PHONY: tests-oci bench-engines
+.PHONY: tests-oci tests-runsc bench-engines
 tests-oci: venv images readers ## all tests that run containers, on the engine oci
 	@PROOFBOX_ENGINE=oci $(ENGINE) $(BIN)/python -m pytest tests/oci tests/docker tests/adversarial
+
+tests-runsc: venv images readers services ## all tests that run containers, under gVisor (half an hour)
+	@PROOFBOX_ENGINE=docker PROOFBOX_RUNTIME=runsc $(ENGINE) $(BIN)/python -m tests.services.private_docker \
+		--run $(BIN)/python -m pytest tests/docker tests/adversarial
 
 bench-engines: venv images ## measure the engines and docker run side by side; QUICK=1 for fewer rounds
 	@$(ENGINE) $(BIN)/python -m bench.engines $(if $(QUICK),--quick)
 
 # ---- upkeep ----
 
-.PHONY: golden lock sbom clean
+.PHONY: golden golden-probe lock sbom clean
+golden-probe: venv images services ## renew what the probe of sandboxes found; look at what changed before you commit it
+	@PROOFBOX_RENEW_PROBE=1 $(ENGINE) $(BIN)/python -m pytest -q tests/security/test_probe.py
+
 golden: venv images readers ## renew the pictures of the golden documents; look at them before you commit
 	@PROOFBOX_RENEW_PICTURES=1 $(ENGINE) $(BIN)/python -m pytest -q tests/docker/test_second_readers.py -k picture
 

@@ -2,8 +2,11 @@
 
 import hashlib
 import json
+from collections.abc import Callable, Mapping
 
+from service.core.flavours import Flavour
 from service.core.limits import CallLimits
+from service.core.tracing import Tracer
 from service.engines.containers import Containers
 from service.engines.docker.client import EngineClient
 from service.engines.docker.container import ContainerSettings
@@ -11,9 +14,13 @@ from service.engines.docker.containers import DockerContainers
 from service.engines.docker.image import DockerImage
 from service.engines.oci.containers import OciContainers, OciSettings
 from service.engines.oci.image import ArchiveFile
+from service.engines.pool import Pool
+from service.engines.pool_plan import PoolPolicy
 from service.engines.pooled import PooledEngine, PooledEngineSettings
 from service.engines.runner_sandbox import InspectorBounds, StreamBounds
+from service.engines.together import Totals
 from service.settings import Settings
+from service.telemetry.metrics import Reading
 
 _ENGINE_THREADS = 16
 
@@ -24,8 +31,14 @@ def service_name(settings: Settings) -> str:
     return settings.service_name or f"proofbox-{hashlib.sha256(folder.encode()).hexdigest()[:12]}"
 
 
-def sandbox_engine(settings: Settings, limits: CallLimits, boot_id: str) -> PooledEngine:
-    """The engine; nothing is started yet.
+def sandbox_engine(
+    settings: Settings,
+    limits: CallLimits,
+    boot_id: str,
+    is_busy: Callable[[], bool] = lambda: False,
+    tracer: Tracer | None = None,
+) -> PooledEngine:
+    """The engine; nothing is started yet. ``is_busy`` says whether calls use all of the machine.
 
     Raises:
         OSError: the seccomp profile cannot be read.
@@ -36,10 +49,15 @@ def sandbox_engine(settings: Settings, limits: CallLimits, boot_id: str) -> Pool
         PooledEngineSettings(
             boot_id=boot_id,
             default_limits=limits,
-            pool_size=settings.pool_size,
-            starts_max=settings.starts_max,
+            pool=PoolPolicy(
+                size=settings.pool_size,
+                most=max(settings.pool_size, settings.pool_max),
+                memory_bytes=settings.pool_memory_bytes,
+                starts_max=settings.starts_max,
+                age_max_s=settings.waiting_lifetime_s,
+                unused_s=settings.pool_unused_s,
+            ),
             ready_s=settings.ready_s,
-            waiting_lifetime_s=settings.waiting_lifetime_s,
             call_lifetime_s=limits.wall_s + settings.overhead_s,
             sweep_every_s=settings.sweep_every_s,
             stream=StreamBounds(
@@ -55,7 +73,58 @@ def sandbox_engine(settings: Settings, limits: CallLimits, boot_id: str) -> Pool
                 pages_max=settings.inspect_pages_max,
             ),
         ),
+        is_busy,
+        tracer=tracer,
     )
+
+
+def pool_readings(pool: Pool) -> list[Reading]:
+    """What is known of the containers that wait."""
+    counts = pool.counts
+
+    def of_flavours(name: str, what: str, values: Mapping[Flavour, float], *, only_grows: bool = False) -> Reading:
+        return Reading(name, what, ("flavour",), {(flavour,): values[flavour] for flavour in Flavour}, only_grows)
+
+    def of_none(name: str, what: str, value: float, *, only_grows: bool = False) -> Reading:
+        return Reading(name, what, (), {(): value}, only_grows)
+
+    taken: dict[tuple[str, ...], float] = {(wanted, took): count for (wanted, took), count in counts.taken.items()}
+    return [
+        of_flavours("pool_waiting", "Sandboxes that wait for a call.", {f: pool.waiting(f) for f in Flavour}),
+        of_flavours("pool_starting", "Sandboxes that are being started.", {f: pool.starting(f) for f in Flavour}),
+        of_flavours("pool_wanted", "Sandboxes that should wait.", pool.wanted()),
+        of_flavours("pool_starts", "Sandboxes that were started.", counts.starts, only_grows=True),
+        of_flavours("pool_start_seconds", "How long starting them took.", counts.start_s, only_grows=True),
+        Reading(
+            "pool_taken",
+            "Calls, by the flavour wanted and what they got.",
+            ("flavour", "got"),
+            taken,
+            only_grows=True,
+        ),
+        of_none("pool_failed_starts", "Starts that failed.", counts.failed, only_grows=True),
+        of_none("pool_ended", "Waiting sandboxes that ended or gave no answer.", counts.ended, only_grows=True),
+        of_none("pool_memory_bytes", "Memory that waiting sandboxes may take.", pool.policy.memory_bytes),
+    ]
+
+
+def together_readings(engine: PooledEngine) -> list[Reading]:
+    """What all sandboxes use together, and may; nothing where that is not in our hands."""
+    group = engine.together
+    if group is None:
+        return []
+    memory, pids = group.memory(), group.pids()
+    told = (
+        ("sandboxes_memory_bytes", "Memory of all sandboxes together.", memory.used),
+        ("sandboxes_memory_limit_bytes", "What it may be; 0: not bounded.", memory.limit),
+        ("sandboxes_pids", "Processes and threads of all sandboxes together.", pids.used),
+        ("sandboxes_pids_limit", "What they may be; 0: not bounded.", pids.limit),
+    )
+    return [Reading(name, what, (), {(): value}) for name, what, value in told]
+
+
+def _totals(settings: Settings) -> Totals:
+    return Totals.of_machine(settings.total_memory_bytes, settings.total_pids, settings.total_cpus)
 
 
 def _client(settings: Settings) -> EngineClient:
@@ -68,6 +137,7 @@ def _docker(settings: Settings, boot_id: str) -> Containers:
         runtime=settings.runtime,
         seccomp_profile=settings.seccomp_profile.read_text(encoding="utf-8"),
         cgroup_parent=settings.cgroup_parent,
+        totals=_totals(settings),
         service_name=service_name(settings),
         boot_id=boot_id,
         import_once=settings.import_once,
@@ -88,6 +158,7 @@ def _oci(settings: Settings, boot_id: str) -> Containers:
             boot_id=boot_id,
             cache_dir=settings.oci_cache_dir,
             run_dir=settings.oci_run_dir,
+            totals=_totals(settings),
             start_s=settings.ready_s,
             threads=_ENGINE_THREADS,
             import_once=settings.import_once,

@@ -30,6 +30,18 @@ class Settings(BaseSettings):
     """Address to listen on."""
     port: int = Field(default=8080, ge=0, le=65535)
     """Port to listen on."""
+    auth: Literal["auto", "required", "off"] = "auto"
+    """Who needs an API key: auto, everybody unless host is of loopback; required, everybody; off, nobody."""
+    behind_authenticating_proxy: bool = False
+    """A proxy in front decides who comes in: only then may auth be off where host is not of loopback."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Names beside loopback's own under which a service without required keys is asked, as a JSON list."""
+    public_url: str = Field(default="", pattern=r"^(https?://[^?#]+)?$")
+    """URL of this service as clients reach it, for links; empty: links have no host."""
+    head_s: float = Field(default=10, gt=0)
+    """How long the head of a request may take to arrive."""
+    body_s: float = Field(default=60, gt=0)
+    """How long the body of a request may take to arrive, and a second more for each 64 KiB that came."""
     data_dir: Path = Path(".proofbox")
     """Folder of artifacts, staging and, unless database_url names a server, the database."""
     database_url: SecretStr = SecretStr("")
@@ -51,6 +63,12 @@ class Settings(BaseSettings):
     skills_dir: Path | None = None
     """Folder of the skills that react.read loads by sk:<id>: <id>/SKILL.md or <id>.md in it; none: no skills."""
 
+    # ---- what is seen from outside ----
+    log_format: Literal["json", "text"] = "text"
+    """How lines of the log look: json, one object a line; text, for people."""
+    otlp_endpoint: str = Field(default="", pattern=r"^(https?://[^/?#@\s]+(/[^?#\s]*)?)?$")
+    """Receiver of traces by OTLP over HTTP, such as http://127.0.0.1:4318; empty: the OTEL_ variables', if any."""
+
     # ---- artifacts in a bucket; without one they are in data_dir ----
     s3_bucket: str = ""
     """Bucket of artifacts on an S3-compatible server; empty: artifacts are files below data_dir."""
@@ -69,7 +87,23 @@ class Settings(BaseSettings):
     s3_part_bytes: int = Field(default=8 * _MIB, ge=5 * _MIB, le=1024 * _MIB)
     """Larger files are sent in parts of this size; each of up to 8 transfers holds one part in memory."""
     link_s: int = Field(default=900, ge=1, le=7 * 24 * 3600)
-    """How long a link to a file in the bucket works."""
+    """How long a link to a file works, in the bucket or of this service."""
+
+    # ---- limits of an API key, unless it has its own; 0: no limit ----
+    limits_without_key: bool = False
+    """Whether these limits hold for each tenant where requests need no key."""
+    key_requests_per_minute: int = Field(default=6_000, ge=0)
+    """Requests of any kind."""
+    key_calls_per_minute: int = Field(default=600, ge=0)
+    """Tool calls."""
+    key_upload_bytes_per_minute: int = Field(default=1024 * _MIB, ge=0)
+    """Bytes of request bodies."""
+    key_running_calls: int | None = Field(default=None, ge=0)
+    """Calls that run at one time; by default three quarters of running_max, so that others find a place."""
+    key_queued_calls: int = Field(default=100, ge=0)
+    """Calls that wait for a place."""
+    key_stored_bytes: int = Field(default=0, ge=0)
+    """Bytes of all versions of files and attachments that the key's tenant keeps in its project."""
 
     # ---- engine ----
     engine: Literal["docker", "oci"] = "docker"
@@ -91,15 +125,27 @@ class Settings(BaseSettings):
     oci_run_dir: Path = Path("/run/proofbox")
     """Folder of what the engine oci keeps of containers while they live."""
     cgroup_parent: str = ""
-    """One cgroup above all sandboxes; empty: the Docker engine's default, or proofbox."""
+    """Control group above the sandboxes of all services, a slice where systemd has them; empty: proofbox."""
     import_once: Literal["auto", "on", "off"] = "auto"
     """Libraries are imported once and forked into sandboxes; auto: where that can be, on: or the service ends."""
+    total_memory_bytes: int = Field(default=0, ge=0)
+    """Memory of all sandboxes together; 0: the machine's without an eighth, 512 MiB at least."""
+    total_pids: int = Field(default=0, ge=0)
+    """Processes and threads of all sandboxes together; 0: half of those that the kernel allows."""
+    total_cpus: float = Field(default=0, ge=0)
+    """CPU share of all sandboxes together, in cores; 0: all, after whatever else on the machine wants them."""
     seccomp_profile: Path = _ROOT / "sandbox_images" / "seccomp" / "sandbox.json"
     """The seccomp profile of every sandbox."""
-    pool_size: int = Field(default=2, ge=0, le=100)
-    """Containers that wait, started, for a call."""
-    starts_max: int = Field(default=2, ge=1, le=32)
-    """Containers that start at one time."""
+    pool_size: int = Field(default=8, ge=0, le=100)
+    """Containers that wait, started, for a call when there are few calls; 0: none waits, ever."""
+    pool_max: int = Field(default=32, ge=0, le=1000)
+    """Containers that wait when there are many calls, those that have imported libraries included."""
+    pool_memory_bytes: int = Field(default=0, ge=0)
+    """Memory that waiting containers may take; 0: an eighth of what is available at the start."""
+    pool_unused_s: float = Field(default=600, gt=0)
+    """How long containers that have imported libraries are kept waiting after the last program that uses them."""
+    starts_max: int = Field(default_factory=lambda: max(2, os.cpu_count() or 1), ge=1, le=64)
+    """Containers that start at one time; by default one for each core, and two at least."""
     ready_s: float = Field(default=30, gt=0)
     """How long a container may take until its runner answers."""
     waiting_lifetime_s: float = Field(default=1800, gt=0)
@@ -128,6 +174,8 @@ class Settings(BaseSettings):
     """How long running calls may take to end when the service is told to stop."""
     body_bytes_max: int = Field(default=100 * _MIB, ge=1024)
     """Size of a request's body."""
+    bodies_bytes_max: int = Field(default=512 * _MIB, ge=1024)
+    """Size of all request bodies that are in memory at one time, attachments apart; of one caller half of it."""
     attachment_bytes_max: int = Field(default=100 * _MIB, ge=1)
     """Size of an uploaded attachment."""
     heartbeat_s: float = Field(default=15, gt=0)
@@ -215,6 +263,14 @@ class Settings(BaseSettings):
     inspect_pages_max: int = Field(default=20_000, ge=1)
     """Pages of a document that is opened."""
 
+    @property
+    def is_traced(self) -> bool:
+        """Whether a receiver of traces is named, here or by OpenTelemetry's own variables."""
+        if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+            return False
+        names = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+        return bool(self.otlp_endpoint) or any(os.environ.get(name) for name in names)
+
     @field_validator("web_search_url")
     @classmethod
     def _web_search_url_can_be_read(cls, value: str) -> str:
@@ -229,6 +285,16 @@ class Settings(BaseSettings):
                 f"PROOFBOX_RUNTIME {self.runtime} is for the engine docker, PROOFBOX_ENGINE is oci: "
                 "set PROOFBOX_OCI_RUNTIME, or PROOFBOX_ENGINE=docker"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _one_sandbox_fits_into_all(self) -> Self:
+        for each, total in (("memory_bytes", "total_memory_bytes"), ("pids", "total_pids")):
+            if 0 < getattr(self, total) < getattr(self, each):
+                raise ValueError(
+                    f"PROOFBOX_{total.upper()} {getattr(self, total)} is less than what one sandbox may take, "
+                    f"PROOFBOX_{each.upper()} {getattr(self, each)}: raise the first or lower the second"
+                )
         return self
 
     @model_validator(mode="after")

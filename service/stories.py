@@ -1,7 +1,6 @@
 """The second half of the composition root: which story tells the calls of which tool."""
 
 from dataclasses import dataclass
-from functools import partial
 
 from contracts.react_tools import (
     FileParams,
@@ -20,7 +19,6 @@ from service.core.cache_points import CachePolicy
 from service.core.execution import Execution
 from service.core.hiding import HidingStory
 from service.core.limits import CallPolicy
-from service.core.memory import memory_of
 from service.core.memory_search import MemorySearch
 from service.core.page_reading import PageReading, ReadingPolicy
 from service.core.patching import Patching
@@ -81,13 +79,21 @@ def cache_policy(settings: Settings) -> CachePolicy:
     )
 
 
+def rerunnable(settings: Settings, parts: StoryParts, runs: SandboxRuns) -> tuple[Story, ...]:
+    """The stories of the tools that run a program of the caller's or render a document, over other runs."""
+    return (
+        Execution(runs, parts.policy, parts.tokens),
+        Rendering(runs, RenderPolicy(parts.policy, settings.render_wall_s)),
+    )
+
+
 def stories(settings: Settings, parts: StoryParts) -> tuple[Story, ...]:
     """One story for each kind of tool."""
     inline_bytes_max = settings.inline_bytes_max
     read = ReactRead(parts.files, parts.sources, parts.skills, parts.tokens, inline_bytes_max=inline_bytes_max)
     texts = TextFiles(parts.artifacts, parts.sources, parts.tokens, inline_bytes_max)
     writing = Writing(texts)
-    searching = Searching(parts.artifacts, partial(memory_of, parts.timelines), settings.file_search_s)
+    searching = Searching(parts.files, settings.file_search_s)
     reading = PageReading(
         parts.runs, ReadingPolicy(parts.policy, settings.web_read_wall_s, settings.web_read_page_s)
     )
@@ -101,12 +107,11 @@ def stories(settings: Settings, parts: StoryParts) -> tuple[Story, ...]:
     web_searching = WebSearching(parts.searcher, parts.sources)
     hiding = HidingStory(parts.timelines, parts.tokens, cache_policy(settings))
     return (
-        Execution(parts.runs, parts.policy, parts.tokens),
-        Rendering(parts.runs, RenderPolicy(parts.policy, settings.render_wall_s)),
+        *rerunnable(settings, parts, parts.runs),
         ReactStory(("react.read",), ReadParams, read.tell),
         ReactStory(("react.write", "react.stream"), WriteParams, writing.write),
         ReactStory(("react.file",), FileParams, writing.file),
-        ReactStory(("react.patch",), PatchParams, Patching(texts, parts.artifacts).patch),
+        ReactStory(("react.patch",), PatchParams, Patching(texts, parts.files).patch),
         ReactStory(("react.search_files",), SearchFilesParams, searching.search),
         ReactStory(("react.hide",), HideParams, hiding.tell),
         ReactStory(("react.plan",), PlanParams, PlanStory(parts.timelines).tell),

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bench.speed.growth import BURST
-from bench.speed.model import CRUN, DOCKER, OURS, Results
+from bench.speed.model import CRUN, DOCKER, LANES, Results
 from bench.speed.spread import percentile
 
-Value = Callable[[Results], float | None]
-"""The figure of a run; None if it was not measured."""
+Value = Callable[[Results, str], float | None]
+"""The figure of one of our sides in a run; None if it was not measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,45 +40,55 @@ class Bar:
 
 
 def _calm_p50(job: str) -> Value:
-    return lambda results: row.latency(OURS, 50) if (row := results.calm_of(job)) else None
-
-
-def _times_faster(job: str) -> Value:
-    return lambda results: row.times_faster(DOCKER).median if (row := results.calm_of(job)) else None
-
-
-def _times_the_rate(job: str, side: str) -> Value:
-    def value(results: Results) -> float | None:
-        row = results.busy_of(job, BURST)
-        return row.times_the_rate(side).median if row and side in row.sides else None
+    def value(results: Results, ours: str) -> float | None:
+        row = results.calm_of(job)
+        return row.latency(ours, 50) if row and ours in row.sides else None
 
     return value
 
 
-def _of_burst(results: Results) -> float | None:
-    return percentile(results.burst_ms, 95) if results.burst_ms else None
+def _times_faster(job: str) -> Value:
+    def value(results: Results, ours: str) -> float | None:
+        row = results.calm_of(job)
+        return row.times_faster(DOCKER, ours).median if row and ours in row.sides else None
+
+    return value
 
 
-def _overhead(results: Results) -> float | None:
-    return percentile(results.overhead_ms, 50) if results.overhead_ms else None
+def _times_the_rate(job: str, side: str) -> Value:
+    def value(results: Results, ours: str) -> float | None:
+        row = results.busy_of(job, BURST)
+        return row.times_the_rate(side, ours).median if row and {side, ours} <= row.sides.keys() else None
+
+    return value
+
+
+def _of_burst(results: Results, ours: str) -> float | None:
+    times = results.burst_ms.get(ours)
+    return percentile(times, 95) if times else None
+
+
+def _overhead(results: Results, ours: str) -> float | None:
+    times = results.overhead_ms.get(ours)
+    return percentile(times, 50) if times else None
 
 
 def _longest_queue(name: str) -> Value:
-    def value(results: Results) -> float | None:
-        rows = [row for row in results.queue if row["calls"] == 1_000]  # noqa: PLR2004 - the bar's own number
+    def value(results: Results, ours: str) -> float | None:
+        rows = [row for row in results.queue.get(ours, ()) if row["calls"] == 1_000]  # noqa: PLR2004 - the bar's own number
         return rows[0][name] if rows else None
 
     return value
 
 
-def _idle(results: Results) -> float | None:
-    if not results.idle:
+def _idle(results: Results, ours: str) -> float | None:
+    if (idle := results.idle.get(ours)) is None:
         return None
-    return 100 * (results.idle["service"] + results.idle["pool"]) / results.idle["for_s"]
+    return 100 * (idle["service"] + idle["pool"]) / idle["for_s"]
 
 
-def _without_phases(results: Results) -> float | None:
-    return results.without_phases
+def _without_phases(results: Results, ours: str) -> float | None:
+    return results.without_phases.get(ours)
 
 
 BARS = (
@@ -135,7 +145,7 @@ BARS = (
         10,
         is_most=True,
         unit="MB",
-        value=lambda results: results.large_growth_mb,
+        value=lambda results, ours: results.large_growth_mb.get(ours),
     ),
     Bar(
         "1,000 queued calls: peak memory of the service",
@@ -157,13 +167,17 @@ BARS = (
 
 
 def bar_table(results: Results) -> str:
-    """All bars as Markdown: the limit, ours, whether it is met."""
-    text = "| what | bar | ours | met |\n|---|---|---|---|\n"
+    """All bars as Markdown: the limit, and of each engine the figure and whether it is met."""
+    heads = "".join(f" engine `{engine}` | met |" for engine in LANES.values())
+    text = f"| what | bar |{heads}\n|---|---|{'---|---|' * len(LANES)}\n"
     for bar in BARS:
-        value = bar.value(results)
         sign = "≤" if bar.is_most else "≥"
         limit = f"{sign} {bar.shown(bar.limit)}" if bar.limit else "0"
-        ours = "not measured" if value is None else bar.shown(value)
-        met = "" if value is None else "yes" if bar.is_met(value) else "**no**"
-        text += f"| {bar.what} | {limit} | {ours} | {met} |\n"
+        cells = ""
+        for ours in LANES:
+            value = bar.value(results, ours)
+            told = "not measured" if value is None else bar.shown(value)
+            met = "" if value is None else "yes" if bar.is_met(value) else "**no**"
+            cells += f" {told} | {met} |"
+        text += f"| {bar.what} | {limit} |{cells}\n"
     return text

@@ -9,10 +9,24 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from bench.chart_style import style
-from bench.speed.model import BWRAP, CRUN, DOCKER, EPICBOX, FLOORS, LLM_SANDBOX, OURS, RUNC, Measured, Results
+from bench.speed.model import (
+    BWRAP,
+    CRUN,
+    DOCKER,
+    EPICBOX,
+    FLOORS,
+    LANES,
+    LLM_SANDBOX,
+    OURS,
+    OURS_OCI,
+    RUNC,
+    Measured,
+    Results,
+)
 
 COLOURS = {
     OURS: "#1f6feb",
+    OURS_OCI: "#0aa2c0",
     DOCKER: "#d4631a",
     LLM_SANDBOX: "#2e9f6b",
     EPICBOX: "#8a63d2",
@@ -63,7 +77,7 @@ def _latencies(axes: Axes, rows: list[Measured]) -> None:
             axes.plot([middle, row.latency(name, 90)], [height] * 2, color=COLOURS[name], linewidth=1.4, zorder=2)
             axes.plot(
                 middle, height, _mark(name), color=COLOURS[name], fillstyle=_fill(name),
-                markersize=10 if name == OURS else 6, zorder=2 if name == OURS else 3,
+                markersize=10 if name in LANES else 6, zorder=2 if name in LANES else 3,
             )  # fmt: skip
     axes.set_xscale("log")
     axes.xaxis.set_minor_locator(FixedLocator([]))

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from bench.speed.model import Job, Side, Turn
 
-DRAINING = 4
-"""Calls that take what a pool of the default size has ready, and what it had begun to start."""
+DRAINING = 16
+"""Calls that take what a pool has ready, and what it had begun to start."""
 
 
 async def calmly(side: Side, job: Job, calls: int) -> Turn:

@@ -10,7 +10,7 @@ import httpx
 from bench.serving import Service, service_running
 from bench.speed import jobs
 from bench.speed.clients import at_once, busily, calmly, turned
-from bench.speed.model import CallFailedError, Job, Measured, Side
+from bench.speed.model import LANES, CallFailedError, Job, Measured, Side
 from bench.speed.processes import (
     container_pids,
     cpu_s,
@@ -32,11 +32,11 @@ _QUEUED_WALL_S = 5.0
 _REFUSED = {httpx.codes.TOO_MANY_REQUESTS, httpx.codes.SERVICE_UNAVAILABLE}
 
 
-async def bursts(count: int) -> list[float]:
+async def bursts(ours: str, count: int) -> list[float]:
     """Calls that come at one moment and meet a pool as large as they are; milliseconds of each."""
     job = jobs.printing()
-    async with service_running(pool_size=BURST, running_max=BURST) as service:
-        side = Proofbox(service)
+    async with service_running(engine=LANES[ours], pool_size=BURST, running_max=BURST) as service:
+        side = Proofbox(service, ours)
         await at_once(side, job, BURST)
         times = []
         for _ in range(count):
@@ -57,11 +57,11 @@ async def _settled(service: Service) -> None:
     raise RuntimeError("the pool did not settle")
 
 
-async def queued(length: int) -> dict[str, float]:
+async def queued(ours: str, length: int) -> dict[str, float]:
     """So many calls at one moment, in the service's default settings; what became of them, and its memory."""
     job = jobs.printing()
-    async with service_running() as service:
-        side = Proofbox(service)
+    async with service_running(engine=LANES[ours]) as service:
+        side = Proofbox(service, ours)
         await side.run(job)
         await asyncio.sleep(SETTLE_S)
         before = memory_mb(service.pid)
@@ -134,14 +134,14 @@ async def with_files(sides: list[Side], counts: tuple[int, ...], rounds: int) ->
     return rows
 
 
-async def with_pool(size: int, calls: int) -> dict[str, float]:
+async def with_pool(ours: str, size: int, calls: int) -> dict[str, float]:
     """One size of the pool: latency of a calm client, calls a second of busy ones, memory of it all."""
     job = jobs.printing()
-    async with service_running(pool_size=size) as service:
-        side = Proofbox(service)
+    async with service_running(engine=LANES[ours], pool_size=size) as service:
+        side = Proofbox(service, ours)
         await side.run(job)
         await asyncio.sleep(SETTLE_S)
-        waiting = memory_mb(service.pid) + sum(_alone(container_pids(service.name)))
+        waiting = _held_mb(service)
         calm = await calmly(side, job, calls)
         busy = await busily(side, job, BURST, 3 * BURST)
         return {
@@ -153,14 +153,19 @@ async def with_pool(size: int, calls: int) -> dict[str, float]:
         }
 
 
+def _held_mb(service: Service) -> float:
+    """Resident memory of a service, what it started, and its containers; pages that they share count for each."""
+    return memory_mb(service.pid) + sum(_alone(container_pids(service.name) - family(service.pid)))
+
+
 def _alone(pids: set[int]) -> Iterator[float]:
     return (memory_mb(pid) for pid in pids if not any(pid in family(other) for other in pids - {pid}))
 
 
-async def idle(for_s: float) -> dict[str, float]:
-    """CPU seconds of a service, its waiting containers and the engine, while nobody calls."""
-    async with service_running() as service:
-        side = Proofbox(service)
+async def idle(ours: str, for_s: float) -> dict[str, float]:
+    """CPU seconds of a service, its waiting containers and the engine while nobody calls; their memory."""
+    async with service_running(engine=LANES[ours]) as service:
+        side = Proofbox(service, ours)
         await side.run(jobs.printing())
         await asyncio.sleep(2 * SETTLE_S)
         parts = {
@@ -172,13 +177,14 @@ async def idle(for_s: float) -> dict[str, float]:
         began = time.perf_counter()
         await asyncio.sleep(for_s)
         took_s = time.perf_counter() - began
-        return {name: cpu_s(pids) - before[name] for name, pids in parts.items()} | {"for_s": took_s}
+        spent = {name: cpu_s(pids) - before[name] for name, pids in parts.items()}
+        return spent | {"for_s": took_s, "memory_mb": _held_mb(service)}
 
 
-async def memory_growth_mb(job: Job) -> float:
+async def memory_growth_mb(ours: str, job: Job) -> float:
     """What the peak memory of a service grows by over what it held before, while it does a job twice."""
-    async with service_running() as service:
-        side = Proofbox(service)
+    async with service_running(engine=LANES[ours]) as service:
+        side = Proofbox(service, ours)
         await side.run(jobs.printing())
         await asyncio.sleep(SETTLE_S)
         reset_peak(service.pid)

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,8 +23,11 @@ from bench.speed.model import (
     DOCKER,
     EPICBOX,
     FLOORS,
+    LANES,
     LLM_SANDBOX,
     OURS,
+    OURS_OCI,
+    RUNC,
     Job,
     Measured,
     Results,
@@ -35,16 +39,16 @@ from bench.speed.proofbox import Proofbox
 from bench.speed.sandbox_libraries import PEER_IMAGE, libraries
 
 CALM_SIDES = {
-    "print": (OURS, DOCKER, LLM_SANDBOX, EPICBOX, *FLOORS),
-    "chart": (OURS, DOCKER, LLM_SANDBOX, EPICBOX),
-    "contract": (OURS, DOCKER, LLM_SANDBOX, EPICBOX),
-    "files": (OURS, DOCKER, LLM_SANDBOX, EPICBOX),
-    "large": (OURS, DOCKER, LLM_SANDBOX),
-    "pdf": (OURS, DOCKER),
-    "pdf30": (OURS, DOCKER),
+    "print": (*LANES, DOCKER, LLM_SANDBOX, EPICBOX, *FLOORS),
+    "chart": (*LANES, DOCKER, LLM_SANDBOX, EPICBOX),
+    "contract": (*LANES, DOCKER, LLM_SANDBOX, EPICBOX),
+    "files": (*LANES, DOCKER, LLM_SANDBOX, EPICBOX),
+    "large": (*LANES, DOCKER, LLM_SANDBOX),
+    "pdf": (*LANES, DOCKER),
+    "pdf30": (*LANES, DOCKER),
 }
 """epicbox keeps standard output in pieces that it copies again and again: 50 MB of it would take minutes."""
-_BOTH = (OURS, DOCKER)
+_BOTH = (*LANES, DOCKER)
 _BEGAN = time.perf_counter()
 
 
@@ -71,19 +75,32 @@ class Run:
         if not self.only <= {"burst", "queue", "pool", "idle"}:
             async with self._everyone() as sides:
                 await self._jobs(sides)
+        for ours in self._lanes():
+            await self._growth(ours)
+
+    def _lanes(self) -> list[str]:
+        """Our sides that can run on this machine."""
+        lacking = "" if os.geteuid() == 0 else "needs root"
+        lacking = lacking or ("" if shutil.which(CRUN) or shutil.which(RUNC) else "needs crun or runc")
+        if lacking:
+            self.results.remarks[OURS_OCI] = lacking
+        return [OURS] if lacking else list(LANES)
+
+    async def _growth(self, ours: str) -> None:
+        """What grows with what, on one of our sides."""
         plan, results = self.plan, self.results
         if "burst" in self.only:
-            say("burst")
-            results.burst_ms = await growth.bursts(plan.bursts)
+            say(f"burst, {ours}")
+            results.burst_ms[ours] = await growth.bursts(ours, plan.bursts)
         for length in plan.queued if "queue" in self.only else ():
-            say(f"queue of {length:,}")
-            results.queue.append(await growth.queued(length))
+            say(f"queue of {length:,}, {ours}")
+            results.queue.setdefault(ours, []).append(await growth.queued(ours, length))
         for size in plan.pool_sizes if "pool" in self.only else ():
-            say(f"pool of {size}")
-            results.pool.append(await growth.with_pool(size, plan.rounds * 4))
+            say(f"pool of {size}, {ours}")
+            results.pool.setdefault(ours, []).append(await growth.with_pool(ours, size, plan.rounds * 4))
         if "idle" in self.only:
-            say(f"idle for {plan.idle_s:g} s")
-            results.idle = await growth.idle(plan.idle_s)
+            say(f"idle for {plan.idle_s:g} s, {ours}")
+            results.idle[ours] = await growth.idle(ours, plan.idle_s)
 
     @contextlib.asynccontextmanager
     async def _everyone(self) -> AsyncIterator[dict[str, Side]]:
@@ -91,7 +108,10 @@ class Run:
         wanted = {name for job in CALM_SIDES.keys() & self.only for name in self._names(job)}
         async with AsyncExitStack() as stack:
             folder = stack.enter_context(_open_folder())
-            sides: list[Side] = [Proofbox(await stack.enter_async_context(service_running())), DockerRun(folder)]
+            sides: list[Side] = [DockerRun(folder)]
+            for ours in self._lanes():
+                service = await stack.enter_async_context(service_running(engine=LANES[ours]))
+                sides.append(Proofbox(service, ours))
             if wanted & {LLM_SANDBOX, EPICBOX}:
                 sides += await stack.enter_async_context(libraries(folder))
             if wanted & set(FLOORS):
@@ -99,8 +119,7 @@ class Run:
             yield {side.name: side for side in sides}
 
     async def _jobs(self, sides: dict[str, Side]) -> None:
-        ours = sides[OURS]
-        assert isinstance(ours, Proofbox)
+        lanes = [side for side in sides.values() if isinstance(side, Proofbox)]
         makers = {
             "print": jobs.printing,
             "chart": jobs.chart,
@@ -118,19 +137,23 @@ class Run:
             self.results.calm.append(await self._calm(job, there))
             if name == "print":
                 # Before other clients come: what a call costs beyond its container, one at a time.
-                self.results.overhead_ms = list(ours.overhead_ms[name])
+                self.results.overhead_ms = {lane.name: list(lane.overhead_ms[name]) for lane in lanes}
             if name == "large":
-                self.results.large_growth_mb = await growth.memory_growth_mb(job)
+                self.results.large_growth_mb = {
+                    lane.name: await growth.memory_growth_mb(lane.name, job) for lane in lanes
+                }
             for load in self.plan.busy.get(name, ()):
                 names = (*_BOTH, LLM_SANDBOX, EPICBOX, CRUN) if load.everyone else _BOTH
                 busy = [sides[one] for one in names if one in sides]
                 self.results.busy.append(await _busy(job, load, busy))
         if "growth" in self.only and self.plan.file_counts:
             say("number of files")
-            both = [sides[name] for name in _BOTH]
+            both = [sides[name] for name in _BOTH if name in sides]
             self.results.files = await growth.with_files(both, self.plan.file_counts, self.plan.rounds)
-        self.results.without_phases = ours.without_phases
-        self.results.warm = {name: (ours.warm[name], answered) for name, answered in ours.answered.items()}
+        for lane in lanes:
+            self.results.without_phases[lane.name] = lane.without_phases
+            warm = {name: (lane.warm[name], answered) for name, answered in lane.answered.items()}
+            self.results.warm[lane.name] = warm
 
     def _names(self, job: str) -> list[str]:
         libraries_too = job in self.plan.with_libraries

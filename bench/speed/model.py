@@ -6,7 +6,10 @@ from typing import Any, Protocol
 
 from bench.speed.spread import Spread, percentile, ratio, ratio_of_medians
 
-OURS = "Proofbox"
+OURS = "Proofbox, docker"
+OURS_OCI = "Proofbox, oci"
+LANES = {OURS: "docker", OURS_OCI: "oci"}
+"""Our sides, and the engine of each: the daemon's containers, and those of an OCI runtime without one."""
 DOCKER = "docker run"
 LLM_SANDBOX = "llm-sandbox"
 EPICBOX = "epicbox"
@@ -131,24 +134,24 @@ class Measured:
         """Calls in a second, the median of the rounds."""
         return percentile([turn.rate for turn in self.sides[side]], 50)
 
-    def times_faster(self, side: str) -> Spread:
-        """How many times as long as ours a call of a side takes."""
-        theirs, ours = self.sides[side], self.sides[OURS]
+    def times_faster(self, side: str, ours_side: str) -> Spread:
+        """How many times as long as a call of one of our sides a call of another takes."""
+        theirs, ours = self.sides[side], self.sides[ours_side]
         return ratio_of_medians([turn.latencies_ms for turn in theirs], [turn.latencies_ms for turn in ours])
 
-    def times_the_rate(self, side: str) -> Spread:
-        """How many times as many calls as a side we do in a second."""
-        theirs, ours = self.sides[side], self.sides[OURS]
+    def times_the_rate(self, side: str, ours_side: str) -> Spread:
+        """How many times as many calls as a side one of ours does in a second."""
+        theirs, ours = self.sides[side], self.sides[ours_side]
         return ratio([turn.rate for turn in ours], [turn.rate for turn in theirs])
 
 
 @dataclass(slots=True)
 class Results:
-    """All that one run found.
+    """All that one run found; what only we have, by the name of our side.
 
     Attributes:
         machine: hardware, versions and load, by name.
-        warm: of each job how many of our calls found a container that waited, and how many there were.
+        warm: by side, of each job how many of our calls found a container that waited, and how many there were.
         calm: one client, a pause between calls.
         busy: many clients, no pause.
         burst_ms: each call of bursts that met a warm pool.
@@ -156,24 +159,24 @@ class Results:
         queue: one row for each length of the queue.
         files: one row for each number of files.
         pool: one row for each size of the pool.
-        idle: CPU seconds of each part over the seconds under `for_s`.
+        idle: CPU seconds of each part over the seconds under `for_s`, and their memory in megabytes.
         large_growth_mb: what the service's peak memory grew by while it stored the large file.
-        without_phases: answers that did not say where their time went; None if nothing was asked.
+        without_phases: answers that did not say where their time went; no side if nothing was asked.
         remarks: on sides that are not there, or not as they should be.
     """
 
     machine: dict[str, str] = field(default_factory=dict)
-    warm: dict[str, tuple[int, int]] = field(default_factory=dict)
+    warm: dict[str, dict[str, tuple[int, int]]] = field(default_factory=dict)
     calm: list[Measured] = field(default_factory=list)
     busy: list[Measured] = field(default_factory=list)
-    burst_ms: list[float] = field(default_factory=list)
-    overhead_ms: list[float] = field(default_factory=list)
-    queue: list[dict[str, float]] = field(default_factory=list)
+    burst_ms: dict[str, list[float]] = field(default_factory=dict)
+    overhead_ms: dict[str, list[float]] = field(default_factory=dict)
+    queue: dict[str, list[dict[str, float]]] = field(default_factory=dict)
     files: list[Measured] = field(default_factory=list)
-    pool: list[dict[str, float]] = field(default_factory=list)
-    idle: dict[str, float] = field(default_factory=dict)
-    large_growth_mb: float | None = None
-    without_phases: int | None = None
+    pool: dict[str, list[dict[str, float]]] = field(default_factory=dict)
+    idle: dict[str, dict[str, float]] = field(default_factory=dict)
+    large_growth_mb: dict[str, float] = field(default_factory=dict)
+    without_phases: dict[str, int] = field(default_factory=dict)
     remarks: dict[str, str] = field(default_factory=dict)
 
     def calm_of(self, job: str) -> Measured | None:

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 from bench.serving import Service
-from bench.speed.model import OURS, CallFailedError, Job
+from bench.speed.model import CallFailedError, Job
 
 PHASES = frozenset({"queue", "acquire", "rehost", "run", "validate", "host", "total"})
 IN_SANDBOX = ("acquire", "run", "validate")
@@ -23,6 +23,7 @@ class Proofbox:
 
     Attributes:
         service: the service.
+        name: our side, by the engine that the service uses.
         warm: calls of each job that met a container that waited.
         answered: all calls of each job.
         overhead_ms: what a call took beyond its container: HTTP, protocol, stores.
@@ -30,7 +31,7 @@ class Proofbox:
     """
 
     service: Service
-    name: str = OURS
+    name: str
     pause_s: float = PAUSE_S
     warm: dict[str, int] = field(default_factory=dict)
     answered: dict[str, int] = field(default_factory=dict)

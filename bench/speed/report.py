@@ -10,7 +10,7 @@ from bench.serving import ROOT
 from bench.speed.bar import bar_table
 from bench.speed.chart import draw
 from bench.speed.machine import described
-from bench.speed.model import DOCKER, EPICBOX, FLOORS, LLM_SANDBOX, OURS, Measured, Results
+from bench.speed.model import DOCKER, EPICBOX, FLOORS, LANES, LLM_SANDBOX, Measured, Results
 from bench.speed.spread import Spread
 
 _BLOCK = re.compile(r"(<!-- bench-speed -->\n).*?(<!-- /bench-speed -->)", re.DOTALL)
@@ -40,9 +40,9 @@ def text_of(results: Results) -> str:
 
 
 def _remarks(results: Results) -> Iterator[str]:
-    if results.warm:
-        warm = ", ".join(f"{name} {found} of {calls}" for name, (found, calls) in results.warm.items())
-        yield f" Calls that met a container that waited, those of many clients included: {warm}."
+    for ours, jobs in results.warm.items():
+        warm = ", ".join(f"{name} {found} of {calls}" for name, (found, calls) in jobs.items())
+        yield f" {ours}: calls that met a container that waited, those of many clients included: {warm}."
     for name, remark in results.remarks.items():
         yield f" {name} {remark}."
 
@@ -62,62 +62,82 @@ def _times(spread: Spread) -> str:
 
 
 def _calm_table(rows: list[Measured]) -> str:
-    """One line for each job: ours, and each peer with how many times as long it takes."""
+    """One line for each job: ours, and each peer with how many times as long as ours it takes."""
+    ours = [name for name in LANES if any(name in row.sides for row in rows)]
     known = (DOCKER, LLM_SANDBOX, EPICBOX, *FLOORS)
     peers = [name for name in known if any(name in row.sides for row in rows)]
     heads = [f"`{name}`" if name == DOCKER else f"floor: {name}" if name in FLOORS else name for name in peers]
-    text = f"| | {OURS} | " + " | ".join(f"{head} | times" for head in heads) + " |\n"
-    text += "|---|---|" + "---|---|" * len(peers) + "\n"
+    text = f"| | {' | '.join([*ours, *(f'{head} | times' for head in heads)])} |\n"
+    text += f"|---|{'---|' * len(ours)}{'---|---|' * len(peers)}\n"
     for row in rows:
-        cells = [
-            f"{_latency(row, name)} | {_times(row.times_faster(name))}" if name in row.sides else " | "
-            for name in peers
-        ]
-        text += f"| {row.title} | **{_latency(row, OURS)}** | {' | '.join(cells)} |\n"
+        cells = [f"**{_latency(row, name)}**" if name in row.sides else "" for name in ours]
+        for name in peers:
+            there = name in row.sides
+            cells.append(_latency(row, name) if there else "")
+            cells.append("; ".join(_times(row.times_faster(name, one)) for one in _ours(row)) if there else "")
+        text += f"| {row.title} | {' | '.join(cells)} |\n"
     return text
+
+
+def _ours(row: Measured) -> list[str]:
+    return [name for name in LANES if name in row.sides]
 
 
 def _busy_table(rows: list[Measured]) -> str:
     """One line for each job, number of clients and side."""
-    text = "| | clients | | calls/s | ms | our rate ÷ theirs |\n|---|---|---|---|---|---|\n"
+    heads = "".join(f" {name} ÷ this |" for name in LANES)
+    text = f"| | clients | | calls/s | ms |{heads}\n|---|---|---|---|---|{'---|' * len(LANES)}\n"
     for row in rows:
         for name in row.sides:
             kind = "floor: " if name in FLOORS else ""
-            times = "" if name == OURS else _times(row.times_the_rate(name))
+            is_ours = name in LANES
+            times = "".join(
+                f" {'' if is_ours or one not in row.sides else _times(row.times_the_rate(name, one))} |"
+                for one in LANES
+            )
             text += (
                 f"| {row.title} | {row.clients} | {kind}{name} | {row.rate(name):.1f} | {_latency(row, name)} "
-                f"| {times} |\n"
+                f"|{times}\n"
             )
     return text
 
 
-def _queue_table(rows: list[dict[str, float]]) -> str:
+def _queue_table(queue: dict[str, list[dict[str, float]]]) -> str:
     text = (
-        "| calls at one moment | answered | refused with Retry-After | lost | memory before | its peak | until all"
-        " had an answer |\n|---|---|---|---|---|---|---|\n"
+        "| | calls at one moment | answered | refused with Retry-After | lost | memory before | its peak "
+        "| until all had an answer |\n|---|---|---|---|---|---|---|---|\n"
     )
-    for row in rows:
-        counts = " | ".join(f"{row[name]:,.0f}" for name in ("calls", "answered", "refused", "lost"))
-        text += f"| {counts} | {row['before_mb']:.0f} MB | {row['peak_mb']:.0f} MB | {row['elapsed_s']:.1f} s |\n"
+    for ours, rows in queue.items():
+        for row in rows:
+            counts = " | ".join(f"{row[name]:,.0f}" for name in ("calls", "answered", "refused", "lost"))
+            memory = f"{row['before_mb']:.0f} MB | {row['peak_mb']:.0f} MB"
+            text += f"| {ours} | {counts} | {memory} | {row['elapsed_s']:.1f} s |\n"
     return text
 
 
-def _pool_table(rows: list[dict[str, float]]) -> str:
+def _pool_table(pool: dict[str, list[dict[str, float]]]) -> str:
     text = (
-        "| containers that wait | one client, p50 | p90 | 8 clients | memory of service and pool |\n"
-        "|---|---|---|---|---|\n"
+        "| | containers that wait | one client, p50 | p90 | 8 clients "
+        "| memory of service and pool |\n|---|---|---|---|---|---|\n"
     )
-    for row in rows:
-        text += (
-            f"| {row['size']:.0f} | {_ms(row['p50_ms'])} ms | {_ms(row['p90_ms'])} ms | {row['calls_per_s']:.1f} "
-            f"calls/s | {row['memory_mb']:.0f} MB |\n"
-        )
+    for ours, rows in pool.items():
+        for row in rows:
+            text += (
+                f"| {ours} | {row['size']:.0f} | {_ms(row['p50_ms'])} ms | {_ms(row['p90_ms'])} ms "
+                f"| {row['calls_per_s']:.1f} calls/s | {row['memory_mb']:.0f} MB |\n"
+            )
     return text
 
 
-def _idle_text(idle: dict[str, float]) -> str:
-    shares = [f"{name} {100 * idle[name] / idle['for_s']:.2f} %" for name in ("service", "pool", "engine")]
-    return f"CPU of one core over {idle['for_s']:.0f} s without a call: {', '.join(shares)}.\n"
+def _idle_text(idle: dict[str, dict[str, float]]) -> str:
+    text = (
+        "| CPU without a call, of one core | for | service | pool | container daemons "
+        "| memory of service and pool |\n|---|---|---|---|---|---|\n"
+    )
+    for ours, row in idle.items():
+        shares = " | ".join(f"{100 * row[name] / row['for_s']:.2f} %" for name in ("service", "pool", "engine"))
+        text += f"| {ours} | {row['for_s']:.0f} s | {shares} | {row['memory_mb']:.0f} MB |\n"
+    return text
 
 
 def write(results: Results, root: Path = ROOT) -> None:

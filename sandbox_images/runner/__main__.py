@@ -40,7 +40,9 @@ class Runner:
         while True:
             kind, payload = self._channel.receive()
             request = frames.read_json(payload) if payload else {}
-            if kind == frames.ADOPT:
+            if kind == frames.PING:
+                self._channel.send(frames.PONG)
+            elif kind == frames.ADOPT:
                 self._adopt()
             elif kind == frames.LAUNCH:
                 self._launch()

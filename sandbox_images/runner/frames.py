@@ -26,6 +26,7 @@ JOB = 3
 COLLECT = 4
 ADOPT = 5
 LAUNCH = 6
+PING = 8
 # From the runner.
 READY = 16
 PUT_DONE = 17
@@ -37,6 +38,7 @@ COLLECTED = 22
 FAILED = 23
 LAUNCHED = 24
 INSPECTOR = 25
+PONG = 28
 
 
 class StreamEndedError(Exception):

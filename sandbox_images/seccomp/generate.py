@@ -29,6 +29,9 @@ CLONE_NEW_NAMESPACES = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x100
 # From <sys/stat.h>: the file type in a mode, a regular file and a FIFO.
 S_IFMT, S_IFREG, S_IFIFO = 0o170000, 0o100000, 0o010000
 AF_UNIX, AF_INET, AF_INET6 = 1, 2, 10
+# A socket's type without the flags beside it, from <linux/net.h>; the two types and their protocols.
+SOCK_TYPE_MASK, SOCK_STREAM, SOCK_DGRAM = 0xF, 1, 2
+IPPROTO_DEFAULT, IPPROTO_TCP, IPPROTO_UDP = 0, 6, 17
 # personality(2) with all bits set asks for the current value.
 PERSONALITY_LINUX, PERSONALITY_QUERY = 0, 0xFFFFFFFF
 
@@ -194,8 +197,22 @@ ALLOWED = (
     Family("personality", "asks for the current one", "personality", (Condition(0, PERSONALITY_QUERY),)),
     Family("local sockets", "multiprocessing, asyncio, logging", "socket", (Condition(0, AF_UNIX),)),
     Family("local sockets", "multiprocessing, asyncio", "socketpair", (Condition(0, AF_UNIX),)),
-    Family("loopback", "a server and its client inside one sandbox, IPv4", "socket", (Condition(0, AF_INET),)),
-    Family("loopback", "a server and its client inside one sandbox, IPv6", "socket", (Condition(0, AF_INET6),)),
+    *(
+        Family(
+            "loopback",
+            f"a server and its client inside one sandbox: {version}, {transport}. Rarer protocols would only add to"
+            " what of the kernel is in reach",
+            "socket",
+            (Condition(0, family), Condition(1, kind, SOCK_TYPE_MASK), Condition(2, protocol)),
+        )
+        for version, family in (("IPv4", AF_INET), ("IPv6", AF_INET6))
+        for transport, kind, protocol in (
+            ("TCP", SOCK_STREAM, IPPROTO_DEFAULT),
+            ("TCP", SOCK_STREAM, IPPROTO_TCP),
+            ("UDP", SOCK_DGRAM, IPPROTO_DEFAULT),
+            ("UDP", SOCK_DGRAM, IPPROTO_UDP),
+        )
+    ),
     Family(
         "use of sockets",
         "of the three address families that can be opened",
@@ -312,8 +329,10 @@ def profile() -> dict[str, Any]:
     """The whole profile as a JSON object.
 
     Raises:
-        ValueError: a call is both allowed and refused.
+        ValueError: a call is both allowed and refused, or a family has no reason.
     """
+    if silent := [family.names for family in (*ALLOWED, *UNAVAILABLE, *REFUSED) if not family.reason.strip()]:
+        raise ValueError(f"no reason is given for {silent}")
     allowed = {name for family in ALLOWED for name in family.names}
     refused = {name for family in (*UNAVAILABLE, *REFUSED) for name in family.names}
     if allowed & refused:

@@ -12,17 +12,22 @@ from service.api import (
     artifacts,
     attachments,
     call_events,
+    docs_page,
     error_answers,
     health,
+    links,
     metrics,
     openapi,
+    provenance,
     timeline,
     tool_calls,
     tools,
 )
 from service.api.body_limit import BodyLimit
 from service.api.doors import Doors
+from service.api.guard import Guard, HostCheck
 from service.api.request_log import RequestLog
+from service.api.safe_headers import SafeHeaders
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
@@ -35,18 +40,33 @@ def create_app(doors: Doors, *, lifespan: Lifespan | None = None) -> FastAPI:
         lifespan: what has to be running while requests are served.
     """
     # FastAPI's own page of documentation loads its scripts from a CDN; this one brings them along.
+    # (Its page is of our own making; from here come the scripts.)
     app = FastAPIOffline(
         title="Proofbox",
         summary="Sandboxed code execution for agents: promised files, proven.",
-        version=_version(),
+        version=release(),
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
-        docs_url="/docs",
+        docs_url=None,
         redoc_url=None,
+        static_url=docs_page.STATIC,
         redirect_slashes=False,
         lifespan=lifespan,
     )
     app.state.doors = doors
-    for module in (tool_calls, call_events, tools, attachments, artifacts, timeline, health, metrics):
+    routed = (
+        tool_calls,
+        call_events,
+        provenance,
+        tools,
+        attachments,
+        artifacts,
+        links,
+        timeline,
+        health,
+        metrics,
+        docs_page,
+    )
+    for module in routed:
         app.include_router(module.router)
     error_answers.install(app)
     app.add_middleware(
@@ -54,13 +74,19 @@ def create_app(doors: Doors, *, lifespan: Lifespan | None = None) -> FastAPI:
         bytes_max=doors.body_bytes_max,
         # The one route that takes files takes them with this method.
         bytes_max_of_method={"PUT": doors.attachments.bytes_max},
+        body_s=doors.body_s,
+        held_max=doors.bodies_bytes_max,
     )
-    app.add_middleware(RequestLog)  # the last one added is the outermost
+    app.add_middleware(Guard, access=doors.access, quotas=doors.quotas)
+    app.add_middleware(HostCheck, names=doors.hosts)
+    app.add_middleware(SafeHeaders)
+    app.add_middleware(RequestLog, meter=doors.meter, tracer=doors.tracer)  # the last one added is the outermost
     app.openapi = partial(openapi.document, app)  # type: ignore[method-assign]  # as FastAPI documents it
     return app
 
 
-def _version() -> str:
+def release() -> str:
+    """The version of the service."""
     try:
         return version("proofbox")
     except PackageNotFoundError:

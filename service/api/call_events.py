@@ -10,7 +10,7 @@ from fastapi import APIRouter, Header, Query, Response
 from service.api.call_names import CallIdInPath, ConversationIdInQuery
 from service.api.documented import answer, problems
 from service.api.doors import OpenDoors
-from service.api.principal import CurrentPrincipal
+from service.api.principal import ReadsCalls
 from service.api.responses import NO_STORE, ClosingStream
 from service.core.errors import (
     AmbiguousCallError,
@@ -46,7 +46,7 @@ router = APIRouter(tags=["tool calls"])
 )
 async def watch_tool_call(
     doors: OpenDoors,
-    principal: CurrentPrincipal,
+    principal: ReadsCalls,
     tool_call_id: CallIdInPath,
     conversation_id: ConversationIdInQuery = None,
     after: Annotated[int, Query(ge=0, le=EVENT_ID_MAX, description="Only events with a greater id.")] = 0,

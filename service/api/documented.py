@@ -9,7 +9,14 @@ from pydantic import BaseModel
 
 from contracts.problems import Problem
 from service.api.responses import JSON, PROBLEM_JSON
-from service.core.errors import ServiceError
+from service.core.errors import (
+    MissingPermissionError,
+    NotAuthenticatedError,
+    OriginRefusedError,
+    RateLimitedError,
+    ServiceError,
+    WrongTenantError,
+)
 
 _REQUEST_ID = {
     "X-Request-ID": {
@@ -23,6 +30,14 @@ _RETRY_AFTER = {
         "schema": {"type": "integer", "minimum": 0},
     }
 }
+# What every route with a caller can answer before it is asked.
+_OF_THE_GUARD: tuple[type[ServiceError], ...] = (
+    NotAuthenticatedError,
+    MissingPermissionError,
+    WrongTenantError,
+    OriginRefusedError,
+    RateLimitedError,
+)
 
 
 def reference(model: type[BaseModel]) -> dict[str, str]:
@@ -61,9 +76,15 @@ def json_answer(
     model: type[BaseModel],
     example_name: str | None = None,
     headers: dict[str, Any] | None = None,
+    links: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """An answer with a JSON body."""
-    return answer(description, json_content(model, example_name), headers)
+    """An answer with a JSON body, and what can be asked next (`link`)."""
+    return answer(description, json_content(model, example_name), headers) | ({"links": links} if links else {})
+
+
+def link(operation_id: str, **parameters: str) -> dict[str, Any]:
+    """What can be asked next, with runtime expressions (``$request.body#/turn_id``) for its parameters."""
+    return {"operationId": operation_id, "parameters": parameters}
 
 
 def answer(
@@ -76,11 +97,17 @@ def answer(
     return told
 
 
-def problems(*kinds: type[ServiceError]) -> dict[int | str, dict[str, Any]]:
-    """The problem documents that a route answers, by status; each names its codes and when they come."""
+def problems(*kinds: type[ServiceError], for_anybody: bool = False) -> dict[int | str, dict[str, Any]]:
+    """The problem documents that a route answers, by status; each names its codes and when they come.
+
+    Args:
+        kinds: the errors of the route itself.
+        for_anybody: whether the route asks for no key.
+    """
     by_status: dict[int, list[type[ServiceError]]] = defaultdict(list)
-    everywhere: tuple[type[ServiceError], ...] = (ServiceError,)
-    for kind in kinds + everywhere:
+    everywhere: tuple[type[ServiceError], ...] = () if for_anybody else _OF_THE_GUARD
+    told: tuple[type[ServiceError], ...] = (*kinds, *everywhere, ServiceError)
+    for kind in told:
         by_status[kind.status].append(kind)
     return {
         status: answer(

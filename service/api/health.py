@@ -42,7 +42,7 @@ async def live() -> Response:
     response_class=Response,
     responses={
         200: json_answer("It can.", Health),
-        **problems(EngineUnavailableError, ShuttingDownError),
+        **problems(EngineUnavailableError, ShuttingDownError, for_anybody=True),
     },
 )
 async def ready(doors: OpenDoors) -> Response:

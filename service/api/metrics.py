@@ -2,8 +2,9 @@
 
 from fastapi import APIRouter, Response
 
-from service.api.documented import answer
+from service.api.documented import answer, problems
 from service.api.doors import OpenDoors
+from service.api.principal import ReadsMetrics
 from service.api.responses import NO_STORE
 
 _CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -18,9 +19,10 @@ router = APIRouter(tags=["health"])
     responses={
         200: answer(
             "Counters, histograms and gauges, named `proofbox_*`.", {_CONTENT_TYPE: {"schema": {"type": "string"}}}
-        )
+        ),
+        **problems(),
     },
 )
-async def get_metrics(doors: OpenDoors) -> Response:
+async def get_metrics(doors: OpenDoors, _caller: ReadsMetrics) -> Response:
     """Calls, their phases and verdicts, the line before the sandboxes, the pool, and the process itself."""
     return Response(doors.metrics(), media_type=_CONTENT_TYPE, headers=NO_STORE)

@@ -1,27 +1,45 @@
-"""On whose behalf a request speaks: the one place that every route asks."""
+"""On whose behalf a request speaks, and what it may do: the one place that every route asks."""
 
 from typing import Annotated
 from urllib.parse import unquote_to_bytes
 
-from fastapi import Depends, Path, Request
+from fastapi import Depends, Path, Request, Security
+from fastapi.security import HTTPBearer, SecurityScopes
 
 from contracts.tool_calls import ConversationId
-from service.api.doors import OpenDoors
+from service.api.guard import caller_of
+from service.core.api_keys import Permission
 from service.core.errors import UnsafeNameError
 from service.core.scopes import Principal, Scope
 
+API_KEY = HTTPBearer(
+    scheme_name="api_key",
+    bearerFormat="pbx_<id>_<secret>",
+    description="An API key that the operator made with `proofbox keys create`. A service that only its own "
+    "machine reaches may ask for none. Each route names the scope that the key needs.",
+    auto_error=False,
+)
 
-async def principal_of(doors: OpenDoors) -> Principal:
-    """The principal of a request: the one that the operator's settings name."""
-    return doors.principal
 
+async def principal_of(
+    request: Request,
+    needed: SecurityScopes,
+    _documented: Annotated[object, Depends(API_KEY)],  # the guard has read the key
+) -> Principal:
+    """The principal of a request.
 
-CurrentPrincipal = Annotated[Principal, Depends(principal_of)]
+    Raises:
+        MissingPermissionError: its key has not a scope that the route asks for.
+    """
+    caller = caller_of(request.scope["state"])
+    for permission in needed.scopes:
+        caller.must(Permission(permission))
+    return caller.principal
 
 
 async def scope_of(
     request: Request,
-    principal: CurrentPrincipal,
+    principal: Annotated[Principal, Depends(principal_of)],
     conversation_id: Annotated[ConversationId, Path(description="Which conversation.")],
 ) -> Scope:
     """The conversation that the path names, of the request's principal.
@@ -44,4 +62,11 @@ def _is_utf8(raw: bytes) -> bool:
     return True
 
 
-CurrentScope = Annotated[Scope, Depends(scope_of)]
+AnyCaller = Annotated[Principal, Security(principal_of)]
+RunsCalls = Annotated[Principal, Security(principal_of, scopes=[Permission.CALLS_RUN.value])]
+ReadsCalls = Annotated[Principal, Security(principal_of, scopes=[Permission.CALLS_READ.value])]
+ReadsMetrics = Annotated[Principal, Security(principal_of, scopes=[Permission.METRICS_READ.value])]
+ReadsArtifacts = Annotated[Scope, Security(scope_of, scopes=[Permission.ARTIFACTS_READ.value])]
+WritesArtifacts = Annotated[Scope, Security(scope_of, scopes=[Permission.ARTIFACTS_WRITE.value])]
+ReadsTimeline = Annotated[Scope, Security(scope_of, scopes=[Permission.TIMELINE_READ.value])]
+WritesTimeline = Annotated[Scope, Security(scope_of, scopes=[Permission.TIMELINE_WRITE.value])]

@@ -9,12 +9,13 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 from starlette.types import Scope, Send
 
-from service.core.errors import ServiceError
-from service.core.problems import problem_of
+from service.core.errors import MissingPermissionError, NotAuthenticatedError
+from service.core.problems import problem_of, retry_after_s
 
 JSON = "application/json"
 PROBLEM_JSON = "application/problem+json"
 REQUEST_ID_HEADER = "X-Request-ID"
+_REALM = 'Bearer realm="proofbox"'
 NO_STORE = {"Cache-Control": "no-store"}
 
 
@@ -36,15 +37,24 @@ def model_response(model: BaseModel, *, status: int = 200, headers: Mapping[str,
 
 
 def problem_response(exc: BaseException, request_id: str, *, headers: Mapping[str, str] | None = None) -> Response:
-    """An error as a problem document, with ``Retry-After`` if the error knows when."""
+    """An error as a problem document, with ``Retry-After`` if it may pass."""
     problem = problem_of(exc, request_id)
-    seconds = exc.retry_after_s if isinstance(exc, ServiceError) else None
+    seconds = retry_after_s(exc, problem)
     return Response(
         problem.model_dump_json(exclude_none=True),
         problem.status,
-        {**retry_after(seconds), **(headers or {})},
+        {**retry_after(seconds), **_challenge(exc), **(headers or {})},
         PROBLEM_JSON,
     )
+
+
+def _challenge(exc: BaseException) -> dict[str, str]:
+    """How a client is asked for a key, or for one that may do more (RFC 6750)."""
+    if isinstance(exc, NotAuthenticatedError):
+        return {"WWW-Authenticate": _REALM + (', error="invalid_token"' if exc.was_given else "")}
+    if isinstance(exc, MissingPermissionError):
+        return {"WWW-Authenticate": f'{_REALM}, error="insufficient_scope", scope="{exc.permission}"'}
+    return {}
 
 
 class ClosingStream(StreamingResponse):

@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request, Response
 
 from contracts.timeline import PAGE_BLOCKS_MAX, Sources, TimelineAppend, TimelineAppended, TimelinePage
-from service.api.documented import answer, header, json_answer, json_content, problems
+from service.api.documented import answer, header, json_answer, json_content, link, problems
 from service.api.doors import OpenDoors
 from service.api.json_body import read_model
-from service.api.principal import CurrentScope
+from service.api.principal import ReadsTimeline, WritesTimeline
 from service.api.responses import NO_STORE, model_response
 from service.core import errors
 
@@ -44,7 +44,7 @@ router = APIRouter(prefix="/v1/conversations/{conversation_id}", tags=["timeline
 )
 async def get_timeline(
     doors: OpenDoors,
-    scope: CurrentScope,
+    scope: ReadsTimeline,
     view: Annotated[Literal["blocks", "rendered"], Query(description="Raw blocks, or the text.")] = "blocks",
     after: Annotated[int, Query(ge=0, le=2**53, description="Only what comes after this position.")] = 0,
     limit: Annotated[int, Query(ge=1, le=PAGE_BLOCKS_MAX, description="Blocks of a page.")] = 100,
@@ -70,18 +70,23 @@ async def get_timeline(
     response_class=Response,
     openapi_extra={"requestBody": {"required": True, "content": json_content(TimelineAppend)}},
     responses={
-        201: json_answer("They are added; where the timeline ends now.", TimelineAppended),
+        201: json_answer(
+            "They are added; where the timeline ends now.",
+            TimelineAppended,
+            links={"read": link("get_timeline", conversation_id="$request.path.conversation_id")},
+        ),
         **problems(
             errors.UnsafeNameError,
             errors.InvalidRequestError,
             errors.BodyTooLargeError,
+            errors.RequestTimeoutError,
             errors.TimelineMovedError,
             errors.StoreFailedError,
             errors.StoreFullError,
         ),
     },
 )
-async def append_to_timeline(request: Request, doors: OpenDoors, scope: CurrentScope) -> Response:
+async def append_to_timeline(request: Request, doors: OpenDoors, scope: WritesTimeline) -> Response:
     """Prompts, completions, plans, summaries: what the loop says; tool calls add their own blocks."""
     addition = await read_model(request, TimelineAppend)
     return model_response(await doors.timeline.append(scope, addition), status=201)
@@ -97,6 +102,6 @@ async def append_to_timeline(request: Request, doors: OpenDoors, scope: CurrentS
         **problems(errors.UnsafeNameError, errors.StoreFailedError),
     },
 )
-async def get_sources(doors: OpenDoors, scope: CurrentScope) -> Response:
+async def get_sources(doors: OpenDoors, scope: ReadsTimeline) -> Response:
     """What `[[S:n]]` stands for in this conversation."""
     return model_response(Sources(sources=await doors.sources.rows(scope)), headers=NO_STORE)

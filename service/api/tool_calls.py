@@ -8,10 +8,11 @@ from fastapi import APIRouter, Header, Request, Response
 
 from contracts.tool_calls import CallStatus, ToolCallRequest, ToolCallResponse
 from service.api.call_names import CallIdInPath, ConversationIdInQuery
-from service.api.documented import header, json_answer, json_content, problems
+from service.api.documented import header, json_answer, json_content, link, problems
 from service.api.doors import Doors, OpenDoors, Ticket
+from service.api.guard import must_have_room
 from service.api.json_body import read_model
-from service.api.principal import CurrentPrincipal
+from service.api.principal import ReadsCalls, RunsCalls
 from service.api.request_log import CLIENT_GONE
 from service.api.responses import JSON, NO_STORE, PROBLEM_JSON, model_response, request_id_of, retry_after
 from service.core import errors
@@ -25,6 +26,15 @@ _REPLAYED_HEADER = {
     "Idempotent-Replayed": header(
         "`true` if the answer was stored before this request.", type="string", enum=["true"]
     )
+}
+_OF_THE_CALL = {
+    "tool_call_id": "$request.body#/tool_call_id",
+    "conversation_id": "$request.body#/conversation_id",
+}
+_LINKS = {
+    "status": link("get_tool_call", **_OF_THE_CALL),
+    "events": link("watch_tool_call", **_OF_THE_CALL),
+    "cancel": link("cancel_tool_call", **_OF_THE_CALL),
 }
 _SAME_ERRORS = (errors.UnsafeNameError, errors.UnknownCallError, errors.AmbiguousCallError)
 router = APIRouter(prefix="/v1/tool-calls", tags=["tool calls"])
@@ -44,6 +54,7 @@ router = APIRouter(prefix="/v1/tool-calls", tags=["tool calls"])
             ToolCallResponse,
             "tool_call_response",
             _REPLAYED_HEADER,
+            _LINKS,
         ),
         202: json_answer(
             "Accepted, for `Prefer: respond-async`.",
@@ -53,6 +64,7 @@ router = APIRouter(prefix="/v1/tool-calls", tags=["tool calls"])
                 "Preference-Applied": header("`respond-async`."),
                 **_REPLAYED_HEADER,
             },
+            links=_LINKS,
         ),
         **problems(
             errors.UnknownToolError,
@@ -60,6 +72,8 @@ router = APIRouter(prefix="/v1/tool-calls", tags=["tool calls"])
             errors.SidConflictError,
             errors.CallCancelledError,
             errors.BodyTooLargeError,
+            errors.RequestTimeoutError,
+            errors.StorageQuotaError,
             errors.InvalidRequestError,
             errors.LimitNotAllowedError,
             errors.AssetRefusedError,
@@ -75,7 +89,7 @@ router = APIRouter(prefix="/v1/tool-calls", tags=["tool calls"])
 async def make_tool_call(
     request: Request,
     doors: OpenDoors,
-    principal: CurrentPrincipal,
+    principal: RunsCalls,
     prefer: Annotated[
         list[str] | None,
         Header(alias="Prefer", description="`respond-async`: answer 202 at once and let the call run."),
@@ -97,6 +111,7 @@ async def make_tool_call(
     `Prefer: respond-async`.
     """
     detached = prefers_async(prefer or [])
+    await must_have_room(request, doors)
     call = await read_model(request, ToolCallRequest)
     ticket = await doors.calls.submit(
         principal,
@@ -106,6 +121,8 @@ async def make_tool_call(
         detached=detached,
     )
     replayed = REPLAYED if ticket.replayed else {}
+    if ticket.replayed:
+        await doors.provenance.link_replay(ticket.key)
     if detached:
         return await _accepted(doors, principal, call, replayed)
     answer = await answer_or_leave(request, ticket)
@@ -131,7 +148,7 @@ async def make_tool_call(
 )
 async def get_tool_call(
     doors: OpenDoors,
-    principal: CurrentPrincipal,
+    principal: ReadsCalls,
     tool_call_id: CallIdInPath,
     conversation_id: ConversationIdInQuery = None,
 ) -> Response:
@@ -152,7 +169,7 @@ async def get_tool_call(
 )
 async def cancel_tool_call(
     doors: OpenDoors,
-    principal: CurrentPrincipal,
+    principal: RunsCalls,
     tool_call_id: CallIdInPath,
     conversation_id: ConversationIdInQuery = None,
 ) -> Response:
@@ -170,7 +187,7 @@ def prefers_async(values: list[str]) -> bool:
 async def answer_or_leave(request: Request, ticket: Ticket) -> Answer | None:
     """The answer of a call, or None if the client went away first: then its place at the call is given up."""
     answering = asyncio.ensure_future(ticket.answer())
-    leaving = asyncio.ensure_future(_disconnected(request))
+    leaving = asyncio.ensure_future(disconnected(request))
     try:
         await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
         if answering.done():
@@ -184,7 +201,8 @@ async def answer_or_leave(request: Request, ticket: Ticket) -> Answer | None:
         await asyncio.gather(answering, leaving, return_exceptions=True)
 
 
-async def _disconnected(request: Request) -> None:
+async def disconnected(request: Request) -> None:
+    """Waits until the client has gone away."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 

@@ -12,6 +12,7 @@ from contracts.tool_calls import SandboxInfo
 from contracts.tools import Language
 from service.core.flavours import Flavour
 from service.core.limits import CallLimits
+from service.core.staging import Staging
 
 StreamName = Literal["stdout", "stderr"]
 ProgramKind = Language | Literal["render", "readable"]
@@ -93,6 +94,7 @@ class ProcessOutcome:
         memory_peak_bytes: the most memory the sandbox held, where the kernel says.
         lost: why the sandbox itself is gone, if it is: then nothing else here counts.
         lost_to_memory: the sandbox is gone because the kernel killed its first process for memory.
+        lost_to_processes: it is gone because there were too many processes in it.
     """
 
     exit_code: int | None = None
@@ -110,6 +112,7 @@ class ProcessOutcome:
     memory_peak_bytes: int | None = None
     lost: str | None = None
     lost_to_memory: bool = False
+    lost_to_processes: bool = False
 
 
 class FileState(StrEnum):
@@ -247,8 +250,8 @@ class Sandbox(Protocol):
         A sandbox that dies is an outcome with ``lost``.
         """
 
-    async def collect(self, wanted: Wanted, into: Path) -> Collected:
-        """Ends all processes of the program, judges what it left and brings it into the folder ``into``.
+    async def collect(self, wanted: Wanted, into: Staging) -> Collected:
+        """Ends all processes of the program, judges what it left and brings it into a folder, if it keeps anything.
 
         Bounded in count, size, depth and time.
 
@@ -286,7 +289,7 @@ class SandboxEngine(Protocol):
         """
 
     async def sweep(self) -> int:
-        """Removes what an earlier life of the service left, and what is past its deadline; how many.
+        """Removes what an earlier life of the service left, and what no call and no pool holds; how many.
 
         Raises:
             EngineUnavailableError: the engine does not answer.

@@ -5,7 +5,8 @@ ServiceError
 │   ├── InvalidRequestError
 │   ├── BodyTooLargeError
 │   ├── RangeNotSatisfiableError
-│   ├── NoLinksError
+│   ├── NoProvenanceError
+│   ├── NotRerunnableError
 │   ├── UnknownToolError
 │   ├── UnknownCallError
 │   ├── UnknownArtifactError
@@ -16,8 +17,16 @@ ServiceError
 │   ├── SidConflictError
 │   ├── IdReusedError
 │   ├── TimelineMovedError
+│   ├── NotAuthenticatedError
+│   ├── MissingPermissionError
+│   ├── WrongTenantError
+│   ├── OriginRefusedError
+│   ├── LinkRefusedError
+│   ├── StorageQuotaError
+│   ├── RequestTimeoutError
 │   └── CallCancelledError
 └── OurError               the service could not do it; the same request may succeed later
+    ├── RateLimitedError
     ├── QueueFullError
     ├── QueueTimeoutError
     ├── ShuttingDownError
@@ -82,12 +91,20 @@ class RangeNotSatisfiableError(CallerError):
     where = "range"
 
 
-class NoLinksError(CallerError):
-    """The store of artifacts has no links: its files are in a folder."""
+class NoProvenanceError(CallerError):
+    """The call has no audit line: it has not ended, or a release answered it that kept none."""
 
-    code = ProblemCode.NO_LINKS
+    code = ProblemCode.NO_PROVENANCE
     status = 409
-    where = "link"
+    where = "call"
+
+
+class NotRerunnableError(CallerError):
+    """The call cannot be run again: it ran no program, or one of its inputs cannot be had as it was."""
+
+    code = ProblemCode.NOT_RERUNNABLE
+    status = 409
+    where = "call"
 
 
 class UnknownToolError(CallerError):
@@ -178,11 +195,84 @@ class CallCancelledError(CallerError):
     where = "call"
 
 
+class NotAuthenticatedError(CallerError):
+    """The request has no API key, or one that does not work."""
+
+    code = ProblemCode.UNAUTHORIZED
+    status = 401
+    where = "Authorization"
+
+    def __init__(self, message: str, *, was_given: bool = False) -> None:
+        super().__init__(message)
+        self.was_given = was_given
+
+
+class MissingPermissionError(CallerError):
+    """The API key has not the scope that the route asks for."""
+
+    code = ProblemCode.FORBIDDEN
+    status = 403
+    where = "Authorization"
+
+    def __init__(self, message: str, permission: str = "") -> None:
+        super().__init__(message)
+        self.permission = permission
+
+
+class WrongTenantError(CallerError):
+    """The request names a tenant or project that its API key does not speak for."""
+
+    code = ProblemCode.WRONG_TENANT
+    status = 403
+    where = "tenant"
+
+
+class OriginRefusedError(CallerError):
+    """A web page of another origin sent the request, or it was sent to a name that this service does not have."""
+
+    code = ProblemCode.ORIGIN_REFUSED
+    status = 403
+    where = "Host"
+
+
+class LinkRefusedError(CallerError):
+    """The download link has expired, was changed, or was made for another method or by a key that is gone."""
+
+    code = ProblemCode.LINK_REFUSED
+    status = 403
+    where = "link"
+
+
+class StorageQuotaError(CallerError):
+    """The tenant's project keeps as many bytes as it may."""
+
+    code = ProblemCode.STORAGE_QUOTA
+    status = 403
+    where = "stored_bytes"
+
+
+class RequestTimeoutError(CallerError):
+    """The request's body did not arrive in time."""
+
+    code = ProblemCode.REQUEST_TIMEOUT
+    status = 408
+    retryable = True
+    where = "body"
+
+
 class OurError(ServiceError):
     """The service could not do it; the same request may succeed later."""
 
     status = 503
     retryable = True
+
+
+class RateLimitedError(OurError):
+    """A limit of the API key, or of the tenant, is used up for now; ``errors`` names it."""
+
+    code = ProblemCode.RATE_LIMITED
+    status = 429
+    where = "limits"
 
 
 class QueueFullError(OurError):

@@ -21,7 +21,7 @@ from service.core.sandbox_runs import Attempt, Program, SandboxRuns, collected_a
 from service.core.scopes import Scope
 from service.core.store_ports import NewArtifact
 from service.core.tokens import TokenCounter
-from service.core.verdicts import Verdict, extras, judge
+from service.core.verdicts import Verdict, extras, is_kept, judge
 from service.core.watcher import OpenedCall, Watcher
 
 EXTRAS_MAX = 50
@@ -80,10 +80,18 @@ class Execution:
             return answered(call, contract, attempt, verdicts, contents, stored)
 
     async def _contents(self, call: ExecCall, verdicts: list[Verdict]) -> dict[str, Content]:
-        contents = await asyncio.to_thread(read_contents, verdicts, self._policy.inline_bytes_max)
+        if not any(is_kept(verdict) for verdict in verdicts):
+            return {}
+        contents, cites = await asyncio.to_thread(self._read_and_noted, verdicts)
+        if not cites:
+            return contents
+        return await asyncio.to_thread(noted, contents, self._tokens, await self._runs.known_sids(call.scope))
+
+    def _read_and_noted(self, verdicts: list[Verdict]) -> tuple[dict[str, Content], bool]:
+        """The contents, and whether one of them cites sources: then they have to be noted with those."""
+        contents = read_contents(verdicts, self._policy.inline_bytes_max)
         cites = any("[[" in (content.text or "") for content in contents.values())
-        known = await self._runs.known_sids(call.scope) if cites else frozenset()
-        return await asyncio.to_thread(noted, contents, self._tokens, known)
+        return contents if cites else noted(contents, self._tokens, frozenset()), cites
 
 
 def _promised(call: ExecCall, verdict: Verdict) -> NewArtifact:

@@ -49,15 +49,21 @@ class CallLimits:
         return replace(lowered, out_dir_bytes=min(lowered.out_dir_bytes, room))
 
     def needs_own_container(self, default: "CallLimits") -> bool:
-        """Whether a container started with ``default`` limits cannot serve a call with these.
+        """Whether a container started with ``default`` limits cannot serve a call with these, whatever is done.
 
-        The runner inside keeps the wall clock, file size, counts and output itself; the rest belongs to the
-        container.
+        The size of a file system is settled when it is mounted.
         """
-        return any(
-            getattr(self, name) != getattr(default, name)
-            for name in ("cpus", "memory_bytes", "pids", "out_dir_bytes", "out_dir_inodes")
-        )
+        return self._differs(default, "out_dir_bytes", "out_dir_inodes")
+
+    def needs_update(self, default: "CallLimits") -> bool:
+        """Whether the control group of a container started with ``default`` limits has to be changed.
+
+        The runner inside keeps the wall clock, file size, counts and output itself.
+        """
+        return self._differs(default, "cpus", "memory_bytes", "pids")
+
+    def _differs(self, other: "CallLimits", *names: str) -> bool:
+        return any(getattr(self, name) != getattr(other, name) for name in names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ import base64
 import hashlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from contracts.blocks import TEXT_BYTES_MAX, TRUNCATED_SUFFIX
@@ -20,6 +19,7 @@ from service.core.line_stretches import Stretch, excerpt, stretch_of
 from service.core.rehosting import stretches
 from service.core.scopes import Scope
 from service.core.skills import Skills
+from service.core.staging import Staging
 from service.core.store_ports import ArtifactStore, PlacedBlock, SourcePool
 from service.core.tokens import TokenCounter
 from service.core.turn_files import CallFiles, TurnFile, digest_json, digest_of
@@ -109,7 +109,7 @@ class Loading:
         sources: SourcePool,
         skills: Skills,
         tokens: TokenCounter,
-        staging: Path,
+        staging: Staging,
         inline_bytes_max: int,
     ) -> None:
         self._scope = scope

@@ -33,6 +33,8 @@ def classify(outcome: ProcessOutcome, limits: CallLimits) -> RuntimeFailure | No
     if outcome.lost is not None:
         if outcome.lost_to_memory:
             return _out_of_memory("the sandbox", limits)
+        if outcome.lost_to_processes:
+            return _too_many_processes("the sandbox was ended", limits)
         return RuntimeFailure(RuntimeCode.SANDBOX_FAILED, f"{outcome.lost}; call again under a new tool_call_id")
     if outcome.timed_out:
         return RuntimeFailure(RuntimeCode.TIMEOUT, f"Timeout after {limits.wall_s:g}s")
@@ -59,10 +61,7 @@ def _failed_exit(outcome: ProcessOutcome, limits: CallLimits) -> RuntimeFailure:
             f"{limits.file_bytes} bytes: {last or 'no space left'}",
         )
     if outcome.pids_hits and (outcome.exit_code is None or _PROCESS_WORDS.search(said)):
-        return RuntimeFailure(
-            RuntimeCode.PROCESS_LIMIT,
-            f"at most {limits.pids} processes and threads are allowed: {last or 'no more could be started'}",
-        )
+        return _too_many_processes(last or "no more could be started", limits)
     if outcome.signal is not None:
         return RuntimeFailure(RuntimeCode.KILLED, f"the program was ended by {signal_name(outcome.signal)}")
     message = f"exit status {outcome.exit_code}"
@@ -103,4 +102,10 @@ def _out_of_memory(whose: str, limits: CallLimits) -> RuntimeFailure:
         RuntimeCode.OUT_OF_MEMORY,
         f"{whose} was killed: more than {limits.memory_bytes} bytes of memory were needed, files in "
         "OUT_DIR and /tmp counted in",
+    )
+
+
+def _too_many_processes(said: str, limits: CallLimits) -> RuntimeFailure:
+    return RuntimeFailure(
+        RuntimeCode.PROCESS_LIMIT, f"at most {limits.pids} processes and threads are allowed: {said}"
     )

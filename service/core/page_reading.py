@@ -79,7 +79,7 @@ class PageReading:
         bounds = self._policy.calls.bounds(request.limits, timeout_s=self._policy.wall_s)
         turn_id = request.turn_id or ""
         async with self._runs.place(bounds, attempt, watcher) as staging:
-            inputs = await asyncio.to_thread(_staged, turn_id, pages, staging)
+            inputs = await asyncio.to_thread(_staged, turn_id, pages, await staging.folder())
             attempt.gathered.inputs = {file.path.physical: file for file in inputs}
             code = _request_of(pages, inputs, turn_id, self._policy.page_s)
             wanted = WantedFile(_ANSWER_NAME, is_glob=False, matches_max=1, checks={})

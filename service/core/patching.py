@@ -14,7 +14,8 @@ from service.core.artifact_answers import hosting
 from service.core.blocks import shortened, text_head
 from service.core.errors import StoreFailedError, StoreFullError
 from service.core.react_calls import ReactCall, ToolRefusedError
-from service.core.store_ports import ArtifactStore, StoredArtifact
+from service.core.staging import Staging, staging
+from service.core.store_ports import StoredArtifact
 from service.core.text_checks import parse_problem
 from service.core.text_files import (
     Measured,
@@ -27,6 +28,7 @@ from service.core.text_files import (
     rewrites,
 )
 from service.core.text_formats import text_mime
+from service.core.turn_files import CallFiles, TurnFile, TurnFiles
 from service.core.unified_diff import HunkHeaderError, HunkMismatchError, apply_diff, is_unified_diff
 
 _SVG = "image/svg+xml"
@@ -50,9 +52,9 @@ class _Patched:
 class Patching:
     """Patches texts. A file of another turn, or an attachment, is copied into the current turn first."""
 
-    def __init__(self, files: TextFiles, artifacts: ArtifactStore) -> None:
+    def __init__(self, files: TextFiles, turn_files: TurnFiles) -> None:
         self._files = files
-        self._artifacts = artifacts
+        self._turn_files = turn_files
 
     async def patch(self, call: ReactCall[PatchParams]) -> ToolCallResponse:
         """Answers ``react.patch``.
@@ -67,8 +69,10 @@ class Patching:
             raise ToolRefusedError(
                 ToolCode.MISSING_PATCH, "patch is blank; give a unified diff or the whole new text"
             )
-        source = await self._source(call, named)
-        old = await self._read(call, source)
+        files = self._turn_files.of_call(call.scope, call.request.timeline)
+        source = await _source(call, named, files)
+        async with staging(self._turn_files.artifacts) as folder:
+            old = await _read(source, files, folder)
         patched = await asyncio.to_thread(_patched, named.file.rel, old, params.patch)
         if named.foreign:
             await self._files.refuse_folder(call.scope, named.file)
@@ -81,45 +85,52 @@ class Patching:
             return not_hosted(call, file, measured, rewrites(named), exc)
         return _answered(call, named, file, measured, patched, stored)
 
-    async def _source(self, call: ReactCall[PatchParams], named: NamedPath) -> StoredArtifact:
-        path = named.file
-        if named.foreign:
-            text = call.params.path.strip()
-            path = FilePath.from_logical(text) if text.startswith("fi:") else FilePath.from_physical(text)
-        source = await self._artifacts.latest(call.scope, path)
-        if source is None:
-            raise ToolRefusedError(
-                ToolCode.PATCH_TARGET_MISSING,
-                f"there is no file {path.physical}; react.search_files lists those of this turn",
-                path=path.physical,
-            )
-        return source
 
-    async def _read(self, call: ReactCall[PatchParams], source: StoredArtifact) -> str:
-        """The text of a file.
-
-        Raises:
-            ToolRefusedError: ``patch_target_unreadable``.
-            StoreFailedError: the store failed.
-        """
-        reason = None
-        if source.size_bytes > CONTENT_BYTES_MAX:
-            reason = f"it is {source.size_bytes} bytes large, {CONTENT_BYTES_MAX} are allowed"
-        else:
-            pieces = [piece async for piece in self._artifacts.read(call.scope, source, 0, source.size_bytes)]
-            try:
-                text = b"".join(pieces).decode()
-            except UnicodeDecodeError as exc:
-                reason = f"it is no UTF-8 text (byte {exc.start})"
-            else:
-                if "\x00" not in text:
-                    return text
-                reason = "it is a binary file"
+async def _source(call: ReactCall[PatchParams], named: NamedPath, files: CallFiles) -> TurnFile:
+    path = named.file
+    if named.foreign:
+        text = call.params.path.strip()
+        path = FilePath.from_logical(text) if text.startswith("fi:") else FilePath.from_physical(text)
+    source = await files.latest(path)
+    if source is None:
         raise ToolRefusedError(
-            ToolCode.PATCH_TARGET_UNREADABLE,
-            f"{source.path.physical} cannot be patched: {reason}",
-            path=source.path.physical,
+            ToolCode.PATCH_TARGET_MISSING,
+            f"there is no file {path.physical}; react.search_files lists those of this turn",
+            path=path.physical,
         )
+    return source
+
+
+async def _read(source: TurnFile, files: CallFiles, folder: Staging) -> str:
+    """The text of a file.
+
+    Raises:
+        ToolRefusedError: ``patch_target_unreadable``.
+        StoreFailedError: a store failed.
+    """
+    content = b""
+    size = source.size_bytes or 0
+    if size <= CONTENT_BYTES_MAX:
+        content = await files.head(source, CONTENT_BYTES_MAX + 1, folder) or b""
+        size = max(size, len(content))
+    if size > CONTENT_BYTES_MAX:
+        reason = f"it is {size} bytes large, {CONTENT_BYTES_MAX} are allowed"
+    elif len(content) < size:
+        reason = "only a description of it is left, its bytes cannot be had"
+    else:
+        try:
+            text = content.decode()
+        except UnicodeDecodeError as exc:
+            reason = f"it is no UTF-8 text (byte {exc.start})"
+        else:
+            if "\x00" not in text:
+                return text
+            reason = "it is a binary file"
+    raise ToolRefusedError(
+        ToolCode.PATCH_TARGET_UNREADABLE,
+        f"{source.path.physical} cannot be patched: {reason}",
+        path=source.path.physical,
+    )
 
 
 def _file(call: ReactCall[PatchParams], path: FilePath, mime: str, text: str) -> TextFile:

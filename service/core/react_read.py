@@ -14,6 +14,7 @@ from service.core.loading import NO_SUCH_SOURCES, CannotLoadError, Loaded, Loadi
 from service.core.memory import Memory
 from service.core.react_calls import ReactCall
 from service.core.skills import Skills
+from service.core.staging import staging
 from service.core.store_ports import SourcePool, spelled
 from service.core.tokens import TokenCounter
 from service.core.turn_files import TurnFiles
@@ -81,7 +82,7 @@ class ReactRead:
         """
         await self._sources.complete(call.scope, call.request.sources_pool)
         files = self._files.of_call(call.scope, call.request.timeline)
-        async with self._files.artifacts.staging() as staging:
+        async with staging(self._files.artifacts) as folder:
             loading = Loading(
                 call.scope,
                 files=files,
@@ -89,7 +90,7 @@ class ReactRead:
                 sources=self._sources,
                 skills=self._skills,
                 tokens=self._tokens,
-                staging=staging,
+                staging=folder,
                 inline_bytes_max=self._inline_bytes_max,
             )
             outcome = await _outcome(call.params.paths, loading, files.memory)

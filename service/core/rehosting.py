@@ -3,7 +3,7 @@
 import asyncio
 import fnmatch
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
@@ -13,15 +13,18 @@ from contracts.codes import NoticeCode
 from contracts.paths import FilePath
 from contracts.tool_calls import Asset, Rehosted, SourceRow
 from service.core.blocks import Notice
+from service.core.call_record import CallRecord, UsedInput
 from service.core.engine_port import InputFile
 from service.core.errors import AssetRefusedError
 from service.core.mentions import Mention, find_mentions, find_sids
 from service.core.scopes import Scope
+from service.core.staging import Staging
 from service.core.store_ports import SourcePool
-from service.core.turn_files import CallFiles, Origin, Places, TurnFile, TurnFiles, measure
+from service.core.turn_files import CallFiles, Origin, Places, TurnFile, TurnFiles, folders_of, measure
 
 _LEFT_OUT_LISTED = 20
 _THEME_BYTES_MAX = 200_000
+_INLINE_CHARS = 16_384  # a text that is searched in less time than a thread costs
 _PAGE_BYTES = 4096  # a file system in memory gives a file whole pages
 _OWN_INODES = 4  # OUT_DIR itself, the turn's folder, files/ and its other name
 
@@ -51,6 +54,7 @@ class Gathered:
         cited: the rows of the sources pool that the text cites.
         notices: what the agent should learn.
         places: where the inputs lie.
+        versions: which of the inputs are versions of the artifact store, by path.
     """
 
     inputs: dict[str, InputFile] = field(default_factory=dict)
@@ -60,6 +64,23 @@ class Gathered:
     cited: list[SourceRow] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
     places: Places = field(default_factory=Places)
+    versions: dict[str, int] = field(default_factory=dict)
+
+    def tell(self, record: CallRecord) -> None:
+        """Writes down what the call runs with."""
+        record.inputs = [
+            UsedInput(
+                line.physical_path,
+                line.asked,
+                line.source,
+                line.sha256,
+                line.size_bytes,
+                self.versions.get(line.physical_path),
+            )
+            for line in self.ledger
+        ]
+        record.cited = self.cited
+        record.missing = [*self.missing, *self.missing_cited]
 
     @property
     def size_bytes(self) -> int:
@@ -74,8 +95,7 @@ class Gathered:
     @property
     def out_dir_inodes(self) -> int:
         """What they take of OUT_DIR's files and folders, its own few included."""
-        folders = {folder for path in self.inputs for folder in PurePosixPath(path).parents}
-        return len(self.inputs) + len(folders) + _OWN_INODES
+        return _inodes(self.inputs) + _OWN_INODES
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +135,7 @@ class Rehosting:
         self._sources = sources
         self._bounds = bounds
 
-    async def gather(self, wish: Wish, staging: Path) -> Gathered:
+    async def gather(self, wish: Wish, staging: Staging) -> Gathered:
         """Resolves all of a call; what it gathers is valid while ``staging`` is.
 
         Raises:
@@ -127,8 +147,9 @@ class Rehosting:
         await self._sources.complete(wish.scope, wish.rows)
         for index, asset in enumerate(wish.assets):
             await self._take_asset(wish, index, asset, staging, gathered)
-        mentions = await asyncio.to_thread(find_mentions, wish.text)
+        mentions = await _mentions(wish.text)
         files = self._files.of_call(wish.scope, wish.timeline)
+        await _fetch_together(mentions, files, staging, gathered)
         for mention in mentions:
             await self._resolve(wish, mention, files, staging, gathered)
         for mention in find_mentions(wish.theme):
@@ -137,7 +158,7 @@ class Rehosting:
         await self._add_workspace(wish, files, staging, gathered)
         return gathered
 
-    async def _take_asset(self, wish: Wish, index: int, asset: Asset, staging: Path, gathered: Gathered) -> None:
+    async def _take_asset(self, wish: Wish, index: int, asset: Asset, staging: Staging, gathered: Gathered) -> None:
         began = time.perf_counter()
         path = FilePath.from_physical(asset.physical_path)
         if not gathered.places.take(path):
@@ -157,7 +178,7 @@ class Rehosting:
             local = found
         else:
             content = asset.base64 if asset.base64 is not None else (asset.text or "").encode()
-            local = staging / f"asset-{index}"
+            local = await staging.folder() / f"asset-{index}"
             await asyncio.to_thread(local.write_bytes, content)
         size, sha256 = await asyncio.to_thread(measure, local)
         self._add(wish, path, local, size, gathered)
@@ -168,26 +189,21 @@ class Rehosting:
         wish: Wish,
         mention: Mention,
         files: CallFiles,
-        staging: Path,
+        staging: Staging,
         gathered: Gathered,
     ) -> None:
-        known = await files.of_turn(mention.turn_id)
-        known = [file for file in known if file.path.namespace is mention.namespace]
-        rels = {file.path.rel for file in known}
-        for rel in mention.readings:
-            if f"{mention.turn_id}/{mention.namespace}/{rel}" in gathered.inputs:
-                return
-            if rel in rels:
-                break  # a likelier reading than one that is there already
+        known = await files.by_rel(mention.turn_id, mention.namespace)
+        if _is_there(mention, known, gathered):
+            return
         meant = _meant(mention, known)
         if not meant and wish.timeline is not None:
             meant = await _read_elsewhere(mention, files)
         taking = [await self._take(wish, mention.asked, file, files, staging, gathered) for file in meant]
-        handed_over = any(_below(mention, path) for path in gathered.inputs)
-        own = wish.own_may_be_absent and mention.turn_id == wish.turn_id
-        may_be_absent = own or mention.pattern is not None or handed_over
-        is_missing = not may_be_absent if not meant else not own and not all(taking)
-        if is_missing and mention.asked not in gathered.missing:
+        if (wish.own_may_be_absent and mention.turn_id == wish.turn_id) or (meant and all(taking)):
+            return
+        if not meant and (mention.pattern is not None or any(_below(mention, path) for path in gathered.inputs)):
+            return
+        if mention.asked not in gathered.missing:
             gathered.missing.append(mention.asked)
 
     async def _resolve_theme(
@@ -195,7 +211,7 @@ class Rehosting:
         wish: Wish,
         mention: Mention,
         files: CallFiles,
-        staging: Path,
+        staging: Staging,
         gathered: Gathered,
     ) -> None:
         """What a theme file names: files of turns, and those beside it by their names alone, such as its logo."""
@@ -204,7 +220,7 @@ class Rehosting:
         if file is None or file.size_bytes > _THEME_BYTES_MAX:
             return
         text = (await asyncio.to_thread(file.source.read_bytes)).decode(errors="replace")
-        for named in await asyncio.to_thread(find_mentions, text):
+        for named in await _mentions(text):
             await self._resolve(wish, named, files, staging, gathered)
         folder = PurePosixPath(file.path.physical).parent
         for near in await files.of_turn(mention.turn_id):
@@ -212,7 +228,7 @@ class Rehosting:
             if beside.parent == folder and beside.name in text:
                 await self._take(wish, beside.name, near, files, staging, gathered)
 
-    async def _resolve_citations(self, wish: Wish, files: CallFiles, staging: Path, gathered: Gathered) -> None:
+    async def _resolve_citations(self, wish: Wish, files: CallFiles, staging: Staging, gathered: Gathered) -> None:
         if "[[" not in wish.text:
             return
         cited, unknown = find_sids(wish.text, await self._sources.sids(wish.scope))
@@ -235,7 +251,7 @@ class Rehosting:
                 )
             )
 
-    async def _add_workspace(self, wish: Wish, files: CallFiles, staging: Path, gathered: Gathered) -> None:
+    async def _add_workspace(self, wish: Wish, files: CallFiles, staging: Staging, gathered: Gathered) -> None:
         """The turn's own files and attachments, then what ``react.read`` brought: each if all of it fits.
 
         What was mentioned is there already.
@@ -246,6 +262,7 @@ class Rehosting:
             if not self._fits(wish, gathered, waiting):
                 left_out += [file.path.physical for file in waiting]
                 continue
+            await files.fetch_stored(waiting, staging)
             for file in waiting:
                 await self._take(wish, "workspace", file, files, staging, gathered)
         if left_out:
@@ -270,7 +287,7 @@ class Rehosting:
         )
 
     async def _take(
-        self, wish: Wish, asked: str, file: TurnFile, files: CallFiles, staging: Path, gathered: Gathered
+        self, wish: Wish, asked: str, file: TurnFile, files: CallFiles, staging: Staging, gathered: Gathered
     ) -> bool:
         """Puts a file in; False if its bytes cannot be had."""
         began = time.perf_counter()
@@ -281,6 +298,9 @@ class Rehosting:
             return False
         if gathered.places.take(file.path):
             self._add(wish, file.path, got.local, got.size_bytes, gathered)
+            if file.stored is not None:
+                gathered.versions[file.path.physical] = file.stored.version
+            began -= got.ms / 1000
             gathered.ledger.append(_line(asked, got.origin, file.path, got.sha256, got.size_bytes, began))
         return True
 
@@ -300,29 +320,60 @@ def stretches(sids: Sequence[int]) -> list[tuple[int, int]]:
 def _has_room(wish: Wish, gathered: Gathered, waiting: list[TurnFile]) -> bool:
     """Whether OUT_DIR can take the workspace beside what was gathered."""
     pages = sum(_pages_bytes(file.size_bytes or 0) for file in waiting)
-    folders = {folder for file in waiting for folder in PurePosixPath(file.path.physical).parents}
-    inodes = len(waiting) + len(folders)
+    inodes = _inodes(file.path.physical for file in waiting)
     return (wish.room_bytes is None or gathered.out_dir_bytes + pages <= wish.room_bytes) and (
         wish.room_inodes is None or gathered.out_dir_inodes + inodes <= wish.room_inodes
     )
+
+
+def _inodes(paths: Iterable[str]) -> int:
+    """The files and all their folders, the top included."""
+    files = list(paths)
+    folders = {folder for path in files for folder in folders_of(path)}
+    return len(files) + len(folders) + bool(files)
 
 
 def _pages_bytes(size_bytes: int) -> int:
     return -(-size_bytes // _PAGE_BYTES) * _PAGE_BYTES
 
 
-def _meant(mention: Mention, stored: list[TurnFile]) -> list[TurnFile]:
+async def _mentions(text: str) -> list[Mention]:
+    return find_mentions(text) if len(text) <= _INLINE_CHARS else await asyncio.to_thread(find_mentions, text)
+
+
+async def _fetch_together(
+    mentions: Sequence[Mention], files: CallFiles, staging: Staging, gathered: Gathered
+) -> None:
+    """Has what the mentions mean at hand before it is taken: one trip to the store for all, not one for each."""
+    meant: dict[FilePath, TurnFile] = {}
+    for mention in mentions:
+        known = await files.by_rel(mention.turn_id, mention.namespace)
+        if not _is_there(mention, known, gathered):
+            meant.update({file.path: file for file in _meant(mention, known)})
+    await files.fetch_stored(list(meant.values()), staging)
+
+
+def _is_there(mention: Mention, known: dict[str, TurnFile], gathered: Gathered) -> bool:
+    """Whether a mention means what was gathered already, and not a likelier reading of it."""
+    for rel in mention.readings:
+        if f"{mention.turn_id}/{mention.namespace}/{rel}" in gathered.inputs:
+            return True
+        if rel in known:
+            return False
+    return False
+
+
+def _meant(mention: Mention, known: dict[str, TurnFile]) -> list[TurnFile]:
     """Which files of the turn a mention means: a file, all below a folder, or all that match a pattern."""
     for rel in mention.readings:
-        exact = [a for a in stored if a.path.rel == rel]
-        if exact:
-            return exact
+        if rel in known:
+            return [known[rel]]
     if mention.pattern is not None:
-        return [a for a in stored if fnmatch.fnmatchcase(a.path.rel, mention.pattern)]
+        return [file for rel, file in known.items() if fnmatch.fnmatchcase(rel, mention.pattern)]
     if not mention.readings:
-        return stored
-    for rel in mention.readings:
-        below = [a for a in stored if a.path.rel.startswith(f"{rel}/")]
+        return list(known.values())
+    for reading in mention.readings:
+        below = [file for rel, file in known.items() if rel.startswith(f"{reading}/")]
         if below:
             return below
     return []

@@ -7,21 +7,18 @@ Patterns are a model's, so they run under a clock, and without the lock that wou
 import asyncio
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import regex
 
 from contracts.codes import ToolCode
-from contracts.logical import parse
-from contracts.paths import FilePath, UnsafePathError
 from contracts.react_tools import SearchFilesParams
-from contracts.tool_calls import ToolCallRequest, ToolCallResponse
-from service.core.memory import Memory
+from contracts.tool_calls import ToolCallResponse
 from service.core.react_calls import ReactCall, ToolRefusedError
-from service.core.scopes import Scope
-from service.core.store_ports import ArtifactStore, StoredArtifact
+from service.core.staging import staging
+from service.core.turn_files import TurnFile, TurnFiles
 
 FILE_BYTES_MAX = 10 * 1024 * 1024
 """As much of a file is searched."""
@@ -84,6 +81,7 @@ class _Found:
     partly: list[str] = field(default_factory=list)
     binary: int = 0
     unread: int = 0
+    lost: int = 0
     truncated: bool = False
 
 
@@ -91,16 +89,12 @@ class Searching:
     """Searches the files of a turn.
 
     Args:
-        artifacts: where they are.
-        memory_of: what a call looks back at.
+        files: where they are found.
         search_s: how long the patterns of one call may take, in seconds.
     """
 
-    def __init__(
-        self, artifacts: ArtifactStore, memory_of: Callable[[Scope, ToolCallRequest], Memory], search_s: float
-    ) -> None:
-        self._artifacts = artifacts
-        self._memory_of = memory_of
+    def __init__(self, files: TurnFiles, search_s: float) -> None:
+        self._files = files
         self._search_s = search_s
 
     async def search(self, call: ReactCall[SearchFilesParams]) -> ToolCallResponse:
@@ -114,59 +108,49 @@ class Searching:
         name = await asyncio.to_thread(_compiled, "name_regex", params.name_regex)
         content = await asyncio.to_thread(_compiled, "content_regex", params.content_regex)
         clock = _Clock(self._search_s, self._search_s)
-        files = await self._workspace(call)
+        reach = self._files.of_call(call.scope, call.request.timeline)
+        brought = await reach.brought(call.turn_id, BROUGHT_MAX)
+        files = await reach.of_turn(call.turn_id) + sorted(brought, key=lambda file: file.path)
         if name is not None:
             files = await asyncio.to_thread(_named, files, name, clock)
         found = _Found()
         room = CALL_BYTES_MAX
-        for file in files:
-            lines = None
-            if content is not None:
-                size = min(file.size_bytes, FILE_BYTES_MAX)
-                if size > room:
-                    found.unread += 1
-                    continue
-                room -= size
-                lines = await self._lines(call.scope, file, content, clock, found)
-                if not lines:
-                    continue
-            if len(found.hits) == params.max_hits:
-                found.truncated = True
-                break
-            hit = {"path": file.path.physical, "size_bytes": file.size_bytes, "mime": file.mime}
-            found.hits.append(hit if lines is None else {**hit, "lines": lines})
+        async with staging(self._files.artifacts) as folder:
+            for file in files:
+                lines = None
+                if content is not None:
+                    size = FILE_BYTES_MAX if file.size_bytes is None else min(file.size_bytes, FILE_BYTES_MAX)
+                    if size > room:
+                        found.unread += 1
+                        continue
+                    data = await reach.head(file, FILE_BYTES_MAX, folder)
+                    if data is None:
+                        found.lost += 1
+                        continue
+                    room -= len(data)
+                    lines = await _lines(file, data, content, clock, found)
+                    if not lines:
+                        continue
+                if len(found.hits) == params.max_hits:
+                    found.truncated = True
+                    break
+                hit = {"path": file.path.physical, "size_bytes": file.size_bytes, "mime": file.mime}
+                found.hits.append(hit if lines is None else {**hit, "lines": lines})
         result = _result(found)
         blocks = [*call.opening_blocks(), call.write.result_json(result)]
         return call.answered(blocks, report=f"Found: {len(found.hits)} files", ret=result)
 
-    async def _workspace(self, call: ReactCall[SearchFilesParams]) -> list[StoredArtifact]:
-        """The latest versions of the workspace's files: those of the turn, then those brought in."""
-        own = await self._artifacts.of_turn(call.scope, call.turn_id)
-        memory = self._memory_of(call.scope, call.request)
-        brought: list[StoredArtifact] = []
-        for text in (await memory.files_of_turn(call.turn_id))[:BROUGHT_MAX]:
-            path = _file_path(text)
-            if path is not None and path.turn_id != call.turn_id:
-                stored = await self._artifacts.latest(call.scope, path)
-                brought += [stored] if stored is not None else []
-        return own + sorted(brought, key=lambda artifact: artifact.path)
 
-    async def _lines(
-        self,
-        scope: Scope,
-        file: StoredArtifact,
-        pattern: "regex.Pattern[str]",
-        clock: _Clock,
-        found: _Found,
-    ) -> list[int]:
-        """The first lines, from 1, where a pattern matches in a file."""
-        data = b"".join([piece async for piece in self._artifacts.read(scope, file, 0, FILE_BYTES_MAX)])
-        if b"\x00" in data[:_SNIFFED_BYTES]:
-            found.binary += 1
-            return []
-        if file.size_bytes > len(data):
-            found.partly.append(file.path.physical)
-        return await asyncio.to_thread(_matches, data, pattern, clock)
+async def _lines(
+    file: TurnFile, data: bytes, pattern: "regex.Pattern[str]", clock: _Clock, found: _Found
+) -> list[int]:
+    """The first lines, from 1, where a pattern matches in the first bytes of a file."""
+    if b"\x00" in data[:_SNIFFED_BYTES]:
+        found.binary += 1
+        return []
+    if len(data) == FILE_BYTES_MAX and file.size_bytes != FILE_BYTES_MAX:
+        found.partly.append(file.path.physical)
+    return await asyncio.to_thread(_matches, data, pattern, clock)
 
 
 def _compiled(field_name: str, text: str | None) -> "regex.Pattern[str] | None":
@@ -207,7 +191,7 @@ def _refuse_expensive(text: str) -> None:
             raise ValueError(f"its repeats {{n}} multiply to more than {REPEATS_MAX}; use * or + in place of some")
 
 
-def _named(files: list[StoredArtifact], pattern: "regex.Pattern[str]", clock: _Clock) -> list[StoredArtifact]:
+def _named(files: list[TurnFile], pattern: "regex.Pattern[str]", clock: _Clock) -> list[TurnFile]:
     """The files whose path in the workspace, or whose path below files/ or attachments/, matches."""
     return [
         file
@@ -247,14 +231,6 @@ def _stretches(text: str) -> Iterator[str]:
         begin = end
 
 
-def _file_path(text: str) -> FilePath | None:
-    try:
-        path = parse(text)
-    except UnsafePathError:
-        return None
-    return path if isinstance(path, FilePath) else None
-
-
 def _result(found: _Found) -> dict[str, Any]:
     result: dict[str, Any] = {
         "paths": [hit["path"] for hit in found.hits],
@@ -267,5 +243,6 @@ def _result(found: _Found) -> dict[str, Any]:
         "searched_bytes_per_file": FILE_BYTES_MAX if found.partly else 0,
         "binary_skipped": found.binary,
         "too_much_to_read": found.unread,
+        "not_to_be_had": found.lost,
     }
     return {**result, **{name: value for name, value in extra.items() if value}}

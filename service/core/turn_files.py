@@ -5,17 +5,19 @@ import base64
 import binascii
 import hashlib
 import json
+import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Literal, Protocol
 
 from contracts.blocks import Block
-from contracts.paths import FilePath, UnsafePathError
+from contracts.paths import FilePath, Namespace, UnsafePathError
 from service.core.discovery import Version, discover
 from service.core.line_stretches import stretch_of
 from service.core.memory import HandedMemory, Memory, StoredMemory
 from service.core.scopes import Scope
+from service.core.staging import Staging
 from service.core.store_ports import ArtifactStore, StoredArtifact, TimelineStore
 
 _PIECE_BYTES = 256 * 1024
@@ -69,12 +71,15 @@ class Fetched:
         size_bytes: how many.
         sha256: their SHA-256, in hex.
         origin: where they came from.
+        ms: how long it took to fetch and check them, if that was before they were asked for; of files that were
+            fetched together, each one's share.
     """
 
     local: Path
     size_bytes: int
     sha256: str
     origin: Origin
+    ms: float = 0.0
 
     async def pieces(self, limit: int) -> AsyncIterator[bytes]:
         """The first bytes, in pieces of at most 256 KiB."""
@@ -91,12 +96,21 @@ class Places:
 
     def take(self, path: FilePath) -> bool:
         """Adds a path; False, and not added, if a folder lies there or a file lies where it needs a folder."""
-        folders = {str(folder) for folder in PurePosixPath(path.physical).parents}
-        if path.physical in self._folders or folders & self._files:
+        folders = folders_of(path.physical)
+        if path.physical in self._folders or not self._files.isdisjoint(folders):
             return False
         self._files.add(path.physical)
-        self._folders |= folders
+        self._folders.update(folders)
         return True
+
+
+def folders_of(physical: str) -> list[str]:
+    """The folders on the way to a path, the innermost first."""
+    folders = []
+    while (end := physical.rfind("/")) > 0:
+        physical = physical[:end]
+        folders.append(physical)
+    return folders
 
 
 class TurnFiles:
@@ -118,14 +132,15 @@ class TurnFiles:
         memory = StoredMemory(self._timelines, scope) if timeline is None else HandedMemory(timeline)
         return CallFiles(self, scope, memory)
 
-    async def fetch_uri(self, scope: Scope, uri: str, staging: Path) -> Path | None:
+    async def fetch_uri(self, scope: Scope, uri: str, staging: Staging) -> Path | None:
         """A local file with the bytes behind a URI: hosted for this tenant and project, or of an allowed store.
 
         Raises:
             StoreFailedError: it is allowed, but cannot be read.
         """
-        local = await self.artifacts.fetch_uri(scope, uri, staging)
-        return local or await self._assets.fetch(uri, staging)
+        folder = await staging.folder()
+        local = await self.artifacts.fetch_uri(scope, uri, folder)
+        return local or await self._assets.fetch(uri, folder)
 
 
 class CallFiles:
@@ -137,6 +152,8 @@ class CallFiles:
         self.memory = memory
         self._turns: dict[str, list[TurnFile]] = {}
         self._said: dict[str, list[FilePath]] = {}
+        self._by_rel: dict[tuple[str, Namespace], dict[str, TurnFile]] = {}
+        self._fetched: dict[StoredArtifact, Fetched] = {}
 
     async def of_turn(self, turn_id: str) -> list[TurnFile]:
         """The latest versions of a turn's files and attachments that can lie in one tree, by their paths.
@@ -145,13 +162,27 @@ class CallFiles:
             StoreFailedError: a store failed.
         """
         if turn_id not in self._turns:
-            stored = await self._files.artifacts.of_turn(self._scope, turn_id)
+            stored, told = await asyncio.gather(
+                self._files.artifacts.of_turn(self._scope, turn_id), self._told(turn_id)
+            )
             found = {artifact.path: _of_store(artifact) for artifact in stored}
-            for path in await self._told(turn_id):
+            for path in told:
                 if path.turn_id == turn_id and path not in found and (file := await self.remembered(path)):
                     found[path] = file
             self._turns[turn_id] = _standing(sorted(found.values(), key=lambda file: file.path))
         return self._turns[turn_id]
+
+    async def by_rel(self, turn_id: str, namespace: Namespace) -> dict[str, TurnFile]:
+        """Those of `of_turn` in one namespace, by their paths in it.
+
+        Raises:
+            StoreFailedError: a store failed.
+        """
+        where = (turn_id, namespace)
+        if where not in self._by_rel:
+            files = await self.of_turn(turn_id)
+            self._by_rel[where] = {file.path.rel: file for file in files if file.path.namespace is namespace}
+        return self._by_rel[where]
 
     async def latest(self, path: FilePath) -> TurnFile | None:
         """The latest version of a path, if there is one whose bytes can be had.
@@ -174,14 +205,14 @@ class CallFiles:
             return None
         return TurnFile(path, latest.mime, latest.ts, latest.size_bytes or _carried_bytes(latest), version=latest)
 
-    async def brought(self, turn_id: str) -> list[TurnFile]:
-        """The files of other turns that ``react.read`` brought in during a turn.
+    async def brought(self, turn_id: str, paths_max: int | None = None) -> list[TurnFile]:
+        """The files of other turns that ``react.read`` brought in during a turn, of the first ``paths_max`` paths.
 
         Raises:
             StoreFailedError: a store failed.
         """
         found: dict[FilePath, TurnFile] = {}
-        for path in await self._told(turn_id):
+        for path in (await self._told(turn_id))[:paths_max]:
             stretch = stretch_of(path.logical)
             whole = [] if stretch is None else [FilePath.from_logical(stretch.path)]
             for meant in [path, *whole] if path.turn_id != turn_id else ():
@@ -192,24 +223,53 @@ class CallFiles:
                     break
         return list(found.values())
 
-    async def fetch(self, file: TurnFile, staging: Path) -> Fetched | None:
+    async def fetch_stored(self, files: Sequence[TurnFile], staging: Staging) -> None:
+        """Has the bytes of those that the artifact store has at hand for `fetch`, all at once.
+
+        Raises:
+            StoreFailedError: a store failed.
+        """
+        stored = [file.stored for file in files if file.stored is not None and file.stored not in self._fetched]
+        if not stored:
+            return
+        began = time.perf_counter()
+        fetched = await self._files.artifacts.fetch_all(self._scope, stored, await staging.folder())
+        ms = (time.perf_counter() - began) * 1000 / len(stored)
+        for artifact, local in zip(stored, fetched, strict=True):
+            self._fetched[artifact] = Fetched(local, artifact.size_bytes, artifact.sha256, "store", ms)
+
+    async def fetch(self, file: TurnFile, staging: Staging) -> Fetched | None:
         """The bytes of a file, checked against what is said of them; None if they cannot be had.
 
         Raises:
             StoreFailedError: a store failed.
         """
         if file.stored is not None:
-            local = await self._files.artifacts.fetch(self._scope, file.stored, staging)
-            return Fetched(local, file.stored.size_bytes, file.stored.sha256, "store")
+            await self.fetch_stored([file], staging)
+            return self._fetched[file.stored]
         if file.version is None:
             return None
         content = await self.carried(file.version)
         if content is not None:
             name = hashlib.sha256(file.path.physical.encode()).hexdigest()
-            local = staging / f"block-{name}"
+            local = await staging.folder() / f"block-{name}"
             await asyncio.to_thread(local.write_bytes, content)
             return Fetched(local, len(content), hashlib.sha256(content).hexdigest(), "timeline")
         return await self._hosted(file.version, staging)
+
+    async def head(self, file: TurnFile, limit: int, staging: Staging) -> bytes | None:
+        """The first ``limit`` bytes of a file; None if they cannot be had.
+
+        Raises:
+            StoreFailedError: a store failed.
+        """
+        if file.stored is not None:
+            read = self._files.artifacts.read(self._scope, file.stored, 0, min(limit, file.stored.size_bytes))
+        elif (fetched := await self.fetch(file, staging)) is not None:
+            read = fetched.pieces(limit)
+        else:
+            return None
+        return b"".join([piece async for piece in read])
 
     async def carried(self, version: Version) -> bytes | None:
         """What the content block of a version carries, if it is the whole file.
@@ -233,7 +293,7 @@ class CallFiles:
             return None
         return carried
 
-    async def _hosted(self, version: Version, staging: Path) -> Fetched | None:
+    async def _hosted(self, version: Version, staging: Staging) -> Fetched | None:
         if version.hosted_uri is None:
             return None
         local = await self._files.fetch_uri(self._scope, version.hosted_uri, staging)

@@ -10,7 +10,13 @@ from service.core.scopes import Scope
 
 
 class Watcher(Protocol):
-    """Who is told how a call goes on."""
+    """Who is told how a call goes on.
+
+    Attributes:
+        owner: in whose share of the places it runs.
+    """
+
+    owner: str
 
     def queued(self, position: int) -> None:
         """It waits; so many calls are before it."""
@@ -24,6 +30,8 @@ class Watcher(Protocol):
 
 class NobodyWatches:
     """The watcher of a call that nobody watches."""
+
+    owner = ""
 
     def queued(self, position: int) -> None:
         """See `Watcher.queued`."""

@@ -114,7 +114,8 @@ class WebFetching:
                     f"the {len(urls)} pages of the call took longer than {self._policy.call_s:g} s; ask for fewer",
                 )
 
-        async with self._admission.place(time.monotonic() + self._policy.queue_s, call.watcher.queued):
+        deadline, watcher = time.monotonic() + self._policy.queue_s, call.watcher
+        async with self._admission.place(deadline, watcher.queued, watcher.owner):
             ends = asyncio.get_running_loop().time() + self._policy.call_s
             return list(await asyncio.gather(*(one(url) for url in urls)))
 

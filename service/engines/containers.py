@@ -7,6 +7,7 @@ from typing import Protocol
 from contracts.tool_calls import SandboxInfo
 from service.core.flavours import Flavour
 from service.core.limits import CallLimits
+from service.engines.together import TogetherGroup
 
 
 class ContainerTransport(Protocol):
@@ -23,7 +24,7 @@ class ContainerTransport(Protocol):
     async def read(self) -> bytes:
         """The next bytes; empty when the other side is gone. Raises OSError."""
 
-    async def write(self, data: bytes) -> None:
+    async def write(self, data: bytes | bytearray) -> None:
         """Writes all of it, waiting while the other side is slow. Raises OSError."""
 
     async def close(self) -> None:
@@ -68,13 +69,13 @@ class LeftContainer:
 
     Attributes:
         container_id: its id.
+        name: what it was started as.
         boot_id: the life of the service that made it.
-        deadline_epoch_s: when it has to be gone.
     """
 
     container_id: str
+    name: str
     boot_id: str
-    deadline_epoch_s: float
 
 
 class Containers(Protocol):
@@ -86,8 +87,19 @@ class Containers(Protocol):
     async def close(self) -> None:
         """Lets go of what `connect` took; never raises."""
 
+    async def memory_bytes(self) -> int:
+        """How much memory there is for containers, now or at all, as far as the engine tells."""
+
+    @property
+    def together(self) -> TogetherGroup | None:
+        """What bounds all containers of the service together; None where that is not in this process's hands."""
+
     async def ping(self) -> None:
         """Asks whoever starts the containers, not our own memory."""
+
+    @property
+    def updates_limits(self) -> bool:
+        """Whether `set_limits` can be used."""
 
     @property
     def warm_flavours(self) -> frozenset[Flavour]:
@@ -96,14 +108,27 @@ class Containers(Protocol):
     async def start(self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour) -> Container:
         """Starts a container whose interpreter imports what ``flavour`` says.
 
-        Nothing of it is left when this raises. Not to be cancelled.
+        One that imports anything has a small share of the CPU until `begin_waiting`. Nothing of it is left when
+        this raises. Not to be cancelled.
         """
+
+    async def begin_waiting(self, container_id: str, flavour: Flavour) -> None:
+        """Its runner is ready: from here on it has the share of the CPU that it was promised."""
+
+    async def set_limits(self, container_id: str, limits: CallLimits) -> None:
+        """Sets memory, CPU share and processes of a container that waits; what is refused changes nothing."""
+
+    async def name_after(self, container_id: str, name: str, call_name: str) -> None:
+        """Lets an operator see which call a container serves; ``name`` is what it was started as."""
 
     async def remove(self, container_id: str) -> None:
         """Removes a container, running or not; one that is gone or going is fine."""
 
     async def died_of_memory(self, container_id: str) -> bool:
         """Whether the kernel killed processes of a container for memory; False if nobody knows."""
+
+    async def died_of_processes(self, container_id: str) -> bool:
+        """Whether a container ended because there were too many processes in it; False if nobody knows."""
 
     async def left(self) -> list[LeftContainer]:
         """All containers of this service, of any life of it, running or not."""

@@ -22,6 +22,7 @@ class Frame(IntEnum):
     COLLECT = 4
     ADOPT = 5
     LAUNCH = 6
+    PING = 8
     READY = 16
     PUT_DONE = 17
     STDOUT = 18
@@ -32,6 +33,10 @@ class Frame(IntEnum):
     FAILED = 23
     LAUNCHED = 24
     INSPECTOR = 25
+    PONG = 28
+
+
+_KINDS = {int(kind): kind for kind in Frame}
 
 
 class FrameError(ValueError):
@@ -47,7 +52,9 @@ class FrameDecoder:
     """Turns a stream of bytes, however it is cut, into frames."""
 
     def __init__(self) -> None:
-        self._buffer = bytearray()
+        self._held: list[bytes] = []
+        self._held_bytes = 0
+        self._wanted_bytes = HEADER.size
         self.nonce = NO_NONCE
         """What every frame has to carry; zeros until the service has drawn one."""
 
@@ -57,20 +64,26 @@ class FrameDecoder:
         Raises:
             FrameError: an unknown type, a payload over the limit, or another nonce.
         """
-        self._buffer += data
-        at = 0
-        while len(self._buffer) - at >= HEADER.size:
-            kind, nonce, length = HEADER.unpack_from(self._buffer, at)
+        self._held.append(data)
+        self._held_bytes += len(data)
+        if self._held_bytes < self._wanted_bytes:
+            return  # joined once, when the frame is whole: a large one comes in hundreds of pieces
+        whole = self._held[0] if len(self._held) == 1 else b"".join(self._held)
+        at, self._wanted_bytes = 0, HEADER.size
+        while len(whole) - at >= HEADER.size:
+            kind, nonce, length = HEADER.unpack_from(whole, at)
             if length > PAYLOAD_BYTES_MAX:
                 raise FrameError(f"a frame of {length} bytes, {PAYLOAD_BYTES_MAX} are allowed")
             if nonce != self.nonce:
                 raise FrameError("a frame without the nonce of this sandbox")
-            if kind not in Frame.__members__.values():
+            if kind not in _KINDS:
                 raise FrameError(f"a frame of the unknown type {kind}")
             end = at + HEADER.size + length
-            if len(self._buffer) < end:
+            if len(whole) < end:
+                self._wanted_bytes = end - at
                 break
-            payload = bytes(memoryview(self._buffer)[at + HEADER.size : end])
+            payload = whole[at + HEADER.size : end]
             at = end
-            yield Frame(kind), payload
-        del self._buffer[:at]
+            yield _KINDS[kind], payload
+        self._held = [whole[at:]] if at < len(whole) else []
+        self._held_bytes = len(whole) - at

@@ -13,6 +13,9 @@ SHM_BYTES = 32 * 1024 * 1024
 """Size of /dev/shm: multiprocessing and numpy share memory there; it counts as memory."""
 CPU_PERIOD_US = 100_000
 """The period over which the CPU share of a sandbox is kept."""
+IMPORTING_SHARES = 128
+"""Weight for the CPU, in place of 1024, of a container that imports libraries for a later call: those with calls go
+first, and where they use every core it is still ready in time."""
 
 _TMP_BYTES = 64 * 1024 * 1024
 _TMP_INODES = 10_000
@@ -22,9 +25,44 @@ _OPEN_FILES = 1024
 RLIMITS = {
     "nofile": _OPEN_FILES,
     "core": 0,
-    "msgqueue": 0,  # counted for all containers of our user together
+    "memlock": 64 * 1024,
+    "nice": 0,
+    "rtprio": 0,
+    # These are counted for all containers of our user together.
+    "msgqueue": 0,
+    "sigpending": 1024,
 }
-"""Resource limits, soft and hard the same."""
+"""Resource limits, soft and hard the same. What an engine's machine sets is not left to chance, but for ``nproc``:
+an engine without root cannot raise it, and the limit of processes bounds a container anyway."""
+
+MASKED_PATHS = (
+    # As the newest Docker has them, whichever one starts the container.
+    "/proc/acpi",
+    "/proc/asound",
+    "/proc/interrupts",
+    "/proc/kcore",
+    "/proc/keys",
+    "/proc/latency_stats",
+    "/proc/sched_debug",
+    "/proc/scsi",
+    "/proc/timer_list",
+    "/proc/timer_stats",
+    "/sys/devices/virtual/powercap",
+    "/sys/firmware",
+    # And what tells of the machine or of its other users, and is no use to a program.
+    "/proc/cmdline",
+    "/proc/config.gz",
+    "/proc/kallsyms",
+    "/proc/modules",
+    "/proc/pressure",
+    "/sys/devices/virtual/dmi",
+    "/sys/kernel",
+    "/sys/module",
+    "/sys/power",
+)
+"""Files and folders of the kernel that are empty in a sandbox."""
+READ_ONLY_PATHS = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
+"""Files and folders of the kernel that nobody in a sandbox can write to."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,74 +1,186 @@
 """Containers that are created, started and waiting before a call comes; each serves one call and is gone.
 
-A call takes the next container that is ready; if none is, it waits for the next start. Starts are few at a time,
-so that they do not slow each other down, and cover what waits first.
+A call takes a container of its flavour that waits, else a bare one, else it waits for one that is started for it.
+Starts for calls that wait go first. What waits is refilled a moment after it was taken, few at a time, and not
+while calls use all of the machine.
 """
 
 import asyncio
 import contextlib
 import logging
 import time
-from collections import deque
-from collections.abc import Awaitable, Callable
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Collection
+from contextvars import Context
 from dataclasses import dataclass, field
+from typing import Literal, Protocol
 
 from contracts.tool_calls import SandboxInfo
 from service.core.errors import EngineUnavailableError, ShuttingDownError
+from service.core.flavours import Flavour
 from service.engines.containers import ContainerTransport
+from service.engines.pool_plan import Demands, PoolPolicy
 from service.engines.runner_sandbox import RunnerSandbox
 
 log = logging.getLogger("proofbox.pool")
 
-_REFILL_AFTER_S = 0.15
+Took = Literal["warm", "bare", "cold", "own"]
+"""What a call got: a container of its flavour that waited, a bare one that waited instead, one that was started for
+lack of them, or one with limits of its own, which none that waits can have."""
+
+_REFILL_AFTER_S = 0.15  # most calls are over by then
+_LOOK_AGAIN_S = 0.1
+# Calls may hold all places for minutes without using a core: so often one container is started nevertheless.
+_HELD_BACK_S_MAX = 2.0
+_RETRY_S, _RETRY_S_MAX = 0.25, 5.0
+_OLD_SHARE = 0.8  # of the age at which a waiting container is not given to a call any more
+_SURPLUS = 1  # kept, so that a number that wavers starts and removes nothing
 
 
-@dataclass(slots=True)
+class Timer(Protocol):
+    """Something that will be called."""
+
+    def cancel(self) -> None:
+        """It will not be called."""
+
+
+class Clock(Protocol):
+    """Time and timers."""
+
+    def time(self) -> float:
+        """Now, in seconds of a clock that never goes back."""
+
+    def call_later(self, delay_s: float, callback: Callable[[], object]) -> Timer:
+        """Calls something once, after so many seconds."""
+
+
+class LoopClock:
+    """The port `Clock` of the running event loop."""
+
+    def time(self) -> float:
+        """See `Clock.time`."""
+        return time.monotonic()
+
+    def call_later(self, delay_s: float, callback: Callable[[], object]) -> Timer:
+        """See `Clock.call_later`."""
+        return asyncio.get_running_loop().call_later(delay_s, callback)
+
+
+@dataclass(slots=True, eq=False)
 class Box:
     """One started container.
 
     Attributes:
         container_id: its id.
+        name: what it was started as.
         transport: the stream to its runner.
         sandbox: the sandbox behind it, ready for a call.
-        born: when it was started, on the monotonic clock.
+        flavour: what its interpreter has imported.
+        born: when it began to wait, on the pool's clock.
     """
 
     container_id: str
+    name: str
     transport: ContainerTransport
     sandbox: RunnerSandbox
-    born: float = field(default_factory=time.monotonic)
+    flavour: Flavour = Flavour.BARE
+    born: float = 0.0
+
+
+@dataclass(slots=True, eq=False)
+class _Waiter:
+    """A call that waits for a container.
+
+    Attributes:
+        flavour: what it wants; a bare one serves it as well.
+        box: what it will get.
+    """
+
+    flavour: Flavour
+    box: asyncio.Future[Box]
+
+    def accepts(self, box: Box) -> bool:
+        """Whether a container serves it: a program that wants no libraries may change how they are loaded."""
+        return not self.box.done() and box.flavour in {self.flavour, Flavour.BARE}
+
+
+@dataclass(slots=True)
+class PoolCounts:
+    """What has happened since the service started.
+
+    Attributes:
+        taken: calls by the flavour they wanted and what they got.
+        failed: starts that failed.
+        ended: containers that waited and had to go: ended by themselves, or gave no answer.
+        starts: containers started, to wait or for a call that waits, by flavour.
+        start_s: how long that took, by flavour, in seconds.
+    """
+
+    taken: Counter[tuple[Flavour, Took]] = field(default_factory=Counter)
+    failed: int = 0
+    ended: int = 0
+    starts: Counter[Flavour] = field(default_factory=Counter)
+    start_s: dict[Flavour, float] = field(default_factory=lambda: dict.fromkeys(Flavour, 0.0))
 
 
 class Pool:
-    """Keeps ``size`` containers ready, at most ``starts_max`` starting at a time, none older than ``age_max_s``."""
+    """Keeps containers waiting.
+
+    Args:
+        start: starts one of a flavour; may be cancelled.
+        discard: has one removed, later.
+        policy: how many, how long; can be replaced.
+        kept: the flavours that need waiting containers of their own; looked at each time.
+        is_busy: whether calls use all of the machine.
+        clock: time and timers.
+    """
 
     def __init__(
         self,
-        start: Callable[[], Awaitable[Box]],
-        discard: Callable[[Box], Awaitable[None]],
+        start: Callable[[Flavour], Awaitable[Box]],
+        discard: Callable[[Box], None],
+        policy: PoolPolicy,
         *,
-        size: int,
-        starts_max: int,
-        age_max_s: float,
+        kept: Callable[[], Collection[Flavour]],
+        is_busy: Callable[[], bool],
+        clock: Clock,
     ) -> None:
         self._start = start
         self._discard = discard
-        self._size = size
-        self._starts_max = starts_max
-        self._age_max_s = age_max_s
-        self._ready: deque[Box] = deque()
-        self._waiting: deque[asyncio.Future[Box]] = deque()
-        self._starting: set[asyncio.Task[None]] = set()
-        self._refill: asyncio.TimerHandle | None = None
+        self.policy = policy
+        self._kept = kept
+        self._is_busy = is_busy
+        self._clock = clock
+        self._demands = Demands()
+        self._ready: dict[Flavour, deque[Box]] = {flavour: deque() for flavour in Flavour}
+        self._waiting: deque[_Waiter] = deque()
+        self._starting: dict[asyncio.Task[bool], Flavour] = {}
+        self._timer: Timer | None = None
+        self._refilled = clock.time()
+        self._retry_s = 0.0
+        self._retry_at = 0.0
         self._stopped = False
+        self.counts = PoolCounts()
 
     @property
     def ready(self) -> int:
         """Containers that wait for a call."""
-        return len(self._ready)
+        return sum(len(boxes) for boxes in self._ready.values())
 
-    async def take(self) -> Box:
-        """The next container; its ``info.acquired`` says whether it was ready before.
+    def waiting(self, flavour: Flavour) -> int:
+        """Containers of a flavour that wait for a call."""
+        return len(self._ready[flavour])
+
+    def starting(self, flavour: Flavour) -> int:
+        """Containers of a flavour that are being started."""
+        return sum(started is flavour for started in self._starting.values())
+
+    def wanted(self) -> dict[Flavour, int]:
+        """How many should wait."""
+        return self._demands.wanted(self.policy, self._kept(), self._clock.time())
+
+    async def take(self, flavour: Flavour = Flavour.BARE) -> Box:
+        """The next container; its ``info.acquired`` says whether it waited.
 
         Raises:
             EngineUnavailableError: the engine could not start one.
@@ -76,106 +188,200 @@ class Pool:
         """
         if self._stopped:
             raise ShuttingDownError("the service is shutting down")
-        box = await self._ready_box()
-        if box is not None:
-            box.sandbox.info = _acquired(box, warm=True)
-            self._fill_soon()
-            return box
-        waiter: asyncio.Future[Box] = asyncio.get_running_loop().create_future()
+        kept = flavour if flavour in self._kept() else Flavour.BARE
+        self._demands.of[kept].arrived(self._clock.time())
+        for found in dict.fromkeys((kept, Flavour.BARE)):
+            box = await self._waited(found)
+            if box is not None:
+                self._refill_after(_REFILL_AFTER_S)
+                return self._given(box, flavour, "warm" if found is kept else "bare")
+        return self._given(await self._started_for(kept), flavour, "cold")
+
+    def _given(self, box: Box, flavour: Flavour, took: Took) -> Box:
+        self.counts.taken[flavour, took] += 1
+        box.sandbox.info = _acquired(box, warm=took != "cold")
+        return box
+
+    async def _started_for(self, flavour: Flavour) -> Box:
+        waiter = _Waiter(flavour, asyncio.get_running_loop().create_future())
         self._waiting.append(waiter)
-        self.fill()
+        self._start_for_calls()
         try:
-            return await waiter
+            return await waiter.box
         except asyncio.CancelledError:
-            if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
-                self._put(waiter.result())
+            if waiter.box.done() and not waiter.box.cancelled() and waiter.box.exception() is None:
+                self._put(waiter.box.result())
             raise
         finally:
             with contextlib.suppress(ValueError):
                 self._waiting.remove(waiter)
 
-    async def _ready_box(self) -> Box | None:
-        while self._ready:
-            box = self._ready.popleft()
-            if self._is_fit(box):
+    async def _waited(self, flavour: Flavour) -> Box | None:
+        """A container that has waited and can be used."""
+        boxes = self._ready[flavour]
+        while boxes:
+            box = boxes.popleft()
+            if await self._can_be_used(box):
                 return box
-            await self._discard(box)
         return None
 
-    def _is_fit(self, box: Box) -> bool:
-        if not box.transport.is_open:
-            log.warning("a waiting sandbox had ended by itself: %s", box.container_id[:12])
-            return False
-        return time.monotonic() - box.born < self._age_max_s
+    async def _can_be_used(self, box: Box) -> bool:
+        """Whether a container is fit for a call; one that is not is discarded."""
+        fit = False
+        try:
+            fit = self._age_s(box) < self.policy.age_max_s and await self._answers(box)
+        finally:
+            if not fit:
+                self._discard(box)
+        return fit
+
+    async def _answers(self, box: Box) -> bool:
+        if box.transport.is_open and await box.sandbox.answers():
+            return True
+        self.counts.ended += 1
+        log.warning("a waiting sandbox had ended by itself or gave no answer: %s", box.container_id[:12])
+        return False
+
+    def _age_s(self, box: Box) -> float:
+        return self._clock.time() - box.born
 
     async def renew(self) -> None:
-        """Replaces containers that waited too long or ended by themselves."""
-        unfit = [box for box in self._ready if not self._is_fit(box)]
-        for box in unfit:
-            self._ready.remove(box)
-            await self._discard(box)
-        self.fill()
+        """Replaces containers that ended, hang or get old, and removes what is not wanted any more.
 
-    def _fill_soon(self) -> None:
-        """Most calls are over in a moment: what replaces their container is not to compete with them."""
-        if self._refill is None:
-            self._refill = asyncio.get_running_loop().call_later(_REFILL_AFTER_S, self.fill)
+        To be called again and again. Of the old ones it replaces one of a flavour at a time: those that were
+        started together do not leave the pool empty together.
+        """
+        for flavour, boxes in self._ready.items():
+            surplus = len(boxes) - self._most(flavour)
+            if surplus <= 0 and boxes and self._age_s(boxes[0]) > _OLD_SHARE * self.policy.age_max_s:
+                surplus = 1
+            for box in list(boxes):
+                if box not in boxes:  # taken meanwhile
+                    continue
+                boxes.remove(box)
+                if surplus > 0:
+                    surplus -= 1
+                    self._discard(box)
+                elif await self._can_be_used(box):
+                    self._put(box)
+        self._refill_after(0)
+
+    def _most(self, flavour: Flavour) -> int:
+        wanted = self.wanted()[flavour]
+        return wanted + _SURPLUS if wanted else 0
 
     def fill(self) -> None:
-        """Starts what is missing: one for each call that waits, and the pool's size beside."""
-        if self._refill is not None:
-            self._refill.cancel()
-            self._refill = None
-        missing = self._size + len(self._waiting) - len(self._ready) - len(self._starting)
-        for _ in range(min(missing, self._starts_max - len(self._starting))):
-            if self._stopped:
-                return
-            task = asyncio.create_task(self._start_one())
-            self._starting.add(task)
-            task.add_done_callback(self._started)
+        """Begins to start what should wait."""
+        self._refill_after(0)
 
-    def _started(self, task: asyncio.Task[None]) -> None:
-        self._starting.discard(task)
-        if not task.cancelled() and task.exception() is None:
-            self.fill()
+    def _refill_after(self, seconds: float) -> None:
+        """Looks after a while whether containers are missing; a look that is near already stays."""
+        if self._timer is None and not self._stopped:
+            self._timer = self._clock.call_later(seconds, self._refill)
 
-    async def _start_one(self) -> None:
+    def _refill(self) -> None:
+        self._timer = None
+        if self._stopped:
+            return
+        now = self._clock.time()
+        flavour = self._most_missing(now)
+        if flavour is None or self._waiting or len(self._starting) >= max(1, self.policy.starts_max // 2):
+            return  # the end of a start brings us back
+        if now < self._retry_at:
+            self._refill_after(self._retry_at - now)
+        elif self._is_busy() and now - self._refilled < _HELD_BACK_S_MAX:
+            self._refill_after(_LOOK_AGAIN_S)
+        else:
+            self._refilled = now
+            self._begin(flavour)
+            self._refill_after(0)
+
+    def _most_missing(self, now: float) -> Flavour | None:
+        """The flavour of which the smallest share waits or is being started; None if nothing is missing."""
+        shares: dict[Flavour, float] = {}
+        for flavour, wanted in self._demands.wanted(self.policy, self._kept(), now).items():
+            there = len(self._ready[flavour]) + self.starting(flavour)
+            if there < wanted:
+                shares[flavour] = there / wanted
+        return min(shares, key=shares.__getitem__) if shares else None
+
+    def _start_for_calls(self) -> None:
+        """One start for each call that waits; bare ones, as importing takes the same time in the call."""
+        bare = self.starting(Flavour.BARE)
+        for _ in range(min(len(self._waiting), self.policy.starts_max) - bare):
+            self._begin(Flavour.BARE)
+
+    def _begin(self, flavour: Flavour) -> None:
+        # In a context of its own: it is not a part of the call that happened to ask for it.
+        task = asyncio.get_running_loop().create_task(self._start_one(flavour), context=Context())
+        self._starting[task] = flavour
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[bool]) -> None:
+        del self._starting[task]
+        if not self._stopped:
+            self._start_for_calls()
+            serves_call = not task.cancelled() and task.result()
+            self._refill_after(_REFILL_AFTER_S if serves_call else 0)
+
+    async def _start_one(self, flavour: Flavour) -> bool:
+        """Starts one; whether a call that waited got it."""
+        began = self._clock.time()
         try:
-            box = await self._start()
+            box = await self._start(flavour)
         except Exception as exc:  # noqa: BLE001 - whatever went wrong, a call that waits is told
             log.warning("a sandbox could not be started: %s", exc)
-            error = exc if isinstance(exc, EngineUnavailableError) else None
-            while self._waiting:
-                waiter = self._waiting.popleft()
-                if not waiter.done():
-                    waiter.set_exception(error or EngineUnavailableError("a sandbox could not be started"))
-                    return  # one failure answers one call
-            return
-        self._put(box)
+            self._failed(exc)
+            return False
+        took_s = self._clock.time() - began
+        self._retry_s = self._retry_at = 0.0
+        self._demands.of[flavour].refilled(took_s)
+        self.counts.starts[flavour] += 1
+        self.counts.start_s[flavour] += took_s
+        box.born = self._clock.time()
+        return self._put(box)
 
-    def _put(self, box: Box) -> None:
-        while self._waiting:
-            waiter = self._waiting.popleft()
-            if not waiter.done():
-                box.sandbox.info = _acquired(box, warm=False)
-                waiter.set_result(box)
+    def _failed(self, exc: Exception) -> None:
+        """One failure answers one call; what only waits is tried again after a pause that grows."""
+        self.counts.failed += 1
+        self._retry_s = min(_RETRY_S_MAX, max(_RETRY_S, 2 * self._retry_s))
+        self._retry_at = self._clock.time() + self._retry_s
+        error = exc if isinstance(exc, EngineUnavailableError) else None
+        for waiter in self._waiting:
+            if not waiter.box.done():
+                waiter.box.set_exception(error or EngineUnavailableError("a sandbox could not be started"))
                 return
-        self._ready.append(box)
+
+    def _put(self, box: Box) -> bool:
+        """Gives a container to the first call that it serves, or lets it wait; whether a call got it."""
+        if self._stopped:
+            self._discard(box)
+            return False
+        for waiter in self._waiting:
+            if waiter.accepts(box):
+                waiter.box.set_result(box)
+                self._waiting.remove(waiter)
+                return True
+        self._ready[box.flavour].append(box)
+        return False
 
     async def drain(self) -> None:
-        """Takes no more calls and removes what waits."""
+        """Takes no more calls and discards what waits."""
         self._stopped = True
-        if self._refill is not None:
-            self._refill.cancel()
-        for task in self._starting:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        starting = list(self._starting)
+        for task in starting:
             task.cancel()
-        await asyncio.gather(*self._starting, return_exceptions=True)
+        await asyncio.gather(*starting, return_exceptions=True)
         while self._waiting:
             waiter = self._waiting.popleft()
-            if not waiter.done():
-                waiter.set_exception(ShuttingDownError("the service is shutting down"))
-        while self._ready:
-            await self._discard(self._ready.popleft())
+            if not waiter.box.done():
+                waiter.box.set_exception(ShuttingDownError("the service is shutting down"))
+        for boxes in self._ready.values():
+            while boxes:
+                self._discard(boxes.popleft())
 
 
 def _acquired(box: Box, *, warm: bool) -> SandboxInfo:

@@ -3,21 +3,34 @@
 import asyncio
 import contextlib
 import logging
+import re
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from contracts.tool_calls import SandboxInfo
 from service.core.engine_port import Sandbox, SandboxLostError, SandboxSpec
 from service.core.errors import EngineUnavailableError
 from service.core.flavours import Flavour
 from service.core.limits import CallLimits
-from service.engines.containers import Container, Containers, ContainerTransport
-from service.engines.pool import Box, Pool
+from service.core.tracing import NoTracer, Tracer, inside, open_span
+from service.engines.containers import Container, Containers, ContainerTransport, LeftContainer
+from service.engines.pool import Box, Clock, LoopClock, Pool
+from service.engines.pool_plan import PoolPolicy
 from service.engines.runner_sandbox import InspectorBounds, RunnerSandbox, StreamBounds
+from service.engines.together import TogetherGroup
 
 log = logging.getLogger("proofbox.engine")
+
+_START = "sandbox.start"
+_SHARE_OF_MEMORY = 1 / 8
+_LIBRARIES_NEED_BYTES = 256 * 1024 * 1024
+_REMOVED_AFTER_S = 0.04  # removing takes CPU that storing the files and answering need at that moment
+_REMOVED_WITHIN_S = 0.4
+_NAMED_AFTER_S = 1.0  # nobody sees a container that is gone before
+_NAMED_CHARS_MAX = 80
+_ODD = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +40,8 @@ class PooledEngineSettings:
     Attributes:
         boot_id: this life of the service.
         default_limits: the limits of waiting containers, the operator's.
-        pool_size: containers kept waiting.
-        starts_max: containers starting at a time.
+        pool: how many wait, and how long. Its ``memory_bytes`` is a share of what there is if it is 0.
         ready_s: how long a start may take until its runner answers.
-        waiting_lifetime_s: when a container that waits is replaced by a younger one.
         call_lifetime_s: how long the longest call may hold a container.
         sweep_every_s: how often leftovers are looked for.
         stream: bounds of the stream to a runner.
@@ -39,10 +50,8 @@ class PooledEngineSettings:
 
     boot_id: str
     default_limits: CallLimits
-    pool_size: int
-    starts_max: int
+    pool: PoolPolicy
     ready_s: float
-    waiting_lifetime_s: float
     call_lifetime_s: float
     sweep_every_s: float
     stream: StreamBounds
@@ -56,35 +65,58 @@ class PooledEngine:
     another boot was left by a dead one.
     """
 
-    def __init__(self, containers: Containers, settings: PooledEngineSettings) -> None:
+    def __init__(
+        self,
+        containers: Containers,
+        settings: PooledEngineSettings,
+        is_busy: Callable[[], bool] = lambda: False,
+        clock: Clock | None = None,
+        tracer: Tracer | None = None,
+    ) -> None:
         self._containers = containers
         self._settings = settings
-        self._pool = Pool(
+        self._is_busy = is_busy
+        self._tracer = tracer or NoTracer()
+        self._clock = clock or LoopClock()
+        self.pool = Pool(
             self._start_waiting,
-            self._discard,
-            size=settings.pool_size,
-            starts_max=settings.starts_max,
-            age_max_s=settings.waiting_lifetime_s,
+            self._discard_later,
+            settings.pool,
+            kept=lambda: containers.warm_flavours,
+            is_busy=is_busy,
+            clock=self._clock,
         )
+        """The containers that wait."""
         self._info: SandboxInfo | None = None
         self._count = 0
+        self._starting: set[str] = set()  # names of containers
+        self._held: set[str] = set()  # ids of containers, from their start until their removal was tried
         self._removals: set[asyncio.Task[None]] = set()
+        self._pauses: set[asyncio.Event] = set()
+        self._stopping = False
         self._sweeper: asyncio.Task[None] | None = None
         self.swept = 0
         """Sandboxes of this service that had to be swept in this life of it."""
+        self.is_up = False
+        """Whether the engine answered when it was asked last."""
 
     @property
-    def ready(self) -> int:
-        """Sandboxes that wait for a call."""
-        return self._pool.ready
+    def together(self) -> TogetherGroup | None:
+        """What bounds all sandboxes together; None where that is not in this process's hands."""
+        return self._containers.together
 
     async def start(self) -> None:
         """See `SandboxEngine.start`."""
         self._info = await self._containers.connect()
+        self.is_up = True
         swept = await self.sweep()
         if swept:
             log.info("removed %d sandboxes of an earlier life of the service", swept)
-        self._pool.fill()
+        policy = self._settings.pool
+        if not policy.memory_bytes:
+            share = int(await self._containers.memory_bytes() * _SHARE_OF_MEMORY)
+            self.pool.policy = replace(policy, memory_bytes=share)
+        self.pool.fill()
         self._sweeper = asyncio.create_task(self._sweep_for_ever())
 
     async def stop(self) -> None:
@@ -92,36 +124,77 @@ class PooledEngine:
         if self._sweeper is not None:
             self._sweeper.cancel()
             await asyncio.gather(self._sweeper, return_exceptions=True)
-        await self._pool.drain()
+        self._stopping = True
+        for pause in self._pauses:
+            pause.set()
+        await self.pool.drain()
         await asyncio.gather(*self._removals, return_exceptions=True)
         with contextlib.suppress(EngineUnavailableError):
-            await self._remove_left(lambda boot_id, _: boot_id == self._settings.boot_id)
+            await self._remove_left(lambda left: left.boot_id == self._settings.boot_id)
         await self._containers.close()
 
     @asynccontextmanager
     async def open(self, spec: SandboxSpec) -> AsyncIterator[Sandbox]:
         """See `SandboxEngine.open`."""
-        box = await self._taken(spec)
-        try:
-            await box.sandbox.become(spec.flavour)
-        except SandboxLostError as exc:
-            log.warning("a sandbox was lost before its call, another one takes it: %s", exc)
-            self._discard_later(box)
-            box = await self._taken(spec)
-        except BaseException:
-            self._discard_later(box)
-            raise
-        expiry = asyncio.get_running_loop().call_later(spec.lifetime_s, self._discard_later, box)
+        box = await self._become(await self._taken(spec), spec)
+        expiry = self._clock.call_later(spec.lifetime_s, lambda: self._discard_later(box))
+        naming = self._clock.call_later(_NAMED_AFTER_S, lambda: self._later(self._name(box, spec.call_name)))
+        log.debug("call %s has container %s", spec.call_name, box.container_id[:12])
         try:
             yield box.sandbox
         finally:
             expiry.cancel()
-            self._discard_later(box)  # after the answer: nobody waits for a removal
+            naming.cancel()
+            # After the answer: nobody waits for a removal. What ran in it is gone once files were collected.
+            self._later(self._discard_in_time(box) if box.sandbox.is_over else self._discard(box))
+
+    async def _become(self, box: Box, spec: SandboxSpec) -> Box:
+        """Puts what the call will import into the box that was taken, where that can be forked in."""
+        if spec.flavour is box.flavour:
+            return box
+        try:
+            await box.sandbox.become(spec.flavour)
+        except SandboxLostError as exc:
+            log.warning("a sandbox was lost before its call, which takes another: %s", exc)
+            self._discard_later(box)
+            return await self._taken(spec)
+        except BaseException:
+            self._discard_later(box)
+            raise
+        return box
 
     async def _taken(self, spec: SandboxSpec) -> Box:
-        if spec.limits.needs_own_container(self._settings.default_limits):
-            return await self._start_box(spec.limits, spec.lifetime_s, spec.flavour)
-        return await self._pool.take()
+        default, limits = self._settings.default_limits, spec.limits
+        updates = limits.needs_update(default)
+        if limits.needs_own_container(default) or (updates and not self._containers.updates_limits):
+            return await self._own(spec)
+        # What has imported libraries may hold more already than a small limit allows.
+        flavour = spec.flavour if limits.memory_bytes >= _LIBRARIES_NEED_BYTES else Flavour.BARE
+        box = await self.pool.take(flavour)
+        if not updates:
+            return box
+        try:
+            await self._containers.set_limits(box.container_id, limits)
+        except EngineUnavailableError as exc:
+            log.warning("the limits of a waiting sandbox cannot be changed: %s", exc)
+            self._discard_later(box)
+            return await self._own(spec)
+        except BaseException:
+            self._discard_later(box)
+            raise
+        return box
+
+    async def _own(self, spec: SandboxSpec) -> Box:
+        """A container for one call: bare, as importing takes the same time in the call."""
+        box = await self._start_box(spec.limits, spec.lifetime_s, Flavour.BARE)
+        self.pool.counts.taken[spec.flavour, "own"] += 1
+        return box
+
+    async def _name(self, box: Box, call_name: str) -> None:
+        with contextlib.suppress(EngineUnavailableError):
+            await self._containers.name_after(
+                box.container_id, box.name, _ODD.sub("_", call_name)[:_NAMED_CHARS_MAX]
+            )
 
     async def ping(self) -> None:
         """See `SandboxEngine.ping`."""
@@ -129,15 +202,20 @@ class PooledEngine:
 
     async def sweep(self) -> int:
         """See `SandboxEngine.sweep`."""
-        own, now = self._settings.boot_id, time.time()
-        count = await self._remove_left(lambda boot_id, deadline: deadline < now or boot_id != own)
+        count = await self._remove_left(self._is_left)
         self.swept += count
         return count
 
-    async def _remove_left(self, is_left: Callable[[str, float], bool]) -> int:
+    def _is_left(self, found: LeftContainer) -> bool:
+        """Not by its deadline: the clock may be set while a call runs."""
+        if found.boot_id != self._settings.boot_id:
+            return True
+        return found.container_id not in self._held and found.name not in self._starting
+
+    async def _remove_left(self, is_left: Callable[[LeftContainer], bool]) -> int:
         count = 0
         for found in await self._containers.left():
-            if is_left(found.boot_id, found.deadline_epoch_s):
+            if is_left(found):
                 await self._containers.remove(found.container_id)
                 count += 1
         return count
@@ -148,17 +226,30 @@ class PooledEngine:
             try:
                 if swept := await self.sweep():
                     log.warning("removed %d sandboxes that should have been gone", swept)
+                self.is_up = True
             except EngineUnavailableError as exc:
+                self.is_up = False
                 log.warning("cannot look for leftovers: %s", exc)
-            await self._pool.renew()
+            await self.pool.renew()
 
-    async def _start_waiting(self) -> Box:
+    async def _start_waiting(self, flavour: Flavour) -> Box:
         settings = self._settings
-        return await self._start_box(
-            settings.default_limits, settings.waiting_lifetime_s + settings.call_lifetime_s, Flavour.BARE
-        )
+        lifetime_s = settings.pool.age_max_s + settings.call_lifetime_s
+        box = await self._start_box(settings.default_limits, lifetime_s, flavour)
+        try:
+            await self._containers.begin_waiting(box.container_id, flavour)
+        except BaseException:
+            self._discard_later(box)
+            raise
+        return box
 
     async def _start_box(self, limits: CallLimits, lifetime_s: float, flavour: Flavour) -> Box:
+        # A part of the call that has to wait for it; a trace of its own if it is to wait for a call.
+        inner, told = open_span(), {"proofbox.flavour": str(flavour)}
+        with inside(inner.start(_START, told) if inner.traceparent else self._tracer.trace(_START, told)):
+            return await self._started_box(limits, lifetime_s, flavour)
+
+    async def _started_box(self, limits: CallLimits, lifetime_s: float, flavour: Flavour) -> Box:
         info = self._info
         if info is None:
             raise EngineUnavailableError("the engine is not started")
@@ -166,7 +257,7 @@ class PooledEngine:
         name = f"proofbox-{self._settings.boot_id}-{self._count}"
         deadline = time.time() + lifetime_s + self._settings.ready_s
         # A start that is cancelled half-way is finished and then removed: a thread cannot be stopped.
-        starting = asyncio.create_task(self._containers.start(name, limits, deadline, flavour))
+        starting = asyncio.create_task(self._container(name, limits, deadline, flavour))
         try:
             container = await asyncio.shield(starting)
         except asyncio.CancelledError:
@@ -180,9 +271,10 @@ class PooledEngine:
             self._settings.stream,
             self._settings.inspector,
             died_of_memory=lambda: self._containers.died_of_memory(container_id),
+            died_of_processes=lambda: self._containers.died_of_processes(container_id),
             forks=container.forks,
         )
-        box = Box(container_id, transport, sandbox)
+        box = Box(container_id, name, transport, sandbox, flavour)
         try:
             async with asyncio.timeout(self._settings.ready_s):
                 await box.sandbox.wait_ready()
@@ -195,6 +287,17 @@ class PooledEngine:
             raise
         return box
 
+    async def _container(
+        self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour
+    ) -> Container:
+        self._starting.add(name)
+        try:
+            container = await self._containers.start(name, limits, deadline_epoch_s, flavour)
+            self._held.add(container.container_id)
+        finally:
+            self._starting.discard(name)
+        return container
+
     async def _abandon(self, starting: asyncio.Task[Container]) -> None:
         with contextlib.suppress(EngineUnavailableError):
             container = await starting
@@ -203,10 +306,28 @@ class PooledEngine:
     def _discard_later(self, box: Box) -> None:
         self._later(self._discard(box))
 
-    def _later(self, removal: Coroutine[None, None, None]) -> None:
-        task = asyncio.create_task(removal)
+    def _later(self, task_of: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(task_of)
         self._removals.add(task)
         task.add_done_callback(self._removals.discard)
+
+    async def _discard_in_time(self, box: Box) -> None:
+        """Discards a container a moment later, or when calls leave room for it, but soon."""
+        until = self._clock.time() + _REMOVED_WITHIN_S
+        await self._pause(_REMOVED_AFTER_S)
+        while self._is_busy() and self._clock.time() < until and not self._stopping:
+            await self._pause(_REMOVED_AFTER_S)
+        await self._discard(box)
+
+    async def _pause(self, seconds: float) -> None:
+        """Waits, but not while the engine stops."""
+        over = asyncio.Event()
+        timer = self._clock.call_later(seconds, over.set)
+        self._pauses.add(over)
+        if not self._stopping:
+            await over.wait()
+        self._pauses.discard(over)
+        timer.cancel()
 
     async def _discard(self, box: Box) -> None:
         await self._hang_up(box.transport, box.container_id)
@@ -217,3 +338,5 @@ class PooledEngine:
             await self._containers.remove(container_id)
         except EngineUnavailableError as exc:
             log.warning("a sandbox could not be removed yet, the sweeper will: %s", exc)
+        finally:
+            self._held.discard(container_id)

@@ -2,26 +2,21 @@
 
 import asyncio
 import contextlib
-import errno
-import hashlib
 import json
 import logging
-import os
 import secrets
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from contextlib import aclosing
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from contracts.paths import FilePath, Namespace, UnsafePathError
+from contracts.paths import FilePath
 from contracts.tool_calls import SandboxInfo
 from service.core.engine_port import (
     Collected,
-    FileState,
     Found,
     InputFile,
-    Inspection,
     Job,
     OnOutput,
     ProcessOutcome,
@@ -29,18 +24,22 @@ from service.core.engine_port import (
     StreamName,
     Wanted,
 )
-from service.core.errors import StoreFailedError, StoreFullError
 from service.core.flavours import Flavour
+from service.core.staging import Staging
 from service.engines.containers import Forks, NotForkedError
+from service.engines.file_frames import PIECE_BYTES, Received, ReceivedFiles, file_frames
 from service.engines.frames import NO_NONCE, Frame, FrameDecoder, FrameError, encode
+from service.engines.runner_answers import Exit, Failed, Row, Summary, rows_max
 
 log = logging.getLogger("proofbox.engine")
 
-_PIECE_BYTES = 256 * 1024
-_ATTACHMENT_PREFIX = "../attachments/"
 _ODD_NAMES_MAX = 50
 _FILES_PER_PUT = 100  # of paths of 1,024 bytes, escaped as JSON: they have to fit a frame
 _ODD_NAME_CHARS_MAX = 300
+# A runner of ours lets both outputs rest for 25 ms after a piece smaller than this.
+_PIECE_BYTES_MIN = 4096
+_PIECES_PER_S = 100
+_PIECES_SPARE = 1_000
 
 
 class Transport(Protocol):
@@ -49,7 +48,7 @@ class Transport(Protocol):
     async def read(self) -> bytes:
         """The next bytes; empty when the other side is gone. Raises OSError."""
 
-    async def write(self, data: bytes) -> None:
+    async def write(self, data: bytes | bytearray) -> None:
         """Writes all of it, waiting while the other side is slow. Raises OSError."""
 
 
@@ -80,17 +79,19 @@ class StreamBounds:
         pass_on_bytes: how much of each of stdout and stderr is passed on as it comes.
         grace_s: what the runner has beyond the program's wall clock before it counts as lost.
         collect_s: how long putting files in and taking them out may take.
+        answers_s: how long a runner that waits may take to answer; a sound one needs a millisecond.
     """
 
     pass_on_bytes: int
     grace_s: float
     collect_s: float
+    answers_s: float = 2.0
 
 
 class RunnerSandbox:
     """The port `Sandbox` over a stream to a runner."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a container is made of
         self,
         transport: Transport,
         info: SandboxInfo,
@@ -98,6 +99,7 @@ class RunnerSandbox:
         inspector: InspectorBounds,
         *,
         died_of_memory: Callable[[], Awaitable[bool]],
+        died_of_processes: Callable[[], Awaitable[bool]] | None = None,
         forks: Forks | None = None,
     ) -> None:
         self._transport = transport
@@ -106,10 +108,14 @@ class RunnerSandbox:
         self._bounds = bounds
         self._inspector = inspector
         self._died_of_memory = died_of_memory
+        self._died_of_processes = died_of_processes
         self._decoder = FrameDecoder()
         self._nonce = NO_NONCE
         self._frames: deque[tuple[Frame, bytes]] = deque()
+        self._put_unanswered = False
         self.info = info
+        self.is_over = False
+        """Whether the call had an orderly end: its files were collected, and no process of its program is left."""
 
     async def wait_ready(self) -> None:
         """Waits for READY, draws the nonce that every later frame has to carry, gets an interpreter to wait inside.
@@ -157,6 +163,16 @@ class RunnerSandbox:
         self._forks = None
         await self._write(encode(Frame.LAUNCH, self._nonce))
 
+    async def answers(self) -> bool:
+        """Whether the runner answers at once; only to be asked before anything else is wanted of it."""
+        try:
+            async with asyncio.timeout(self._bounds.answers_s):
+                await self._write(encode(Frame.PING, self._nonce))
+                kind, _ = await self._receive()
+        except (TimeoutError, SandboxLostError):
+            return False
+        return kind is Frame.PONG
+
     async def put(self, turn_id: str, files: Sequence[InputFile]) -> None:
         """See `Sandbox.put`."""
         rows = [{"path": file.path.physical, "size": file.size_bytes, "writable": file.writable} for file in files]
@@ -164,8 +180,12 @@ class RunnerSandbox:
             for at in range(0, max(1, len(files)), _FILES_PER_PUT):
                 part = slice(at, at + _FILES_PER_PUT)
                 await self._send(Frame.PUT, {"turn_id": turn_id, "files": rows[part]})
-                for file in files[part]:
-                    await self._send_file(file)
+                if not files:
+                    self._put_unanswered = True
+                    return
+                async with aclosing(file_frames(files[part], self._nonce)) as pieces:
+                    async for piece in pieces:
+                        await self._write(piece)
                 await self._expect(Frame.PUT_DONE)
 
     async def run(self, job: Job, *, on_output: OnOutput) -> ProcessOutcome:
@@ -183,14 +203,19 @@ class RunnerSandbox:
         }
         try:
             async with self._answers_within(limits.wall_s + self._bounds.grace_s):
-                await self._send(Frame.JOB, request)
-                for at in range(0, len(job.code), _PIECE_BYTES):
-                    await self._write(encode(Frame.DATA, self._nonce, job.code[at : at + _PIECE_BYTES]))
-                return await self._follow(on_output)
+                said = encode(Frame.JOB, self._nonce, json.dumps(request).encode())
+                for at in range(0, len(job.code), PIECE_BYTES):
+                    said += encode(Frame.DATA, self._nonce, job.code[at : at + PIECE_BYTES])
+                await self._write(said)
+                if self._put_unanswered:
+                    await self._expect(Frame.PUT_DONE)
+                return await self._follow(on_output, limits.wall_s)
         except SandboxLostError as exc:
-            return ProcessOutcome(lost=str(exc), lost_to_memory=await self._died_of_memory())
+            of_memory = await self._died_of_memory()
+            of_processes = self._died_of_processes is not None and await self._died_of_processes()
+            return ProcessOutcome(lost=str(exc), lost_to_memory=of_memory, lost_to_processes=of_processes)
 
-    async def collect(self, wanted: Wanted, into: Path) -> Collected:
+    async def collect(self, wanted: Wanted, into: Staging) -> Collected:
         """See `Sandbox.collect`."""
         bounds = self._inspector
         request = {
@@ -216,48 +241,52 @@ class RunnerSandbox:
         budget_s = self._bounds.collect_s + bounds.seconds_per_file * len(wanted.files)
         async with self._answers_within(budget_s):
             await self._send(Frame.COLLECT, request)
-            return await self._receive_collection(wanted, into)
+            files = ReceivedFiles(into)
+            try:
+                collected = await self._receive_collection(wanted, files)
+            finally:
+                await files.close()
+        self.is_over = True
+        return collected
 
-    async def _receive_collection(self, wanted: Wanted, into: Path) -> Collected:
-        found: list[Found] = []
+    async def _receive_collection(self, wanted: Wanted, files: ReceivedFiles) -> Collected:
+        found: list[tuple[Found, Received | None]] = []
         odd_names: list[str] = []
-        sent: list[tuple[Path, str]] = []
+        sent: list[Received] = []
+        rows_left = rows_max(wanted)
         taken: set[FilePath] = set()  # a name in another Unicode form is no version of the file it looks like
         bytes_left = wanted.limits.out_dir_bytes
         while True:
             kind, payload = await self._receive()
             if kind is Frame.COLLECTED:
+                await files.all_written()
                 with _reading():
-                    summary = json.loads(payload)
-                    return Collected(
-                        found=tuple(found),
-                        odd_names=tuple(odd_names[:_ODD_NAMES_MAX]),
-                        extras_total=int(summary["extras_total"]),
-                        files_exceeded=bool(summary["files_exceeded"]),
-                        depth_exceeded=bool(summary["depth_exceeded"]),
-                    )
-            if kind is Frame.INSPECTOR:
+                    names = tuple(odd_names[:_ODD_NAMES_MAX])
+                    files_found = tuple(_kept(*each) for each in found)
+                    return Summary.read(payload).collected(found=files_found, odd_names=names)
+            if kind is Frame.INSPECTOR and self._forking is None:
                 self._forking = asyncio.create_task(self._fork_inspector())
                 continue
             if kind is not Frame.FOUND:
                 raise SandboxLostError(f"the runner sent {kind.name} while it collected")
+            rows_left -= 1
+            if rows_left < 0:
+                raise SandboxLostError("the runner told of more files than it was asked for")
             with _reading():
-                row = json.loads(payload)
-                path, size, keep = _file_path(wanted.turn_id, row["rel"]), _size(row["size"]), bool(row["keep"])
-                same_as = row["same_as"] if keep else None
-            if keep and same_as is None:
-                bytes_left -= size
+                row = Row.read(payload)
+                path, same_as = row.path(wanted), row.same_as if row.keep else None
+            if row.keep and same_as is None:
+                bytes_left -= row.size
                 if bytes_left < 0:
                     raise SandboxLostError("the runner sent more bytes than OUT_DIR can hold")
                 same_as = len(sent)
-                local = into / str(same_as)  # a name of ours, never one that the program made
-                sent.append((local, await self._receive_file(local, size)))
+                sent.append(await self._receive_file(files, row.size))
+            if path is None or (row.promise is None and path in taken):
+                odd_names.append(row.rel.encode("unicode_escape").decode("ascii")[:_ODD_NAME_CHARS_MAX])
+                continue
+            taken.add(path)
             with _reading():
-                if path is None or (row["promise"] is None and path in taken):
-                    odd_names.append(row["rel"].encode("unicode_escape").decode("ascii")[:_ODD_NAME_CHARS_MAX])
-                    continue
-                taken.add(path)
-                found.append(_found(path, row, *(sent[same_as] if same_as is not None else (None, None))))
+                found.append((_found(path, row), sent[same_as] if same_as is not None else None))
 
     async def _fork_inspector(self) -> None:
         """The runner waits for it; where none comes it forks itself."""
@@ -270,47 +299,39 @@ class RunnerSandbox:
             with contextlib.suppress(SandboxLostError):  # whoever reads is told
                 await self._launch()
 
-    async def _receive_file(self, local: Path, size: int) -> str:
-        digest = hashlib.sha256()
+    async def _receive_file(self, files: ReceivedFiles, size: int) -> Received:
+        file = await files.begin(size)
         left = size
-        try:
-            with local.open("xb", buffering=0) as file:
-                while left > 0:
-                    kind, piece = await self._receive()
-                    if kind is not Frame.DATA or len(piece) > left:
-                        raise SandboxLostError("the runner broke off in a file")
-                    left -= len(piece)
-                    digest.update(piece)
-                    file.write(piece)
-        except OSError as exc:
-            if exc.errno in {errno.ENOSPC, errno.EDQUOT}:
-                raise StoreFullError("the artifact store has no space left for the files of the call") from exc
-            raise StoreFailedError("the staging folder of the artifact store cannot be written") from exc
-        return digest.hexdigest()
+        while left > 0:
+            kind, piece = await self._receive()
+            if kind is not Frame.DATA or not 0 < len(piece) <= left:
+                raise SandboxLostError("the runner broke off in a file")
+            left -= len(piece)
+            await files.add(file, piece)
+        return file
 
-    async def _follow(self, on_output: OnOutput) -> ProcessOutcome:
+    async def _follow(self, on_output: OnOutput, wall_s: float) -> ProcessOutcome:
         names: dict[Frame, StreamName] = {Frame.STDOUT: "stdout", Frame.STDERR: "stderr"}
+        bytes_left = dict.fromkeys(names, self._bounds.pass_on_bytes)
+        pieces_left = _PIECES_SPARE + self._bounds.pass_on_bytes // _PIECE_BYTES_MIN + int(wall_s * _PIECES_PER_S)
         while True:
             kind, payload = await self._receive()
             if kind in names:
+                bytes_left[kind] -= len(payload) - 1
+                pieces_left -= 1
+                if len(payload) <= 1 or bytes_left[kind] < 0 or pieces_left < 0:
+                    raise SandboxLostError("the runner passed on more output than it may")
                 on_output(names[kind], payload[1:], payload[:1] == b"\1")
             elif kind is Frame.EXIT:
                 with _reading():
-                    fields = json.loads(payload)
-                    for tail in ("log_tail", "stderr_tail"):
-                        fields[tail] = fields[tail].encode("latin-1")
-                    return ProcessOutcome(**fields)
+                    return Exit.read(payload).outcome()
             else:
                 raise SandboxLostError(f"the runner sent {kind.name} while the program ran")
-
-    async def _send_file(self, file: InputFile) -> None:
-        async for piece in _pieces(file):
-            await self._write(encode(Frame.DATA, self._nonce, piece))
 
     async def _send(self, kind: Frame, value: dict[str, Any]) -> None:
         await self._write(encode(kind, self._nonce, json.dumps(value).encode()))
 
-    async def _write(self, data: bytes) -> None:
+    async def _write(self, data: bytes | bytearray) -> None:
         try:
             await self._transport.write(data)
         except OSError as exc:
@@ -320,7 +341,7 @@ class RunnerSandbox:
         kind, payload = await self._receive()
         if kind is Frame.FAILED:
             with _reading():
-                reason = str(json.loads(payload)["reason"])
+                reason = Failed.read(payload).reason
             raise SandboxLostError(reason)
         if kind is not wanted:
             raise SandboxLostError(f"the runner sent {kind.name} in place of {wanted.name}")
@@ -359,53 +380,19 @@ def _reading() -> Iterator[None]:
     """A payload that no runner of ours sends means a broken sandbox, not a mistake of the service."""
     try:
         yield
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as exc:
+    except (ValueError, IndexError, RecursionError) as exc:
         raise SandboxLostError("the runner sent an answer that cannot be read") from exc
 
 
-def _size(told: Any) -> int:
-    if not isinstance(told, int) or told < 0:
-        raise ValueError("no size")
-    return told
-
-
-async def _pieces(file: InputFile) -> AsyncIterator[bytes]:
-    """The bytes of an input, read off the event loop; exactly ``size_bytes`` of them or StoreFailedError."""
-    left = file.size_bytes
-    try:
-        fd = await asyncio.to_thread(os.open, file.source, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            while left > 0:
-                piece = await asyncio.to_thread(os.read, fd, min(left, _PIECE_BYTES))
-                if not piece:
-                    raise StoreFailedError(f"{file.path.physical} is shorter in the store than its record says")
-                left -= len(piece)
-                yield piece
-        finally:
-            os.close(fd)
-    except OSError as exc:
-        raise StoreFailedError(f"{file.path.physical} cannot be read from the store") from exc
-
-
-def _file_path(turn_id: str, rel: str) -> FilePath | None:
-    """The path of something that a program wrote; None if its name is one that the protocol refuses."""
-    try:
-        if rel.startswith(_ATTACHMENT_PREFIX):
-            return FilePath(turn_id, Namespace.ATTACHMENTS, rel.removeprefix(_ATTACHMENT_PREFIX))
-        return FilePath(turn_id, Namespace.FILES, rel)
-    except UnsafePathError:
-        return None
-
-
-def _found(path: FilePath, row: dict[str, Any], local: Path | None, sha256: str | None) -> Found:
-    told = row["inspection"]
-    inspection = None if told is None else Inspection(told["ok"], told["mime"], told["problem"], told["facts"])
+def _found(path: FilePath, row: Row) -> Found:
     return Found(
         path=path,
-        promise=row["promise"],
-        state=FileState(row["state"]),
-        size_bytes=row["size"],
-        inspection=inspection,
-        local=local,
-        sha256=sha256,
+        promise=row.promise,
+        state=row.state,
+        size_bytes=row.size,
+        inspection=None if row.inspection is None else row.inspection.inspection(),
     )
+
+
+def _kept(found: Found, received: Received | None) -> Found:
+    return found if received is None else replace(found, local=received.local, sha256=received.sha256)

@@ -1,12 +1,18 @@
 """Counts tokens with a real byte-pair tokenizer that comes in a package and needs no network."""
 
 import importlib.util
+import re
+from collections import Counter
 from pathlib import Path
 
 from tokenizers import Tokenizer
 
 _MODEL_PACKAGE = "wordllama"
 _VOCABULARY = "tokenizers/l2_supercat_tokenizer_config.json"
+_SPACE = "\N{LOWER ONE EIGHTH BLOCK}"  # how the vocabulary spells a space
+_WORD = re.compile(" ( *[^ ]*)")
+_WORD_CHARS_MAX = 32
+_WORDS_MAX = 100_000
 
 
 class BpeTokenCounter:
@@ -14,6 +20,9 @@ class BpeTokenCounter:
 
     Models of other makers count up to about a fifth less for English text: a bound that is kept by this count is
     kept by theirs.
+
+    No entry of the vocabulary has a space after another character, so no token reaches from one word into the next:
+    a text has as many tokens as its words have, and those of a word that was seen before are remembered.
     """
 
     def __init__(self) -> None:
@@ -24,9 +33,37 @@ class BpeTokenCounter:
         self._tokenizer: Tokenizer = Tokenizer.from_file(str(Path(found.origin).parent / _VOCABULARY))
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
+        if any(_SPACE in entry.lstrip(_SPACE) for entry in self._tokenizer.get_vocab()):
+            raise ImportError(f"the vocabulary of {_MODEL_PACKAGE} has tokens of several words; another is needed")
+        # Their names, as "<s>", count as the tokens themselves, and what follows them as a text of its own.
+        self._special = [token.content for token in self._tokenizer.get_added_tokens_decoder().values()]
+        self._known: dict[str, int] = {}
 
     def count(self, text: str) -> int:
-        """How many tokens a text has; about 4 MB of text in a second."""
+        """How many tokens a text has; up to 50 MB of text in a second, if its words were seen before, else 4."""
+        if not text:
+            return 0
         # A lone surrogate, which JSON can carry, is no text for the tokenizer.
-        clean = text.encode(errors="replace").decode()
-        return len(self._tokenizer.encode(clean, add_special_tokens=False))
+        clean = text if text.isascii() else text.encode(errors="replace").decode()
+        if any(name in clean for name in self._special):
+            return len(self._tokenizer.encode(clean, add_special_tokens=False))
+        words = Counter(_words(clean))
+        return sum(self._of_word(word) * times for word, times in words.items())
+
+    def _of_word(self, word: str) -> int:
+        count = self._known.get(word)
+        if count is None:
+            # The space before it is put there by the tokenizer itself.
+            count = len(self._tokenizer.encode(word, add_special_tokens=False)) if word else 1
+            if len(word) <= _WORD_CHARS_MAX:
+                if len(self._known) >= _WORDS_MAX:
+                    self._known.clear()
+                self._known[word] = count
+        return count
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text, each without one of the spaces before it; a text begins with one space more."""
+    if _SPACE in text:
+        text = text.replace(_SPACE, " ")
+    return text.split(" ") if "  " not in text and text[0] != " " else _WORD.findall(" " + text)

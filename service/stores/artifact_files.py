@@ -1,6 +1,7 @@
 """The byte side of the artifact store, as a port of its own: a local folder, or a bucket."""
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -42,14 +43,17 @@ class ArtifactFiles(Protocol):
     """Blobs under their SHA-256, hosted files under their names, staging folders. Blocking; knows no database.
 
     All methods raise StoreFailedError or StoreFullError for what the disk or the server refuses. Those that write
-    one blob or one hosted name are never called for it at the same time; all others may be.
+    one blob or one hosted name are never called for it at the same time; all others may be. Those that take several
+    files stop at the first that fails; which of the others are done by then is left open.
 
     Attributes:
         threads: how many blocking calls at one time make sense.
+        at_once: how many files one call of `seal`, `place`, `host` or `fetch` best takes.
         piece_bytes: how much one call of `piece` best asks for.
     """
 
     threads: int
+    at_once: int
     piece_bytes: int
 
     def prepare(self) -> None:
@@ -61,18 +65,18 @@ class ArtifactFiles(Protocol):
     def unstage(self, folder: Path) -> None:
         """Removes a folder of staging; never raises for the file system, the next start tries again."""
 
-    def seal(self, artifact: NewArtifact) -> None:
-        """Makes the source ready to be stored; it must not change from now on.
+    def seal(self, artifacts: Sequence[NewArtifact]) -> None:
+        """Makes the sources ready to be stored; they must not change from now on.
 
         Raises:
-            StoreFailedError: it is no regular file of the size it is said to have.
+            StoreFailedError: one is no regular file of the size it is said to have.
             ValueError: its hash is none.
         """
 
-    def place(self, artifact: NewArtifact) -> None:
-        """Stores the bytes of a sealed source under their hash, unless they are there and whole.
+    def place(self, artifacts: Sequence[NewArtifact]) -> None:
+        """Stores the bytes of sealed sources under their hashes, unless they are there and whole; then durable.
 
-        The source may be moved.
+        The sources may be moved.
         """
 
     def end_uploads(self, sha256: str) -> None:
@@ -90,17 +94,17 @@ class ArtifactFiles(Protocol):
     def name_of_uri(self, uri: str) -> str | None:
         """The hosted name that a URI gives, if it is one of this store; it is looked up and never opened."""
 
-    def host(self, name: str, served: Served) -> None:
-        """Serves stored bytes under a hosted name, over what was served before."""
+    def host(self, served: Mapping[str, Served]) -> None:
+        """Serves stored bytes under hosted names, over what was served before; then durable."""
 
     def remove_hosted(self, name: str) -> None:
         """Removes a hosted file, if it is there."""
 
-    def fetch(self, sha256: str, folder: Path) -> Path:
-        """A local file below ``folder`` with the bytes of a hash, checked.
+    def fetch(self, hashes: Sequence[str], folder: Path) -> list[Path]:
+        """Local files below ``folder`` with the bytes of hashes, checked.
 
         Raises:
-            StoreFailedError: the bytes are missing or have changed.
+            StoreFailedError: the bytes of one are missing or have changed.
         """
 
     def piece(self, sha256: str, at: int, size_bytes: int) -> bytes:

@@ -3,15 +3,16 @@
 Every function takes a connection inside a transaction of its caller and answers plain values.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Literal
 
 import sqlalchemy as sa
 from sqlalchemy import Connection, Row, Select, bindparam, delete, func, select
 
 from contracts.paths import FilePath, Namespace
-from service.core.scopes import Scope
+from service.core.scopes import Principal, Scope
 from service.core.store_ports import NewArtifact
 from service.stores.conversations import CONVERSATION, ensure_conversation, scope_values, utc_now
 from service.stores.tables import artifacts, conversations, principals, unfinished
@@ -25,9 +26,23 @@ _SAME_PATH = (
 _VERSIONS = select(artifacts).where(artifacts.c.conversation == CONVERSATION, *_SAME_PATH)
 _LATEST = _VERSIONS.order_by(artifacts.c.version.desc()).limit(1)
 _VERSION = _VERSIONS.where(artifacts.c.version == bindparam("of_version"))
-_NEXT = select(func.coalesce(func.max(artifacts.c.version), 0) + 1).where(
-    artifacts.c.conversation == bindparam("in_conversation"), *_SAME_PATH
+_AMONG_PATHS = (
+    artifacts.c.turn == bindparam("of_turn"),
+    artifacts.c.namespace == bindparam("of_namespace"),
+    artifacts.c.rel.in_(bindparam("of_rels", expanding=True)),
 )
+_THESE = select(artifacts).where(
+    artifacts.c.conversation == CONVERSATION,
+    *_AMONG_PATHS,
+    artifacts.c.version.in_(bindparam("of_versions", expanding=True)),
+)
+_NEWEST = (
+    select(artifacts.c.rel, func.max(artifacts.c.version))
+    .where(artifacts.c.conversation == bindparam("in_conversation"), *_AMONG_PATHS)
+    .group_by(artifacts.c.rel)
+)
+_ADDED = sa.insert(artifacts)
+_PATHS_AT_ONCE = 500  # a statement takes tens of thousands of values, and not more
 _HOSTED = (
     select(artifacts)
     .where(artifacts.c.hosted_name == bindparam("of_name"))
@@ -41,6 +56,28 @@ _HOSTED_IN = (
         principals.c.tenant == bindparam("scope_tenant"),
         principals.c.project == bindparam("scope_project"),
     )
+)
+_STORED_BYTES = (
+    select(func.coalesce(func.sum(artifacts.c.size_bytes), 0))
+    .join_from(artifacts, conversations)
+    .join(principals)
+    .where(
+        principals.c.tenant == bindparam("scope_tenant"),
+        principals.c.project == bindparam("scope_project"),
+    )
+)
+_NUMBERED = (
+    select(
+        artifacts,
+        conversations.c.name.label("conversation_name"),
+        principals.c.tenant,
+        principals.c.project,
+        principals.c.user_type,
+        principals.c.user,
+    )
+    .join_from(artifacts, conversations)
+    .join(principals)
+    .where(artifacts.c.id == bindparam("of_number"))
 )
 _LATER = artifacts.alias("later")
 _OF_TURN = select(artifacts).where(
@@ -77,6 +114,7 @@ class ArtifactRow:
         description: what it is.
         created: when: UTC, RFC 3339, ``Z``.
         hosted_name: under which name the byte side hosts it; None for internal files.
+        number: its number among all versions that are stored; no part of what it is.
     """
 
     path: FilePath
@@ -88,6 +126,7 @@ class ArtifactRow:
     description: str
     created: str
     hosted_name: str | None
+    number: int = field(default=0, compare=False)
 
 
 # ---- saves that are under way ----
@@ -120,48 +159,77 @@ def is_wanted(connection: Connection, sha256: str, save: str) -> bool:
 # ---- versions ----
 
 
-def insert(connection: Connection, scope: Scope, artifact: NewArtifact, hosted_name: str | None) -> ArtifactRow:
-    """Adds the next version of the artifact's path.
+def insert(
+    connection: Connection, scope: Scope, new: Sequence[tuple[NewArtifact, str | None]]
+) -> list[ArtifactRow]:
+    """Adds the next versions of the artifacts' paths; of two with one path the later gets the later version.
 
     Args:
         connection: the database.
         scope: the conversation.
-        artifact: the file.
-        hosted_name: where it is hosted; None exactly for an internal file.
+        new: the files, each with the name under which it is hosted; None exactly for an internal file.
     """
     conversation, _ = ensure_conversation(connection, scope)
-    path = artifact.path
-    number = connection.execute(_NEXT, {"in_conversation": conversation, **_path_values(path)}).scalar_one()
-    row = ArtifactRow(
-        path=path,
-        version=number,
-        sha256=artifact.sha256,
-        size_bytes=artifact.size_bytes,
-        mime=artifact.mime,
-        visibility=artifact.visibility,
-        description=storable(artifact.description),
-        created=utc_now(),
-        hosted_name=hosted_name,
-    )
+    newest = _newest(connection, conversation, [artifact.path for artifact, _ in new])
+    made = []
+    for artifact, hosted_name in new:
+        newest[artifact.path] = number = newest.get(artifact.path, 0) + 1
+        row = ArtifactRow(
+            path=artifact.path,
+            version=number,
+            sha256=artifact.sha256,
+            size_bytes=artifact.size_bytes,
+            mime=artifact.mime,
+            visibility=artifact.visibility,
+            description=storable(artifact.description),
+            created=utc_now(),
+            hosted_name=hosted_name,
+        )
+        made.append(row)
     connection.execute(
-        sa.insert(artifacts),
-        {
-            "conversation": conversation,
-            "turn": path.turn_id,
-            "namespace": path.namespace.value,
-            "rel": path.rel,
-            "version": row.version,
-            "sha256": row.sha256,
-            "size_bytes": row.size_bytes,
-            "mime": row.mime,
-            "visibility": row.visibility,
-            "description": row.description,
-            "tool_call_id": artifact.tool_call_id,
-            "created": row.created,
-            "hosted_name": row.hosted_name,
-        },
+        _ADDED,
+        [
+            {
+                "conversation": conversation,
+                "turn": row.path.turn_id,
+                "namespace": row.path.namespace.value,
+                "rel": row.path.rel,
+                "version": row.version,
+                "sha256": row.sha256,
+                "size_bytes": row.size_bytes,
+                "mime": row.mime,
+                "visibility": row.visibility,
+                "description": row.description,
+                "tool_call_id": artifact.tool_call_id,
+                "created": row.created,
+                "hosted_name": row.hosted_name,
+            }
+            for row, (artifact, _) in zip(made, new, strict=True)
+        ],
     )
-    return row
+    return made
+
+
+def _newest(connection: Connection, conversation: int, paths: Iterable[FilePath]) -> dict[FilePath, int]:
+    """The latest versions of those paths that have one."""
+    newest = {}
+    for where, group in _grouped(paths):
+        for rel, number in connection.execute(
+            _NEWEST, {"in_conversation": conversation, **where, "of_rels": group}
+        ):
+            newest[FilePath(where["of_turn"], Namespace(where["of_namespace"]), rel)] = number
+    return newest
+
+
+def _grouped(paths: Iterable[FilePath]) -> Iterator[tuple[dict[str, str], list[str]]]:
+    """The paths below each turn and namespace, as many as a statement takes."""
+    groups: dict[tuple[str, str], dict[str, None]] = {}
+    for path in paths:
+        groups.setdefault((path.turn_id, path.namespace.value), {})[path.rel] = None
+    for (turn, namespace), rels in groups.items():
+        left = iter(rels)
+        while group := list(islice(left, _PATHS_AT_ONCE)):
+            yield {"of_turn": turn, "of_namespace": namespace}, group
 
 
 def latest(connection: Connection, scope: Scope, path: FilePath) -> ArtifactRow | None:
@@ -172,6 +240,26 @@ def latest(connection: Connection, scope: Scope, path: FilePath) -> ArtifactRow 
 def version(connection: Connection, scope: Scope, path: FilePath, number: int) -> ArtifactRow | None:
     """That version of a path in this conversation, if there is one."""
     return _one(connection, _VERSION, {**scope_values(scope), **_path_values(path), "of_version": number})
+
+
+def versions(
+    connection: Connection, scope: Scope, wanted: Iterable[tuple[FilePath, int]]
+) -> dict[tuple[FilePath, int], ArtifactRow]:
+    """Those of some versions that this conversation has."""
+    asked = set(wanted)
+    numbers: dict[FilePath, list[int]] = {}
+    for path, number in asked:
+        numbers.setdefault(path, []).append(number)
+    found = {}
+    for where, group in _grouped(numbers):
+        of = (FilePath(where["of_turn"], Namespace(where["of_namespace"]), rel) for rel in group)
+        among = sorted({number for path in of for number in numbers[path]})
+        for start in range(0, len(among), _PATHS_AT_ONCE):
+            few = among[start : start + _PATHS_AT_ONCE]
+            values = {**scope_values(scope), **where, "of_rels": group, "of_versions": few}
+            for row in map(_row, connection.execute(_THESE, values)):
+                found[row.path, row.version] = row
+    return {each: row for each, row in found.items() if each in asked}
 
 
 def of_turn(connection: Connection, scope: Scope, turn_id: str) -> list[ArtifactRow]:
@@ -213,4 +301,20 @@ def _row(row: Row[Any]) -> ArtifactRow:
         description=row.description,
         created=row.created,
         hosted_name=row.hosted_name,
+        number=row.id,
     )
+
+
+def numbered(connection: Connection, number: int) -> tuple[Scope, ArtifactRow] | None:
+    """The version that has a number, and whose it is, if there is one."""
+    row = connection.execute(_NUMBERED, {"of_number": number}).first()
+    if row is None:
+        return None
+    who = Principal(row.tenant, row.project, row.user_type, row.user)
+    return Scope(who, row.conversation_name), _row(row)
+
+
+def stored_bytes(connection: Connection, tenant: str, project: str) -> int:
+    """How many bytes all versions of all files of a project have together."""
+    values = {"scope_tenant": tenant, "scope_project": project}
+    return int(connection.execute(_STORED_BYTES, values).scalar_one())

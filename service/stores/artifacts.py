@@ -19,8 +19,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from sqlalchemy import Connection
 
@@ -28,13 +29,14 @@ from contracts.paths import FilePath
 from service.core.errors import OurError, StoreFailedError
 from service.core.scopes import Scope
 from service.core.store_ports import NewArtifact, StoredArtifact
+from service.core.threads import in_thread, to_its_end
 from service.stores import artifact_rows as rows
 from service.stores.artifact_files import ArtifactFiles, Served
 from service.stores.artifact_rows import ArtifactRow
 from service.stores.database import Database
 from service.stores.hosting import key_of, rn_of
 from service.stores.name_locks import NameLocks
-from service.stores.threads import in_thread, to_its_end
+from service.stores.timing import Seen, timed, unseen
 
 T = TypeVar("T")
 
@@ -55,6 +57,7 @@ class SqlArtifactStore:
     def __init__(self, database: Database, files: ArtifactFiles) -> None:
         self._database = database
         self._files = files
+        self.seen: Seen = unseen
         self._threads: ThreadPoolExecutor | None = None
         self._locks = NameLocks()
         self._saving: set[asyncio.Task[list[StoredArtifact]]] = set()
@@ -116,14 +119,36 @@ class SqlArtifactStore:
         found = await self._database.read(lambda connection: rows.of_turn(connection, scope, turn_id))
         return sorted((self._stored(scope, row) for row in found), key=lambda artifact: artifact.path)
 
+    async def stored_bytes(self, tenant: str, project: str) -> int:
+        """How many bytes all versions of the files of a project have; the same bytes twice count twice."""
+        return await self._database.read(partial(rows.stored_bytes, tenant=tenant, project=project))
+
     async def fetch(self, scope: Scope, artifact: StoredArtifact, staging: Path) -> Path:
         """A file below ``staging`` with the bytes of that version, their SHA-256 checked; read-only.
 
         Raises:
             StoreFailedError: this conversation has no such version, or its bytes are missing or damaged.
         """
-        row = await self._version(scope, artifact)
-        return await self._off_loop(partial(self._files.fetch, row.sha256, staging))
+        (fetched,) = await self.fetch_all(scope, [artifact], staging)
+        return fetched
+
+    async def fetch_all(self, scope: Scope, artifacts: Sequence[StoredArtifact], staging: Path) -> list[Path]:
+        """The same of several, in their order.
+
+        Raises:
+            StoreFailedError: this conversation has no such version, or the bytes of one are missing or damaged.
+        """
+        asked = [(artifact.path, artifact.version) for artifact in artifacts]
+        # Asked by scope and version, not by the hash at hand: a hash must not open another's bytes.
+        found = await self._database.read(lambda connection: rows.versions(connection, scope, asked))
+        for path, number in asked:
+            if (path, number) not in found:
+                raise _not_stored(path, number)
+        hashes = [found[each].sha256 for each in asked]
+        parts = await _all(
+            self._off_loop(partial(self._files.fetch, part, staging)) for part in self._parts(hashes)
+        )
+        return list(chain.from_iterable(parts))
 
     async def read(self, scope: Scope, artifact: StoredArtifact, start: int, end: int) -> AsyncIterator[bytes]:
         """The bytes from ``start`` to before ``end`` or the file's end, in pieces of at most 256 KiB.
@@ -154,7 +179,10 @@ class SqlArtifactStore:
         if name is None:
             return None
         row = await self._database.read(lambda connection: rows.hosted_latest_in(connection, scope, name))
-        return None if row is None else await self._off_loop(partial(self._files.fetch, row.sha256, staging))
+        if row is None:
+            return None
+        (fetched,) = await self._off_loop(partial(self._files.fetch, [row.sha256], staging))
+        return fetched
 
     async def link(self, scope: Scope, artifact: StoredArtifact) -> str | None:
         """A URL that gives the bytes of that version to whoever has it, for a while; None if there are no links.
@@ -165,12 +193,24 @@ class SqlArtifactStore:
         row = await self._version(scope, artifact)
         return await self._off_loop(partial(self._files.link, _served(row)))
 
+    async def number_of(self, scope: Scope, artifact: StoredArtifact) -> int:
+        """The number of that version among all that are stored, the same for ever.
+
+        Raises:
+            StoreFailedError: this conversation has no such version.
+        """
+        return (await self._version(scope, artifact)).number
+
+    async def numbered(self, number: int) -> tuple[Scope, StoredArtifact] | None:
+        """The version that has a number, and whose it is, if there is one."""
+        found = await self._database.read(partial(rows.numbered, number=number))
+        return None if found is None else (found[0], self._stored(*found))
+
     async def _version(self, scope: Scope, artifact: StoredArtifact) -> ArtifactRow:
-        # Asked by scope and version, not by the hash at hand: a hash must not open another's bytes.
         path, number = artifact.path, artifact.version
         row = await self._database.read(lambda connection: rows.version(connection, scope, path, number))
         if row is None:
-            raise StoreFailedError(f"version {number} of {path.logical} is not stored in this conversation")
+            raise _not_stored(path, number)
         return row
 
     def _stored(self, scope: Scope, row: ArtifactRow) -> StoredArtifact:
@@ -209,7 +249,7 @@ class SqlArtifactStore:
         return await to_its_end(task)
 
     async def _save(self, scope: Scope, artifacts: Sequence[NewArtifact]) -> list[StoredArtifact]:
-        await self._all_off_loop(partial(self._files.seal, artifact) for artifact in artifacts)
+        await self._in_parts(self._files.seal, artifacts)
         await self._undo_failed()
         names = [
             self._files.hosted_name(scope, artifact.path) if artifact.visibility == "external" else None
@@ -223,24 +263,23 @@ class SqlArtifactStore:
 
         def finish(connection: Connection) -> list[ArtifactRow]:
             rows.end_save(connection, save)
-            return [rows.insert(connection, scope, *each) for each in zip(artifacts, names, strict=True)]
+            return rows.insert(connection, scope, list(zip(artifacts, names, strict=True)))
 
         await self._database.write(lambda connection: rows.begin_save(connection, save, touched))
         try:
-            await _all(self._place(artifact) for artifact in artifacts)
+            # Bytes that two files have are placed once: never by two threads at one time.
+            once = {artifact.sha256: artifact for artifact in artifacts}
+            async with self._locks.held(_BLOBS + sha256 for sha256 in once):
+                await self._in_parts(self._files.place, list(once.values()))
             async with self._locks.held(_HOSTED + name for name in hosted):
                 # Last before the commit, so that the hosted files and the latest rows change together.
-                await self._all_off_loop(partial(self._files.host, *each) for each in hosted.items())
+                await self._in_parts(lambda part: self._files.host(dict(part)), list(hosted.items()))
                 stored = await self._database.write(finish)
         except Exception:
             self._failed.add(save)
             await self._undo_soon()
             raise
         return [self._stored(scope, row) for row in stored]
-
-    async def _place(self, artifact: NewArtifact) -> None:
-        async with self._locks.held([_BLOBS + artifact.sha256]):
-            await self._off_loop(partial(self._files.place, artifact))
 
     # ---- undone ----
 
@@ -271,7 +310,7 @@ class SqlArtifactStore:
                 if row is None:
                     await self._off_loop(partial(self._files.remove_hosted, hosted))
                 else:
-                    await self._off_loop(partial(self._files.host, hosted, _served(row)))
+                    await self._off_loop(partial(self._files.host, {hosted: _served(row)}))
                 return
             sha256 = name.removeprefix(_BLOBS)
             await self._off_loop(partial(self._files.end_uploads, sha256))
@@ -280,20 +319,32 @@ class SqlArtifactStore:
 
     # ---- blocking work ----
 
+    @timed("files")
     async def _off_loop(self, work: Callable[[], T]) -> T:
         if self._threads is None:
             raise StoreFailedError("the artifact store is closed")
         return await in_thread(self._threads, work)
 
-    async def _all_off_loop(self, works: Iterable[Callable[[], None]]) -> None:
-        await _all(self._off_loop(work) for work in works)
+    async def _in_parts(self, work: Callable[[Sequence[T]], None], all_of: Sequence[T]) -> None:
+        """Runs blocking work on as many at a time as suits the files, side by side; all of it ends before this."""
+        await _all(self._off_loop(partial(work, part)) for part in self._parts(all_of))
+
+    def _parts(self, all_of: Sequence[T]) -> list[Sequence[T]]:
+        size = self._files.at_once
+        return [all_of[at : at + size] for at in range(0, len(all_of), size)]
 
 
-async def _all(works: Iterable[Awaitable[None]]) -> None:
+async def _all(works: Iterable[Awaitable[T]]) -> list[T]:
     """Waits for all of them, whatever becomes of each; then raises the first error."""
-    for outcome in await asyncio.gather(*works, return_exceptions=True):
-        if outcome is not None:
+    outcomes = await asyncio.gather(*works, return_exceptions=True)
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
             raise outcome
+    return cast("list[T]", outcomes)
+
+
+def _not_stored(path: FilePath, number: int) -> StoreFailedError:
+    return StoreFailedError(f"version {number} of {path.logical} is not stored in this conversation")
 
 
 def _served(artifact: NewArtifact | ArtifactRow) -> Served:

@@ -1,10 +1,11 @@
 """The database that all stores of records share: its threads and transactions, and the lock of the data folder."""
 
+import asyncio
 import fcntl
 import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -12,12 +13,13 @@ from typing import Protocol, TypeVar
 from pydantic import SecretStr
 from sqlalchemy import Connection
 
-from service.core.errors import StoreFailedError, StoreFullError
-from service.stores.failures import translated
-from service.stores.threads import in_thread
+from service.core.errors import StoreFailedError
+from service.core.threads import in_thread, to_its_end
+from service.stores.failures import InUseError, translated
+from service.stores.group_commit import GroupCommit, Work
+from service.stores.timing import Seen, timed, unseen
 
 T = TypeVar("T")
-Work = Callable[[Connection], T]
 
 _ROLE = "the database of artifacts, sources and calls"
 _READERS = 3  # reads are short; more threads than cores gain nothing
@@ -29,9 +31,11 @@ class Backend(Protocol):
 
     Attributes:
         writers: how many threads may write at once.
+        group_max: how many writes may share a transaction.
     """
 
     writers: int
+    group_max: int
 
     def open(self, readers: int) -> None:
         """Connects, brings the schema up to date, and keeps other processes of the service out."""
@@ -62,11 +66,12 @@ class Database:
 
     def __init__(self, data_dir: Path, url: SecretStr = _NO_URL, timeout_s: float = 30) -> None:
         self.data_dir = data_dir
+        self.seen: Seen = unseen
         self._url = url
         self._timeout_s = timeout_s
         self._lock: int | None = None
         self._backend: Backend | None = None
-        self._writers: ThreadPoolExecutor | None = None
+        self._writes: GroupCommit | None = None
         self._readers: ThreadPoolExecutor | None = None
 
     async def open(self) -> None:
@@ -76,36 +81,55 @@ class Database:
             StoreFailedError: the folder or database cannot be used, another process uses it, or it is too new.
             StoreFullError: no space is left.
         """
-        backend = self._made()
-        self._writers = ThreadPoolExecutor(backend.writers, "database-writer")
+        await self._start(self._made(), beside=False)
+
+    async def open_beside(self) -> None:
+        """As `open`, also while a service uses the database: for commands that read or change a few rows.
+
+        Raises:
+            StoreFailedError: the folder or database cannot be used, or the service is of another release.
+            StoreFullError: no space is left.
+        """
+        try:
+            await self.open()
+        except InUseError:
+            await self._start(self._made(beside=True), beside=True)
+
+    async def _start(self, backend: Backend, *, beside: bool) -> None:
+        self._writes = GroupCommit(_Translating(backend, self.data_dir), backend.writers, backend.group_max)
         self._readers = ThreadPoolExecutor(_READERS, "database-reader")
         try:
-            await in_thread(self._writers, partial(self._open, backend))
+            # In the writer's own thread: its connection is no other's.
+            await _ended(self._writes.run(partial(self._open, backend, beside=beside)))
         except BaseException:
             await self.close()
             raise
 
-    def _open(self, backend: Backend) -> None:
+    def _open(self, backend: Backend, *, beside: bool) -> None:
+        if not beside:
+            self._lock_folder()
+        with translated(_ROLE, self.data_dir):
+            self._backend = backend
+            backend.open(_READERS)
+
+    def _lock_folder(self) -> None:
         with translated("the data folder", self.data_dir):
             self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._lock = os.open(self.data_dir / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as exc:
-                raise StoreFailedError("the data folder is in use by another process of the service") from exc
-        with translated(_ROLE, self.data_dir):
-            self._backend = backend
-            backend.open(_READERS)
+                raise InUseError("the data folder is in use by another process of the service") from exc
 
-    def _made(self) -> Backend:
+    def _made(self, *, beside: bool = False) -> Backend:
         # Only the chosen one is imported: a service on SQLite needs no client of PostgreSQL in memory.
         if url := self._url.get_secret_value():
             from service.stores.postgres import PostgresServer  # noqa: PLC0415
 
-            return PostgresServer(url, self._timeout_s)
+            return PostgresServer(url, self._timeout_s, beside=beside)
         from service.stores.sqlite import SqliteFile  # noqa: PLC0415
 
-        return SqliteFile(self.data_dir / "proofbox.sqlite3")
+        return SqliteFile(self.data_dir / "proofbox.sqlite3", beside=beside)
 
     async def close(self) -> None:
         """Ends what is under way and closes the database; a second call does nothing.
@@ -113,15 +137,15 @@ class Database:
         Raises:
             StoreFailedError: it cannot be closed cleanly; its log is played back at the next start.
         """
-        threads = [each for each in (self._writers, self._readers) if each is not None]
-        self._writers = self._readers = None
-        if threads:
+        writes, readers = self._writes, self._readers
+        self._writes = self._readers = None
+        if writes is not None and readers is not None:
             with ThreadPoolExecutor(1, "database-closer") as closer:
-                await in_thread(closer, partial(self._close, threads))
+                await in_thread(closer, partial(self._close, writes, readers))
 
-    def _close(self, threads: list[ThreadPoolExecutor]) -> None:
-        for each in threads:
-            each.shutdown()
+    def _close(self, writes: GroupCommit, readers: ThreadPoolExecutor) -> None:
+        writes.close()
+        readers.shutdown()
         try:
             if self._backend is not None:
                 with translated(_ROLE, self.data_dir):
@@ -132,28 +156,22 @@ class Database:
                 os.close(self._lock)
             self._lock = None
 
+    @timed("database_write")
     async def write(self, work: Work[T]) -> T:
-        """Runs ``work`` as one transaction: all of it is kept, or nothing.
+        """Runs ``work`` as one transaction: all of it is kept, or nothing; what is kept is durable.
+
+        It may share its commit with others, see `GroupCommit`, so it does nothing but use the connection.
 
         Raises:
             StoreFailedError: the database failed or is closed.
             StoreFullError: no space is left.
             Exception: whatever ``work`` raises; nothing is kept then.
         """
-        backend = self._backend
-        if self._writers is None or backend is None:
+        if self._writes is None or self._backend is None:
             raise StoreFailedError(f"{_ROLE} is closed")
+        return await _ended(self._writes.submit(work))
 
-        def translating() -> T:
-            try:
-                with translated(_ROLE, self.data_dir), backend.writing() as connection:
-                    return work(connection)
-            except StoreFullError:
-                backend.give_space_back()
-                raise
-
-        return await in_thread(self._writers, translating)
-
+    @timed("database_read")
     async def read(self, work: Work[T]) -> T:
         """Runs ``work``, which only reads, beside the writers.
 
@@ -170,3 +188,31 @@ class Database:
                 return work(connection)
 
         return await in_thread(self._readers, translating)
+
+
+async def _ended(future: Future[T]) -> T:
+    return await to_its_end(asyncio.wrap_future(future))
+
+
+class _Translating:
+    """The port ``Writers`` over a backend."""
+
+    def __init__(self, backend: Backend, data_dir: Path) -> None:
+        self._backend = backend
+        self._data_dir = data_dir
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """See `Writers.transaction`."""
+        with translated(_ROLE, self._data_dir), self._backend.writing() as connection:
+            yield connection
+
+    @contextmanager
+    def savepoint(self, connection: Connection) -> Iterator[None]:
+        """See `Writers.savepoint`."""
+        with translated(_ROLE, self._data_dir), connection.begin_nested():
+            yield
+
+    def give_space_back(self) -> None:
+        """See `Writers.give_space_back`."""
+        self._backend.give_space_back()

@@ -45,6 +45,10 @@ _POSTGRES_SAYS = {
 }
 
 
+class InUseError(StoreFailedError):
+    """Another process of the service has the data folder or the database."""
+
+
 @contextmanager
 def translated(role: str, folder: Path) -> Iterator[None]:
     """Turns what the block raises into an error of the core.

@@ -7,7 +7,7 @@ for files on their way. All three are on one file system, so every file gets its
 import os
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -25,7 +25,8 @@ from service.stores.staging import Staging
 class LocalFiles:
     """The port ``ArtifactFiles`` on the three folders below ``root``."""
 
-    threads = 4  # hashing and syncing: a few at once keep a disk busy
+    threads = 16  # most of their time they wait for the disk, which writes for all of them at once
+    at_once = 8
     piece_bytes = 256 * 1024
 
     def __init__(self, root: Path) -> None:
@@ -66,28 +67,33 @@ class LocalFiles:
         """
         return self._blobs / checked_sha256(sha256)[:2] / sha256
 
-    def seal(self, artifact: NewArtifact) -> None:
-        """Makes the source read-only and durable.
+    def seal(self, artifacts: Sequence[NewArtifact]) -> None:
+        """Makes the sources read-only and durable.
 
         Raises:
-            StoreFailedError: it is no regular file of the size it is said to have.
+            StoreFailedError: one is no regular file of the size it is said to have.
             ValueError: its hash is none.
         """
-        self.blob(artifact.sha256)
+        by_source = {artifact.source: artifact for artifact in artifacts if self.blob(artifact.sha256)}
         with self.translated():
-            if not seal(artifact.source, artifact.size_bytes):
-                raise StoreFailedError(
-                    f"the bytes for {artifact.path.logical} are not a file of {artifact.size_bytes} bytes"
-                )
+            wrong = seal((artifact.source, artifact.size_bytes) for artifact in artifacts)
+        if wrong is not None:
+            artifact = by_source[wrong]
+            raise StoreFailedError(
+                f"the bytes for {artifact.path.logical} are not a file of {artifact.size_bytes} bytes"
+            )
 
-    def place(self, artifact: NewArtifact) -> None:
-        """Moves a sealed source to its blob, unless that is there and whole."""
-        blob = self.blob(artifact.sha256)
+    def place(self, artifacts: Sequence[NewArtifact]) -> None:
+        """Moves sealed sources to their blobs, unless those are there and whole."""
         with self.translated():
-            if not blob.exists() or sha256_of(blob) != artifact.sha256:
-                self._make_folder(blob.parent)
-                artifact.source.replace(blob)
-                sync_folders([blob.parent])
+            folders = set()
+            for artifact in artifacts:
+                blob = self.blob(artifact.sha256)
+                if not blob.exists() or sha256_of(blob) != artifact.sha256:
+                    self._make_folder(blob.parent)
+                    artifact.source.replace(blob)
+                    folders.add(blob.parent)
+            sync_folders(folders)
 
     def hosted_name(self, scope: Scope, path: FilePath) -> str:
         """Where a file is hosted below the folder of hosted files."""
@@ -101,13 +107,17 @@ class LocalFiles:
         """The hosted name that a URI gives, if it is a plain ``file:///`` URI below the folder of hosted files."""
         return hosted_name_in(self.hosted, uri)
 
-    def host(self, name: str, served: Served) -> None:
-        """Serves a blob under a hosted name, over what was served before."""
-        target = self.hosted / name
+    def host(self, served: Mapping[str, Served]) -> None:
+        """Serves blobs under hosted names, over what was served before."""
         with self.translated():
-            self._make_folder(target.parent)
-            link_over(self.blob(served.sha256), target, self._staging.folder / f"hosting-{uuid.uuid4().hex}")
-            sync_folders([target.parent])
+            folders = set()
+            for name, each in served.items():
+                target = self.hosted / name
+                if target.parent not in folders:
+                    self._make_folder(target.parent)
+                    folders.add(target.parent)
+                link_over(self.blob(each.sha256), target, self._staging.folder / f"hosting-{uuid.uuid4().hex}")
+            sync_folders(folders)
 
     def link(self, served: Served) -> None:
         """A folder has no links."""
@@ -134,12 +144,15 @@ class LocalFiles:
                 file.unlink(missing_ok=True)
                 sync_folders([file.parent])
 
-    def fetch(self, sha256: str, folder: Path) -> Path:
-        """A link to the bytes of a hash in ``folder``, checked.
+    def fetch(self, hashes: Sequence[str], folder: Path) -> list[Path]:
+        """Links to the bytes of hashes in ``folder``, checked.
 
         Raises:
-            StoreFailedError: the bytes are missing or have changed.
+            StoreFailedError: the bytes of one are missing or have changed.
         """
+        return [self._fetch(sha256, folder) for sha256 in hashes]
+
+    def _fetch(self, sha256: str, folder: Path) -> Path:
         with self.translated():
             blob, fetched = self.blob(sha256), folder / f"fetched-{uuid.uuid4().hex}"
             if not blob.is_file():

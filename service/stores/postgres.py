@@ -12,7 +12,8 @@ from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, 
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from service.core.errors import StoreFailedError
-from service.stores.migrations import migrate
+from service.stores.failures import InUseError
+from service.stores.migrations import migrate, refuse_others
 
 _SCHEMES = frozenset({"postgresql", "postgres"})
 _CONNECT_S = 10
@@ -33,12 +34,15 @@ class PostgresServer:
     Args:
         url: ``postgresql://user:password@host:port/database``; what it says in ``?options`` goes to the server.
         timeout_s: how long one statement may take, waiting for another transaction included.
+        beside: whether a service may be using it: then nothing is locked and the schema is left as it is.
     """
 
     writers = 4  # more than one: a commit waits for the server's disk, and others can go on meanwhile
+    group_max = 1  # of transactions that wait for disk at one time the server itself makes one write
 
-    def __init__(self, url: str, timeout_s: float) -> None:
-        self._url = _parsed(url)
+    def __init__(self, url: str, timeout_s: float, *, beside: bool = False) -> None:
+        self._beside = beside
+        self._url = parsed_url(url)
         self._timeout_s = timeout_s
         self._engines: list[Engine] = []
         self._lock = _SchemaLock(self._engine(poolclass=NullPool, isolation_level="AUTOCOMMIT"))
@@ -50,7 +54,8 @@ class PostgresServer:
             StoreFailedError: it is in use, newer than this release, or does not hold Unicode.
             SQLAlchemyError: the server cannot be reached, or refuses.
         """
-        self._lock.take()
+        if not self._beside:
+            self._lock.take()
         pool: dict[str, Any] = {"max_overflow": 0, "pool_pre_ping": True}
         self._writing = self._engine(pool_size=self.writers, **pool)
         # No transaction around a reading query, and so no more round trips: each sees what is committed by then.
@@ -60,7 +65,7 @@ class PostgresServer:
             connection.exec_driver_sql(f"SET statement_timeout = '{_MIGRATION_S}s'")
             connection.commit()
             with connection.begin():
-                migrate(connection)
+                (refuse_others if self._beside else migrate)(connection)
             connection.detach()
 
     def _engine(self, *, read_only: bool = False, **options: Any) -> Engine:
@@ -101,7 +106,8 @@ class PostgresServer:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A connection of the writers' pool, in a transaction."""
-        self._lock.check()
+        if not self._beside:
+            self._lock.check()
         with self._lock.suspected_on_failure(), self._writing.begin() as connection:
             yield connection
 
@@ -146,7 +152,7 @@ class _SchemaLock:
             raise
         if not is_ours:
             holder.close()
-            raise StoreFailedError("the database is in use by another process of the service")
+            raise InUseError("the database is in use by another process of the service")
         self._holder = holder
         self._checked_at = time.monotonic()
 
@@ -189,7 +195,12 @@ class _SchemaLock:
             holder.close()
 
 
-def _parsed(url: str) -> URL:
+def parsed_url(url: str) -> URL:
+    """What a setting names, for the driver.
+
+    Raises:
+        StoreFailedError: it is no URL of a PostgreSQL database.
+    """
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):

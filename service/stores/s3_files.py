@@ -10,7 +10,7 @@ import hashlib
 import logging
 import unicodedata
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
@@ -55,6 +55,7 @@ class S3Files:
     """
 
     threads = 8  # each may hold one part in memory
+    at_once = 1  # requests side by side, not one after the other
     piece_bytes = 4 * 1024 * 1024  # one request for each: larger than for a disk, small enough to wait in memory
 
     def __init__(self, bucket: Bucket, staging: Path, part_bytes: int, link_s: int) -> None:
@@ -95,26 +96,31 @@ class S3Files:
 
     # ---- blobs ----
 
-    def seal(self, artifact: NewArtifact) -> None:
-        """Looks whether the source can be sent.
+    def seal(self, artifacts: Sequence[NewArtifact]) -> None:
+        """Looks whether the sources can be sent.
 
         Raises:
-            StoreFailedError: it is no regular file of the size it is said to have.
+            StoreFailedError: one is no regular file of the size it is said to have.
             ValueError: its hash is none.
         """
-        checked_sha256(artifact.sha256)
-        with self._local():
-            if not is_regular(artifact.source, artifact.size_bytes):
-                raise StoreFailedError(
-                    f"the bytes for {artifact.path.logical} are not a file of {artifact.size_bytes} bytes"
-                )
+        for artifact in artifacts:
+            checked_sha256(artifact.sha256)
+            with self._local():
+                if not is_regular(artifact.source, artifact.size_bytes):
+                    raise StoreFailedError(
+                        f"the bytes for {artifact.path.logical} are not a file of {artifact.size_bytes} bytes"
+                    )
 
-    def place(self, artifact: NewArtifact) -> None:
-        """Sends a source; a large one only if its bytes are not there, which is asked first.
+    def place(self, artifacts: Sequence[NewArtifact]) -> None:
+        """Sends sources; a large one only if its bytes are not there, which is asked first.
 
         Raises:
-            StoreFailedError: also if the source has not the hash it is said to have.
+            StoreFailedError: also if a source has not the hash it is said to have.
         """
+        for artifact in artifacts:
+            self._place(artifact)
+
+    def _place(self, artifact: NewArtifact) -> None:
         if artifact.size_bytes <= self._part_bytes:
             data = b"".join(self._parts(artifact))
             with translated():
@@ -232,8 +238,12 @@ class S3Files:
         head = self.uri_of("")
         return unicodedata.normalize("NFC", uri.removeprefix(head)) if uri.startswith(head) else None
 
-    def host(self, name: str, served: Served) -> None:
-        """Copies a blob to a hosted name, within the server."""
+    def host(self, served: Mapping[str, Served]) -> None:
+        """Copies blobs to hosted names, within the server."""
+        for name, each in served.items():
+            self._host(name, each)
+
+    def _host(self, name: str, served: Served) -> None:
         with translated():
             self._client.copy_object(
                 Bucket=self._bucket,
@@ -250,12 +260,15 @@ class S3Files:
 
     # ---- read ----
 
-    def fetch(self, sha256: str, folder: Path) -> Path:
-        """A local file with the bytes of a hash, checked; read-only.
+    def fetch(self, hashes: Sequence[str], folder: Path) -> list[Path]:
+        """Local files with the bytes of hashes, checked; read-only.
 
         Raises:
-            StoreFailedError: the bytes are missing or have changed.
+            StoreFailedError: the bytes of one are missing or have changed.
         """
+        return [self._fetch(sha256, folder) for sha256 in hashes]
+
+    def _fetch(self, sha256: str, folder: Path) -> Path:
         fetched, digest = folder / f"fetched-{uuid.uuid4().hex}", hashlib.sha256()
         with translated(), self._local(), fetched.open("xb") as file:
             body = self._client.get_object(Bucket=self._bucket, Key=self._blob(sha256))["Body"]

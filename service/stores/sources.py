@@ -106,16 +106,20 @@ class SqlSourcePool:
             StoreFailedError: the database failed.
             StoreFullError: no space is left.
         """
+        (row,) = await self.add_files(scope, [artifact])
+        return row
 
-        def work(connection: Connection) -> SourceRow:
+    async def add_files(self, scope: Scope, artifacts: Sequence[StoredArtifact]) -> list[SourceRow]:
+        """The same of several, in their order; all or none of the rows are kept.
+
+        Raises:
+            StoreFailedError: the database failed.
+            StoreFullError: no space is left.
+        """
+
+        def work(connection: Connection) -> list[SourceRow]:
             conversation, _ = ensure_conversation(connection, scope)
-            known = _known(connection, conversation, _OLDEST.where(is_text(sources.c.file, artifact.path.logical)))
-            if known is None:
-                return _add(connection, conversation, _row_of(artifact, _free_sid(connection, conversation)))
-            # What a caller said about the file stays; what the store knows about it is brought up to date.
-            row = _row_of(artifact, known.sid)
-            said = {"title": known.title or row.title, "url": known.url, "text": known.text}
-            return _change(connection, conversation, row.model_copy(update=said))
+            return [_put_file(connection, conversation, artifact) for artifact in artifacts]
 
         return await self._database.write(work)
 
@@ -168,6 +172,16 @@ def _change(connection: Connection, conversation: int, row: SourceRow) -> Source
     new = {f"new_{name}": value for name, value in _columns(row).items()}
     connection.execute(_CHANGED, {"in_conversation": conversation, "of_sid": row.sid, **new})
     return row
+
+
+def _put_file(connection: Connection, conversation: int, artifact: StoredArtifact) -> SourceRow:
+    known = _known(connection, conversation, _OLDEST.where(is_text(sources.c.file, artifact.path.logical)))
+    if known is None:
+        return _add(connection, conversation, _row_of(artifact, _free_sid(connection, conversation)))
+    # What a caller said about the file stays; what the store knows about it is brought up to date.
+    row = _row_of(artifact, known.sid)
+    said = {"title": known.title or row.title, "url": known.url, "text": known.text}
+    return _change(connection, conversation, row.model_copy(update=said))
 
 
 def _put_page(connection: Connection, conversation: int, page: NewPage) -> SourceRow:

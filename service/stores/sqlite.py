@@ -8,7 +8,8 @@ from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 
-from service.stores.migrations import migrate
+from service.core.errors import StoreFailedError
+from service.stores.migrations import migrate, refuse_others
 
 _BUSY_TIMEOUT_MS = 5_000  # only a backup tool or a shell can hold the file: the service itself has one writer
 _WAL_BYTES_KEPT = 64 * 1024 * 1024  # an answer of tens of megabytes must not leave the log that large for ever
@@ -23,14 +24,18 @@ class SqliteFile:
 
     Args:
         file: where it is, or is to be made.
+        beside: whether a service may be using it: then the schema is left as it is.
     """
 
     writers = 1
+    group_max = 64
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, *, beside: bool = False) -> None:
         self._file = file
+        self._beside = beside
         self._engines: list[Engine] = []
         self._writer: Connection | None = None
+        self._identity = (0, 0)  # device and number of the file
 
     def open(self, readers: int) -> None:
         """Opens the file and brings its schema up to date.
@@ -43,9 +48,12 @@ class SqliteFile:
         writing = self._engine(1, pragmas)
         # The one connection of the one writer: nothing to gain from handing it out anew each time.
         self._writer = writing.connect()
+        status = self._file.stat()
+        self._identity = (status.st_dev, status.st_ino)
         with self.writing() as connection:
-            migrate(connection)
-        self.give_space_back()
+            (refuse_others if self._beside else migrate)(connection)
+        if not self._beside:
+            self.give_space_back()
         self._reading = self._engine(readers, (*_EVERYWHERE, "query_only = ON"))
 
     def _engine(self, connections: int, pragmas: Sequence[str]) -> Engine:
@@ -84,10 +92,26 @@ class SqliteFile:
         """The writer's connection, in a transaction that keeps others from writing from its beginning on."""
         writer = self._writer
         assert writer is not None
+        self._check_file()
         # Said to the driver: with a listener to its events, SQLAlchemy does half as much again for each statement.
-        _driver(writer).execute("BEGIN IMMEDIATE")
+        driver = _driver(writer)
+        if driver.in_transaction:
+            driver.rollback()  # a commit that fails may leave its transaction open
+        driver.execute("BEGIN IMMEDIATE")
         with writer.begin():
             yield writer
+
+    def _check_file(self) -> None:
+        """What is written to a file that has no name any more would be accepted, and lost at the next start."""
+        try:
+            found = self._file.stat()
+        except FileNotFoundError:
+            found = None
+        if found is None or (found.st_dev, found.st_ino) != self._identity:
+            raise StoreFailedError(
+                "the database of artifacts, sources and calls is not the file it was: it was removed or replaced; "
+                "start the service again"
+            )
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:

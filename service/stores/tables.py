@@ -154,6 +154,28 @@ Index("calls_tool_call_id", calls.c.tool_call_id)
 _is_open = calls.c.state == literal_column("'open'")
 Index("calls_open", calls.c.boot_id, sqlite_where=_is_open, postgresql_where=_is_open)
 
+# Whose audit lines are one chain; the row is what those who add a line wait for.
+chains = Table(
+    "chains",
+    metadata,
+    Column("id", _ROW_ID, Identity(), primary_key=True),
+    Column("tenant", Words, nullable=False),
+    Column("project", Words, nullable=False),
+    UniqueConstraint("tenant", "project"),
+)
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("chain", _ROW_ID, ForeignKey("chains.id"), primary_key=True, nullable=False, autoincrement=False),
+    Column("seq", _ROW_ID, CheckConstraint("seq >= 1"), primary_key=True, nullable=False, autoincrement=False),
+    # A line outlives its call; that of a call that was run again belongs to none.
+    Column("call", _ROW_ID, ForeignKey("calls.id", ondelete="SET NULL"), unique=True),
+    Column("ended", TEXT, nullable=False),
+    Column("sha256", TEXT, nullable=False),
+    Column("line", TEXT, nullable=False),
+)
+
 idempotency_keys = Table(
     "idempotency_keys",
     metadata,
@@ -238,4 +260,25 @@ passages_through = Table(
     metadata,
     _conversation(primary_key=True),
     Column("position", Integer, nullable=False),
+)
+
+# Who may come in. Of a secret only its hash is kept.
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("id", TEXT, primary_key=True),
+    Column("name", Words, nullable=False),
+    Column("tenant", Words, nullable=False),
+    Column("project", Words),
+    Column("user_type", Words),
+    Column("user", Words),
+    Column("permissions", TEXT, nullable=False),
+    Column("limits", TEXT, nullable=False),
+    Column("sha256", TEXT, nullable=False),
+    Column("old_sha256", TEXT),
+    Column("old_until", TEXT),
+    Column("created", TEXT, nullable=False),
+    Column("expires", TEXT),
+    Column("revoked", TEXT),
+    Column("used", TEXT),
 )

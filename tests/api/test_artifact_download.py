@@ -32,8 +32,11 @@ async def test_a_file_is_served_whole_with_headers_that_make_it_harmless(client,
         "content-length": str(len(ABC)),
         "content-security-policy": "sandbox; default-src 'none'",
         "content-type": "image/png",
+        "cross-origin-resource-policy": "same-origin",
         "etag": TAG,
+        "referrer-policy": "no-referrer",
         "x-content-type-options": "nosniff",
+        "x-frame-options": "DENY",
     }
     year = stored.created[:4]
     assert (year in answer.headers["last-modified"], answer.headers["last-modified"][-4:]) == (True, " GMT")
@@ -231,19 +234,6 @@ async def test_a_store_that_fails_in_the_middle_breaks_the_connection(web, saved
 
 
 # ---- links ----
-
-
-@pytest.mark.usefixtures("stored")
-async def test_a_folder_has_no_links_and_the_answer_says_what_to_do(client):
-    answer = await client.get(URL, params={"link": 1})
-    problem = answer.json()
-    assert (answer.status_code, problem["code"], problem["where"], problem["retryable"]) == (
-        409,
-        "no_links",
-        "link",
-        False,
-    )
-    assert problem["detail"] == "this service keeps its files in a folder and has no links; ask without link=1"
 
 
 @pytest.mark.usefixtures("stored")

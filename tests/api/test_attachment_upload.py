@@ -10,11 +10,12 @@ from contracts.tool_calls import Attachment
 from service.core.attachments import _append, _open, mime_of_name
 from service.core.errors import StoreFailedError, StoreFullError
 from service.core.scopes import Scope
+from tests.api.conftest import PRINCIPAL
 
 BASE = "/v1/conversations/c1/turns/turn_1/attachments"
 
 
-async def test_an_attachment_is_stored_with_its_hash_and_a_source_id(client, stores, doors):
+async def test_an_attachment_is_stored_with_its_hash_and_a_source_id(client, stores):
     content = bytes(range(256)) * 1_000
     answer = await client.put(
         f"{BASE}/notes.bin", content=content, headers={"Content-Type": "Application/X-Notes; v=1"}
@@ -30,7 +31,7 @@ async def test_an_attachment_is_stored_with_its_hash_and_a_source_id(client, sto
     )
     read = await client.get(answer.headers["location"])
     assert read.content == content
-    rows = await stores.sources.rows(Scope(doors.principal, "c1"))
+    rows = await stores.sources.rows(Scope(PRINCIPAL, "c1"))
     assert [(row.sid, row.source_type, row.physical_path) for row in rows] == [
         (1, "attachment", "turn_1/attachments/notes.bin")
     ]

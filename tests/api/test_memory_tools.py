@@ -23,7 +23,7 @@ async def opened(folder):
     await service.database.open()
     await service.artifacts.open()
     transport = httpx.ASGITransport(application(service), raise_app_exceptions=False)
-    async with httpx.AsyncClient(transport=transport, base_url="http://proofbox") as client:
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         yield client
     await service.calls.close(1)
     await service.artifacts.close()

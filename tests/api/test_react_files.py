@@ -2,7 +2,6 @@
 
 import base64
 import json
-from functools import partial
 
 import pytest
 
@@ -11,14 +10,15 @@ from contracts.react_tools import FileParams, PatchParams, SearchFilesParams, Wr
 from service.core.admission import Admission
 from service.core.calls import Calls, CallSettings
 from service.core.errors import StoreFailedError, StoreFullError
-from service.core.memory import memory_of
 from service.core.patching import Patching
 from service.core.react_calls import ReactStory
 from service.core.searching import Searching
 from service.core.text_files import TextFiles
+from service.core.turn_files import TurnFiles
 from service.core.writing import Writing
 from service.language.tokens import BpeTokenCounter
 from service.stores.calls import SqlCallStore
+from service.stores.folders import AssetFolders
 from tests.api.reacting import Agent, masked, meta, notices
 
 SEARCH_S = 0.3
@@ -49,11 +49,12 @@ def failing(stores):
 def calls(stores, failing):
     texts = TextFiles(failing, stores.sources, BpeTokenCounter(), 100_000)
     writing = Writing(texts)
-    searching = Searching(failing, partial(memory_of, stores.timelines), SEARCH_S)
+    files = TurnFiles(failing, stores.timelines, AssetFolders(()))
+    searching = Searching(files, SEARCH_S)
     stories = (
         ReactStory(("react.write", "react.stream"), WriteParams, writing.write),
         ReactStory(("react.file",), FileParams, writing.file),
-        ReactStory(("react.patch",), PatchParams, Patching(texts, failing).patch),
+        ReactStory(("react.patch",), PatchParams, Patching(texts, files).patch),
         ReactStory(("react.search_files",), SearchFilesParams, searching.search),
     )
     admission = Admission(running_max=4, queue_max=10)
@@ -749,3 +750,48 @@ async def test_a_name_that_a_pattern_cannot_get_through_ends_the_search(agent):
     await write(agent, "a" * 200 + "!", "text")
 
     assert await paths(agent, name_regex="(.*a){25}b") == "regex_timeout"
+
+
+# ---- files that only a handed-in timeline has ----
+
+DIFF = "@@ -1 +1 @@\n-old\n+new\n"
+
+
+def known_text(path, text):
+    return {
+        "type": "react.tool.result",
+        "author": "react",
+        "turn_id": "turn_1",
+        "ts": "2026-07-04T13:18:11.048Z",
+        "mime": "text/markdown",
+        "path": path,
+        "text": text,
+    }
+
+
+async def test_a_text_that_only_the_handed_in_timeline_has_is_patched(agent):
+    params = {"path": "files/a.md", "channel": "canvas", "patch": DIFF, "kind": "file"}
+
+    answer = await agent.send("react.patch", params, timeline=[known_text("fi:turn_1.files/a.md", "old\n")])
+
+    assert (answer["ok"], meta(answer)["edited"]) == (True, True)
+    assert await agent.stored("fi:turn_1.files/a.md") == b"new\n"
+
+
+async def test_a_handed_in_text_of_another_turn_is_copied_below_the_patched_one(agent):
+    params = {"path": "fi:turn_0.files/a.md", "channel": "canvas", "patch": DIFF, "kind": "file"}
+
+    await agent.send("react.patch", params, timeline=[known_text("fi:turn_0.files/a.md", "old\n")])
+
+    versions = [await agent.stored(f"fi:turn_1.files/a.md?version={number}") for number in (1, 2)]
+    assert versions == [b"old\n", b"new\n"]
+
+
+async def test_texts_of_a_handed_in_timeline_are_searched_beside_those_of_the_store(agent):
+    await write(agent, "stored.md", "a needle\n")
+    block = known_text("fi:turn_1.files/handed.md", "hay\nanother needle\n")
+
+    answer = await agent.send("react.search_files", {"content_regex": "needle"}, timeline=[block])
+
+    found = [(hit["path"], hit["lines"]) for hit in answer["ret"]["hits"]]
+    assert found == [("turn_1/files/handed.md", [2]), ("turn_1/files/stored.md", [1])]

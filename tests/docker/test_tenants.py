@@ -80,7 +80,7 @@ async def tenant(name: str, folder: Path) -> AsyncIterator[Tenant]:
     service = build(Settings(data_dir=folder, tenant=name, pool_size=1))
     async with running(service):
         transport = httpx.ASGITransport(application(service), raise_app_exceptions=False)
-        async with httpx.AsyncClient(transport=transport, base_url="http://proofbox") as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             yield Tenant(client)
 
 

@@ -25,9 +25,15 @@ NAMES |= {
 }
 NAMES |= {"image", "runtime", "cgroup_parent", "seccomp_profile", "import_once", "database_url", "skills_dir"}
 NAMES |= {"web_allowed_networks", "web_ports", "web_ca_file", "web_search_url"}
+NAMES |= {"log_format", "otlp_endpoint"}
 # What each counts is its name.
 COUNTS = {"port", "pool_size", "starts_max", "running_max", "queue_max", "cpus", "pids", "files"}
-COUNTS |= {"depth", "out_dir_inodes", "web_fetching_max"}
+COUNTS |= {"pool_max", "total_pids", "total_cpus", "depth", "out_dir_inodes", "web_fetching_max"}
+
+# Of the doors.
+NAMES |= {"auth", "behind_authenticating_proxy", "allowed_hosts", "public_url", "limits_without_key"}
+COUNTS |= {"key_running_calls", "key_queued_calls"}
+UNITS += ("_per_minute",)
 
 # Of the engines.
 NAMES |= {"engine", "oci_runtime", "oci_image_archive", "oci_cache_dir", "oci_run_dir"}

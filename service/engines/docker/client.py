@@ -15,7 +15,8 @@ from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 
 from service.core.errors import EngineUnavailableError
 from service.engines.containers import LeftContainer
-from service.engines.docker.container import LABEL_BOOT, LABEL_DEADLINE, LABEL_SERVICE
+from service.engines.docker.container import LABEL_BOOT, LABEL_SERVICE
+from service.engines.docker.deaths import DeathWatch
 
 T = TypeVar("T")
 _PIECE_BYTES = 1024 * 1024
@@ -30,6 +31,7 @@ class EngineClient:
         self._timeout_s = timeout_s
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="engine")
         self._client: docker.DockerClient | None = None
+        self._deaths: DeathWatch | None = None
 
     async def connect(self) -> None:
         """Connects and agrees on an API version."""
@@ -46,6 +48,8 @@ class EngineClient:
     async def close(self) -> None:
         """Closes the connections; never raises."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+        if self._deaths is not None:
+            await asyncio.to_thread(self._deaths.close)
         if self._client is not None:
             with contextlib.suppress(DockerException, OSError):
                 self._client.close()
@@ -154,16 +158,47 @@ class EngineClient:
         """Whether it is reached over a socket file; that of another machine would have to be forwarded to one."""
         return str(self._api().base_url).startswith("http+docker://")
 
+    async def update(self, container_id: str, resources: dict[str, Any]) -> None:
+        """Changes resources of a running container, named as in the Engine API."""
+
+        def update() -> None:
+            api = self._api()  # its own method knows neither processes nor a share of the CPU in cores
+            url = f"{api.base_url}/v{api.api_version}/containers/{container_id}/update"
+            api.post(url, json=resources, timeout=self._timeout_s).raise_for_status()
+
+        await self._call("change the limits of a sandbox", update)
+
+    async def rename(self, container_id: str, name: str) -> None:
+        """Gives a container another name; one that is gone is fine."""
+
+        def rename() -> None:
+            with contextlib.suppress(NotFound):
+                self._api().rename(container_id, name)
+
+        await self._call("rename a sandbox", rename)
+
+    async def watch_deaths(self, service_name: str, *, exits: bool) -> None:
+        """From here on more is known of this service's containers that have gone: also exit codes, if wanted."""
+        api, label = self._api(), f"{LABEL_SERVICE}={service_name}"
+        self._deaths = await self._call("tell of its events", lambda: DeathWatch(api, label, exits=exits))
+
     async def died_of_memory(self, container_id: str) -> bool:
-        """Whether the kernel killed the first process of a container for memory; False if nobody knows."""
+        """Whether the kernel killed processes of a container for memory; False if nobody knows."""
 
         def inspect() -> bool:
             try:
-                return bool(self._api().inspect_container(container_id)["State"]["OOMKilled"])
+                if self._api().inspect_container(container_id)["State"]["OOMKilled"]:
+                    return True
             except NotFound:
-                return False
+                pass
+            return self._deaths is not None and self._deaths.ran_out_of_memory(container_id)
 
         return await self._call("inspect a sandbox", inspect)
+
+    async def exit_code(self, container_id: str) -> int | None:
+        """The exit code of a container that has ended; None if nobody knows."""
+        deaths = self._deaths
+        return None if deaths is None else await self._call("say", lambda: deaths.exit_code(container_id))
 
     async def left(self, service_name: str) -> list[LeftContainer]:
         """All containers of this service, of any life of it, running or not."""
@@ -173,8 +208,8 @@ class EngineClient:
             return [
                 LeftContainer(
                     container_id=str(row["Id"]),
+                    name=str((row["Names"] or [""])[0]).lstrip("/"),  # one that is being removed has none
                     boot_id=str(row["Labels"].get(LABEL_BOOT, "")),
-                    deadline_epoch_s=float(row["Labels"].get(LABEL_DEADLINE, "0")),
                 )
                 for row in rows
             ]

@@ -5,6 +5,7 @@ from typing import Any
 
 from service.core.flavours import PREIMPORTED, Flavour
 from service.core.limits import CallLimits
+from service.engines.docker.gvisor import memory_limit, pids_limit
 from service.engines.forking.settings import (
     ZYGOTE_CAPABILITIES,
     ZYGOTE_MEMORY_BYTES,
@@ -13,13 +14,23 @@ from service.engines.forking.settings import (
     zygote_command,
 )
 from service.engines.forking.zygotes import ImportOnce, Kind
-from service.engines.hardening import RLIMITS, SHM_BYTES, USER_ID, own_folders
+from service.engines.hardening import (
+    IMPORTING_SHARES,
+    MASKED_PATHS,
+    READ_ONLY_PATHS,
+    RLIMITS,
+    SHM_BYTES,
+    USER_ID,
+    own_folders,
+)
+from service.engines.together import Totals
 
 LABEL_SERVICE = "proofbox.service"
 LABEL_BOOT = "proofbox.boot"
 LABEL_DEADLINE = "proofbox.deadline"
 LABEL_ZYGOTE = "proofbox.zygote-of"
 """On zygotes, in place of the label of sandboxes: nobody sweeps them for one."""
+FULL_SHARES = 1024  # what a container has by default
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +41,11 @@ class ContainerSettings:
         image: name or id of the sandbox image.
         runtime: OCI runtime; empty for the engine's default.
         seccomp_profile: JSON text of our profile.
-        cgroup_parent: one parent for all runs; empty for the engine's default.
+        cgroup_parent: the control group above those of services; empty for ``proofbox``, where the engine lets us.
+        totals: what all sandboxes may use together.
         service_name: two services on one engine each sweep only their own.
         boot_id: this life of the service.
+        gvisor: whether the runtime is gVisor's.
         import_once: whether libraries are imported outside of containers and forked into them; see the setting.
     """
 
@@ -40,9 +53,24 @@ class ContainerSettings:
     runtime: str
     seccomp_profile: str
     cgroup_parent: str
+    totals: Totals
     service_name: str
     boot_id: str
+    gvisor: bool = False
     import_once: ImportOnce = "off"
+
+
+def changing_limits(settings: ContainerSettings, limits: CallLimits) -> dict[str, Any]:
+    """The limits that a started container can be given anew, as creating and updating take them."""
+    pids, memory_bytes = limits.pids, limits.memory_bytes
+    if settings.gvisor:
+        pids, memory_bytes = pids_limit(pids), memory_limit(memory_bytes)
+    return {
+        "PidsLimit": pids,
+        "Memory": memory_bytes,
+        "MemorySwap": memory_bytes,
+        "NanoCpus": int(limits.cpus * 1e9),
+    }
 
 
 def zygote_container_config(settings: ContainerSettings, kind: Kind) -> dict[str, Any]:
@@ -60,6 +88,7 @@ def zygote_container_config(settings: ContainerSettings, kind: Kind) -> dict[str
         "SecurityOpt": ["no-new-privileges", "seccomp=unconfined", "apparmor=unconfined"],
         "NetworkMode": "none",
         "IpcMode": "private",
+        "CgroupnsMode": "private",
         "PidsLimit": ZYGOTE_PIDS,
         "Memory": ZYGOTE_MEMORY_BYTES,
         "MemorySwap": ZYGOTE_MEMORY_BYTES,
@@ -69,6 +98,8 @@ def zygote_container_config(settings: ContainerSettings, kind: Kind) -> dict[str
     }
     if settings.runtime:
         host_config["Runtime"] = settings.runtime
+    if settings.cgroup_parent:
+        host_config["CgroupParent"] = settings.cgroup_parent
     return {
         "Image": settings.image,
         "Cmd": ["zygote", zygote_command(kind)],
@@ -89,17 +120,18 @@ def container_config(
 ) -> dict[str, Any]:
     """The body of ``POST /containers/create``."""
     host_config: dict[str, Any] = {
+        "CpuShares": FULL_SHARES if flavour is Flavour.BARE else IMPORTING_SHARES,
         "AutoRemove": True,
         "ReadonlyRootfs": True,
         "CapDrop": ["ALL"],
         "SecurityOpt": ["no-new-privileges", f"seccomp={settings.seccomp_profile}"],
         "NetworkMode": "none",
         "IpcMode": "private",
+        "CgroupnsMode": "private",
+        "MaskedPaths": list(MASKED_PATHS),
+        "ReadonlyPaths": list(READ_ONLY_PATHS),
         "ShmSize": SHM_BYTES,
-        "PidsLimit": limits.pids,
-        "Memory": limits.memory_bytes,
-        "MemorySwap": limits.memory_bytes,
-        "NanoCpus": int(limits.cpus * 1e9),
+        **changing_limits(settings, limits),
         "Ulimits": _ulimits(),
         "Tmpfs": {folder.path: ",".join(folder.options) for folder in own_folders(limits)},
         "LogConfig": {"Type": "none"},

@@ -20,6 +20,7 @@ class AttachTransport:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
+        self._begun = b""
         self.stderr_tail = b""
         """The end of what the runner itself complained about; empty unless it is broken."""
 
@@ -34,17 +35,30 @@ class AttachTransport:
 
     async def read(self) -> bytes:
         """The next piece of the runner's standard output; empty at its end."""
-        while True:
-            try:
-                kind, length = _HEADER.unpack(await self._reader.readexactly(_HEADER.size))
-                payload = await self._reader.readexactly(length)
-            except asyncio.IncompleteReadError:
-                return b""
-            if kind != _STDERR:
-                return payload
-            self.stderr_tail = (self.stderr_tail + payload)[-_STDERR_TAIL_BYTES:]
+        while data := await self._reader.read(_BUFFER_BYTES):
+            # The engine sends pieces of 32 KB at the most: those that are there are taken in one go.
+            if pieces := self._pieces(self._begun + data):
+                return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        return b""
 
-    async def write(self, data: bytes) -> None:
+    def _pieces(self, data: bytes) -> list[bytes]:
+        """The whole pieces of standard output; what follows them is kept for the next time."""
+        pieces = []
+        at = 0
+        while len(data) - at >= _HEADER.size:
+            kind, length = _HEADER.unpack_from(data, at)
+            begin = at + _HEADER.size
+            if len(data) - begin < length:
+                break
+            at = begin + length
+            if kind != _STDERR:
+                pieces.append(data[begin:at])
+            else:
+                self.stderr_tail = (self.stderr_tail + data[begin:at])[-_STDERR_TAIL_BYTES:]
+        self._begun = data[at:]
+        return pieces
+
+    async def write(self, data: bytes | bytearray) -> None:
         """Writes to the runner's standard input, waiting while it is slow."""
         self._writer.write(data)
         await self._writer.drain()

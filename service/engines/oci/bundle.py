@@ -1,6 +1,8 @@
 """The hardened container, as an OCI runtime takes it: the configuration of its bundle."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from service.core.flavours import PREIMPORTED, Flavour
@@ -13,28 +15,21 @@ from service.engines.forking.settings import (
     zygote_command,
 )
 from service.engines.forking.zygotes import Kind
-from service.engines.hardening import CPU_PERIOD_US, RLIMITS, SHM_BYTES, USER_ID, own_folders
+from service.engines.hardening import (
+    CPU_PERIOD_US,
+    IMPORTING_SHARES,
+    MASKED_PATHS,
+    READ_ONLY_PATHS,
+    RLIMITS,
+    SHM_BYTES,
+    USER_ID,
+    own_folders,
+)
 from service.engines.oci.image import UnpackedImage
 
 _NAMESPACES = ("pid", "mount", "ipc", "uts", "network", "cgroup")
 _CAPABILITY_SETS = ("bounding", "effective", "inheritable", "permitted", "ambient")
 _DEVICES = (("null", 1, 3), ("zero", 1, 5), ("full", 1, 7), ("random", 1, 8), ("urandom", 1, 9), ("tty", 5, 0))
-# As Docker has them.
-_MASKED = (
-    "/proc/acpi",
-    "/proc/asound",
-    "/proc/interrupts",
-    "/proc/kcore",
-    "/proc/keys",
-    "/proc/latency_stats",
-    "/proc/sched_debug",
-    "/proc/scsi",
-    "/proc/timer_list",
-    "/proc/timer_stats",
-    "/sys/devices/virtual/powercap",
-    "/sys/firmware",
-)
-_READ_ONLY = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
 _MOUNTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("/proc", "proc", ("nosuid", "noexec", "nodev")),
     ("/dev", "tmpfs", ("nosuid", "noexec", "strictatime", "mode=755", "size=65536k")),
@@ -42,8 +37,9 @@ _MOUNTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("/dev/mqueue", "mqueue", ("nosuid", "noexec", "nodev")),
     ("/dev/shm", "tmpfs", ("nosuid", "noexec", "nodev", "mode=1777", f"size={SHM_BYTES}")),  # noqa: S108
     ("/sys", "sysfs", ("nosuid", "noexec", "nodev", "ro")),
-    ("/sys/fs/cgroup", "cgroup", ("nosuid", "noexec", "nodev", "relatime", "ro")),
 )
+_CGROUP = "/sys/fs/cgroup"
+_CGROUP_OPTIONS = ("nosuid", "noexec", "nodev", "relatime", "ro")
 _ZYGOTE_SETS = ("bounding", "effective", "permitted")
 
 
@@ -55,11 +51,13 @@ class BundleSettings:
         image: what it runs in.
         seccomp: our profile in the runtime's form.
         counts_swap: whether memory and swap can be bounded together; where not, memory alone is.
+        hierarchies: of version 1, the roots of those that a sandbox sees its own group of; none for version 2.
     """
 
     image: UnpackedImage
     seccomp: dict[str, Any]
     counts_swap: bool
+    hierarchies: Mapping[str, Path]
 
 
 def bundle_config(
@@ -68,6 +66,7 @@ def bundle_config(
     """The ``config.json`` of a bundle whose container is to be in ``cgroup``."""
     image = settings.image
     mounts = [_mount(*mount) for mount in _MOUNTS]
+    mounts += _cgroup_mounts(settings.hierarchies, cgroup)
     mounts += [_mount(folder.path, "tmpfs", folder.options) for folder in own_folders(limits)]
     return {
         "ociVersion": "1.0.2",
@@ -88,10 +87,10 @@ def bundle_config(
         "linux": {
             "cgroupsPath": cgroup,
             "namespaces": [{"type": kind} for kind in _NAMESPACES],
-            "resources": _resources(limits, counts_swap=settings.counts_swap),
+            "resources": _resources(limits, flavour, counts_swap=settings.counts_swap),
             "seccomp": settings.seccomp,
-            "maskedPaths": list(_MASKED),
-            "readonlyPaths": list(_READ_ONLY),
+            "maskedPaths": list(MASKED_PATHS),
+            "readonlyPaths": list(READ_ONLY_PATHS),
         },
     }
 
@@ -126,8 +125,8 @@ def zygote_config(settings: BundleSettings, kind: Kind, cgroup: str) -> dict[str
             "cgroupsPath": cgroup,
             "namespaces": [{"type": name} for name in _NAMESPACES if name != "pid"],
             "resources": {"memory": {"limit": ZYGOTE_MEMORY_BYTES}, "pids": {"limit": ZYGOTE_PIDS}},
-            "maskedPaths": list(_MASKED),
-            "readonlyPaths": list(_READ_ONLY),
+            "maskedPaths": list(MASKED_PATHS),
+            "readonlyPaths": list(READ_ONLY_PATHS),
         },
     }
 
@@ -140,7 +139,21 @@ def _mount(where: str, kind: str, options: tuple[str, ...] | list[str]) -> dict[
     return {"destination": where, "type": kind, "source": kind, "options": list(options)}
 
 
-def _resources(limits: CallLimits, *, counts_swap: bool) -> dict[str, Any]:
+def _cgroup_mounts(hierarchies: Mapping[str, Path], cgroup: str) -> list[dict[str, Any]]:
+    """The container's own group, to be read.
+
+    Left to themselves, runtimes mount the hierarchies of version 1 in a folder that crun lets anybody write to.
+    """
+    if not hierarchies:
+        return [_mount(_CGROUP, "cgroup", _CGROUP_OPTIONS)]
+    mounts = [_mount(_CGROUP, "tmpfs", ("nosuid", "noexec", "nodev", "mode=755", "size=64k"))]
+    for name, root in sorted(hierarchies.items()):
+        own = _mount(f"{_CGROUP}/{name}", "bind", ("rbind", *_CGROUP_OPTIONS))
+        mounts.append({**own, "source": str(root / cgroup.lstrip("/"))})
+    return mounts
+
+
+def _resources(limits: CallLimits, flavour: Flavour, *, counts_swap: bool) -> dict[str, Any]:
     devices: list[dict[str, Any]] = [{"allow": False, "access": "rwm"}]
     devices += [
         {"allow": True, "type": "c", "major": major, "minor": minor, "access": "rw"} for _, major, minor in _DEVICES
@@ -149,6 +162,9 @@ def _resources(limits: CallLimits, *, counts_swap: bool) -> dict[str, Any]:
         {"allow": True, "type": "c", "major": 5, "minor": 2, "access": "rw"},
         {"allow": True, "type": "c", "major": 136, "access": "rw"},
     ]
+    cpu = {"quota": int(limits.cpus * CPU_PERIOD_US), "period": CPU_PERIOD_US}
+    if flavour is not Flavour.BARE:
+        cpu["shares"] = IMPORTING_SHARES
     memory = {"limit": limits.memory_bytes}
     if counts_swap:
         memory["swap"] = limits.memory_bytes  # of both together
@@ -156,5 +172,5 @@ def _resources(limits: CallLimits, *, counts_swap: bool) -> dict[str, Any]:
         "devices": devices,
         "memory": memory,
         "pids": {"limit": limits.pids},
-        "cpu": {"quota": int(limits.cpus * CPU_PERIOD_US), "period": CPU_PERIOD_US},
+        "cpu": cpu,
     }

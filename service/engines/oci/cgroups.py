@@ -12,6 +12,7 @@ from pathlib import Path
 
 _MOUNT = re.compile(r"^\d+ \d+ \S+ / (?P<where>\S+) .* - (?P<kind>cgroup2?) \S+ (?P<options>\S+)$", re.MULTILINE)
 _V1_NEEDED = ("memory", "pids", "cpu", "devices")
+_V1_SEEN_INSIDE = ("memory", "pids", "cpu")
 _V2_NEEDED = ("memory", "pids", "cpu")
 _LOOK_AGAIN_S = 0.002
 
@@ -59,6 +60,11 @@ class Cgroups:
             return True
         return (self.v1["memory"] / "memory.memsw.limit_in_bytes").exists()
 
+    @property
+    def seen_inside(self) -> dict[str, Path]:
+        """Of version 1, the hierarchies whose counters a sandbox reads; empty for version 2, which has one."""
+        return {} if self.is_v2 else {name: self.v1[name] for name in _V1_SEEN_INSIDE if name in self.v1}
+
     def missing(self) -> str | None:
         """What sandboxes need and this machine lacks, in words; None if it has everything."""
         if self.is_v2:
@@ -92,6 +98,33 @@ class Cgroups:
                 if name == "oom_kill":
                     return int(value)
         return 0
+
+    def set_limits(self, path: str, *, memory_bytes: int, pids: int, cpu_quota_us: int, cpu_period_us: int) -> None:
+        """Lowers the limits of a group.
+
+        Raises:
+            OSError: the kernel refuses one, as when more memory is in use than there is to be.
+        """
+        if self.is_v2:
+            values = {"memory.max": memory_bytes, "pids.max": pids, "cpu.max": f"{cpu_quota_us} {cpu_period_us}"}
+            roots = dict.fromkeys(values, self.v2)
+        else:
+            # In this order: what bounds memory and swap together is never below what bounds memory.
+            values = {"memory.limit_in_bytes": memory_bytes, "memory.memsw.limit_in_bytes": memory_bytes}
+            if not self.counts_swap:
+                del values["memory.memsw.limit_in_bytes"]
+            values |= {"pids.max": pids, "cpu.cfs_quota_us": cpu_quota_us}
+            roots = {name: self.v1[name.partition(".")[0]] for name in values}
+        for name, value in values.items():
+            root = roots[name]
+            assert root is not None
+            (root / path.lstrip("/") / name).write_text(str(value), encoding="ascii")
+
+    def give_full_share(self, path: str) -> None:
+        """Gives a group the share of the CPU that it has by default, if it has less."""
+        root, name, value = (self.v2, "cpu.weight", 100) if self.is_v2 else (self.v1["cpu"], "cpu.shares", 1024)
+        assert root is not None
+        (root / path.lstrip("/") / name).write_text(str(value), encoding="ascii")
 
     def processes(self, path: str) -> list[int]:
         """The processes of a group."""

@@ -1,7 +1,6 @@
 """The port `Containers` over an OCI runtime that this process starts itself."""
 
 import asyncio
-import hashlib
 import os
 import re
 import socket
@@ -22,19 +21,21 @@ from service.engines.containers import Container, ContainerTransport, Forks, Lef
 from service.engines.forking.seccomp_filter import compiled
 from service.engines.forking.target import Target, opened
 from service.engines.forking.zygotes import ContainerForks, ImportOnce, Start, Zygotes, zygotes_if
+from service.engines.hardening import CPU_PERIOD_US
+from service.engines.machine import meminfo
 from service.engines.oci.bundle import BundleSettings, bundle_config
 from service.engines.oci.cgroups import Cgroups
 from service.engines.oci.image import ImageCache, ImageSource
-from service.engines.oci.remains import DEFAULT_PARENT, Place, boot_of, deadline_of
+from service.engines.oci.remains import DEFAULT_PARENT, Place, boot_of
 from service.engines.oci.runtime import Runtime
 from service.engines.oci.seccomp import runtime_form
 from service.engines.oci.starting import Starter
 from service.engines.oci.transport import SocketTransport
 from service.engines.oci.zygotes import OciZygotes
+from service.engines.together import TogetherGroup, Totals, group_name
 
 T = TypeVar("T")
 _PACKAGE_ROOT = Path(__file__).parents[3]
-_SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _CAP_SYS_ADMIN = 21
 _KEEPER_ENDS_WITHIN_S = 10.0
 _ORDERLY = b"."
@@ -52,6 +53,7 @@ class OciSettings:
         boot_id: this life of the service.
         cache_dir: where images are unpacked.
         run_dir: where bundles and the runtime's records are while a container lives.
+        totals: what all sandboxes may use together.
         start_s: how long the runtime may take to start one.
         threads: how many starts and removals are under way at a time.
         import_once: whether libraries are imported outside of containers and forked into them; see the setting.
@@ -64,6 +66,7 @@ class OciSettings:
     boot_id: str
     cache_dir: Path
     run_dir: Path
+    totals: Totals
     start_s: float
     threads: int
     import_once: ImportOnce
@@ -75,6 +78,7 @@ class _Connected:
 
     starter: Starter
     bundle: BundleSettings
+    together: TogetherGroup
 
 
 class OciContainers:
@@ -95,15 +99,18 @@ class OciContainers:
         cgroups = await self._call("be used on this machine", usable_cgroups)
         runtime = await self._call("find its runtime", lambda: Runtime.found(settings.runtime, cgroups))
         image = await self._cache.image(self._source)
-        name = _folder_name(settings.service_name)
+        name = group_name(settings.service_name)
         parent = "/" + settings.cgroup_parent.strip("/") if settings.cgroup_parent else DEFAULT_PARENT
         place = Place(settings.run_dir / name, f"{parent}/{name}", cgroups)
         try:
             seccomp = runtime_form(settings.seccomp_profile)
         except ValueError as exc:
             raise EngineUnavailableError(str(exc)) from exc
-        starter = Starter(runtime, place, settings.start_s)
-        self._connected = _Connected(starter, BundleSettings(image, seccomp, cgroups.counts_swap))
+        bundle = BundleSettings(image, seccomp, cgroups.counts_swap, cgroups.seen_inside)
+        together = TogetherGroup(cgroups, place.cgroup, settings.totals)
+        await self._call("bound all sandboxes together", together.make)
+        starter = Starter(runtime, place, together, settings.start_s)
+        self._connected = _Connected(starter, bundle, together)
         await self._call("start its keeper", self._keep)
         wanted = self._settings.import_once
         self._zygotes = await zygotes_if(wanted, lambda: self._zygote_starter(seccomp), self._threads)
@@ -135,6 +142,20 @@ class OciContainers:
             raise EngineUnavailableError("the unpacked sandbox image is gone; start the service again")
 
     @property
+    def together(self) -> TogetherGroup | None:
+        """See `Containers.together`."""
+        return self._connected.together if self._connected else None
+
+    async def memory_bytes(self) -> int:
+        """See `Containers.memory_bytes`."""
+        return meminfo()["MemAvailable"]
+
+    @property
+    def updates_limits(self) -> bool:
+        """See `Containers.updates_limits`."""
+        return True
+
+    @property
     def warm_flavours(self) -> frozenset[Flavour]:
         """See `Containers.warm_flavours`."""
         return frozenset(Flavour) if self._zygotes is None else frozenset({Flavour.BARE})
@@ -157,6 +178,33 @@ class OciContainers:
 
         return ContainerForks(self._zygotes, target)
 
+    async def begin_waiting(self, container_id: str, flavour: Flavour) -> None:
+        """See `Containers.begin_waiting`."""
+        if flavour is not Flavour.BARE:
+            place = self._there().starter.place
+            await self._call("raise a share", lambda: place.cgroups.give_full_share(place.cgroup_of(container_id)))
+
+    async def set_limits(self, container_id: str, limits: CallLimits) -> None:
+        """See `Containers.set_limits`."""
+        place = self._there().starter.place
+        await self._call(
+            "change the limits of a sandbox",
+            lambda: place.cgroups.set_limits(
+                place.cgroup_of(container_id),
+                memory_bytes=limits.memory_bytes,
+                pids=limits.pids,
+                cpu_quota_us=int(limits.cpus * CPU_PERIOD_US),
+                cpu_period_us=CPU_PERIOD_US,
+            ),
+        )
+
+    async def name_after(self, container_id: str, name: str, call_name: str) -> None:
+        """See `Containers.name_after`: an id cannot change, so the name of the call is in the bundle's folder."""
+        bundle = self._there().starter.place.bundle(container_id)
+        await self._call(
+            f"note the call of {name}", lambda: (bundle / "call").write_text(call_name, encoding="utf-8")
+        )
+
     async def remove(self, container_id: str) -> None:
         """See `Containers.remove`."""
         place = self._there().starter.place
@@ -167,11 +215,16 @@ class OciContainers:
         place = self._there().starter.place
         return place.cgroups.oom_kills(place.cgroup_of(container_id)) > 0
 
+    async def died_of_processes(self, container_id: str) -> bool:
+        """See `Containers.died_of_processes`."""
+        del container_id
+        return False  # the kernel refuses one more, and nothing dies
+
     async def left(self) -> list[LeftContainer]:
         """See `Containers.left`."""
         await self._call("start its keeper", self._keep)
         ids = await self._call("list sandboxes", self._there().starter.place.containers)
-        return [LeftContainer(found, boot_of(found), deadline_of(found)) for found in ids]
+        return [LeftContainer(found, found.rpartition("-")[0], boot_of(found)) for found in ids]
 
     def _there(self) -> _Connected:
         if self._connected is None:
@@ -233,13 +286,6 @@ def usable_cgroups() -> Cgroups:
             "mount /sys/fs/cgroup writable or set PROOFBOX_ENGINE=docker"
         )
     return cgroups
-
-
-def _folder_name(service_name: str) -> str:
-    """The service's name, or what stands for it where it is no name of a folder."""
-    if _SAFE_NAME.fullmatch(service_name):
-        return service_name
-    return hashlib.sha256(service_name.encode()).hexdigest()[:16]
 
 
 async def _attached(stream: socket.socket, stderr_fd: int) -> ContainerTransport:

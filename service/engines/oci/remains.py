@@ -16,7 +16,7 @@ from pathlib import Path
 
 from service.engines.oci.cgroups import Cgroups
 
-_ID = re.compile(r"proofbox-(?P<boot>[0-9a-f]+)-\d+-(?P<deadline>\d+)")
+_ID = re.compile(r"proofbox-(?P<boot>[0-9a-f]+)-\d+-\d+")
 _ZYGOTE_ID = re.compile(r"zygote-(?P<boot>[0-9a-f]+)-\d+")
 DEFAULT_PARENT = "/proofbox"
 """The group above those of all services, if the operator names none."""
@@ -113,9 +113,3 @@ def boot_of(container_id: str) -> str:
     """The life of the service that made a container."""
     found = _ID.fullmatch(container_id) or _ZYGOTE_ID.fullmatch(container_id)
     return found["boot"] if found else ""
-
-
-def deadline_of(container_id: str) -> float:
-    """When a container has to be gone, in seconds since 1970."""
-    found = _ID.fullmatch(container_id)
-    return float(found["deadline"]) if found else 0.0

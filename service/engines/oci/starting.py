@@ -7,6 +7,7 @@ from typing import Any
 
 from service.engines.oci.remains import Place
 from service.engines.oci.runtime import Runtime
+from service.engines.together import TogetherGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,11 +17,13 @@ class Starter:
     Attributes:
         runtime: the program that starts them.
         place: where they are.
+        together: what bounds all of them together.
         start_s: how long the runtime may take for one.
     """
 
     runtime: Runtime
     place: Place
+    together: TogetherGroup
     start_s: float
 
     def run(
@@ -41,6 +44,7 @@ class Starter:
                 # Each time: the keeper of an earlier life may just have removed them.
                 for folder in (place.folder, place.records, place.bundles):
                     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self.together.keep()
                 bundle = place.bundle(container_id)
                 bundle.mkdir(mode=0o700)
                 (bundle / "config.json").write_text(json.dumps(config), encoding="utf-8")

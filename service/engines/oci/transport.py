@@ -30,7 +30,7 @@ class SocketTransport:
         """See `ContainerTransport.read`."""
         return await self._reader.read(_PIECE_BYTES)
 
-    async def write(self, data: bytes) -> None:
+    async def write(self, data: bytes | bytearray) -> None:
         """See `ContainerTransport.write`."""
         self._writer.write(data)
         await self._writer.drain()

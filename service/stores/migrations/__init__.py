@@ -52,6 +52,20 @@ def migrate(connection: Connection) -> None:
             connection.exec_driver_sql(f"PRAGMA user_version = {int(newest)}")
 
 
+def refuse_others(connection: Connection) -> None:
+    """For who uses a database beside a service that runs, and must not change its schema.
+
+    Raises:
+        StoreFailedError: its schema is not this release's.
+    """
+    newest = ScriptDirectory(str(_FOLDER)).get_current_head()
+    if (stamped := _stamped(connection)) != newest:
+        raise StoreFailedError(
+            f"the service that runs has schema {(stamped or '0').lstrip('0')} and this command knows "
+            f"{(newest or '0').lstrip('0')}; use the command of the same release"
+        )
+
+
 def _stamped(connection: Connection) -> str | None:
     return MigrationContext.configure(connection).get_current_revision()
 

@@ -9,7 +9,7 @@ import pytest
 from bench.speed.bar import BARS, bar_table
 from bench.speed.clients import DRAINING, busily, calmly, turned
 from bench.speed.jobs import chart, contract, large_file, many_files, one_page, printing, thirty_pages
-from bench.speed.model import DOCKER, OURS, CallFailedError, Job, Measured, Results, Turn
+from bench.speed.model import DOCKER, OURS, OURS_OCI, CallFailedError, Job, Measured, Results, Turn
 from bench.speed.plan import FULL, QUICK, Plan
 from bench.speed.report import text_of, write
 from bench.speed.spread import Spread, percentile, ratio, ratio_of_medians, spread
@@ -48,7 +48,11 @@ class Clockwork:
 
 def _results() -> Results:
     row = Measured("print", "print(1)", 1)
-    row.sides = {OURS: [Turn([10.0, 30.0, 20.0]), Turn([40.0])], DOCKER: [Turn([200.0]), Turn([200.0, 1200.0])]}
+    row.sides = {
+        OURS: [Turn([10.0, 30.0, 20.0]), Turn([40.0])],
+        OURS_OCI: [Turn([5.0]), Turn([10.0])],
+        DOCKER: [Turn([200.0]), Turn([200.0, 1200.0])],
+    }
     return Results(machine=_MACHINE, calm=[row])
 
 
@@ -155,14 +159,15 @@ def test_the_bars_say_what_was_reached_and_what_was_not_measured() -> None:
     lines = bar_table(_results()).splitlines()
 
     assert lines[2:5] == [
-        "| `print(1)`, pool warm: `docker run` ÷ ours, p50 | ≥ 30 times | 13.8 times | **no** |",
-        "| `print(1)`, pool warm: p50 | ≤ 15 ms | 25 ms | **no** |",
-        "| 3 promised files, checked: `docker run` ÷ ours | ≥ 10 times | not measured |  |",
+        "| `print(1)`, pool warm: `docker run` ÷ ours, p50 | ≥ 30 times | 13.8 times | **no** | 55 times | yes |",
+        "| `print(1)`, pool warm: p50 | ≤ 15 ms | 25 ms | **no** | 7.5 ms | yes |",
+        "| 3 promised files, checked: `docker run` ÷ ours | ≥ 10 times | not measured |  | not measured |  |",
     ]
 
 
 def test_the_tables_show_percentiles_and_ratios_with_their_quartiles() -> None:
-    assert "| print(1) | **25.0 / 37.0 / 39.7** | 200 / 1,000 / 1,180 | 14 (12 to 16) |" in text_of(_results())
+    ours = "**25.0 / 37.0 / 39.7** | **7.5 / 9.5 / 9.9**"
+    assert f"| print(1) | {ours} | 200 / 1,000 / 1,180 | 14 (12 to 16); 55 (48 to 62) |" in text_of(_results())
 
 
 def test_a_run_is_written_as_figures_tables_charts_and_between_the_marks_of_the_page(tmp_path: Path) -> None:

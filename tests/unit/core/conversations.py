@@ -24,6 +24,7 @@ from service.stores.local_files import LocalFiles
 from service.stores.skills import FolderSkills
 from service.stores.sources import SqlSourcePool
 from service.stores.timelines import SqlTimelineStore
+from tests.fakes.staging import MadeFolder
 
 ANN = Principal("acme", "books", "registered", "ann")
 BOB = Principal("acme", "books", "registered", "bob")
@@ -148,7 +149,7 @@ class Conversation:
         rehosting = Rehosting(self.files, self.sources, WorkspaceBounds(*bounds))
         async with self.artifacts.staging() as staging:
             wish = Wish(self.scope, turn_id, text, (), (), **fields)
-            gathered = await rehosting.gather(wish, staging)
+            gathered = await rehosting.gather(wish, MadeFolder(staging))
             contents = {path: file.source.read_bytes() for path, file in gathered.inputs.items()}
         return contents, gathered
 

@@ -141,6 +141,11 @@ TOO_LARGE = b"OSError: [Errno 27] File too large\n"
             f"the sandbox {MEMORY}",
         ),
         (
+            ProcessOutcome(lost="the sandbox ended by itself", lost_to_processes=True),
+            "process_limit",
+            f"at most {LIMITS.pids} processes and threads are allowed: the sandbox was ended",
+        ),
+        (
             ProcessOutcome(lost="x", timed_out=True, exit_code=1),
             "sandbox_failed",
             "x; call again under a new tool_call_id",

@@ -8,7 +8,7 @@ import pytest
 from contracts.codes import ProblemCode
 from contracts.problems import FieldError
 from service.core import errors
-from service.core.errors import CallerError, InvalidRequestError, OurError, ServiceError
+from service.core.errors import CallerError, InvalidRequestError, OurError, RequestTimeoutError, ServiceError
 from service.core.problems import problem_of
 
 KINDS = [
@@ -28,7 +28,7 @@ def test_an_error_says_its_code_status_and_place(kind):
         "detail": "the field x is 5, 4 are allowed",
         "code": kind.code,
         "request_id": "req-1",
-        "retryable": issubclass(kind, OurError),
+        "retryable": issubclass(kind, OurError) or kind is RequestTimeoutError,
         "where": kind.where,
     }
     assert (400 <= kind.status < 500) or issubclass(kind, OurError)

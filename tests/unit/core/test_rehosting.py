@@ -18,6 +18,7 @@ from service.stores.folders import AssetFolders
 from service.stores.local_files import LocalFiles
 from service.stores.sources import SqlSourcePool
 from service.stores.timelines import SqlTimelineStore
+from tests.fakes.staging import MadeFolder
 
 SCOPE = Scope(Principal("acme", "books", "registered", "ann"), "conv-1")
 OTHER = Scope(Principal("acme", "books", "registered", "bob"), "conv-1")
@@ -48,7 +49,8 @@ class World:
         files = TurnFiles(self.artifacts, self.timelines, AssetFolders((self.shared,)))
         rehosting = Rehosting(files, self.sources, WorkspaceBounds(*bounds))
         async with self.artifacts.staging() as staging:
-            gathered = await rehosting.gather(Wish(SCOPE, turn_id, text, assets, rows, timeline), staging)
+            wish = Wish(SCOPE, turn_id, text, assets, rows, timeline)
+            gathered = await rehosting.gather(wish, MadeFolder(staging))
             contents = {path: file.source.read_bytes() for path, file in gathered.inputs.items()}
             for line in gathered.ledger:
                 if line.physical_path in contents:

@@ -11,9 +11,9 @@ HUNG_UP = object()
 class MemoryRunner:
     """A transport whose other side is a script.
 
-    It says READY at once and has an interpreter launched, then answers each frame of the service as ``answers`` says:
-    by the frame's type, a list of ``(type, payload)``, of raw bytes, of exceptions that the next read raises, or of
-    ``HUNG_UP``.
+    It says READY at once and has an interpreter launched, then answers each frame of the service as ``answers``
+    says: by the frame's type, a list of ``(type, payload)``, of raw bytes, of exceptions that the next read raises,
+    or of ``HUNG_UP``.
     """
 
     def __init__(self, answers, *, first=((Frame.READY, {}),)):

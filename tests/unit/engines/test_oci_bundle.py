@@ -9,10 +9,12 @@ from service.core.limits import CallLimits
 from service.engines.docker.container import ContainerSettings, container_config
 from service.engines.oci.bundle import BundleSettings, bundle_config
 from service.engines.oci.image import UnpackedImage
+from service.engines.together import Totals
 
 LIMITS = CallLimits(60, 1.5, 1 << 30, 100, 1 << 20, 500, 1, 2, 3, 4, 5)
 IMAGE = UnpackedImage(Path("/images/1/rootfs"), "sha256:1", ("python3", "/runner"), ("PATH=/bin",), "/out")
-SETTINGS = BundleSettings(IMAGE, {"defaultAction": "SCMP_ACT_ERRNO"}, counts_swap=True)
+SETTINGS = BundleSettings(IMAGE, {"defaultAction": "SCMP_ACT_ERRNO"}, counts_swap=True, hierarchies={})
+V1 = {"memory": Path("/sys/fs/cgroup/memory"), "pids": Path("/cgroups/pids")}
 
 
 @pytest.fixture
@@ -22,7 +24,8 @@ def oci():
 
 @pytest.fixture
 def docker():
-    return container_config(ContainerSettings("image", "", "{}", "", "service", "boot"), LIMITS, 0)["HostConfig"]
+    settings = ContainerSettings("image", "", "{}", "", Totals(0, 0, 0), "service", "boot")
+    return container_config(settings, LIMITS, 0)["HostConfig"]
 
 
 def test_folders_that_can_be_written_are_the_same(oci, docker):
@@ -69,6 +72,23 @@ def test_every_device_is_refused_but_those_that_hold_nothing(oci):
 
 def test_nothing_of_the_machine_is_mounted(oci):
     assert {m["type"] for m in oci["mounts"]} == {"proc", "tmpfs", "devpts", "mqueue", "sysfs", "cgroup"}
+
+
+def test_kernel_files_that_are_masked_or_read_only_are_the_same(oci, docker):
+    assert oci["linux"]["maskedPaths"] == docker["MaskedPaths"]
+    assert oci["linux"]["readonlyPaths"] == docker["ReadonlyPaths"]
+
+
+def test_of_version_1_a_sandbox_sees_its_own_group_and_can_only_read_it():
+    config = bundle_config(replace(SETTINGS, hierarchies=V1), LIMITS, "/proofbox/service/1")
+    seen = {m["destination"]: m for m in config["mounts"] if m["destination"].startswith("/sys/fs/cgroup")}
+    assert {where: (m["type"], m["source"]) for where, m in seen.items()} == {
+        "/sys/fs/cgroup": ("tmpfs", "tmpfs"),
+        "/sys/fs/cgroup/memory": ("bind", "/sys/fs/cgroup/memory/proofbox/service/1"),
+        "/sys/fs/cgroup/pids": ("bind", "/cgroups/pids/proofbox/service/1"),
+    }
+    assert all("ro" in m["options"] for m in seen.values() if m["type"] == "bind")
+    assert "mode=755" in seen["/sys/fs/cgroup"]["options"]
 
 
 def test_where_the_kernel_does_not_count_swap_memory_alone_is_bounded():

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from service.core.errors import StoreFailedError
 from service.core.limits import CallLimits
 from service.engines.frames import NO_NONCE, Frame, encode
 from service.engines.runner_sandbox import InspectorBounds, RunnerSandbox, StreamBounds
+from tests.fakes.staging import MadeFolder
 
 LIMITS = CallLimits(
     wall_s=0.05,
@@ -71,7 +73,7 @@ async def run(answers, **more):
 
 async def collect(tmp_path, *answers, wanted=WANTED, **more):
     sandbox = await opened(MemoryRunner({Frame.COLLECT: answers}), **more)
-    return await sandbox.collect(wanted, tmp_path)
+    return await sandbox.collect(wanted, MadeFolder(tmp_path))
 
 
 # ---- the good ways ----
@@ -108,6 +110,36 @@ async def test_every_sandbox_has_a_nonce_of_its_own():
         nonces.add(runner.nonce)
     assert len(nonces) == 5
     assert NO_NONCE not in nonces
+
+
+async def test_a_runner_that_waits_answers_and_can_be_asked_again():
+    sandbox = await opened(MemoryRunner({Frame.PING: [(Frame.PONG, b"")]}))
+    assert [await sandbox.answers(), await sandbox.answers()] == [True, True]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [[], [HUNG_UP], [OSError("reset")], [(Frame.PUT_DONE, b"")], [b"\xff" * 40]],
+    ids=["silence", "hung up", "broken", "another frame", "no frame"],
+)
+async def test_a_runner_that_gives_no_such_answer_cannot_be_used(answer):
+    bounds = StreamBounds(100, 0.05, 5.0, answers_s=0.05)
+    runner = MemoryRunner({Frame.PING: answer})
+
+    async def died():
+        return False
+
+    sandbox = RunnerSandbox(runner, INFO, bounds, InspectorBounds(0, 1, 2, 3, 4), died_of_memory=died)
+    await sandbox.wait_ready()
+    assert await sandbox.answers() is False
+
+
+async def test_a_call_is_over_once_its_files_were_collected_and_not_before(tmp_path):
+    sandbox = await opened(MemoryRunner({Frame.JOB: [exit_of()], Frame.COLLECT: [DONE]}))
+    await sandbox.run(JOB, on_output=lambda *_: None)
+    before = sandbox.is_over
+    await sandbox.collect(WANTED, tmp_path)
+    assert (before, sandbox.is_over) == (False, True)
 
 
 def input_file(tmp_path, content, size=None):
@@ -176,8 +208,8 @@ async def test_what_is_collected_lies_under_names_of_ours(tmp_path):
 
 
 async def test_names_that_the_protocol_refuses_are_shown_escaped_short_and_few(tmp_path):
-    rows = [found(promise=None, rel=f"bad\n{n}\udc80" + "\\" * 500, keep=False) for n in range(60)]
-    collected = await collect(tmp_path, *rows, DONE)
+    rows = [found(promise=None, rel=f"bad\n{n}\udc80" + "\\" * 500, state="symlink", keep=False) for n in range(60)]
+    collected = await collect(tmp_path, *rows, DONE, wanted=replace(WANTED, extras_max=60))
     assert (collected.found, len(collected.odd_names)) == ((), 50)
     assert collected.odd_names[0].startswith("bad\\n0\\udc80\\\\")
     assert {len(name) for name in collected.odd_names} == {300}
@@ -256,10 +288,27 @@ async def test_a_sandbox_that_never_gets_ready_is_lost(first, why):
         ([], "the sandbox did not answer within 0 s"),
     ],
 )
-async def test_a_sandbox_that_is_lost_while_files_are_put_raises(answers, why):
+async def test_a_sandbox_that_is_lost_while_files_are_put_raises(tmp_path, answers, why):
     sandbox = await opened(MemoryRunner({Frame.PUT: answers}), collect_s=0.05)
     with pytest.raises(SandboxLostError, match=why):
-        await sandbox.put("turn_1", [])
+        await sandbox.put("turn_1", [input_file(tmp_path, b"abc")])
+
+
+async def test_nobody_waits_for_the_folders_of_a_call_without_files_before_its_job_is_sent():
+    runner = MemoryRunner({Frame.JOB: [(Frame.PUT_DONE, b""), exit_of()]})
+    sandbox = await opened(runner)
+    await sandbox.put("turn_1", [])
+    outcome = await sandbox.run(JOB, on_output=lambda *_: None)
+    assert [kind for kind, _ in runner.received] == [Frame.PUT, Frame.JOB, Frame.DATA]
+    assert (outcome.exit_code, outcome.lost) == (0, None)
+
+
+async def test_folders_that_could_not_be_made_are_told_as_the_outcome_of_the_job():
+    refused = (Frame.FAILED, {"reason": "OUT_DIR cannot hold the files of the call: No space left on device"})
+    sandbox = await opened(MemoryRunner({Frame.PUT: [refused]}))
+    await sandbox.put("turn_1", [])
+    outcome = await sandbox.run(JOB, on_output=lambda *_: None)
+    assert (outcome.exit_code, outcome.lost) == (None, refused[1]["reason"])
 
 
 DATA = (Frame.DATA, b"abc")

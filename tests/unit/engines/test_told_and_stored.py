@@ -57,6 +57,8 @@ class MemoryEngine:
 class Silent:
     """A watcher that nobody asks."""
 
+    owner = "tenant acme"
+
     def queued(self, position): ...
 
     def started(self, sandbox): ...

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from service.stores.threads import in_thread
+from service.core.threads import in_thread
 
 
 @pytest.fixture
