@@ -184,6 +184,10 @@ def filters_of(pid: int) -> list[bytes]:
 def processes_of(service: ServiceProcess) -> dict[str, int]:
     """The processes of the container whose program sleeps: process 1, and the program, as this machine counts."""
     [box] = eventually(service.busy, lambda busy: len(busy) == 1)
+    return processes_in(box)
+
+
+def processes_in(box: str) -> dict[str, int]:
     found = {}
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError, ValueError):
@@ -221,6 +225,15 @@ def test_as_the_host_sees_it_a_forked_program_is_confined_as_process_1_is(forkin
     finally:
         forking.cancel(body)
         eventually(forking.busy, lambda busy: busy == [])
+
+
+def test_a_fork_that_waits_for_its_call_holds_its_streams_and_the_socket_to_process_1(forking):
+    def waiting() -> dict[str, int]:
+        return next((found for found in map(processes_in, forking.containers()) if "program" in found), {})
+
+    pid = eventually(waiting, lambda found: "program" in found)["program"]
+    held = {entry.name: str(entry.readlink()).partition(":")[0] for entry in Path(f"/proc/{pid}/fd").iterdir()}
+    assert held == {"0": "/dev/null", "1": "pipe", "2": "pipe", "3": "socket"}
 
 
 # ---- what forks share, and what they must not
