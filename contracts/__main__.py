@@ -11,6 +11,7 @@ from contracts.artifacts import ArtifactSpec
 from contracts.blocks import Block, Digest
 from contracts.events import OutputEvent, QueuedEvent, StartedEvent
 from contracts.problems import Problem
+from contracts.provenance import AuditLine, RerunReport
 from contracts.timeline import Sources, TimelineAppend, TimelineAppended, TimelinePage
 from contracts.tool_calls import Attachment, CallStatus, ToolCallRequest, ToolCallResponse
 from contracts.tools import ExecParams, Tool, exec_params_schema
@@ -22,6 +23,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "artifact_spec": ArtifactSpec,
     "exec_params": ExecParams,
     "attachment": Attachment,
+    "audit_line": AuditLine,
     "block": Block,
     "call_status": CallStatus,
     "digest": Digest,
@@ -29,6 +31,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "event_queued": QueuedEvent,
     "event_started": StartedEvent,
     "problem": Problem,
+    "rerun_report": RerunReport,
     "sources": Sources,
     "timeline_append": TimelineAppend,
     "timeline_appended": TimelineAppended,

@@ -45,8 +45,11 @@ def _logical(text: str) -> str:
         raise ValueError(str(exc)) from exc
 
 
-TurnId = Annotated[str, AfterValidator(_turn_id)]
-CallId = Annotated[str, AfterValidator(_call_id)]
+# The patterns are for the schema's readers; the validators have the sentence for who wrote it wrong.
+TurnId = Annotated[
+    str, AfterValidator(_turn_id), Field(json_schema_extra={"pattern": r"^turn_[A-Za-z0-9_.-]+$", "maxLength": 255})
+]
+CallId = Annotated[str, AfterValidator(_call_id), Field(json_schema_extra={"pattern": r"^[A-Za-z0-9_:-]{1,128}$"})]
 ConversationId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$")]
 PhysicalPath = Annotated[str, AfterValidator(_physical)]
 LogicalPathText = Annotated[str, AfterValidator(_logical)]
@@ -274,7 +277,8 @@ class SandboxInfo(_Wire):
     image_digest: str
     """The id of the image."""
     acquired: Literal["warm", "cold"]
-    """Whether the container was started before the call."""
+    """``warm`` if the container had been started and waited before the call, ``cold`` if it was started for it. In a
+    warm one the libraries of the program may have been imported before as well, or not."""
     tier: Literal["shared_kernel", "gvisor"] = "shared_kernel"
     """What stands between the program and the machine's kernel: a filter, or a kernel of its own, gVisor's."""
     user_namespace: bool = False

@@ -1,4 +1,4 @@
-"""The command line: ``proofbox serve``, ``keys``, ``exec``, ``render`` and ``demo``."""
+"""The command line: ``proofbox serve``, ``keys``, ``exec``, ``render``, ``demo``, ``audit``, ``rerun``."""
 
 import argparse
 import asyncio
@@ -7,6 +7,7 @@ import json
 import logging
 import sys
 import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +16,13 @@ from pydantic import ValidationError
 from service import key_commands
 from service.core.errors import ServiceError
 from service.settings import Settings
+from service.telemetry.logs import configure
 
 
 def main(argv: list[str] | None = None) -> int:
     """Runs one command; the exit status is 0 if it did what it was asked, 1 if a call failed, 2 if it could not."""
     arguments = _parser().parse_args(argv)
-    logging.basicConfig(
-        level=logging.INFO if arguments.command == "serve" else logging.WARNING,
-        format="%(asctime)s %(levelname)s %(name)s %(message)s",
-        stream=sys.stderr,
-    )
-    # Its lines about itself; what has become of the schema is said by the store.
-    logging.getLogger("alembic").setLevel(logging.WARNING)
+    configure("text", logging.INFO if arguments.command == "serve" else logging.WARNING)
     try:
         return _run(arguments)
     except ServiceError as exc:
@@ -48,10 +44,16 @@ def _run(arguments: argparse.Namespace) -> int:
         from service.main import serve  # noqa: PLC0415
 
         given = {"host": arguments.host, "port": arguments.port}
-        serve(Settings(**{name: value for name, value in given.items() if value is not None}))
+        settings = Settings(**{name: value for name, value in given.items() if value is not None})
+        configure(settings.log_format)
+        serve(settings)
         return 0
     if arguments.command == "keys":
         return asyncio.run(key_commands.run(Settings(), arguments))
+    if arguments.command in {"audit", "rerun"}:
+        return _look_back(arguments)
+    if arguments.command == "links":
+        return key_commands.rotate_links(Settings(), at_once=arguments.at_once)
     from service.demo import demo  # noqa: PLC0415
     from service.local_jobs import execute, render  # noqa: PLC0415
 
@@ -80,6 +82,32 @@ def _run(arguments: argparse.Namespace) -> int:
                 out=arguments.out,
             )
         )
+
+
+def _look_back(arguments: argparse.Namespace) -> int:
+    from service import audit_jobs  # noqa: PLC0415
+
+    if arguments.command == "rerun":
+        return asyncio.run(
+            audit_jobs.rerun(
+                Settings(pool_size=0), tool_call_id=arguments.call, conversation_id=arguments.conversation
+            )
+        )
+    if arguments.action == "export":
+        return audit_jobs.export(
+            Settings(), since=arguments.since or "", tenant=arguments.tenant, project=arguments.project
+        )
+    return audit_jobs.verify(Settings(), file=arguments.file, expected=arguments.expect, answers=arguments.answers)
+
+
+def _moment(text: str) -> str:
+    """A time as the stores write it: UTC, milliseconds, ``Z``."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as exc:
+        raise argparse.ArgumentTypeError("it is no time such as 2026-07-04 or 2026-07-04T13:18:00Z") from exc
+    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _json_object(text: str) -> dict[str, Any]:
@@ -116,11 +144,36 @@ def _parser() -> argparse.ArgumentParser:
         help="the tool's other parameters as JSON, such as '{\"toc\": true}'",
     )
     draw.add_argument("--watch", action="store_true", help="render again whenever the document changes")
+    _add_looking_back(commands)
     demo = commands.add_parser("demo", help="run the story of two turns on real data")
     demo.add_argument(
         "--out", type=Path, default=Path("demo-out"), help="folder that the produced files are put into"
     )
     return parser
+
+
+def _add_looking_back(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    again = commands.add_parser("rerun", help="run a stored call again on the inputs that it had, and compare")
+    again.add_argument("call", help="the tool_call_id")
+    again.add_argument("--conversation", help="its conversation; needed if several have a call of that id")
+    audit = commands.add_parser(
+        "audit", help="read and check the audit lines of calls; the service may run meanwhile"
+    )
+    actions = audit.add_subparsers(dest="action", required=True)
+    verify = actions.add_parser("verify", help="check that no line was changed, taken out or put in")
+    verify.add_argument("--file", type=Path, help="lines that were exported, in place of the database's")
+    verify.add_argument(
+        "--expect",
+        action="append",
+        default=[],
+        metavar="SHA256",
+        help="a line that has to be there, noted elsewhere",
+    )
+    verify.add_argument("--answers", action="store_true", help="check the stored answers against their lines too")
+    export = actions.add_parser("export", help="print audit lines, one JSON object a line")
+    export.add_argument("--since", type=_moment, help="only calls that ended then or later, UTC")
+    export.add_argument("--tenant", help="only this tenant's")
+    export.add_argument("--project", help="only this project's")
 
 
 if __name__ == "__main__":

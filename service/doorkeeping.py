@@ -78,8 +78,14 @@ async def refuse_without_keys(settings: Settings, keyring: Keyring) -> None:
         StartRefusedError: nobody could come in.
         StoreFailedError: the keys cannot be read.
     """
-    if needs_keys(settings) and not await keyring.has_any():
+    if not needs_keys(settings) or await keyring.has_any():
+        return
+    make = "make one with 'proofbox keys create --name <name>'"
+    if is_loopback(settings.host):
         raise StartRefusedError(
-            f"the service would listen at {settings.host}, where others reach it, and has no API key: make one "
-            "with 'proofbox keys create --name <name>', or set PROOFBOX_HOST=127.0.0.1"
+            f"PROOFBOX_AUTH is required and there is no API key: {make}, or leave PROOFBOX_AUTH out"
         )
+    raise StartRefusedError(
+        f"the service would listen at {settings.host}, where others reach it, and has no API key: {make}, or set "
+        "PROOFBOX_HOST=127.0.0.1"
+    )

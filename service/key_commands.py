@@ -21,6 +21,7 @@ from service.core.quotas import ALLOWANCE_NAMES
 from service.settings import Settings
 from service.stores.api_keys import SqlApiKeys
 from service.stores.database import Database
+from service.stores.link_keys import LinkKeyFile
 
 _NAME = re.compile(r"[A-Za-z0-9_.@-]{1,100}")
 _DURATION = re.compile(r"([0-9]{1,6})([smhd])")
@@ -66,6 +67,22 @@ def add_parser(commands: Any) -> None:
     revoke.add_argument("key_id", help="the key, by its id")
     for action in (create, listing, rotate, revoke):
         action.add_argument("--json", action="store_true", help="print JSON")
+
+    links = commands.add_parser("links", help="rotate the key that signs download links of the folder store")
+    links.add_argument("action", choices=["rotate"], help="sign with another key from now on")
+    links.add_argument("--at-once", action="store_true", help="let no link work that was made before")
+
+
+def rotate_links(settings: Settings, *, at_once: bool) -> int:
+    """Signs links with another key from now on.
+
+    Raises:
+        StoreFailedError: the file of keys cannot be read or made.
+    """
+    key_id = LinkKeyFile(settings.data_dir).rotate(settings.link_s, at_once=at_once)
+    older = "do not work any more" if at_once else f"work until they expire, within {settings.link_s} s"
+    sys.stderr.write(f"links are signed with the key {key_id} now; those that were made before {older}\n")
+    return 0
 
 
 async def run(settings: Settings, arguments: argparse.Namespace) -> int:

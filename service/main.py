@@ -4,28 +4,36 @@ import asyncio
 import logging
 import os
 import secrets
+import threading
+import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import uvicorn
 from fastapi import FastAPI
 
-from service.api.app import create_app
+from contracts.provenance import AuditService
+from service.api.app import create_app, release
 from service.api.doors import Doors
-from service.api.server import DrainingServer
+from service.api.server import DrainingServer, prompt_protocol
 from service.core.access import Keyring
 from service.core.admission import Admission
 from service.core.attachments import Attachments
 from service.core.calls import Calls, CallSettings
 from service.core.limits import CallLimits, CallPolicy, limit_names
+from service.core.links import DownloadLinks
 from service.core.memory_search import MemorySearch
+from service.core.provenance import Again, Provenance
 from service.core.quotas import Quotas
 from service.core.recall import Recall
 from service.core.rehosting import Rehosting, WorkspaceBounds
+from service.core.restoring import Inputs
 from service.core.sandbox_runs import SandboxRuns
 from service.core.scopes import Principal
 from service.core.timeline import Timeline
+from service.core.tracing import NoTracer, Tracer
 from service.core.turn_files import TurnFiles
 from service.core.web_urls import WebUrl
 from service.doorkeeping import access_of, allowances, allowed_hosts, refuse_without_keys
@@ -37,15 +45,18 @@ from service.settings import Settings
 from service.stores.api_keys import SqlApiKeys
 from service.stores.artifact_files import ArtifactFiles
 from service.stores.artifacts import SqlArtifactStore
+from service.stores.audit import SqlAuditStore
 from service.stores.calls import SqlCallStore
 from service.stores.database import Database
+from service.stores.disk_use import file_bytes, free_bytes
 from service.stores.folders import AssetFolders
+from service.stores.link_keys import LinkKeyFile
 from service.stores.local_files import LocalFiles
 from service.stores.passages import SqlPassageStore
 from service.stores.skills import FolderSkills
 from service.stores.sources import SqlSourcePool
 from service.stores.timelines import SqlTimelineStore
-from service.stories import StoryParts, cache_policy, stories
+from service.stories import StoryParts, cache_policy, rerunnable, stories
 from service.telemetry.metrics import PrometheusMeter
 from service.web.connecting import SystemResolver
 from service.web.fetching import FetchBounds, HttpPageFetcher
@@ -56,6 +67,7 @@ log = logging.getLogger("proofbox")
 
 _BOOT_ID_BYTES = 4
 _LAST_ANSWERS_S = 5  # until answers and event streams that are still being sent are cut off
+_LAST_WORK_S = 5  # until stores and engine have to have ended what is under way
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +79,7 @@ class Service:
         principal: on whose behalf requests without a key speak.
         keyring: the API keys.
         quotas: what each caller has used up.
+        links: makes and checks links to files.
         database: what the stores keep their records in.
         artifacts: the files of conversations.
         sources: what their citations stand for.
@@ -75,7 +88,9 @@ class Service:
         attachments: takes attachments in.
         engine: where sandboxes come from.
         calls: the calls.
+        provenance: their audit lines, and running them again.
         meter: counts them.
+        tracer: traces them.
         resolver: how names of the web become addresses.
     """
 
@@ -83,6 +98,7 @@ class Service:
     principal: Principal
     keyring: Keyring
     quotas: Quotas
+    links: DownloadLinks
     database: Database
     artifacts: SqlArtifactStore
     sources: SqlSourcePool
@@ -91,7 +107,9 @@ class Service:
     attachments: Attachments
     engine: PooledEngine
     calls: Calls
+    provenance: Provenance
     meter: PrometheusMeter
+    tracer: Tracer
     resolver: SystemResolver
 
 
@@ -113,16 +131,35 @@ def _web(settings: Settings, resolver: SystemResolver) -> tuple[HttpPageFetcher,
     return fetcher, SearxngSearcher(WebUrl.parse(settings.web_search_url), settings.web_search_s, resolver, tls)
 
 
-def _meter(admission: Admission, engine: PooledEngine) -> PrometheusMeter:
+def _meter(settings: Settings, admission: Admission, engine: PooledEngine) -> PrometheusMeter:
     return PrometheusMeter(
         {
             "calls_running": ("Calls that have a place.", lambda: admission.running),
             "calls_queued": ("Calls that wait for one.", lambda: admission.queued),
             "pool_ready": ("Sandboxes of all flavours that wait for a call.", lambda: engine.pool.ready),
             "swept": ("Sandboxes that had to be swept, in this life of the service.", lambda: engine.swept),
+            "engine_up": ("1 if the engine answered when it was asked last.", lambda: engine.is_up),
+            "data_free_bytes": (
+                "What is free for the service on the file system of its data folder.",
+                lambda: free_bytes(settings.data_dir),
+            ),
+            "database_bytes": (
+                "The SQLite file and its log; 0 for a database on a server.",
+                lambda: file_bytes(settings.data_dir),
+            ),
         },
+        release(),
         lambda: [*pool_readings(engine.pool), *together_readings(engine)],
     )
+
+
+def _tracer(settings: Settings, boot_id: str) -> Tracer:
+    if not settings.is_traced:
+        return NoTracer()
+    # Only here: who sends no traces does not pay for their client.
+    from service.telemetry.traces import OtlpTracer  # noqa: PLC0415
+
+    return OtlpTracer(settings.otlp_endpoint, release(), boot_id)
 
 
 def artifact_files(settings: Settings) -> ArtifactFiles:
@@ -182,10 +219,12 @@ def build(settings: Settings) -> Service:
     artifacts = SqlArtifactStore(database, artifact_files(settings))
     sources = SqlSourcePool(database)
     timelines = SqlTimelineStore(database)
+    tracer = _tracer(settings, boot_id)
     quotas = Quotas(allowances(settings), artifacts.stored_bytes)
     admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max, share_of=quotas.share)
     cores = os.cpu_count() or 1
-    engine = sandbox_engine(settings, limits, boot_id, lambda: admission.queued > 0 or admission.running >= cores)
+    is_busy = lambda: admission.queued > 0 or admission.running >= cores  # noqa: E731
+    engine = sandbox_engine(settings, limits, boot_id, is_busy, tracer)
     workspace = WorkspaceBounds(settings.workspace_bytes_max, settings.workspace_files_max)
     files = TurnFiles(artifacts, timelines, AssetFolders(settings.asset_roots))
     rehosting = Rehosting(files, sources, workspace)
@@ -208,12 +247,15 @@ def build(settings: Settings) -> Service:
         fetcher=fetcher,
         searcher=searcher,
     )
-    meter = _meter(admission, engine)
+    meter = _meter(settings, admission, engine)
+    database.seen = artifacts.seen = meter.store_used
+    audited = AuditService(version=release(), boot_id=boot_id)
+    again = Again(runs, partial(rerunnable, settings, parts), Inputs(files, sources), limits, audited)
     calls = Calls(
         stories(settings, parts),
         admission,
         SqlCallStore(database),
-        CallSettings(remembered_bytes_max=settings.remembered_bytes_max, boot_id=boot_id),
+        CallSettings(settings.remembered_bytes_max, boot_id, audited.version),
         meter,
     )
     return Service(
@@ -221,6 +263,7 @@ def build(settings: Settings) -> Service:
         principal=Principal(settings.tenant, settings.project, settings.user_type, settings.user),
         keyring=Keyring(SqlApiKeys(database)),
         quotas=quotas,
+        links=DownloadLinks(LinkKeyFile(settings.data_dir).in_use, settings.link_s, time.time),
         database=database,
         artifacts=artifacts,
         sources=sources,
@@ -229,7 +272,9 @@ def build(settings: Settings) -> Service:
         attachments=_attachments(settings, artifacts, sources, timelines),
         engine=engine,
         calls=calls,
+        provenance=Provenance(SqlCallStore(database), SqlAuditStore(database), again),
         meter=meter,
+        tracer=tracer,
         resolver=resolver,
     )
 
@@ -247,6 +292,7 @@ async def running(service: Service, *, serves: bool = False) -> AsyncIterator[No
         ServiceError: a store or the engine cannot be used; the message says what to do.
     """
     async with AsyncExitStack() as stack:
+        stack.push_async_callback(asyncio.to_thread, service.tracer.close)
         await service.database.open()
         stack.push_async_callback(service.database.close)
         stack.callback(service.resolver.close)
@@ -268,6 +314,7 @@ def application(service: Service) -> FastAPI:
     """The HTTP application over a service that runs."""
     doors = Doors(
         calls=service.calls,
+        provenance=service.provenance,
         attachments=service.attachments,
         artifacts=service.artifacts,
         sources=service.sources,
@@ -276,10 +323,15 @@ def application(service: Service) -> FastAPI:
         engine=service.engine,
         access=access_of(service.settings, service.principal, service.keyring),
         quotas=service.quotas,
+        links=service.links,
+        public_url=service.settings.public_url,
         hosts=allowed_hosts(service.settings),
         metrics=service.meter.text,
+        meter=service.meter,
+        tracer=service.tracer,
         draining=lambda: service.calls.is_closing,
         body_bytes_max=service.settings.body_bytes_max,
+        bodies_bytes_max=service.settings.bodies_bytes_max,
         body_s=service.settings.body_s,
         heartbeat_s=service.settings.heartbeat_s,
     )
@@ -301,11 +353,32 @@ async def _serve(service: Service) -> None:
         application(service),
         host=settings.host,
         port=settings.port,
+        http=prompt_protocol(settings.head_s),
         lifespan="off",
         log_config=None,
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=_LAST_ANSWERS_S,
     )
+
+    async def drain() -> None:
+        _end_within(settings.shutdown_grace_s + _LAST_ANSWERS_S + _LAST_WORK_S)
+        await service.calls.close(settings.shutdown_grace_s)
+
     async with running(service, serves=True):
-        await DrainingServer(config, lambda: service.calls.close(settings.shutdown_grace_s)).serve()
+        await DrainingServer(config, drain).serve()
+
+
+def _end_within(seconds: float) -> None:
+    """Ends the process although a store or an engine that does not answer holds it up: a thread cannot be stopped.
+
+    What is under way is lost then, as by a power cut: the next life answers it and removes what is left.
+    """
+
+    def end() -> None:
+        log.error("something does not end within %g s; ending without it", seconds)
+        os._exit(1)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from service.core.flavours import Flavour
 from service.core.limits import CallLimits
+from service.core.tracing import Tracer
 from service.engines.containers import Containers
 from service.engines.docker.client import EngineClient
 from service.engines.docker.container import ContainerSettings
@@ -31,7 +32,11 @@ def service_name(settings: Settings) -> str:
 
 
 def sandbox_engine(
-    settings: Settings, limits: CallLimits, boot_id: str, is_busy: Callable[[], bool] = lambda: False
+    settings: Settings,
+    limits: CallLimits,
+    boot_id: str,
+    is_busy: Callable[[], bool] = lambda: False,
+    tracer: Tracer | None = None,
 ) -> PooledEngine:
     """The engine; nothing is started yet. ``is_busy`` says whether calls use all of the machine.
 
@@ -69,6 +74,7 @@ def sandbox_engine(
             ),
         ),
         is_busy,
+        tracer=tracer,
     )
 
 

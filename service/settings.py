@@ -63,6 +63,12 @@ class Settings(BaseSettings):
     skills_dir: Path | None = None
     """Folder of the skills that react.read loads by sk:<id>: <id>/SKILL.md or <id>.md in it; none: no skills."""
 
+    # ---- what is seen from outside ----
+    log_format: Literal["json", "text"] = "text"
+    """How lines of the log look: json, one object a line; text, for people."""
+    otlp_endpoint: str = Field(default="", pattern=r"^(https?://[^/?#@\s]+(/[^?#\s]*)?)?$")
+    """Receiver of traces by OTLP over HTTP, such as http://127.0.0.1:4318; empty: the OTEL_ variables', if any."""
+
     # ---- artifacts in a bucket; without one they are in data_dir ----
     s3_bucket: str = ""
     """Bucket of artifacts on an S3-compatible server; empty: artifacts are files below data_dir."""
@@ -166,6 +172,8 @@ class Settings(BaseSettings):
     """How long running calls may take to end when the service is told to stop."""
     body_bytes_max: int = Field(default=100 * _MIB, ge=1024)
     """Size of a request's body."""
+    bodies_bytes_max: int = Field(default=512 * _MIB, ge=1024)
+    """Size of all request bodies that are in memory at one time, attachments apart; of one caller half of it."""
     attachment_bytes_max: int = Field(default=100 * _MIB, ge=1)
     """Size of an uploaded attachment."""
     heartbeat_s: float = Field(default=15, gt=0)
@@ -252,6 +260,14 @@ class Settings(BaseSettings):
     """Members of an archive that is opened."""
     inspect_pages_max: int = Field(default=20_000, ge=1)
     """Pages of a document that is opened."""
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether a receiver of traces is named, here or by OpenTelemetry's own variables."""
+        if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+            return False
+        names = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+        return bool(self.otlp_endpoint) or any(os.environ.get(name) for name in names)
 
     @field_validator("web_search_url")
     @classmethod

@@ -79,6 +79,14 @@ def cache_policy(settings: Settings) -> CachePolicy:
     )
 
 
+def rerunnable(settings: Settings, parts: StoryParts, runs: SandboxRuns) -> tuple[Story, ...]:
+    """The stories of the tools that run a program of the caller's or render a document, over other runs."""
+    return (
+        Execution(runs, parts.policy, parts.tokens),
+        Rendering(runs, RenderPolicy(parts.policy, settings.render_wall_s)),
+    )
+
+
 def stories(settings: Settings, parts: StoryParts) -> tuple[Story, ...]:
     """One story for each kind of tool."""
     inline_bytes_max = settings.inline_bytes_max
@@ -99,8 +107,7 @@ def stories(settings: Settings, parts: StoryParts) -> tuple[Story, ...]:
     web_searching = WebSearching(parts.searcher, parts.sources)
     hiding = HidingStory(parts.timelines, parts.tokens, cache_policy(settings))
     return (
-        Execution(parts.runs, parts.policy, parts.tokens),
-        Rendering(parts.runs, RenderPolicy(parts.policy, settings.render_wall_s)),
+        *rerunnable(settings, parts, parts.runs),
         ReactStory(("react.read",), ReadParams, read.tell),
         ReactStory(("react.write", "react.stream"), WriteParams, writing.write),
         ReactStory(("react.file",), FileParams, writing.file),

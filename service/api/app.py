@@ -15,8 +15,10 @@ from service.api import (
     docs_page,
     error_answers,
     health,
+    links,
     metrics,
     openapi,
+    provenance,
     timeline,
     tool_calls,
     tools,
@@ -42,7 +44,7 @@ def create_app(doors: Doors, *, lifespan: Lifespan | None = None) -> FastAPI:
     app = FastAPIOffline(
         title="Proofbox",
         summary="Sandboxed code execution for agents: promised files, proven.",
-        version=_version(),
+        version=release(),
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         docs_url=None,
         redoc_url=None,
@@ -51,7 +53,20 @@ def create_app(doors: Doors, *, lifespan: Lifespan | None = None) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.doors = doors
-    for module in (tool_calls, call_events, tools, attachments, artifacts, timeline, health, metrics, docs_page):
+    routed = (
+        tool_calls,
+        call_events,
+        provenance,
+        tools,
+        attachments,
+        artifacts,
+        links,
+        timeline,
+        health,
+        metrics,
+        docs_page,
+    )
+    for module in routed:
         app.include_router(module.router)
     error_answers.install(app)
     app.add_middleware(
@@ -60,16 +75,18 @@ def create_app(doors: Doors, *, lifespan: Lifespan | None = None) -> FastAPI:
         # The one route that takes files takes them with this method.
         bytes_max_of_method={"PUT": doors.attachments.bytes_max},
         body_s=doors.body_s,
+        held_max=doors.bodies_bytes_max,
     )
     app.add_middleware(Guard, access=doors.access, quotas=doors.quotas)
     app.add_middleware(HostCheck, names=doors.hosts)
     app.add_middleware(SafeHeaders)
-    app.add_middleware(RequestLog)  # the last one added is the outermost
+    app.add_middleware(RequestLog, meter=doors.meter, tracer=doors.tracer)  # the last one added is the outermost
     app.openapi = partial(openapi.document, app)  # type: ignore[method-assign]  # as FastAPI documents it
     return app
 
 
-def _version() -> str:
+def release() -> str:
+    """The version of the service."""
     try:
         return version("proofbox")
     except PackageNotFoundError:

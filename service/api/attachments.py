@@ -7,9 +7,9 @@ from urllib.parse import quote
 from fastapi import APIRouter, Path, Request, Response
 
 from contracts.tool_calls import Attachment, TurnId
-from service.api.documented import header, json_answer, problems
+from service.api.documented import header, json_answer, link, problems
 from service.api.doors import OpenDoors
-from service.api.error_answers import invalid_field
+from service.api.error_answers import NoRouteError, invalid_field
 from service.api.guard import must_have_room
 from service.api.principal import WritesArtifacts
 from service.api.responses import model_response
@@ -22,6 +22,13 @@ _MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+")
 _SAYS_NOTHING = {"", "application/octet-stream", "application/x-www-form-urlencoded"}
 # The conversation is read by the dependency that its routes share; :path, so that an encoded slash is seen.
 ROUTE = "/v1/conversations/{conversation_id}/turns/{turn_id}/attachments/{name:path}"
+_LINKS = {
+    "read": link(
+        "get_artifact",
+        conversation_id="$request.path.conversation_id",
+        logical_path="$response.body#/logical_path",
+    )
+}
 router = APIRouter(tags=["files"])
 
 
@@ -32,18 +39,22 @@ router = APIRouter(tags=["files"])
     response_class=Response,
     openapi_extra={
         "requestBody": {
-            "required": True,
-            "description": "The file's bytes as they are, no multipart form; `Content-Type` is the file's own.",
+            "required": False,
+            "description": "The file's bytes as they are, no multipart form; `Content-Type` is the file's own. "
+            "Without a body the file is an empty one.",
             "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}},
         }
     },
     responses={
-        200: json_answer("Its latest version has the very same bytes already.", Attachment, "attachment"),
+        200: json_answer(
+            "Its latest version has the very same bytes already.", Attachment, "attachment", links=_LINKS
+        ),
         201: json_answer(
             "A new attachment, or a new version of it.",
             Attachment,
             "attachment",
             {"Location": header("Where it can be read.")},
+            _LINKS,
         ),
         **problems(
             errors.UnsafeNameError,
@@ -51,6 +62,7 @@ router = APIRouter(tags=["files"])
             errors.RequestTimeoutError,
             errors.StorageQuotaError,
             errors.InvalidRequestError,
+            NoRouteError,  # a path of two lines
             errors.StoreFailedError,
             errors.StoreFullError,
         ),

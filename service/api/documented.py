@@ -76,9 +76,15 @@ def json_answer(
     model: type[BaseModel],
     example_name: str | None = None,
     headers: dict[str, Any] | None = None,
+    links: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """An answer with a JSON body."""
-    return answer(description, json_content(model, example_name), headers)
+    """An answer with a JSON body, and what can be asked next (`link`)."""
+    return answer(description, json_content(model, example_name), headers) | ({"links": links} if links else {})
+
+
+def link(operation_id: str, **parameters: str) -> dict[str, Any]:
+    """What can be asked next, with runtime expressions (``$request.body#/turn_id``) for its parameters."""
+    return {"operationId": operation_id, "parameters": parameters}
 
 
 def answer(

@@ -1,7 +1,7 @@
 """What the HTTP doors lead to: the services and bounds that the composition root hands over."""
 
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Protocol
 
 from fastapi import Depends, Request
@@ -12,15 +12,21 @@ from service.core.attachments import Attachments
 from service.core.calls import Answer
 from service.core.engine_port import SandboxEngine
 from service.core.events import CallEvent
+from service.core.links import DownloadLinks
+from service.core.meter import Meter, NoMeter
+from service.core.provenance import Provenance
 from service.core.quotas import Quotas
 from service.core.recall import Recall
 from service.core.scopes import Principal
-from service.core.store_ports import ArtifactStore, SourcePool
+from service.core.store_ports import ArtifactStore, CallKey, SourcePool
 from service.core.timeline import Timeline
+from service.core.tracing import NoTracer, Tracer
 
 
 class Ticket(Protocol):
-    """The place of one request at a call that was accepted."""
+    """The place of one request at a call that was accepted; ``key`` names it."""
+
+    key: CallKey
 
     @property
     def replayed(self) -> bool:
@@ -74,6 +80,7 @@ class Doors:
 
     Attributes:
         calls: the tool calls.
+        provenance: the audit lines of calls, and running them again.
         attachments: takes attachments in; knows their largest size.
         artifacts: the files of conversations.
         sources: what the citations of conversations stand for.
@@ -82,16 +89,22 @@ class Doors:
         engine: where sandboxes come from; asked whether it answers.
         access: who comes in, and as whom.
         quotas: how much each caller may ask for.
+        links: makes and checks links to files that the store has no links to.
+        public_url: how clients reach the service; empty: links begin with their path.
         hosts: the names under which the service may be asked; None: any.
         metrics: what `/metrics` says, in the text format.
         draining: whether the service takes no new calls any more.
         body_bytes_max: the largest request body but for attachments, in bytes.
+        bodies_bytes_max: how many bytes of bodies, but for attachments, may be in memory at one time.
         body_s: how long a request's body may take, and a second more for each 64 KiB that came.
+        meter: counts requests.
+        tracer: traces them.
         heartbeat_s: after so many seconds without an event a stream of events shows that it is alive.
         ping_s_max: how long the engine may take to answer when the service is asked whether it is ready.
     """
 
     calls: ToolCalls
+    provenance: Provenance
     attachments: Attachments
     artifacts: ArtifactStore
     sources: SourcePool
@@ -100,11 +113,16 @@ class Doors:
     engine: SandboxEngine
     access: Access
     quotas: Quotas
+    links: DownloadLinks
     hosts: frozenset[str] | None
     metrics: Callable[[], bytes]
     draining: Callable[[], bool]
     body_bytes_max: int
+    public_url: str = ""
+    bodies_bytes_max: int = 512 * 1024 * 1024
     body_s: float = 60.0
+    meter: Meter = field(default_factory=NoMeter)
+    tracer: Tracer = field(default_factory=NoTracer)
     heartbeat_s: float = 15.0
     # Below the time-out of the usual probes, so that they get the reason and not silence.
     ping_s_max: float = 5.0

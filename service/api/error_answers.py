@@ -1,11 +1,13 @@
 """Every error of a route or of the router as a problem document."""
 
 import logging
+from http import HTTPMethod
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from contracts.codes import ProblemCode
 from service.api.responses import problem_response, request_id_of
@@ -51,7 +53,7 @@ async def answer_service_error(request: Request, exc: Exception) -> Response:
     """The problem of an error that the core raised; of ours, the log gets what the client does not."""
     request_id = request_id_of(request)
     if isinstance(exc, ServiceError) and exc.status >= _SERVER_ERROR:
-        _LOGGER.warning("%s request_id=%s", type(exc).__name__, request_id, exc_info=exc)
+        _LOGGER.warning("%s", type(exc).__name__, exc_info=exc)
     # The rest of a body that was refused is not read: a client that never ends must not hold the connection.
     headers = (
         {"Connection": "close"}
@@ -75,13 +77,24 @@ async def answer_router_error(request: Request, exc: Exception) -> Response:
     """The problem of a path or method that no route has; whatever else the framework raises is unforeseen."""
     assert isinstance(exc, HTTPException)
     error: CallerError
+    headers = exc.headers
     if exc.status_code == NoRouteError.status:
         error = NoRouteError("no route has this path; GET /openapi.json lists them all")
     elif exc.status_code == MethodNotAllowedError.status:
         error = MethodNotAllowedError("the route does not take this method; the header Allow says which it takes")
+        headers = {"Allow": ", ".join(sorted(_methods_of_path(request)))}
     else:
         raise exc
-    return problem_response(error, request_id_of(request), headers=exc.headers)
+    return problem_response(error, request_id_of(request), headers=headers)
+
+
+def _methods_of_path(request: Request) -> set[str]:
+    """What a path takes, each method of it being a route of its own."""
+    return {
+        method
+        for method in HTTPMethod
+        if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in request.app.routes)
+    }
 
 
 def invalid_body(exc: ValidationError) -> InvalidRequestError:

@@ -19,7 +19,7 @@ OPEN_PATHS = frozenset({"/livez", "/readyz", "/docs", "/openapi.json"})
 """Routes that ask nobody for a key: what they say is the same for everybody."""
 OPEN_BELOW = ("/static-offline-docs/", "/v1/links/")
 """The page of documentation brings its scripts along; a download link is its own key."""
-_CALLS = ("POST", "/v1/tool-calls")
+_CALLS = "/v1/tool-calls"
 _HEALTH = frozenset({"/livez", "/readyz"})
 _SERVER_ERROR = 500
 _PRESENT_MAX = 200  # characters of what a client sent that are shown to it again
@@ -108,16 +108,21 @@ class Guard:
         try:
             caller = await self._access.caller(_claims(Headers(scope=scope)))
             meter = self._quotas.meter(caller.principal.caller, caller.own)
-            meter.take_request(is_call=(scope["method"], path) == _CALLS)
+            meter.take_request(is_call=_runs_something(scope["method"], path))
         except ServiceError as exc:
             if exc.status >= _SERVER_ERROR:
-                _LOGGER.warning("%s request_id=%s", type(exc).__name__, request_id_of(scope), exc_info=exc)
+                _LOGGER.warning("%s", type(exc).__name__, exc_info=exc)
             told = {} if meter is None else meter.headers()
             await problem_response(exc, request_id_of(scope), headers=told)(scope, receive, send)
             return
         scope["state"]["caller"] = caller
         scope["state"]["meter"] = meter
         await self._app(scope, receive, _Limited(send, meter))
+
+
+def _runs_something(method: str, path: str) -> bool:
+    """Whether a request is a call, or runs one again."""
+    return method == "POST" and (path == _CALLS or (path.startswith(f"{_CALLS}/") and path.endswith("/rerun")))
 
 
 class _Limited:

@@ -10,6 +10,7 @@ from pydantic.json_schema import models_json_schema
 from contracts.artifacts import ArtifactSpec
 from contracts.events import OutputEvent, QueuedEvent, StartedEvent
 from contracts.problems import Problem
+from contracts.provenance import AuditLine, RerunReport
 from contracts.timeline import Sources, TimelineAppend, TimelineAppended, TimelinePage
 from contracts.tool_calls import Attachment, CallStatus, ToolCallRequest, ToolCallResponse
 from service.api.health import Health
@@ -19,9 +20,11 @@ from service.api.tools import ToolList
 # The last four are spoken of in descriptions only, but a client's generator wants them too.
 _COMPONENTS: tuple[type[BaseModel], ...] = (
     Attachment,
+    AuditLine,
     CallStatus,
     Health,
     Problem,
+    RerunReport,
     Sources,
     TimelineAppend,
     TimelineAppended,
@@ -63,4 +66,14 @@ def document(app: FastAPI) -> dict[str, Any]:
         for operation in item.values():
             if PROBLEM_JSON not in operation["responses"].get("422", {}).get("content", {PROBLEM_JSON: {}}):
                 del operation["responses"]["422"]
+            for parameter in operation.get("parameters", []):
+                parameter["schema"] = _without_null(parameter["schema"])
     return described
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a parameter: one that is not given is left out, no query and no header says ``null``."""
+    kinds = [kind for kind in schema.get("anyOf", []) if kind != {"type": "null"}]
+    if len(kinds) != 1:
+        return schema
+    return {**kinds[0], **{key: value for key, value in schema.items() if key != "anyOf"}}

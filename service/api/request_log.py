@@ -10,10 +10,15 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.api.responses import REQUEST_ID_HEADER, problem_response, request_id_of
+from service.core.log_context import about
+from service.core.meter import Meter, ServedRequest
+from service.core.tracing import Span, Tracer, inside, trace_id_of
 
 # nginx's number for it: the client went away, so there is nobody to answer.
 CLIENT_GONE = 499
+_SERVER_ERROR = 500
 _REQUEST_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/+=-]{0,127}")
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT"})
 _LOGGER = logging.getLogger("proofbox.api")
 
 
@@ -23,16 +28,23 @@ class RequestLog:
     A caller may name a request itself with ``X-Request-ID``; one that could confuse a log or a header is replaced.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, meter: Meter, tracer: Tracer) -> None:
         self._app = app
+        self._meter = meter
+        self._tracer = tracer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one connection."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        scope.setdefault("state", {})["request_id"] = _request_id(scope)
-        answered = _Answered(scope, send)
+        headers = Headers(scope=scope)
+        request_id = scope.setdefault("state", {})["request_id"] = _request_id(headers)
+        request = self._tracer.trace("request", {"http.request.method": _method(scope)}, headers)
+        with about(request_id=request_id, trace_id=trace_id_of(request.traceparent)), inside(request):
+            await self._serve(scope, receive, _Answered(scope, send), request)
+
+    async def _serve(self, scope: Scope, receive: Receive, answered: "_Answered", request: Span) -> None:
         started = time.perf_counter()
         try:
             await self._app(scope, receive, answered)
@@ -40,20 +52,20 @@ class RequestLog:
             answered.status = CLIENT_GONE
         except Exception as exc:
             # Never the text of it to the client; the log has it under the request's id.
-            _LOGGER.exception("unforeseen request_id=%s", request_id_of(scope))
+            _LOGGER.exception("unforeseen")
             if answered.status is not None:
                 # Half an answer is out: only breaking the connection tells the client that the rest is missing.
                 raise
             await problem_response(exc, request_id_of(scope))(scope, receive, answered)
         finally:
-            _LOGGER.info(
-                "%s %s %s %.1fms request_id=%s",
-                scope["method"].encode("unicode_escape").decode(),
-                getattr(scope.get("route"), "path", "-"),
-                answered.status or CLIENT_GONE,
-                (time.perf_counter() - started) * 1_000,
-                request_id_of(scope),
+            served = ServedRequest(
+                method=_method(scope),
+                route=getattr(scope.get("route"), "path", "-"),
+                status=answered.status or CLIENT_GONE,
+                seconds=time.perf_counter() - started,
             )
+            _tell(request, served)
+            self._meter.request_ended(served)
 
 
 class _Answered:
@@ -71,6 +83,21 @@ class _Answered:
         await self._send(message)
 
 
-def _request_id(scope: Scope) -> str:
-    given = Headers(scope=scope).get(REQUEST_ID_HEADER, "")
+def _tell(request: Span, served: ServedRequest) -> None:
+    told = {"method": served.method, "route": served.route, "status": served.status, "ms": served.ms}
+    _LOGGER.info("%s %s %s %.1fms", *told.values(), extra={"told": told})
+    request.rename(f"{served.method} {served.route}")
+    request.set({"http.route": served.route, "http.response.status_code": served.status})
+    if served.status >= _SERVER_ERROR:
+        request.fail(str(served.status))
+
+
+def _method(scope: Scope) -> str:
+    """The method; one that HTTP does not know could be any text, and as many texts as somebody sends."""
+    method: str = scope["method"]
+    return method if method in _METHODS else "_OTHER"
+
+
+def _request_id(headers: Headers) -> str:
+    given = headers.get(REQUEST_ID_HEADER, "")
     return given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request, Response
 
 from contracts.timeline import PAGE_BLOCKS_MAX, Sources, TimelineAppend, TimelineAppended, TimelinePage
-from service.api.documented import answer, header, json_answer, json_content, problems
+from service.api.documented import answer, header, json_answer, json_content, link, problems
 from service.api.doors import OpenDoors
 from service.api.json_body import read_model
 from service.api.principal import ReadsTimeline, WritesTimeline
@@ -70,7 +70,11 @@ async def get_timeline(
     response_class=Response,
     openapi_extra={"requestBody": {"required": True, "content": json_content(TimelineAppend)}},
     responses={
-        201: json_answer("They are added; where the timeline ends now.", TimelineAppended),
+        201: json_answer(
+            "They are added; where the timeline ends now.",
+            TimelineAppended,
+            links={"read": link("get_timeline", conversation_id="$request.path.conversation_id")},
+        ),
         **problems(
             errors.UnsafeNameError,
             errors.InvalidRequestError,

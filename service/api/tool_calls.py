@@ -8,7 +8,7 @@ from fastapi import APIRouter, Header, Request, Response
 
 from contracts.tool_calls import CallStatus, ToolCallRequest, ToolCallResponse
 from service.api.call_names import CallIdInPath, ConversationIdInQuery
-from service.api.documented import header, json_answer, json_content, problems
+from service.api.documented import header, json_answer, json_content, link, problems
 from service.api.doors import Doors, OpenDoors, Ticket
 from service.api.guard import must_have_room
 from service.api.json_body import read_model
@@ -26,6 +26,15 @@ _REPLAYED_HEADER = {
     "Idempotent-Replayed": header(
         "`true` if the answer was stored before this request.", type="string", enum=["true"]
     )
+}
+_OF_THE_CALL = {
+    "tool_call_id": "$request.body#/tool_call_id",
+    "conversation_id": "$request.body#/conversation_id",
+}
+_LINKS = {
+    "status": link("get_tool_call", **_OF_THE_CALL),
+    "events": link("watch_tool_call", **_OF_THE_CALL),
+    "cancel": link("cancel_tool_call", **_OF_THE_CALL),
 }
 _SAME_ERRORS = (errors.UnsafeNameError, errors.UnknownCallError, errors.AmbiguousCallError)
 router = APIRouter(prefix="/v1/tool-calls", tags=["tool calls"])
@@ -45,6 +54,7 @@ router = APIRouter(prefix="/v1/tool-calls", tags=["tool calls"])
             ToolCallResponse,
             "tool_call_response",
             _REPLAYED_HEADER,
+            _LINKS,
         ),
         202: json_answer(
             "Accepted, for `Prefer: respond-async`.",
@@ -54,6 +64,7 @@ router = APIRouter(prefix="/v1/tool-calls", tags=["tool calls"])
                 "Preference-Applied": header("`respond-async`."),
                 **_REPLAYED_HEADER,
             },
+            links=_LINKS,
         ),
         **problems(
             errors.UnknownToolError,
@@ -110,6 +121,8 @@ async def make_tool_call(
         detached=detached,
     )
     replayed = REPLAYED if ticket.replayed else {}
+    if ticket.replayed:
+        await doors.provenance.link_replay(ticket.key)
     if detached:
         return await _accepted(doors, principal, call, replayed)
     answer = await answer_or_leave(request, ticket)
@@ -174,7 +187,7 @@ def prefers_async(values: list[str]) -> bool:
 async def answer_or_leave(request: Request, ticket: Ticket) -> Answer | None:
     """The answer of a call, or None if the client went away first: then its place at the call is given up."""
     answering = asyncio.ensure_future(ticket.answer())
-    leaving = asyncio.ensure_future(_disconnected(request))
+    leaving = asyncio.ensure_future(disconnected(request))
     try:
         await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
         if answering.done():
@@ -188,7 +201,8 @@ async def answer_or_leave(request: Request, ticket: Ticket) -> Answer | None:
         await asyncio.gather(answering, leaving, return_exceptions=True)
 
 
-async def _disconnected(request: Request) -> None:
+async def disconnected(request: Request) -> None:
+    """Waits until the client has gone away."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 

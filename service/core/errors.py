@@ -5,7 +5,8 @@ ServiceError
 │   ├── InvalidRequestError
 │   ├── BodyTooLargeError
 │   ├── RangeNotSatisfiableError
-│   ├── NoLinksError
+│   ├── NoProvenanceError
+│   ├── NotRerunnableError
 │   ├── UnknownToolError
 │   ├── UnknownCallError
 │   ├── UnknownArtifactError
@@ -90,12 +91,20 @@ class RangeNotSatisfiableError(CallerError):
     where = "range"
 
 
-class NoLinksError(CallerError):
-    """The store of artifacts has no links: its files are in a folder."""
+class NoProvenanceError(CallerError):
+    """The call has no audit line: it has not ended, or a release answered it that kept none."""
 
-    code = ProblemCode.NO_LINKS
+    code = ProblemCode.NO_PROVENANCE
     status = 409
-    where = "link"
+    where = "call"
+
+
+class NotRerunnableError(CallerError):
+    """The call cannot be run again: it ran no program, or one of its inputs cannot be had as it was."""
+
+    code = ProblemCode.NOT_RERUNNABLE
+    status = 409
+    where = "call"
 
 
 class UnknownToolError(CallerError):

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from service.core.call_record import call_record
 from service.core.scopes import Scope
 from service.core.store_ports import ArtifactStore, NewArtifact, SourcePool, StoredArtifact
 
@@ -15,6 +16,7 @@ async def host(
         StoreFailedError, StoreFullError: a store failed.
     """
     stored = await artifacts.save(scope, new) if new else []
+    call_record().stored += stored
     external = [version for version in stored if version.visibility == "external"]
     if external:
         await sources.add_files(scope, external)

@@ -23,8 +23,33 @@ class EndedCall:
     response: ToolCallResponse | None = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class ServedRequest:
+    """An HTTP request that was answered.
+
+    Attributes:
+        method: its method, ``_OTHER`` for one that HTTP does not know.
+        route: the template of its route; ``-`` if no route has its path.
+        status: the status of the answer; 499 if the client went away first.
+        seconds: from its head to the end of its answer.
+    """
+
+    method: str
+    route: str
+    status: int
+    seconds: float
+
+    @property
+    def ms(self) -> float:
+        """The same in milliseconds."""
+        return round(self.seconds * 1_000, 3)
+
+
 class Meter(Protocol):
     """Counts; quick, and never raises."""
+
+    def request_ended(self, request: ServedRequest) -> None:
+        """A request has its answer."""
 
     def call_ended(self, call: EndedCall) -> None:
         """A call has its one answer."""
@@ -32,6 +57,9 @@ class Meter(Protocol):
 
 class NoMeter:
     """Counts nothing: for calls that nobody watches."""
+
+    def request_ended(self, request: ServedRequest) -> None:
+        """See `Meter.request_ended`."""
 
     def call_ended(self, call: EndedCall) -> None:
         """See `Meter.call_ended`."""

@@ -12,8 +12,7 @@ from contracts.codes import ContractCode, NoticeCode, RuntimeCode
 from contracts.react_tools import TOOL_ALIASES
 from contracts.tool_calls import ArtifactResult, EnvelopeError, Rehosted, Timings, ToolCallRequest, ToolCallResponse
 from service.core.blocks import BlockWriter, Notice, bounded_params, now_text
-from service.core.errors import InvalidRequestError
-from service.core.refusals import invalid_model
+from service.core.refusals import invalid_model, invalid_value
 from service.core.scopes import Scope
 from service.core.watcher import NobodyWatches, OpenedCall, Watcher
 
@@ -142,7 +141,7 @@ class ReactStory(Generic[P]):
         if TOOL_ALIASES.get(request.tool_id, request.tool_id) not in self._tool_ids:
             return None
         if request.code is not None:
-            raise InvalidRequestError(f"code: {request.tool_id} takes no code")
+            raise invalid_value("code", f"{request.tool_id} takes no code")
         try:
             params = self._params.model_validate(request.params)
         except ValidationError as exc:

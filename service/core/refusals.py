@@ -20,6 +20,11 @@ def invalid_model(exc: ValidationError, *above: str) -> InvalidRequestError:
     return refusal(InvalidRequestError, [{**error, "loc": (*above, *error["loc"])} for error in errors])
 
 
+def invalid_value(field: str, message: str) -> InvalidRequestError:
+    """The error of one field that its schema allows and the call does not."""
+    return refusal(InvalidRequestError, [{"loc": (field,), "type": "value_error", "msg": message}])
+
+
 def refusal(kind: type[_Refused], errors: Sequence[Mapping[str, Any]]) -> _Refused:
     """An error of ``kind`` that lists pydantic's ``errors`` (``loc``, ``type``, ``msg``) by field."""
     told = [

@@ -13,6 +13,7 @@ from contracts.codes import NoticeCode
 from contracts.paths import FilePath
 from contracts.tool_calls import Asset, Rehosted, SourceRow
 from service.core.blocks import Notice
+from service.core.call_record import CallRecord, UsedInput
 from service.core.engine_port import InputFile
 from service.core.errors import AssetRefusedError
 from service.core.mentions import Mention, find_mentions, find_sids
@@ -53,6 +54,7 @@ class Gathered:
         cited: the rows of the sources pool that the text cites.
         notices: what the agent should learn.
         places: where the inputs lie.
+        versions: which of the inputs are versions of the artifact store, by path.
     """
 
     inputs: dict[str, InputFile] = field(default_factory=dict)
@@ -62,6 +64,23 @@ class Gathered:
     cited: list[SourceRow] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
     places: Places = field(default_factory=Places)
+    versions: dict[str, int] = field(default_factory=dict)
+
+    def tell(self, record: CallRecord) -> None:
+        """Writes down what the call runs with."""
+        record.inputs = [
+            UsedInput(
+                line.physical_path,
+                line.asked,
+                line.source,
+                line.sha256,
+                line.size_bytes,
+                self.versions.get(line.physical_path),
+            )
+            for line in self.ledger
+        ]
+        record.cited = self.cited
+        record.missing = [*self.missing, *self.missing_cited]
 
     @property
     def size_bytes(self) -> int:
@@ -279,6 +298,8 @@ class Rehosting:
             return False
         if gathered.places.take(file.path):
             self._add(wish, file.path, got.local, got.size_bytes, gathered)
+            if file.stored is not None:
+                gathered.versions[file.path.physical] = file.stored.version
             began -= got.ms / 1000
             gathered.ledger.append(_line(asked, got.origin, file.path, got.sha256, got.size_bytes, began))
         return True

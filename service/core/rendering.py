@@ -14,9 +14,8 @@ from contracts.render_tools import RENDER_PARAMS, render_format
 from contracts.tool_calls import SourceRow, ToolCallRequest, ToolCallResponse
 from service.core.artifact_answers import read_contents
 from service.core.engine_port import Job, OnOutput, StreamName, Wanted, WantedFile
-from service.core.errors import InvalidRequestError
 from service.core.limits import CallPolicy
-from service.core.refusals import invalid_model
+from service.core.refusals import invalid_model, invalid_value
 from service.core.rehosting import Wish
 from service.core.render_answers import RenderCall, RenderResult, answered, interrupted, refused
 from service.core.sandbox_runs import Attempt, Program, SandboxRuns, collected_artifact, room_bytes
@@ -56,7 +55,7 @@ class Rendering:
         if output is None:
             return None
         if request.code is not None:
-            raise InvalidRequestError("code: a rendering tool takes no code; its document is params.content")
+            raise invalid_value("code", "a rendering tool takes no code; its document is params.content")
         try:
             params = RENDER_PARAMS[output].model_validate(request.params)
         except ValidationError as exc:

@@ -1,8 +1,8 @@
 """What every tool that runs in a sandbox does the same way: a place, what the call refers to, put, run, collect."""
 
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
@@ -10,6 +10,7 @@ from contracts.codes import RuntimeCode
 from contracts.paths import FilePath
 from contracts.tool_calls import SandboxInfo, Timings, ToolCallRequest
 from service.core.admission import Admission
+from service.core.call_record import call_record
 from service.core.engine_port import (
     Collected,
     Found,
@@ -24,11 +25,13 @@ from service.core.engine_port import (
 from service.core.flavours import flavour_of
 from service.core.hosting import host
 from service.core.limits import CallBounds, CallLimits
+from service.core.log_context import about
 from service.core.outcomes import RuntimeFailure, classify, left_too_much
 from service.core.rehosting import Gathered, Rehosting, Wish
 from service.core.scopes import Scope
 from service.core.staging import Staging, staging
 from service.core.store_ports import ArtifactStore, NewArtifact, SourcePool, StoredArtifact
+from service.core.tracing import Attributes, Span, span
 from service.core.watcher import Watcher
 
 T = TypeVar("T")
@@ -64,21 +67,22 @@ class Attempt:
     failure: RuntimeFailure | None = None
     began: float = field(default_factory=time.perf_counter)
 
-    @asynccontextmanager
-    async def phase(self, name: str) -> AsyncIterator[None]:
-        """Adds the time of a block to a phase."""
+    @contextmanager
+    def phase(self, name: str) -> Iterator[Span]:
+        """Adds the time of a block to a phase, which is a span too."""
         began = time.perf_counter()
-        try:
-            yield
-        finally:
-            setattr(self.timings, name, getattr(self.timings, name) + _ms_since(began))
+        with about(phase=name), span(name) as phase:
+            try:
+                yield phase
+            finally:
+                setattr(self.timings, name, getattr(self.timings, name) + _ms_since(began))
 
     @asynccontextmanager
     async def entering(self, name: str, context: AbstractAsyncContextManager[T]) -> AsyncIterator[T]:
         """Enters a context; the time that entering took is a phase."""
-        began = time.perf_counter()
-        async with context as value:
-            setattr(self.timings, name, _ms_since(began))
+        async with AsyncExitStack() as stack:
+            with self.phase(name):
+                value = await stack.enter_async_context(context)
             yield value
 
     def finish(self) -> None:
@@ -102,6 +106,8 @@ class SandboxRuns:
         self._engine = engine
         self._artifacts = artifacts
         self._sources = sources
+        self.parts = (admission, rehosting, engine, artifacts, sources)
+        """What it was made of."""
 
     @asynccontextmanager
     async def place(self, bounds: CallBounds, attempt: Attempt, watcher: Watcher) -> AsyncIterator[Staging]:
@@ -118,8 +124,9 @@ class SandboxRuns:
 
     async def gather(self, wish: Wish, attempt: Attempt, staging: Staging) -> None:
         """Resolves what the call refers to; raises what `Rehosting.gather` does."""
-        async with attempt.phase("rehost"):
+        with attempt.phase("rehost"):
             attempt.gathered = await self._rehosting.gather(wish, staging)
+            attempt.gathered.tell(call_record())
 
     async def run(
         self,
@@ -132,7 +139,8 @@ class SandboxRuns:
         watcher: Watcher,
     ) -> None:
         """Container, put, run, collect. The container is gone when this returns, whatever happened."""
-        limits = bounds.limits
+        limits, record = bounds.limits, call_record()
+        record.limits = limits
         gathered = attempt.gathered
         if gathered.out_dir_bytes > room_bytes(limits) or gathered.out_dir_inodes > limits.out_dir_inodes:
             attempt.failure = _inputs_too_large(gathered, limits)
@@ -140,14 +148,15 @@ class SandboxRuns:
         flavour = flavour_of(program.job.language, program.job.code)
         spec = SandboxSpec(request.tool_call_id, limits, bounds.lifetime_s, flavour)
         async with attempt.entering("acquire", self._engine.open(spec)) as sandbox:
-            attempt.sandbox = sandbox.info
+            attempt.sandbox = record.sandbox = sandbox.info
             watcher.started(sandbox.info)
             try:
-                async with attempt.phase("run"):
+                with attempt.phase("run") as phase:
                     await sandbox.put(program.job.turn_id, list(attempt.gathered.inputs.values()))
                     attempt.outcome = await sandbox.run(program.job, on_output=program.on_output)
+                    phase.set(_told(attempt.outcome))
                 if attempt.outcome.lost is None:
-                    async with attempt.phase("validate"):
+                    with attempt.phase("validate"):
                         attempt.collected = await sandbox.collect(program.wanted, staging)
             except SandboxLostError as exc:
                 attempt.outcome = ProcessOutcome(lost=str(exc))
@@ -165,13 +174,24 @@ class SandboxRuns:
         self, scope: Scope, artifacts: Sequence[NewArtifact], attempt: Attempt
     ) -> dict[str, StoredArtifact]:
         """Stores artifacts, all of them or none, by physical path; external ones become sources."""
-        async with attempt.phase("host"):
+        with attempt.phase("host"):
             # A file that two entries promise, by name and by pattern, is one version; the first entry describes it.
             once: dict[FilePath, NewArtifact] = {}
             for artifact in artifacts:
                 once.setdefault(artifact.path, artifact)
             stored = await host(self._artifacts, self._sources, scope, list(once.values()))
         return {version.path.physical: version for version in stored}
+
+
+def _told(outcome: ProcessOutcome) -> Attributes:
+    """What the span of a run says of it."""
+    return {
+        "process.exit.code": outcome.exit_code,
+        "proofbox.signal": outcome.signal,
+        "proofbox.timed_out": outcome.timed_out or None,
+        "proofbox.cpu_ms": round(outcome.cpu_ms, 3),
+        "proofbox.memory_peak_bytes": outcome.memory_peak_bytes,
+    }
 
 
 def room_bytes(limits: CallLimits) -> int:

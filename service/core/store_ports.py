@@ -12,6 +12,7 @@ from contracts.blocks import Block
 from contracts.paths import FilePath, UnsafePathError
 from contracts.timeline import canonical_path
 from contracts.tool_calls import SourceRow
+from service.core.errors import StoreFailedError
 from service.core.scopes import Principal, Scope
 
 
@@ -102,6 +103,12 @@ class ArtifactStore(Protocol):
     async def link(self, scope: Scope, artifact: StoredArtifact) -> str | None:
         """A URL that gives the bytes of that version to whoever has it, for a while; None if there are no links."""
 
+    async def number_of(self, scope: Scope, artifact: StoredArtifact) -> int:
+        """The store's own number of that version, the same for ever."""
+
+    async def numbered(self, number: int) -> tuple[Scope, StoredArtifact] | None:
+        """The version that has a number, and whose it is, if there is one. Asks for no scope: the caller checks."""
+
     async def fetch_uri(self, scope: Scope, uri: str, staging: Path) -> Path | None:
         """A local file with the bytes behind a ``hosted_uri`` of this scope's own tenant and project.
 
@@ -175,6 +182,32 @@ class CallKey:
 
 
 @dataclass(frozen=True, slots=True)
+class AuditDraft:
+    """An audit line on its way into its chain.
+
+    Attributes:
+        ended: when the call ended: UTC, RFC 3339, ``Z``.
+        text: the line as a JSON object in ASCII, without its number and the hash of the line before it.
+    """
+
+    ended: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedLine:
+    """An audit line in its chain.
+
+    Attributes:
+        text: the line, a JSON object in ASCII.
+        sha256: its SHA-256, in hex.
+    """
+
+    text: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
 class StoredCall:
     """A call as the store knows it.
 
@@ -186,6 +219,7 @@ class StoredCall:
         created: when: UTC, RFC 3339, ``Z``.
         request: the request, as JSON text.
         answer: the response (state done) or the problem (failed, cancelled), as JSON text; None while open.
+        audited: the audit line that was stored with the answer; only said by the `CallStore.finish` that did it.
     """
 
     key: CallKey
@@ -195,6 +229,7 @@ class StoredCall:
     created: str
     request: str
     answer: str | None
+    audited: AuditedLine | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +251,10 @@ class NewCall:
     idempotency_key: str | None
 
 
+class CallNotStoredError(StoreFailedError):
+    """A call is to be answered that the store does not know: its records were taken away."""
+
+
 class CallStore(Protocol):
     """Accepted calls and their one answer. All methods raise StoreFailedError if the store fails."""
 
@@ -227,10 +266,21 @@ class CallStore(Protocol):
             StoreFullError: no space is left.
         """
 
-    async def finish(self, key: CallKey, state: CallState, answer: str, blocks: Sequence[Block] = ()) -> StoredCall:
-        """Stores the answer of an open call and adds its blocks to the timeline, both or neither.
+    async def finish(
+        self,
+        key: CallKey,
+        state: CallState,
+        answer: str,
+        blocks: Sequence[Block] = (),
+        audit: AuditDraft | None = None,
+    ) -> StoredCall:
+        """Stores the answer of an open call, its blocks on the timeline and its audit line, all or none.
 
         A call that already has an answer keeps it, and adds nothing. What is stored now.
+
+        Raises:
+            CallNotStoredError: no such call is stored.
+            StoreFullError: no space is left.
         """
 
     async def forget(self, key: CallKey) -> None:
@@ -241,6 +291,20 @@ class CallStore(Protocol):
 
     async def left_open(self, boot_id: str) -> list[StoredCall]:
         """Open calls of other lives of the service than ``boot_id``."""
+
+
+class AuditStore(Protocol):
+    """The audit lines, a chain for each project of a tenant. All methods raise StoreFailedError."""
+
+    async def of_call(self, key: CallKey) -> AuditedLine | None:
+        """The line of a call; None while it has no answer, and for calls of releases that kept none."""
+
+    async def add(self, principal: Principal, draft: AuditDraft) -> AuditedLine:
+        """Adds a line that belongs to no stored call.
+
+        Raises:
+            StoreFullError: no space is left.
+        """
 
 
 @dataclass(frozen=True, slots=True)

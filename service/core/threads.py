@@ -1,6 +1,7 @@
 """Blocking work beside the event loop."""
 
 import asyncio
+import contextvars
 from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import TypeVar
@@ -11,10 +12,13 @@ T = TypeVar("T")
 async def in_thread(executor: Executor, work: Callable[[], T]) -> T:
     """Runs ``work`` in a thread of ``executor``, to its end: see `to_its_end`.
 
+    What it logs is about the same call as what the task logs.
+
     Raises:
         Exception: whatever ``work`` raises.
     """
-    return await to_its_end(asyncio.get_running_loop().run_in_executor(executor, work))
+    context = contextvars.copy_context()
+    return await to_its_end(asyncio.get_running_loop().run_in_executor(executor, context.run, work))
 
 
 async def to_its_end(future: asyncio.Future[T]) -> T:

@@ -50,13 +50,13 @@ class LeftContainer:
 
     Attributes:
         container_id: its id.
+        name: what it was started as.
         boot_id: the life of the service that made it.
-        deadline_epoch_s: when it has to be gone.
     """
 
     container_id: str
+    name: str
     boot_id: str
-    deadline_epoch_s: float
 
 
 class Containers(Protocol):
@@ -89,7 +89,7 @@ class Containers(Protocol):
     async def start(self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour) -> Container:
         """Starts a container whose interpreter imports what ``flavour`` says.
 
-        One that imports anything has the least share of the CPU until `begin_waiting`. Nothing of it is left when
+        One that imports anything has a small share of the CPU until `begin_waiting`. Nothing of it is left when
         this raises. Not to be cancelled.
         """
 

@@ -11,6 +11,7 @@ import logging
 import time
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Collection
+from contextvars import Context
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -311,7 +312,8 @@ class Pool:
             self._begin(Flavour.BARE)
 
     def _begin(self, flavour: Flavour) -> None:
-        task = asyncio.get_running_loop().create_task(self._start_one(flavour))
+        # In a context of its own: it is not a part of the call that happened to ask for it.
+        task = asyncio.get_running_loop().create_task(self._start_one(flavour), context=Context())
         self._starting[task] = flavour
         task.add_done_callback(self._ended)
 

@@ -10,14 +10,12 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from contracts.paths import FilePath, Namespace, UnsafePathError
+from contracts.paths import FilePath
 from contracts.tool_calls import SandboxInfo
 from service.core.engine_port import (
     Collected,
-    FileState,
     Found,
     InputFile,
-    Inspection,
     Job,
     OnOutput,
     ProcessOutcome,
@@ -28,12 +26,15 @@ from service.core.engine_port import (
 from service.core.staging import Staging
 from service.engines.file_frames import PIECE_BYTES, Received, ReceivedFiles, file_frames
 from service.engines.frames import NO_NONCE, Frame, FrameDecoder, FrameError, encode
+from service.engines.runner_answers import Exit, Failed, Row, Summary, rows_max
 
-_ATTACHMENT_PREFIX = "../attachments/"
 _ODD_NAMES_MAX = 50
-_ANSWERS_WITHIN_S = 2.0  # a runner that waits answers within a millisecond
 _FILES_PER_PUT = 100  # of paths of 1,024 bytes, escaped as JSON: they have to fit a frame
 _ODD_NAME_CHARS_MAX = 300
+# A runner of ours lets both outputs rest for 25 ms after a piece smaller than this.
+_PIECE_BYTES_MIN = 4096
+_PIECES_PER_S = 100
+_PIECES_SPARE = 1_000
 
 
 class Transport(Protocol):
@@ -73,11 +74,13 @@ class StreamBounds:
         pass_on_bytes: how much of each of stdout and stderr is passed on as it comes.
         grace_s: what the runner has beyond the program's wall clock before it counts as lost.
         collect_s: how long putting files in and taking them out may take.
+        answers_s: how long a runner that waits may take to answer; a sound one needs a millisecond.
     """
 
     pass_on_bytes: int
     grace_s: float
     collect_s: float
+    answers_s: float = 2.0
 
 
 class RunnerSandbox:
@@ -120,7 +123,7 @@ class RunnerSandbox:
     async def answers(self) -> bool:
         """Whether the runner answers at once; only to be asked before anything else is wanted of it."""
         try:
-            async with asyncio.timeout(_ANSWERS_WITHIN_S):
+            async with asyncio.timeout(self._bounds.answers_s):
                 await self._write(encode(Frame.PING, self._nonce))
                 kind, _ = await self._receive()
         except (TimeoutError, SandboxLostError):
@@ -163,7 +166,7 @@ class RunnerSandbox:
                 await self._write(said)
                 if self._put_unanswered:
                     await self._expect(Frame.PUT_DONE)
-                return await self._follow(on_output)
+                return await self._follow(on_output, limits.wall_s)
         except SandboxLostError as exc:
             of_memory = await self._died_of_memory()
             of_processes = self._died_of_processes is not None and await self._died_of_processes()
@@ -207,6 +210,7 @@ class RunnerSandbox:
         found: list[tuple[Found, Received | None]] = []
         odd_names: list[str] = []
         sent: list[Received] = []
+        rows_left = rows_max(wanted)
         taken: set[FilePath] = set()  # a name in another Unicode form is no version of the file it looks like
         bytes_left = wanted.limits.out_dir_bytes
         while True:
@@ -214,31 +218,28 @@ class RunnerSandbox:
             if kind is Frame.COLLECTED:
                 await files.all_written()
                 with _reading():
-                    summary = json.loads(payload)
-                    return Collected(
-                        found=tuple(_kept(*each) for each in found),
-                        odd_names=tuple(odd_names[:_ODD_NAMES_MAX]),
-                        extras_total=int(summary["extras_total"]),
-                        files_exceeded=bool(summary["files_exceeded"]),
-                        depth_exceeded=bool(summary["depth_exceeded"]),
-                    )
+                    names = tuple(odd_names[:_ODD_NAMES_MAX])
+                    files_found = tuple(_kept(*each) for each in found)
+                    return Summary.read(payload).collected(found=files_found, odd_names=names)
             if kind is not Frame.FOUND:
                 raise SandboxLostError(f"the runner sent {kind.name} while it collected")
+            rows_left -= 1
+            if rows_left < 0:
+                raise SandboxLostError("the runner told of more files than it was asked for")
             with _reading():
-                row = json.loads(payload)
-                path, size, keep = _file_path(wanted.turn_id, row["rel"]), _size(row["size"]), bool(row["keep"])
-                same_as = row["same_as"] if keep else None
-            if keep and same_as is None:
-                bytes_left -= size
+                row = Row.read(payload)
+                path, same_as = row.path(wanted), row.same_as if row.keep else None
+            if row.keep and same_as is None:
+                bytes_left -= row.size
                 if bytes_left < 0:
                     raise SandboxLostError("the runner sent more bytes than OUT_DIR can hold")
                 same_as = len(sent)
-                sent.append(await self._receive_file(files, size))
+                sent.append(await self._receive_file(files, row.size))
+            if path is None or (row.promise is None and path in taken):
+                odd_names.append(row.rel.encode("unicode_escape").decode("ascii")[:_ODD_NAME_CHARS_MAX])
+                continue
+            taken.add(path)
             with _reading():
-                if path is None or (row["promise"] is None and path in taken):
-                    odd_names.append(row["rel"].encode("unicode_escape").decode("ascii")[:_ODD_NAME_CHARS_MAX])
-                    continue
-                taken.add(path)
                 found.append((_found(path, row), sent[same_as] if same_as is not None else None))
 
     async def _receive_file(self, files: ReceivedFiles, size: int) -> Received:
@@ -246,24 +247,27 @@ class RunnerSandbox:
         left = size
         while left > 0:
             kind, piece = await self._receive()
-            if kind is not Frame.DATA or len(piece) > left:
+            if kind is not Frame.DATA or not 0 < len(piece) <= left:
                 raise SandboxLostError("the runner broke off in a file")
             left -= len(piece)
             await files.add(file, piece)
         return file
 
-    async def _follow(self, on_output: OnOutput) -> ProcessOutcome:
+    async def _follow(self, on_output: OnOutput, wall_s: float) -> ProcessOutcome:
         names: dict[Frame, StreamName] = {Frame.STDOUT: "stdout", Frame.STDERR: "stderr"}
+        bytes_left = dict.fromkeys(names, self._bounds.pass_on_bytes)
+        pieces_left = _PIECES_SPARE + self._bounds.pass_on_bytes // _PIECE_BYTES_MIN + int(wall_s * _PIECES_PER_S)
         while True:
             kind, payload = await self._receive()
             if kind in names:
+                bytes_left[kind] -= len(payload) - 1
+                pieces_left -= 1
+                if len(payload) <= 1 or bytes_left[kind] < 0 or pieces_left < 0:
+                    raise SandboxLostError("the runner passed on more output than it may")
                 on_output(names[kind], payload[1:], payload[:1] == b"\1")
             elif kind is Frame.EXIT:
                 with _reading():
-                    fields = json.loads(payload)
-                    for tail in ("log_tail", "stderr_tail"):
-                        fields[tail] = fields[tail].encode("latin-1")
-                    return ProcessOutcome(**fields)
+                    return Exit.read(payload).outcome()
             else:
                 raise SandboxLostError(f"the runner sent {kind.name} while the program ran")
 
@@ -280,7 +284,7 @@ class RunnerSandbox:
         kind, payload = await self._receive()
         if kind is Frame.FAILED:
             with _reading():
-                reason = str(json.loads(payload)["reason"])
+                reason = Failed.read(payload).reason
             raise SandboxLostError(reason)
         if kind is not wanted:
             raise SandboxLostError(f"the runner sent {kind.name} in place of {wanted.name}")
@@ -319,35 +323,17 @@ def _reading() -> Iterator[None]:
     """A payload that no runner of ours sends means a broken sandbox, not a mistake of the service."""
     try:
         yield
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as exc:
+    except (ValueError, IndexError, RecursionError) as exc:
         raise SandboxLostError("the runner sent an answer that cannot be read") from exc
 
 
-def _size(told: Any) -> int:
-    if not isinstance(told, int) or told < 0:
-        raise ValueError("no size")
-    return told
-
-
-def _file_path(turn_id: str, rel: str) -> FilePath | None:
-    """The path of something that a program wrote; None if its name is one that the protocol refuses."""
-    try:
-        if rel.startswith(_ATTACHMENT_PREFIX):
-            return FilePath(turn_id, Namespace.ATTACHMENTS, rel.removeprefix(_ATTACHMENT_PREFIX))
-        return FilePath(turn_id, Namespace.FILES, rel)
-    except UnsafePathError:
-        return None
-
-
-def _found(path: FilePath, row: dict[str, Any]) -> Found:
-    told = row["inspection"]
-    inspection = None if told is None else Inspection(told["ok"], told["mime"], told["problem"], told["facts"])
+def _found(path: FilePath, row: Row) -> Found:
     return Found(
         path=path,
-        promise=row["promise"],
-        state=FileState(row["state"]),
-        size_bytes=row["size"],
-        inspection=inspection,
+        promise=row.promise,
+        state=row.state,
+        size_bytes=row.size,
+        inspection=None if row.inspection is None else row.inspection.inspection(),
     )
 
 

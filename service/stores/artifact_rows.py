@@ -4,7 +4,7 @@ Every function takes a connection inside a transaction of its caller and answers
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, Row, Select, bindparam, delete, func, select
 
 from contracts.paths import FilePath, Namespace
-from service.core.scopes import Scope
+from service.core.scopes import Principal, Scope
 from service.core.store_ports import NewArtifact
 from service.stores.conversations import CONVERSATION, ensure_conversation, scope_values, utc_now
 from service.stores.tables import artifacts, conversations, principals, unfinished
@@ -66,6 +66,19 @@ _STORED_BYTES = (
         principals.c.project == bindparam("scope_project"),
     )
 )
+_NUMBERED = (
+    select(
+        artifacts,
+        conversations.c.name.label("conversation_name"),
+        principals.c.tenant,
+        principals.c.project,
+        principals.c.user_type,
+        principals.c.user,
+    )
+    .join_from(artifacts, conversations)
+    .join(principals)
+    .where(artifacts.c.id == bindparam("of_number"))
+)
 _LATER = artifacts.alias("later")
 _OF_TURN = select(artifacts).where(
     artifacts.c.conversation == CONVERSATION,
@@ -101,6 +114,7 @@ class ArtifactRow:
         description: what it is.
         created: when: UTC, RFC 3339, ``Z``.
         hosted_name: under which name the byte side hosts it; None for internal files.
+        number: its number among all versions that are stored; no part of what it is.
     """
 
     path: FilePath
@@ -112,6 +126,7 @@ class ArtifactRow:
     description: str
     created: str
     hosted_name: str | None
+    number: int = field(default=0, compare=False)
 
 
 # ---- saves that are under way ----
@@ -286,7 +301,17 @@ def _row(row: Row[Any]) -> ArtifactRow:
         description=row.description,
         created=row.created,
         hosted_name=row.hosted_name,
+        number=row.id,
     )
+
+
+def numbered(connection: Connection, number: int) -> tuple[Scope, ArtifactRow] | None:
+    """The version that has a number, and whose it is, if there is one."""
+    row = connection.execute(_NUMBERED, {"of_number": number}).first()
+    if row is None:
+        return None
+    who = Principal(row.tenant, row.project, row.user_type, row.user)
+    return Scope(who, row.conversation_name), _row(row)
 
 
 def stored_bytes(connection: Connection, tenant: str, project: str) -> int:

@@ -36,6 +36,7 @@ from service.stores.artifact_rows import ArtifactRow
 from service.stores.database import Database
 from service.stores.hosting import key_of, rn_of
 from service.stores.name_locks import NameLocks
+from service.stores.timing import Seen, timed, unseen
 
 T = TypeVar("T")
 
@@ -56,6 +57,7 @@ class SqlArtifactStore:
     def __init__(self, database: Database, files: ArtifactFiles) -> None:
         self._database = database
         self._files = files
+        self.seen: Seen = unseen
         self._threads: ThreadPoolExecutor | None = None
         self._locks = NameLocks()
         self._saving: set[asyncio.Task[list[StoredArtifact]]] = set()
@@ -191,6 +193,19 @@ class SqlArtifactStore:
         row = await self._version(scope, artifact)
         return await self._off_loop(partial(self._files.link, _served(row)))
 
+    async def number_of(self, scope: Scope, artifact: StoredArtifact) -> int:
+        """The number of that version among all that are stored, the same for ever.
+
+        Raises:
+            StoreFailedError: this conversation has no such version.
+        """
+        return (await self._version(scope, artifact)).number
+
+    async def numbered(self, number: int) -> tuple[Scope, StoredArtifact] | None:
+        """The version that has a number, and whose it is, if there is one."""
+        found = await self._database.read(partial(rows.numbered, number=number))
+        return None if found is None else (found[0], self._stored(*found))
+
     async def _version(self, scope: Scope, artifact: StoredArtifact) -> ArtifactRow:
         path, number = artifact.path, artifact.version
         row = await self._database.read(lambda connection: rows.version(connection, scope, path, number))
@@ -304,6 +319,7 @@ class SqlArtifactStore:
 
     # ---- blocking work ----
 
+    @timed("files")
     async def _off_loop(self, work: Callable[[], T]) -> T:
         if self._threads is None:
             raise StoreFailedError("the artifact store is closed")

@@ -11,10 +11,11 @@ from typing import Any
 from sqlalchemy import Connection, Row, bindparam, delete, insert, select, update
 
 from contracts.blocks import Block
-from service.core.errors import IdReusedError, StoreFailedError
+from service.core.errors import IdReusedError
 from service.core.scopes import Principal, Scope
 from service.core.short import short_blocks
-from service.core.store_ports import CallKey, CallState, NewCall, StoredCall
+from service.core.store_ports import AuditDraft, CallKey, CallNotStoredError, CallState, NewCall, StoredCall
+from service.stores.audit import add_line
 from service.stores.conversations import (
     CONVERSATION,
     PRINCIPAL,
@@ -55,7 +56,7 @@ _FINISHED = (
     update(calls)
     .where(*_OWN, _IS_OPEN)
     .values(state=bindparam("new_state"), answer=bindparam("new_answer"))
-    .returning(calls.c.payload_sha256, calls.c.boot_id, calls.c.created, calls.c.request)
+    .returning(calls.c.id, calls.c.payload_sha256, calls.c.boot_id, calls.c.created, calls.c.request)
 )
 _FORGOTTEN = delete(calls).where(
     calls.c.conversation == CONVERSATION, calls.c.tool_call_id == bindparam("call_id"), _IS_OPEN
@@ -106,13 +107,21 @@ class SqlCallStore:
 
         return await self._database.write(work)
 
-    async def finish(self, key: CallKey, state: CallState, answer: str, blocks: Sequence[Block] = ()) -> StoredCall:
-        """Stores the answer of an open call and adds its blocks to the timeline; what is stored now.
+    async def finish(
+        self,
+        key: CallKey,
+        state: CallState,
+        answer: str,
+        blocks: Sequence[Block] = (),
+        audit: AuditDraft | None = None,
+    ) -> StoredCall:
+        """Stores the answer of an open call, its blocks on the timeline and its audit line; what is stored now.
 
         A call that has an answer keeps it, and adds nothing.
 
         Raises:
-            StoreFailedError: no such call is stored, ``state`` is ``open``, or the database failed.
+            CallNotStoredError: no such call is stored.
+            StoreFailedError: ``state`` is ``open``, or the database failed.
             StoreFullError: no space is left.
         """
         rows = block_rows(blocks) if short_blocks(blocks) else await asyncio.to_thread(block_rows, blocks)
@@ -125,6 +134,8 @@ class SqlCallStore:
             ).first()
             if changed is not None and conversation is not None:
                 append_rows(connection, conversation, rows)
+                # Last: a project's calls wait here for each other until the transaction is over.
+                audited = None if audit is None else add_line(connection, key.scope.principal, audit, changed.id)
                 return StoredCall(
                     key=key,
                     payload_sha256=changed.payload_sha256,
@@ -133,10 +144,11 @@ class SqlCallStore:
                     created=changed.created,
                     request=changed.request,
                     answer=answer,
+                    audited=audited,
                 )
             known = connection.execute(_BY_KEY, values).first()
             if known is None:
-                raise StoreFailedError(f"the call '{key.tool_call_id}' is not stored, so its answer cannot be")
+                raise CallNotStoredError(f"the call '{key.tool_call_id}' is not stored, so its answer cannot be")
             return _stored(known)
 
         return await self._database.write(work)

@@ -62,12 +62,12 @@ def ensure_conversation(connection: Connection, scope: Scope) -> tuple[int, int]
         return known
     who = scope.principal
     connection.execute(
-        _new(principals, connection.dialect.name),
+        new_or_known(principals, connection.dialect.name),
         {"tenant": who.tenant, "project": who.project, "user_type": who.user_type, "user": who.user},
     )
     owner = connection.scalar(select(PRINCIPAL), principal_values(who))
     connection.execute(
-        _new(conversations, connection.dialect.name), {"principal": owner, "name": scope.conversation_id}
+        new_or_known(conversations, connection.dialect.name), {"principal": owner, "name": scope.conversation_id}
     )
     made = lock_conversation(connection, scope)
     assert made is not None
@@ -81,7 +81,8 @@ def lock_principal(connection: Connection, principal: int) -> None:
 
 
 @cache
-def _new(table: Table, dialect: str) -> postgresql.Insert | sqlite.Insert:
+def new_or_known(table: Table, dialect: str) -> postgresql.Insert | sqlite.Insert:
+    """Adds a row unless one is there that is unique as it would be."""
     insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
     return insert(table).on_conflict_do_nothing()
 

@@ -17,6 +17,7 @@ from service.core.errors import StoreFailedError
 from service.core.threads import in_thread, to_its_end
 from service.stores.failures import InUseError, translated
 from service.stores.group_commit import GroupCommit, Work
+from service.stores.timing import Seen, timed, unseen
 
 T = TypeVar("T")
 
@@ -65,6 +66,7 @@ class Database:
 
     def __init__(self, data_dir: Path, url: SecretStr = _NO_URL, timeout_s: float = 30) -> None:
         self.data_dir = data_dir
+        self.seen: Seen = unseen
         self._url = url
         self._timeout_s = timeout_s
         self._lock: int | None = None
@@ -154,6 +156,7 @@ class Database:
                 os.close(self._lock)
             self._lock = None
 
+    @timed("database_write")
     async def write(self, work: Work[T]) -> T:
         """Runs ``work`` as one transaction: all of it is kept, or nothing; what is kept is durable.
 
@@ -168,6 +171,7 @@ class Database:
             raise StoreFailedError(f"{_ROLE} is closed")
         return await _ended(self._writes.submit(work))
 
+    @timed("database_read")
     async def read(self, work: Work[T]) -> T:
         """Runs ``work``, which only reads, beside the writers.
 

@@ -42,7 +42,7 @@ class PostgresServer:
 
     def __init__(self, url: str, timeout_s: float, *, beside: bool = False) -> None:
         self._beside = beside
-        self._url = _parsed(url)
+        self._url = parsed_url(url)
         self._timeout_s = timeout_s
         self._engines: list[Engine] = []
         self._lock = _SchemaLock(self._engine(poolclass=NullPool, isolation_level="AUTOCOMMIT"))
@@ -195,7 +195,12 @@ class _SchemaLock:
             holder.close()
 
 
-def _parsed(url: str) -> URL:
+def parsed_url(url: str) -> URL:
+    """What a setting names, for the driver.
+
+    Raises:
+        StoreFailedError: it is no URL of a PostgreSQL database.
+    """
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):

@@ -154,6 +154,28 @@ Index("calls_tool_call_id", calls.c.tool_call_id)
 _is_open = calls.c.state == literal_column("'open'")
 Index("calls_open", calls.c.boot_id, sqlite_where=_is_open, postgresql_where=_is_open)
 
+# Whose audit lines are one chain; the row is what those who add a line wait for.
+chains = Table(
+    "chains",
+    metadata,
+    Column("id", _ROW_ID, Identity(), primary_key=True),
+    Column("tenant", Words, nullable=False),
+    Column("project", Words, nullable=False),
+    UniqueConstraint("tenant", "project"),
+)
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("chain", _ROW_ID, ForeignKey("chains.id"), primary_key=True, nullable=False, autoincrement=False),
+    Column("seq", _ROW_ID, CheckConstraint("seq >= 1"), primary_key=True, nullable=False, autoincrement=False),
+    # A line outlives its call; that of a call that was run again belongs to none.
+    Column("call", _ROW_ID, ForeignKey("calls.id", ondelete="SET NULL"), unique=True),
+    Column("ended", TEXT, nullable=False),
+    Column("sha256", TEXT, nullable=False),
+    Column("line", TEXT, nullable=False),
+)
+
 idempotency_keys = Table(
     "idempotency_keys",
     metadata,

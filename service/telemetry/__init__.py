@@ -1,1 +1,1 @@
-"""What an operator sees of the service from outside: metrics."""
+"""What an operator sees of the service from outside: logs, metrics, traces."""

@@ -7,10 +7,12 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from service.core.meter import EndedCall
+from service.core.meter import EndedCall, ServedRequest
 
 _CALL_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 _PHASE_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600)
+_REQUEST_S = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600)
+_STORE_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30)
 _MS = 1000.0
 Look = Callable[[], float]
 
@@ -55,11 +57,15 @@ class PrometheusMeter:
 
     Args:
         gauges: what is looked at when it is asked for: name without ``proofbox_``, what it is, and how to see it.
+        version: the release.
         readings: what is looked at then and has labels.
     """
 
     def __init__(
-        self, gauges: dict[str, tuple[str, Look]], readings: Callable[[], Iterable[Reading]] | None = None
+        self,
+        gauges: dict[str, tuple[str, Look]],
+        version: str = "",
+        readings: Callable[[], Iterable[Reading]] | None = None,
     ) -> None:
         self._registry = CollectorRegistry(auto_describe=True)
         ProcessCollector(registry=self._registry)
@@ -73,10 +79,37 @@ class PrometheusMeter:
         self._phase_s = Histogram(
             "proofbox_phase_seconds", "Phases of calls.", ["phase"], registry=self._registry, buckets=_PHASE_S
         )
+        self._requests = self._counter("http_requests", "Requests that were answered.", "method", "route", "status")
+        self._request_s = Histogram(
+            "proofbox_http_request_seconds",
+            "From the head of a request to the end of its answer.",
+            ["route"],
+            registry=self._registry,
+            buckets=_REQUEST_S,
+        )
+        self._store_s = Histogram(
+            "proofbox_store_seconds",
+            "What was done in a store, waiting for its turn included.",
+            ["operation"],
+            registry=self._registry,
+            buckets=_STORE_S,
+        )
+        Gauge("proofbox_build_info", "The release, as a label.", ["version"], registry=self._registry).labels(
+            version
+        ).set(1)
         for name, (what, look) in gauges.items():
             Gauge(f"proofbox_{name}", what, registry=self._registry).set_function(look)
         if readings is not None:
             self._registry.register(_Readings(readings))
+
+    def request_ended(self, request: ServedRequest) -> None:
+        """See `Meter.request_ended`."""
+        self._requests.labels(request.method, request.route, str(request.status)).inc()
+        self._request_s.labels(request.route).observe(request.seconds)
+
+    def store_used(self, operation: str, seconds: float) -> None:
+        """Something was read from a store or written into it."""
+        self._store_s.labels(operation).observe(seconds)
 
     def call_ended(self, call: EndedCall) -> None:
         """See `Meter.call_ended`."""

@@ -18,9 +18,12 @@ from contracts.paths import FilePath
 from contracts.tools import Language, exec_tool_id
 from service.api.app import create_app
 from service.api.doors import Doors
+from service.api.server import prompt_protocol
 from service.core.access import Access
 from service.core.attachments import Attachments
 from service.core.cache_points import CachePolicy
+from service.core.links import DownloadLinks, LinkKey
+from service.core.provenance import Provenance
 from service.core.quotas import NO_LIMITS, Quotas
 from service.core.recall import Recall
 from service.core.scopes import Principal, Scope
@@ -29,6 +32,8 @@ from service.core.timeline import Timeline
 from service.core.turn_files import TurnFiles
 from service.language.tokens import BpeTokenCounter
 from service.stores.artifacts import SqlArtifactStore
+from service.stores.audit import SqlAuditStore
+from service.stores.calls import SqlCallStore
 from service.stores.database import Database
 from service.stores.folders import AssetFolders
 from service.stores.local_files import LocalFiles
@@ -42,11 +47,18 @@ from tests.fakes.engine import BareEngine
 PRINCIPAL = Principal("acme", "sales", "registered", "u-17")
 BODY_BYTES_MAX = 300_000
 ATTACHMENT_BYTES_MAX = 3_000_000
+LINK_S = 600
+HEAD_S = 1.0
+
+
+# Nothing is run again here: these calls have no program.
+NOTHING_AGAIN: Any = None
 
 
 @dataclass
 class Flags:
     draining: bool = False
+    now: float = 1_000_000.5
 
 
 @dataclass
@@ -91,9 +103,24 @@ def skills_dir(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def doors(stores: Stores, calls: MemoryCalls, engine: BareEngine, flags: Flags, skills_dir: Path) -> Doors:
+def link_keys() -> list[LinkKey]:
+    """The keys of links; a test may change them."""
+    return [LinkKey("k1", b"1" * 32)]
+
+
+@pytest.fixture
+def doors(
+    stores: Stores,
+    calls: MemoryCalls,
+    engine: BareEngine,
+    flags: Flags,
+    skills_dir: Path,
+    link_keys: list[LinkKey],
+) -> Doors:
+    meter = PrometheusMeter({"pool_ready": ("Ready ones.", lambda: 2)})
     return Doors(
         calls=calls,
+        provenance=Provenance(SqlCallStore(stores.database), SqlAuditStore(stores.database), NOTHING_AGAIN),
         attachments=Attachments(
             stores.artifacts,
             stores.sources,
@@ -112,8 +139,10 @@ def doors(stores: Stores, calls: MemoryCalls, engine: BareEngine, flags: Flags, 
         engine=engine,
         access=Access(PRINCIPAL),
         quotas=Quotas(NO_LIMITS),
+        links=DownloadLinks(lambda: link_keys, LINK_S, lambda: flags.now),
         hosts=None,
-        metrics=PrometheusMeter({"pool_ready": ("Ready ones.", lambda: 2)}).text,
+        metrics=meter.text,
+        meter=meter,
         draining=lambda: flags.draining,
         body_bytes_max=BODY_BYTES_MAX,
     )
@@ -149,7 +178,10 @@ async def server(doors: Doors) -> AsyncIterator[str]:
     app = create_app(replace(doors, heartbeat_s=0.02))
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
-        running = AnnouncedServer(uvicorn.Config(app, log_config=None, lifespan="off", timeout_graceful_shutdown=1))
+        config = uvicorn.Config(
+            app, http=prompt_protocol(HEAD_S), log_config=None, lifespan="off", timeout_graceful_shutdown=1
+        )
+        running = AnnouncedServer(config)
         serving = asyncio.create_task(running.serve(sockets=[listening]))
         await running.up.wait()
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"

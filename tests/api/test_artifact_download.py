@@ -237,19 +237,6 @@ async def test_a_store_that_fails_in_the_middle_breaks_the_connection(web, saved
 
 
 @pytest.mark.usefixtures("stored")
-async def test_a_folder_has_no_links_and_the_answer_says_what_to_do(client):
-    answer = await client.get(URL, params={"link": 1})
-    problem = answer.json()
-    assert (answer.status_code, problem["code"], problem["where"], problem["retryable"]) == (
-        409,
-        "no_links",
-        "link",
-        False,
-    )
-    assert problem["detail"] == "this service keeps its files in a folder and has no links; ask without link=1"
-
-
-@pytest.mark.usefixtures("stored")
 async def test_what_is_no_answer_to_the_question_for_a_link_is_refused(client):
     answer = await client.get(URL, params={"link": "maybe"})
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_request")

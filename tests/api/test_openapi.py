@@ -43,9 +43,12 @@ def test_every_route_is_documented_under_its_stable_name(document):
         ("get", "/v1/tool-calls/{tool_call_id}"): "get_tool_call",
         ("delete", "/v1/tool-calls/{tool_call_id}"): "cancel_tool_call",
         ("get", "/v1/tool-calls/{tool_call_id}/events"): "watch_tool_call",
+        ("get", "/v1/tool-calls/{tool_call_id}/provenance"): "get_provenance",
+        ("post", "/v1/tool-calls/{tool_call_id}/rerun"): "rerun_tool_call",
         ("get", "/v1/tools"): "list_tools",
         ("put", "/v1/conversations/{conversation_id}/turns/{turn_id}/attachments/{name}"): "put_attachment",
         ("get", "/v1/conversations/{conversation_id}/artifacts/{logical_path}"): "get_artifact",
+        ("get", "/v1/links/{number}"): "get_linked_file",
         ("get", "/v1/conversations/{conversation_id}/timeline"): "get_timeline",
         ("post", "/v1/conversations/{conversation_id}/timeline"): "append_to_timeline",
         ("get", "/v1/conversations/{conversation_id}/sources"): "get_sources",
@@ -154,11 +157,12 @@ async def test_every_route_answers_junk_with_a_problem_of_the_caller(client, doc
         if method == "get":
             options.pop("content")
         answers.append(await client.request(method, url, **options))
-    assert len(answers) == 9 * len(JUNK)
+    assert len(answers) == 12 * len(JUNK)
     for answer in answers:
         problem = Problem.model_validate_json(answer.content)
         assert answer.headers["content-type"] == "application/problem+json"
         assert answer.status_code == problem.status
-        assert answer.status_code in {400, 404, 422}
+        assert answer.status_code in {400, 403, 404, 422}
+        assert (answer.status_code == 403) == (answer.json()["code"] == "link_refused")
         assert problem.request_id == answer.headers["x-request-id"]
         assert "x-evil" not in answer.headers

@@ -10,6 +10,7 @@ from fastapi import FastAPI
 
 from contracts.problems import Problem
 from service.api.app import create_app
+from service.telemetry.logs import JsonLines
 
 ROUTE = "/v1/tool-calls"
 
@@ -31,6 +32,9 @@ async def test_a_path_without_a_route_is_a_problem(client, path):
         ("GET", ROUTE, "POST"),
         ("OPTIONS", ROUTE, "POST"),
         ("TRACE", "/livez", "GET"),
+        ("PATCH", f"{ROUTE}/t1", "DELETE, GET"),
+        ("PUT", "/v1/conversations/c1/timeline", "GET, POST"),
+        ("POST", "/v1/conversations/c1/artifacts/x", "GET, HEAD"),
     ],
 )
 async def test_a_method_that_a_route_does_not_take_is_a_problem_that_says_which_it_takes(
@@ -124,6 +128,7 @@ def broken_app(doors) -> FastAPI:
 
 async def test_an_unforeseen_error_tells_nothing_but_the_log_has_it(broken_app, caplog):
     transport = httpx.ASGITransport(broken_app)
+    caplog.handler.setFormatter(JsonLines())
     async with httpx.AsyncClient(transport=transport, base_url="http://proofbox") as client:
         with caplog.at_level(logging.INFO, "proofbox.api"):
             answer = await client.get("/broken", headers={"X-Request-ID": "find-me"})
@@ -131,9 +136,10 @@ async def test_an_unforeseen_error_tells_nothing_but_the_log_has_it(broken_app, 
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.headers["x-request-id"] == answer.json()["request_id"] == "find-me"
     assert "hunter2" not in answer.text
-    [logged] = [record for record in caplog.records if record.levelno == logging.ERROR]
-    assert "find-me" in logged.getMessage()
-    assert "hunter2" in str(logged.exc_info)
+    lines = [json.loads(line) for line in caplog.text.splitlines()]
+    [logged] = [line for line in lines if line["level"] == "ERROR"]
+    assert logged["request_id"] == "find-me"
+    assert "hunter2" in logged["exception"]
 
 
 @pytest.mark.parametrize("path", ["/livez", "/nowhere", "/v1/tool-calls/t9", "/openapi.json"])
@@ -149,6 +155,7 @@ async def test_an_odd_request_id_is_replaced(client, given):
 
 
 async def test_each_request_leaves_one_line_with_its_route_status_and_id(client, caplog, call_body):
+    caplog.handler.setFormatter(JsonLines())
     with caplog.at_level(logging.INFO, "proofbox.api"):
         await client.post(ROUTE, json=call_body, headers={"X-Request-ID": "r1"})
         await client.get(
@@ -157,10 +164,11 @@ async def test_each_request_leaves_one_line_with_its_route_status_and_id(client,
         await client.get("/nowhere/%0aforged", headers={"X-Request-ID": "r3"})
     lines = [re.sub(r"\d+\.\dms", "0ms", record.getMessage()) for record in caplog.records]
     assert lines == [
-        "POST /v1/tool-calls 200 0ms request_id=r1",
-        "GET /v1/conversations/{conversation_id}/artifacts/{logical_path:path} 404 0ms request_id=r2",
-        "GET - 404 0ms request_id=r3",
+        "POST /v1/tool-calls 200 0ms",
+        "GET /v1/conversations/{conversation_id}/artifacts/{logical_path:path} 404 0ms",
+        "GET - 404 0ms",
     ]
+    assert [json.loads(line)["request_id"] for line in caplog.text.splitlines()] == ["r1", "r2", "r3"]
 
 
 async def test_a_failure_of_ours_is_logged_with_its_cause(client, stores, caplog):
@@ -169,4 +177,4 @@ async def test_a_failure_of_ours_is_logged_with_its_cause(client, stores, caplog
         await client.put(
             "/v1/conversations/c1/turns/turn_1/attachments/a", content=b"", headers={"X-Request-ID": "r9"}
         )
-    assert [record.getMessage() for record in caplog.records] == ["StoreFailedError request_id=r9"]
+    assert [record.getMessage() for record in caplog.records] == ["StoreFailedError"]

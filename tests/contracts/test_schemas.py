@@ -21,8 +21,6 @@ SAID_BY_THE_MODEL_ALONE = {
     "timeline_append.invalid.type.json",
     "tool_call_request.invalid.asset_outside_turn.json",
     "tool_call_request.invalid.asset_with_two_contents.json",
-    "tool_call_request.invalid.call_id_with_slash.json",
-    "tool_call_request.invalid.turn_id.json",
 }
 
 

@@ -23,7 +23,8 @@ from service.core.errors import (
 )
 from service.core.events import CallEvent
 from service.core.problems import problem_of
-from service.core.scopes import Principal
+from service.core.scopes import Principal, Scope
+from service.core.store_ports import CallKey
 
 CREATED = "2026-07-04T13:18:14Z"
 
@@ -56,6 +57,7 @@ class MemoryTicket:
         self._calls = calls
         self._call = call
         self.replayed = replayed
+        self.key = CallKey(Scope(Principal("", "", "", ""), ""), call.request.tool_call_id)
 
     async def answer(self) -> Answer:
         await self._calls.until(lambda: self._call.answer is not None)

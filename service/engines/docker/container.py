@@ -7,7 +7,7 @@ from service.core.flavours import PREIMPORTED, Flavour
 from service.core.limits import CallLimits
 from service.engines.docker.gvisor import memory_limit, pids_limit
 from service.engines.hardening import (
-    LEAST_SHARES,
+    IMPORTING_SHARES,
     MASKED_PATHS,
     READ_ONLY_PATHS,
     RLIMITS,
@@ -66,7 +66,7 @@ def container_config(
 ) -> dict[str, Any]:
     """The body of ``POST /containers/create``."""
     host_config: dict[str, Any] = {
-        "CpuShares": FULL_SHARES if flavour is Flavour.BARE else LEAST_SHARES,
+        "CpuShares": FULL_SHARES if flavour is Flavour.BARE else IMPORTING_SHARES,
         "AutoRemove": True,
         "ReadonlyRootfs": True,
         "CapDrop": ["ALL"],

@@ -9,7 +9,7 @@ from service.core.flavours import PREIMPORTED, Flavour
 from service.core.limits import CallLimits
 from service.engines.hardening import (
     CPU_PERIOD_US,
-    LEAST_SHARES,
+    IMPORTING_SHARES,
     MASKED_PATHS,
     READ_ONLY_PATHS,
     RLIMITS,
@@ -117,7 +117,7 @@ def _resources(limits: CallLimits, flavour: Flavour, *, counts_swap: bool) -> di
     ]
     cpu = {"quota": int(limits.cpus * CPU_PERIOD_US), "period": CPU_PERIOD_US}
     if flavour is not Flavour.BARE:
-        cpu["shares"] = LEAST_SHARES
+        cpu["shares"] = IMPORTING_SHARES
     memory = {"limit": limits.memory_bytes}
     if counts_swap:
         memory["swap"] = limits.memory_bytes  # of both together

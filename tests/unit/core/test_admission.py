@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from service.core.admission import Admission
 from service.core.errors import QueueFullError, QueueTimeoutError
+from service.core.quotas import Share
 
 
 def soon():
@@ -201,6 +202,123 @@ def test_whatever_comes_and_goes_no_place_is_lost_or_given_twice(steps, running_
             caller.may_leave.set()
         ends = await asyncio.gather(*(caller.task for caller in made), return_exceptions=True)
         assert all(end is None or isinstance(end, (QueueFullError, asyncio.CancelledError)) for end in ends)
+        assert (admission.running, admission.queued) == (0, 0)
+
+    asyncio.run(story())
+
+
+# ---- several owners ----
+
+
+class Owned(Caller):
+    """A call of an owner."""
+
+    def __init__(self, admission, owner):
+        self.owner = owner
+        super().__init__(admission)
+
+    async def _run(self, admission, deadline):
+        async with admission.place(deadline, self.positions.append, self.owner):
+            self.entered.set()
+            await self.may_leave.wait()
+
+
+async def owned(admission, *owners):
+    made = []
+    for owner in owners:
+        made.append(Owned(admission, owner))
+        await settle()
+    return made
+
+
+async def order_of_entry(made):
+    """Who gets a place when, if each call leaves as soon as it has one."""
+    order = []
+    while waiting := [caller for caller in made if caller not in order]:
+        inside = [caller for caller in waiting if caller.entered.is_set()]
+        assert inside
+        order += inside
+        for caller in inside:
+            await caller.leave()
+            await settle()
+    return [caller.owner for caller in order]
+
+
+async def test_a_long_line_of_one_owner_is_felt_by_that_owner_only():
+    admission = Admission(running_max=1, queue_max=100)
+    made = await owned(admission, *"aaaaab", "c", "b")
+    assert [caller.positions for caller in made] == [[0], [0], [1], [2], [3], [1], [2], [4]]
+    assert await order_of_entry(made) == list("aabcabaa")
+    assert (admission.running, admission.queued) == (0, 0)
+
+
+async def test_an_owner_with_its_share_is_passed_over_and_gets_no_free_place():
+    admission = Admission(running_max=3, queue_max=100, share_of=lambda owner: Share(2 if owner == "a" else 0, 0))
+    made = await owned(admission, *"aaaab")
+    assert [caller.entered.is_set() for caller in made] == [True, True, False, False, True]
+    await made[4].leave()
+    await settle()
+    assert [caller.entered.is_set() for caller in made[:4]] == [True, True, False, False]
+    await made[0].leave()
+    await settle()
+    assert [caller.entered.is_set() for caller in made[:4]] == [True, True, True, False]
+    for caller in (made[1], made[2], made[3]):
+        await caller.leave()
+    assert (admission.running, admission.queued) == (0, 0)
+
+
+async def test_the_line_of_an_owner_has_its_own_end():
+    admission = Admission(running_max=1, queue_max=100, share_of=lambda _: Share(0, 2))
+    made = await owned(admission, *"aaa")
+    with pytest.raises(QueueFullError, match="queued_calls: 2 calls of yours wait, 2 may") as refused:
+        admission.refuse_if_full("a")
+    assert [error.field for error in refused.value.errors] == ["queued_calls"]
+    admission.refuse_if_full("b")
+    for caller in made:
+        await caller.leave()
+
+
+async def test_the_whole_line_has_an_end_for_all_owners():
+    admission = Admission(running_max=1, queue_max=2)
+    made = await owned(admission, *"aab")
+    with pytest.raises(QueueFullError, match="1 calls run and 2 wait, 2 may"):
+        admission.refuse_if_full("c")
+    for caller in made:
+        await caller.leave()
+
+
+OWNERS = st.lists(
+    st.tuples(st.sampled_from(["arrive", "leave", "cancel", "settle"]), st.integers(0, 30), st.sampled_from("abc")),
+    max_size=40,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(OWNERS, st.integers(1, 3), st.integers(1, 2))
+def test_whatever_owners_do_shares_hold_and_no_place_stays_empty_beside_a_call_that_may_run(steps, places, share):
+    async def story():
+        admission = Admission(running_max=places, queue_max=1000, share_of=lambda _: Share(share, 0))
+        made = []
+        for step, number, owner in steps:
+            if step == "arrive":
+                made.append(Owned(admission, owner))
+            elif step == "settle":
+                await settle()
+            elif made and step == "leave":
+                made[number % len(made)].may_leave.set()
+            elif made:
+                made[number % len(made)].task.cancel()
+        await settle()
+        inside = [caller for caller in made if caller.entered.is_set() and not caller.task.done()]
+        waiting = {caller.owner for caller in made if not caller.entered.is_set() and not caller.task.done()}
+        held = {owner: [caller.owner for caller in inside].count(owner) for owner in "abc"}
+        assert max(held.values(), default=0) <= share
+        assert len(inside) == admission.running <= places
+        if len(inside) < places:
+            assert [owner for owner in waiting if held[owner] < share] == []
+        for caller in made:
+            caller.task.cancel()
+        await asyncio.gather(*(caller.task for caller in made), return_exceptions=True)
         assert (admission.running, admission.queued) == (0, 0)
 
     asyncio.run(story())

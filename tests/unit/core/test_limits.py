@@ -74,8 +74,16 @@ def test_out_dir_never_fills_more_than_half_of_a_lowered_memory():
 
 
 @pytest.mark.parametrize("name", limit_names())
-def test_only_the_limits_of_a_container_need_one_of_their_own(name):
+def test_what_is_mounted_needs_a_container_of_its_own_and_what_is_a_control_groups_an_update(name):
     lowered = OPERATOR.lowered(Limits(**{name: LOWER[name]}))
-    is_containers = name in {"cpus", "memory_bytes", "pids", "out_dir_bytes", "out_dir_inodes"}
-    assert lowered.needs_own_container(OPERATOR) is is_containers
-    assert OPERATOR.needs_own_container(OPERATOR) is False
+    is_mounted, is_grouped = name in {"out_dir_bytes", "out_dir_inodes"}, name in {"cpus", "memory_bytes", "pids"}
+    assert (lowered.needs_own_container(OPERATOR), lowered.needs_update(OPERATOR)) == (is_mounted, is_grouped)
+    assert (OPERATOR.needs_own_container(OPERATOR), OPERATOR.needs_update(OPERATOR)) == (False, False)
+
+
+def test_memory_that_is_too_little_for_the_operators_out_dir_needs_a_container_of_its_own():
+    needs = [
+        OPERATOR.lowered(Limits(memory_bytes=mebibytes * MIB)).needs_own_container(OPERATOR)
+        for mebibytes in (512, 511)
+    ]
+    assert needs == [False, True]

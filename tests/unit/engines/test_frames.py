@@ -65,7 +65,7 @@ def test_the_largest_payload_is_taken():
         (HEADER.pack(Frame.DATA, NO_NONCE, 0), "a frame without the nonce of this sandbox"),
         (HEADER.pack(Frame.DATA, NONCE[::-1], 0), "a frame without the nonce of this sandbox"),
         (HEADER.pack(0, NONCE, 0), "a frame of the unknown type 0"),
-        (HEADER.pack(24, NONCE, 0), "a frame of the unknown type 24"),
+        (HEADER.pack(99, NONCE, 0), "a frame of the unknown type 99"),
         (HEADER.pack(255, NONCE, 0), "a frame of the unknown type 255"),
     ],
 )

@@ -66,3 +66,47 @@ def test_a_group_that_does_not_go_is_told(tmp_path):
     Path(tmp_path, "a", "busy").mkdir(parents=True)
     with pytest.raises(OSError, match="not empty"):
         Cgroups({"memory": tmp_path}, None).remove("/a", within_s=0)
+
+
+LOWERED = {"memory_bytes": 1000, "pids": 7, "cpu_quota_us": 50_000, "cpu_period_us": 100_000}
+
+
+@pytest.fixture
+def v1(tmp_path):
+    roots = {name: tmp_path / name for name in ("memory", "pids", "cpu")}
+    for root in roots.values():
+        (root / "a").mkdir(parents=True)
+    return Cgroups(roots, None)
+
+
+def written(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_limits_of_a_group_are_written_where_each_version_has_them(tmp_path):
+    (tmp_path / "a").mkdir()
+    Cgroups({}, tmp_path).set_limits("/a", **LOWERED)
+    assert written(tmp_path) == {"memory.max": "1000", "pids.max": "7", "cpu.max": "50000 100000"}
+
+
+def test_memory_and_swap_together_are_bounded_where_the_kernel_counts_them(tmp_path, v1):
+    v1.set_limits("/a", **LOWERED)
+    without = {"memory.limit_in_bytes": "1000", "pids.max": "7", "cpu.cfs_quota_us": "50000"}
+    assert written(tmp_path) == without
+    (tmp_path / "memory" / "memory.memsw.limit_in_bytes").touch()
+    v1.set_limits("/a", **LOWERED)
+    together = {"memory.memsw.limit_in_bytes": "1000"}
+    assert written(tmp_path / "memory" / "a") == {"memory.limit_in_bytes": "1000"} | together
+
+
+def test_a_group_that_is_gone_cannot_be_given_limits(v1):
+    with pytest.raises(FileNotFoundError):
+        v1.set_limits("/gone", **LOWERED)
+
+
+def test_a_group_is_given_the_share_that_one_has_by_default(tmp_path, v1):
+    v1.give_full_share("/a")
+    assert written(tmp_path) == {"cpu.shares": "1024"}
+    (tmp_path / "b").mkdir()
+    Cgroups({}, tmp_path).give_full_share("/b")
+    assert written(tmp_path / "b") == {"cpu.weight": "100"}

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,36 @@ async def test_every_sandbox_has_a_nonce_of_its_own():
     assert NO_NONCE not in nonces
 
 
+async def test_a_runner_that_waits_answers_and_can_be_asked_again():
+    sandbox = await opened(MemoryRunner({Frame.PING: [(Frame.PONG, b"")]}))
+    assert [await sandbox.answers(), await sandbox.answers()] == [True, True]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [[], [HUNG_UP], [OSError("reset")], [(Frame.PUT_DONE, b"")], [b"\xff" * 40]],
+    ids=["silence", "hung up", "broken", "another frame", "no frame"],
+)
+async def test_a_runner_that_gives_no_such_answer_cannot_be_used(answer):
+    bounds = StreamBounds(100, 0.05, 5.0, answers_s=0.05)
+    runner = MemoryRunner({Frame.PING: answer})
+
+    async def died():
+        return False
+
+    sandbox = RunnerSandbox(runner, INFO, bounds, InspectorBounds(0, 1, 2, 3, 4), died_of_memory=died)
+    await sandbox.wait_ready()
+    assert await sandbox.answers() is False
+
+
+async def test_a_call_is_over_once_its_files_were_collected_and_not_before(tmp_path):
+    sandbox = await opened(MemoryRunner({Frame.JOB: [exit_of()], Frame.COLLECT: [DONE]}))
+    await sandbox.run(JOB, on_output=lambda *_: None)
+    before = sandbox.is_over
+    await sandbox.collect(WANTED, tmp_path)
+    assert (before, sandbox.is_over) == (False, True)
+
+
 def input_file(tmp_path, content, size=None):
     source = tmp_path / "source"
     source.write_bytes(content)
@@ -177,8 +208,8 @@ async def test_what_is_collected_lies_under_names_of_ours(tmp_path):
 
 
 async def test_names_that_the_protocol_refuses_are_shown_escaped_short_and_few(tmp_path):
-    rows = [found(promise=None, rel=f"bad\n{n}\udc80" + "\\" * 500, keep=False) for n in range(60)]
-    collected = await collect(tmp_path, *rows, DONE)
+    rows = [found(promise=None, rel=f"bad\n{n}\udc80" + "\\" * 500, state="symlink", keep=False) for n in range(60)]
+    collected = await collect(tmp_path, *rows, DONE, wanted=replace(WANTED, extras_max=60))
     assert (collected.found, len(collected.odd_names)) == ((), 50)
     assert collected.odd_names[0].startswith("bad\\n0\\udc80\\\\")
     assert {len(name) for name in collected.odd_names} == {300}

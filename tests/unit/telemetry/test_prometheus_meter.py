@@ -6,7 +6,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from contracts.codes import VerdictCode
 from contracts.tool_calls import ArtifactResult, Rehosted, SandboxInfo, Timings, ToolCallResponse
 from service.core.meter import EndedCall
-from service.telemetry.metrics import PrometheusMeter
+from service.telemetry.metrics import PrometheusMeter, Reading
 
 TOOL = "exec_tools.execute_code_python"
 
@@ -78,3 +78,18 @@ def test_a_gauge_is_looked_at_when_it_is_asked_for(samples):
     assert samples(meter)["proofbox_calls_queued",] == 3
     waiting[0] = 5
     assert samples(meter)["proofbox_calls_queued",] == 5
+
+
+def test_what_others_count_is_looked_at_when_it_is_asked_for(samples):
+    waiting = {("bare",): 2.0, ("data",): 0.0}
+    meter = PrometheusMeter(
+        {},
+        lambda: [
+            Reading("pool_waiting", "Waiting.", ("flavour",), waiting),
+            Reading("pool_failed_starts", "Failed.", (), {(): 3.0}, only_grows=True),
+        ],
+    )
+    assert samples(meter)["proofbox_pool_waiting", "bare"] == 2
+    waiting["bare",] = 7.0
+    found = samples(meter)
+    assert (found["proofbox_pool_waiting", "bare"], found["proofbox_pool_failed_starts_total",]) == (7, 3)

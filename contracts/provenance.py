@@ -1,0 +1,233 @@
+"""What is kept of every call: the audit line, which is also its manifest, and the report of running it again."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from contracts.tool_calls import Limits, SandboxInfo, Usage
+
+AUDIT_FORMAT = "proofbox-audit-1"
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class _Wire(BaseModel):
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+
+
+class AuditPrincipal(_Wire):
+    """Who made a call."""
+
+    tenant: str
+    """The tenant."""
+    project: str
+    """The project."""
+    user_type: str
+    """What kind of user."""
+    user: str
+    """The user."""
+    key_id: str | None = None
+    """The id of the API key that the request came with, which is no secret; none if it came without, or if the
+    call was answered by a later life of the service."""
+
+
+class AuditCall(_Wire):
+    """Which call."""
+
+    tool_call_id: str
+    """The loop's own id; of a rerun the service's."""
+    conversation_id: str
+    """Its conversation."""
+    turn_id: str | None = None
+    """Its turn."""
+    tool_id: str
+    """The tool."""
+    request_id: str | None = None
+    """The HTTP request, as in the log."""
+    traceparent: str | None = None
+    """Its span, in the form of W3C Trace Context, if it was traced."""
+    accepted: str
+    """When it was accepted: UTC, RFC 3339, ``Z``."""
+    rerun_of: Sha256 | None = None
+    """Of a rerun: the audit line of the call that was run again."""
+
+
+class AuditService(_Wire):
+    """What answered it."""
+
+    version: str
+    """The release."""
+    boot_id: str
+    """The life of the service."""
+
+
+class AuditRequest(_Wire):
+    """What was asked for, by hash."""
+
+    sha256: Sha256
+    """Of the whole request, as it is stored."""
+    params_sha256: Sha256
+    """Of the parameters, as JSON with sorted keys, without spaces, in ASCII."""
+    code_sha256: Sha256 | None = None
+    """Of the program, byte for byte as UTF-8."""
+    code_bytes: int | None = None
+    """The program's size."""
+
+
+class AuditInput(_Wire):
+    """A file that the program could read."""
+
+    path: str
+    """Where, relative to OUT_DIR."""
+    version: int | None = None
+    """Its version in the artifact store; none if it came with the call or from a block of the timeline."""
+    sha256: Sha256
+    """Its SHA-256."""
+    size_bytes: int
+    """Its size."""
+    source: Literal["store", "asset", "uri", "timeline"]
+    """Where the bytes came from, as in the rehost ledger."""
+    asked: str
+    """What the call said, as in the rehost ledger."""
+
+
+class AuditSource(_Wire):
+    """A source that the call cites."""
+
+    sid: int
+    """Its id."""
+    sha256: Sha256
+    """Of what is shown of it: sid, title, url and path, as JSON with sorted keys, without spaces, in ASCII."""
+
+
+class AuditOutput(_Wire):
+    """A file of the call."""
+
+    path: str
+    """Where, relative to OUT_DIR."""
+    verdict: str
+    """``produced``, or why not."""
+    visibility: Literal["external", "internal"]
+    """Whether it is hosted."""
+    version: int | None = None
+    """Its version in the artifact store; none if it was not stored."""
+    sha256: Sha256 | None = None
+    """Its SHA-256; none if it was not taken out of the sandbox."""
+    size_bytes: int | None = None
+    """Its size."""
+
+
+class AuditOutcome(_Wire):
+    """How it ended."""
+
+    state: Literal["done", "failed", "cancelled"]
+    """As the call's status says it."""
+    code: str
+    """``ok``, or the code of its error or problem."""
+    ended: str
+    """When: UTC, RFC 3339, ``Z``."""
+    answer_sha256: Sha256
+    """Of the answer, byte for byte as it is stored and sent."""
+    answer_bytes: int
+    """Its size."""
+
+
+class AuditLine(_Wire):
+    """One line of the audit log: who ran what, where, on which inputs, and what came out.
+
+    The lines of a tenant's project are a chain: each has the SHA-256 of the one before it. Nothing here is code,
+    the content of a file, or a secret.
+    """
+
+    seq: Annotated[int, Field(ge=1)]
+    """Its number in the chain, 1 for the first."""
+    previous: Sha256 | None
+    """The SHA-256 of the line before it, byte for byte; null for the first."""
+    format: Literal["proofbox-audit-1"] = "proofbox-audit-1"
+    """How the line is to be read."""
+    principal: AuditPrincipal
+    """Who."""
+    call: AuditCall
+    """Which call."""
+    service: AuditService
+    """Which service."""
+    request: AuditRequest
+    """What was asked for."""
+    limits: Limits | None = None
+    """What the program could use, every limit filled in; none if no program was to run."""
+    sandbox: SandboxInfo | None = None
+    """Where it ran: engine, runtime, image; none if nothing ran."""
+    randomness: Literal["fresh"] = "fresh"
+    """``fresh``: every run has its own randomness and the real clock; nothing is seeded."""
+    inputs: list[AuditInput] = []
+    """What was put into OUT_DIR."""
+    missing: list[str] = []
+    """What it names that could not be had: a rendering has placeholders for them."""
+    sources: list[AuditSource] = []
+    """What it cites."""
+    outputs: list[AuditOutput] = []
+    """One for each verdict, then what was not promised."""
+    usage: Usage = Usage()
+    """What the program used, and its exit status."""
+    outcome: AuditOutcome
+    """How it ended."""
+
+
+class ComparedOutput(_Wire):
+    """A file of the first run beside the same file of the second."""
+
+    path: str
+    """Where, relative to OUT_DIR."""
+    result: Literal["identical", "differs", "missing", "new"]
+    """``missing``: only the first run made it; ``new``: only the second did."""
+    first_sha256: Sha256 | None = None
+    """What the first run made."""
+    now_sha256: Sha256 | None = None
+    """What the second run made."""
+    first_verdict: str | None = None
+    """What was said of it then."""
+    now_verdict: str | None = None
+    """What is said of it now."""
+
+
+class Compared(_Wire):
+    """One fact of the first run beside that of the second."""
+
+    first: str | None
+    """Then."""
+    now: str | None
+    """Now."""
+    equal: bool
+    """Whether they are the same."""
+
+
+class RerunReport(_Wire):
+    """A call that was run again on the inputs of the first time; nothing of it was stored but an audit line."""
+
+    rerun_id: str
+    """The id that it ran under."""
+    tool_call_id: str
+    """The call that was run again."""
+    conversation_id: str
+    """Its conversation."""
+    identical: bool
+    """Every output is the same, byte for byte, and the call ended the same way."""
+    outputs: list[ComparedOutput]
+    """Each file of either run, by its path."""
+    image: Compared
+    """The digest of the image."""
+    outcome: Compared
+    """``ok``, or the code of the error."""
+    exit: Compared
+    """The program's exit status, or the signal that ended it."""
+    limits: Compared
+    """What the program could use; now less where the operator allows less than then."""
+    sources_changed: list[int] = []
+    """Cited sources whose title, address or file is another one now."""
+    first_line: Sha256
+    """The audit line of the first run."""
+    line: Sha256
+    """The audit line of this one."""
+    sandbox: SandboxInfo | None = None
+    """Where it ran now."""
+    usage: Usage = Usage()
+    """What the program used now."""

@@ -1,0 +1,85 @@
+"""Checks chains of audit lines: that every line is as it was written, in its place, and none is missing between."""
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class ChainState:
+    """A chain as far as it was read.
+
+    Attributes:
+        lines: how many.
+        seq: the number of the last one.
+        sha256: its hash.
+        first: the number of the first one.
+        problem: what is wrong with the first broken line; None as long as none is.
+    """
+
+    lines: int = 0
+    seq: int = 0
+    sha256: str | None = None
+    first: int = 0
+    problem: str | None = None
+
+
+@dataclass(slots=True)
+class AuditCheck:
+    """Takes lines in the order of their numbers, chain by chain or mixed.
+
+    Attributes:
+        from_the_first: whether a chain has to begin with line 1; not so for a part that was exported.
+        chains: what was read, by tenant and project.
+        wanted: hashes that have to come, and have not.
+    """
+
+    from_the_first: bool
+    chains: dict[tuple[str, str], ChainState] = field(default_factory=dict)
+    wanted: set[str] = field(default_factory=set)
+
+    def take(self, text: str, chain: tuple[str, str] | None = None, stored: tuple[int, str] | None = None) -> None:
+        """Checks one line.
+
+        Args:
+            text: the line.
+            chain: whose it is stored as; None for one out of a file, which says it itself.
+            stored: its number and hash, as they are stored beside it.
+        """
+        said, named = _read(text)
+        state = self.chains.setdefault(chain or named, ChainState())
+        if state.problem is not None:
+            return
+        sha256 = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+        if chain is not None and named != chain:
+            state.problem = "is no audit line of this project"
+        elif stored is not None and stored != (said.get("seq"), sha256):
+            state.problem = "is not as it was written: its hash is another one"
+        else:
+            state.problem = self._misplaced(state, said)
+        if state.problem is not None:
+            state.seq = stored[0] if stored else state.seq + 1
+            return
+        state.lines, state.seq, state.sha256 = state.lines + 1, int(str(said["seq"])), sha256
+        state.first = state.first or state.seq
+        self.wanted.discard(sha256)
+
+    def _misplaced(self, state: ChainState, said: dict[str, object]) -> str | None:
+        seq, previous = said.get("seq"), said.get("previous")
+        if state.lines == 0 and not self.from_the_first:
+            return None if isinstance(seq, int) else "has no number"
+        if seq != state.seq + 1:
+            return f"does not follow line {state.seq}: lines are missing, or are not in order"
+        if previous != state.sha256:
+            return "does not name the line before it: one of the two was changed"
+        return None
+
+
+def _read(text: str) -> tuple[dict[str, object], tuple[str, str]]:
+    """What a line says, and whose it says that it is; nothing of a text that is no line."""
+    try:
+        said = json.loads(text)
+        who = said["principal"]
+        return said, (str(who["tenant"]), str(who["project"]))
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return {}, ("?", "?")

@@ -1,0 +1,97 @@
+# ruff: noqa: ARG001 - schemathesis passes arguments by these names
+"""What schemathesis checks beside its own checks, and which requests it makes that reach a sandbox.
+
+Loaded by the program `schemathesis` (SCHEMATHESIS_HOOKS); no module of a test imports it.
+"""
+
+import itertools
+import os
+from typing import Any
+
+import schemathesis
+from schemathesis.core.failures import Failure
+from schemathesis.openapi.checks import JsonSchemaError, RejectedPositiveData
+
+RUNS_MAX = int(os.environ.get("PROOFBOX_FUZZ_RUNS", "20"))
+"""How many programs are run: each takes a container."""
+SECRETS = tuple(filter(None, os.environ.get("PROOFBOX_FUZZ_SECRETS", "").split("\n")))
+"""What no problem and no report may hold: folders of the machine."""
+TRACES = ("Traceback (most recent call", "site-packages", 'File "/', "sqlalchemy", "pydantic_core", "0x7f")
+PROBLEM_FIELDS = {"type", "title", "status", "detail", "code", "request_id", "retryable", "where"}
+
+PROGRAMS = {
+    "exec_tools.execute_code_python": (
+        "open('a.txt', 'w').write('x')",
+        "import os; os.symlink('/etc/passwd', 'a.txt')",
+        "raise SystemExit(3)",
+        "print('\\x1b[31m' * 1000); open('files/a.txt', 'wb').write(b'\\xff\\x00')",
+        "while True: pass",
+    ),
+    "exec_tools.execute_code_bash": ("echo x > a.txt", "kill -9 $$", "yes | head -c 1000000; mkfifo a.txt"),
+}
+_runs = itertools.count()
+
+
+class LeakyAnswerError(AssertionError):
+    """An answer tells of the machine behind it."""
+
+
+@schemathesis.hook
+def map_case(context: Any, case: Any) -> Any:
+    """Some calls that the schema allows name a real tool and have a real program."""
+    body, meta = case.body, case.meta
+    valid = meta is not None and meta.generation.mode.is_positive
+    if case.operation.label == "POST /v1/tool-calls" and valid and isinstance(body, dict):
+        at = next(_runs)
+        if at < RUNS_MAX:
+            rows = [(tool, code) for tool, codes in PROGRAMS.items() for code in codes]
+            tool, code = rows[at % len(rows)]
+            contract = [{"filename": "a.txt", "description": "a text"}]
+            named = {"tool_id": tool, "code": code, "params": {"contract": contract}, "limits": {"wall_s": 1}}
+            case.body = body | named | {"turn_id": "turn_1", "assets": [], "sources_pool": []}
+    return case
+
+
+@schemathesis.hook
+def filter_failure(context: Any, failure: Failure, case: Any, response: Any) -> bool:
+    """Whether a failure is one: some refusals follow rules that no schema can say."""
+    if isinstance(failure, JsonSchemaError) and _media_type(response) == "text/event-stream":
+        return False  # told as text, as the document says; schemathesis holds each event against the schema
+    if not isinstance(failure, RejectedPositiveData):
+        return True
+    problem = response.json()
+    if problem["code"] != "invalid_request":
+        return problem["code"] not in {"unsafe_path", "limit_not_allowed", "asset_refused", "sid_conflict"}
+    # A mistake of another kind than these could have been read in the schema, so the schema lacks it.
+    # What params have to be stands in the catalogue of the tools.
+    told = {error["code"] for error in problem["errors"] if not error["field"].startswith("params")}
+    return not told <= {"value_error", "media_type", "json_invalid", "base64_decode"}
+
+
+@schemathesis.check
+def every_error_is_a_problem_document(ctx: Any, response: Any, case: Any) -> None:
+    """RFC 9457, of our own fields, with the status and the request's id that the headers say."""
+    if response.status_code < 400:
+        return
+    assert _media_type(response) == "application/problem+json"
+    problem = response.json()
+    assert set(problem) - {"errors"} == PROBLEM_FIELDS
+    assert problem["status"] == response.status_code
+    assert problem["request_id"] == response.headers["x-request-id"][0]
+    assert problem["code"] != "internal", problem
+
+
+@schemathesis.check
+def no_answer_tells_of_the_machine(ctx: Any, response: Any, case: Any) -> None:
+    """No trace and no folder in a problem, nor in what a model reads of an answer."""
+    text = response.content.decode(errors="replace")
+    if response.status_code < 400:
+        is_answer = case.operation.label == "POST /v1/tool-calls" and response.status_code == 200
+        text = response.json()["report"] if is_answer else ""
+    found = [said for said in (*TRACES, *SECRETS) if said in text and said not in str(case.body)]
+    if found:
+        raise LeakyAnswerError(f"the answer holds {found}")
+
+
+def _media_type(response: Any) -> str:
+    return str(response.headers["content-type"][0]).partition(";")[0]

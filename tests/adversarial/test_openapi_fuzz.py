@@ -1,0 +1,61 @@
+"""Requests made from the OpenAPI document, right ones and wrong ones, to the service as it is shipped."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+from service_process import REPOSITORY, eventually, serving
+
+from service.settings import Settings
+
+pytestmark = pytest.mark.docker
+
+HERE = Path(__file__).parent
+MINUTES = float(os.environ.get("PROOFBOX_FUZZ_MINUTES", "0"))
+SEED = os.environ.get("PROOFBOX_FUZZ_SEED", "20260704")
+
+
+@pytest.fixture
+def fuzzed(tmp_path, engine):
+    settings = {"pool_size": 1, "wall_s": 5}
+    with serving(tmp_path / "data", engine, engine=Settings().engine, **settings) as process:
+        yield process
+
+
+def schemathesis(url: str, secrets: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Runs the program `schemathesis` against a service."""
+    amount = ["--max-time", str(int(MINUTES * 60))] if MINUTES else ["--max-examples", "20"]
+    key = os.environ.get("PROOFBOX_FUZZ_API_KEY")
+    return subprocess.run(
+        [
+            *(sys.executable, "-m", "schemathesis.cli", "run", f"{url}/openapi.json"),
+            # A call that was deleted is a cancelled one: it stays, and says so.
+            *("--checks", "all", "--exclude-checks", "use_after_free"),
+            *("--phases", "examples,coverage,fuzzing,stateful", "--continue-on-failure"),
+            *("--seed", SEED, *amount, "--request-timeout", "60", "--warnings", "off", "--no-color"),
+            *(("--header", f"Authorization: Bearer {key}") if key else ()),
+        ],
+        cwd=folder,
+        env={
+            **os.environ,
+            "SCHEMATHESIS_HOOKS": "openapi_checks",
+            "PYTHONPATH": f"{HERE}{os.pathsep}{REPOSITORY}",
+            "PROOFBOX_FUZZ_SECRETS": "\n".join(secrets),
+            "PROOFBOX_FUZZ_RUNS": "1000" if MINUTES else "16",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.timeout(300 + MINUTES * 60)
+def test_what_the_service_answers_is_what_its_document_says_and_never_its_own_failure(fuzzed, tmp_path):
+    done = schemathesis(fuzzed.url, [str(fuzzed.data_dir), str(REPOSITORY)], tmp_path)
+    assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-2_000:]
+    assert eventually(lambda: httpx.get(f"{fuzzed.url}/readyz").status_code, lambda status: status == 200) == 200
+    assert [line for line in fuzzed.complaints if "ERROR" in line or "Traceback" in line] == []
+    assert fuzzed.staged() == []

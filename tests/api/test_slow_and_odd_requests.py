@@ -1,0 +1,204 @@
+"""Clients that are slow, endless or odd: each is let go of with an answer, and holds nothing for long."""
+
+import asyncio
+import json
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from service.api.app import create_app
+from service.api.server import prompt_protocol
+from tests.api.conftest import HEAD_S
+
+CALLS = "/v1/tool-calls"
+
+
+async def opened(server: str):
+    parts = urlsplit(server)
+    return await asyncio.open_connection(parts.hostname, parts.port)
+
+
+async def answered(reader, within_s: float = 30) -> tuple[bytes, bytes]:
+    """Head and body of an answer whose connection ends with it."""
+    async with asyncio.timeout(within_s):
+        raw = await reader.read()
+    head, _, body = raw.partition(b"\r\n\r\n")
+    return head, body
+
+
+async def test_a_head_that_never_ends_is_408_and_loses_its_connection(server):
+    reader, writer = await opened(server)
+    writer.write(b"GET /v1/tools HTTP/1.1\r\nHost: x\r\n")
+
+    async def drops():
+        while True:
+            writer.write(b"X-Drop: y\r\n")
+            await writer.drain()
+            await asyncio.sleep(HEAD_S / 10)
+
+    dropping = asyncio.ensure_future(drops())
+    head, body = await answered(reader)
+    dropping.cancel()
+    await asyncio.gather(dropping, return_exceptions=True)
+    writer.close()
+    assert head.startswith(b"HTTP/1.1 408 ")
+    assert (json.loads(body)["code"], json.loads(body)["where"]) == ("request_timeout", "head")
+    assert b"X-Content-Type-Options: nosniff" in head
+
+
+async def test_a_connection_that_says_nothing_is_closed(server):
+    reader, writer = await opened(server)
+    assert await answered(reader) == (b"", b"")
+    writer.close()
+
+
+async def test_a_head_that_comes_in_time_is_served_and_so_is_the_next_on_its_connection(server):
+    reader, writer = await opened(server)
+    for _ in range(3):
+        for part in (b"GET /livez HTTP/1.1\r\n", b"Host: x\r\n", b"\r\n"):
+            writer.write(part)
+            await writer.drain()
+            await asyncio.sleep(HEAD_S / 20)
+        head = await reader.readuntil(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 200 ")
+        assert json.loads(await reader.readexactly(len(b'{"status":"ok"}'))) == {"status": "ok"}
+    writer.close()
+
+
+async def test_a_second_head_on_a_connection_has_its_time_limit_too(server):
+    reader, writer = await opened(server)
+    writer.write(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\nGET /live")
+    head, _ = await answered(reader)
+    writer.close()
+    assert head.startswith(b"HTTP/1.1 200 ")
+
+
+async def test_an_answer_that_takes_longer_than_a_head_may_is_not_cut_off(server, call_body):
+    async with httpx.AsyncClient(base_url=server, timeout=60, trust_env=False) as client:
+        held = asyncio.ensure_future(client.post(CALLS, json={**call_body, "tool_call_id": "held-1"}))
+        await asyncio.sleep(HEAD_S * 2)
+        assert not held.done()
+        assert (await client.delete(f"{CALLS}/held-1")).status_code == 200
+        assert (await held).status_code == 409
+
+
+@pytest.fixture
+async def impatient(doors):
+    transport = httpx.ASGITransport(create_app(replace(doors, body_s=0.2)), raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
+        yield client
+
+
+@pytest.mark.parametrize("first", [b"", b'{"tool_id":'])
+async def test_a_body_that_comes_drop_by_drop_is_408(impatient, first):
+    async def drops():
+        yield first
+        while True:
+            await asyncio.sleep(0.05)
+            yield b" "
+
+    answer = await impatient.post(CALLS, content=drops(), headers={"Content-Type": "application/json"})
+    assert (answer.status_code, answer.json()["code"]) == (408, "request_timeout")
+    assert (answer.json()["retryable"], answer.headers["connection"]) == (True, "close")
+
+
+async def test_an_attachment_that_stops_coming_is_408_and_leaves_nothing(impatient, tmp_path):
+    async def stops():
+        yield b"x" * 100_000
+        await asyncio.sleep(60)
+
+    answer = await impatient.put("/v1/conversations/c1/turns/turn_1/attachments/a", content=stops())
+    assert answer.status_code == 408
+    assert list((tmp_path / "data" / "staging").iterdir()) == []
+
+
+async def test_what_is_no_http_is_a_problem_document(server):
+    for sent in (
+        b"\x16\x03\x01\x02\x00\x01",
+        b"GET /\r\n\r\n",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"\0" * 100,
+    ):
+        reader, writer = await opened(server)
+        writer.write(sent + b"\r\n\r\n")
+        head, body = await answered(reader)
+        writer.close()
+        assert head.startswith(b"HTTP/1.1 400 "), sent
+        assert b"Content-Type: application/problem+json" in head
+        assert json.loads(body)["code"] == "invalid_request"
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"PUT /v1/conversations/c1/turns/turn_1/attachments/" + b"n" * 1_000_000 + b" HTTP/1.1\r\nHost: x\r\n",
+        b"GET /v1/tools HTTP/1.1\r\nHost: x\r\nCookie: " + b"c" * 1_000_000 + b"\r\n",
+        b"GET /v1/tools HTTP/1.1\r\nHost: x\r\n" + b"X-Many: y\r\n" * 100_000,
+    ],
+    ids=["a name of 1 MB", "a header of 1 MB", "100,000 headers"],
+)
+async def test_a_head_that_is_too_long_is_431_before_all_of_it_has_come(server, head):
+    reader, writer = await opened(server)
+    sent = 0
+    try:
+        for at in range(0, len(head), 8_192):
+            writer.write(head[at : at + 8_192])
+            await writer.drain()
+            sent += 8_192
+            await asyncio.sleep(0)
+    except ConnectionError:
+        pass
+    try:
+        told, _ = await answered(reader)
+        assert told.startswith(b"HTTP/1.1 431 ")
+    except ConnectionError:
+        pass  # it hung up while we were still sending
+    writer.close()
+    assert sent <= len(head)
+
+
+@pytest.mark.parametrize("kind", ["multipart/form-data; boundary=x", "multipart/mixed; boundary=x"])
+async def test_ten_thousand_parts_are_refused_unread(web, kind):
+    parts = b"".join(b'--x\r\nContent-Disposition: form-data; name="f%d"\r\n\r\nv\r\n' % n for n in range(10_000))
+    body = parts[:290_000] + b"--x--\r\n"
+    for method, path in (("POST", CALLS), ("PUT", "/v1/conversations/c1/turns/turn_1/attachments/a")):
+        answer = await web.request(method, path, content=body, headers={"Content-Type": kind})
+        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "Content-Type")
+
+
+@pytest.mark.parametrize(
+    ("target", "statuses"),
+    [
+        ("/v1/conversations/c1/artifacts/fi:turn_1.files/%2e%2e/%2e%2e/etc/passwd", {400}),
+        ("/v1/conversations/c1/artifacts/fi:turn_1.files/..%2f..%2fetc%2fpasswd", {400}),
+        ("/v1/conversations/c1/artifacts/fi:turn_1.files//etc/passwd", {400}),
+        ("/v1/conversations/c1/artifacts//etc/passwd", {400}),
+        ("/v1/conversations/c1/artifacts/fi:turn_1.files/a%00b", {400}),
+        ("/v1/conversations/c1/artifacts/fi:turn_1.files/a%5c..%5cb", {400}),
+        ("/v1/conversations/c1/artifacts/fi:turn_1.files/%252e%252e/x", {404}),
+        ("/v1/conversations/c1%2f..%2fc2/timeline", {404}),
+        ("/v1/conversations/../conversations/c1/timeline", {404}),
+        ("/v1/conversations/%2e%2e/timeline", {200, 400, 404, 422}),
+        ("//v1/tools", {404}),
+        ("/v1//tools", {404}),
+        ("/v1/tools/", {404}),
+        ("/v1/tools;x=1", {404}),
+        ("/v1/tools%2f", {404}),
+        ("/v1/tools%00", {404}),
+        ("/V1/TOOLS", {404}),
+        ("http://evil.example/v1/tools", {404}),
+    ],
+)
+async def test_odd_paths_lead_nowhere(server, target, statuses):
+    reader, writer = await opened(server)
+    writer.write(f"GET {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+    head, body = await answered(reader)
+    writer.close()
+    assert int(head.split()[1]) in statuses
+    assert b"root:" not in body
+
+
+async def test_a_protocol_has_its_own_time_limit():
+    assert (prompt_protocol(3.0).head_s, prompt_protocol(4.0).head_s) == (3.0, 4.0)

@@ -1,0 +1,175 @@
+"""Containers that wait for calls: flavours, limits set when one is taken, harm to them, what an operator sees."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import docker
+import pytest
+import pytest_asyncio
+
+from service.core.flavours import Flavour
+from service.main import Service, build, running
+from service.settings import Settings
+from tests.docker.calling import Caller
+
+pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
+
+MIB = 1024 * 1024
+CHART = """
+import sys
+before = set(vars(sys)["modules"])
+import pandas as pd
+from matplotlib import pyplot as plt
+pd.DataFrame({"a": [1, 2]}).plot()
+plt.savefig("files/chart.png")
+print("pandas" in before, plt.get_backend())
+"""
+HOG = "block = bytearray(%d); block[::4096] = b'x' * len(block[::4096])"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def waiting(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
+    """A service whose pool is looked at."""
+    service = build(Settings(data_dir=tmp_path_factory.mktemp("data"), pool_size=2, sweep_every_s=0.5))
+    async with running(service):
+        yield service
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def call(waiting: Service) -> Caller:
+    await until(lambda: filled(waiting))
+    return Caller(waiting)
+
+
+@pytest.fixture(scope="module")
+def containers() -> Any:
+    """The engine's own view, and its hands."""
+    return docker.from_env().containers
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Waits for something that will be; the test's own time limit ends it."""
+    while not holds():  # noqa: ASYNC110 - nobody tells
+        await asyncio.sleep(0.02)
+
+
+def filled(service: Service) -> bool:
+    pool = service.engine.pool
+    return all(pool.waiting(flavour) >= wanted for flavour, wanted in pool.wanted().items())
+
+
+def waiting_ids(service: Service) -> list[str]:
+    return [box.container_id for box in service.engine.pool._ready[Flavour.BARE]]
+
+
+def samples(service: Service) -> dict[str, float]:
+    lines = service.meter.text().decode().splitlines()
+    return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if not line.startswith("#")}
+
+
+def grown(service: Service, before: dict[str, float], name: str) -> dict[str, float]:
+    """What has changed of a metric, by its labels."""
+    after = samples(service)
+    return {
+        key.removeprefix(name): value - before.get(key, 0)
+        for key, value in after.items()
+        if key.startswith(name) and value != before.get(key, 0)
+    }
+
+
+async def test_a_flavour_waits_from_its_first_call_on_and_programs_do_in_it_what_they_do_without(call, waiting):
+    before = samples(waiting)
+    said = []
+    for _ in range(2):
+        response = await call(CHART, ["chart.png"])
+        said.append((response.ok, response.sandbox.acquired, await call.output()))
+        await until(lambda: filled(waiting))
+    kept = waiting.engine.pool.waiting(Flavour.DATA)
+    needs_own = Flavour.DATA in waiting.engine.pool._kept()
+    assert (said[1], kept) == ((True, "warm", "True agg\n"), 1 if needs_own else 0)
+    first = "bare" if needs_own else "warm"
+    hits = grown(waiting, before, "proofbox_pool_taken_total")
+    assert sum(hits.values()) == 2
+    assert hits[f'{{flavour="data",got="{first}"}}'] == (1 if needs_own else 2)
+
+
+async def test_a_program_that_sets_what_libraries_read_has_its_way(call):
+    code = "import os\nos.environ['MPLBACKEND'] = 'svg'\nimport matplotlib\nprint(matplotlib.get_backend())"
+    for _ in range(2):
+        response = await call(code)
+        assert (response.ok, await call.output()) == (True, "svg\n")
+
+
+@pytest.mark.parametrize(
+    ("limits", "code", "error"),
+    [
+        ({"memory_bytes": 600 * MIB}, HOG % (700 * MIB), "out_of_memory"),
+        ({"memory_bytes": 600 * MIB}, HOG % (400 * MIB), None),
+        ({"pids": 32}, "import os\nwhile True: os.fork()", "process_limit"),
+        ({}, HOG % (700 * MIB), None),
+    ],
+    ids=["too much memory", "enough memory", "processes", "the operator's"],
+)
+async def test_limits_are_set_on_a_container_that_waited_and_are_kept(call, limits, code, error):
+    response = await call(code, limits=limits)
+    assert (response.sandbox.acquired, response.error and response.error.code) == ("warm", error), response.report
+
+
+async def test_a_share_of_the_cpu_is_set_on_a_container_that_waited(call):
+    code = (
+        "import time\nbegan, used = time.monotonic(), time.process_time()\n"
+        "while time.monotonic() - began < 1: pass\nprint(time.process_time() - used)"
+    )
+    response = await call(code, limits={"cpus": 0.2})
+    assert response.sandbox.acquired == "warm"
+    assert float(await call.output()) < 0.5
+
+
+async def test_a_smaller_file_system_means_a_cold_start(call, waiting):
+    before = samples(waiting)
+    response = await call("print(1)", limits={"out_dir_bytes": MIB})
+    assert response.sandbox.acquired == "cold"
+    assert grown(waiting, before, "proofbox_pool_taken_total") == {'{flavour="bare",got="own"}': 1}
+
+
+@pytest.mark.parametrize("harm", ["pause", "kill"])
+async def test_a_container_that_was_harmed_while_it_waited_is_given_to_no_call(call, waiting, containers, harm):
+    before = samples(waiting)
+    harmed = waiting_ids(waiting)
+    for container_id in harmed:
+        await asyncio.to_thread(getattr(containers.get(container_id), harm))
+    response = await call("print(1)")
+    assert response.ok, response.report
+    await until(lambda: grown(waiting, before, "proofbox_pool_ended_total") == {"": len(harmed)})
+    await until(lambda: filled(waiting))
+    assert set(waiting_ids(waiting)) & set(harmed) == set()
+    left = await asyncio.to_thread(containers.list, all=True)
+    assert {container.id for container in left} & set(harmed) == set()
+
+
+async def test_a_container_is_named_after_a_call_that_lasts(call, waiting, containers):
+    ticket = await call.submit("import time; time.sleep(3)", tool_call_id="call:with-name")
+    names: list[str] = []
+    while not any(name.endswith("-call_with-name") for name in names):
+        await asyncio.sleep(0.1)
+        names = [container.name for container in await asyncio.to_thread(containers.list)]
+    await ticket.answer()
+    assert waiting.engine.swept == 0
+
+
+async def test_a_container_that_waits_has_the_whole_share_of_the_cpu(call, waiting, containers):
+    await call(CHART, ["chart.png"])
+    await until(lambda: filled(waiting))
+    shares = set()
+    for boxes in waiting.engine.pool._ready.values():
+        for box in boxes:
+            container = await asyncio.to_thread(containers.get, box.container_id)
+            shares.add(container.attrs["HostConfig"]["CpuShares"])
+    assert shares == {1024}
+
+
+async def test_memory_for_waiting_containers_is_told(waiting):
+    found = samples(waiting)
+    assert 0 < found["proofbox_pool_memory_bytes"] < os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

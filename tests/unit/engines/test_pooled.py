@@ -1,0 +1,288 @@
+"""The engine over containers of any kind: which container a call gets, with which limits, and how it goes."""
+
+import asyncio
+import time
+from contextlib import AsyncExitStack
+from dataclasses import replace
+
+import pytest
+from memory_runner import MemoryRunner
+
+from contracts.tool_calls import SandboxInfo
+from contracts.tools import Language
+from service.core.engine_port import Job, SandboxSpec, Wanted
+from service.core.errors import EngineUnavailableError
+from service.core.flavours import Flavour
+from service.core.limits import CallLimits
+from service.engines.containers import Container
+from service.engines.frames import Frame
+from service.engines.pool_plan import PoolPolicy
+from service.engines.pooled import PooledEngine, PooledEngineSettings
+from service.engines.runner_sandbox import InspectorBounds, StreamBounds
+from tests.fakes.clock import FakeClock
+
+MIB = 1024 * 1024
+BARE, DATA = Flavour.BARE, Flavour.DATA
+LIMITS = CallLimits(600, 2.0, 1024 * MIB, 256, 256 * MIB, 20_000, 256 * MIB, 5_000, 32, 256 * MIB, 100 * MIB)
+ANSWERS = {
+    Frame.PING: [(Frame.PONG, b"")],
+    Frame.JOB: [(Frame.EXIT, {"exit_code": 0, "log_tail": "", "stderr_tail": ""})],
+    Frame.COLLECT: [(Frame.COLLECTED, {"extras_total": 0, "files_exceeded": False, "depth_exceeded": False})],
+}
+
+
+class Transport(MemoryRunner):
+    """The stream to a runner in memory, which the service can close."""
+
+    is_open = True
+    stderr_tail = b""
+
+    async def close(self):
+        self.is_open = False
+
+
+class FakeContainers:
+    """The port ``Containers``; nothing is started.
+
+    Attributes:
+        there: what was started and not removed: name, limits and flavour by id.
+        log: what was done to containers, in order.
+        deadlines: until when each may exist, in seconds since 1970.
+        died: those that the kernel killed for memory.
+    """
+
+    def __init__(self):
+        self.there = {}
+        self.log = []
+        self.deadlines = {}
+        self.died = set()
+        self.updates_limits = True
+        self.refuses_updates = False
+        self.warm_flavours = frozenset(Flavour)
+        self.free_bytes = 8000 * MIB
+
+    async def connect(self):
+        return SandboxInfo(engine="none", runtime="none", image_digest="sha256:0", acquired="cold")
+
+    async def close(self):
+        self.log.append("closed")
+
+    async def ping(self):
+        pass
+
+    async def memory_bytes(self):
+        return self.free_bytes
+
+    async def start(self, name, limits, deadline_epoch_s, flavour):
+        container_id = f"id-{name.rpartition('-')[2]}"
+        self.there[container_id] = (name, limits, flavour)
+        self.deadlines[container_id] = deadline_epoch_s
+
+        async def attach():
+            return Transport(ANSWERS)
+
+        return Container(container_id, attach)
+
+    async def begin_waiting(self, container_id, flavour):
+        self.log.append(("waits", container_id, flavour))
+
+    async def set_limits(self, container_id, limits):
+        if self.refuses_updates:
+            raise EngineUnavailableError("no")
+        name, _, flavour = self.there[container_id]
+        self.there[container_id] = (name, limits, flavour)
+
+    async def name_after(self, container_id, name, call_name):
+        self.log.append(("named", container_id, name, call_name))
+
+    async def remove(self, container_id):
+        self.there.pop(container_id, None)
+
+    async def died_of_memory(self, container_id):
+        return container_id in self.died
+
+    async def left(self):
+        return []
+
+
+def settings(**pool):
+    policy = PoolPolicy(size=1, most=8, memory_bytes=0, starts_max=2, age_max_s=1000, unused_s=600)
+    return PooledEngineSettings(
+        boot_id="boot",
+        default_limits=LIMITS,
+        pool=replace(policy, **pool),
+        ready_s=5,
+        call_lifetime_s=700,
+        sweep_every_s=1000,
+        stream=StreamBounds(100, 5, 5),
+        inspector=InspectorBounds(0, 1, 2, 3, 4),
+    )
+
+
+class Rig:
+    """An engine, its containers and its clock."""
+
+    def __init__(self, **pool):
+        self.containers = FakeContainers()
+        self.clock = FakeClock()
+        self.busy = False
+        self.engine = PooledEngine(self.containers, settings(**pool), lambda: self.busy, self.clock)
+        self._open = AsyncExitStack()
+
+    async def passes(self, seconds):
+        for _ in range(max(1, round(seconds / 0.05))):
+            self.clock.advance(0.05)
+            for _ in range(30):
+                await asyncio.sleep(0)
+
+    async def started(self):
+        await self.engine.start()
+        await self.passes(0.5)
+        return self
+
+    def spec(self, flavour=BARE, call_name="call_1", **limits):
+        return SandboxSpec(call_name, replace(LIMITS, **limits), 700, flavour)
+
+    async def opened(self, spec):
+        """A sandbox that stays open, and what is known of its container."""
+        before = dict(self.containers.there)
+        sandbox = await self._open.enter_async_context(self.engine.open(spec))
+        changed = {key: value for key, value in self.containers.there.items() if before.get(key) != value}
+        return sandbox, changed
+
+    async def stop(self):
+        await self._open.aclose()
+        await self.engine.stop()
+
+
+@pytest.fixture
+async def rig():
+    rig = await Rig().started()
+    yield rig
+    await rig.stop()
+
+
+async def test_waiting_containers_have_the_operators_limits_and_are_told_that_they_wait(rig):
+    assert rig.containers.there == {"id-1": ("proofbox-boot-1", LIMITS, BARE)}
+    assert rig.containers.log == [("waits", "id-1", BARE)]
+
+
+async def test_a_waiting_container_may_exist_as_long_as_it_may_wait_and_the_longest_call_takes(rig):
+    assert rig.containers.deadlines["id-1"] == pytest.approx(time.time() + 1000 + 700 + 5, abs=60)
+
+
+async def test_without_a_number_of_the_operator_waiting_containers_may_take_an_eighth_of_the_memory(rig):
+    assert rig.engine.pool.policy.memory_bytes == 1000 * MIB
+
+
+async def test_the_operators_number_is_kept():
+    rig = await Rig(memory_bytes=77).started()
+    assert (rig.engine.pool.policy.memory_bytes, rig.containers.there) == (77, {})
+    await rig.stop()
+
+
+@pytest.mark.parametrize("limits", [{"memory_bytes": 600 * MIB}, {"cpus": 0.5}, {"pids": 32}])
+async def test_limits_of_a_control_group_are_set_on_a_container_that_waited(rig, limits):
+    sandbox, changed = await rig.opened(rig.spec(**limits))
+    assert sandbox.info.acquired == "warm"
+    assert changed == {"id-1": ("proofbox-boot-1", replace(LIMITS, **limits), BARE)}
+
+
+async def test_limits_that_only_the_runner_keeps_change_no_container(rig):
+    sandbox, changed = await rig.opened(rig.spec(wall_s=5, files=7, output_bytes=10))
+    assert (sandbox.info.acquired, changed) == ("warm", {})
+
+
+@pytest.mark.parametrize("limits", [{"out_dir_bytes": MIB}, {"out_dir_inodes": 99}])
+async def test_a_smaller_file_system_needs_a_container_of_its_own(rig, limits):
+    sandbox, changed = await rig.opened(rig.spec(DATA, **limits))
+    assert sandbox.info.acquired == "cold"
+    assert list(changed.values()) == [("proofbox-boot-2", replace(LIMITS, **limits), BARE)]
+    assert (rig.engine.pool.ready, dict(rig.engine.pool.counts.taken)) == (1, {(DATA, "own"): 1})
+
+
+async def test_where_limits_cannot_be_changed_later_they_need_a_container_of_its_own(rig):
+    rig.containers.updates_limits = False
+    sandbox, changed = await rig.opened(rig.spec(pids=32))
+    assert (sandbox.info.acquired, rig.engine.pool.ready) == ("cold", 1)
+    assert list(changed.values()) == [("proofbox-boot-2", replace(LIMITS, pids=32), BARE)]
+
+
+async def test_a_container_whose_limits_could_not_be_changed_is_removed_and_another_is_started(rig):
+    rig.containers.refuses_updates = True
+    sandbox, changed = await rig.opened(rig.spec(pids=32))
+    await rig.passes(0.1)
+    assert sandbox.info.acquired == "cold"
+    assert list(changed.values()) == [("proofbox-boot-2", replace(LIMITS, pids=32), BARE)]
+    assert "id-1" not in rig.containers.there
+
+
+async def test_a_call_with_little_memory_gets_no_container_that_holds_libraries(rig):
+    small = replace(rig.spec(DATA), limits=replace(LIMITS, memory_bytes=200 * MIB))
+    await rig.opened(small)
+    assert dict(rig.engine.pool.counts.taken) == {(BARE, "warm"): 1}
+
+
+async def ended(rig, spec, *, collects):
+    async with rig.engine.open(spec) as sandbox:
+        await sandbox.run(Job(Language.PYTHON, b"1", "main", "turn_1", LIMITS), on_output=lambda *_: None)
+        if collects:
+            await sandbox.collect(Wanted("turn_1", (), 0, LIMITS), None)
+
+
+async def test_after_a_call_that_was_collected_the_container_goes_a_moment_later(rig):
+    await ended(rig, rig.spec(), collects=True)
+    assert "id-1" in rig.containers.there
+    await rig.passes(0.1)
+    assert "id-1" not in rig.containers.there
+
+
+async def test_while_calls_use_all_of_the_machine_removing_waits_but_not_for_long(rig):
+    rig.busy = True
+    await ended(rig, rig.spec(), collects=True)
+    await rig.passes(0.2)
+    assert "id-1" in rig.containers.there
+    await rig.passes(0.4)
+    assert "id-1" not in rig.containers.there
+
+
+async def test_after_a_call_that_broke_off_the_container_goes_at_once(rig):
+    await ended(rig, rig.spec(), collects=False)
+    await rig.passes(0.05)
+    assert "id-1" not in rig.containers.there
+
+
+async def test_a_container_is_named_after_its_call_once_that_lasts(rig):
+    await rig.opened(rig.spec(call_name="call ä/7\n" + "x" * 200))
+    await rig.passes(0.9)
+    named = [entry for entry in rig.containers.log if entry[0] == "named"]
+    await rig.passes(0.2)
+    assert named == []
+    assert ("named", "id-1", "proofbox-boot-1", "call_7_" + "x" * 73) in rig.containers.log
+
+
+async def test_a_short_call_costs_no_renaming(rig):
+    await ended(rig, rig.spec(), collects=True)
+    await rig.passes(2)
+    assert [entry for entry in rig.containers.log if entry[0] == "named"] == []
+
+
+async def test_a_container_that_outlives_its_call_is_removed_under_its_hands(rig):
+    await rig.opened(rig.spec())
+    await rig.passes(701)
+    assert "id-1" not in rig.containers.there
+
+
+async def test_stopping_waits_for_no_removal(rig):
+    rig.busy = True
+    await ended(rig, rig.spec(), collects=True)
+    await rig.stop()
+    assert rig.containers.there == {}
+
+
+async def test_stopping_leaves_nothing(rig):
+    await rig.opened(rig.spec(DATA))
+    await rig.passes(1)
+    assert sorted(flavour for _, _, flavour in rig.containers.there.values()) == [BARE, BARE, DATA]
+    await rig.stop()
+    assert (rig.containers.there, rig.containers.log[-1]) == ({}, "closed")
