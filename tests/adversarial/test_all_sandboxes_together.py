@@ -5,8 +5,8 @@ import os
 import subprocess
 from pathlib import Path
 
-import pytest
 import engine_sides
+import pytest
 from service_process import eventually, request, serving
 
 from service.engines.oci.cgroups import Cgroups
@@ -16,7 +16,9 @@ pytestmark = pytest.mark.docker
 
 MIB = 1024 * 1024
 TOTAL_MEMORY, TOTAL_PIDS, HOGS = 320 * MIB, 150, 4
-TAKES_MEMORY = "block = bytearray(180_000_000); block[::4096] = b'x' * len(block[::4096])\nimport time; time.sleep(100)"
+TAKES_MEMORY = (
+    "block = bytearray(180_000_000); block[::4096] = b'x' * len(block[::4096])\nimport time; time.sleep(100)"
+)
 TAKES_PROCESSES = (
     "import os, time\n"
     "try:\n"

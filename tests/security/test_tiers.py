@@ -1,4 +1,4 @@
-"""The stronger tiers do the work: under gVisor, and with users that are nobody outside, calls give what they give."""
+"""The stronger tiers do the work: under gVisor, and with users that are nobody outside, calls give the same."""
 
 from collections.abc import AsyncIterator
 
@@ -75,7 +75,10 @@ async def test_threads_processes_and_libraries_work(call: Caller) -> None:
         "base = sqlite3.connect('/tmp/x.db'); base.execute('create table t (a)'); print(len(base.execute('select * from t').fetchall()))"
     )
     response = await call(code)
-    assert (response.report, (await call.output()).split()) == ("Runtime error: none", ["5050", "55", "3", "8000000.0", "0"])
+    assert (response.report, (await call.output()).split()) == (
+        "Runtime error: none",
+        ["5050", "55", "3", "8000000.0", "0"],
+    )
 
 
 @pytest.mark.parametrize(
