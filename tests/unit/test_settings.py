@@ -32,7 +32,7 @@ COUNTS |= {"pool_max", "depth", "out_dir_inodes", "web_fetching_max"}
 
 # Of the doors.
 NAMES |= {"auth", "behind_authenticating_proxy", "allowed_hosts", "public_url", "limits_without_key"}
-COUNTS |= {"key_running_calls", "key_queued_calls"}
+COUNTS |= {"key_running_calls", "key_queued_calls", "total_pids", "total_cpus"}
 UNITS += ("_per_minute",)
 
 # Of the engines.
