@@ -82,7 +82,7 @@ def test_a_service_that_others_could_reach_does_not_start_without_a_key(tmp_path
     exposed = ServiceProcess(tmp_path / "data", engine, host="0.0.0.0", pool_size=0)
     exposed.launch()
     assert exposed.wait() == 2
-    assert "has no API key: make one with 'proofbox keys create --name <name>'" in exposed.log
+    assert "has no API key: create one with 'proofbox keys create --name <name>'" in exposed.log
     assert "Traceback" not in exposed.log
     exposed.set(auth="off")
     exposed.launch()
