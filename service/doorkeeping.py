@@ -86,6 +86,6 @@ async def refuse_without_keys(settings: Settings, keyring: Keyring) -> None:
             f"PROOFBOX_AUTH is required and there is no API key: {way_out}, or leave PROOFBOX_AUTH out"
         )
     raise StartRefusedError(
-        f"the service would listen at {settings.host}, where others reach it, and has no API key: {way_out}, or set "
-        "PROOFBOX_HOST=127.0.0.1"
+        f"the service would listen at {settings.host}, where others reach it, and has no API key: {way_out}, or "
+        "set PROOFBOX_HOST=127.0.0.1"
     )
