@@ -3,8 +3,11 @@
 import asyncio
 import hashlib
 import json
+import os
 import subprocess
+import sys
 import uuid
+from dataclasses import replace
 from itertools import pairwise
 
 import httpx
@@ -12,6 +15,7 @@ import pytest
 from sqlalchemy import text
 
 from contracts.provenance import AuditLine, RerunReport
+from service.core.errors import UnknownCallError
 from service.main import application, build, running
 from tests.docker.calling import Caller
 
@@ -307,6 +311,34 @@ async def test_what_cannot_be_run_again_says_why(service, http, call, contract, 
     assert why in answer.json()["detail"]
 
 
+async def test_a_call_is_run_again_from_the_command_line_when_the_service_is_stopped(settings, tmp_path):
+    again = settings.model_copy(update={"data_dir": tmp_path / "data"})
+    service = build(again)
+    async with running(service):
+        call = Caller(service)
+        await call(SAME, ["a.csv"])
+    names = {"PROOFBOX_TENANT": "acme", "PROOFBOX_PROJECT": "reports", "PROOFBOX_USER": "u-17"}
+    environment = {**os.environ, **names, "PROOFBOX_DATA_DIR": str(again.data_dir)}
+    command = [sys.executable, "-m", "service.cli", "rerun", call.last_id, "--conversation", call.conversation]
+    ran = await asyncio.to_thread(
+        subprocess.run, command, env=environment, capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, RerunReport.model_validate_json(ran.stdout).identical) == (0, True), ran.stderr
+
+
+async def test_the_provenance_of_others_is_not_shown(service, http, call):
+    await call(SAME, ["a.csv"])
+    for path in (f"/v1/tool-calls/{call.last_id}/provenance", f"/v1/tool-calls/{call.last_id}/rerun"):
+        method = "GET" if path.endswith("provenance") else "POST"
+        answer = await http.request(method, path, params={"conversation_id": "another"})
+        assert (answer.status_code, answer.json()["code"]) == (404, "unknown_call")
+    stranger = replace(service.principal, user="other")
+    with pytest.raises(UnknownCallError):
+        await service.provenance.line(stranger, call.last_id, call.conversation)
+    with pytest.raises(UnknownCallError):
+        await service.provenance.rerun(stranger, call.last_id, call.conversation, "req")
+
+
 async def test_another_image_is_told(settings, tmp_path):
     tag = f"proofbox-sandbox:relabelled-{uuid.uuid4().hex[:12]}"
     settings = settings.model_copy(update={"data_dir": tmp_path / "data"})
@@ -321,7 +353,7 @@ async def test_another_image_is_told(settings, tmp_path):
         service = build(settings.model_copy(update={"image": tag}))
         async with running(service):
             transport = httpx.ASGITransport(application(service))
-            async with httpx.AsyncClient(transport=transport, base_url="http://proofbox") as http:
+            async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
                 report = await rerun(http, call)
         assert (report.identical, report.image.equal) == (True, False)
         assert report.image.first != report.image.now
