@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import secrets
+import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -66,6 +67,7 @@ log = logging.getLogger("proofbox")
 
 _BOOT_ID_BYTES = 4
 _LAST_ANSWERS_S = 5  # until answers and event streams that are still being sent are cut off
+_LAST_WORK_S = 5  # until stores and engine have to have ended what is under way
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,6 +331,7 @@ def application(service: Service) -> FastAPI:
         tracer=service.tracer,
         draining=lambda: service.calls.is_closing,
         body_bytes_max=service.settings.body_bytes_max,
+        bodies_bytes_max=service.settings.bodies_bytes_max,
         body_s=service.settings.body_s,
         heartbeat_s=service.settings.heartbeat_s,
     )
@@ -357,5 +360,25 @@ async def _serve(service: Service) -> None:
         server_header=False,
         timeout_graceful_shutdown=_LAST_ANSWERS_S,
     )
+
+    async def drain() -> None:
+        _end_within(settings.shutdown_grace_s + _LAST_ANSWERS_S + _LAST_WORK_S)
+        await service.calls.close(settings.shutdown_grace_s)
+
     async with running(service, serves=True):
-        await DrainingServer(config, lambda: service.calls.close(settings.shutdown_grace_s)).serve()
+        await DrainingServer(config, drain).serve()
+
+
+def _end_within(seconds: float) -> None:
+    """Ends the process although a store or an engine that does not answer holds it up: a thread cannot be stopped.
+
+    What is under way is lost then, as by a power cut: the next life answers it and removes what is left.
+    """
+
+    def end() -> None:
+        log.error("something does not end within %g s; ending without it", seconds)
+        os._exit(1)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()

@@ -172,6 +172,8 @@ class Settings(BaseSettings):
     """How long running calls may take to end when the service is told to stop."""
     body_bytes_max: int = Field(default=100 * _MIB, ge=1024)
     """Size of a request's body."""
+    bodies_bytes_max: int = Field(default=512 * _MIB, ge=1024)
+    """Size of all request bodies that are in memory at one time, attachments apart; of one caller half of it."""
     attachment_bytes_max: int = Field(default=100 * _MIB, ge=1)
     """Size of an uploaded attachment."""
     heartbeat_s: float = Field(default=15, gt=0)

@@ -9,8 +9,8 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 from starlette.types import Scope, Send
 
-from service.core.errors import MissingPermissionError, NotAuthenticatedError, ServiceError
-from service.core.problems import problem_of
+from service.core.errors import MissingPermissionError, NotAuthenticatedError
+from service.core.problems import problem_of, retry_after_s
 
 JSON = "application/json"
 PROBLEM_JSON = "application/problem+json"
@@ -37,9 +37,9 @@ def model_response(model: BaseModel, *, status: int = 200, headers: Mapping[str,
 
 
 def problem_response(exc: BaseException, request_id: str, *, headers: Mapping[str, str] | None = None) -> Response:
-    """An error as a problem document, with ``Retry-After`` if the error knows when."""
+    """An error as a problem document, with ``Retry-After`` if it may pass."""
     problem = problem_of(exc, request_id)
-    seconds = exc.retry_after_s if isinstance(exc, ServiceError) else None
+    seconds = retry_after_s(exc, problem)
     return Response(
         problem.model_dump_json(exclude_none=True),
         problem.status,

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from contracts.problems import Problem
-from service.core.errors import ServiceError
-from service.core.problems import problem_of
+from service.core.errors import ShuttingDownError
+from service.core.problems import problem_of, retry_after_s
 from service.core.store_ports import CallState
 
 
@@ -28,10 +28,8 @@ class Answer:
 def problem_answer(exc: BaseException, request_id: str) -> Answer:
     """The answer of a call that ended by an error; one that may pass says when to come again."""
     problem = problem_of(exc, request_id)
-    retry_after_s = exc.retry_after_s if isinstance(exc, ServiceError) else None
-    if retry_after_s is None and problem.retryable:
-        retry_after_s = 1.0
-    return Answer(problem.status, problem.model_dump_json(exclude_none=True), True, retry_after_s)  # noqa: FBT003
+    body, seconds = problem.model_dump_json(exclude_none=True), retry_after_s(exc, problem)
+    return Answer(problem.status, body, is_problem=True, retry_after_s=seconds)
 
 
 def stored_answer(state: CallState, body: str) -> Answer:
@@ -39,3 +37,10 @@ def stored_answer(state: CallState, body: str) -> Answer:
     if state is CallState.DONE:
         return Answer(200, body, is_problem=False)
     return Answer(Problem.model_validate_json(body).status, body, is_problem=True)
+
+
+def stopped(*, may_have_run: bool) -> ShuttingDownError:
+    """Why a call ended that the end of the service met."""
+    if may_have_run:
+        return ShuttingDownError("the service stopped while the call ran; its outcome is unknown")
+    return ShuttingDownError("the service stopped before the call ran; nothing was run, call again")

@@ -1,25 +1,27 @@
 """Accepted calls: each is run once and has one answer, whoever asks, joins, leaves or cancels."""
 
 import asyncio
-import codecs
-import hashlib
 import logging
 import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
-from contracts.events import EventName, OutputEvent, QueuedEvent, StartedEvent
+from pydantic import ValidationError
+
 from contracts.problems import Problem
 from contracts.provenance import AuditService
-from contracts.tool_calls import CallStatus, Limits, SandboxInfo, ToolCallRequest, ToolCallResponse
+from contracts.tool_calls import CallStatus, Limits, ToolCallRequest, ToolCallResponse
 from service.core.admission import Admission
+from service.core.answer_keeping import AnswerKeeping, Ending
 from service.core.auditing import AuditedCall, draft_of, say, told
-from service.core.call_answers import Answer, problem_answer, stored_answer
+from service.core.call_answers import Answer, problem_answer, stopped, stored_answer
 from service.core.call_lookup import find_call
 from service.core.call_record import CallRecord, recording
-from service.core.engine_port import StreamName
+from service.core.claims import Claims, new_call
 from service.core.errors import (
     CallCancelledError,
+    CallerError,
     OurError,
     ServiceError,
     ShuttingDownError,
@@ -28,10 +30,11 @@ from service.core.errors import (
 from service.core.events import CallEvent, EndedCalls, EventLog
 from service.core.log_context import about
 from service.core.meter import EndedCall, Meter, NoMeter
+from service.core.running_call import CallTicket, RunningCall
 from service.core.scopes import Principal, Scope
-from service.core.short import short_blocks, short_values
-from service.core.store_ports import CallKey, CallState, CallStore, NewCall, StoredCall
-from service.core.tracing import NO_SPAN, open_span, span
+from service.core.short import short_blocks
+from service.core.store_ports import AuditDraft, CallKey, CallState, CallStore, StoredCall
+from service.core.tracing import open_span, span
 from service.core.watcher import OpenedCall, Story
 
 __all__ = ["Answer", "CallEvent", "CallSettings", "CallTicket", "Calls"]
@@ -40,6 +43,7 @@ log = logging.getLogger("proofbox.calls")
 
 _HASHED_AT_ONCE_CHARS = 64 * 1024  # hashed in less time than a thread costs
 _FEW = 20
+_CANCELS_WITHIN_S = 5.0
 
 _STATUS = {
     CallState.OPEN: "running",
@@ -64,81 +68,6 @@ class CallSettings:
     version: str = "0"
 
 
-class _Running:
-    """One call of this life of the service: its task, its events, and who waits for it."""
-
-    def __init__(self, key: CallKey, asked: AuditedCall, request_chars: int, *, detached: bool) -> None:
-        self.key = key
-        self.asked = asked
-        self.request_chars = request_chars
-        self.record = CallRecord()
-        self.span = NO_SPAN
-        self.owner = key.scope.principal.caller
-        self.tool_id = asked.request.tool_id
-        self.began = time.perf_counter()
-        self.request_id = asked.request_id or ""
-        self.detached = detached
-        self.waiting = 0
-        self.has_started = False
-        self.events = EventLog()
-        self.answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self.task: asyncio.Task[None] | None = None
-        self.cancel_reason: ServiceError | None = None
-        # Pieces end anywhere: a character that is cut is completed by the next piece.
-        decoder = codecs.getincrementaldecoder("utf-8")
-        self._decoders = {"stdout": decoder("replace"), "stderr": decoder("replace")}
-
-    def emit(self, name: EventName, data: str) -> None:
-        self.events.append(name, data)
-
-    def queued(self, position: int) -> None:
-        self.emit("queued", QueuedEvent(position=position).model_dump_json())
-
-    def started(self, sandbox: SandboxInfo) -> None:
-        self.has_started = True
-        self.emit("started", StartedEvent(acquired=sandbox.acquired).model_dump_json())
-
-    def output(self, stream: StreamName, piece: bytes, truncated: bool) -> None:
-        text = self._decoders[stream].decode(piece)
-        if text or truncated:
-            self.emit(stream, OutputEvent(text=text, truncated=truncated).model_dump_json())
-
-    def cancel(self, reason: ServiceError) -> None:
-        if self.task is not None and self.cancel_reason is None and not self.answer.done():
-            self.cancel_reason = reason
-            self.task.cancel()
-
-
-class CallTicket:
-    """One request's hold on a call."""
-
-    def __init__(self, key: CallKey, answer: Answer | None, running: _Running | None) -> None:
-        self.key = key
-        self.replayed = answer is not None
-        """Whether the answer was stored before this request."""
-        self._answer = answer
-        self._running = running
-        if running is not None:
-            running.waiting += 1
-
-    async def answer(self) -> Answer:
-        """Waits for the answer; a ServiceError has become a problem."""
-        if self._answer is None and self._running is not None:
-            self._answer = await asyncio.shield(self._running.answer)
-        if self._answer is None:
-            raise AssertionError("a ticket has an answer or a running call")
-        return self._answer
-
-    async def leave(self) -> None:
-        """The client of a synchronous request went away; the last one to leave cancels the call."""
-        running = self._running
-        if running is None:
-            return
-        running.waiting -= 1
-        if running.waiting <= 0 and not running.detached:
-            running.cancel(CallCancelledError("the only client of the call went away; call again under a new id"))
-
-
 class Calls:
     """The door's view of calls; one instance for each life of the service."""
 
@@ -156,9 +85,11 @@ class Calls:
         self._settings = settings
         self._service = AuditService(version=settings.version, boot_id=settings.boot_id)
         self._meter = meter or NoMeter()
-        self._running: dict[CallKey, _Running] = {}
+        self._running: dict[CallKey, RunningCall] = {}
         self._ended = EndedCalls(settings.remembered_bytes_max)
         self._is_closing = False
+        self._claims = Claims(store, settings.boot_id, lambda key: key in self._running)
+        self._keeping = AnswerKeeping(store, lambda: self._is_closing)
         self._late: set[asyncio.Task[None]] = set()
 
     async def recover(self) -> int:
@@ -168,18 +99,25 @@ class Calls:
         """
         count = 0
         for left in await self._store.left_open(self._settings.boot_id):
-            request = ToolCallRequest.model_validate_json(left.request)
-            # Not the limits that it asked for: the operator may allow less than in that life.
-            call = self._open(left.key.scope, request.model_copy(update={"limits": Limits()}))
-            answer = call.interrupted()
-            body = answer.model_dump_json()
-            asked = AuditedCall(left.key, request, left.payload_sha256, left.created)
-            audit = draft_of(asked, CallRecord(), self._service, CallState.DONE, body, answer)
-            stored = await self._store.finish(left.key, CallState.DONE, body, answer.blocks, audit)
+            ending, audit = self._interrupted(left)
+            blocks = ending.response.blocks if ending.response is not None else ()
+            stored = await self._store.finish(left.key, ending.state, ending.answer.body, blocks, audit)
             if stored.audited is not None:
                 say(stored.audited)
             count += 1
         return count
+
+    def _interrupted(self, left: StoredCall) -> tuple[Ending, AuditDraft | None]:
+        try:
+            request = ToolCallRequest.model_validate_json(left.request)
+            # Not the limits that it asked for: the operator may allow less than in that life.
+            response = self._open(left.key.scope, request.model_copy(update={"limits": Limits()})).interrupted()
+        except (CallerError, ValidationError):
+            # An earlier release has taken what this one refuses; that is no reason not to start.
+            return Ending(CallState.FAILED, problem_answer(stopped(may_have_run=True), left.boot_id)), None
+        ending = Ending(CallState.DONE, Answer(200, response.model_dump_json(), is_problem=False), response)
+        asked = AuditedCall(left.key, request, left.payload_sha256, left.created)
+        return ending, _draft(asked, CallRecord(), self._service, ending)
 
     async def submit(
         self,
@@ -202,34 +140,23 @@ class Calls:
             raise ShuttingDownError("the service is shutting down; call again in a moment", retry_after_s=5)
         scope = Scope(principal, request.conversation_id)
         call = self._open(scope, request)
-        # Up to 100 MB of assets are serialised and hashed beside the loop; for what is short a thread costs more.
-        is_short = short_values(
-            request.code, request.params, request.timeline, request.assets, request.sources_pool
-        )
-        text, payload_sha256 = _payload(request) if is_short else await asyncio.to_thread(_payload, request)
         key = CallKey(scope, request.tool_call_id)
-        new = NewCall(
-            key=key,
-            payload_sha256=payload_sha256,
-            request=text,
-            boot_id=self._settings.boot_id,
-            idempotency_key=idempotency_key,
-        )
-        stored, is_new = await self._store.claim(new)
-        if not is_new:
-            return await self._known(stored, detached=detached)
-        try:
-            self._admission.refuse_if_full(principal.caller)
-        except ServiceError:
-            await self._store.forget(key)
-            raise
-        asked = AuditedCall(key, request, payload_sha256, stored.created, request_id)
-        running = _Running(key, asked, len(text), detached=detached)
-        self._running[key] = running
-        running.task = asyncio.create_task(self._run(running, call))
-        # A task that is cancelled before its first step never enters _run; its call needs an answer too.
-        running.task.add_done_callback(lambda _: self._answer_unentered(running))
-        return CallTicket(key, None, running)
+        new = await new_call(key, request, self._settings.boot_id, idempotency_key)
+        async with self._claims.claimed(new) as (stored, is_new):
+            if not is_new:
+                return await self._known(stored, detached=detached)
+            try:
+                self._admission.refuse_if_full(principal.caller)
+            except ServiceError:
+                await self._store.forget(key)
+                raise
+            asked = AuditedCall(key, request, new.payload_sha256, stored.created, request_id)
+            running = RunningCall(key, asked, len(new.request), detached=detached)
+            self._running[key] = running
+            running.task = asyncio.create_task(self._run(running, call))
+            # A task that is cancelled before its first step never enters _run; its call needs an answer too.
+            running.task.add_done_callback(lambda _: self._answer_unentered(running))
+            return CallTicket(key, None, running)
 
     async def status(self, principal: Principal, tool_call_id: str, conversation_id: str | None) -> CallStatus:
         """How a call stands.
@@ -246,7 +173,8 @@ class Calls:
         running = self._running.get(stored.key)
         if running is not None:
             running.cancel(CallCancelledError("the call was cancelled; call again under a new id"))
-            await asyncio.wait([running.answer])
+            # A store that does not answer holds up the end of a call, but nobody who cancels it.
+            await asyncio.wait([running.answer], timeout=_CANCELS_WITHIN_S)
         return self._status(await find_call(self._store, principal, tool_call_id, stored.key.scope.conversation_id))
 
     async def events(
@@ -282,7 +210,7 @@ class Calls:
         if tasks:
             await asyncio.wait(tasks, timeout=grace_s)
         for running in list(self._running.values()):
-            running.cancel(ShuttingDownError("the service stopped while the call ran; its outcome is unknown"))
+            running.cancel(stopped(may_have_run=not running.only_waited))
         if tasks:
             await asyncio.wait(tasks)
 
@@ -307,19 +235,19 @@ class Calls:
         open_span().link(running.span.traceparent)
         return CallTicket(stored.key, None, running)
 
-    async def _run(self, running: _Running, call: OpenedCall) -> None:
+    async def _run(self, running: RunningCall, call: OpenedCall) -> None:
         key = running.key
         names = {"call_id": key.tool_call_id, "conversation_id": key.scope.conversation_id}
         with about(**names), span("call", {"proofbox.tool": running.tool_id}) as running.span:
             await self._tell(running, call)
 
-    async def _tell(self, running: _Running, call: OpenedCall) -> None:
+    async def _tell(self, running: RunningCall, call: OpenedCall) -> None:
         try:
             with recording(running.record):
                 response = await call.tell(running)
             is_short = short_blocks(response.blocks) and len(response.artifacts) <= _FEW
             body = response.model_dump_json() if is_short else await asyncio.to_thread(response.model_dump_json)
-            await self._finish(running, CallState.DONE, Answer(200, body, is_problem=False), response)
+            await self._finish(running, Ending(CallState.DONE, Answer(200, body, is_problem=False), response))
         except asyncio.CancelledError:
             await self._finish_cancelled(running)
         except Exception as exc:
@@ -327,61 +255,56 @@ class Calls:
                 log.exception("call %s failed in an unforeseen way", running.key.tool_call_id)
             await self._fail(running, exc)
 
-    def _answer_unentered(self, running: _Running) -> None:
+    def _answer_unentered(self, running: RunningCall) -> None:
         if not running.answer.done():
             task = asyncio.create_task(self._finish_cancelled(running))
             self._late.add(task)
             task.add_done_callback(self._late.discard)
 
-    async def _finish_cancelled(self, running: _Running) -> None:
-        reason = running.cancel_reason or ShuttingDownError("the service is shutting down")
+    async def _finish_cancelled(self, running: RunningCall) -> None:
+        reason = running.cancel_reason or stopped(may_have_run=not running.only_waited)
+        if running.only_waited and isinstance(reason, ShuttingDownError):
+            await self._fail(running, reason)
+            return
         state = CallState.CANCELLED if isinstance(reason, CallCancelledError) else CallState.FAILED
-        await self._finish(running, state, problem_answer(reason, running.request_id))
+        await self._finish(running, Ending(state, problem_answer(reason, running.request_id)))
 
-    async def _fail(self, running: _Running, exc: Exception) -> None:
+    async def _fail(self, running: RunningCall, exc: Exception) -> None:
         """Answers a call that the service or its caller failed; one of which nothing ran may come again."""
-        answer = problem_answer(exc, running.request_id)
+        ending = Ending(CallState.FAILED, problem_answer(exc, running.request_id))
         if running.has_started or running.detached or not isinstance(exc, ServiceError):
-            await self._finish(running, CallState.FAILED, answer)
+            await self._finish(running, ending)
             return
         try:
             await self._store.forget(running.key)
         except OurError:
             log.exception("call %s could not be forgotten", running.key.tool_call_id)
-        self._end(running, CallState.FAILED, answer)
+        self._end(running, ending)
 
-    async def _finish(
-        self, running: _Running, state: CallState, answer: Answer, response: ToolCallResponse | None = None
-    ) -> None:
+    async def _finish(self, running: RunningCall, ending: Ending) -> None:
+        audit_of, request_id = partial(self._audit_of, running), running.request_id
         try:
-            blocks = response.blocks if response is not None else ()
-            asked = replace(running.asked, traceparent=running.span.traceparent)
-            facts = (asked, running.record, self._service, state, answer.body, response)
-            is_long = len(answer.body) + running.request_chars > _HASHED_AT_ONCE_CHARS
-            audit = await asyncio.to_thread(draft_of, *facts) if is_long else draft_of(*facts)
-            with span("finish"):
-                stored = await self._store.finish(running.key, state, answer.body, blocks, audit)
-            if stored.audited is not None:
-                say(stored.audited)
+            ending = await self._keeping.keep(running.key, ending, audit_of, running.delay, request_id)
         except ServiceError as exc:
             log.exception("the answer of call %s could not be stored", running.key.tool_call_id)
-            state, answer = CallState.FAILED, problem_answer(exc, running.request_id)
-        else:
-            if stored.answer is not None and stored.answer != answer.body:
-                # Cancelled while its answer was being stored: what is stored is the one answer.
-                state, answer = stored.state, stored_answer(stored.state, stored.answer)
-        self._end(running, state, answer, response)
+            ending = Ending(CallState.FAILED, problem_answer(exc, request_id))
+        self._end(running, ending)
 
-    def _end(
-        self, running: _Running, state: CallState, answer: Answer, response: ToolCallResponse | None = None
-    ) -> None:
-        running.emit("result" if state is CallState.DONE else "error", answer.body)
+    async def _audit_of(self, running: RunningCall, ending: Ending) -> AuditDraft:
+        asked = replace(running.asked, traceparent=running.span.traceparent)
+        facts = (asked, running.record, self._service, ending)
+        is_long = len(ending.answer.body) + running.request_chars > _HASHED_AT_ONCE_CHARS
+        return await asyncio.to_thread(_draft, *facts) if is_long else _draft(*facts)
+
+    def _end(self, running: RunningCall, ending: Ending) -> None:
+        running.emit("result" if ending.state is CallState.DONE else "error", ending.answer.body)
         del self._running[running.key]
         self._ended.keep(running.key, running.events)
-        running.answer.set_result(answer)
-        self._count(running, answer, response)
+        running.answer.set_result(ending.answer)
+        # Who waits is told first.
+        asyncio.get_running_loop().call_soon(self._count, running, ending.answer, ending.response)
 
-    def _count(self, running: _Running, answer: Answer, response: ToolCallResponse | None) -> None:
+    def _count(self, running: RunningCall, answer: Answer, response: ToolCallResponse | None) -> None:
         if answer.is_problem:
             code, response = str(Problem.model_validate_json(answer.body).code), None
         else:
@@ -408,7 +331,5 @@ class Calls:
         )
 
 
-def _payload(request: ToolCallRequest) -> tuple[str, str]:
-    """The request as it is stored, and its hash."""
-    text = request.model_dump_json()
-    return text, hashlib.sha256(text.encode()).hexdigest()
+def _draft(asked: AuditedCall, record: CallRecord, service: AuditService, ending: Ending) -> AuditDraft:
+    return draft_of(asked, record, service, ending.state, ending.answer.body, ending.response)

@@ -284,7 +284,7 @@ class SandboxEngine(Protocol):
         """
 
     async def sweep(self) -> int:
-        """Removes what an earlier life of the service left, and what is past its deadline; how many.
+        """Removes what an earlier life of the service left, and what no call and no pool holds; how many.
 
         Raises:
             EngineUnavailableError: the engine does not answer.

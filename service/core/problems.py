@@ -6,6 +6,8 @@ from contracts.codes import ProblemCode
 from contracts.problems import Problem
 from service.core.errors import ServiceError
 
+_SOON_S = 1.0
+
 
 def problem_of(exc: BaseException, request_id: str) -> Problem:
     """The problem document of an exception.
@@ -33,3 +35,9 @@ def problem_of(exc: BaseException, request_id: str) -> Problem:
         where=exc.where,
         errors=exc.errors,
     )
+
+
+def retry_after_s(exc: BaseException, problem: Problem) -> float | None:
+    """When to come again, if that makes sense: what the error says, or soon."""
+    told = exc.retry_after_s if isinstance(exc, ServiceError) else None
+    return _SOON_S if told is None and problem.retryable else told

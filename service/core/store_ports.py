@@ -12,6 +12,7 @@ from contracts.blocks import Block
 from contracts.paths import FilePath, UnsafePathError
 from contracts.timeline import canonical_path
 from contracts.tool_calls import SourceRow
+from service.core.errors import StoreFailedError
 from service.core.scopes import Principal, Scope
 
 
@@ -250,6 +251,10 @@ class NewCall:
     idempotency_key: str | None
 
 
+class CallNotStoredError(StoreFailedError):
+    """A call is to be answered that the store does not know: its records were taken away."""
+
+
 class CallStore(Protocol):
     """Accepted calls and their one answer. All methods raise StoreFailedError if the store fails."""
 
@@ -272,6 +277,10 @@ class CallStore(Protocol):
         """Stores the answer of an open call, its blocks on the timeline and its audit line, all or none.
 
         A call that already has an answer keeps it, and adds nothing. What is stored now.
+
+        Raises:
+            CallNotStoredError: no such call is stored.
+            StoreFullError: no space is left.
         """
 
     async def forget(self, key: CallKey) -> None:

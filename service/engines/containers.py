@@ -50,13 +50,13 @@ class LeftContainer:
 
     Attributes:
         container_id: its id.
+        name: what it was started as.
         boot_id: the life of the service that made it.
-        deadline_epoch_s: when it has to be gone.
     """
 
     container_id: str
+    name: str
     boot_id: str
-    deadline_epoch_s: float
 
 
 class Containers(Protocol):

@@ -15,7 +15,7 @@ from service.core.errors import EngineUnavailableError
 from service.core.flavours import Flavour
 from service.core.limits import CallLimits
 from service.core.tracing import NoTracer, Tracer, inside, open_span
-from service.engines.containers import Container, Containers, ContainerTransport
+from service.engines.containers import Container, Containers, ContainerTransport, LeftContainer
 from service.engines.pool import Box, Clock, LoopClock, Pool
 from service.engines.pool_plan import PoolPolicy
 from service.engines.runner_sandbox import InspectorBounds, RunnerSandbox, StreamBounds
@@ -27,6 +27,7 @@ _START = "sandbox.start"
 _SHARE_OF_MEMORY = 1 / 8
 _LIBRARIES_NEED_BYTES = 256 * 1024 * 1024
 _REMOVED_AFTER_S = 0.04  # removing takes CPU that storing the files and answering need at that moment
+_REMOVED_WITHIN_S = 0.4
 _NAMED_AFTER_S = 1.0  # nobody sees a container that is gone before
 _NAMED_CHARS_MAX = 80
 _ODD = re.compile(r"[^A-Za-z0-9_.-]+")
@@ -74,6 +75,7 @@ class PooledEngine:
     ) -> None:
         self._containers = containers
         self._settings = settings
+        self._is_busy = is_busy
         self._tracer = tracer or NoTracer()
         self._clock = clock or LoopClock()
         self.pool = Pool(
@@ -87,8 +89,11 @@ class PooledEngine:
         """The containers that wait."""
         self._info: SandboxInfo | None = None
         self._count = 0
+        self._starting: set[str] = set()  # names of containers
+        self._held: set[str] = set()  # ids of containers, from their start until their removal was tried
         self._removals: set[asyncio.Task[None]] = set()
-        self._stopping = asyncio.Event()
+        self._pauses: set[asyncio.Event] = set()
+        self._stopping = False
         self._sweeper: asyncio.Task[None] | None = None
         self.swept = 0
         """Sandboxes of this service that had to be swept in this life of it."""
@@ -119,11 +124,13 @@ class PooledEngine:
         if self._sweeper is not None:
             self._sweeper.cancel()
             await asyncio.gather(self._sweeper, return_exceptions=True)
-        self._stopping.set()
+        self._stopping = True
+        for pause in self._pauses:
+            pause.set()
         await self.pool.drain()
         await asyncio.gather(*self._removals, return_exceptions=True)
         with contextlib.suppress(EngineUnavailableError):
-            await self._remove_left(lambda boot_id, _: boot_id == self._settings.boot_id)
+            await self._remove_left(lambda left: left.boot_id == self._settings.boot_id)
         await self._containers.close()
 
     @asynccontextmanager
@@ -139,7 +146,7 @@ class PooledEngine:
             expiry.cancel()
             naming.cancel()
             # After the answer: nobody waits for a removal. What ran in it is gone once files were collected.
-            self._discard_later(box, _REMOVED_AFTER_S if box.sandbox.is_over else 0)
+            self._later(self._discard_in_time(box) if box.sandbox.is_over else self._discard(box))
 
     async def _taken(self, spec: SandboxSpec) -> Box:
         default, limits = self._settings.default_limits, spec.limits
@@ -180,15 +187,20 @@ class PooledEngine:
 
     async def sweep(self) -> int:
         """See `SandboxEngine.sweep`."""
-        own, now = self._settings.boot_id, time.time()
-        count = await self._remove_left(lambda boot_id, deadline: deadline < now or boot_id != own)
+        count = await self._remove_left(self._is_left)
         self.swept += count
         return count
 
-    async def _remove_left(self, is_left: Callable[[str, float], bool]) -> int:
+    def _is_left(self, found: LeftContainer) -> bool:
+        """Not by its deadline: the clock may be set while a call runs."""
+        if found.boot_id != self._settings.boot_id:
+            return True
+        return found.container_id not in self._held and found.name not in self._starting
+
+    async def _remove_left(self, is_left: Callable[[LeftContainer], bool]) -> int:
         count = 0
         for found in await self._containers.left():
-            if is_left(found.boot_id, found.deadline_epoch_s):
+            if is_left(found):
                 await self._containers.remove(found.container_id)
                 count += 1
         return count
@@ -230,7 +242,7 @@ class PooledEngine:
         name = f"proofbox-{self._settings.boot_id}-{self._count}"
         deadline = time.time() + lifetime_s + self._settings.ready_s
         # A start that is cancelled half-way is finished and then removed: a thread cannot be stopped.
-        starting = asyncio.create_task(self._containers.start(name, limits, deadline, flavour))
+        starting = asyncio.create_task(self._container(name, limits, deadline, flavour))
         try:
             container = await asyncio.shield(starting)
         except asyncio.CancelledError:
@@ -259,23 +271,49 @@ class PooledEngine:
             raise
         return box
 
+    async def _container(
+        self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour
+    ) -> Container:
+        self._starting.add(name)
+        try:
+            container = await self._containers.start(name, limits, deadline_epoch_s, flavour)
+            self._held.add(container.container_id)
+        finally:
+            self._starting.discard(name)
+        return container
+
     async def _abandon(self, starting: asyncio.Task[Container]) -> None:
         with contextlib.suppress(EngineUnavailableError):
             container = await starting
             await self._hang_up(await container.attach(), container.container_id)
 
-    def _discard_later(self, box: Box, seconds: float = 0) -> None:
-        self._later(self._discard(box, seconds))
+    def _discard_later(self, box: Box) -> None:
+        self._later(self._discard(box))
 
     def _later(self, task_of: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(task_of)
         self._removals.add(task)
         task.add_done_callback(self._removals.discard)
 
-    async def _discard(self, box: Box, seconds: float) -> None:
-        if seconds:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), seconds)
+    async def _discard_in_time(self, box: Box) -> None:
+        """Discards a container a moment later, or when calls leave room for it, but soon."""
+        until = self._clock.time() + _REMOVED_WITHIN_S
+        await self._pause(_REMOVED_AFTER_S)
+        while self._is_busy() and self._clock.time() < until and not self._stopping:
+            await self._pause(_REMOVED_AFTER_S)
+        await self._discard(box)
+
+    async def _pause(self, seconds: float) -> None:
+        """Waits, but not while the engine stops."""
+        over = asyncio.Event()
+        timer = self._clock.call_later(seconds, over.set)
+        self._pauses.add(over)
+        if not self._stopping:
+            await over.wait()
+        self._pauses.discard(over)
+        timer.cancel()
+
+    async def _discard(self, box: Box) -> None:
         await self._hang_up(box.transport, box.container_id)
 
     async def _hang_up(self, transport: ContainerTransport, container_id: str) -> None:
@@ -284,3 +322,5 @@ class PooledEngine:
             await self._containers.remove(container_id)
         except EngineUnavailableError as exc:
             log.warning("a sandbox could not be removed yet, the sweeper will: %s", exc)
+        finally:
+            self._held.discard(container_id)

@@ -11,10 +11,10 @@ from typing import Any
 from sqlalchemy import Connection, Row, bindparam, delete, insert, select, update
 
 from contracts.blocks import Block
-from service.core.errors import IdReusedError, StoreFailedError
+from service.core.errors import IdReusedError
 from service.core.scopes import Principal, Scope
 from service.core.short import short_blocks
-from service.core.store_ports import AuditDraft, CallKey, CallState, NewCall, StoredCall
+from service.core.store_ports import AuditDraft, CallKey, CallNotStoredError, CallState, NewCall, StoredCall
 from service.stores.audit import add_line
 from service.stores.conversations import (
     CONVERSATION,
@@ -120,7 +120,8 @@ class SqlCallStore:
         A call that has an answer keeps it, and adds nothing.
 
         Raises:
-            StoreFailedError: no such call is stored, ``state`` is ``open``, or the database failed.
+            CallNotStoredError: no such call is stored.
+            StoreFailedError: ``state`` is ``open``, or the database failed.
             StoreFullError: no space is left.
         """
         rows = block_rows(blocks) if short_blocks(blocks) else await asyncio.to_thread(block_rows, blocks)
@@ -147,7 +148,7 @@ class SqlCallStore:
                 )
             known = connection.execute(_BY_KEY, values).first()
             if known is None:
-                raise StoreFailedError(f"the call '{key.tool_call_id}' is not stored, so its answer cannot be")
+                raise CallNotStoredError(f"the call '{key.tool_call_id}' is not stored, so its answer cannot be")
             return _stored(known)
 
         return await self._database.write(work)

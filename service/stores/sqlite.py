@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 
+from service.core.errors import StoreFailedError
 from service.stores.migrations import migrate, refuse_others
 
 _BUSY_TIMEOUT_MS = 5_000  # only a backup tool or a shell can hold the file: the service itself has one writer
@@ -34,6 +35,7 @@ class SqliteFile:
         self._beside = beside
         self._engines: list[Engine] = []
         self._writer: Connection | None = None
+        self._identity = (0, 0)  # device and number of the file
 
     def open(self, readers: int) -> None:
         """Opens the file and brings its schema up to date.
@@ -46,6 +48,8 @@ class SqliteFile:
         writing = self._engine(1, pragmas)
         # The one connection of the one writer: nothing to gain from handing it out anew each time.
         self._writer = writing.connect()
+        status = self._file.stat()
+        self._identity = (status.st_dev, status.st_ino)
         with self.writing() as connection:
             (refuse_others if self._beside else migrate)(connection)
         if not self._beside:
@@ -88,6 +92,7 @@ class SqliteFile:
         """The writer's connection, in a transaction that keeps others from writing from its beginning on."""
         writer = self._writer
         assert writer is not None
+        self._check_file()
         # Said to the driver: with a listener to its events, SQLAlchemy does half as much again for each statement.
         driver = _driver(writer)
         if driver.in_transaction:
@@ -95,6 +100,18 @@ class SqliteFile:
         driver.execute("BEGIN IMMEDIATE")
         with writer.begin():
             yield writer
+
+    def _check_file(self) -> None:
+        """What is written to a file that has no name any more would be accepted, and lost at the next start."""
+        try:
+            found = self._file.stat()
+        except FileNotFoundError:
+            found = None
+        if found is None or (found.st_dev, found.st_ino) != self._identity:
+            raise StoreFailedError(
+                "the database of artifacts, sources and calls is not the file it was: it was removed or replaced; "
+                "start the service again"
+            )
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:

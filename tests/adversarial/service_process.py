@@ -52,6 +52,10 @@ class ServiceProcess:
         self.process: subprocess.Popen[bytes] | None = None
         self.client: httpx.Client = httpx.Client()
         self.url = ""
+        self.lives = 0
+        """How often it has been started."""
+        self.environment: dict[str, str] = {}
+        """Variables of the process beside its settings."""
 
     def set(self, **settings: object) -> None:
         """Changes settings for the next life."""
@@ -61,6 +65,8 @@ class ServiceProcess:
         """Starts the process and returns at once."""
         settings = {f"PROOFBOX_{name.upper()}": str(value) for name, value in self._settings.items()}
         environment = {**os.environ, "PROOFBOX_DATA_DIR": str(self.data_dir), "PROOFBOX_PORT": "0", **settings}
+        environment |= self.environment
+        self.lives += 1
         with self._log_path.open("wb") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "service.cli", "serve"],

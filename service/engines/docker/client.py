@@ -15,7 +15,7 @@ from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 
 from service.core.errors import EngineUnavailableError
 from service.engines.containers import LeftContainer
-from service.engines.docker.container import LABEL_BOOT, LABEL_DEADLINE, LABEL_SERVICE
+from service.engines.docker.container import LABEL_BOOT, LABEL_SERVICE
 from service.engines.docker.deaths import DeathWatch
 
 T = TypeVar("T")
@@ -168,8 +168,8 @@ class EngineClient:
             return [
                 LeftContainer(
                     container_id=str(row["Id"]),
+                    name=str((row["Names"] or [""])[0]).lstrip("/"),  # one that is being removed has none
                     boot_id=str(row["Labels"].get(LABEL_BOOT, "")),
-                    deadline_epoch_s=float(row["Labels"].get(LABEL_DEADLINE, "0")),
                 )
                 for row in rows
             ]

@@ -23,7 +23,7 @@ from service.engines.machine import meminfo
 from service.engines.oci.bundle import BundleSettings, bundle_config
 from service.engines.oci.cgroups import Cgroups
 from service.engines.oci.image import ImageCache, ImageSource
-from service.engines.oci.remains import DEFAULT_PARENT, Place, boot_of, deadline_of
+from service.engines.oci.remains import DEFAULT_PARENT, Place, boot_of
 from service.engines.oci.runtime import Runtime
 from service.engines.oci.seccomp import runtime_form
 from service.engines.oci.transport import SocketTransport
@@ -193,7 +193,7 @@ class OciContainers:
         """See `Containers.left`."""
         await self._call("start its keeper", self._keep)
         ids = await self._call("list sandboxes", self._there().place.containers)
-        return [LeftContainer(found, boot_of(found), deadline_of(found)) for found in ids]
+        return [LeftContainer(found, found.rpartition("-")[0], boot_of(found)) for found in ids]
 
     def _there(self) -> _Connected:
         if self._connected is None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from service.engines.oci.cgroups import Cgroups
 
-_ID = re.compile(r"proofbox-(?P<boot>[0-9a-f]+)-\d+-(?P<deadline>\d+)")
+_ID = re.compile(r"proofbox-(?P<boot>[0-9a-f]+)-\d+-\d+")
 DEFAULT_PARENT = "/proofbox"
 """The group above those of all services, if the operator names none."""
 _GONE_WITHIN_S = 5.0
@@ -105,9 +105,3 @@ def boot_of(container_id: str) -> str:
     """The life of the service that made a container."""
     found = _ID.fullmatch(container_id)
     return found["boot"] if found else ""
-
-
-def deadline_of(container_id: str) -> float:
-    """When a container has to be gone, in seconds since 1970."""
-    found = _ID.fullmatch(container_id)
-    return float(found["deadline"]) if found else 0.0

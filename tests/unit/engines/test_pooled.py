@@ -125,7 +125,8 @@ class Rig:
     def __init__(self, **pool):
         self.containers = FakeContainers()
         self.clock = FakeClock()
-        self.engine = PooledEngine(self.containers, settings(**pool), clock=self.clock)
+        self.busy = False
+        self.engine = PooledEngine(self.containers, settings(**pool), lambda: self.busy, self.clock)
         self._open = AsyncExitStack()
 
     async def passes(self, seconds):
@@ -231,9 +232,17 @@ async def ended(rig, spec, *, collects):
 
 async def test_after_a_call_that_was_collected_the_container_goes_a_moment_later(rig):
     await ended(rig, rig.spec(), collects=True)
-    await rig.passes(0.05)
     assert "id-1" in rig.containers.there
-    await asyncio.sleep(0.1)
+    await rig.passes(0.1)
+    assert "id-1" not in rig.containers.there
+
+
+async def test_while_calls_use_all_of_the_machine_removing_waits_but_not_for_long(rig):
+    rig.busy = True
+    await ended(rig, rig.spec(), collects=True)
+    await rig.passes(0.2)
+    assert "id-1" in rig.containers.there
+    await rig.passes(0.4)
     assert "id-1" not in rig.containers.there
 
 
@@ -264,7 +273,14 @@ async def test_a_container_that_outlives_its_call_is_removed_under_its_hands(rig
     assert "id-1" not in rig.containers.there
 
 
-async def test_stopping_leaves_nothing_and_waits_for_no_removal(rig):
+async def test_stopping_waits_for_no_removal(rig):
+    rig.busy = True
+    await ended(rig, rig.spec(), collects=True)
+    await rig.stop()
+    assert rig.containers.there == {}
+
+
+async def test_stopping_leaves_nothing(rig):
     await rig.opened(rig.spec(DATA))
     await rig.passes(1)
     assert sorted(flavour for _, _, flavour in rig.containers.there.values()) == [BARE, BARE, DATA]

@@ -1,0 +1,106 @@
+"""One call of this life of the service, and what a request holds of it."""
+
+import asyncio
+import codecs
+import time
+
+from contracts.events import EventName, OutputEvent, QueuedEvent, StartedEvent
+from contracts.tool_calls import SandboxInfo
+from service.core.auditing import AuditedCall
+from service.core.call_answers import Answer
+from service.core.call_record import CallRecord
+from service.core.engine_port import StreamName
+from service.core.errors import CallCancelledError, ServiceError
+from service.core.events import EventLog
+from service.core.store_ports import CallKey
+from service.core.tracing import NO_SPAN
+
+
+class RunningCall:
+    """One call of this life of the service: its task, its events, and who waits for it."""
+
+    def __init__(self, key: CallKey, asked: AuditedCall, request_chars: int, *, detached: bool) -> None:
+        self.key = key
+        self.asked = asked
+        self.request_chars = request_chars
+        self.record = CallRecord()
+        self.span = NO_SPAN
+        self.owner = key.scope.principal.caller
+        self.tool_id = asked.request.tool_id
+        self.began = time.perf_counter()
+        self.request_id = asked.request_id or ""
+        self.detached = detached
+        self.waiting = 0
+        self.has_started = False
+        self.events = EventLog()
+        self.answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self.task: asyncio.Task[None] | None = None
+        self.cancel_reason: ServiceError | None = None
+        # Pieces end anywhere: a character that is cut is completed by the next piece.
+        decoder = codecs.getincrementaldecoder("utf-8")
+        self._decoders = {"stdout": decoder("replace"), "stderr": decoder("replace")}
+
+    def emit(self, name: EventName, data: str) -> None:
+        """Adds an event for those who follow."""
+        self.events.append(name, data)
+
+    @property
+    def only_waited(self) -> bool:
+        """Whether it came as far as the queue or the engine, so that no program of it can have run."""
+        return len(self.events) > 0 and not self.has_started
+
+    def queued(self, position: int) -> None:
+        """See `Watcher.queued`."""
+        self.emit("queued", QueuedEvent(position=position).model_dump_json())
+
+    def started(self, sandbox: SandboxInfo) -> None:
+        """See `Watcher.started`."""
+        self.has_started = True
+        self.emit("started", StartedEvent(acquired=sandbox.acquired).model_dump_json())
+
+    def output(self, stream: StreamName, piece: bytes, truncated: bool) -> None:
+        """See `Watcher.output`."""
+        text = self._decoders[stream].decode(piece)
+        if text or truncated:
+            self.emit(stream, OutputEvent(text=text, truncated=truncated).model_dump_json())
+
+    def delay(self, problem: Answer) -> None:
+        """Those who wait are told that the answer cannot be stored yet; who asks from now on waits for it anew."""
+        self.answer.set_result(problem)
+        self.answer = asyncio.get_running_loop().create_future()
+
+    def cancel(self, reason: ServiceError) -> None:
+        """Ends it, once; ``reason`` is what it will be answered with."""
+        if self.task is not None and self.cancel_reason is None and not self.answer.done():
+            self.cancel_reason = reason
+            self.task.cancel()
+
+
+class CallTicket:
+    """One request's hold on a call."""
+
+    def __init__(self, key: CallKey, answer: Answer | None, running: RunningCall | None) -> None:
+        self.key = key
+        self.replayed = answer is not None
+        """Whether the answer was stored before this request."""
+        self._answer = answer
+        self._running = running
+        if running is not None:
+            running.waiting += 1
+
+    async def answer(self) -> Answer:
+        """Waits for the answer; a ServiceError has become a problem."""
+        if self._answer is None and self._running is not None:
+            self._answer = await asyncio.shield(self._running.answer)
+        if self._answer is None:
+            raise AssertionError("a ticket has an answer or a running call")
+        return self._answer
+
+    async def leave(self) -> None:
+        """The client of a synchronous request went away; the last one to leave cancels the call."""
+        running = self._running
+        if running is None:
+            return
+        running.waiting -= 1
+        if running.waiting <= 0 and not running.detached:
+            running.cancel(CallCancelledError("the only client of the call went away; call again under a new id"))

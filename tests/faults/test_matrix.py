@@ -1,0 +1,34 @@
+"""Each fault in each phase of a call: one stored answer, at most one run, nothing left, and the service goes on."""
+
+import pytest
+from ledger import Outcome, ledger
+from oracle import asked_again, assert_one_answer_and_nothing_left, assert_the_same_after_a_restart
+from phases import PHASES
+from rig import Rig
+from strikes import FAULTS
+
+pytestmark = pytest.mark.docker
+
+ANSWERS_WITHIN_S = 60.0
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_in_any_phase(rig: Rig, fault: str, phase: str) -> None:
+    struck = FAULTS[fault]
+    with PHASES[phase](rig, {}) as held:
+        rig.remember_containers()
+        struck.strike(rig, held)
+        if struck.mended_first:
+            struck.mend(rig)
+        held.release()
+        first = held.call.answer(ANSWERS_WITHIN_S)
+    if not struck.mended_first:
+        struck.mend(rig)
+    later = asked_again(rig, held.call.body)
+    ledger.append(Outcome(fault, phase, first, later, rig.runs))
+    assert_one_answer_and_nothing_left(rig, held.call.body)
+
+
+def test_after_a_restart_the_calls_of_all_cases_have_the_answers_they_had(rig: Rig) -> None:
+    assert_the_same_after_a_restart(rig)
