@@ -136,7 +136,7 @@ class PooledEngine:
     @asynccontextmanager
     async def open(self, spec: SandboxSpec) -> AsyncIterator[Sandbox]:
         """See `SandboxEngine.open`."""
-        box = await self._taken(spec)
+        box = await self._become(await self._taken(spec), spec)
         expiry = self._clock.call_later(spec.lifetime_s, lambda: self._discard_later(box))
         naming = self._clock.call_later(_NAMED_AFTER_S, lambda: self._later(self._name(box, spec.call_name)))
         log.debug("call %s has container %s", spec.call_name, box.container_id[:12])
@@ -147,6 +147,21 @@ class PooledEngine:
             naming.cancel()
             # After the answer: nobody waits for a removal. What ran in it is gone once files were collected.
             self._later(self._discard_in_time(box) if box.sandbox.is_over else self._discard(box))
+
+    async def _become(self, box: Box, spec: SandboxSpec) -> Box:
+        """Puts what the call will import into the box that was taken, where that can be forked in."""
+        if spec.flavour is box.flavour:
+            return box
+        try:
+            await box.sandbox.become(spec.flavour)
+        except SandboxLostError as exc:
+            log.warning("a sandbox was lost before its call, which takes another: %s", exc)
+            self._discard_later(box)
+            return await self._taken(spec)
+        except BaseException:
+            self._discard_later(box)
+            raise
+        return box
 
     async def _taken(self, spec: SandboxSpec) -> Box:
         default, limits = self._settings.default_limits, spec.limits
@@ -187,7 +202,8 @@ class PooledEngine:
 
     async def sweep(self) -> int:
         """See `SandboxEngine.sweep`."""
-        count = await self._remove_left(self._is_left)
+        held = frozenset(self._held)  # one that is discarded while they are listed is not left behind
+        count = await self._remove_left(lambda found: found.container_id not in held and self._is_left(found))
         self.swept += count
         return count
 
@@ -257,6 +273,7 @@ class PooledEngine:
             self._settings.inspector,
             died_of_memory=lambda: self._containers.died_of_memory(container_id),
             died_of_processes=lambda: self._containers.died_of_processes(container_id),
+            forks=container.forks,
         )
         box = Box(container_id, name, transport, sandbox, flavour)
         try:
