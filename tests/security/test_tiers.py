@@ -72,7 +72,8 @@ async def test_threads_processes_and_libraries_work(call: Caller) -> None:
         "with multiprocessing.Pool(2) as pool: print(sum(pool.map(abs, range(-10, 0))))\n"
         "print(subprocess.run(['sh', '-c', 'echo out; exit 3'], capture_output=True).returncode)\n"
         "print(numpy.ones((200, 200)).dot(numpy.ones((200, 200))).sum())\n"
-        "base = sqlite3.connect('/tmp/x.db'); base.execute('create table t (a)'); print(len(base.execute('select * from t').fetchall()))"
+        "base = sqlite3.connect('/tmp/x.db'); base.execute('create table t (a)')\n"
+        "print(len(base.execute('select * from t').fetchall()))"
     )
     response = await call(code)
     assert (response.report, (await call.output()).split()) == (
@@ -121,7 +122,7 @@ async def test_a_program_that_attacks_its_runner_only_fails_its_own_call(call: C
     assert (await call("print('alive')")).ok
 
 
-async def test_a_document_is_rendered(tier, call: Caller) -> None:
+async def test_a_document_is_rendered(call: Caller) -> None:
     code = "import weasyprint\nweasyprint.HTML(string='<h1>Tier</h1>').write_pdf('files/a.pdf')"
     response = await call(code, ["a.pdf"])
     assert response.ok, response.report
