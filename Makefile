@@ -70,7 +70,7 @@ gallery: venv images readers ## render the documents of docs/gallery/sources and
 
 # ---- checks ----
 
-.PHONY: test check lint types layers schemas tests bench bench-quick bench-memory bench-memsearch bench-render corpus
+.PHONY: test check lint types layers schemas tests test-security fuzz bench bench-quick bench-memory bench-memsearch bench-render corpus
 test: check ## all that CI does: lint, types, layers, schemas, tests
 
 check: venv images readers services lint types layers schemas tests ## the same
@@ -95,6 +95,13 @@ schemas: venv ## committed JSON Schemas and examples are what the models say
 
 tests: venv images readers services ## the tests, against the real engine, databases and object store
 	@$(ENGINE) $(BIN)/python -m pytest
+
+test-security: venv images readers services ## the hostile cases of tests/security/cases.toml alone, and how many of them hold
+	@$(ENGINE) $(BIN)/python -m pytest -m security
+
+fuzz: venv images ## look for what breaks the API, the stream protocol and the reader of archives: [MINUTES=10] [SEED=n]
+	@$(ENGINE) PROOFBOX_FUZZ_MINUTES=$(or $(MINUTES),10) PROOFBOX_FUZZ_SEED=$(or $(SEED),$$RANDOM) $(BIN)/python -m pytest --timeout 0 \
+		tests/adversarial/test_openapi_fuzz.py tests/unit/engines/test_hostile_runner.py tests/oci/test_hostile_archives.py
 
 bench: venv images ## measure against docker run, llm-sandbox, epicbox and bare runtimes: [ONLY='print pdf'] (twenty minutes)
 	@PYTHON=$(BIN)/python bench/peers/sandboxes.sh

@@ -54,7 +54,7 @@ class Client:
         """The body of the answer."""
         head = [
             f"{method} {path} HTTP/1.1",
-            "Host: x",
+            "Host: localhost",
             "Content-Type: application/json",
             f"Content-Length: {len(body)}",
         ]
@@ -167,13 +167,13 @@ async def serve(folder: Path) -> None:
 
     import uvicorn  # noqa: PLC0415
 
-    from service import main  # noqa: PLC0415
+    from service import main, sandboxes  # noqa: PLC0415
     from service.api.server import DrainingServer  # noqa: PLC0415
     from service.settings import Settings  # noqa: PLC0415
-    from tests.fakes.scripted_engine import ScriptedEngine  # noqa: PLC0415
+    from tests.fakes.scripted_containers import ScriptedContainers  # noqa: PLC0415
 
-    main.sandbox_engine = lambda *_: ScriptedEngine(8)  # type: ignore[assignment,return-value]
-    service = main.build(Settings(data_dir=folder, running_max=8))
+    sandboxes._docker = lambda *_: ScriptedContainers()  # noqa: SLF001
+    service = main.build(Settings(data_dir=folder, running_max=8, pool_size=8))
     with socket.socket(proto=socket.IPPROTO_TCP) as door:  # asyncio sets TCP_NODELAY only then
         door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         door.bind(("127.0.0.1", 0))

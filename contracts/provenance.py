@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from contracts.tool_calls import Limits, SandboxInfo, Usage
 
+AUDIT_FORMAT = "proofbox-audit-1"
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -130,9 +131,17 @@ class AuditOutcome(_Wire):
     """Its size."""
 
 
-class AuditFacts(_Wire):
-    """What an audit line says but for its place in the chain."""
+class AuditLine(_Wire):
+    """One line of the audit log: who ran what, where, on which inputs, and what came out.
 
+    The lines of a tenant's project are a chain: each has the SHA-256 of the one before it. Nothing here is code,
+    the content of a file, or a secret.
+    """
+
+    seq: Annotated[int, Field(ge=1)]
+    """Its number in the chain, 1 for the first."""
+    previous: Sha256 | None
+    """The SHA-256 of the line before it, byte for byte; null for the first."""
     format: Literal["proofbox-audit-1"] = "proofbox-audit-1"
     """How the line is to be read."""
     principal: AuditPrincipal
@@ -161,19 +170,6 @@ class AuditFacts(_Wire):
     """What the program used, and its exit status."""
     outcome: AuditOutcome
     """How it ended."""
-
-
-class AuditLine(AuditFacts):
-    """One line of the audit log: who ran what, where, on which inputs, and what came out.
-
-    The lines of a tenant's project are a chain: each has the SHA-256 of the one before it. Nothing here is code,
-    the content of a file, or a secret.
-    """
-
-    seq: Annotated[int, Field(ge=1)]
-    """Its number in the chain, 1 for the first."""
-    previous: Sha256 | None
-    """The SHA-256 of the line before it, byte for byte; null for the first."""
 
 
 class ComparedOutput(_Wire):

@@ -331,6 +331,7 @@ def application(service: Service) -> FastAPI:
         tracer=service.tracer,
         draining=lambda: service.calls.is_closing,
         body_bytes_max=service.settings.body_bytes_max,
+        bodies_bytes_max=service.settings.bodies_bytes_max,
         body_s=service.settings.body_s,
         heartbeat_s=service.settings.heartbeat_s,
     )

@@ -140,6 +140,7 @@ def _docker(settings: Settings, boot_id: str) -> Containers:
         totals=_totals(settings),
         service_name=service_name(settings),
         boot_id=boot_id,
+        import_once=settings.import_once,
     )
     return DockerContainers(_client(settings), container)
 
@@ -160,5 +161,6 @@ def _oci(settings: Settings, boot_id: str) -> Containers:
             totals=_totals(settings),
             start_s=settings.ready_s,
             threads=_ENGINE_THREADS,
+            import_once=settings.import_once,
         ),
     )

@@ -126,6 +126,8 @@ class Settings(BaseSettings):
     """Folder of what the engine oci keeps of containers while they live."""
     cgroup_parent: str = ""
     """Control group above the sandboxes of all services, a slice where systemd has them; empty: proofbox."""
+    import_once: Literal["auto", "on", "off"] = "auto"
+    """Libraries are imported once and forked into sandboxes; auto: where that can be, on: or the service ends."""
     total_memory_bytes: int = Field(default=0, ge=0)
     """Memory of all sandboxes together; 0: the machine's without an eighth, 512 MiB at least."""
     total_pids: int = Field(default=0, ge=0)
@@ -172,6 +174,8 @@ class Settings(BaseSettings):
     """How long running calls may take to end when the service is told to stop."""
     body_bytes_max: int = Field(default=100 * _MIB, ge=1024)
     """Size of a request's body."""
+    bodies_bytes_max: int = Field(default=512 * _MIB, ge=1024)
+    """Size of all request bodies that are in memory at one time, attachments apart; of one caller half of it."""
     attachment_bytes_max: int = Field(default=100 * _MIB, ge=1)
     """Size of an uploaded attachment."""
     heartbeat_s: float = Field(default=15, gt=0)

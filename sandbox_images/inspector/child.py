@@ -1,7 +1,9 @@
-"""Judges each file in a process of its own, so that a file can take down no more than its own verdict.
+"""Judges files in processes of their own, so that a file can take down no more than its own verdict.
 
-The child is bounded in wall-clock time (killed from outside), in memory, and can write no file; what it says
-comes back over a pipe, bounded, and is checked before it is believed.
+Files that are opened by libraries in C have a child each; those that nothing but Python reads share one, which says
+of each file what it found before it looks at the next. A child is bounded in wall-clock time (killed from outside)
+and in memory, and can write no file; what it says comes back over a pipe, bounded, and is checked before it is
+believed.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import resource
 import select
 import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -23,84 +26,147 @@ from request import Entry
 from verdict import PROBLEM_CHARS_MAX, Limits, one_line
 
 _ANSWER_BYTES_MAX = 65_536
+_ALONE = b"alone"
+"""Said of a file that there was no memory for after others."""
+_PLAIN_FAMILIES = frozenset({"text", "binary", "delimited", "json_document", "json_lines"})
+_TOGETHER_MAX = 50
 _OUT_OF_MEMORY = "could not be opened: the checker ran out of memory"
 _FIRST_TO_BE_KILLED = b"1000"
 """The highest oom_score_adj: when the sandbox is full, the kernel takes the judge and not what waits for it."""
 
 
-def judge_in_child(root: Path, entry: Entry, limits: Limits) -> dict[str, Any]:
-    """Return the verdict on one file: ``{id, ok, mime, problem, facts}``. Raises nothing for any file."""
-    verdict: dict[str, Any] = {
-        "id": entry.id,
-        "ok": False,
-        "mime": format_of(entry.path).mime,
-        "problem": None,
-        "facts": {},
-    }
-    try:
-        # Imported before the fork: the next file of the format finds it loaded, and it costs this one no time.
-        import_family(format_of(entry.path))
-    except ImportError as error:
-        sentence = f"cannot be opened by this image, which has no reader for .{extension_of(entry.path)} files"
-        return verdict | {"problem": one_line(f"{sentence}: {error}", PROBLEM_CHARS_MAX)}
-    answer, status = _ask(root, entry, limits)
-    if answer is None:
-        return verdict | {"problem": f"could not be checked within {limits.seconds_per_file:g} s"}
-    try:
-        return verdict | _believable(answer)
-    except ValueError:
-        return verdict | {"problem": _problem_of_death(status)}
+def judge_in_children(root: Path, entries: list[Entry], limits: Limits) -> Iterator[dict[str, Any]]:
+    """Yield the verdict on each file, as soon as it is there: ``{id, ok, mime, problem, facts}``.
+
+    A file has a child of its own, unless it and those before it are read by Python alone: a fork costs some
+    milliseconds. Raises nothing for any file.
+    """
+    at = 0
+    while at < len(entries):
+        try:
+            # Imported before the fork: the next file of the format finds it loaded, and it costs this one no time.
+            import_family(format_of(entries[at].path))
+        except ImportError as error:
+            yield _unreadable_here(entries[at], error)
+            at += 1
+            continue
+        for verdict in _judged(root, _together(entries, at), limits):
+            yield verdict
+            at += 1
 
 
-def _ask(root: Path, entry: Entry, limits: Limits) -> tuple[bytes | None, int]:
-    """Fork a judge; returns what it said (None: too late) and its wait status."""
-    reading, writing = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.close(reading)
-        _be_the_judge(writing, root, entry, limits)
-    os.close(writing)
+def _together(entries: list[Entry], at: int) -> list[Entry]:
+    """Return the files that one child judges, from one on."""
+    end = at + 1
+    if _is_plain(entries[at]):
+        while end < min(len(entries), at + _TOGETHER_MAX) and _is_plain(entries[end]):
+            end += 1
+    return entries[at:end]
+
+
+def _is_plain(entry: Entry) -> bool:
+    family = format_of(entry.path)
+    if family.family not in _PLAIN_FAMILIES:
+        return False
     try:
-        answer = _read_until(time.monotonic() + limits.seconds_per_file, reading)
+        import_family(family)
+    except ImportError:
+        return False
+    return True
+
+
+def _unreadable_here(entry: Entry, error: ImportError) -> dict[str, Any]:
+    sentence = f"cannot be opened by this image, which has no reader for .{extension_of(entry.path)} files"
+    return _verdict(entry) | {"problem": one_line(f"{sentence}: {error}", PROBLEM_CHARS_MAX)}
+
+
+def _verdict(entry: Entry) -> dict[str, Any]:
+    return {"id": entry.id, "ok": False, "mime": format_of(entry.path).mime, "problem": None, "facts": {}}
+
+
+def _judged(root: Path, entries: list[Entry], limits: Limits) -> Iterator[dict[str, Any]]:
+    """Yield the verdicts of one child: on all files, or up to the one that ended it."""
+    child = _Child(root, entries, limits)
+    try:
+        for entry in entries:
+            answer = child.answer(time.monotonic() + limits.seconds_per_file)
+            if answer is None:
+                yield _verdict(entry) | {"problem": f"could not be checked within {limits.seconds_per_file:g} s"}
+                return
+            if answer == _ALONE and entry is not entries[0]:
+                return
+            try:
+                yield _verdict(entry) | _believable(answer)
+            except ValueError:
+                yield _verdict(entry) | {"problem": _problem_of_death(child.end())}
+                return
     finally:
-        os.close(reading)
-        # Harmless to a child that is dead already, and no child lives on after its answer.
-        for kill in (os.killpg, os.kill):
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                kill(pid, signal.SIGKILL)
-        _, status = os.waitpid(pid, 0)
-    return answer, status
+        child.end()
 
 
-def _read_until(deadline: float, descriptor: int) -> bytes | None:
-    """Read to the end of the pipe; None if the deadline (monotonic seconds) comes first."""
-    poll = select.poll()
-    poll.register(descriptor, select.POLLIN | select.POLLHUP)
-    answer = b""
-    while len(answer) <= _ANSWER_BYTES_MAX:
-        left_ms = (deadline - time.monotonic()) * 1000
-        if left_ms <= 0 or not poll.poll(left_ms):
-            return None
-        chunk = os.read(descriptor, _ANSWER_BYTES_MAX)
-        if not chunk:
-            break
-        answer += chunk
-    return answer
+class _Child:
+    """A forked judge and what it says, a line for each file."""
+
+    def __init__(self, root: Path, entries: list[Entry], limits: Limits) -> None:
+        self._reading, writing = os.pipe()
+        self._said = b""
+        self._status: int | None = None
+        self._pid = os.fork()
+        if self._pid == 0:
+            os.close(self._reading)
+            _be_the_judge(writing, root, entries, limits)
+        os.close(writing)
+        self._poll = select.poll()
+        self._poll.register(self._reading, select.POLLIN | select.POLLHUP)
+
+    def answer(self, deadline: float) -> bytes | None:
+        """Return the next line, cut where the child stopped; None if the deadline comes first."""
+        while b"\n" not in self._said and len(self._said) <= _ANSWER_BYTES_MAX:
+            left_ms = (deadline - time.monotonic()) * 1000
+            if left_ms <= 0 or not self._poll.poll(left_ms):
+                return None
+            chunk = os.read(self._reading, _ANSWER_BYTES_MAX)
+            if not chunk:
+                break
+            self._said += chunk
+        line, _, self._said = self._said.partition(b"\n")
+        return line
+
+    def end(self) -> int:
+        """End it, if it has not ended; returns its wait status."""
+        if self._status is None:
+            os.close(self._reading)
+            # Harmless to a child that is dead already, and no child lives on after its last answer.
+            for kill in (os.killpg, os.kill):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    kill(self._pid, signal.SIGKILL)
+            _, self._status = os.waitpid(self._pid, 0)
+        return self._status
 
 
-def _be_the_judge(writing: int, root: Path, entry: Entry, limits: Limits) -> NoReturn:
+def _be_the_judge(writing: int, root: Path, entries: list[Entry], limits: Limits) -> NoReturn:
     """The child's whole life: confine itself, judge, answer, end without running anyone's exit handlers."""
     try:
         _confine(limits)
-        answer = json.dumps(judge(root, entry, limits)).encode()
-    except MemoryError:
-        answer = json.dumps({"ok": False, "problem": _OUT_OF_MEMORY, "facts": {}}).encode()
+        for number, entry in enumerate(entries):
+            _say(writing, _answer(root, entry, limits, is_alone=number == 0))
     except BaseException:  # noqa: BLE001 - whatever it is, the parent's copy of the stack must not run on
         os._exit(1)
-    with contextlib.suppress(OSError):
-        while answer:
-            answer = answer[os.write(writing, answer) :]
     os._exit(0)
+
+
+def _answer(root: Path, entry: Entry, limits: Limits, *, is_alone: bool) -> bytes:
+    try:
+        return json.dumps(judge(root, entry, limits)).encode()
+    except MemoryError:
+        # Perhaps those before it took the memory: it gets a child of its own.
+        return json.dumps({"ok": False, "problem": _OUT_OF_MEMORY, "facts": {}}).encode() if is_alone else _ALONE
+
+
+def _say(writing: int, answer: bytes) -> None:
+    answer += b"\n"
+    while answer:
+        answer = answer[os.write(writing, answer) :]
 
 
 def _confine(limits: Limits) -> None:

@@ -13,7 +13,7 @@ from typing import TextIO
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ["OMP_NUM_THREADS"] = "1"
 
-from child import judge_in_child
+from child import judge_in_children
 from request import read_request
 
 
@@ -26,7 +26,6 @@ def inspect(data: bytes, out: TextIO) -> None:
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
     request = read_request(data)
-    for entry in request.files:
-        verdict = judge_in_child(Path(request.root), entry, request.limits)
+    for verdict in judge_in_children(Path(request.root), request.files, request.limits):
         out.write(json.dumps(verdict) + "\n")
         out.flush()

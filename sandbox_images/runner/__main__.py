@@ -1,55 +1,130 @@
 """PID 1 of a sandbox: ``ready``, files in, one program, files out, over one framed stream.
 
-Arguments: names of modules that the warm interpreter imports before the call.
+Arguments: names of modules that the interpreter imports before the call, if this runner starts it. It loads little
+itself: this is paid for each container.
 """
 
-import json
-import os
-import shutil
-import signal
-import sys
-from typing import Any
+from __future__ import annotations
 
+import _signal
+import os
+import sys
+
+import adopting
 import frames
+import home
 import run
 from collect import Collection
 from outdir import OutDir
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 OUT_DIR = "/out"
 JOB_DIR = "/job"
-HOME = "/tmp/home"  # noqa: S108 - the container's own
-_SKELETON = "/opt/proofbox/skel"
 _SUFFIX = {"python": ".py", "bash": ".sh", "render": ".json", "readable": ".json"}
 
 
-def _environment() -> dict[str, str]:
-    return {
-        "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
-        "LANG": "C.UTF-8",
-        "HOME": HOME,
-        "TMPDIR": "/tmp",  # noqa: S108 - the container's own
-        "OUT_DIR": OUT_DIR,
-        "OUTPUT_DIR": OUT_DIR,
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
+class Runner:
+    """Serves one call."""
 
+    def __init__(self, channel: frames.Channel) -> None:
+        self._channel = channel
+        self._out = OutDir(OUT_DIR)
+        self._launcher: run.Launcher | None = None
+        self._door: adopting.Door | None = adopting.Door(channel)
 
-def _put(channel: frames.Channel, out: OutDir, request: dict[str, Any]) -> None:
-    """Takes one file: its bytes follow in DATA frames."""
-    fd = out.create(request["path"])
-    try:
-        left = request["size"]
-        while left > 0:
-            kind, piece = channel.receive()
-            if kind != frames.DATA:
-                raise frames.StreamEndedError
-            left -= len(piece)
-            view = memoryview(piece)
-            while view:
-                view = view[os.write(fd, view) :]
-    finally:
-        os.close(fd)
-    out.seal(request["path"], writable=request["writable"])
+    def serve(self) -> None:
+        """Does what the service asks, until it hangs up."""
+        while True:
+            kind, payload = self._channel.receive()
+            request = frames.read_json(payload) if payload else {}
+            if kind == frames.PING:
+                self._channel.send(frames.PONG)
+            elif kind == frames.ADOPT:
+                self._adopt()
+            elif kind == frames.LAUNCH:
+                self._launch()
+            elif kind == frames.PUT:
+                if not self._put_all(request):
+                    return
+            elif kind == frames.JOB:
+                self._run(request)
+            elif kind == frames.COLLECT:
+                Collection(self._channel, self._door, self._out, request).send_all()
+
+    def _adopt(self) -> None:
+        """Takes an interpreter in that is forked into this container, in place of the one that waits."""
+        came = self._door.launcher() if self._door is not None else None
+        if came is None:
+            self._launch()
+            return
+        if self._launcher is not None:
+            self._launcher.end()
+        self._launcher = came
+        self._channel.send(frames.LAUNCHED)
+
+    def _launch(self) -> None:
+        """Starts an interpreter, unless one waits; from here on nothing is forked into this container."""
+        if self._door is not None:
+            self._door.close()
+            self._door = None
+        if self._launcher is None:
+            import forked_inspector  # noqa: F401, PLC0415 - loaded while the container waits
+            import launching  # noqa: PLC0415 - heavy, and only needed here
+
+            self._launcher = launching.launch(home.environment(), sys.argv[1:])
+        self._channel.send(frames.LAUNCHED)
+
+    def _put_all(self, request: dict[str, Any]) -> bool:
+        self._out.begin_turn(request["turn_id"])
+        try:
+            for file in request["files"]:
+                self._put(file)
+        except OSError as exc:
+            reason = f"OUT_DIR cannot hold the files of the call: {exc.strerror}"
+            self._channel.send_json(frames.FAILED, {"reason": reason})
+            return False
+        self._channel.send(frames.PUT_DONE)
+        return True
+
+    def _put(self, request: dict[str, Any]) -> None:
+        """Takes one file: its bytes follow in DATA frames."""
+        fd = self._out.create(request["path"])
+        try:
+            left = request["size"]
+            while left > 0:
+                piece = self._data()
+                left -= len(piece)
+                view = memoryview(piece)
+                while view:
+                    view = view[os.write(fd, view) :]
+        finally:
+            os.close(fd)
+        self._out.seal(request["path"], writable=request["writable"])
+
+    def _data(self) -> bytes:
+        kind, piece = self._channel.receive()
+        if kind != frames.DATA:
+            raise frames.StreamEndedError
+        return piece
+
+    def _run(self, request: dict[str, Any]) -> None:
+        code = bytearray()
+        while len(code) < request["code_bytes"]:
+            code += self._data()
+        if self._launcher is None:
+            raise frames.StreamEndedError  # the service asks for one first
+        if self._door is not None:
+            self._door.close()  # from here on, who would connect is not ours
+        path = _program_path(request)
+        with open(path, "wb") as file:
+            file.write(code)
+        job = {**request, "path": path, "cwd": OUT_DIR, "env": {"TURN_ID": request["turn_id"]}}
+        outcome = run.Run(self._channel, self._launcher, job).to_end()
+        outcome["disk_full"] = self._out.is_full()
+        self._channel.send_json(frames.EXIT, outcome)
 
 
 def _program_path(request: dict[str, Any]) -> str:
@@ -59,64 +134,20 @@ def _program_path(request: dict[str, Any]) -> str:
     return os.path.join(JOB_DIR, name if name.endswith(suffix) else name + suffix)
 
 
-def _run(channel: frames.Channel, out: OutDir, launcher: run.Launcher, request: dict[str, Any]) -> None:
-    code = bytearray()
-    while len(code) < request["code_bytes"]:
-        kind, piece = channel.receive()
-        if kind != frames.DATA:
-            raise frames.StreamEndedError
-        code += piece
-    path = _program_path(request)
-    with open(path, "wb") as file:
-        file.write(code)
-    job = {
-        **request,
-        "path": path,
-        "cwd": OUT_DIR,
-        "env": {"TURN_ID": request["turn_id"]},
-    }
-    outcome = run.Run(channel, launcher, job).to_end()
-    outcome["disk_full"] = out.is_full()
-    channel.send_json(frames.EXIT, outcome)
-
-
-def _serve(channel: frames.Channel, out: OutDir, launcher: run.Launcher) -> None:
-    while True:
-        kind, payload = channel.receive()
-        request = json.loads(payload) if payload else {}
-        if kind == frames.PING:
-            channel.send(frames.PONG)
-        elif kind == frames.PUT:
-            out.begin_turn(request["turn_id"])
-            try:
-                for file in request["files"]:
-                    _put(channel, out, file)
-            except OSError as exc:
-                channel.send_json(
-                    frames.FAILED, {"reason": f"OUT_DIR cannot hold the files of the call: {exc.strerror}"}
-                )
-                return
-            channel.send(frames.PUT_DONE)
-        elif kind == frames.JOB:
-            _run(channel, out, launcher, request)
-        elif kind == frames.COLLECT:
-            Collection(channel, out, request).send_all()
-
-
 def main() -> None:
-    """Serves one call, or ends when the service hangs up."""
-    if os.path.isdir(_SKELETON):
-        shutil.copytree(_SKELETON, HOME, dirs_exist_ok=True)
-    else:
-        os.makedirs(HOME, exist_ok=True)
-    channel = frames.Channel(sys.stdin.fileno(), sys.stdout.fileno())
-    launcher = run.Launcher(_environment(), sys.argv[1:])
-    launcher.wait_ready()
+    """Serves one call, or ends when the service hangs up; or is a zygote."""
+    if sys.argv[1:2] == ["zygote"]:
+        import raising  # noqa: PLC0415 - once for many containers
+
+        raising.become_zygote(sys.argv[2])
+    home.make()
     run.set_dumpable(readable=False)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # by Python's own handler a program could interrupt process 1
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # by Python's own handler a program could interrupt process 1
+    channel = frames.Channel(0, 1)
     try:
+        runner = Runner(channel)
         channel.send_json(frames.READY, {"python": sys.version.split()[0]})
-        _serve(channel, OutDir(OUT_DIR), launcher)
+        runner.serve()
     except (frames.StreamEndedError, BrokenPipeError):
         return
 

@@ -1,5 +1,7 @@
 """What the kernel counts for this container, on cgroup v2 and v1; zero or None where it does not say (gVisor)."""
 
+from __future__ import annotations
+
 _OOM = (("/sys/fs/cgroup/memory.events", "oom_kill"), ("/sys/fs/cgroup/memory/memory.oom_control", "oom_kill"))
 _PIDS = (("/sys/fs/cgroup/pids.events", "max"), ("/sys/fs/cgroup/pids/pids.events", "max"))
 _PEAK = ("/sys/fs/cgroup/memory.peak", "/sys/fs/cgroup/memory/memory.max_usage_in_bytes")

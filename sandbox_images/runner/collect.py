@@ -1,12 +1,18 @@
 """After the run: judges every promised file, has it opened by the inspector, sends it to the service."""
 
-import json
+from __future__ import annotations
+
 import os
-from typing import Any
 
 import frames
-import inspector
+import inspecting
 import outdir
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    import adopting
 
 _PIECE_BYTES = 256 * 1024
 # Kept by the inspector for each file; this one is for the inspector itself, should it hang as a whole.
@@ -16,8 +22,11 @@ _SPARE_S = 30
 class Collection:
     """One collection: the request of the service, and the files that were found for it."""
 
-    def __init__(self, channel: frames.Channel, out: outdir.OutDir, wanted: dict[str, Any]) -> None:
+    def __init__(
+        self, channel: frames.Channel, door: adopting.Door | None, out: outdir.OutDir, wanted: dict[str, Any]
+    ) -> None:
         self._channel = channel
+        self._inspector = inspecting.Inspector(channel, door)
         self._out = out
         self._wanted = wanted
         self._sent: dict[int, int] = {}
@@ -28,6 +37,8 @@ class Collection:
     def send_all(self) -> None:
         """Judges, inspects and sends; ends with COLLECTED."""
         limits = self._wanted["limits"]
+        if self._wanted["files"]:
+            self._inspector.call()
         walk = self._out.walk(limits["files"], limits["depth"])
         extras = self._judge_promises(walk.files())
         inspections = self._inspect()
@@ -87,10 +98,10 @@ class Collection:
             return {}
         seconds = self._wanted["seconds_per_file"]
         request = {"root": self._out.root, "seconds_per_file": seconds, **self._wanted["inspect"], "files": files}
-        said = inspector.ask(json.dumps(request).encode(), seconds * len(files) + _SPARE_S)
+        said = self._inspector.ask(frames.write_json(request), seconds * len(files) + _SPARE_S)
         verdicts = {}
         for line in said.splitlines():
-            verdict = json.loads(line)
+            verdict = frames.read_json(line)
             verdicts[verdict.pop("id")] = verdict
         for file in files:
             verdicts.setdefault(

@@ -1,6 +1,7 @@
 """The interpreter that waits warm and then becomes the user's program.
 
-The runner starts it before any call is known. It waits for one job on file descriptor 3, sets up what a program
+It is started before any call is known, by the runner or, where processes are forked into containers, as a fork of a
+zygote that was started by the same command. It waits for one job on file descriptor 3, sets up what a program
 finds (limits, environment, folder, arguments) and runs the code as ``__main__``, byte for byte, so that line
 numbers, tracebacks, ``__file__``, threads, subprocesses and exit codes are those of a script started by hand.
 It never knows the nonce of the stream.
@@ -18,14 +19,29 @@ import struct
 import sys
 import time
 import types
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import zygote
 
 CONTROL_FD = 3
 _OWN_PROGRAMS = frozenset({"render", "readable"})
 
 
-def _receive_job() -> dict[str, Any]:
-    control = socket.socket(fileno=CONTROL_FD)
+def _fork_of_zygote() -> "zygote.Fork | None":
+    """What a fork of this process is told, or None if it is no zygote.
+
+    A zygote gets messages in place of a stream: it serves the service here, and what returns is a fork of it.
+    """
+    with socket.socket(fileno=os.dup(CONTROL_FD)) as control:
+        if control.type != socket.SOCK_SEQPACKET:
+            return None
+    import zygote  # noqa: PLC0415 - an interpreter that the runner starts has no part of it
+
+    return zygote.serve(socket.socket(fileno=CONTROL_FD))
+
+
+def _receive_job(control: socket.socket) -> dict[str, Any]:
     # What starting has cost is not the program's.
     control.sendall(struct.pack(">d", time.process_time()))
     with control, control.makefile("rb") as stream:
@@ -68,11 +84,30 @@ def _run_python(path: str) -> None:
         sys.exit(1)
 
 
-def _run_own(name: str, path: str) -> None:
+def _run_to_the_end(path: str, fork: "zygote.Fork | None") -> None:
+    try:
+        _run_python(path)
+    except SystemExit as end:
+        if fork:
+            fork.ending.know(end)
+        raise
+    if fork:
+        fork.ending.know(None)
+
+
+def _run_own(name: str, path: str, loaded: dict[str, types.ModuleType]) -> None:
     """A program of ours in place of the user's; what lies in OUT_DIR must not shadow a module of it."""
+    sys.modules.update({module: loaded[module] for module in loaded if module.partition(".")[0] == name})
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     sys.argv = [name, path]
-    runpy.run_module(name, run_name="__main__")
+    status = 0
+    try:
+        runpy.run_module(name, run_name="__main__")
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)  # nothing is left to be done, and to take the interpreter apart takes as long as a page
 
 
 def _show(exc: BaseException) -> None:
@@ -90,17 +125,18 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         # Output is streamed as it comes, and what was printed is there when a program is killed.
         stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # not replaced yet
-    job = _receive_job()
+    fork = _fork_of_zygote()
+    job = _receive_job(fork.connection if fork else socket.socket(fileno=CONTROL_FD))
     _confine(job)
     os.environ.update(job["env"])
     os.chdir(job["cwd"])
     sys.argv = [job["prog_name"]]
     if job["language"] in _OWN_PROGRAMS:
-        _run_own(job["language"], job["path"])
+        _run_own(job["language"], job["path"], fork.ours if fork else {})
         return
     sys.path[0] = job["cwd"]
     if job["language"] == "python":
-        _run_python(job["path"])
+        _run_to_the_end(job["path"], fork)
     else:
         # Python ignores these two; a shell and what it starts would inherit that, so `yes | head` would complain.
         for number in (signal.SIGPIPE, signal.SIGXFSZ):

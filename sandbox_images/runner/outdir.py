@@ -4,11 +4,14 @@ Judging happens when no process of the program is left, so nothing can change un
 ever followed.
 """
 
-import fnmatch
+from __future__ import annotations
+
 import os
 import stat
-import unicodedata
-from collections.abc import Iterable, Iterator
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
 
 FILE = "file"
 MISSING = "missing"
@@ -124,7 +127,7 @@ class OutDir:
             _make_readable(folder, mode, 0o700)
         return None
 
-    def walk(self, files_max: int, depth_max: int) -> "Walk":
+    def walk(self, files_max: int, depth_max: int) -> Walk:
         """All that the program left in the current turn."""
         walk = Walk(files_max, depth_max)
         for top, prefix in self._tops():
@@ -138,7 +141,7 @@ class OutDir:
             yield "files", ""
         yield "", ""
 
-    def _walk_below(self, top: str, prefix: str, walk: "Walk") -> None:
+    def _walk_below(self, top: str, prefix: str, walk: Walk) -> None:
         if self._open_way(top.split("/") if top else []) is not None:
             return  # a link in its place leads to what is not the program's
         stack = [(top, prefix, 1)]
@@ -187,17 +190,23 @@ class Walk:
 
 def matching(pattern: str, rels: Iterable[str]) -> list[str]:
     """The paths below ``files/`` that match a pattern, in order; ``**`` crosses folders, dot files count."""
+    from fnmatch import fnmatchcase  # noqa: PLC0415 - with it come regular expressions: only for patterns
+
     named = pattern.split("/")
     # Several ** in a row are one.
     parts = [part for at, part in enumerate(named) if part != "**" or named[at + 1 : at + 2] != ["**"]]
-    return [rel for rel in rels if not rel.startswith(ATTACHMENTS) and _matches(parts, composed(rel).split("/"))]
+    return [
+        rel
+        for rel in rels
+        if not rel.startswith(ATTACHMENTS) and _matches(parts, composed(rel).split("/"), fnmatchcase)
+    ]
 
 
-def _matches(parts: list[str], names: list[str]) -> bool:
+def _matches(parts: list[str], names: list[str], fits: Callable[[str, str], bool]) -> bool:
     """Whether a path matches; one regular expression of the whole pattern would backtrack without end."""
     reached = {0}
     for name in names:
-        reached = {after for at in _with_skipped(parts, reached) for after in _after(parts, at, name)}
+        reached = {after for at in _with_skipped(parts, reached) for after in _after(parts, at, name, fits)}
     return len(parts) in reached
 
 
@@ -210,17 +219,21 @@ def _with_skipped(parts: list[str], reached: set[int]) -> set[int]:
     return places
 
 
-def _after(parts: list[str], at: int, name: str) -> Iterator[int]:
+def _after(parts: list[str], at: int, name: str, fits: Callable[[str, str], bool]) -> Iterator[int]:
     if at == len(parts):
         return
     if parts[at] == "**":
         yield at
-    if fnmatch.fnmatchcase(name, parts[at]) and (parts[at] != "**" or at == len(parts) - 1):
+    if fits(name, parts[at]) and (parts[at] != "**" or at == len(parts) - 1):
         yield at + 1
 
 
 def composed(rel: str) -> str:
     """A path in NFC, the spelling in which promises are written."""
+    if rel.isascii():
+        return rel
+    import unicodedata  # noqa: PLC0415 - a large table, for those names alone
+
     return unicodedata.normalize("NFC", rel)
 
 

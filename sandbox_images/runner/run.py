@@ -5,24 +5,26 @@ reach it, and it is not dumpable, so the program cannot read its memory or its d
 the same user.
 """
 
-import contextlib
-import ctypes
-import json
+from __future__ import annotations
+
+import _ctypes
+import _signal
+import _socket
 import os
 import resource
 import select
-import selectors
-import signal
-import socket
 import struct
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import cgroup
 import frames
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    OnReaped = Callable[[int, int], None]  # process id and wait status
 
 _PR_SET_DUMPABLE = 4
 _READ_BYTES = 65536
@@ -33,58 +35,45 @@ _REST_S = 0.025
 _READY = struct.Struct(">d")  # the CPU seconds that the launcher took to start
 _TAIL_BYTES = 16_000  # 4,000 characters of at most 4 bytes
 _REAP_EVERY_S = 0.1
-OnReaped = Callable[[int, int], None]  # process id and wait status
-_HERE = os.path.dirname(os.path.abspath(__file__))
+_LOOK_AGAIN_S = 0.0005
 
 
 class Launcher:
     """The warm interpreter that becomes the program."""
 
-    def __init__(self, env: dict[str, str], imports: list[str]) -> None:
-        self._control, theirs = socket.socketpair()
-        out_read, out_write = os.pipe()
-        err_read, err_write = os.pipe()
-
-        def wire() -> None:
-            os.dup2(theirs.fileno(), 3)
-
-        # An exec of its own, not a fork: a forked child would stay undumpable and could not use /proc/self.
-        process = subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable, "-B", os.path.join(_HERE, "launcher.py"), *imports],
-            stdin=subprocess.DEVNULL,
-            stdout=out_write,
-            stderr=err_write,
-            pass_fds=(3,),
-            preexec_fn=wire,  # noqa: PLW1509 - this process has one thread
-            start_new_session=True,
-            env=env,
-            cwd="/",
-        )
-        self.pid = process.pid
-        process.returncode = 0  # reaped by us, never by subprocess
-        self.stdout, self.stderr = out_read, err_read
-        for fd in (out_write, err_write):
-            os.close(fd)
-        theirs.close()
+    def __init__(self, pid: int, control_fd: int, stdout: int, stderr: int) -> None:
+        self.pid = pid
+        self._control = _socket.socket(fileno=control_fd)
+        self.stdout, self.stderr = stdout, stderr
+        self.start_cpu_s = 0.0
 
     def wait_ready(self) -> None:
         """Waits until the interpreter is up; raises OSError if it died."""
-        said = self._control.recv(_READY.size, socket.MSG_WAITALL)
+        said = self._control.recv(_READY.size, _socket.MSG_WAITALL)
         if len(said) != _READY.size:
             raise OSError("the launcher did not start")
-        self.start_cpu_s: float = _READY.unpack(said)[0]
+        self.start_cpu_s = _READY.unpack(said)[0]
 
     def start(self, job: dict[str, Any]) -> None:
         """Hands over the job; from here on the launcher is the user's program."""
-        self._control.sendall(json.dumps(job).encode() + b"\n")
+        self._control.sendall(frames.write_json(job) + b"\n")
         self._control.close()
+
+    def end(self) -> None:
+        """Ends an interpreter that is not needed, and reaps it."""
+        self._control.close()
+        os.close(self.stdout)
+        os.close(self.stderr)
+        os.kill(self.pid, _signal.SIGKILL)
+        os.waitpid(self.pid, 0)
 
 
 def set_dumpable(*, readable: bool) -> None:
     """Lets processes of the same user read this one's memory and descriptors, or not."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(_PR_SET_DUMPABLE, int(readable), 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "prctl(PR_SET_DUMPABLE)")
+    # What the module ctypes is made of; that one costs half as much as starting the interpreter.
+    prctl = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")  # type: ignore[arg-type]  # None is itself
+    if _ctypes.call_function(prctl, (_PR_SET_DUMPABLE, int(readable), 0, 0, 0)) != 0:
+        raise OSError("prctl(PR_SET_DUMPABLE) was refused")
 
 
 class Pump:
@@ -124,7 +113,7 @@ class Run:
         self._pump = Pump(channel, job["pass_on_bytes"])
         self._status: int | None = None
         self._timed_out = False
-        self._resting: dict[int, tuple[int, float]] = {}
+        self._resting: dict[int, float] = {}
         self._ended: set[int] = set()
         self._oom_before = cgroup.oom_kills()
         self._pids_before = cgroup.pids_hits()
@@ -134,14 +123,14 @@ class Run:
         """Runs the program until it ends or is ended; returns what EXIT says, disk_full left to the caller."""
         self._launcher.start(self._job)
         deadline = time.monotonic() + self._job["wall_s"]
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._launcher.stdout, selectors.EVENT_READ, frames.STDOUT)
-            selector.register(self._launcher.stderr, selectors.EVENT_READ, frames.STDERR)
-            selector.register(sys.stdin.fileno(), selectors.EVENT_READ, None)
-            with _exit_notice(self._launcher.pid) as pidfd:
-                if pidfd is not None:
-                    selector.register(pidfd, selectors.EVENT_READ, None)
-                self._watch(selector, deadline)
+        pidfd = _exit_notice(self._launcher.pid)
+        poll = select.poll()
+        for fd in (self._launcher.stdout, self._launcher.stderr, self._channel.read_fd, pidfd):
+            if fd is not None:
+                poll.register(fd, select.POLLIN)
+        self._watch(poll, deadline)
+        if pidfd is not None:
+            os.close(pidfd)
         end_all_processes(self._reaped)
         self._drain()
         return self._outcome()
@@ -150,22 +139,25 @@ class Run:
         if pid == self._launcher.pid:
             self._status = status
 
-    def _watch(self, selector: selectors.BaseSelector, deadline: float) -> None:
+    def _watch(self, poll: select.poll, deadline: float) -> None:
         reap_at = 0.0
+        kinds = {self._launcher.stdout: frames.STDOUT, self._launcher.stderr: frames.STDERR}
         while True:
             now = time.monotonic()
             if now >= deadline:
                 self._timed_out = True
                 return
-            ready = selector.select(min(deadline - now, _REAP_EVERY_S, self._end_rest(selector, now)))
+            seconds = min(deadline - now, _REAP_EVERY_S, self._end_rest(poll, now))
+            ready = {fd for fd, _ in poll.poll(seconds * 1000)}
             # stdout first: what a program printed stands before the traceback that followed.
-            for key, _ in sorted(ready, key=lambda found: found[0].fd):
-                if key.data is not None:
-                    self._read(selector, key)
-                elif key.fd == sys.stdin.fileno():
-                    raise frames.StreamEndedError  # during a run the service only ever hangs up
-                else:
-                    reap_at = 0.0
+            for fd, kind in kinds.items():
+                if fd in ready:
+                    self._read(poll, fd, kind)
+                    ready.discard(fd)
+            if self._channel.read_fd in ready:
+                raise frames.StreamEndedError  # during a run the service only ever hangs up
+            if ready:
+                reap_at = 0.0
             if self._pump.total > self._job["output_bytes"]:
                 return
             # Orphans of the program are ours to reap, or they would fill its process limit.
@@ -175,44 +167,46 @@ class Run:
             if self._status is not None:
                 return
 
-    def _read(self, selector: selectors.BaseSelector, key: selectors.SelectorKey) -> None:
-        piece = os.read(key.fd, _READ_BYTES)
+    def _read(self, poll: select.poll, fd: int, kind: int) -> None:
+        piece = os.read(fd, _READ_BYTES)
         if not piece:
-            self._ended.add(key.fd)
+            self._ended.add(fd)
         else:
-            self._pump.take(key.data, piece)
+            self._pump.take(kind, piece)
         if len(piece) < _SMALL_BYTES:
-            self._rest(selector)
+            self._rest(poll)
 
-    def _rest(self, selector: selectors.BaseSelector) -> None:
+    def _rest(self, poll: select.poll) -> None:
         """Both streams rest together: apart, the pieces of a traceback and of what was printed before would mix."""
         until = time.monotonic() + _REST_S
-        for key in list(selector.get_map().values()):
-            if key.data is not None:
-                selector.unregister(key.fd)
-                self._resting[key.fd] = (key.data, until)
+        for fd in (self._launcher.stdout, self._launcher.stderr):
+            if fd not in self._resting:
+                self._resting[fd] = until
+                poll.unregister(fd)
 
-    def _end_rest(self, selector: selectors.BaseSelector, now: float) -> float:
+    def _end_rest(self, poll: select.poll, now: float) -> float:
         """Watches streams again that have rested; the seconds until the next has."""
-        for fd, (kind, until) in list(self._resting.items()):
-            if until <= now:
+        for fd, until in list(self._resting.items()):
+            if until <= now and fd not in self._ended:
                 del self._resting[fd]
-                if fd not in self._ended:
-                    selector.register(fd, selectors.EVENT_READ, kind)
-        return min((until - now for _, until in self._resting.values()), default=_REAP_EVERY_S)
+                poll.register(fd, select.POLLIN)
+        waking = [until - now for fd, until in self._resting.items() if fd not in self._ended]
+        return min(waking, default=_REAP_EVERY_S)
 
     def _drain(self) -> None:
         """What the program had written when it ended is still in the pipes."""
         for fd, kind in ((self._launcher.stdout, frames.STDOUT), (self._launcher.stderr, frames.STDERR)):
             os.set_blocking(fd, False)
-            with contextlib.suppress(BlockingIOError):
+            try:
                 while piece := os.read(fd, _READ_BYTES):
                     self._pump.take(kind, piece)
+            except BlockingIOError:
+                pass
 
     def _outcome(self) -> dict[str, Any]:
         exceeded = self._pump.total > self._job["output_bytes"]
         status = self._status
-        code = os.waitstatus_to_exitcode(status) if status is not None else -signal.SIGKILL
+        code = os.waitstatus_to_exitcode(status) if status is not None else -_signal.SIGKILL
         return {
             "exit_code": code if code >= 0 else None,
             "signal": -code if code < 0 else None,
@@ -234,42 +228,36 @@ def _children_cpu_s() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-@contextlib.contextmanager
-def _exit_notice(pid: int) -> Iterator[int | None]:
+def _exit_notice(pid: int) -> int | None:
     """A descriptor that becomes readable when the process ends; None where the kernel has none (gVisor)."""
     try:
-        fd = os.pidfd_open(pid)
+        return os.pidfd_open(pid)
     except OSError:
-        yield None
-        return
+        return None
+
+
+def reap(on_reaped: OnReaped) -> bool:
+    """Collects every child that has ended, without waiting; whether others are left."""
     try:
-        yield fd
-    finally:
-        os.close(fd)
-
-
-def reap(on_reaped: OnReaped) -> None:
-    """Collects every child that has ended, without waiting."""
-    with contextlib.suppress(ChildProcessError):
         while True:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if pid == 0:
-                return
+                return True
             on_reaped(pid, status)
+    except ChildProcessError:
+        return False
 
 
 def end_all_processes(on_reaped: OnReaped) -> None:
     """Kills every other process of the container and waits until none is left."""
     if os.getpid() != 1:
         raise RuntimeError("the runner has to be PID 1 of a container: it kills every process it can see")
+    seen = True
     while True:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(-1, signal.SIGKILL)
         try:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
+            os.kill(-1, _signal.SIGKILL)
+        except ProcessLookupError:
+            seen = False
+        if not reap(on_reaped) and not seen:
             return
-        if pid:
-            on_reaped(pid, status)
-        else:
-            select.select([], [], [], 0.001)
+        select.select([], [], [], _LOOK_AGAIN_S)

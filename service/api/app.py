@@ -75,6 +75,7 @@ def create_app(doors: Doors, *, lifespan: Lifespan | None = None) -> FastAPI:
         # The one route that takes files takes them with this method.
         bytes_max_of_method={"PUT": doors.attachments.bytes_max},
         body_s=doors.body_s,
+        held_max=doors.bodies_bytes_max,
     )
     app.add_middleware(Guard, access=doors.access, quotas=doors.quotas)
     app.add_middleware(HostCheck, names=doors.hosts)

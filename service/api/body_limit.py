@@ -2,12 +2,15 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.core.errors import BodyTooLargeError, RequestTimeoutError
+from service.core.access import Caller
+from service.core.errors import BodyTooLargeError, RateLimitedError, RequestTimeoutError
 from service.core.quotas import CallerMeter
 
 SLOWEST_BYTES_PER_S = 64 * 1024
@@ -25,27 +28,85 @@ class BodyLimit:
         bytes_max: the bound, in bytes.
         bytes_max_of_method: the bound of methods that have one of their own.
         body_s: how long a body may take, beyond what it takes at 64 KiB in a second.
+        held_max: how many bytes of bodies may be in memory at one time; those of methods with a bound of their own
+            go to the disk and are not counted.
     """
 
-    def __init__(self, app: ASGIApp, bytes_max: int, bytes_max_of_method: Mapping[str, int], body_s: float) -> None:
+    def __init__(
+        self, app: ASGIApp, bytes_max: int, bytes_max_of_method: Mapping[str, int], body_s: float, held_max: int
+    ) -> None:
         self._app = app
         self._bytes_max = bytes_max
         self._bytes_max_of_method = bytes_max_of_method
         self._body_s = body_s
+        self._held = _Held(max(held_max, bytes_max), bytes_max)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one connection."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        bytes_max = self._bytes_max_of_method.get(scope["method"], self._bytes_max)
-        await self._app(scope, _Counted(scope, receive, bytes_max, self._body_s), send)
+        own_max = self._bytes_max_of_method.get(scope["method"])
+        if own_max is not None:
+            await self._app(scope, _Counted(scope, receive, own_max, self._body_s), send)
+            return
+        with self._held.room(_caller(scope)) as take:
+            await self._app(scope, _Counted(scope, receive, self._bytes_max, self._body_s, take), send)
+
+
+def _caller(scope: Scope) -> str:
+    caller = scope["state"].get("caller")
+    return caller.principal.caller if isinstance(caller, Caller) else ""
+
+
+class _Held:
+    """The bodies that are in memory: of one caller at most half of what is allowed, so that others find room."""
+
+    def __init__(self, bytes_max: int, body_bytes_max: int) -> None:
+        self._bytes_max = bytes_max
+        self._share = max(body_bytes_max, bytes_max // 2)
+        self._of: Counter[str] = Counter()
+
+    @contextmanager
+    def room(self, caller: str) -> Iterator[Callable[[int], None]]:
+        """What takes room for bytes of one body; it is given back when the block ends."""
+        taken = 0
+
+        def take(size_bytes: int) -> None:
+            nonlocal taken
+            if self._of[caller] + size_bytes > self._share or self._of.total() + size_bytes > self._bytes_max:
+                raise RateLimitedError(
+                    f"request_bodies: {self._of.total()} bytes of bodies are worked on, {self._bytes_max} may be, "
+                    f"of one caller {self._share}; send it again in a moment",
+                    retry_after_s=1,
+                )
+            self._of[caller] += size_bytes
+            taken += size_bytes
+
+        try:
+            yield take
+        finally:
+            self._of[caller] -= taken
+            if not self._of[caller]:
+                del self._of[caller]
+
+
+def _take_none(_size_bytes: int) -> None:
+    pass
 
 
 class _Counted:
     """``receive`` of one request, counting."""
 
-    def __init__(self, scope: Scope, receive: Receive, bytes_max: int, body_s: float) -> None:
+    def __init__(
+        self,
+        scope: Scope,
+        receive: Receive,
+        bytes_max: int,
+        body_s: float,
+        take: Callable[[int], None] = _take_none,
+    ) -> None:
+        self._take = take
         declared = Headers(scope=scope).get("content-length", "0")
         # The server has refused lengths that are no numbers; what it lets through is counted anyway.
         self._size_bytes_declared = int(declared) if declared.isascii() and declared.isdigit() else 0
@@ -63,8 +124,8 @@ class _Counted:
             return await self._receive()  # what is waited for now is that the client goes away
         if self._size_bytes_declared > self._bytes_max:
             raise self._too_large()
-        if self._meter is not None and self._size_bytes_declared and not self._has_begun:
-            self._meter.take_upload(self._size_bytes_declared)
+        if self._size_bytes_declared and not self._has_begun:
+            self._count(self._size_bytes_declared)
         self._has_begun = True
         message = await self._within_time()
         if message["type"] != "http.request":
@@ -74,9 +135,14 @@ class _Counted:
         self._size_bytes += size_bytes
         if self._size_bytes > self._bytes_max:
             raise self._too_large()
-        if self._meter is not None and size_bytes and not self._size_bytes_declared:
-            self._meter.take_upload(size_bytes)
+        if size_bytes and not self._size_bytes_declared:
+            self._count(size_bytes)
         return message
+
+    def _count(self, size_bytes: int) -> None:
+        self._take(size_bytes)
+        if self._meter is not None:
+            self._meter.take_upload(size_bytes)
 
     async def _within_time(self) -> Message:
         # Only what the client lets us wait counts, not what a slow disk makes of the pieces in between.

@@ -95,6 +95,7 @@ class Doors:
         metrics: what `/metrics` says, in the text format.
         draining: whether the service takes no new calls any more.
         body_bytes_max: the largest request body but for attachments, in bytes.
+        bodies_bytes_max: how many bytes of bodies, but for attachments, may be in memory at one time.
         body_s: how long a request's body may take, and a second more for each 64 KiB that came.
         meter: counts requests.
         tracer: traces them.
@@ -118,6 +119,7 @@ class Doors:
     draining: Callable[[], bool]
     body_bytes_max: int
     public_url: str = ""
+    bodies_bytes_max: int = 512 * 1024 * 1024
     body_s: float = 60.0
     meter: Meter = field(default_factory=NoMeter)
     tracer: Tracer = field(default_factory=NoTracer)

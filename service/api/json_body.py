@@ -9,6 +9,7 @@ it never gives the interpreter back. So the standard library parses and pydantic
 import asyncio
 import json
 import math
+import re
 from collections.abc import Iterator
 from itertools import chain
 from typing import Any, TypeVar
@@ -24,6 +25,9 @@ from service.core.errors import InvalidRequestError
 DEPTH_MAX = 64
 # Below this a body is parsed in less time than a thread costs (0.1 ms).
 INLINE_BYTES_MAX = 64 * 1024
+# Fourteen million small values of a body of 100 MB would be two gigabytes of objects.
+VALUES_MAX = 1_000_000
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
@@ -57,6 +61,7 @@ def parse_model(raw: bytearray, model: type[_Model]) -> _Model:
 
 
 def _value(raw: bytearray) -> Any:
+    _refuse_too_many(raw)
     try:
         text = raw.decode()
         # Of a body of 100 MB no more than two forms are held at a time: bytes, text, values, model.
@@ -89,6 +94,22 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
         raise _AmbiguousError(f"has the key {twice[:100]!a} twice in one object")
     return made
+
+
+def _refuse_too_many(raw: bytearray) -> None:
+    """Refuses JSON of more values than any call has, before any of them is made.
+
+    Raises:
+        InvalidRequestError: it has.
+    """
+    # Every value but one follows one of these; most of those that are there stand in texts, which are looked at
+    # only if there are that many.
+    if _separators(raw) >= VALUES_MAX and _separators(_STRING.sub(b"", raw)) >= VALUES_MAX:
+        raise _invalid_json(f"has more than {VALUES_MAX} values")
+
+
+def _separators(raw: bytes | bytearray) -> int:
+    return sum(raw.count(character) for character in (b",", b":", b"[", b"{"))
 
 
 def _refuse_unsendable(value: Any) -> None:

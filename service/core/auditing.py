@@ -4,34 +4,21 @@ import hashlib
 import json
 import logging
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any
 
 from contracts.problems import Problem
-from contracts.provenance import (
-    AuditCall,
-    AuditFacts,
-    AuditInput,
-    AuditOutcome,
-    AuditOutput,
-    AuditPrincipal,
-    AuditRequest,
-    AuditService,
-    AuditSource,
-)
-from contracts.tool_calls import ArtifactResult, Limits, SourceRow, ToolCallRequest, ToolCallResponse, Usage
+from contracts.provenance import AUDIT_FORMAT, AuditService
+from contracts.tool_calls import ArtifactResult, SourceRow, ToolCallRequest, ToolCallResponse, Usage
 from service.core.blocks import now_text
 from service.core.call_record import CallRecord, UsedInput
+from service.core.limits import limit_names
 from service.core.store_ports import AuditDraft, AuditedLine, CallKey, CallState, StoredArtifact
 
 # What log collectors take as one line; a call with thousands of inputs has more, and its line is in the database.
 LOGGED_CHARS_MAX = 16_000
 _log = logging.getLogger("proofbox.audit")
-_STATES: dict[CallState, Literal["done", "failed", "cancelled"]] = {
-    CallState.DONE: "done",
-    CallState.FAILED: "failed",
-    CallState.CANCELLED: "cancelled",
-}
+_LIMITS = limit_names()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +62,18 @@ def source_sha256(row: SourceRow) -> str:
     return sha256_of(canonical(shown))
 
 
-def facts_of(
+def draft_of(
     call: AuditedCall,
     record: CallRecord,
     service: AuditService,
     state: CallState,
     body: str,
     response: ToolCallResponse | None,
-) -> AuditFacts:
-    """The line but for its place in the chain.
+) -> AuditDraft:
+    """The line but for its place in the chain: what `AuditLine` reads.
+
+    It is made of plain values, because the models would take half a millisecond of every call; and in ASCII, so
+    that the bytes that are hashed come back from every database and every log.
 
     Args:
         call: what was asked.
@@ -93,33 +83,31 @@ def facts_of(
         body: the answer as it is stored.
         response: the same, of a call that is done; None for a problem.
     """
-    raw = body.encode(errors="surrogatepass")
-    return AuditFacts(
-        principal=_principal(call.key),
-        call=_call(call),
-        service=service,
-        request=_request(call),
-        limits=None if record.limits is None else Limits(**asdict(record.limits)),
-        sandbox=record.sandbox or (response.sandbox if response is not None else None),
-        inputs=[_input(used) for used in record.inputs],
-        missing=list(record.missing),
-        sources=[AuditSource(sid=row.sid, sha256=source_sha256(row)) for row in record.cited],
-        outputs=_outputs(response.artifacts if response is not None else (), record.stored),
-        usage=response.usage if response is not None else Usage(),
-        outcome=AuditOutcome(
-            state=_STATES[state],
-            code=outcome_code(body, response),
-            ended=now_text(),
-            answer_sha256=sha256_of(raw),
-            answer_bytes=len(raw),
-        ),
-    )
-
-
-def draft_of(facts: AuditFacts) -> AuditDraft:
-    """The line as it goes into its chain: ASCII, so that the bytes that are hashed come back from everywhere."""
-    said = facts.model_dump(mode="json", exclude_none=True)
-    return AuditDraft(facts.outcome.ended, json.dumps(said, separators=(",", ":"), ensure_ascii=True))
+    raw, ended = body.encode(errors="surrogatepass"), now_text()
+    sandbox = record.sandbox or (response.sandbox if response is not None else None)
+    said = {
+        "format": AUDIT_FORMAT,
+        "principal": _principal(call.key),
+        "call": _call(call),
+        "service": {"version": service.version, "boot_id": service.boot_id},
+        "request": _request(call),
+        "limits": None if record.limits is None else {name: getattr(record.limits, name) for name in _LIMITS},
+        "sandbox": None if sandbox is None else sandbox.model_dump(mode="json", exclude_none=True),
+        "randomness": "fresh",
+        "inputs": [_input(used) for used in record.inputs],
+        "missing": list(record.missing),
+        "sources": [{"sid": row.sid, "sha256": source_sha256(row)} for row in record.cited],
+        "outputs": _outputs(response.artifacts if response is not None else (), record.stored),
+        "usage": (response.usage if response is not None else Usage()).model_dump(exclude_none=True),
+        "outcome": {
+            "state": state.value,
+            "code": outcome_code(body, response),
+            "ended": ended,
+            "answer_sha256": sha256_of(raw),
+            "answer_bytes": len(raw),
+        },
+    }
+    return AuditDraft(ended, json.dumps(_known(said), separators=(",", ":"), ensure_ascii=True))
 
 
 def outcome_code(body: str, response: ToolCallResponse | None) -> str:
@@ -147,65 +135,87 @@ def say(line: AuditedLine) -> None:
     _log.info("%s", text, extra={"told": {"audit_sha256": line.sha256}})
 
 
-def _principal(key: CallKey) -> AuditPrincipal:
+def _known(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _principal(key: CallKey) -> dict[str, Any]:
     who = key.scope.principal
-    return AuditPrincipal(
-        tenant=who.tenant, project=who.project, user_type=who.user_type, user=who.user, key_id=who.key_id
+    return _known(
+        {
+            "tenant": who.tenant,
+            "project": who.project,
+            "user_type": who.user_type,
+            "user": who.user,
+            "key_id": who.key_id,
+        }
     )
 
 
-def _call(call: AuditedCall) -> AuditCall:
-    return AuditCall(
-        tool_call_id=call.key.tool_call_id,
-        conversation_id=call.key.scope.conversation_id,
-        turn_id=call.request.turn_id,
-        tool_id=call.request.tool_id,
-        request_id=call.request_id,
-        traceparent=call.traceparent or None,
-        accepted=call.created,
-        rerun_of=call.rerun_of,
+def _call(call: AuditedCall) -> dict[str, Any]:
+    return _known(
+        {
+            "tool_call_id": call.key.tool_call_id,
+            "conversation_id": call.key.scope.conversation_id,
+            "turn_id": call.request.turn_id,
+            "tool_id": call.request.tool_id,
+            "request_id": call.request_id,
+            "traceparent": call.traceparent or None,
+            "accepted": call.created,
+            "rerun_of": call.rerun_of,
+        }
     )
 
 
-def _request(call: AuditedCall) -> AuditRequest:
-    code = call.request.code
-    encoded = None if code is None else code.encode(errors="surrogatepass")
-    return AuditRequest(
-        sha256=call.payload_sha256,
-        params_sha256=sha256_of(canonical(call.request.params)),
-        code_sha256=None if encoded is None else sha256_of(encoded),
-        code_bytes=None if encoded is None else len(encoded),
-    )
+def _request(call: AuditedCall) -> dict[str, Any]:
+    said = {"sha256": call.payload_sha256, "params_sha256": sha256_of(canonical(call.request.params))}
+    if call.request.code is None:
+        return said
+    code = call.request.code.encode(errors="surrogatepass")
+    return {**said, "code_sha256": sha256_of(code), "code_bytes": len(code)}
 
 
-def _input(used: UsedInput) -> AuditInput:
-    return AuditInput.model_validate(asdict(used))
+def _input(used: UsedInput) -> dict[str, Any]:
+    said = {
+        "path": used.path,
+        "sha256": used.sha256,
+        "size_bytes": used.size_bytes,
+        "source": used.source,
+        "asked": used.asked,
+    }
+    return said if used.version is None else {**said, "version": used.version}
 
 
-def _outputs(results: Sequence[ArtifactResult], stored: Sequence[StoredArtifact]) -> list[AuditOutput]:
-    versions = {artifact.path.physical: artifact for artifact in stored}
-    outputs = [
-        AuditOutput(
-            path=result.physical_path,
-            verdict=str(result.verdict),
-            visibility=result.visibility,
-            version=_version(versions.pop(result.physical_path, None)),
-            sha256=result.sha256,
-            size_bytes=result.size_bytes,
+def _outputs(results: Sequence[ArtifactResult], stored: Sequence[StoredArtifact]) -> list[dict[str, Any]]:
+    left = {artifact.path.physical: artifact for artifact in stored}
+    outputs = []
+    for result in results:
+        made = left.pop(result.physical_path, None)
+        outputs.append(
+            _known(
+                {
+                    "path": result.physical_path,
+                    "verdict": str(result.verdict),
+                    "visibility": result.visibility,
+                    "version": _version(made),
+                    "sha256": result.sha256,
+                    "size_bytes": result.size_bytes,
+                }
+            )
         )
-        for result in results
-    ]
     # Stored, but in no answer: the call was cancelled, or it failed, after its files were hosted.
     return outputs + [
-        AuditOutput(
-            path=path,
-            verdict="produced",
-            visibility=left.visibility,
-            version=left.version or None,
-            sha256=left.sha256,
-            size_bytes=left.size_bytes,
+        _known(
+            {
+                "path": path,
+                "verdict": "produced",
+                "visibility": made.visibility,
+                "version": _version(made),
+                "sha256": made.sha256,
+                "size_bytes": made.size_bytes,
+            }
         )
-        for path, left in versions.items()
+        for path, made in left.items()
     ]
 
 

@@ -14,7 +14,7 @@ from contracts.provenance import AuditService
 from contracts.tool_calls import CallStatus, Limits, ToolCallRequest, ToolCallResponse
 from service.core.admission import Admission
 from service.core.answer_keeping import AnswerKeeping, Ending
-from service.core.auditing import AuditedCall, draft_of, facts_of, say, told
+from service.core.auditing import AuditedCall, draft_of, outcome_code, say, told
 from service.core.call_answers import Answer, problem_answer, stopped, stored_answer
 from service.core.call_lookup import find_call
 from service.core.call_record import CallRecord, recording
@@ -298,10 +298,13 @@ class Calls:
 
     def _end(self, running: RunningCall, ending: Ending) -> None:
         running.emit("result" if ending.state is CallState.DONE else "error", ending.answer.body)
+        if running.span.traceparent:  # it ends before the rest is counted
+            running.span.set(told(outcome_code(ending.answer.body, ending.response), ending.response))
         del self._running[running.key]
         self._ended.keep(running.key, running.events)
         running.answer.set_result(ending.answer)
-        self._count(running, ending.answer, ending.response)
+        # Who waits is told first.
+        asyncio.get_running_loop().call_soon(self._count, running, ending.answer, ending.response)
 
     def _count(self, running: RunningCall, answer: Answer, response: ToolCallResponse | None) -> None:
         if answer.is_problem:
@@ -309,7 +312,6 @@ class Calls:
         else:
             response = response or ToolCallResponse.model_validate_json(answer.body)
             code = "ok" if response.error is None else response.error.code
-        running.span.set(told(code, response))
         seconds = time.perf_counter() - running.began
         self._meter.call_ended(EndedCall(running.tool_id, code, seconds, response))
 
@@ -331,4 +333,4 @@ class Calls:
 
 
 def _draft(asked: AuditedCall, record: CallRecord, service: AuditService, ending: Ending) -> AuditDraft:
-    return draft_of(facts_of(asked, record, service, ending.state, ending.answer.body, ending.response))
+    return draft_of(asked, record, service, ending.state, ending.answer.body, ending.response)

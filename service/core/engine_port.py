@@ -222,7 +222,12 @@ class Collected:
 
 
 class SandboxLostError(Exception):
-    """The sandbox died under our hands; the call is answered with ``sandbox_failed``."""
+    """The sandbox died under our hands; the call is answered with ``sandbox_failed``, or ``out_of_memory``."""
+
+    def __init__(self, message: str, *, to_memory: bool = False) -> None:
+        super().__init__(message)
+        self.to_memory = to_memory
+        """The kernel killed its first process for memory."""
 
 
 class Sandbox(Protocol):

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from contracts.provenance import (
-    AuditFacts,
     AuditLine,
     AuditOutput,
     AuditService,
@@ -15,7 +14,7 @@ from contracts.provenance import (
     RerunReport,
 )
 from contracts.tool_calls import Limits, ToolCallRequest, ToolCallResponse, Usage
-from service.core.auditing import AuditedCall, canonical, draft_of, facts_of, say
+from service.core.auditing import AuditedCall, canonical, draft_of, say
 from service.core.call_answers import problem_answer
 from service.core.call_lookup import find_call
 from service.core.call_record import CallRecord, recording
@@ -75,6 +74,10 @@ class Provenance:
             NoProvenanceError: it has no line.
             StoreFailedError: the store failed.
         """
+        if conversation_id is not None:  # the usual case, which needs nothing of the call itself
+            key = CallKey(Scope(principal, conversation_id), tool_call_id)
+            if (line := await self._audit.of_call(key)) is not None:
+                return line
         return await self._line((await find_call(self._calls, principal, tool_call_id, conversation_id)).key)
 
     async def rerun(
@@ -140,7 +143,7 @@ class Provenance:
                 return call
         raise NotRerunnableError(f"calls of the tool '{request.tool_id}' cannot be run again")
 
-    async def _run(self, asked: AuditedCall, opened: OpenedCall) -> tuple[AuditFacts, AuditedLine]:
+    async def _run(self, asked: AuditedCall, opened: OpenedCall) -> tuple[AuditLine, AuditedLine]:
         record = CallRecord()
         try:
             with recording(record):
@@ -155,17 +158,17 @@ class Provenance:
 
     async def _add(
         self, asked: AuditedCall, record: CallRecord, state: CallState, body: str, response: ToolCallResponse | None
-    ) -> tuple[AuditFacts, AuditedLine]:
-        facts = await asyncio.to_thread(facts_of, asked, record, self._again.service, state, body, response)
-        line = await self._audit.add(asked.key.scope.principal, draft_of(facts))
+    ) -> tuple[AuditLine, AuditedLine]:
+        draft = await asyncio.to_thread(draft_of, asked, record, self._again.service, state, body, response)
+        line = await self._audit.add(asked.key.scope.principal, draft)
         say(line)
-        return facts, line
+        return AuditLine.model_validate_json(line.text), line
 
 
 def _report(
     stored: StoredCall,
     first: tuple[AuditLine, AuditedLine],
-    now: tuple[AuditFacts, AuditedLine],
+    now: tuple[AuditLine, AuditedLine],
     sources_changed: list[int],
 ) -> RerunReport:
     (then, kept), (facts, line) = first, now

@@ -159,7 +159,7 @@ class SandboxRuns:
                     with attempt.phase("validate"):
                         attempt.collected = await sandbox.collect(program.wanted, staging)
             except SandboxLostError as exc:
-                attempt.outcome = ProcessOutcome(lost=str(exc))
+                attempt.outcome = ProcessOutcome(lost=str(exc), lost_to_memory=exc.to_memory)
         attempt.failure = classify(attempt.outcome, limits) or left_too_much(attempt.collected, limits)
 
     async def known_sids(self, scope: Scope) -> frozenset[int]:

@@ -31,6 +31,23 @@ class ContainerTransport(Protocol):
         """Hangs up, which ends the container; never raises."""
 
 
+class NotForkedError(Exception):
+    """No process was forked into a container; the message says why. The runner can start one itself."""
+
+
+class Forks(Protocol):
+    """Processes that have imported already, forked into one container; see `service.engines.forking`."""
+
+    def has(self, flavour: Flavour) -> bool:
+        """Whether an interpreter of this flavour can be had at once; where not, one is made ready for later."""
+
+    async def interpreter(self, flavour: Flavour) -> None:
+        """Forks an interpreter into the container, for the runner to adopt. Raises NotForkedError."""
+
+    async def inspector(self) -> None:
+        """Forks what opens files into the container. Raises NotForkedError."""
+
+
 @dataclass(frozen=True, slots=True)
 class Container:
     """One container that has been started.
@@ -38,10 +55,12 @@ class Container:
     Attributes:
         container_id: its id.
         attach: opens the stream to its runner; to be called once, on the event loop.
+        forks: what can be forked into it; None where its runner has to start everything itself.
     """
 
     container_id: str
     attach: Callable[[], Awaitable[ContainerTransport]]
+    forks: Forks | None = None
 
 
 @dataclass(frozen=True, slots=True)

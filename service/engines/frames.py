@@ -20,7 +20,9 @@ class Frame(IntEnum):
     DATA = 2
     JOB = 3
     COLLECT = 4
-    PING = 5
+    ADOPT = 5
+    LAUNCH = 6
+    PING = 8
     READY = 16
     PUT_DONE = 17
     STDOUT = 18
@@ -29,7 +31,9 @@ class Frame(IntEnum):
     FOUND = 21
     COLLECTED = 22
     FAILED = 23
-    PONG = 24
+    LAUNCHED = 24
+    INSPECTOR = 25
+    PONG = 28
 
 
 _KINDS = {int(kind): kind for kind in Frame}

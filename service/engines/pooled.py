@@ -27,6 +27,7 @@ _START = "sandbox.start"
 _SHARE_OF_MEMORY = 1 / 8
 _LIBRARIES_NEED_BYTES = 256 * 1024 * 1024
 _REMOVED_AFTER_S = 0.04  # removing takes CPU that storing the files and answering need at that moment
+_REMOVED_WITHIN_S = 0.4
 _NAMED_AFTER_S = 1.0  # nobody sees a container that is gone before
 _NAMED_CHARS_MAX = 80
 _ODD = re.compile(r"[^A-Za-z0-9_.-]+")
@@ -74,6 +75,7 @@ class PooledEngine:
     ) -> None:
         self._containers = containers
         self._settings = settings
+        self._is_busy = is_busy
         self._tracer = tracer or NoTracer()
         self._clock = clock or LoopClock()
         self.pool = Pool(
@@ -90,7 +92,8 @@ class PooledEngine:
         self._starting: set[str] = set()  # names of containers
         self._held: set[str] = set()  # ids of containers, from their start until their removal was tried
         self._removals: set[asyncio.Task[None]] = set()
-        self._stopping = asyncio.Event()
+        self._pauses: set[asyncio.Event] = set()
+        self._stopping = False
         self._sweeper: asyncio.Task[None] | None = None
         self.swept = 0
         """Sandboxes of this service that had to be swept in this life of it."""
@@ -121,7 +124,9 @@ class PooledEngine:
         if self._sweeper is not None:
             self._sweeper.cancel()
             await asyncio.gather(self._sweeper, return_exceptions=True)
-        self._stopping.set()
+        self._stopping = True
+        for pause in self._pauses:
+            pause.set()
         await self.pool.drain()
         await asyncio.gather(*self._removals, return_exceptions=True)
         with contextlib.suppress(EngineUnavailableError):
@@ -131,7 +136,7 @@ class PooledEngine:
     @asynccontextmanager
     async def open(self, spec: SandboxSpec) -> AsyncIterator[Sandbox]:
         """See `SandboxEngine.open`."""
-        box = await self._taken(spec)
+        box = await self._become(await self._taken(spec), spec)
         expiry = self._clock.call_later(spec.lifetime_s, lambda: self._discard_later(box))
         naming = self._clock.call_later(_NAMED_AFTER_S, lambda: self._later(self._name(box, spec.call_name)))
         log.debug("call %s has container %s", spec.call_name, box.container_id[:12])
@@ -141,7 +146,22 @@ class PooledEngine:
             expiry.cancel()
             naming.cancel()
             # After the answer: nobody waits for a removal. What ran in it is gone once files were collected.
-            self._discard_later(box, _REMOVED_AFTER_S if box.sandbox.is_over else 0)
+            self._later(self._discard_in_time(box) if box.sandbox.is_over else self._discard(box))
+
+    async def _become(self, box: Box, spec: SandboxSpec) -> Box:
+        """Puts what the call will import into the box that was taken, where that can be forked in."""
+        if spec.flavour is box.flavour:
+            return box
+        try:
+            await box.sandbox.become(spec.flavour)
+        except SandboxLostError as exc:
+            log.warning("a sandbox was lost before its call, which takes another: %s", exc)
+            self._discard_later(box)
+            return await self._taken(spec)
+        except BaseException:
+            self._discard_later(box)
+            raise
+        return box
 
     async def _taken(self, spec: SandboxSpec) -> Box:
         default, limits = self._settings.default_limits, spec.limits
@@ -182,7 +202,8 @@ class PooledEngine:
 
     async def sweep(self) -> int:
         """See `SandboxEngine.sweep`."""
-        count = await self._remove_left(self._is_left)
+        held = frozenset(self._held)  # one that is discarded while they are listed is not left behind
+        count = await self._remove_left(lambda found: found.container_id not in held and self._is_left(found))
         self.swept += count
         return count
 
@@ -252,6 +273,7 @@ class PooledEngine:
             self._settings.inspector,
             died_of_memory=lambda: self._containers.died_of_memory(container_id),
             died_of_processes=lambda: self._containers.died_of_processes(container_id),
+            forks=container.forks,
         )
         box = Box(container_id, name, transport, sandbox, flavour)
         try:
@@ -282,18 +304,33 @@ class PooledEngine:
             container = await starting
             await self._hang_up(await container.attach(), container.container_id)
 
-    def _discard_later(self, box: Box, seconds: float = 0) -> None:
-        self._later(self._discard(box, seconds))
+    def _discard_later(self, box: Box) -> None:
+        self._later(self._discard(box))
 
     def _later(self, task_of: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(task_of)
         self._removals.add(task)
         task.add_done_callback(self._removals.discard)
 
-    async def _discard(self, box: Box, seconds: float) -> None:
-        if seconds:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), seconds)
+    async def _discard_in_time(self, box: Box) -> None:
+        """Discards a container a moment later, or when calls leave room for it, but soon."""
+        until = self._clock.time() + _REMOVED_WITHIN_S
+        await self._pause(_REMOVED_AFTER_S)
+        while self._is_busy() and self._clock.time() < until and not self._stopping:
+            await self._pause(_REMOVED_AFTER_S)
+        await self._discard(box)
+
+    async def _pause(self, seconds: float) -> None:
+        """Waits, but not while the engine stops."""
+        over = asyncio.Event()
+        timer = self._clock.call_later(seconds, over.set)
+        self._pauses.add(over)
+        if not self._stopping:
+            await over.wait()
+        self._pauses.discard(over)
+        timer.cancel()
+
+    async def _discard(self, box: Box) -> None:
         await self._hang_up(box.transport, box.container_id)
 
     async def _hang_up(self, transport: ContainerTransport, container_id: str) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import logging
 import secrets
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
@@ -23,10 +24,14 @@ from service.core.engine_port import (
     StreamName,
     Wanted,
 )
+from service.core.flavours import Flavour
 from service.core.staging import Staging
+from service.engines.containers import Forks, NotForkedError
 from service.engines.file_frames import PIECE_BYTES, Received, ReceivedFiles, file_frames
 from service.engines.frames import NO_NONCE, Frame, FrameDecoder, FrameError, encode
 from service.engines.runner_answers import Exit, Failed, Row, Summary, rows_max
+
+log = logging.getLogger("proofbox.engine")
 
 _ODD_NAMES_MAX = 50
 _FILES_PER_PUT = 100  # of paths of 1,024 bytes, escaped as JSON: they have to fit a frame
@@ -86,7 +91,7 @@ class StreamBounds:
 class RunnerSandbox:
     """The port `Sandbox` over a stream to a runner."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a container is made of
         self,
         transport: Transport,
         info: SandboxInfo,
@@ -95,8 +100,11 @@ class RunnerSandbox:
         *,
         died_of_memory: Callable[[], Awaitable[bool]],
         died_of_processes: Callable[[], Awaitable[bool]] | None = None,
+        forks: Forks | None = None,
     ) -> None:
         self._transport = transport
+        self._forks = forks
+        self._forking: asyncio.Task[None] | None = None
         self._bounds = bounds
         self._inspector = inspector
         self._died_of_memory = died_of_memory
@@ -110,7 +118,7 @@ class RunnerSandbox:
         """Whether the call had an orderly end: its files were collected, and no process of its program is left."""
 
     async def wait_ready(self) -> None:
-        """Waits for READY, then draws the nonce that every later frame has to carry.
+        """Waits for READY, draws the nonce that every later frame has to carry, gets an interpreter to wait inside.
 
         Raises:
             SandboxLostError: the container ended before.
@@ -119,6 +127,41 @@ class RunnerSandbox:
         if kind is not Frame.READY:
             raise SandboxLostError(f"the runner began with {kind.name}")
         self._nonce = self._decoder.nonce = secrets.token_bytes(16)
+        if not await self._forked(Flavour.BARE):
+            await self._launch()
+            await self._expect(Frame.LAUNCHED)
+
+    async def become(self, flavour: Flavour) -> bool:
+        """Puts an interpreter that has imported what ``flavour`` says in the place of the one that waits.
+
+        False if none can be had: any interpreter runs any program.
+
+        Raises:
+            SandboxLostError: the container has ended, or does not answer in time.
+        """
+        return flavour is Flavour.BARE or await self._forked(flavour)
+
+    async def _forked(self, flavour: Flavour) -> bool:
+        """Has an interpreter forked in; False if none could be, then the runner has what it had."""
+        forks = self._forks
+        if forks is None or not forks.has(flavour):
+            return False
+        async with self._answers_within(self._bounds.collect_s):
+            await self._send(Frame.ADOPT, {})
+            try:
+                await forks.interpreter(flavour)
+            except NotForkedError as exc:
+                log.warning("no %s interpreter was forked, the sandbox starts its own: %s", flavour.value, exc)
+                await self._launch()
+                await self._expect(Frame.LAUNCHED)
+                return flavour is Flavour.BARE
+            await self._expect(Frame.LAUNCHED)
+        return True
+
+    async def _launch(self) -> None:
+        """Has the runner start an interpreter if none waits; from here on nothing is forked in."""
+        self._forks = None
+        await self._write(encode(Frame.LAUNCH, self._nonce))
 
     async def answers(self) -> bool:
         """Whether the runner answers at once; only to be asked before anything else is wanted of it."""
@@ -221,6 +264,9 @@ class RunnerSandbox:
                     names = tuple(odd_names[:_ODD_NAMES_MAX])
                     files_found = tuple(_kept(*each) for each in found)
                     return Summary.read(payload).collected(found=files_found, odd_names=names)
+            if kind is Frame.INSPECTOR and self._forking is None:
+                self._forking = asyncio.create_task(self._fork_inspector())
+                continue
             if kind is not Frame.FOUND:
                 raise SandboxLostError(f"the runner sent {kind.name} while it collected")
             rows_left -= 1
@@ -241,6 +287,17 @@ class RunnerSandbox:
             taken.add(path)
             with _reading():
                 found.append((_found(path, row), sent[same_as] if same_as is not None else None))
+
+    async def _fork_inspector(self) -> None:
+        """The runner waits for it; where none comes it forks itself."""
+        if self._forks is None:
+            return
+        try:
+            await self._forks.inspector()
+        except NotForkedError as exc:
+            log.warning("no inspector was forked, the sandbox starts its own: %s", exc)
+            with contextlib.suppress(SandboxLostError):  # whoever reads is told
+                await self._launch()
 
     async def _receive_file(self, files: ReceivedFiles, size: int) -> Received:
         file = await files.begin(size)
@@ -305,7 +362,7 @@ class RunnerSandbox:
 
     async def _lost(self) -> SandboxLostError:
         if await self._died_of_memory():
-            return SandboxLostError("the sandbox was killed for memory")
+            return SandboxLostError("the sandbox was killed for memory", to_memory=True)
         return SandboxLostError("the sandbox ended by itself")
 
     @contextlib.asynccontextmanager

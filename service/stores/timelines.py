@@ -30,6 +30,12 @@ _WHOLE = select(blocks.c.position, blocks.c.block, blocks.c.content, _SIZE).wher
 )
 _BARE = _WHOLE.with_only_columns(blocks.c.position, blocks.c.block, null().label("content"), _SIZE)
 _AT: BindParameter[int] = bindparam("at")
+# Not grouped by the path: SQLite would walk the paths of the whole conversation in place of one turn.
+_PATHS_OF_TURN = (
+    select(blocks.c.path)
+    .where(blocks.c.conversation == CONVERSATION, blocks.c.turn == bindparam("of_turn"))
+    .order_by(blocks.c.position)
+)
 _LAST = select(func.coalesce(func.max(blocks.c.position), 0))
 _LAST_OF = _LAST.where(blocks.c.conversation == bindparam("in_conversation"))
 _ADDED = insert(blocks)
@@ -147,14 +153,8 @@ class SqlTimelineStore:
         Raises:
             StoreFailedError: the database failed.
         """
-        # Not grouped by the path: SQLite would walk the paths of the whole conversation in place of one turn.
-        query = (
-            select(blocks.c.path)
-            .where(blocks.c.conversation == CONVERSATION, blocks.c.turn == bindparam("of_turn"))
-            .order_by(blocks.c.position)
-        )
         values = {**scope_values(scope), "of_turn": turn_id}
-        paths = await self._database.read(lambda connection: list(connection.scalars(query, values)))
+        paths = await self._database.read(lambda connection: list(connection.scalars(_PATHS_OF_TURN, values)))
         return list(dict.fromkeys(path for path in paths if path.startswith("fi:")))
 
     async def hidings(self, scope: Scope, after: int) -> list[PlacedBlock]:

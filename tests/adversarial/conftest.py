@@ -19,8 +19,8 @@ def engine() -> Iterator[EngineSide]:
     side.close()
 
 
-# Needs root: where there is none, the engine oci cannot be used either.
-collect_ignore = [] if can_run_oci() else ["test_without_daemon.py"]
+# Need root: where there is none, the engine oci cannot be used either, and nothing can be forked into containers.
+collect_ignore = [] if can_run_oci() else ["test_without_daemon.py", "test_forked_programs.py"]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

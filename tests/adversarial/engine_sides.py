@@ -56,8 +56,18 @@ class DockerSide:
         return True
 
     def commands_in(self, container: str) -> str:
+        if "runsc" in Settings().runtime:  # seen from outside, a gVisor is one program
+            return self._commands_seen_inside(container)
         try:
             return json.dumps(self._client.api.top(container)["Processes"])
+        except docker.errors.APIError:
+            return ""
+
+    def _commands_seen_inside(self, container: str) -> str:
+        look = "cat /proc/[0-9]*/cmdline | tr '\\0' ' '"
+        try:
+            command = self._client.api.exec_create(container, ["sh", "-c", look])
+            return self._client.api.exec_start(command["Id"]).decode()
         except docker.errors.APIError:
             return ""
 

@@ -117,6 +117,7 @@ def doors(
     skills_dir: Path,
     link_keys: list[LinkKey],
 ) -> Doors:
+    meter = PrometheusMeter({"pool_ready": ("Ready ones.", lambda: 2)})
     return Doors(
         calls=calls,
         provenance=Provenance(SqlCallStore(stores.database), SqlAuditStore(stores.database), NOTHING_AGAIN),
@@ -140,7 +141,8 @@ def doors(
         quotas=Quotas(NO_LIMITS),
         links=DownloadLinks(lambda: link_keys, LINK_S, lambda: flags.now),
         hosts=None,
-        metrics=PrometheusMeter({"pool_ready": ("Ready ones.", lambda: 2)}).text,
+        metrics=meter.text,
+        meter=meter,
         draining=lambda: flags.draining,
         body_bytes_max=BODY_BYTES_MAX,
     )

@@ -10,10 +10,10 @@ import httpx
 import pytest
 import uvicorn
 
-from service import main
+from service import main, sandboxes
 from service.settings import Settings
 from tests.fakes.loop_watch import watched_loop
-from tests.fakes.scripted_engine import ScriptedEngine
+from tests.fakes.scripted_containers import ScriptedContainers
 
 PYTHON = "exec_tools.execute_code_python"
 TURN = "/v1/conversations/conv-1/turns/turn_1"
@@ -22,7 +22,7 @@ TURN = "/v1/conversations/conv-1/turns/turn_1"
 @pytest.fixture
 async def client(tmp_path, monkeypatch):
     """A client for another thread than that of the service."""
-    monkeypatch.setattr(main, "sandbox_engine", lambda *_: ScriptedEngine())
+    monkeypatch.setattr(sandboxes, "_docker", lambda *_: ScriptedContainers())
     service = main.build(Settings(data_dir=tmp_path / "data", asset_roots=(tmp_path,)))
     config = uvicorn.Config(main.application(service), lifespan="off", log_config=None, access_log=False)
     server = uvicorn.Server(config)

@@ -4,7 +4,9 @@ import math
 import pytest
 
 from contracts.tool_calls import ToolCallRequest
+from service.api import json_body
 from service.api.json_body import DEPTH_MAX, INLINE_BYTES_MAX
+from service.core.errors import InvalidRequestError
 from service.core.refusals import ERRORS_MAX
 
 ROUTE = "/v1/tool-calls"
@@ -43,6 +45,24 @@ async def test_json_that_is_broken_or_ambiguous_is_refused(client, raw, message,
     [error] = answer.json()["errors"]
     assert (error["field"], error["code"]) == ("body", "json_invalid")
     assert message in error["message"]
+
+
+@pytest.mark.parametrize(
+    "filling",
+    [b"0,", b"[],", b'"",', b'"\\",",', b'{"a":1},', b"1 , "],
+    ids=["numbers", "lists", "texts", "quotes", "objects", "spaces"],
+)
+def test_a_million_values_are_refused_before_any_is_made(filling):
+    count = json_body.VALUES_MAX
+    raw = bytearray(b'{"a":[' + filling * count + b"0]}")
+    with pytest.raises(InvalidRequestError, match="has more than 1000000 values"):
+        json_body.parse_model(raw, ToolCallRequest)
+
+
+def test_a_text_may_have_as_many_commas_as_it_likes(call_body):
+    text = ",:[{" * json_body.VALUES_MAX + '"\\'
+    raw = bytearray(json.dumps({**call_body, "code": text}).encode())
+    assert json_body.parse_model(raw, ToolCallRequest).code == text
 
 
 async def test_the_deepest_params_that_are_taken_are_taken(client, call_body):

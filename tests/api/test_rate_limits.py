@@ -1,15 +1,19 @@
 """Limits at the door: what is refused says which limit and when to come again, and others are served."""
 
+import asyncio
+import json
 from dataclasses import replace
 
 import httpx
 import pytest
 
 from service.api.app import create_app
+from service.api.body_limit import _Held
 from service.core.access import Access
+from service.core.errors import RateLimitedError
 from service.core.quotas import Allowances, Quotas
 from service.core.scopes import Principal
-from tests.api.conftest import PRINCIPAL
+from tests.api.conftest import BODY_BYTES_MAX, PRINCIPAL
 
 CALLS = "/v1/tool-calls"
 ATTACHMENT = "/v1/conversations/c1/turns/turn_1/attachments/a.bin"
@@ -104,6 +108,45 @@ async def test_a_project_that_is_full_takes_no_file_and_no_call(limited, call_bo
     assert len(read.content) == 5_000
     other = limited("other", stored_bytes=4_000)
     assert (await other.put(ATTACHMENT, content=b"x")).status_code == 201
+
+
+async def test_bodies_in_memory_are_bounded_and_of_one_caller_to_half(doors, call_body):
+    app = create_app(replace(doors, bodies_bytes_max=2 * BODY_BYTES_MAX))
+    body = json.dumps({**call_body, "tool_call_id": "held-1"}).encode().ljust(BODY_BYTES_MAX)
+    headers = {"Content-Type": "application/json"}
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://x") as client:
+        holding = asyncio.ensure_future(client.post(CALLS, content=body, headers=headers))
+        while (await client.get(f"{CALLS}/held-1")).status_code != 200:
+            pass
+        refused = await client.post(CALLS, content=body, headers=headers)
+        assert (refused.status_code, refused.json()["code"]) == (429, "rate_limited")
+        assert (refused.headers["retry-after"], "request_bodies" in refused.json()["detail"]) == ("1", True)
+
+        async def pieces():
+            while True:
+                yield b" " * 50_000
+
+        assert (await client.post(CALLS, content=pieces(), headers=headers)).status_code == 429
+        await client.delete(f"{CALLS}/held-1")
+        assert (await holding).status_code == 409
+        again = {**call_body, "tool_call_id": "t2"}
+        served = await client.post(CALLS, content=json.dumps(again).ljust(BODY_BYTES_MAX), headers=headers)
+        assert served.status_code == 200
+
+
+def test_others_find_room_while_one_caller_has_its_half():
+    held = _Held(200, 100)
+    with held.room("a") as a, held.room("b") as b, held.room("c") as c:
+        a(100)
+        for too_many in (a, lambda size_bytes: b(size_bytes + 100)):
+            with pytest.raises(RateLimitedError):
+                too_many(1)
+        b(100)
+        with pytest.raises(RateLimitedError):
+            c(1)
+    with held.room("c") as c:
+        c(100)
+    assert held._of == {}
 
 
 async def test_a_principal_is_counted_by_its_key_else_by_its_tenant():

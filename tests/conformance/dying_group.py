@@ -1,4 +1,4 @@
-"""Adds blocks to a timeline from eight tasks at one time until somebody kills it; run as ``dying_group.py <folder>``.
+"""Adds blocks to a timeline from eight tasks at one time until it is killed; run as ``dying_group.py <folder>``.
 
 Prints the turn of each write that is kept: three blocks, all of one turn.
 """

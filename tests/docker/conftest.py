@@ -46,5 +46,5 @@ def call(service: Service) -> Caller:
 async def http(service: Service) -> AsyncIterator[httpx.AsyncClient]:
     """The HTTP doors of the same service, without a socket between."""
     transport = httpx.ASGITransport(application(service), raise_app_exceptions=False)
-    async with httpx.AsyncClient(transport=transport, base_url="http://proofbox") as client:
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         yield client

@@ -3,8 +3,11 @@
 import asyncio
 import hashlib
 import json
+import os
 import subprocess
+import sys
 import uuid
+from dataclasses import replace
 from itertools import pairwise
 
 import httpx
@@ -12,7 +15,11 @@ import pytest
 from sqlalchemy import text
 
 from contracts.provenance import AuditLine, RerunReport
+from contracts.tool_calls import ToolCallRequest
+from service.core.errors import UnknownCallError
+from service.core.store_ports import CallKey, NewCall
 from service.main import application, build, running
+from service.stores.calls import SqlCallStore
 from tests.docker.calling import Caller
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
@@ -147,6 +154,32 @@ async def test_the_lines_are_a_chain_in_which_each_has_the_hash_of_the_one_befor
     assert parsed[0].previous is None
     assert [line.previous for line in parsed[1:]] == [sha for _, sha in lines[:-1]]
     assert all(two.seq == one.seq + 1 for one, two in pairwise(parsed))
+
+
+async def test_no_answer_is_stored_without_a_line(service, call):
+    await call(SAME, ["a.csv"])
+    without = text(
+        "SELECT count(*) FROM calls WHERE state <> 'open' "
+        "AND id NOT IN (SELECT call FROM audit WHERE call IS NOT NULL)"
+    )
+    assert await service.database.read(lambda connection: connection.execute(without).scalar_one()) == 0
+
+
+async def test_a_call_that_a_dead_life_of_the_service_left_open_gets_its_line_from_the_next(settings, tmp_path):
+    settings = settings.model_copy(update={"data_dir": tmp_path / "data"})
+    service = build(settings)
+    call = Caller(service)
+    request = ToolCallRequest.model_validate(call.body(SAME, ["a.csv"]))
+    await service.database.open()
+    left = NewCall(CallKey(call.scope, call.last_id), sha256("x"), request.model_dump_json(), "dead", None)
+    await SqlCallStore(service.database).claim(left)
+    await service.database.close()
+    service = build(settings)
+    async with running(service):
+        kept = await service.provenance.line(service.principal, call.last_id, call.conversation)
+    line = AuditLine.model_validate_json(kept.text)
+    assert (line.outcome.state, line.outcome.code, line.sandbox) == ("done", "sandbox_failed", None)
+    assert (line.request.code_sha256, line.call.request_id) == (sha256(SAME), None)
 
 
 async def test_a_replayed_answer_adds_no_line(service, http, call):
@@ -307,6 +340,34 @@ async def test_what_cannot_be_run_again_says_why(service, http, call, contract, 
     assert why in answer.json()["detail"]
 
 
+async def test_a_call_is_run_again_from_the_command_line_when_the_service_is_stopped(settings, tmp_path):
+    again = settings.model_copy(update={"data_dir": tmp_path / "data"})
+    service = build(again)
+    async with running(service):
+        call = Caller(service)
+        await call(SAME, ["a.csv"])
+    names = {"PROOFBOX_TENANT": "acme", "PROOFBOX_PROJECT": "reports", "PROOFBOX_USER": "u-17"}
+    environment = {**os.environ, **names, "PROOFBOX_DATA_DIR": str(again.data_dir)}
+    command = [sys.executable, "-m", "service.cli", "rerun", call.last_id, "--conversation", call.conversation]
+    ran = await asyncio.to_thread(
+        subprocess.run, command, env=environment, capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, RerunReport.model_validate_json(ran.stdout).identical) == (0, True), ran.stderr
+
+
+async def test_the_provenance_of_others_is_not_shown(service, http, call):
+    await call(SAME, ["a.csv"])
+    for path in (f"/v1/tool-calls/{call.last_id}/provenance", f"/v1/tool-calls/{call.last_id}/rerun"):
+        method = "GET" if path.endswith("provenance") else "POST"
+        answer = await http.request(method, path, params={"conversation_id": "another"})
+        assert (answer.status_code, answer.json()["code"]) == (404, "unknown_call")
+    stranger = replace(service.principal, user="other")
+    with pytest.raises(UnknownCallError):
+        await service.provenance.line(stranger, call.last_id, call.conversation)
+    with pytest.raises(UnknownCallError):
+        await service.provenance.rerun(stranger, call.last_id, call.conversation, "req")
+
+
 async def test_another_image_is_told(settings, tmp_path):
     tag = f"proofbox-sandbox:relabelled-{uuid.uuid4().hex[:12]}"
     settings = settings.model_copy(update={"data_dir": tmp_path / "data"})
@@ -321,7 +382,7 @@ async def test_another_image_is_told(settings, tmp_path):
         service = build(settings.model_copy(update={"image": tag}))
         async with running(service):
             transport = httpx.ASGITransport(application(service))
-            async with httpx.AsyncClient(transport=transport, base_url="http://proofbox") as http:
+            async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
                 report = await rerun(http, call)
         assert (report.identical, report.image.equal) == (True, False)
         assert report.image.first != report.image.now

@@ -1,5 +1,6 @@
 """The traces of calls that really ran, as a collector receives them."""
 
+import asyncio
 import json
 import socket
 from contextlib import asynccontextmanager
@@ -33,7 +34,7 @@ async def traced(tmp_path, endpoint, **settings):
     service = build(Settings(data_dir=tmp_path / "data", otlp_endpoint=endpoint, **values))
     async with running(service):
         transport = httpx.ASGITransport(application(service), raise_app_exceptions=False)
-        async with httpx.AsyncClient(transport=transport, base_url="http://proofbox") as http:
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
             yield Caller(service), http
 
 
@@ -86,16 +87,19 @@ async def test_the_spans_of_a_call_are_a_tree_of_all_its_phases_and_their_times_
 
 
 async def test_the_start_of_a_waiting_sandbox_is_a_trace_of_its_own_and_one_that_a_call_waits_for_is_its_part(
-    tmp_path,
+    tmp_path, monkeypatch
 ):
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "100")
     with receiving() as receiver:
         async with traced(tmp_path, receiver.url) as (call, http):
             await posted(http, call.body(CODE, ["a.csv"]))
-            await posted(http, call.body(CODE, ["a.csv"], limits={"memory_bytes": 256 * 1024 * 1024}))
+            await posted(http, call.body(CODE, ["a.csv"], limits={"out_dir_bytes": 1024 * 1024}))
+            # What was started first, what replaces it, and what the second call had to wait for.
+            assert len(await asyncio.to_thread(receiver.until, "sandbox.start", 3)) >= 3
         starts = receiver.named("sandbox.start")
         acquires = {span.span_id for span in receiver.named("acquire")}
         own = [span for span in starts if not span.parent_id]
-        assert len(own) >= 1
+        assert len(own) >= 2
         assert [span.parent_id in acquires for span in starts if span.parent_id] == [True]
         assert not {span.trace_id for span in own} & {span.trace_id for span in receiver.named("call")}
 

@@ -1,4 +1,4 @@
-"""The other side of `ScriptedEngine`: a process that speaks to the service as runners do, without any container.
+"""The other side of `ScriptedContainers`: a process that speaks to the service as runners do, without containers.
 
 Descriptors of streams come over the socket that is its standard input; each is served by a thread. The code of a
 job is JSON: ``{"stdout": text, "files": {path: size}}``. Every file holds a pattern that begins with its path.
@@ -75,8 +75,10 @@ def _serve(fd: int) -> None:
         channel.send_json(frames.READY, {})
         while True:
             kind, payload = channel.receive()
-            request = json.loads(payload)
-            if kind == frames.PUT:
+            request = json.loads(payload) if payload else {}
+            if kind == frames.PING:
+                channel.send(frames.PONG)
+            elif kind == frames.PUT:
                 _put(channel, request)
             elif kind == frames.JOB:
                 files = _run(channel, request).get("files", {})

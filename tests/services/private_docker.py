@@ -26,6 +26,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DEFAULT_IMAGE = os.environ.get("PROOFBOX_IMAGE") or "proofbox-sandbox:latest"
+READERS_IMAGE = "proofbox-readers:latest"
 CONTAINERD, DOCKERD = "containerd", "dockerd"
 GVISOR = {"path": "/usr/bin/runsc", "runtimeArgs": ["--platform=ptrace", "--network=none", "--oci-seccomp"]}
 _START_S = 60
@@ -66,7 +67,7 @@ class PrivateDocker:
         self.start_dockerd()
         if left := self.docker("ps", "--all", "--quiet").stdout.split():
             self.docker("rm", "--force", *left)
-        self._copy(image)
+        self.copy(image)
         return self
 
     def stop(self) -> None:
@@ -187,10 +188,10 @@ class PrivateDocker:
     def _listens(self, socket_name: str) -> bool:
         return f"{self._run}/{socket_name}\n" in Path("/proc/net/unix").read_text()
 
-    def _copy(self, image: str) -> None:
+    def copy(self, image: str) -> None:
         """Brings an image in, unless the one that came last had the same id in the other engine."""
         wanted = _docker_out("image", "inspect", "--format", "{{.Id}}", image)
-        mark = self._data / "image-id"
+        mark = self._data / f"id-of-{image.partition(':')[0]}"
         there = self.docker("image", "inspect", image, check=False).returncode == 0
         if there and mark.exists() and mark.read_text() == wanted:
             return
@@ -310,6 +311,7 @@ def main() -> int:
 def _run(command: list[str], engine: PrivateDocker) -> int:
     try:
         engine.start()
+        engine.copy(READERS_IMAGE)
         return subprocess.run(command, env={**os.environ, "DOCKER_HOST": engine.host}, check=False).returncode
     finally:
         engine.stop()

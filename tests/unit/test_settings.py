@@ -23,16 +23,16 @@ NAMES |= {
     "s3_access_key",
     "s3_secret_key",
 }
-NAMES |= {"image", "runtime", "cgroup_parent", "seccomp_profile", "database_url", "skills_dir"}
+NAMES |= {"image", "runtime", "cgroup_parent", "seccomp_profile", "import_once", "database_url", "skills_dir"}
 NAMES |= {"web_allowed_networks", "web_ports", "web_ca_file", "web_search_url"}
 NAMES |= {"log_format", "otlp_endpoint"}
 # What each counts is its name.
 COUNTS = {"port", "pool_size", "starts_max", "running_max", "queue_max", "cpus", "pids", "files"}
-COUNTS |= {"pool_max", "depth", "out_dir_inodes", "web_fetching_max"}
+COUNTS |= {"pool_max", "total_pids", "total_cpus", "depth", "out_dir_inodes", "web_fetching_max"}
 
 # Of the doors.
 NAMES |= {"auth", "behind_authenticating_proxy", "allowed_hosts", "public_url", "limits_without_key"}
-COUNTS |= {"key_running_calls", "key_queued_calls"}
+COUNTS |= {"key_running_calls", "key_queued_calls", "total_pids", "total_cpus"}
 UNITS += ("_per_minute",)
 
 # Of the engines.

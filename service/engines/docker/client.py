@@ -104,19 +104,59 @@ class EngineClient:
 
         return await self._call("start a sandbox", start)
 
+    def start_now(self, config: dict[str, Any], name: str) -> tuple[str, int]:
+        """Creates and starts a container that nobody attaches to, and blocks; its id and its first process."""
+
+        def start() -> tuple[str, int]:
+            api = self._api()
+            container_id = str(api.create_container_from_config(config, name)["Id"])
+            try:
+                api.start(container_id)
+                return container_id, int(api.inspect_container(container_id)["State"]["Pid"])
+            except BaseException:
+                with contextlib.suppress(DockerException, OSError):
+                    api.remove_container(container_id, force=True, v=True)
+                raise
+
+        return _translated("start a zygote", start)
+
+    async def first_process(self, container_id: str) -> int:
+        """The first process of a container, as the engine's machine counts; 0 if it has ended."""
+
+        def inspect() -> int:
+            try:
+                return int(self._api().inspect_container(container_id)["State"]["Pid"])
+            except NotFound:
+                return 0
+
+        return await self._call("inspect a sandbox", inspect)
+
     async def remove(self, container_id: str) -> None:
         """Removes a container, running or not; one that is gone or going is fine."""
+        await self._call("remove a sandbox", lambda: self._remove(container_id))
 
-        def remove() -> None:
-            try:
-                self._api().remove_container(container_id, force=True, v=True)
-            except NotFound:
-                return
-            except APIError as exc:
-                if exc.status_code != _CONFLICT:
-                    raise
+    def remove_now(self, container_id: str) -> None:
+        """As `remove`, and blocks."""
+        _translated("remove a zygote", lambda: self._remove(container_id))
 
-        await self._call("remove a sandbox", remove)
+    def _remove(self, container_id: str) -> None:
+        try:
+            self._api().remove_container(container_id, force=True, v=True)
+        except NotFound:
+            return
+        except APIError as exc:
+            if exc.status_code != _CONFLICT:
+                raise
+
+    def labelled_now(self, label: str, value: str) -> list[dict[str, Any]]:
+        """All containers with a label, running or not, as the engine lists them; blocks."""
+        filters = {"label": f"{label}={value}"}
+        return _translated("list zygotes", lambda: list(self._api().containers(all=True, filters=filters)))
+
+    @property
+    def is_on_this_machine(self) -> bool:
+        """Whether it is reached over a socket file; that of another machine would have to be forwarded to one."""
+        return str(self._api().base_url).startswith("http+docker://")
 
     async def update(self, container_id: str, resources: dict[str, Any]) -> None:
         """Changes resources of a running container, named as in the Engine API."""
@@ -182,12 +222,16 @@ class EngineClient:
         return self._client.api
 
     async def _call(self, what: str, call: Callable[[], T]) -> T:
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, call)
-        except ImageNotFound as exc:
-            raise EngineUnavailableError("the engine has no sandbox image; run 'make images'") from exc
-        except (DockerException, requests.RequestException, OSError) as exc:
-            raise EngineUnavailableError(f"the container engine could not {what}") from exc
+        return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: _translated(what, call))
+
+
+def _translated(what: str, call: Callable[[], T]) -> T:
+    try:
+        return call()
+    except ImageNotFound as exc:
+        raise EngineUnavailableError("the engine has no sandbox image; run 'make images'") from exc
+    except (DockerException, requests.RequestException, OSError) as exc:
+        raise EngineUnavailableError(f"the container engine could not {what}") from exc
 
 
 def _own_socket(attached: Any) -> socket.socket:

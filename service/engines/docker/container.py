@@ -6,6 +6,14 @@ from typing import Any
 from service.core.flavours import PREIMPORTED, Flavour
 from service.core.limits import CallLimits
 from service.engines.docker.gvisor import memory_limit, pids_limit
+from service.engines.forking.settings import (
+    ZYGOTE_CAPABILITIES,
+    ZYGOTE_MEMORY_BYTES,
+    ZYGOTE_PIDS,
+    ZYGOTE_TMP_BYTES,
+    zygote_command,
+)
+from service.engines.forking.zygotes import ImportOnce, Kind
 from service.engines.hardening import (
     IMPORTING_SHARES,
     MASKED_PATHS,
@@ -20,6 +28,8 @@ from service.engines.together import Totals
 LABEL_SERVICE = "proofbox.service"
 LABEL_BOOT = "proofbox.boot"
 LABEL_DEADLINE = "proofbox.deadline"
+LABEL_ZYGOTE = "proofbox.zygote-of"
+"""On zygotes, in place of the label of sandboxes: nobody sweeps them for one."""
 FULL_SHARES = 1024  # what a container has by default
 
 
@@ -36,6 +46,7 @@ class ContainerSettings:
         service_name: two services on one engine each sweep only their own.
         boot_id: this life of the service.
         gvisor: whether the runtime is gVisor's.
+        import_once: whether libraries are imported outside of containers and forked into them; see the setting.
     """
 
     image: str
@@ -46,6 +57,7 @@ class ContainerSettings:
     service_name: str
     boot_id: str
     gvisor: bool = False
+    import_once: ImportOnce = "off"
 
 
 def changing_limits(settings: ContainerSettings, limits: CallLimits) -> dict[str, Any]:
@@ -59,6 +71,48 @@ def changing_limits(settings: ContainerSettings, limits: CallLimits) -> dict[str
         "MemorySwap": memory_bytes,
         "NanoCpus": int(limits.cpus * 1e9),
     }
+
+
+def zygote_container_config(settings: ContainerSettings, kind: Kind) -> dict[str, Any]:
+    """The body of ``POST /containers/create`` for a zygote; the counterpart of the engine oci's bundle of one.
+
+    No system call filter and no profile of AppArmor: its forks put on those of a sandbox.
+    """
+    host_config: dict[str, Any] = {
+        "AutoRemove": True,
+        "ReadonlyRootfs": True,
+        "PidMode": "host",
+        "UsernsMode": "host",
+        "CapDrop": ["ALL"],
+        "CapAdd": list(ZYGOTE_CAPABILITIES),
+        "SecurityOpt": ["no-new-privileges", "seccomp=unconfined", "apparmor=unconfined"],
+        "NetworkMode": "none",
+        "IpcMode": "private",
+        "CgroupnsMode": "private",
+        "PidsLimit": ZYGOTE_PIDS,
+        "Memory": ZYGOTE_MEMORY_BYTES,
+        "MemorySwap": ZYGOTE_MEMORY_BYTES,
+        "Ulimits": _ulimits(),
+        "Tmpfs": {"/tmp": f"rw,nosuid,nodev,noexec,size={ZYGOTE_TMP_BYTES}"},  # noqa: S108
+        "LogConfig": {"Type": "none"},
+    }
+    if settings.runtime:
+        host_config["Runtime"] = settings.runtime
+    if settings.cgroup_parent:
+        host_config["CgroupParent"] = settings.cgroup_parent
+    return {
+        "Image": settings.image,
+        "Cmd": ["zygote", zygote_command(kind)],
+        "User": "0:0",
+        "WorkingDir": "/",
+        "NetworkDisabled": True,
+        "Labels": {LABEL_ZYGOTE: settings.service_name, LABEL_BOOT: settings.boot_id},
+        "HostConfig": host_config,
+    }
+
+
+def _ulimits() -> list[dict[str, Any]]:
+    return [{"Name": name, "Soft": most, "Hard": most} for name, most in RLIMITS.items()]
 
 
 def container_config(
@@ -78,7 +132,7 @@ def container_config(
         "ReadonlyPaths": list(READ_ONLY_PATHS),
         "ShmSize": SHM_BYTES,
         **changing_limits(settings, limits),
-        "Ulimits": [{"Name": name, "Soft": most, "Hard": most} for name, most in RLIMITS.items()],
+        "Ulimits": _ulimits(),
         "Tmpfs": {folder.path: ",".join(folder.options) for folder in own_folders(limits)},
         "LogConfig": {"Type": "none"},
     }

@@ -2,8 +2,11 @@
 
 import asyncio
 import contextlib
+import json
 import logging
 import socket
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -11,19 +14,25 @@ from contracts.tool_calls import SandboxInfo
 from service.core.errors import EngineUnavailableError
 from service.core.flavours import Flavour
 from service.core.limits import CallLimits
-from service.engines.containers import Container, ContainerTransport, LeftContainer
+from service.engines.containers import Container, ContainerTransport, Forks, LeftContainer, NotForkedError
 from service.engines.docker.client import EngineClient
 from service.engines.docker.container import FULL_SHARES, ContainerSettings, changing_limits, container_config
 from service.engines.docker.gvisor import TOO_MANY_TASKS, filters_calls, gvisor_form, is_gvisor
 from service.engines.docker.transport import AttachTransport
+from service.engines.docker.zygotes import DockerZygotes, check_machine
+from service.engines.forking.seccomp_filter import compiled
+from service.engines.forking.target import Target, opened
+from service.engines.forking.zygotes import ContainerForks, Start, Zygotes, zygotes_if
 from service.engines.machine import meminfo
 from service.engines.oci.cgroups import Cgroups
 from service.engines.oci.remains import DEFAULT_PARENT
+from service.engines.oci.seccomp import runtime_form
 from service.engines.together import TogetherGroup, group_name
 
 log = logging.getLogger("proofbox.engine")
 
 _NAME_RUNTIME_DEFAULT = "runc"
+_FORKS_AT_A_TIME = 8
 # As engines say that root inside is somebody else outside; rootless ones run in such a namespace as a whole.
 _ROOTLESS = "name=rootless"
 _USER_NAMESPACES = frozenset({"name=userns", _ROOTLESS})
@@ -37,6 +46,9 @@ class DockerContainers:
     def __init__(self, client: EngineClient, settings: ContainerSettings) -> None:
         self._client = client
         self._settings = settings
+        self._threads = ThreadPoolExecutor(_FORKS_AT_A_TIME, thread_name_prefix="forking")
+        self._zygotes: Zygotes | None = None
+        self._cgroups: Cgroups | None = None
         self._together: TogetherGroup | None = None
 
     async def connect(self) -> SandboxInfo:
@@ -57,6 +69,8 @@ class DockerContainers:
             "with" if gvisor else "without",
             "with" if has_own_users else "without",
         )
+        wanted = self._settings.import_once
+        self._zygotes = await zygotes_if(wanted, lambda: self._zygote_starter(name), self._threads)
         return SandboxInfo(
             engine="docker",
             runtime=name,
@@ -65,6 +79,18 @@ class DockerContainers:
             tier="gvisor" if gvisor else "shared_kernel",
             user_namespace=has_own_users,
         )
+
+    def _zygote_starter(self, runtime: str) -> Start:
+        """What starts zygotes; raises NotForkedError."""
+        check_machine(self._client, runtime)
+        self._cgroups = Cgroups.of_machine()
+        try:
+            seccomp = compiled(runtime_form(json.loads(self._settings.seccomp_profile)))
+        except ValueError as exc:
+            raise NotForkedError(str(exc)) from exc
+        starting = DockerZygotes(self._client, self._settings, seccomp)
+        starting.remove_left()
+        return starting.start
 
     def _use_gvisor(self, name: str, runtime: dict[str, Any]) -> None:
         if runtime and not filters_calls(runtime):
@@ -94,6 +120,9 @@ class DockerContainers:
 
     async def close(self) -> None:
         """See `Containers.close`."""
+        if self._zygotes is not None:
+            await self._zygotes.stop()
+        self._threads.shutdown(wait=False, cancel_futures=True)
         await self._client.close()
         if self._together is not None:
             await asyncio.to_thread(self._together.remove)
@@ -122,7 +151,7 @@ class DockerContainers:
     @property
     def warm_flavours(self) -> frozenset[Flavour]:
         """See `Containers.warm_flavours`."""
-        return frozenset(Flavour)
+        return frozenset(Flavour) if self._zygotes is None else frozenset({Flavour.BARE})
 
     async def start(self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour) -> Container:
         """See `Containers.start`."""
@@ -130,7 +159,21 @@ class DockerContainers:
             await asyncio.to_thread(self._together.keep)
         config = container_config(self._settings, limits, deadline_epoch_s, flavour)
         container_id, connection = await self._client.start(config, name)
-        return Container(container_id, lambda: _attached(connection))
+        return Container(container_id, lambda: _attached(connection), await self._forks_into(container_id))
+
+    async def _forks_into(self, container_id: str) -> Forks | None:
+        cgroups, zygotes = self._cgroups, self._zygotes
+        if cgroups is None or zygotes is None:
+            return None
+        try:
+            first_process = await self._client.first_process(container_id)
+        except EngineUnavailableError:
+            return None
+
+        def target() -> AbstractContextManager[Target]:
+            return opened(cgroups, first_process, container_id)
+
+        return ContainerForks(zygotes, target)
 
     async def begin_waiting(self, container_id: str, flavour: Flavour) -> None:
         """See `Containers.begin_waiting`."""

@@ -7,6 +7,14 @@ from typing import Any
 
 from service.core.flavours import PREIMPORTED, Flavour
 from service.core.limits import CallLimits
+from service.engines.forking.settings import (
+    ZYGOTE_CAPABILITIES,
+    ZYGOTE_MEMORY_BYTES,
+    ZYGOTE_PIDS,
+    ZYGOTE_TMP_BYTES,
+    zygote_command,
+)
+from service.engines.forking.zygotes import Kind
 from service.engines.hardening import (
     CPU_PERIOD_US,
     IMPORTING_SHARES,
@@ -32,6 +40,7 @@ _MOUNTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 )
 _CGROUP = "/sys/fs/cgroup"
 _CGROUP_OPTIONS = ("nosuid", "noexec", "nodev", "relatime", "ro")
+_ZYGOTE_SETS = ("bounding", "effective", "permitted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +81,7 @@ def bundle_config(
             "capabilities": {name: [] for name in _CAPABILITY_SETS},
             "noNewPrivileges": True,
             "oomScoreAdj": 0,
-            "rlimits": [
-                {"type": f"RLIMIT_{name.upper()}", "soft": most, "hard": most} for name, most in RLIMITS.items()
-            ],
+            "rlimits": _rlimits(),
         },
         "mounts": mounts,
         "linux": {
@@ -86,6 +93,46 @@ def bundle_config(
             "readonlyPaths": list(READ_ONLY_PATHS),
         },
     }
+
+
+def zygote_config(settings: BundleSettings, kind: Kind, cgroup: str) -> dict[str, Any]:
+    """The ``config.json`` of a zygote: it sees this machine's processes, and may enter namespaces.
+
+    No system call filter: its forks put on that of a sandbox, which nobody may be able to tell from another.
+    """
+    image = settings.image
+    mounts = [_mount(*mount) for mount in _MOUNTS]
+    mounts.append(_mount("/tmp", "tmpfs", ["nosuid", "nodev", "noexec", f"size={ZYGOTE_TMP_BYTES}"]))  # noqa: S108
+    return {
+        "ociVersion": "1.0.2",
+        "hostname": "zygote",
+        "root": {"path": str(image.rootfs), "readonly": True},
+        "process": {
+            "terminal": False,
+            "user": {"uid": 0, "gid": 0, "umask": 0o022},
+            "cwd": "/",
+            "args": [*image.args, "zygote", zygote_command(kind)],
+            "env": list(image.env),
+            "capabilities": {
+                name: list(ZYGOTE_CAPABILITIES) if name in _ZYGOTE_SETS else [] for name in _CAPABILITY_SETS
+            },
+            "noNewPrivileges": True,
+            "oomScoreAdj": 0,
+            "rlimits": _rlimits(),
+        },
+        "mounts": mounts,
+        "linux": {
+            "cgroupsPath": cgroup,
+            "namespaces": [{"type": name} for name in _NAMESPACES if name != "pid"],
+            "resources": {"memory": {"limit": ZYGOTE_MEMORY_BYTES}, "pids": {"limit": ZYGOTE_PIDS}},
+            "maskedPaths": list(MASKED_PATHS),
+            "readonlyPaths": list(READ_ONLY_PATHS),
+        },
+    }
+
+
+def _rlimits() -> list[dict[str, Any]]:
+    return [{"type": f"RLIMIT_{name.upper()}", "soft": most, "hard": most} for name, most in RLIMITS.items()]
 
 
 def _mount(where: str, kind: str, options: tuple[str, ...] | list[str]) -> dict[str, Any]:

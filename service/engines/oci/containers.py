@@ -1,7 +1,6 @@
 """The port `Containers` over an OCI runtime that this process starts itself."""
 
 import asyncio
-import json
 import os
 import re
 import socket
@@ -9,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,7 +17,10 @@ from contracts.tool_calls import SandboxInfo
 from service.core.errors import EngineUnavailableError
 from service.core.flavours import Flavour
 from service.core.limits import CallLimits
-from service.engines.containers import Container, ContainerTransport, LeftContainer
+from service.engines.containers import Container, ContainerTransport, Forks, LeftContainer
+from service.engines.forking.seccomp_filter import compiled
+from service.engines.forking.target import Target, opened
+from service.engines.forking.zygotes import ContainerForks, ImportOnce, Start, Zygotes, zygotes_if
 from service.engines.hardening import CPU_PERIOD_US
 from service.engines.machine import meminfo
 from service.engines.oci.bundle import BundleSettings, bundle_config
@@ -26,7 +29,9 @@ from service.engines.oci.image import ImageCache, ImageSource
 from service.engines.oci.remains import DEFAULT_PARENT, Place, boot_of
 from service.engines.oci.runtime import Runtime
 from service.engines.oci.seccomp import runtime_form
+from service.engines.oci.starting import Starter
 from service.engines.oci.transport import SocketTransport
+from service.engines.oci.zygotes import OciZygotes
 from service.engines.together import TogetherGroup, Totals, group_name
 
 T = TypeVar("T")
@@ -51,6 +56,7 @@ class OciSettings:
         totals: what all sandboxes may use together.
         start_s: how long the runtime may take to start one.
         threads: how many starts and removals are under way at a time.
+        import_once: whether libraries are imported outside of containers and forked into them; see the setting.
     """
 
     runtime: str
@@ -63,14 +69,14 @@ class OciSettings:
     totals: Totals
     start_s: float
     threads: int
+    import_once: ImportOnce
 
 
 @dataclass(frozen=True, slots=True)
 class _Connected:
     """What `connect` has found."""
 
-    runtime: Runtime
-    place: Place
+    starter: Starter
     bundle: BundleSettings
     together: TogetherGroup
 
@@ -85,6 +91,7 @@ class OciContainers:
         self._threads = ThreadPoolExecutor(settings.threads, thread_name_prefix="oci")
         self._connected: _Connected | None = None
         self._keeper: subprocess.Popen[bytes] | None = None
+        self._zygotes: Zygotes | None = None
 
     async def connect(self) -> SandboxInfo:
         """See `Containers.connect`."""
@@ -102,17 +109,29 @@ class OciContainers:
         bundle = BundleSettings(image, seccomp, cgroups.counts_swap, cgroups.seen_inside)
         together = TogetherGroup(cgroups, place.cgroup, settings.totals)
         await self._call("bound all sandboxes together", together.make)
-        self._connected = _Connected(runtime, place, bundle, together)
+        starter = Starter(runtime, place, together, settings.start_s)
+        self._connected = _Connected(starter, bundle, together)
         await self._call("start its keeper", self._keep)
+        wanted = self._settings.import_once
+        self._zygotes = await zygotes_if(wanted, lambda: self._zygote_starter(seccomp), self._threads)
         return SandboxInfo(engine="oci", runtime=runtime.name, image_digest=image.digest, acquired="cold")
+
+    def _zygote_starter(self, seccomp: dict[str, Any]) -> Start:
+        """What starts zygotes; raises NotForkedError."""
+        connected = self._there()
+        starting = OciZygotes(connected.starter, connected.bundle, self._settings.boot_id, compiled(seccomp))
+        starting.remove_left()
+        return starting.start
 
     async def close(self) -> None:
         """See `Containers.close`."""
+        if self._zygotes is not None:
+            await self._zygotes.stop()
         self._threads.shutdown(wait=False, cancel_futures=True)
         if self._keeper is not None:
             await asyncio.to_thread(_end, self._keeper)
         if self._connected is not None:
-            self._connected.runtime.close()
+            self._connected.starter.runtime.close()
         self._cache.release()
 
     async def ping(self) -> None:
@@ -139,23 +158,35 @@ class OciContainers:
     @property
     def warm_flavours(self) -> frozenset[Flavour]:
         """See `Containers.warm_flavours`."""
-        return frozenset(Flavour)
+        return frozenset(Flavour) if self._zygotes is None else frozenset({Flavour.BARE})
 
     async def start(self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour) -> Container:
         """See `Containers.start`."""
         container_id = f"{name}-{int(deadline_epoch_s)}"
-        stream, stderr_fd = await self._call("start a sandbox", lambda: self._start(container_id, limits, flavour))
-        return Container(container_id, lambda: _attached(stream, stderr_fd))
+        started = await self._call("start a sandbox", lambda: self._start(container_id, limits, flavour))
+        stream, stderr_fd, first_process = started
+        forks = self._forks_into(container_id, first_process)
+        return Container(container_id, lambda: _attached(stream, stderr_fd), forks)
+
+    def _forks_into(self, container_id: str, first_process: int) -> Forks | None:
+        if self._zygotes is None:
+            return None
+        place = self._there().starter.place
+
+        def target() -> AbstractContextManager[Target]:
+            return opened(place.cgroups, first_process, container_id)
+
+        return ContainerForks(self._zygotes, target)
 
     async def begin_waiting(self, container_id: str, flavour: Flavour) -> None:
         """See `Containers.begin_waiting`."""
         if flavour is not Flavour.BARE:
-            place = self._there().place
+            place = self._there().starter.place
             await self._call("raise a share", lambda: place.cgroups.give_full_share(place.cgroup_of(container_id)))
 
     async def set_limits(self, container_id: str, limits: CallLimits) -> None:
         """See `Containers.set_limits`."""
-        place = self._there().place
+        place = self._there().starter.place
         await self._call(
             "change the limits of a sandbox",
             lambda: place.cgroups.set_limits(
@@ -169,19 +200,19 @@ class OciContainers:
 
     async def name_after(self, container_id: str, name: str, call_name: str) -> None:
         """See `Containers.name_after`: an id cannot change, so the name of the call is in the bundle's folder."""
-        bundle = self._there().place.bundle(container_id)
+        bundle = self._there().starter.place.bundle(container_id)
         await self._call(
             f"note the call of {name}", lambda: (bundle / "call").write_text(call_name, encoding="utf-8")
         )
 
     async def remove(self, container_id: str) -> None:
         """See `Containers.remove`."""
-        place = self._there().place
+        place = self._there().starter.place
         await self._call("remove a sandbox", lambda: place.remove(container_id))
 
     async def died_of_memory(self, container_id: str) -> bool:
         """See `Containers.died_of_memory`."""
-        place = self._there().place
+        place = self._there().starter.place
         return place.cgroups.oom_kills(place.cgroup_of(container_id)) > 0
 
     async def died_of_processes(self, container_id: str) -> bool:
@@ -192,7 +223,7 @@ class OciContainers:
     async def left(self) -> list[LeftContainer]:
         """See `Containers.left`."""
         await self._call("start its keeper", self._keep)
-        ids = await self._call("list sandboxes", self._there().place.containers)
+        ids = await self._call("list sandboxes", self._there().starter.place.containers)
         return [LeftContainer(found, found.rpartition("-")[0], boot_of(found)) for found in ids]
 
     def _there(self) -> _Connected:
@@ -200,16 +231,11 @@ class OciContainers:
             raise EngineUnavailableError("the engine is not started")
         return self._connected
 
-    def _make_folders(self) -> None:
-        place = self._there().place
-        for folder in (place.folder, place.records, place.bundles):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-
     def _keep(self) -> None:
         """Starts the keeper, or another one where it has ended."""
         if self._keeper is not None and self._keeper.poll() is None:
             return
-        place = self._there().place
+        place = self._there().starter.place
         self._keeper = subprocess.Popen(  # noqa: S603 - our own program
             [
                 sys.executable, "-m", "service.engines.oci.keeper",
@@ -223,27 +249,14 @@ class OciContainers:
             start_new_session=True,  # it has to outlive what ends the service
         )  # fmt: skip
 
-    def _start(self, container_id: str, limits: CallLimits, flavour: Flavour) -> tuple[socket.socket, int]:
+    def _start(self, container_id: str, limits: CallLimits, flavour: Flavour) -> tuple[socket.socket, int, int]:
+        """The stream, the reading end of its standard error, its first process (0: it has ended)."""
         connected = self._there()
-        place = connected.place
+        place = connected.starter.place
         config = bundle_config(connected.bundle, limits, place.cgroup_of(container_id), flavour)
-        ours, theirs = socket.socketpair()
-        try:
-            with theirs:
-                # Each time: the keeper of an earlier life may just have removed them.
-                self._make_folders()
-                connected.together.keep()
-                bundle = place.bundle(container_id)
-                bundle.mkdir(mode=0o700)
-                (bundle / "config.json").write_text(json.dumps(config), encoding="utf-8")
-                stderr_fd = connected.runtime.run(
-                    (place.records, bundle), container_id, theirs, self._settings.start_s
-                )
-        except BaseException:
-            ours.close()
-            place.remove(container_id)
-            raise
-        return ours, stderr_fd
+        stream, stderr_fd = connected.starter.run(container_id, config)
+        [first_process] = place.cgroups.processes(place.cgroup_of(container_id)) or [0]
+        return stream, stderr_fd, first_process
 
     async def _call(self, what: str, call: Callable[[], T]) -> T:
         try:

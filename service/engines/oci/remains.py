@@ -17,6 +17,7 @@ from pathlib import Path
 from service.engines.oci.cgroups import Cgroups
 
 _ID = re.compile(r"proofbox-(?P<boot>[0-9a-f]+)-\d+-\d+")
+_ZYGOTE_ID = re.compile(r"zygote-(?P<boot>[0-9a-f]+)-\d+")
 DEFAULT_PARENT = "/proofbox"
 """The group above those of all services, if the operator names none."""
 _GONE_WITHIN_S = 5.0
@@ -56,12 +57,19 @@ class Place:
         return f"{self.cgroup}/{container_id}"
 
     def containers(self) -> list[str]:
-        """The ids of all containers of which anything is left."""
+        """The ids of all containers of calls of which anything is left."""
+        return sorted(name for name in self._names() if _ID.fullmatch(name))
+
+    def zygotes(self) -> list[str]:
+        """The ids of the containers of zygotes: ``zygote-<boot id>-<count>``."""
+        return sorted(name for name in self._names() if _ZYGOTE_ID.fullmatch(name))
+
+    def _names(self) -> set[str]:
         found = self.cgroups.children(self.cgroup)
         for folder in (self.records, self.bundles):
             with contextlib.suppress(FileNotFoundError):
                 found |= {entry.name for entry in folder.iterdir()}
-        return sorted(name for name in found if _ID.fullmatch(name))
+        return found
 
     def remove(self, container_id: str) -> None:
         """Ends a container and removes what is left of it; one that is gone is fine.
@@ -84,8 +92,8 @@ class Place:
             shutil.rmtree(folder, ignore_errors=True)
 
     def remove_all(self, boot_id: str) -> int:
-        """Removes every container of one life of the service; how many."""
-        ids = [container_id for container_id in self.containers() if boot_of(container_id) == boot_id]
+        """Removes every container of one life of the service, zygotes first; how many."""
+        ids = [name for name in (*self.zygotes(), *self.containers()) if boot_of(name) == boot_id]
         for container_id in ids:
             self.remove(container_id)
         return len(ids)
@@ -103,5 +111,5 @@ class Place:
 
 def boot_of(container_id: str) -> str:
     """The life of the service that made a container."""
-    found = _ID.fullmatch(container_id)
+    found = _ID.fullmatch(container_id) or _ZYGOTE_ID.fullmatch(container_id)
     return found["boot"] if found else ""

@@ -11,14 +11,15 @@ HUNG_UP = object()
 class MemoryRunner:
     """A transport whose other side is a script.
 
-    It says READY at once, then answers each frame of the service as ``answers`` says: by the frame's type, a list
-    of ``(type, payload)``, of raw bytes, of exceptions that the next read raises, or of ``HUNG_UP``.
+    It says READY at once and has an interpreter launched, then answers each frame of the service as ``answers``
+    says: by the frame's type, a list of ``(type, payload)``, of raw bytes, of exceptions that the next read raises,
+    or of ``HUNG_UP``.
     """
 
     def __init__(self, answers, *, first=((Frame.READY, {}),)):
         self.received = []
         self.breaks_writing = False
-        self._answers = answers
+        self._answers = {Frame.LAUNCH: [(Frame.LAUNCHED, b"")], **answers}
         self._decoder = FrameDecoder()
         self._outgoing = asyncio.Queue()
         for what in first:

@@ -9,6 +9,7 @@ from service.core.limits import CallLimits
 from service.engines.docker.container import ContainerSettings, container_config
 from service.engines.oci.bundle import BundleSettings, bundle_config
 from service.engines.oci.image import UnpackedImage
+from service.engines.together import Totals
 
 LIMITS = CallLimits(60, 1.5, 1 << 30, 100, 1 << 20, 500, 1, 2, 3, 4, 5)
 IMAGE = UnpackedImage(Path("/images/1/rootfs"), "sha256:1", ("python3", "/runner"), ("PATH=/bin",), "/out")
@@ -23,7 +24,8 @@ def oci():
 
 @pytest.fixture
 def docker():
-    return container_config(ContainerSettings("image", "", "{}", "", "service", "boot"), LIMITS, 0)["HostConfig"]
+    settings = ContainerSettings("image", "", "{}", "", Totals(0, 0, 0), "service", "boot")
+    return container_config(settings, LIMITS, 0)["HostConfig"]
 
 
 def test_folders_that_can_be_written_are_the_same(oci, docker):

@@ -7,6 +7,7 @@ import pytest
 from contracts.tool_calls import SandboxInfo
 from service.core.errors import EngineUnavailableError, ShuttingDownError
 from service.core.flavours import Flavour
+from service.core.log_context import about, log_context
 from service.engines.pool import Box, Pool
 from service.engines.pool_plan import PoolPolicy
 from tests.fakes.clock import FakeClock
@@ -175,6 +176,20 @@ async def test_a_call_that_wants_no_libraries_never_gets_a_container_that_has_im
     assert (await taken).flavour is BARE
 
 
+async def test_a_call_that_waits_and_wants_no_libraries_is_not_given_one_that_was_importing_some():
+    rig = await Rig(starts_max=4).filled()
+    rig.machine.gate.clear()
+    await rig.pool.take(DATA)
+    await rig.passes(0.3)
+    assert sorted(rig.machine.begun[1:]) == [BARE, DATA]
+    first, second = (asyncio.create_task(rig.pool.take()) for _ in range(2))
+    await settle()
+    rig.machine.gate.set()
+    assert [(await call).flavour for call in (first, second)] == [BARE, BARE]
+    assert rig.waiting[2] == 1
+    await rig.pool.drain()
+
+
 async def test_where_bare_ones_serve_every_flavour_only_they_wait_and_each_is_a_hit(rig):
     rig.machine.kept = {BARE}
     await rig.filled()
@@ -245,15 +260,19 @@ async def test_refills_use_half_of_the_starts_and_calls_that_wait_all_of_them(ei
     await asyncio.gather(*calls)
 
 
-async def test_nothing_is_refilled_while_a_call_waits_for_a_container(eight):
-    eight.machine.gate.clear()
-    calls = [asyncio.create_task(eight.pool.take()) for _ in range(2)]
-    await eight.passes(20)
-    assert eight.machine.begun == [BARE, BARE]
-    eight.machine.gate.set()
+async def test_nothing_is_refilled_while_a_call_waits_for_a_container():
+    rig = Rig(size=8, starts_max=8)
+    rig.machine.gate.clear()
+    calls = [asyncio.create_task(rig.pool.take()) for _ in range(2)]
+    await settle()
+    rig.pool.fill()
+    await rig.passes(20)
+    assert rig.machine.begun == [BARE, BARE]
+    rig.machine.gate.set()
     await asyncio.gather(*calls)
-    await eight.passes(2)
-    assert eight.waiting == (8, 0, 0)
+    await rig.passes(2)
+    assert rig.waiting == (8, 0, 0)
+    await rig.pool.drain()
 
 
 async def test_while_calls_use_all_of_the_machine_refills_wait_and_trickle(eight):
@@ -393,6 +412,20 @@ async def test_when_the_engine_is_back_the_pool_fills_within_seconds(eight):
     assert eight.waiting == (8, 0, 0)
 
 
+async def test_after_a_start_that_worked_the_pauses_begin_anew(eight):
+    eight.machine.error = EngineUnavailableError("gone")
+    eight.pool.fill()
+    await eight.passes(60)
+    eight.machine.error = None
+    await eight.passes(5)
+    eight.machine.error = EngineUnavailableError("gone again")
+    before = len(eight.machine.begun)
+    await eight.pool.take()
+    await eight.passes(0.2)
+    await eight.passes(0.4)
+    assert len(eight.machine.begun) - before == 2
+
+
 async def test_a_call_has_a_try_of_its_own_however_many_starts_failed_before(rig):
     rig.machine.error = EngineUnavailableError("gone")
     rig.pool.fill()
@@ -483,3 +516,18 @@ async def test_starts_are_counted_with_the_time_they_took(rig):
     counts = rig.pool.counts
     assert (counts.starts, counts.start_s[DATA]) == ({BARE: 1}, 0.0)
     assert counts.start_s[BARE] == pytest.approx(2.0, abs=0.1)
+
+
+async def test_a_start_is_not_about_the_call_that_happened_to_ask_for_it(rig):
+    seen = []
+    start = rig.machine.start
+
+    async def noting(flavour):
+        seen.append(log_context().call_id)
+        return await start(flavour)
+
+    rig.pool._start = noting
+    with about(call_id="call-1"):
+        await rig.pool.take()  # nothing waits: a container is started at once
+        await rig.filled()
+    assert (len(seen) >= 2, set(seen)) == (True, {""})

@@ -80,6 +80,11 @@ def test_of_two_flavours_the_one_that_is_asked_for_more_goes_first():
     assert wanted(demands((DOCUMENTS, 0), (DATA, 0), (DATA, 0)), 1, small) == (1, 0, 1)
 
 
+def test_bare_ones_come_before_any_other_however_much_that_is_asked_for():
+    asked = demands(*every(1, DATA, 60))
+    assert wanted(asked, 60, replace(POLICY, memory_bytes=100 * MIB)) == (6, 0, 0)
+
+
 def test_no_more_wait_than_the_operators_most():
     asked = demands(*every(0.05, DATA, 60), *every(0.05, BARE, 60))
     assert wanted(asked, 60, replace(POLICY, most=10)) == (5, 0, 5)

@@ -88,9 +88,9 @@ async def test_a_job_is_sent_whole_and_its_end_is_told():
     assert said == [("stdout", b"hel", False), ("stderr", b"x", True)]
     assert (outcome.exit_code, outcome.log_tail, outcome.lost) == (0, b"\xff", None)
     kinds = [kind for kind, _ in runner.received]
-    assert kinds == [Frame.JOB, Frame.DATA, Frame.DATA, Frame.DATA]
+    assert kinds == [Frame.LAUNCH, Frame.JOB, Frame.DATA, Frame.DATA, Frame.DATA]
     assert b"".join(payload for kind, payload in runner.received if kind is Frame.DATA) == code
-    assert json.loads(runner.received[0][1]) == {
+    assert json.loads(runner.received[1][1]) == {
         "language": "bash",
         "code_bytes": len(code),
         "prog_name": "p",
@@ -154,7 +154,7 @@ async def test_files_are_put_with_their_bytes(tmp_path):
     runner = MemoryRunner({Frame.PUT: [(Frame.PUT_DONE, b"")]})
     sandbox = await opened(runner)
     await sandbox.put("turn_1", [input_file(tmp_path, content)])
-    assert json.loads(runner.received[0][1]) == {
+    assert json.loads(runner.received[1][1]) == {
         "turn_id": "turn_1",
         "files": [{"path": "turn_0/files/x/a.bin", "size": len(content), "writable": False}],
     }

@@ -83,6 +83,53 @@ def test_the_death_of_a_judge_is_a_problem_of_its_file_alone(tmp_path, number, p
     assert (problems(verdicts), process.returncode, err) == ([problem, None], 0, b"")
 
 
+def test_a_file_that_takes_too_much_memory_after_others_is_given_up_alone(tmp_path):
+    (tmp_path / "big.json").write_text("[" + "[],[]," * 5_000_000 + "1]")
+    (tmp_path / "a.txt").write_text("x")
+    names = ["a.txt", "a.txt", "big.json", "a.txt"]
+    files = [{"id": number, "path": name, "checks": {}} for number, name in enumerate(names)]
+    verdicts = run_inspector(tmp_path, files, memory_bytes_max=200_000_000)
+    out_of_memory = "could not be opened: the checker ran out of memory"
+    assert problems(verdicts) == [None, None, out_of_memory, None]
+
+
+def test_files_that_take_too_long_are_each_given_up_and_those_between_them_judged(tmp_path):
+    (tmp_path / "slow.json").write_text(ENDLESS_TEXT)
+    (tmp_path / "a.txt").write_text("x")
+    names = ["a.txt", "slow.json", "slow.json", "a.txt", "slow.json", "a.txt"]
+    files = [{"id": n, "path": name, "checks": ENDLESS if "slow" in name else {}} for n, name in enumerate(names)]
+    verdicts = run_inspector(tmp_path, files, seconds_per_file=0.5)
+    late = "could not be checked within 0.5 s"
+    assert [verdict["id"] for verdict in verdicts] == list(range(6))
+    assert problems(verdicts) == [None, late, late, None, late, None]
+
+
+@pytest.mark.parametrize(
+    ("names", "forks"),
+    [
+        ([f"{n}.txt" for n in range(120)], 3),
+        (["a.csv", "b.json", "c.md", "d.bin"], 1),
+        (["a.pdf", "b.pdf"], 2),
+        (["a.txt", "b.txt", "c.png", "d.txt"], 3),
+    ],
+)
+def test_files_that_nothing_but_python_reads_share_a_judge_and_others_do_not(tmp_path, names, forks):
+    """Run in a process of its own, whose forks are counted."""
+    program = (
+        "import os, sys, pathlib; sys.path.insert(0, sys.argv[1]); import child; from request import Entry\n"
+        "from verdict import Limits; fork, forks = os.fork, []\n"
+        "os.fork = lambda: forks.append(1) or fork()\n"
+        "entries = [Entry(name, name, {}) for name in sys.argv[3:]]\n"
+        "verdicts = list(child.judge_in_children(pathlib.Path(sys.argv[2]), entries, Limits()))\n"
+        "print(len(forks), len(verdicts))"
+    )
+    for name in names:
+        (tmp_path / name).write_bytes(b"x")
+    command = [sys.executable, "-I", "-c", program, str(INSPECTOR), str(tmp_path), *names]
+    done = subprocess.run(command, capture_output=True, check=True, text=True)
+    assert done.stdout.split() == [str(forks), str(len(names))]
+
+
 def test_a_verdict_is_written_as_soon_as_its_file_is_judged(tmp_path):
     (tmp_path / "a.txt").write_text("x")
     (tmp_path / "slow.json").write_text(ENDLESS_TEXT)

@@ -84,7 +84,7 @@ def test_what_others_count_is_looked_at_when_it_is_asked_for(samples):
     waiting = {("bare",): 2.0, ("data",): 0.0}
     meter = PrometheusMeter(
         {},
-        lambda: [
+        readings=lambda: [
             Reading("pool_waiting", "Waiting.", ("flavour",), waiting),
             Reading("pool_failed_starts", "Failed.", (), {(): 3.0}, only_grows=True),
         ],

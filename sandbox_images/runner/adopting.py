@@ -1,0 +1,100 @@
+"""How a process that was forked into this container meets the runner: over a socket of the container's own network.
+
+The service asks for it before any program runs here, or when none is left, and the socket is gone in between: so
+whoever connects is ours. It brings nothing and is given what it needs. The kernel says which process it is.
+"""
+
+from __future__ import annotations
+
+import _socket
+import os
+import select
+import struct
+
+import frames
+import run
+
+_NAME = b"\0proofbox"
+_PEER = struct.Struct("3i")  # process, user and group as the kernel saw them
+_PAIR = struct.Struct("2i")
+_WHO_CONNECTS = 1
+
+
+class Door:
+    """The socket that processes from outside come in by; open from the start until a program runs."""
+
+    def __init__(self, channel: frames.Channel) -> None:
+        self._channel = channel
+        self._listener: _socket.socket | None = None
+        self.open()
+
+    def open(self) -> None:
+        """Lets processes in."""
+        if self._listener is None:
+            self._listener = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+            self._listener.bind(_NAME)
+            self._listener.listen(_WHO_CONNECTS)
+
+    def close(self) -> None:
+        """Lets nobody in."""
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
+
+    def launcher(self) -> run.Launcher | None:
+        """The interpreter that comes in; None if the service says that none will."""
+        while (connection := self._connection()) is not None:
+            launcher = _welcomed(connection)
+            if launcher is not None:
+                return launcher
+        return None
+
+    def inspector(self) -> tuple[int, int] | None:
+        """The process and the socket of the inspector that comes in; None if the service says that none will."""
+        connection = self._connection()
+        if connection is None:
+            return None
+        return _process(connection), connection.detach()
+
+    def _connection(self) -> _socket.socket | None:
+        listener, stream = self._listener, self._channel.read_fd
+        if listener is None:
+            return None
+        poll = select.poll()
+        poll.register(listener.fileno(), select.POLLIN)
+        poll.register(stream, select.POLLIN)
+        ready = {fd for fd, _ in poll.poll()}
+        if listener.fileno() in ready:
+            fd, _ = listener._accept()  # type: ignore[attr-defined]  # noqa: SLF001 - what accept is made of
+            return _socket.socket(fileno=fd)
+        kind, _ = self._channel.receive()
+        if kind != frames.LAUNCH:
+            raise frames.StreamEndedError
+        self.close()
+        return None
+
+
+def _process(connection: _socket.socket) -> int:
+    peer = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, _PEER.size)
+    pid: int = _PEER.unpack(peer)[0]
+    return pid
+
+
+def _welcomed(connection: _socket.socket) -> run.Launcher | None:
+    """Gives an interpreter its output; None if it ends before it is ready."""
+    pid = _process(connection)
+    out_read, out_write = os.pipe()
+    err_read, err_write = os.pipe()
+    descriptors = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, _PAIR.pack(out_write, err_write))]
+    try:
+        connection.sendmsg([b"."], descriptors)
+        launcher = run.Launcher(pid, connection.detach(), out_read, err_read)
+        launcher.wait_ready()
+    except OSError:
+        os.close(out_read)
+        os.close(err_read)
+        return None
+    finally:
+        os.close(out_write)
+        os.close(err_write)
+    return launcher

@@ -1,0 +1,44 @@
+"""How a zygote is started: the first process of a container of its own makes ready and becomes one.
+
+Command and environment are those of an interpreter that the runner starts itself: a program cannot tell which of
+the two it runs in.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+import sys
+
+import home
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_COMMANDS = {"programs": ("-B", "launcher.py"), "inspectors": ("-I", "-B", "inspecting_zygote.py")}
+_DOOR_FD = 3
+_TAKEN_FD = 99
+
+
+def become_zygote(of: str) -> None:
+    """Executes the zygote of ``programs`` or ``inspectors``.
+
+    Standard input is the socket to the service, if that could hand one over. If not, it takes the other end of one
+    that is made here, from this process.
+    """
+    home.make()
+    os.closerange(_DOOR_FD, os.sysconf("SC_OPEN_MAX"))
+    if stat.S_ISSOCK(os.fstat(0).st_mode):
+        os.dup2(0, _DOOR_FD)
+    else:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        os.dup2(theirs.fileno(), _TAKEN_FD)
+        os.dup2(ours.detach(), _DOOR_FD)
+        os.set_inheritable(_DOOR_FD, True)  # noqa: FBT003 - it may have been that number before
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, 0)
+    # A pipe, as a program's is: what kind it is, Python finds out at its start.
+    os.dup2(2, 1)
+    os.chdir("/")
+    *flags, script = _COMMANDS[of]
+    command = [sys.executable, *flags, os.path.join(_HERE, script)]
+    os.execve(sys.executable, command, home.environment())  # noqa: S606 - becoming it is the purpose

@@ -1,0 +1,61 @@
+"""What a zygote does once, so that no fork has to: what libraries find out and keep at their first use."""
+
+import gc
+import io
+import os
+import time
+
+_SINGLE_WITHIN_S = 5.0
+_LOOK_AGAIN_S = 0.01
+
+
+def warm(flavour: str) -> None:
+    """Does it for a flavour; leaves one thread.
+
+    Raises:
+        RuntimeError: other threads are left, which no fork would have.
+    """
+    if flavour == "data":
+        _draw()
+    elif flavour == "documents":
+        _typeset()
+    gc.collect()
+    _be_single()
+
+
+def _draw() -> None:
+    """A figure that pyplot does not know of: fonts are found, pandas and pillow load what they load late."""
+    import pandas.plotting._matplotlib  # noqa: F401, PLC0415 - pandas loads it at the first plot
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
+    from matplotlib.figure import Figure  # noqa: PLC0415
+    from PIL import Image  # noqa: PLC0415
+
+    Image.preinit()
+    figure = Figure()
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    axes.plot([0, 1], [0, 1], label="0")
+    axes.set_title("0")
+    axes.legend()
+    figure.savefig(io.BytesIO(), format="png")
+
+
+def _typeset() -> None:
+    """A page: fontconfig reads its files, the style sheet of every page is parsed."""
+    import weasyprint  # noqa: PLC0415
+
+    weasyprint.HTML(string="<h1>0</h1><p>0 <b>0</b> <i>0</i> <code>0</code></p>").write_pdf()
+
+
+def _be_single() -> None:
+    """Waits for threads of the work above, and ends those that wait for more."""
+    # OpenBLAS ends its threads before a fork, and starts them again when they are needed.
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    deadline = time.monotonic() + _SINGLE_WITHIN_S
+    while len(os.listdir("/proc/self/task")) > 1:
+        if time.monotonic() > deadline:
+            raise RuntimeError("an imported library keeps a thread")
+        time.sleep(_LOOK_AGAIN_S)

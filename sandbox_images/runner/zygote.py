@@ -1,0 +1,176 @@
+"""A process that imports once, outside of every sandbox, and is forked into them: the zygote.
+
+It runs on the image's own Python and root folder, as root, with the few capabilities that it takes to enter a
+container and to give up everything. It has one thread, never runs anything of a call, and its only door is the
+socket to the service, which sends descriptors: of namespaces and control groups of a container, and to report to.
+
+A fork is made in three steps, each by a process that can do less. This one forks A into the container's process
+namespace. A joins its control groups and all other namespaces, gives up every right for good, and forks B. A ends,
+so that B is a child of the container's process 1, which alone learns how it ends. B connects to process 1, which
+waits for nobody else at that time, and is what it was forked for.
+"""
+
+import atexit
+import contextlib
+import gc
+import importlib
+import json
+import os
+import socket
+import sys
+import time
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, NoReturn
+
+import confining
+import ending
+import warming
+
+DOOR_FD = 3
+_MESSAGE_BYTES_MAX = 262_144
+_DESCRIPTORS_MAX = 64
+_RUNNER = b"\0proofbox"
+_REPORT_CHARS_MAX = 500
+_LOOK_AGAIN_S = 0.0003
+_PROGRAMS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_OUR_NAMES = frozenset({"zygote", "confining", "ending", "warming", "render", "readable"})
+
+
+class Zygote:
+    """The process, from its first message to its end."""
+
+    def __init__(self, door: socket.socket) -> None:
+        self._door = door
+        settings = json.loads(door.recv(_MESSAGE_BYTES_MAX))
+        os.closerange(DOOR_FD + 1, os.sysconf("SC_OPEN_MAX"))  # the other end, where the service had to take it
+        self._confinement = confining.Confinement.of(settings)
+        self._runs_programs: bool = settings["runs_programs"]
+        self.ending = ending.Ending()
+        atexit.register(self.ending)  # before any library registers something: so it runs last
+        _import(settings["imports"], settings["own_imports"])
+        warming.warm(settings["kind"])
+        self.ours = {name: module for name, module in sys.modules.items() if name.partition(".")[0] in _OUR_NAMES}
+        """Modules that a program's own import of such a name must not find."""
+        self._own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+        # What is there now is there for ever: no collection has to look at it, so forks go on sharing its memory.
+        gc.collect()
+        gc.freeze()
+        door.send(b".")
+
+    def serve(self) -> socket.socket:
+        """Serves the service until it hangs up; returns in forks: with the socket to their process 1."""
+        while True:
+            message, fds, _, _ = socket.recv_fds(self._door, _MESSAGE_BYTES_MAX, _DESCRIPTORS_MAX)
+            if not message:
+                os._exit(0)
+            connection = self._forked(json.loads(message), fds)
+            if connection is not None:
+                return connection
+            for fd in fds:
+                os.close(fd)
+
+    def _forked(self, request: dict[str, Any], fds: list[int]) -> socket.socket | None:
+        """Makes a fork; None in this process, whether or not that went well: the service is told."""
+        report, pids, *others = fds
+        try:
+            os.setns(pids, os.CLONE_NEWPID)
+            pid = os.fork()
+        except OSError as exc:
+            _tell(report, exc)
+            pid = -1
+        if pid == 0:
+            return self._as_a(report, request, others)
+        os.setns(self._own_pids, os.CLONE_NEWPID)
+        if pid > 0:
+            os.waitpid(pid, 0)  # at once: a container cannot end before its last process is reaped
+        return None
+
+    def _as_a(self, report: int, request: dict[str, Any], fds: list[int]) -> socket.socket:
+        namespaces, control_groups = fds[: request["namespaces"]], fds[request["namespaces"] :]
+        try:
+            confining.take_label(request["label"])
+            confining.enter(namespaces, control_groups)
+            self._confinement.put_on()
+            pid = os.fork()
+        except BaseException as exc:  # noqa: BLE001 - none may get back to the loop
+            _end(report, exc)
+        if pid != 0:
+            os._exit(0)
+        try:
+            return self._as_b(report)
+        except BaseException as exc:  # noqa: BLE001 - as above
+            _end(report, exc)
+
+    def _as_b(self, report: int) -> socket.socket:
+        os.setsid()
+        confining.be_readable()
+        while os.getppid() != 1:  # A is about to end
+            time.sleep(_LOOK_AGAIN_S)
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.connect(_RUNNER)
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        outputs = [nowhere, nowhere]
+        if self._runs_programs:
+            _, outputs, _, _ = socket.recv_fds(connection, 1, 2)
+        for standard, fd in enumerate([nowhere, *outputs]):
+            os.dup2(fd, standard)
+        _renew_chance()
+        for name in self.ours:
+            del sys.modules[name]
+        self.ending.keep()
+        os.write(report, b".")
+        self._door.detach()
+        os.dup2(connection.detach(), DOOR_FD, inheritable=False)
+        os.closerange(DOOR_FD + 1, os.sysconf("SC_OPEN_MAX"))
+        return socket.socket(fileno=DOOR_FD)
+
+
+def _import(modules: list[str], own: list[str]) -> None:
+    for name in modules:
+        importlib.import_module(name)
+    sys.path.insert(0, _PROGRAMS)
+    for name in own:
+        importlib.import_module(name)
+    sys.path.remove(_PROGRAMS)
+
+
+def _renew_chance() -> None:
+    """What was drawn at an import would be the same in all forks; random itself sees to this at a fork."""
+    if (numpy_random := sys.modules.get("numpy.random")) is not None:
+        numpy_random.seed()
+    if (tempfile := sys.modules.get("tempfile")) is not None:
+        tempfile._name_sequence = None  # type: ignore[attr-defined]  # noqa: SLF001 - as random does at a fork
+    if (process := sys.modules.get("multiprocessing.process")) is not None:
+        process.current_process().authkey = os.urandom(32)
+
+
+def _tell(report: int, exc: BaseException) -> None:
+    with contextlib.suppress(OSError):  # the service may wait no more
+        os.write(report, f"{type(exc).__name__}: {exc}"[:_REPORT_CHARS_MAX].encode(errors="replace"))
+
+
+def _end(report: int, exc: BaseException) -> NoReturn:
+    _tell(report, exc)
+    os._exit(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """What a fork is told of itself.
+
+    Attributes:
+        connection: its socket to process 1.
+        ours: modules of ours that it has.
+        ending: has to be told when its program has ended.
+    """
+
+    connection: socket.socket
+    ours: dict[str, ModuleType]
+    ending: ending.Ending
+
+
+def serve(door: socket.socket) -> Fork:
+    """Is a zygote; returns in its forks alone."""
+    process = Zygote(door)
+    return Fork(process.serve(), process.ours, process.ending)

@@ -1,0 +1,1 @@
+"""Processes that have imported once and are forked into containers."""

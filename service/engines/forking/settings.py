@@ -1,0 +1,52 @@
+"""What a zygote is told once: what to import, and what its forks have to be."""
+
+import base64
+from typing import Any
+
+from service.core.flavours import PREIMPORTED, Flavour
+from service.engines.forking.zygotes import Kind
+from service.engines.hardening import USER_ID
+
+ZYGOTE_CAPABILITIES = ("CAP_SYS_ADMIN", "CAP_SYS_CHROOT", "CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
+"""What entering a container's namespaces and giving up everything takes."""
+ZYGOTE_MEMORY_BYTES = 1024 * 1024 * 1024
+ZYGOTE_PIDS = 64
+ZYGOTE_TMP_BYTES = 16 * 1024 * 1024
+_UMASK = 0o022
+_FAMILIES = (
+    "binary", "delimited", "excel", "html", "image", "json_document", "json_lines", "pdf", "powerpoint", "svg",
+    "tar_archive", "text", "word", "xml", "zip_archive",
+)  # fmt: skip
+_RENDERER = (
+    "render.source.front",
+    "render.paged.pdf_writer",
+    "render.paged.png_writer",
+    "render.docx.writer",
+    "render.pptx.writer",
+)
+
+
+def zygote_command(kind: Kind) -> str:
+    """What the program of the image is told to be a zygote of."""
+    return "inspectors" if kind is Kind.INSPECTOR else "programs"
+
+
+def zygote_settings(kind: Kind, seccomp: bytes) -> dict[str, Any]:
+    """The first message to a zygote; ``seccomp`` is the filter as the kernel takes it."""
+    own: tuple[str, ...] = ()
+    if kind is Kind.INSPECTOR:
+        imports: tuple[str, ...] = ("inspection", *(f"families.{family}" for family in _FAMILIES))
+    else:
+        imports = PREIMPORTED[Flavour(kind.value)]
+        own = _RENDERER if kind is Kind.DOCUMENTS else ()
+    return {
+        "kind": kind.value,
+        "imports": list(imports),
+        "own_imports": list(own),
+        "runs_programs": kind is not Kind.INSPECTOR,
+        "user": USER_ID,
+        "group": USER_ID,
+        "groups": [USER_ID],
+        "umask": _UMASK,
+        "seccomp": base64.b64encode(seccomp).decode("ascii"),
+    }

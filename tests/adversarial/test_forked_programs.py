@@ -1,0 +1,351 @@
+"""Programs that are forked into their sandbox: what they see, hold and can do is what launched ones do.
+
+Every probe runs twice, in a service that imports once and in one that does not; the answers have to be equal.
+"""
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import engine_sides
+import pytest
+from engine_sides import OciSide, side_of
+from service_process import ServiceProcess, eventually, request, serving
+
+from service.settings import Settings
+
+pytestmark = pytest.mark.docker
+
+# The import makes the service choose the flavour; it stands after the probe, so that this sees what was there.
+FLAVOURS = {
+    "bare": ("pass", "json"),
+    "data": ("import numpy", "numpy"),
+    "documents": ("import weasyprint", "weasyprint"),
+}
+
+
+@pytest.fixture(scope="module", params=engine_sides.tested())
+def engine_name(request) -> str:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def forking(engine_name, tmp_path_factory) -> Iterator[ServiceProcess]:
+    with running(engine_name, tmp_path_factory, "on") as service:
+        for module in ("numpy", "weasyprint"):
+            tells = f"open('out.txt', 'w').write(str({module!r} in vars(os.sys)['modules']))"
+            code = f"import os\n{tells}\nimport {module}"
+            assert eventually(lambda code=code: said(service, code), lambda told: told == "True") == "True"
+        yield service
+
+
+@pytest.fixture(scope="module")
+def launching(engine_name, tmp_path_factory) -> Iterator[ServiceProcess]:
+    with running(engine_name, tmp_path_factory, "off") as service:
+        yield service
+
+
+@contextlib.contextmanager
+def running(engine: str, tmp_path_factory, import_once: str) -> Iterator[ServiceProcess]:
+    side = side_of(engine)
+    folder = tmp_path_factory.mktemp(f"once-{import_once}")
+    with serving(folder / "data", side, engine=engine, import_once=import_once, pool_size=1) as service:
+        yield service
+    side.close()
+
+
+def said(service: ServiceProcess, code: str) -> str:
+    answer = service.call(code)
+    return next(
+        block["text"] for block in answer["blocks"] if block["path"].endswith("out.txt") and "text" in block
+    )
+
+
+def both(forking: ServiceProcess, launching: ServiceProcess, probe: str, flavour: str = "bare"):
+    last, module = FLAVOURS[flavour]
+    code = f"import os, sys\n{probe}\ntold['preloaded'] = {module!r} in vars(sys)['modules']\n{last}"
+    forked, launched = forking.probe(code), launching.probe(code)
+    assert (forked.pop("preloaded"), launched.pop("preloaded")) == (True, flavour == "bare")
+    return forked, launched
+
+
+IDENTITY = """
+rows = dict(line.split(':', 1) for line in open('/proc/self/status') if ':' in line)
+for name in ('CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb', 'NoNewPrivs', 'Seccomp', 'Seccomp_filters', 'Uid',
+             'Gid', 'Groups', 'Umask', 'Name', 'TracerPid', 'PPid', 'Threads', 'SigBlk', 'SigIgn', 'SigCgt',
+             'Cpus_allowed', 'Mems_allowed', 'CoreDumping', 'Speculation_Store_Bypass'):
+    told[name] = rows.get(name, '').split()
+# Of the C library, for its own signal 33, as soon as there was a thread.
+told['SigCgt'] = int(told['SigCgt'][0], 16) & ~(1 << 32)
+told['leads'] = (os.getsid(0) == os.getpid(), os.getpgid(0) == os.getpid(), os.getppid())
+told['nice'] = (os.getpriority(os.PRIO_PROCESS, 0), os.sched_getscheduler(0), sorted(os.sched_getaffinity(0)))
+told['oom'] = open('/proc/self/oom_score_adj').read()
+import resource
+told['limits'] = {n: resource.getrlimit(getattr(resource, n)) for n in dir(resource) if n.startswith('RLIMIT')}
+told['owner'] = (os.stat('/proc/self/mem').st_uid, os.stat('/proc/self/environ').st_uid)
+"""
+PLACES = """
+told['fds'] = {fd: os.readlink(f'/proc/self/fd/{fd}').partition(':')[0] for fd in os.listdir('/proc/self/fd')
+               if os.path.lexists(f'/proc/self/fd/{fd}')}
+told['groups'] = sorted(line.split(':', 1)[1].partition('/')[0] for line in open('/proc/self/cgroup'))
+told['same group'] = open('/proc/self/cgroup').read() == open('/proc/1/cgroup').read()
+mounts = [line.split() for line in open('/proc/self/mountinfo')]
+told['mounts'] = sorted((f[4], f[5], f[3] if f[3] == '/' else '', f[f.index('-') + 1]) for f in mounts
+                        if not f[4].startswith('/sys/fs/cgroup'))
+told['exe'] = [os.readlink(f'/proc/self/{name}') for name in ('exe', 'cwd', 'root')]
+paths = {line.split(None, 5)[5].strip() for line in open('/proc/self/maps') if len(line.split(None, 5)) == 6}
+told['maps elsewhere'] = sorted(p for p in paths if p.startswith('/') and not os.path.exists(p))
+told['processes'] = sorted(open(f'/proc/{p}/cmdline').read() for p in os.listdir('/proc') if p.isdigit())
+told['home'] = sorted(os.path.join(at, f) for at, _, files in os.walk('/tmp') for f in files)
+told['environment'] = dict(os.environ)
+told['raw environment'] = sorted(open('/proc/self/environ').read().split(chr(0)))
+told['session keyring'] = [line.split()[2] for line in open('/proc/self/status') if line.startswith('x')]
+"""
+INTERPRETER = """
+told['flags'] = str(sys.flags)
+told['arguments'] = (sys.argv, sys.orig_argv, sys.executable, sys.prefix, sys.exec_prefix, sys.base_prefix)
+told['path'] = vars(sys)['path']
+told['streams'] = [(s.name, s.mode, s.encoding, s.errors, s.line_buffering, s.seekable(), s.isatty()) for s in
+                   (sys.stdin, sys.stdout, sys.stderr)]
+told['main'] = sorted(k for k in globals() if k.startswith('__'))
+told['frames'] = []
+frame = sys._getframe()
+while frame: told['frames'].append(frame.f_code.co_name); frame = frame.f_back
+ours = ('zygote', 'confining', 'warming', 'ending', 'render', 'readable', 'frames', 'run', 'home', 'inspection')
+told['ours'] = sorted(n for n in vars(sys)['modules'] if n.partition('.')[0] in ours)
+told['hooks'] = (sys.excepthook is sys.__excepthook__, sys.displayhook is sys.__displayhook__,
+                 len(vars(sys)['meta_path']), len(vars(sys)['path_hooks']))
+told['recursion'] = sys.getrecursionlimit()
+import signal, threading
+told['signals'] = {str(s): str(signal.getsignal(s)) for s in sorted(signal.valid_signals())}
+told['threads'] = [t.name for t in threading.enumerate()]
+import gc
+told['gc'] = (gc.isenabled(), gc.get_threshold())
+"""
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+@pytest.mark.parametrize("probe", [IDENTITY, PLACES, INTERPRETER], ids=["identity", "places", "interpreter"])
+def test_a_forked_program_sees_what_a_launched_one_sees(forking, launching, probe, flavour):
+    forked, launched = both(forking, launching, probe, flavour)
+    assert forked == launched
+
+
+def test_a_forked_program_holds_no_right_and_no_descriptor(forking):
+    told = forking.probe(
+        "import os\nrows = dict(line.split(':', 1) for line in open('/proc/self/status') if ':' in line)\n"
+        "for name in ('CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb', 'NoNewPrivs', 'Seccomp'):\n"
+        "    told[name] = rows[name].split()\n"
+        "for name in ('Uid', 'Gid', 'Groups'):\n    told[name] = rows[name].split()\n"
+        "told['fds'] = [fd for fd in range(1024) if os.path.lexists(f'/proc/self/fd/{fd}')]"
+    )
+    assert told == {
+        **{name: ["0000000000000000"] for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")},
+        "NoNewPrivs": ["1"],
+        "Seccomp": ["2"],
+        "Uid": ["10001"] * 4,
+        "Gid": ["10001"] * 4,
+        "Groups": ["10001"],
+        # The fourth is that of the folder that is being listed.
+        "fds": [0, 1, 2],
+    }
+
+
+# ---- from the host
+
+
+class _Filter(ctypes.Structure):
+    _fields_ = (("code", ctypes.c_uint16), ("jt", ctypes.c_uint8), ("jf", ctypes.c_uint8), ("k", ctypes.c_uint32))
+
+
+def filters_of(pid: int) -> list[bytes]:
+    """The system call filters of a process, read as a debugger reads them."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+    seize, interrupt, detach, get_filter = 0x4206, 0x4207, 17, 0x420C
+    assert libc.ptrace(seize, pid, None, None) == 0, os.strerror(ctypes.get_errno())
+    try:
+        assert libc.ptrace(interrupt, pid, None, None) == 0
+        os.waitpid(pid, 0x40000000)  # __WALL
+        found: list[bytes] = []
+        while (count := libc.ptrace(get_filter, pid, len(found), None)) > 0:
+            program = (_Filter * count)()
+            assert libc.ptrace(get_filter, pid, len(found), program) == count
+            found.append(bytes(program))
+        return found
+    finally:
+        libc.ptrace(detach, pid, None, None)
+
+
+def processes_of(service: ServiceProcess) -> dict[str, int]:
+    """The processes of the container whose program sleeps: process 1, and the program, as this machine counts."""
+    [box] = eventually(service.busy, lambda busy: len(busy) == 1)
+    found = {}
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, ValueError):
+            pid = int(entry.name)
+            groups, command = (entry / "cgroup").read_text(), (entry / "cmdline").read_bytes()
+            if box.rpartition("/")[2] in groups and b"sleep" not in command:
+                found["program" if b"launcher" in command else "first"] = pid
+    return found
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_as_the_host_sees_it_a_forked_program_is_confined_as_process_1_is(forking, flavour):
+    last = FLAVOURS[flavour][0]
+    body = request(f"import subprocess\nsubprocess.run(['sleep', '987'])\n{last}")
+    assert forking.post(body, Prefer="respond-async").status_code == 202
+    try:
+        found = processes_of(forking)
+        assert set(found) == {"first", "program"}
+        spaces = {
+            who: {entry.name: str(entry.readlink()) for entry in Path(f"/proc/{pid}/ns").iterdir()}
+            for who, pid in found.items()
+        }
+        groups = {who: Path(f"/proc/{pid}/cgroup").read_text() for who, pid in found.items()}
+        roots = {who: str(Path(f"/proc/{pid}/root").readlink()) for who, pid in found.items()}
+        filters = {who: filters_of(pid) for who, pid in found.items()}
+        assert (spaces["program"], groups["program"], roots["program"]) == (
+            spaces["first"],
+            groups["first"],
+            roots["first"],
+        )
+        ours = {name: str(Path(f"/proc/self/ns/{name}").readlink()) for name in ("pid", "mnt", "net", "ipc", "uts")}
+        assert {name for name, link in ours.items() if spaces["program"][name] == link} == set()
+        assert [len(kept) for kept in filters.values()] == [1, 1]
+        assert filters["program"] == filters["first"]
+    finally:
+        forking.cancel(body)
+        eventually(forking.busy, lambda busy: busy == [])
+
+
+# ---- what forks share, and what they must not
+
+
+def test_no_two_forks_draw_the_same_numbers_or_names(forking):
+    code = (
+        "import os, sys\nimport numpy, random, tempfile, uuid, secrets\n"
+        "told = [numpy.random.rand(), numpy.random.default_rng().random(), random.random(), tempfile.mktemp(),"
+        " str(uuid.uuid4()), secrets.token_hex(8), os.urandom(8).hex()]\n"
+        "open('out.txt', 'w').write(repr(told))"
+    )
+    drawn = [eval(said(forking, code)) for _ in range(3)]
+    assert [len(set(column)) for column in zip(*drawn, strict=True)] == [3] * 7
+
+
+def test_a_seed_that_a_program_sets_gives_the_numbers_it_always_gave(forking, launching):
+    code = (
+        "import numpy, random\nnumpy.random.seed(7); random.seed(7)\n"
+        "open('out.txt', 'w').write(repr((numpy.random.rand(3).tolist(), random.random())))"
+    )
+    assert said(forking, code) == said(launching, code)
+
+
+def test_a_program_imports_its_own_module_where_one_of_ours_has_the_same_name(forking):
+    names = (
+        "frames",
+        "run",
+        "zygote",
+        "confining",
+        "warming",
+        "render",
+        "readable",
+        "inspection",
+        "request",
+        "home",
+    )
+    told = forking.probe(
+        "import importlib, pathlib\n"
+        f"for name in {names!r}:\n"
+        "    pathlib.Path(name + '.py').write_text('whose = \"mine\"')\n"
+        "    told[name] = importlib.import_module(name).whose\n"
+        "import weasyprint"
+    )
+    assert told == dict.fromkeys(names, "mine")
+
+
+def test_a_call_finds_nothing_that_the_call_before_it_did_to_its_libraries(forking):
+    forking.call("import numpy\nnumpy.mine = 1\nopen('out.txt', 'w').write('x')")
+    code = "import numpy\nopen('out.txt', 'w').write(str(hasattr(numpy, 'mine')))"
+    assert said(forking, code) == "False"
+
+
+def test_files_that_a_program_leaves_open_are_written_and_its_last_words_are_said(forking, launching):
+    code = (
+        "import numpy, atexit, weakref\n"
+        "class Last:\n    def __del__(self): print('deleted', flush=True)\n"
+        "kept = Last(); numpy.mine = lambda: kept\n"
+        "file = open('left.txt', 'w'); file.write('whole')\n"
+        "atexit.register(print, 'at exit')\n"
+        "weakref.finalize(kept, print, 'finalized')\n"
+        "open('out.txt', 'w').write('x')\nprint('no newline', end='')\n"
+        "raise SystemExit(7)"
+    )
+    promised = ("out.txt", "left.txt")
+    forked, launched = (service.call(code, *promised) for service in (forking, launching))
+    assert forked["usage"]["exit_code"] == launched["usage"]["exit_code"] == 7
+    assert [a["verdict"] for a in forked["artifacts"]] == [a["verdict"] for a in launched["artifacts"]]
+    assert {a["verdict"] for a in forked["artifacts"]} == {"produced"}
+    for part in ("no newline", "at exit", "finalized", "deleted"):
+        assert (part in forked["report"], part in launched["report"]) == (True, True)
+
+
+# ---- when the zygote dies
+
+
+def zygotes_of(service: ServiceProcess, engine: str) -> list[int]:
+    """The zygotes of interpreters and inspectors, as this machine counts."""
+    if engine == "docker":
+        command = ["docker", "ps", "--quiet", "--no-trunc", "--filter", f"label=proofbox.zygote-of={service.name}"]
+        names = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    else:
+        names = OciSide()._place(service.name).zygotes()
+    found = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, ValueError):
+            pid = int(entry.name)
+            if any(name in (entry / "cgroup").read_text() for name in names):
+                found.append(pid)
+    return found
+
+
+def test_calls_go_on_when_every_zygote_is_killed_and_new_ones_take_over(tmp_path, engine_name):
+    side = side_of(engine_name)
+    with serving(tmp_path / "data", side, engine=engine_name, import_once="on", pool_size=1) as service:
+        before = eventually(lambda: zygotes_of(service, engine_name), lambda found: len(found) >= 2)
+        for pid in before:
+            os.kill(pid, signal.SIGKILL)
+        for _ in range(3):
+            assert service.call("open('out.txt', 'w').write('x')")["ok"] is True
+        after = eventually(lambda: zygotes_of(service, engine_name), lambda found: len(found) >= 2)
+        assert (len(after) >= 2, set(after) & set(before)) == (True, set())
+        assert service.call("open('out.txt', 'w').write('x')")["ok"] is True
+    side.close()
+
+
+def test_when_the_service_is_killed_its_zygotes_end_and_leave_nothing(tmp_path, engine_name):
+    side = side_of(engine_name)
+    with serving(tmp_path / "data", side, engine=engine_name, import_once="on", pool_size=1) as service:
+        zygotes = eventually(lambda: zygotes_of(service, engine_name), lambda found: len(found) >= 2)
+        service.signal(signal.SIGKILL)
+        service.wait()
+        left = eventually(
+            lambda: [p for p in zygotes if Path(f"/proc/{p}/exe").exists()], lambda found: found == []
+        )
+        assert left == []
+        assert eventually(lambda: zygotes_of(service, engine_name), lambda found: found == []) == []
+    side.close()
+
+
+def test_what_cannot_be_had_and_is_demanded_is_told_in_one_line_at_the_start(tmp_path):
+    side = side_of(Settings().engine)
+    service = ServiceProcess(tmp_path / "data", side, engine="docker", import_once="on", runtime="runsc")
+    service.launch()
+    service.wait()
+    why = "nothing can be forked into containers of the runtime runsc"
+    assert service.complaints == [f"proofbox: PROOFBOX_IMPORT_ONCE is on, and that cannot be: {why}"]
+    side.close()

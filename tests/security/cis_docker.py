@@ -1,0 +1,215 @@
+"""The CIS Docker Benchmark 1.7, section 5 (container runtime), for a running sandbox; it makes `docs/cis.md`.
+
+python tests/security/cis_docker.py    writes docs/cis.md
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "cis.md"
+Container = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One recommendation: how a container keeps it and what is looked at, or why not; `holds` is None then."""
+
+    number: str
+    title: str
+    how: str
+    holds: Callable[[Container], bool] | None
+
+
+def _host(field: str, *, wanted: Any) -> Callable[[Container], bool]:
+    return lambda container: container["HostConfig"].get(field) == wanted
+
+
+def _no_port(container: Container) -> bool:
+    return not container["HostConfig"].get("PortBindings") and not container["NetworkSettings"].get("Ports")
+
+
+def _nothing_mounted(container: Container) -> bool:
+    host = container["HostConfig"]
+    return not container.get("Mounts") and not host.get("Binds") and not host.get("Mounts")
+
+
+def _profiles(container: Container) -> list[str]:
+    return [o for o in container["HostConfig"]["SecurityOpt"] if o.startswith("seccomp=")]
+
+
+CHECKS = (
+    Check(
+        "5.1",
+        "Swarm mode is not enabled",
+        "is the operator's: nothing here uses it, and nothing depends on it",
+        None,
+    ),
+    Check(
+        "5.2",
+        "An AppArmor profile is enabled",
+        "is the engine's where the kernel has AppArmor; nothing here turns it off",
+        lambda c: not any(o.startswith("apparmor") for o in c["HostConfig"]["SecurityOpt"]),
+    ),
+    Check(
+        "5.3",
+        "SELinux security options are set",
+        "is the engine's where the kernel has SELinux; nothing here turns it off",
+        lambda c: not any(o.startswith("label") for o in c["HostConfig"]["SecurityOpt"]),
+    ),
+    Check(
+        "5.4",
+        "Capabilities are restricted",
+        "all are dropped, none is added",
+        lambda c: c["HostConfig"]["CapDrop"] == ["ALL"] and not c["HostConfig"]["CapAdd"],
+    ),
+    Check("5.5", "Privileged containers are not used", "it is not", _host("Privileged", wanted=False)),
+    Check(
+        "5.6",
+        "Sensitive host folders are not mounted",
+        "no folder of the host is; what can be written is tmpfs",
+        _nothing_mounted,
+    ),
+    Check(
+        "5.7",
+        "sshd does not run in containers",
+        "the first process is our runner, and it starts one program",
+        lambda c: "sshd" not in str(c["Config"]["Cmd"]) + str(c["Config"]["Entrypoint"]),
+    ),
+    Check("5.8", "Privileged ports are not mapped", "there is no port", _no_port),
+    Check("5.9", "Only needed ports are open", "there is no port", _no_port),
+    Check(
+        "5.10",
+        "The host's network namespace is not shared",
+        "it has only a loopback",
+        _host("NetworkMode", wanted="none"),
+    ),
+    Check(
+        "5.11",
+        "Memory is limited",
+        "`PROOFBOX_MEMORY_BYTES`, swap included; all together by `PROOFBOX_TOTAL_MEMORY_BYTES`",
+        lambda c: 0 < c["HostConfig"]["Memory"] == c["HostConfig"]["MemorySwap"],
+    ),
+    Check(
+        "5.12",
+        "CPU priority is set",
+        "`PROOFBOX_CPUS`; all together weigh half of one process",
+        lambda c: c["HostConfig"]["NanoCpus"] > 0,
+    ),
+    Check("5.13", "The root file system is read-only", "it is", _host("ReadonlyRootfs", wanted=True)),
+    Check("5.14", "Incoming traffic is bound to one interface", "there is none", _no_port),
+    Check(
+        "5.15",
+        "The restart policy is on-failure, five times at most",
+        "it is never started again: a container serves one call",
+        lambda c: c["HostConfig"]["RestartPolicy"]["Name"] in ("", "no"),
+    ),
+    Check("5.16", "The host's process namespace is not shared", "it has its own", _host("PidMode", wanted="")),
+    Check("5.17", "The host's IPC namespace is not shared", "it has its own", _host("IpcMode", wanted="private")),
+    Check(
+        "5.18",
+        "Host devices are not exposed",
+        "none is",
+        lambda c: not any(c["HostConfig"].get(f) for f in ("Devices", "DeviceRequests", "DeviceCgroupRules")),
+    ),
+    Check(
+        "5.19",
+        "Default ulimits are overwritten where needed",
+        "open files, core files, locked memory, priorities, message queues, pending signals",
+        lambda c: {"nofile", "core", "memlock", "sigpending"} <= {u["Name"] for u in c["HostConfig"]["Ulimits"]},
+    ),
+    Check(
+        "5.20",
+        "Mounts are not propagated as shared",
+        "nothing is mounted from outside",
+        lambda c: _nothing_mounted(c) and "shared" not in str(c["HostConfig"]["Tmpfs"]),
+    ),
+    Check("5.21", "The host's UTS namespace is not shared", "it has its own", _host("UTSMode", wanted="")),
+    Check(
+        "5.22",
+        "The default seccomp profile is not disabled",
+        "a stricter one is in its place: `sandbox_images/seccomp`",
+        lambda c: len(_profiles(c)) == 1 and '"defaultAction": "SCMP_ACT_ERRNO"' in _profiles(c)[0],
+    ),
+    Check(
+        "5.23",
+        "docker exec is not used with the privileged option",
+        "it is not used at all",
+        lambda c: not c["ExecIDs"],
+    ),
+    Check(
+        "5.24",
+        "docker exec is not used with root as the user",
+        "it is not used at all",
+        lambda c: not c["ExecIDs"] and c["Config"]["User"] == "10001:10001",
+    ),
+    Check(
+        "5.25",
+        "Control groups are confirmed",
+        "each container's lies below the service's, `/proofbox/<service>`",
+        lambda c: c["HostConfig"]["CgroupParent"].startswith("/proofbox/"),
+    ),
+    Check(
+        "5.26",
+        "No additional privileges can be acquired",
+        "`no-new-privileges`",
+        lambda c: "no-new-privileges" in c["HostConfig"]["SecurityOpt"],
+    ),
+    Check(
+        "5.27",
+        "Health is checked at run time",
+        "by the service, which speaks with the runner all the time, and not by the engine: a container that does"
+        " not answer is removed",
+        None,
+    ),
+    Check(
+        "5.28",
+        "The latest version of an image is used",
+        "one image is, the one that the service found when it started; its digest is in every answer",
+        lambda c: c["Image"].startswith("sha256:"),
+    ),
+    Check(
+        "5.29", "The number of processes is limited", "`PROOFBOX_PIDS`", lambda c: c["HostConfig"]["PidsLimit"] > 0
+    ),
+    Check(
+        "5.30",
+        "The default bridge docker0 is not used",
+        "no network is",
+        lambda c: set(c["NetworkSettings"]["Networks"]) <= {"none"},
+    ),
+    Check(
+        "5.31",
+        "The host's user namespace is not shared",
+        "no container asks for it; `userns-remap`, which the operator sets in the engine, gives containers theirs",
+        _host("UsernsMode", wanted=""),
+    ),
+    Check(
+        "5.32",
+        "The Docker socket is not mounted",
+        "nothing of the host is",
+        lambda c: "docker.sock" not in str(c.get("Mounts")) + str(c["HostConfig"].get("Binds")),
+    ),
+)
+
+
+def document() -> str:
+    """The page that says all this."""
+    lines = [
+        "# The CIS Docker Benchmark",
+        "",
+        "Section 5 of version 1.7, container runtime, for a running sandbox. What inspects one is",
+        "`tests/security/test_running_containers.py`;",
+        "`tests/security/cis_docker.py` makes this page.",
+        "",
+        "| | recommendation | kept | how |",
+        "|---|---|---|---|",
+    ]
+    for check in CHECKS:
+        kept = "yes" if check.holds else "no"
+        lines.append(f"| {check.number} | {check.title} | {kept} | {check.how} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(document(), encoding="utf-8")

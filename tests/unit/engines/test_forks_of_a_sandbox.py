@@ -1,0 +1,140 @@
+"""What a sandbox does with processes that are forked into it, and without them, against a runner in memory."""
+
+import pytest
+from memory_runner import HUNG_UP, MemoryRunner
+
+from contracts.tool_calls import SandboxInfo
+from service.core.engine_port import SandboxLostError, Wanted
+from service.core.flavours import Flavour
+from service.core.limits import CallLimits
+from service.engines.containers import NotForkedError
+from service.engines.frames import Frame
+from service.engines.runner_sandbox import InspectorBounds, RunnerSandbox, StreamBounds
+
+INFO = SandboxInfo(engine="memory", runtime="none", image_digest="sha256:0", acquired="cold")
+LIMITS = CallLimits(
+    wall_s=1,
+    cpus=1,
+    memory_bytes=1 << 30,
+    pids=64,
+    out_dir_bytes=1_000,
+    out_dir_inodes=100,
+    file_bytes=1_000,
+    files=10,
+    depth=4,
+    output_bytes=1_000,
+    artifact_bytes=1_000,
+)
+COMES = {Frame.ADOPT: [(Frame.LAUNCHED, b"")], Frame.LAUNCH: []}
+DOES_NOT = {Frame.ADOPT: []}
+DONE = (Frame.COLLECTED, {"extras_total": 0, "files_exceeded": False, "depth_exceeded": False})
+
+
+class Forks:
+    """Of some flavours; those in ``failing`` cannot be forked."""
+
+    def __init__(self, has, failing=()):
+        self._has = has
+        self._failing = failing
+        self.made = []
+
+    def has(self, flavour):
+        return flavour in self._has
+
+    async def interpreter(self, flavour):
+        if flavour in self._failing:
+            raise NotForkedError("the zygote has died")
+        self.made.append(flavour.value)
+
+    async def inspector(self):
+        if "inspector" in self._failing:
+            raise NotForkedError("the zygote has died")
+        self.made.append("inspector")
+
+
+async def opened(runner, forks):
+    async def died():
+        return False
+
+    inspector = InspectorBounds(0, 1, 2, 3, 4)
+    bounds = StreamBounds(100, 0.05, 0.3)
+    sandbox = RunnerSandbox(runner, INFO, bounds, inspector, died_of_memory=died, forks=forks)
+    await sandbox.wait_ready()
+    return sandbox
+
+
+def kinds_of(runner):
+    return [kind for kind, _ in runner.received]
+
+
+async def test_a_bare_interpreter_is_forked_into_a_sandbox_before_it_waits():
+    runner, forks = MemoryRunner(COMES), Forks(set(Flavour))
+    await opened(runner, forks)
+    assert (forks.made, kinds_of(runner)) == (["bare"], [Frame.ADOPT])
+
+
+async def test_where_none_can_be_forked_the_runner_launches_its_own():
+    runner, forks = MemoryRunner(DOES_NOT), Forks(set())
+    await opened(runner, forks)
+    assert (forks.made, kinds_of(runner)) == ([], [Frame.LAUNCH])
+
+
+async def test_a_fork_that_fails_leaves_a_sandbox_whose_runner_launches_its_own_and_forks_no_more():
+    runner, forks = MemoryRunner(DOES_NOT), Forks(set(Flavour), failing={Flavour.BARE})
+    sandbox = await opened(runner, forks)
+    assert await sandbox.become(Flavour.DATA) is False
+    assert (forks.made, kinds_of(runner)) == ([], [Frame.ADOPT, Frame.LAUNCH])
+
+
+async def test_a_sandbox_becomes_the_flavour_of_its_call():
+    runner, forks = MemoryRunner(COMES), Forks(set(Flavour))
+    sandbox = await opened(runner, forks)
+    assert await sandbox.become(Flavour.DATA) is True
+    assert (forks.made, kinds_of(runner)) == (["bare", "data"], [Frame.ADOPT, Frame.ADOPT])
+
+
+async def test_a_flavour_that_is_not_ready_leaves_the_interpreter_that_waits():
+    runner, forks = MemoryRunner(COMES), Forks({Flavour.BARE})
+    sandbox = await opened(runner, forks)
+    assert await sandbox.become(Flavour.DATA) is False
+    assert (forks.made, kinds_of(runner)) == (["bare"], [Frame.ADOPT])
+
+
+async def test_a_bare_call_takes_the_interpreter_that_waits():
+    runner, forks = MemoryRunner(COMES), Forks(set(Flavour))
+    sandbox = await opened(runner, forks)
+    assert await sandbox.become(Flavour.BARE) is True
+    assert forks.made == ["bare"]
+
+
+async def test_a_sandbox_that_dies_while_it_becomes_a_flavour_is_lost():
+    answers = [[(Frame.LAUNCHED, b"")], [HUNG_UP]]
+    runner, forks = MemoryRunner({}), Forks(set(Flavour))
+    runner._answers[Frame.ADOPT] = answers[0]
+    sandbox = await opened(runner, forks)
+    runner._answers[Frame.ADOPT] = answers[1]
+    with pytest.raises(SandboxLostError, match="the sandbox ended by itself"):
+        await sandbox.become(Flavour.DOCUMENTS)
+
+
+async def test_a_runner_that_does_not_adopt_in_time_is_lost():
+    runner, forks = MemoryRunner({Frame.ADOPT: [], Frame.LAUNCH: []}), Forks(set(Flavour))
+    with pytest.raises(SandboxLostError, match="did not answer within"):
+        await opened(runner, forks)
+
+
+async def test_an_inspector_is_forked_when_the_runner_asks_for_one(tmp_path):
+    runner, forks = MemoryRunner({**COMES, Frame.COLLECT: [(Frame.INSPECTOR, b""), DONE]}), Forks(set(Flavour))
+    sandbox = await opened(runner, forks)
+    await sandbox.collect(Wanted("turn_1", (), 50, LIMITS), tmp_path)
+    assert sandbox._forking is not None
+    await sandbox._forking
+    assert forks.made == ["bare", "inspector"]
+
+
+async def test_an_inspector_that_cannot_be_forked_is_launched_by_the_runner(tmp_path):
+    answers = {**COMES, Frame.COLLECT: [(Frame.INSPECTOR, b"")], Frame.LAUNCH: [DONE]}
+    runner, forks = MemoryRunner(answers), Forks(set(Flavour), failing={"inspector"})
+    sandbox = await opened(runner, forks)
+    await sandbox.collect(Wanted("turn_1", (), 50, LIMITS), tmp_path)
+    assert kinds_of(runner) == [Frame.ADOPT, Frame.COLLECT, Frame.LAUNCH]
