@@ -70,7 +70,7 @@ gallery: venv images readers ## render the documents of docs/gallery/sources and
 
 # ---- checks ----
 
-.PHONY: test check lint types layers schemas tests bench bench-quick bench-memory bench-memsearch bench-render corpus
+.PHONY: test check lint types layers schemas tests test-security fuzz bench bench-quick bench-memory bench-memsearch bench-render corpus
 test: check ## all that CI does: lint, types, layers, schemas, tests
 
 check: venv images readers services lint types layers schemas tests ## the same
@@ -96,6 +96,13 @@ schemas: venv ## committed JSON Schemas and examples are what the models say
 tests: venv images readers services ## the tests, against the real engine, databases and object store
 	@$(ENGINE) $(BIN)/python -m pytest
 
+test-security: venv images readers services ## the hostile cases of tests/security/cases.toml alone, and how many of them hold
+	@$(ENGINE) $(BIN)/python -m pytest -m security
+
+fuzz: venv images ## look for what breaks the API, the stream protocol and the reader of archives: [MINUTES=10] [SEED=n]
+	@$(ENGINE) PROOFBOX_FUZZ_MINUTES=$(or $(MINUTES),10) PROOFBOX_FUZZ_SEED=$(or $(SEED),$$RANDOM) $(BIN)/python -m pytest --timeout 0 \
+		tests/adversarial/test_openapi_fuzz.py tests/unit/engines/test_hostile_runner.py tests/oci/test_hostile_archives.py
+
 bench: venv images ## measure against docker run, llm-sandbox, epicbox and bare runtimes: [ONLY='print pdf'] (twenty minutes)
 	@PYTHON=$(BIN)/python bench/peers/sandboxes.sh
 	@$(ENGINE) $(BIN)/python -m bench.speed $(if $(ONLY),--only $(ONLY))
@@ -119,6 +126,15 @@ bench-memsearch: venv ## measure how often memory searches find the right passag
 
 corpus: venv images ## render the corpora and score the files: [CORPORA='gfm decks'] [QUICK=1]
 	@$(ENGINE) $(BIN)/python -m bench.render.corpus_report $(if $(QUICK),--quick) $(CORPORA)
+
+# ---- faults, by hand ----
+
+.PHONY: faults soak
+faults: venv images services ## break every part in every phase of a call, and tell what became of it: [K='engine and running'] (half an hour)
+	@PROOFBOX_FAULTS=all $(ENGINE) $(BIN)/python -m pytest tests/faults $(if $(K),-k '$(K)')
+
+soak: venv images ## mixed calls for long, good and bad, then a look at what is left: [MINUTES=10] [CALLS=1000]
+	@$(ENGINE) $(BIN)/python -m tests.faults.soak $(if $(CALLS),--calls $(CALLS)) $(if $(MINUTES),--minutes $(MINUTES))
 
 # ---- the other engine and the other tier, as root ----
 

@@ -277,8 +277,8 @@ class SandboxInfo(_Wire):
     image_digest: str
     """The id of the image."""
     acquired: Literal["warm", "cold"]
-    """``warm`` if the container had been started and waited before the call, ``cold`` if it was started for it. In a
-    warm one the libraries of the program may have been imported before as well, or not."""
+    """``warm`` if the container had been started and waited before the call, ``cold`` if it was started for it. In
+    a warm one the libraries of the program may have been imported before as well, or not."""
     tier: Literal["shared_kernel", "gvisor"] = "shared_kernel"
     """What stands between the program and the machine's kernel: a filter, or a kernel of its own, gVisor's."""
     user_namespace: bool = False

@@ -80,12 +80,12 @@ async def refuse_without_keys(settings: Settings, keyring: Keyring) -> None:
     """
     if not needs_keys(settings) or await keyring.has_any():
         return
-    make = "make one with 'proofbox keys create --name <name>'"
+    way_out = "create one with 'proofbox keys create --name <name>'"
     if is_loopback(settings.host):
         raise StartRefusedError(
-            f"PROOFBOX_AUTH is required and there is no API key: {make}, or leave PROOFBOX_AUTH out"
+            f"PROOFBOX_AUTH is required and there is no API key: {way_out}, or leave PROOFBOX_AUTH out"
         )
     raise StartRefusedError(
-        f"the service would listen at {settings.host}, where others reach it, and has no API key: {make}, or set "
-        "PROOFBOX_HOST=127.0.0.1"
+        f"the service would listen at {settings.host}, where others reach it, and has no API key: {way_out}, or "
+        "set PROOFBOX_HOST=127.0.0.1"
     )

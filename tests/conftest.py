@@ -1,13 +1,41 @@
-"""Engines of the tests' own, which a test may restart and kill; started when the first test asks for one."""
+"""Engines of the tests' own, which a test may restart and kill, and the marker of the hostile cases.
+
+The engines are started when the first test asks for one.
+"""
 
 import os
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.security.case_index import cases, functions
 from tests.services.private_docker import PrivateDocker
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """After `-m security`: how many cases there are of each family, and which did not end as they should."""
+    if config.option.markexpr != "security" or config.option.collectonly:
+        return
+    ended = {
+        outcome: [report.nodeid for report in terminalreporter.stats.get(outcome, [])]
+        for outcome in ("passed", "failed", "error")
+    }
+    proven, fallen = Counter[str](), []
+    for case in cases():
+        if any(case.is_proven_by(test) for outcome in ("failed", "error") for test in ended[outcome]):
+            fallen.append(case)
+        elif any(case.is_proven_by(test) for test in ended["passed"]):
+            proven[case.family] += 1
+    told = Counter(case.family for case in cases())
+    terminalreporter.section("hostile cases")
+    for family, count in told.items():
+        terminalreporter.line(f"{family:20} {proven[family]:4} of {count:4} proven")
+    terminalreporter.line(f"{'all':20} {proven.total():4} of {told.total():4} proven")
+    for case in fallen:
+        terminalreporter.line(f"fallen: [{case.family}] {case.tried}")
 
 
 @pytest.fixture(scope="session")
@@ -31,11 +59,12 @@ def remapped_docker() -> Iterator[PrivateDocker]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Under gVisor, marks the tests whose claim it cannot keep with what happens instead."""
-    if "runsc" not in os.environ.get("PROOFBOX_RUNTIME", ""):
-        return
-    exceptions = tomllib.loads(Path(__file__).with_name("gvisor_exceptions.toml").read_text())
+    """Marks what the index of hostile cases names, and under gVisor the tests whose claim it cannot keep."""
+    on_gvisor = "runsc" in os.environ.get("PROOFBOX_RUNTIME", "")
+    exceptions = tomllib.loads(Path(__file__).with_name("gvisor_exceptions.toml").read_text()) if on_gvisor else {}
     for item in items:
+        if item.nodeid.partition("[")[0] in functions():
+            item.add_marker("security")
         path, _, name = item.nodeid.partition("::")
         if why := exceptions.get(path, {}).get(name.partition("[")[0]):
             item.add_marker(pytest.mark.xfail(reason=why, strict=False))

@@ -14,7 +14,7 @@ from contracts.provenance import AuditService
 from contracts.tool_calls import CallStatus, Limits, ToolCallRequest, ToolCallResponse
 from service.core.admission import Admission
 from service.core.answer_keeping import AnswerKeeping, Ending
-from service.core.auditing import AuditedCall, draft_of, say, told
+from service.core.auditing import AuditedCall, draft_of, outcome_code, say, told
 from service.core.call_answers import Answer, problem_answer, stopped, stored_answer
 from service.core.call_lookup import find_call
 from service.core.call_record import CallRecord, recording
@@ -298,6 +298,8 @@ class Calls:
 
     def _end(self, running: RunningCall, ending: Ending) -> None:
         running.emit("result" if ending.state is CallState.DONE else "error", ending.answer.body)
+        if running.span.traceparent:  # it ends before the rest is counted
+            running.span.set(told(outcome_code(ending.answer.body, ending.response), ending.response))
         del self._running[running.key]
         self._ended.keep(running.key, running.events)
         running.answer.set_result(ending.answer)
@@ -310,7 +312,6 @@ class Calls:
         else:
             response = response or ToolCallResponse.model_validate_json(answer.body)
             code = "ok" if response.error is None else response.error.code
-        running.span.set(told(code, response))
         seconds = time.perf_counter() - running.began
         self._meter.call_ended(EndedCall(running.tool_id, code, seconds, response))
 

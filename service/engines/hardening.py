@@ -52,6 +52,8 @@ MASKED_PATHS = (
     # And what tells of the machine or of its other users, and is no use to a program.
     "/proc/cmdline",
     "/proc/config.gz",
+    "/proc/iomem",
+    "/proc/ioports",
     "/proc/kallsyms",
     "/proc/modules",
     "/proc/pressure",

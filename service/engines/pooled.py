@@ -202,7 +202,8 @@ class PooledEngine:
 
     async def sweep(self) -> int:
         """See `SandboxEngine.sweep`."""
-        count = await self._remove_left(self._is_left)
+        held = frozenset(self._held)  # one that is discarded while they are listed is not left behind
+        count = await self._remove_left(lambda found: found.container_id not in held and self._is_left(found))
         self.swept += count
         return count
 

@@ -27,7 +27,7 @@ def fuzzed(tmp_path, engine):
 
 def schemathesis(url: str, secrets: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     """Runs the program `schemathesis` against a service."""
-    amount = ["--max-time", str(int(MINUTES * 60))] if MINUTES else ["--max-examples", "20"]
+    amount = ["--max-time", str(int(MINUTES * 30))] if MINUTES else ["--max-examples", "20"]
     key = os.environ.get("PROOFBOX_FUZZ_API_KEY")
     return subprocess.run(
         [

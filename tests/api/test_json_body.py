@@ -50,7 +50,7 @@ async def test_json_that_is_broken_or_ambiguous_is_refused(client, raw, message,
 @pytest.mark.parametrize(
     "filling",
     [b"0,", b"[],", b'"",', b'"\\",",', b'{"a":1},', b"1 , "],
-    ids=["0", "[]", "''", "quote", "{}", "space"],
+    ids=["numbers", "lists", "texts", "quotes", "objects", "spaces"],
 )
 def test_a_million_values_are_refused_before_any_is_made(filling):
     count = json_body.VALUES_MAX

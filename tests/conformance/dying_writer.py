@@ -1,9 +1,11 @@
-"""Programs that save artifacts and die in the middle; run as ``dying_writer.py (loop|points|s3) <folder>``.
+"""Programs that save artifacts and die in the middle; run as ``dying_writer.py (loop|points|many|s3) <folder>``.
 
 ``loop`` saves sets of three files until somebody kills it, and prints the number of each set that is stored.
 
 ``points`` kills itself with SIGKILL at the first, second, third … file operation of one save, each time in a
 process and a data folder of its own (``<folder>/<number>``), until a save comes through; prints how many died.
+
+``many`` does the same with forty files more, at every fifteenth operation; prints the last at which one died.
 
 ``s3`` opens a store on the bucket that the environment names, says so, waits for a line, and saves
 ``<folder>/large``; somebody else kills it.
@@ -74,8 +76,8 @@ async def save_for_ever(data_dir):
             print(number, flush=True)  # noqa: T201 - the test reads it
 
 
-async def save_twice(data_dir, die_at):
-    """The first save is whole; at its file operation number ``die_at`` the second one dies."""
+async def save_twice(data_dir, die_at, more):
+    """The first save is whole; at its file operation number ``die_at`` the second one, of more files, dies."""
     async with opened(data_dir) as store:
         async with store.staging() as folder:
             files = [
@@ -89,6 +91,9 @@ async def save_twice(data_dir, die_at):
                 staged(folder, "turn_1/files/quiet", b"second, internal", "internal"),
                 staged(folder, "turn_1/files/new/file", b"first", "external"),
             ]
+            for number in range(more):
+                visibility = "external" if number % 2 else "internal"
+                files.append(staged(folder, f"turn_1/files/{number:02}", b"%d" % (number // 3), visibility))
             passed = itertools.count(1)
 
             def die(event, _arguments):
@@ -113,15 +118,15 @@ async def save_large(data_dir):
     print("saved", flush=True)  # noqa: T201 - the test reads it
 
 
-def die_at_every_point(folder):
-    for die_at in itertools.count(1):
+def die_at_every_point(folder, more=0, step=1):
+    for die_at in itertools.count(1, step):
         child = os.fork()
         if child == 0:
-            asyncio.run(save_twice(folder / str(die_at), die_at))
+            asyncio.run(save_twice(folder / str(die_at), die_at, more))
             os._exit(0)
         _, status = os.waitpid(child, 0)
         if not os.WIFSIGNALED(status):
-            print(die_at - 1)  # noqa: T201 - the test reads it
+            print(die_at - step)  # noqa: T201 - the test reads it
             return os.waitstatus_to_exitcode(status)
     return 1
 
@@ -130,4 +135,6 @@ if __name__ == "__main__":
     mode, where = sys.argv[1], Path(sys.argv[2])
     if mode == "points":
         sys.exit(die_at_every_point(where))
+    if mode == "many":
+        sys.exit(die_at_every_point(where, more=40, step=15))
     asyncio.run({"loop": save_for_ever, "s3": save_large}[mode](where))

@@ -15,8 +15,11 @@ import pytest
 from sqlalchemy import text
 
 from contracts.provenance import AuditLine, RerunReport
+from contracts.tool_calls import ToolCallRequest
 from service.core.errors import UnknownCallError
+from service.core.store_ports import CallKey, NewCall
 from service.main import application, build, running
+from service.stores.calls import SqlCallStore
 from tests.docker.calling import Caller
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
@@ -151,6 +154,32 @@ async def test_the_lines_are_a_chain_in_which_each_has_the_hash_of_the_one_befor
     assert parsed[0].previous is None
     assert [line.previous for line in parsed[1:]] == [sha for _, sha in lines[:-1]]
     assert all(two.seq == one.seq + 1 for one, two in pairwise(parsed))
+
+
+async def test_no_answer_is_stored_without_a_line(service, call):
+    await call(SAME, ["a.csv"])
+    without = text(
+        "SELECT count(*) FROM calls WHERE state <> 'open' "
+        "AND id NOT IN (SELECT call FROM audit WHERE call IS NOT NULL)"
+    )
+    assert await service.database.read(lambda connection: connection.execute(without).scalar_one()) == 0
+
+
+async def test_a_call_that_a_dead_life_of_the_service_left_open_gets_its_line_from_the_next(settings, tmp_path):
+    settings = settings.model_copy(update={"data_dir": tmp_path / "data"})
+    service = build(settings)
+    call = Caller(service)
+    request = ToolCallRequest.model_validate(call.body(SAME, ["a.csv"]))
+    await service.database.open()
+    left = NewCall(CallKey(call.scope, call.last_id), sha256("x"), request.model_dump_json(), "dead", None)
+    await SqlCallStore(service.database).claim(left)
+    await service.database.close()
+    service = build(settings)
+    async with running(service):
+        kept = await service.provenance.line(service.principal, call.last_id, call.conversation)
+    line = AuditLine.model_validate_json(kept.text)
+    assert (line.outcome.state, line.outcome.code, line.sandbox) == ("done", "sandbox_failed", None)
+    assert (line.request.code_sha256, line.call.request_id) == (sha256(SAME), None)
 
 
 async def test_a_replayed_answer_adds_no_line(service, http, call):

@@ -156,6 +156,7 @@ async def test_a_container_is_named_after_a_call_that_lasts(call, waiting, conta
         await asyncio.sleep(0.1)
         names = [container.name for container in await asyncio.to_thread(containers.list)]
     await ticket.answer()
+    await asyncio.sleep(1)  # the sweeper comes by
     assert waiting.engine.swept == 0
 
 

@@ -113,6 +113,7 @@ def running(rig: Rig, headers: dict[str, str]) -> Iterator[Held]:
 @contextlib.contextmanager
 def validating(rig: Rig, headers: dict[str, str]) -> Iterator[Held]:
     call = rig.call(rig.body(WRITES_SLOW, SLOW_TO_CHECK), **headers)
+    assert eventually(lambda: rig.runs, lambda runs: runs == 1) == 1
     assert eventually(lambda: _checks(rig), bool) is True
     yield Held(call)
 

@@ -112,6 +112,7 @@ class Rig:
                 "lost_grace_s": 2,
                 "shutdown_grace_s": 0.3,
                 "inspect_s_per_file": 6,
+                "wall_s": 30,
                 **settings,
             },
         )

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from extent import WHOLE
 from phases import SLEEPS, WRITES
 from rig import told
 from service_process import ServiceProcess, eventually, request, serving
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.docker
 
 CALLS = 1000
 # In `make test` most of them are refused; `make faults` runs every one.
-WAITING = 1000 if os.environ.get("PROOFBOX_FAULTS") == "all" else 40
+WAITING = 1000 if WHOLE else 40
 MEMORY_BYTES_MAX = 150 * 1024 * 1024
 
 

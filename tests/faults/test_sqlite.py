@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from disk_check import assert_disk_says_what_the_rows_say
+from extent import WHOLE
 from phases import WRITES
 from rig import Call, told
 from service_process import ServiceProcess, eventually, request, serving
@@ -19,6 +20,8 @@ from test_local_disk_full import ballast_of_bytes, ballast_of_files, small_disk
 from tests.fakes.gate import Gate
 
 pytestmark = [pytest.mark.docker]
+BALLASTS = [(ballast_of_bytes, 12), (ballast_of_files, 3)]
+ROUNDS = 5 if WHOLE else 1
 needs_mount = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk")
 
 ROLE = "the database of artifacts, sources and calls"
@@ -161,7 +164,7 @@ def test_a_data_folder_that_is_read_only_is_told_in_one_line(tmp_path: Path, eng
 
 def test_answers_survive_a_service_that_is_killed_while_it_writes(service: ServiceProcess) -> None:
     told_by_then = []
-    for _ in range(5):
+    for _ in range(ROUNDS):
         bodies = [request(f"{WRITES}\nprint('x' * 200000)") for _ in range(4)]
         calls = [Call(service.url, body) for body in bodies]
         told_by_then.append((bodies[0], calls[0].answer(60), calls[0].response))
@@ -181,7 +184,7 @@ def test_answers_survive_a_service_that_is_killed_while_it_writes(service: Servi
 
 
 @needs_mount
-@pytest.mark.parametrize(("ballast_of", "freed_at_once"), [(ballast_of_bytes, 12), (ballast_of_files, 3)])
+@pytest.mark.parametrize(("ballast_of", "freed_at_once"), BALLASTS if WHOLE else BALLASTS[:1])
 def test_a_disk_that_is_full_at_any_write_is_told_as_507_and_keeps_no_half_of_anything(
     tmp_path: Path, engine, ballast_of, freed_at_once: int
 ) -> None:

@@ -27,7 +27,7 @@ MINUTES = float(os.environ.get("PROOFBOX_FUZZ_MINUTES", "0"))
 
 def fuzzed(examples: int) -> settings:
     return settings(
-        max_examples=int(examples * (1 + MINUTES * 5)), deadline=None, derandomize=not MINUTES, database=None
+        max_examples=int(examples * (1 + MINUTES * 2)), deadline=None, derandomize=not MINUTES, database=None
     )
 
 

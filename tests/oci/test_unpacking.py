@@ -127,6 +127,44 @@ async def test_services_that_start_at_one_time_share_one_image_and_a_newer_one_r
         one.release()
 
 
+DIES_WHILE_IT_REMOVES = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from service.engines.oci.image import ArchiveFile, ImageCache
+
+removed = []
+def die(event, arguments):
+    # The second file of an image that is removed.
+    if event == "os.remove":
+        removed.append(arguments)
+        if len(removed) == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+sys.addaudithook(die)
+asyncio.run(ImageCache(Path(sys.argv[2])).image(ArchiveFile(Path(sys.argv[1]))))
+"""
+
+
+async def test_an_image_whose_removal_was_cut_short_is_not_taken_for_whole(tmp_path):
+    first, second, cache = tmp_path / "a.tar", tmp_path / "b.tar", tmp_path / "cache"
+    files = [entry(name, b"x") for name in "abcdef"]
+    archive(first, layer(entry("etc", **FOLDER), *files))
+    archive(second, layer(entry("etc", **FOLDER), entry("other", b"y")))
+    earlier = ImageCache(cache)
+    await earlier.image(ArchiveFile(first))
+    earlier.release()
+    killed = await asyncio.create_subprocess_exec(sys.executable, "-c", DIES_WHILE_IT_REMOVES, second, cache)
+    assert await killed.wait() == -9
+    later = ImageCache(cache)
+    image = await later.image(ArchiveFile(first))
+    assert {name for name in "abcdef" if (image.rootfs / name).exists()} == set("abcdef")
+    later.release()
+    other = ImageCache(cache)
+    await other.image(ArchiveFile(second))
+    other.release()
+    assert list(cache.glob(".*")) == []
+
+
 async def test_an_archive_that_is_damaged_or_missing_is_told_and_leaves_nothing(tmp_path):
     path, cache = tmp_path / "a.tar", tmp_path / "cache"
     with pytest.raises(EngineUnavailableError, match="cannot be read: No such file or directory; make it with"):

@@ -60,7 +60,7 @@ async def test_a_service_that_others_reach_does_not_start_without_a_key_and_says
     with pytest.raises(StartRefusedError) as refused:
         await refuse_without_keys(open_to_all, Keyring(Kept()))
     assert refused.value.message == (
-        "the service would listen at 0.0.0.0, where others reach it, and has no API key: make one with "
+        "the service would listen at 0.0.0.0, where others reach it, and has no API key: create one with "
         "'proofbox keys create --name <name>', or set PROOFBOX_HOST=127.0.0.1"
     )
     await refuse_without_keys(open_to_all, Keyring(Kept(KEY)))
@@ -68,7 +68,9 @@ async def test_a_service_that_others_reach_does_not_start_without_a_key_and_says
 
 
 async def test_keys_that_are_asked_for_everywhere_have_to_be_there_on_loopback_too():
-    with pytest.raises(StartRefusedError, match="PROOFBOX_AUTH is required and there is no API key: make one with"):
+    with pytest.raises(
+        StartRefusedError, match="PROOFBOX_AUTH is required and there is no API key: create one with"
+    ):
         await refuse_without_keys(Settings(auth="required"), Keyring(Kept()))
 
 

@@ -32,7 +32,7 @@ COUNTS |= {"pool_max", "total_pids", "total_cpus", "depth", "out_dir_inodes", "w
 
 # Of the doors.
 NAMES |= {"auth", "behind_authenticating_proxy", "allowed_hosts", "public_url", "limits_without_key"}
-COUNTS |= {"key_running_calls", "key_queued_calls"}
+COUNTS |= {"key_running_calls", "key_queued_calls", "total_pids", "total_cpus"}
 UNITS += ("_per_minute",)
 
 # Of the engines.

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -125,7 +126,11 @@ class ImageCache:
             folder = lock.with_suffix("")
             with contextlib.suppress(BlockingIOError), lock.open("rb") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+                # Out of the way first: a removal that is cut short must not leave what looks whole.
+                with contextlib.suppress(FileNotFoundError):
+                    folder.rename(folder.with_name(f".{folder.name}-{uuid.uuid4().hex}"))
+        for left in self._folder.glob(".*"):  # also of processes that were killed: nobody else unpacks now
+            await asyncio.to_thread(shutil.rmtree, left, ignore_errors=True)
 
 
 def _boot() -> str:
@@ -133,8 +138,6 @@ def _boot() -> str:
 
 
 async def _unpack(source: ImageSource, folder: Path) -> None:
-    for left in folder.parent.glob(f".{folder.name}-*"):  # by a process that was killed: nobody else unpacks
-        await asyncio.to_thread(shutil.rmtree, left, ignore_errors=True)
     staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
         archive = await source.archive(staging)

@@ -29,7 +29,7 @@ from tests.fakes.staging import MadeFolder
 
 MINUTES = float(os.environ.get("PROOFBOX_FUZZ_MINUTES", "0"))
 # The same examples in every run of the suite; `make fuzz` looks for new ones.
-fuzzed = settings(max_examples=int(300 + MINUTES * 3_000), deadline=None, derandomize=not MINUTES, database=None)
+fuzzed = settings(max_examples=int(300 + MINUTES * 1_500), deadline=None, derandomize=not MINUTES, database=None)
 
 OUT_DIR_BYTES = 4_000
 LIMITS = CallLimits(

@@ -14,7 +14,7 @@ from service.core.engine_port import Job, SandboxSpec, Wanted
 from service.core.errors import EngineUnavailableError
 from service.core.flavours import Flavour
 from service.core.limits import CallLimits
-from service.engines.containers import Container
+from service.engines.containers import Container, LeftContainer
 from service.engines.frames import Frame
 from service.engines.pool_plan import PoolPolicy
 from service.engines.pooled import PooledEngine, PooledEngineSettings
@@ -48,6 +48,7 @@ class FakeContainers:
         there: what was started and not removed: name, limits and flavour by id.
         log: what was done to containers, in order.
         deadlines: until when each may exist, in seconds since 1970.
+        listing: set while `left` may answer with what it saw.
         died: those that the kernel killed for memory.
     """
 
@@ -56,6 +57,8 @@ class FakeContainers:
         self.log = []
         self.deadlines = {}
         self.died = set()
+        self.listing = asyncio.Event()
+        self.listing.set()
         self.updates_limits = True
         self.refuses_updates = False
         self.warm_flavours = frozenset(Flavour)
@@ -102,7 +105,9 @@ class FakeContainers:
         return container_id in self.died
 
     async def left(self):
-        return []
+        found = [LeftContainer(container_id, name, "boot") for container_id, (name, *_) in self.there.items()]
+        await self.listing.wait()
+        return found
 
 
 def settings(**pool):
@@ -119,6 +124,12 @@ def settings(**pool):
     )
 
 
+async def settled():
+    """Lets everything happen that needs no time to pass."""
+    for _ in range(30):
+        await asyncio.sleep(0)
+
+
 class Rig:
     """An engine, its containers and its clock."""
 
@@ -132,8 +143,7 @@ class Rig:
     async def passes(self, seconds):
         for _ in range(max(1, round(seconds / 0.05))):
             self.clock.advance(0.05)
-            for _ in range(30):
-                await asyncio.sleep(0)
+            await settled()
 
     async def started(self):
         await self.engine.start()
@@ -271,6 +281,21 @@ async def test_a_container_that_outlives_its_call_is_removed_under_its_hands(rig
     await rig.opened(rig.spec())
     await rig.passes(701)
     assert "id-1" not in rig.containers.there
+
+
+async def test_a_container_that_is_removed_while_leftovers_are_listed_is_none(rig):
+    rig.containers.listing.clear()
+    sweeping = asyncio.create_task(rig.engine.sweep())
+    await settled()
+    await ended(rig, rig.spec(), collects=False)
+    await rig.passes(0.1)
+    rig.containers.listing.set()
+    assert (await sweeping, "id-1" in rig.containers.there) == (0, False)
+
+
+async def test_what_nobody_holds_is_swept(rig):
+    rig.containers.there["lost"] = ("proofbox-boot-77", LIMITS, BARE)
+    assert (await rig.engine.sweep(), list(rig.containers.there)) == (1, ["id-1"])
 
 
 async def test_stopping_waits_for_no_removal(rig):

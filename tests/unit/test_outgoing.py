@@ -1,0 +1,75 @@
+"""Every module of the service that can reach a network, and whose addresses it asks: a new one is seen here."""
+
+import ast
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+CLIENTS = {
+    "aiohttp",
+    "boto3",
+    "botocore",
+    "docker",
+    "ftplib",
+    "http.client",
+    "httpcore",
+    "httpx",
+    "opentelemetry",
+    "psycopg",
+    "requests",
+    "smtplib",
+    "socket",
+    "urllib.request",
+    "urllib3",
+    "websockets",
+}
+# Only the first three ever connect to an address that a caller, a model or a page has named.
+WHOSE_ADDRESSES = {
+    "service/web/connecting.py": "named by models and pages: resolved, checked and connected to here alone",
+    "service/web/bounded_get.py": "none of its own: it connects through service/web/connecting.py",
+    "service/core/web_urls.py": "reads addresses, connects to nothing",
+    "service/stores/postgres.py": "the operator's database",
+    "service/stores/s3_client.py": "the operator's bucket",
+    "service/stores/s3_files.py": "the operator's bucket",
+    "service/telemetry/traces.py": "the operator's receiver of traces",
+    "service/engines/docker/client.py": "the operator's engine",
+    "service/engines/docker/containers.py": "the operator's engine",
+    "service/engines/docker/deaths.py": "the operator's engine",
+    "service/engines/docker/transport.py": "the operator's engine",
+    "service/engines/oci/containers.py": "a socket pair to a container of its own",
+    "service/engines/oci/runtime.py": "a socket pair to a container of its own",
+    "service/engines/oci/transport.py": "a socket pair to a container of its own",
+    "service/api/server.py": "listens, and connects to nothing",
+}
+READS_ONLY = {"service/core/web_urls.py"}
+
+
+def clients_of(path: Path) -> set[str]:
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module is not None and node.level == 0:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return {client for client in CLIENTS for name in names if name == client or name.startswith(f"{client}.")}
+
+
+def test_every_module_with_a_client_of_a_network_is_known_and_none_is_left_over():
+    found = {
+        str(path.relative_to(ROOT))
+        for folder in ("service", "contracts")
+        for path in (ROOT / folder).rglob("*.py")
+        if clients_of(path)
+    }
+    assert found == set(WHOSE_ADDRESSES) - READS_ONLY
+
+
+def test_pages_are_fetched_through_the_one_module_that_checks_addresses():
+    """The HTTP client of pages gets its connections handed in; it is made nowhere else."""
+    users = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "service").rglob("*.py")
+        if "BoundedGet(" in path.read_text(encoding="utf-8")
+    }
+    assert users == {"service/web/fetching.py", "service/web/searching.py"}
+    for user in users:
+        assert "BoundedGet(CheckedNetwork(" in (ROOT / user).read_text(encoding="utf-8")
