@@ -127,6 +127,15 @@ bench-memsearch: venv ## measure how often memory searches find the right passag
 corpus: venv images ## render the corpora and score the files: [CORPORA='gfm decks'] [QUICK=1]
 	@$(ENGINE) $(BIN)/python -m bench.render.corpus_report $(if $(QUICK),--quick) $(CORPORA)
 
+# ---- faults, by hand ----
+
+.PHONY: faults soak
+faults: venv images services ## break every part in every phase of a call, and tell what became of it: [K='engine and running'] (half an hour)
+	@PROOFBOX_FAULTS=all $(ENGINE) $(BIN)/python -m pytest tests/faults $(if $(K),-k '$(K)')
+
+soak: venv images ## mixed calls for long, good and bad, then a look at what is left: [MINUTES=10] [CALLS=1000]
+	@$(ENGINE) $(BIN)/python -m tests.faults.soak $(if $(CALLS),--calls $(CALLS)) $(if $(MINUTES),--minutes $(MINUTES))
+
 # ---- the other engine and the other tier, as root ----
 
 .PHONY: tests-oci tests-runsc bench-engines

@@ -1,5 +1,7 @@
 """The limits that the engine oci keeps itself are tripped as they are under the Docker engine."""
 
+import asyncio
+
 import pytest
 
 from service.main import Service
@@ -15,13 +17,14 @@ HOG = "block = bytearray(500 * 1024 * 1024); block[::4096] = b'x' * len(block[::
     ("code", "limits", "error"),
     [
         (HOG, {"memory_bytes": 64 * MIB}, "out_of_memory"),
+        (HOG.replace("500", "700"), {"memory_bytes": 600 * MIB}, "out_of_memory"),
         ("import os\nwhile True: os.fork()", {"pids": 32}, "process_limit"),
         ("open('files/a.bin', 'wb').write(bytes(2 * 1024 * 1024))", {"out_dir_bytes": MIB}, "disk_limit"),
         ("for n in range(1000): open(f'files/{n}', 'w')", {"out_dir_inodes": 100}, "disk_limit"),
         ("import time\ntime.sleep(1000)", {"wall_s": 0.5}, "timeout"),
         ("while True: print('x' * 999)", {"output_bytes": 100_000}, "output_limit"),
     ],
-    ids=["memory", "pids", "disk", "inodes", "wall", "output"],
+    ids=["little memory", "memory", "pids", "disk", "inodes", "wall", "output"],
 )
 async def test_a_limit_of_a_request_is_kept_and_told(call: Caller, code: str, limits: dict, error: str) -> None:
     response = await call(code, limits=limits)
@@ -49,6 +52,28 @@ async def test_names_of_the_machine_are_found_without_a_network(call: Caller) ->
 
 
 async def test_nothing_of_a_call_is_left_after_it(call: Caller, service: Service) -> None:
-    response = await call("print(1)", limits={"pids": 100})
+    response = await call("print(1)", limits={"out_dir_bytes": MIB})
     assert (response.ok, response.sandbox.acquired, response.sandbox.engine) == (True, "cold", "oci")
     assert await service.engine.sweep() == 0
+
+
+async def test_limits_of_a_control_group_are_set_on_a_container_that_waited(call: Caller, service: Service) -> None:
+    while not service.engine.pool.ready:  # noqa: ASYNC110 - the pool tells nobody when it has filled itself
+        await asyncio.sleep(0.02)
+    code = (
+        "import time\nbegan, used = time.monotonic(), time.process_time()\n"
+        "while time.monotonic() - began < 1: pass\nprint(time.process_time() - used)"
+    )
+    response = await call(code, limits={"cpus": 0.2, "memory_bytes": 600 * MIB, "pids": 32})
+    assert (response.ok, response.sandbox.acquired) == (True, "warm")
+    assert float(await call.output()) < 0.5
+
+
+async def test_the_call_that_a_container_serves_stands_in_its_folder(call: Caller, service: Service) -> None:
+    ticket = await call.submit("import time; time.sleep(3)", tool_call_id="call:oci")
+    folder = service.settings.oci_run_dir
+    found: list[str] = []
+    while found != ["call_oci"]:
+        await asyncio.sleep(0.1)
+        found = [path.read_text() for path in folder.glob("*/bundles/*/call") if path.read_text() == "call_oci"]
+    await ticket.answer()
