@@ -17,8 +17,8 @@ from service.engines.oci.remains import DEFAULT_PARENT
 _MIB = 1024 * 1024
 _RESERVE_PART, _RESERVE_BYTES_MIN = 8, 512 * _MIB  # for the service and for all else on the machine
 _KERNEL_LIMITS = ("/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max")
-# All sandboxes together weigh half of what one process does that is in no group, or one group beside theirs.
-_SHARES_V1, _WEIGHT_V2 = 512, 50
+# All sandboxes together weigh what one process does that is in no group, or one group beside theirs.
+_SHARES_V1, _WEIGHT_V2 = 1024, 100
 _UNLIMITED_V1 = 1 << 62
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 

@@ -89,11 +89,13 @@ def test_processes_of_all_sandboxes_stay_below_their_total_and_the_service_can_s
     assert service.call("open('out.txt', 'w').write('fine')")["ok"] is True
 
 
-def test_all_sandboxes_weigh_less_than_the_service_and_a_neighbour_is_served_beside_spinners(service):
+def test_all_sandboxes_weigh_what_one_process_does_and_a_neighbour_is_served_beside_spinners(service):
     hogs = begin_hogs(service, TAKES_CPU)
     assert len(eventually(service.containers, lambda found: len(found) == HOGS)) == HOGS
     cgroups = Cgroups.of_machine()
-    root, name, weight = (cgroups.v2, "cpu.weight", 50) if cgroups.is_v2 else (cgroups.v1["cpu"], "cpu.shares", 512)
+    root, name, weight = (
+        (cgroups.v2, "cpu.weight", 100) if cgroups.is_v2 else (cgroups.v1["cpu"], "cpu.shares", 1024)
+    )
     for group in (Path(service.group).parent, Path(service.group)):
         assert int((root / str(group).lstrip("/") / name).read_text()) == weight
     assert service.client.get("/livez").status_code == 200

@@ -94,7 +94,7 @@ CHECKS = (
     Check(
         "5.12",
         "CPU priority is set",
-        "`PROOFBOX_CPUS`; all together weigh half of one process",
+        "`PROOFBOX_CPUS`; all together weigh what one process does",
         lambda c: c["HostConfig"]["NanoCpus"] > 0,
     ),
     Check("5.13", "The root file system is read-only", "it is", _host("ReadonlyRootfs", wanted=True)),

@@ -171,9 +171,11 @@ class PrivateDocker:
     # ---- beneath
 
     def _launch(self, program: str, *arguments: str) -> None:
+        # A daemon that is to have no bridge removes docker0, so it gets a network of its own, where there is none.
+        alone = ["unshare", "--net"] if program == DOCKERD else []
         with self._log(program).open("ab") as log:
             child = subprocess.Popen(
-                [program, *arguments],
+                [*alone, program, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
