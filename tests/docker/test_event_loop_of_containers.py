@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from service.core.flavours import Flavour
 from tests.fakes.loop_watch import watched_loop
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
@@ -25,7 +26,7 @@ QUICK = {"posix.close in engines/pooled.py:_discard > engines/pooled.py:_hang_up
 
 async def refilled(service):
     async with asyncio.timeout(REFILLED_WITHIN_S):
-        while service.engine.ready < 1:  # noqa: ASYNC110 - the pool tells nobody when it is full
+        while service.engine.pool.waiting(Flavour.BARE) < 1:  # noqa: ASYNC110 - the pool tells nobody when it is full
             await asyncio.sleep(0.05)
 
 
