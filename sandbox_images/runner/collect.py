@@ -37,8 +37,6 @@ class Collection:
     def send_all(self) -> None:
         """Judges, inspects and sends; ends with COLLECTED."""
         limits = self._wanted["limits"]
-        if self._wanted["files"]:
-            self._inspector.call()
         walk = self._out.walk(limits["files"], limits["depth"])
         extras = self._judge_promises(walk.files())
         inspections = self._inspect()
@@ -96,6 +94,7 @@ class Collection:
         ]
         if not files:
             return {}
+        self._inspector.call()
         seconds = self._wanted["seconds_per_file"]
         request = {"root": self._out.root, "seconds_per_file": seconds, **self._wanted["inspect"], "files": files}
         said = self._inspector.ask(frames.write_json(request), seconds * len(files) + _SPARE_S)

@@ -29,7 +29,7 @@ class Inspector:
         self._door = door
 
     def call(self) -> None:
-        """Asks the service for one, which it forks while the promises are judged."""
+        """Asks the service for one, which it forks; to be called before `ask`."""
         if self._door is not None:
             self._door.open()
             self._channel.send(frames.INSPECTOR)

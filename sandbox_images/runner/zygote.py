@@ -80,6 +80,7 @@ class Zygote:
             _tell(report, exc)
             pid = -1
         if pid == 0:
+            os.close(pids)
             return self._as_a(report, request, others)
         os.setns(self._own_pids, os.CLONE_NEWPID)
         if pid > 0:
@@ -89,8 +90,13 @@ class Zygote:
     def _as_a(self, report: int, request: dict[str, Any], fds: list[int]) -> socket.socket:
         namespaces, control_groups = fds[: request["namespaces"]], fds[request["namespaces"] :]
         try:
+            # Before anybody inside could see this process, it has nothing that leads out again.
+            self._door.close()
+            os.close(self._own_pids)
             confining.take_label(request["label"])
             confining.enter(namespaces, control_groups)
+            for fd in fds:
+                os.close(fd)
             self._confinement.put_on()
             pid = os.fork()
         except BaseException as exc:  # noqa: BLE001 - none may get back to the loop
@@ -104,7 +110,6 @@ class Zygote:
 
     def _as_b(self, report: int) -> socket.socket:
         os.setsid()
-        confining.be_readable()
         while os.getppid() != 1:  # A is about to end
             time.sleep(_LOOK_AGAIN_S)
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -120,9 +125,9 @@ class Zygote:
             del sys.modules[name]
         self.ending.keep()
         os.write(report, b".")
-        self._door.detach()
         os.dup2(connection.detach(), DOOR_FD, inheritable=False)
         os.closerange(DOOR_FD + 1, os.sysconf("SC_OPEN_MAX"))
+        confining.be_readable()
         return socket.socket(fileno=DOOR_FD)
 
 

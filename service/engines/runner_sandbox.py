@@ -295,6 +295,8 @@ class RunnerSandbox:
         try:
             await self._forks.inspector()
         except NotForkedError as exc:
+            if self.is_over:  # nothing had to be opened, and the container is gone
+                return
             log.warning("no inspector was forked, the sandbox starts its own: %s", exc)
             with contextlib.suppress(SandboxLostError):  # whoever reads is told
                 await self._launch()

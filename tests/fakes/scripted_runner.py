@@ -78,6 +78,8 @@ def _serve(fd: int) -> None:
             request = json.loads(payload) if payload else {}
             if kind == frames.PING:
                 channel.send(frames.PONG)
+            elif kind == frames.LAUNCH:
+                channel.send(frames.LAUNCHED)
             elif kind == frames.PUT:
                 _put(channel, request)
             elif kind == frames.JOB:

@@ -32,28 +32,34 @@ def engine() -> Iterator[EngineSide]:
 
 
 @pytest.fixture(scope="session")
-def servers() -> Iterator[Servers]:
-    """A database of this run's own, and a bucket."""
+def servers() -> Iterator[Callable[[], Servers]]:
+    """Makes a database and a place in the bucket, for one rig."""
     script = REPOSITORY / "tests" / "services" / "postgres.sh"
     for argument in ("--start", "--print-url"):
         ran = subprocess.run([script, argument], check=True, stdout=subprocess.PIPE, text=True)
-    server, name = ran.stdout.strip(), f"faults_{os.getpid()}"
-    with psycopg.connect(server, autocommit=True) as administrator:
-        administrator.execute(f"CREATE DATABASE {name}")
-    bucket = started(STATE)
-    yield Servers(f"{server.rpartition('/')[0]}/{name}", bucket)
+    server, bucket, names = ran.stdout.strip(), started(STATE), []
+
+    def made() -> Servers:
+        name = f"faults_{os.getpid()}_{len(names)}"
+        with psycopg.connect(server, autocommit=True) as administrator:
+            administrator.execute(f"CREATE DATABASE {name}")
+        names.append(name)
+        place = replace(bucket, prefix=f"tests/{uuid.uuid4().hex}")
+        return Servers(f"{server.rpartition('/')[0]}/{name}", place)
+
+    yield made
     emptied(bucket)
     with psycopg.connect(server, autocommit=True) as administrator:
-        administrator.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        for name in names:
+            administrator.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.fixture(scope="session")
-def make_rig(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Rig]:
+def make_rig(servers: Callable[[], Servers], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Rig]:
     """Makes a rig on a data folder and a place in the bucket of its own; arguments as for `Rig`."""
 
     def made(side: DockerSide, **more: Any) -> Rig:
-        place = replace(servers, bucket=replace(servers.bucket, prefix=f"tests/{uuid.uuid4().hex}"))
-        return Rig(tmp_path_factory.mktemp("rig") / "data", side, place, **more)
+        return Rig(tmp_path_factory.mktemp("rig") / "data", side, servers(), **more)
 
     return made
 

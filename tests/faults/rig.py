@@ -108,7 +108,7 @@ class Rig:
                 "running_max": 1,
                 "sweep_every_s": 0.5,
                 "engine_timeout_s": 3,
-                "ready_s": 10,
+                "ready_s": 30,
                 "lost_grace_s": 2,
                 "shutdown_grace_s": 0.3,
                 "inspect_s_per_file": 6,
@@ -122,9 +122,6 @@ class Rig:
         """Calls of all cases, and what the service said of them at their end."""
 
     def __enter__(self) -> Self:
-        with psycopg.connect(self._servers.database_url, autocommit=True) as database:
-            database.execute("DROP SCHEMA public CASCADE")
-            database.execute("CREATE SCHEMA public")
         self.service.start()
         return self
 

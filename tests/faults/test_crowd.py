@@ -23,7 +23,8 @@ pytestmark = pytest.mark.docker
 CALLS = 1000
 # In `make test` most of them are refused; `make faults` runs every one.
 WAITING = 1000 if WHOLE else 40
-MEMORY_BYTES_MAX = 150 * 1024 * 1024
+# A connection and the call on it: some 35 KB each.
+GROWTH_BYTES_MAX = 64 * 1024 * 1024
 
 
 async def _post(url: str, body: dict[str, Any], gate: asyncio.Event) -> tuple[int, dict[str, str], dict[str, Any]]:
@@ -31,14 +32,14 @@ async def _post(url: str, body: dict[str, Any], gate: asyncio.Event) -> tuple[in
     where, payload = urlsplit(url), json.dumps(body).encode()
     reader, writer = await asyncio.open_connection(where.hostname, where.port)
     await gate.wait()
-    writer.write(
-        b"POST /v1/tool-calls HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
-        + f"Content-Length: {len(payload)}\r\n\r\n".encode()
-        + payload
+    head = (
+        "POST /v1/tool-calls HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(payload)}\r\n\r\n"
     )
-    head, _, content = (await reader.read(-1)).partition(b"\r\n\r\n")
+    writer.write(head.encode() + payload)
+    told_head, _, content = (await reader.read(-1)).partition(b"\r\n\r\n")
     writer.close()
-    first, *lines = head.decode().split("\r\n")
+    first, *lines = told_head.decode().split("\r\n")
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
     return int(first.split()[1]), headers, json.loads(content)
 
@@ -62,6 +63,8 @@ def peak_bytes(pid: int) -> int:
 def test_of_a_thousand_calls_at_once_each_is_answered_or_told_when_to_come_again(tmp_path: Path, engine) -> None:
     settings = {"pool_size": 4, "starts_max": 4, "running_max": 4, "queue_max": WAITING, "queue_s": 600}
     with serving(tmp_path / "data", engine, **settings) as service:
+        assert told(service.post(request(WRITES))) == "200 ok"
+        before = peak_bytes(service.pid)
         bodies = [request(WRITES) for _ in range(CALLS)]
         answers = asyncio.run(_at_once(service.url, bodies))
         kinds = Counter((status, answer.get("code", answer.get("ok"))) for status, _, answer in answers)
@@ -72,7 +75,7 @@ def test_of_a_thousand_calls_at_once_each_is_answered_or_told_when_to_come_again
         # Those that were refused left nothing: their ids are free.
         first_refused = [body for body, (status, _, _) in zip(bodies, answers, strict=True) if status == 429][:3]
         assert [told(service.post(body)) for body in first_refused] == ["200 ok"] * len(first_refused)
-        assert peak_bytes(service.pid) <= MEMORY_BYTES_MAX
+        assert peak_bytes(service.pid) - before <= GROWTH_BYTES_MAX
         assert eventually(lambda: len(service.containers()), lambda count: count == 4) == 4
         assert eventually(service.staged, lambda left: left == []) == []
         assert "Traceback" not in service.log

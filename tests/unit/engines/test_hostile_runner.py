@@ -82,13 +82,16 @@ class HostileRunner:
     def __init__(self, script: Iterable[bytes | Callable[[bytes], bytes]]) -> None:
         self._script = iter(script)
         self.nonce = NO_NONCE
-        self._is_ready = False
+        self._is_ready = self._has_launched = False
 
     async def read(self) -> bytes:
         await asyncio.sleep(0)
         if not self._is_ready:
             self._is_ready = True
             return encode(Frame.READY, NO_NONCE)
+        if not self._has_launched:
+            self._has_launched = True
+            return encode(Frame.LAUNCHED, self.nonce)
         said = next(self._script, b"")
         return said(self.nonce) if callable(said) else said
 

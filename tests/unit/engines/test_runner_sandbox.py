@@ -299,7 +299,7 @@ async def test_nobody_waits_for_the_folders_of_a_call_without_files_before_its_j
     sandbox = await opened(runner)
     await sandbox.put("turn_1", [])
     outcome = await sandbox.run(JOB, on_output=lambda *_: None)
-    assert [kind for kind, _ in runner.received] == [Frame.PUT, Frame.JOB, Frame.DATA]
+    assert [kind for kind, _ in runner.received] == [Frame.LAUNCH, Frame.PUT, Frame.JOB, Frame.DATA]
     assert (outcome.exit_code, outcome.lost) == (0, None)
 
 
