@@ -94,10 +94,12 @@ class _Waiter:
     Attributes:
         flavour: what it wants; a bare one serves it as well.
         box: what it will get.
+        since: when it began to wait, on the pool's clock.
     """
 
     flavour: Flavour
     box: asyncio.Future[Box]
+    since: float
 
     def accepts(self, box: Box) -> bool:
         """Whether a container serves it: a program that wants no libraries may change how they are loaded."""
@@ -203,7 +205,7 @@ class Pool:
         return box
 
     async def _started_for(self, flavour: Flavour) -> Box:
-        waiter = _Waiter(flavour, asyncio.get_running_loop().create_future())
+        waiter = _Waiter(flavour, asyncio.get_running_loop().create_future(), self._clock.time())
         self._waiting.append(waiter)
         self._start_for_calls()
         try:
@@ -331,7 +333,7 @@ class Pool:
             box = await self._start(flavour)
         except Exception as exc:  # noqa: BLE001 - whatever went wrong, a call that waits is told
             log.warning("a sandbox could not be started: %s", exc)
-            self._failed(exc)
+            self._failed(exc, began)
             return False
         took_s = self._clock.time() - began
         self._retry_s = self._retry_at = 0.0
@@ -341,14 +343,17 @@ class Pool:
         box.born = self._clock.time()
         return self._put(box)
 
-    def _failed(self, exc: Exception) -> None:
-        """One failure answers one call; what only waits is tried again after a pause that grows."""
+    def _failed(self, exc: Exception, began: float) -> None:
+        """One failure answers one call, but none that came after that start ``began``: it gets one of its own.
+
+        What only waits is tried again after a pause that grows.
+        """
         self.counts.failed += 1
         self._retry_s = min(_RETRY_S_MAX, max(_RETRY_S, 2 * self._retry_s))
         self._retry_at = self._clock.time() + self._retry_s
         error = exc if isinstance(exc, EngineUnavailableError) else None
         for waiter in self._waiting:
-            if not waiter.box.done():
+            if not waiter.box.done() and waiter.since <= began:
                 waiter.box.set_exception(error or EngineUnavailableError("a sandbox could not be started"))
                 return
 

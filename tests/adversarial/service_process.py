@@ -151,6 +151,11 @@ class ServiceProcess:
 
     # ---- the client's side
 
+    def ready_containers(self) -> int:
+        """How many containers wait for a call."""
+        lines = self.client.get("/metrics").text.splitlines()
+        return int(float(next(line for line in lines if line.startswith("proofbox_pool_ready ")).split()[1]))
+
     def post(self, body: dict[str, Any], **headers: str) -> httpx.Response:
         return self.client.post("/v1/tool-calls", json=body, headers=headers)
 

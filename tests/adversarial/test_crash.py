@@ -149,6 +149,7 @@ def test_a_killed_container_is_a_failed_sandbox_and_the_service_goes_on(mortal):
 
 def test_a_waiting_container_that_was_killed_costs_the_next_call_nothing(mortal):
     for _ in range(3):
+        eventually(mortal.ready_containers, lambda count: count == 1)
         [waiting] = eventually(mortal.containers, lambda found: len(found) == 1)
         mortal.kill_container(waiting)
         eventually(lambda killed=waiting: mortal.has(killed), lambda there: not there)

@@ -69,12 +69,13 @@ class DockerContainers:
             "with" if gvisor else "without",
             "with" if has_own_users else "without",
         )
+        image_digest = await self._client.image_id(self._settings.image)
         wanted = self._settings.import_once
         self._zygotes = await zygotes_if(wanted, lambda: self._zygote_starter(name), self._threads)
         return SandboxInfo(
             engine="docker",
             runtime=name,
-            image_digest=await self._client.image_id(self._settings.image),
+            image_digest=image_digest,
             acquired="cold",
             tier="gvisor" if gvisor else "shared_kernel",
             user_namespace=has_own_users,

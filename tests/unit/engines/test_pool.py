@@ -434,6 +434,18 @@ async def test_a_call_has_a_try_of_its_own_however_many_starts_failed_before(rig
     assert (await rig.pool.take()).sandbox.info.acquired == "cold"
 
 
+async def test_a_start_that_began_before_a_call_and_fails_is_not_told_to_the_call(rig):
+    rig.machine.takes_s = 5
+    rig.machine.error = EngineUnavailableError("killed while it started")
+    rig.pool.fill()
+    await rig.passes(1)
+    taken = asyncio.create_task(rig.pool.take())
+    await rig.passes(4.5)
+    rig.machine.error = None
+    await rig.passes(5)
+    assert (await taken).sandbox.info.acquired == "cold"
+
+
 async def test_every_call_that_waits_is_told_when_starts_fail(rig):
     rig.machine.error = EngineUnavailableError("gone")
     told = await asyncio.gather(*(rig.pool.take() for _ in range(7)), return_exceptions=True)
