@@ -157,7 +157,8 @@ class AuditLine(_Wire):
     sandbox: SandboxInfo | None = None
     """Where it ran: engine, runtime, image; none if nothing ran."""
     randomness: Literal["fresh"] = "fresh"
-    """``fresh``: every run has its own randomness and the real clock; nothing is seeded."""
+    """``fresh``: every run draws random numbers of its own and has the real clock. The seed of ``hash()`` of text
+    may be that of other runs, where libraries are imported once for all."""
     inputs: list[AuditInput] = []
     """What was put into OUT_DIR."""
     missing: list[str] = []

@@ -124,10 +124,14 @@ class Zygote:
         for name in self.ours:
             del sys.modules[name]
         self.ending.keep()
-        os.write(report, b".")
-        os.dup2(connection.detach(), DOOR_FD, inheritable=False)
-        os.closerange(DOOR_FD + 1, os.sysconf("SC_OPEN_MAX"))
+        control = connection.detach()
+        if control != DOOR_FD:
+            os.dup2(control, DOOR_FD, inheritable=False)
+        for first, last in ((DOOR_FD + 1, report), (report + 1, os.sysconf("SC_OPEN_MAX"))):
+            os.closerange(first, last)
         confining.be_readable()
+        os.write(report, b".")
+        os.close(report)
         return socket.socket(fileno=DOOR_FD)
 
 

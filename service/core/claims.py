@@ -3,8 +3,8 @@
 import asyncio
 import hashlib
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 from contracts.tool_calls import ToolCallRequest
 from service.core.short import short_values
@@ -37,13 +37,8 @@ class Claims:
 
         Raises what `CallStore.claim` does.
         """
-        self._under_way[new.key] += 1
-        try:
+        with self._marked(new.key):
             yield await self._claim(new)
-        finally:
-            self._under_way[new.key] -= 1
-            if not self._under_way[new.key]:
-                del self._under_way[new.key]
 
     async def _claim(self, new: NewCall) -> tuple[StoredCall, bool]:
         while True:
@@ -51,12 +46,32 @@ class Claims:
             key = stored.key
             if is_new or stored.answer is not None or stored.boot_id != self._boot_id or self._is_running(key):
                 return stored, is_new
-            if self._under_way[key] > (key == new.key):
-                # Another claim of it is about to say what becomes of it.
-                await asyncio.sleep(_LOOK_AGAIN_S)
-            else:
+            if not await self._others_ended(key, new.key):
                 # Only an open call is forgotten: if it has ended meanwhile, the next look finds its answer.
-                await self._store.forget(key)
+                with self._marked(key):
+                    await self._store.forget(key)
+
+    async def _others_ended(self, key: CallKey, own: CallKey) -> bool:
+        """Waits until no other claim is about to say what becomes of a call; whether there was one to wait for."""
+        self._under_way[own] -= 1  # one that waits decides nothing
+        waited = False
+        try:
+            while self._under_way[key]:
+                waited = True
+                await asyncio.sleep(_LOOK_AGAIN_S)
+        finally:
+            self._under_way[own] += 1
+        return waited
+
+    @contextmanager
+    def _marked(self, key: CallKey) -> Iterator[None]:
+        self._under_way[key] += 1
+        try:
+            yield
+        finally:
+            self._under_way[key] -= 1
+            if not self._under_way[key]:
+                del self._under_way[key]
 
 
 async def new_call(key: CallKey, request: ToolCallRequest, boot_id: str, idempotency_key: str | None) -> NewCall:

@@ -6,9 +6,11 @@ import subprocess
 
 import pytest
 
+from service.settings import Settings
+
 pytestmark = pytest.mark.docker
 
-IMAGE = "proofbox-sandbox:latest"
+IMAGE = Settings().image
 HEADER = struct.Struct(">B16sI")
 NONCE = bytes(range(16))
 PUT, DATA, JOB, COLLECT = 1, 2, 3, 4

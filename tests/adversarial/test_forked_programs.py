@@ -54,7 +54,9 @@ def launching(engine_name, tmp_path_factory) -> Iterator[ServiceProcess]:
 def running(engine: str, tmp_path_factory, import_once: str) -> Iterator[ServiceProcess]:
     side = side_of(engine)
     folder = tmp_path_factory.mktemp(f"once-{import_once}")
-    with serving(folder / "data", side, engine=engine, import_once=import_once, pool_size=1) as service:
+    # Of one container that waits: others would import while they wait, and show it in their command line.
+    settings = {"engine": engine, "import_once": import_once, "pool_size": 1, "pool_max": 1}
+    with serving(folder / "data", side, **settings) as service:
         yield service
     side.close()
 

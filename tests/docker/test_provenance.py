@@ -257,13 +257,18 @@ async def test_a_program_that_draws_random_numbers_differs_and_both_hashes_are_t
     assert output.now_sha256 not in (None, first)
 
 
-async def test_every_run_has_randomness_of_its_own(call):
-    code = "import random\nopen('files/a.txt', 'w').write(f'{hash(\"a\")} {random.random()}')"
+async def test_every_run_draws_random_numbers_of_its_own(call):
+    code = (
+        "import os, random, uuid\nimport numpy\n"
+        "drawn = [random.random(), os.urandom(8).hex(), uuid.uuid4()]\n"
+        "drawn += [numpy.random.random(), numpy.random.default_rng().random()]\n"
+        "open('files/a.txt', 'w').write(' '.join(map(str, drawn)))"
+    )
     seen = []
-    for _ in range(2):
+    for _ in range(3):
         await call(code, ["a.txt"])
         seen.append((await call.text("a.txt")).split())
-    assert [one == two for one, two in zip(*seen, strict=True)] == [False, False]
+    assert [len(set(drawn)) for drawn in zip(*seen, strict=True)] == [3] * 5
 
 
 async def test_an_input_that_has_a_newer_version_is_read_as_it_was(http, call):

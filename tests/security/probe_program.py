@@ -31,16 +31,18 @@ NAMESPACES = {
 NUMBER = {name: number for number, name in CALLS.items()}
 TYPES = {"stream": 1, "dgram": 2, "raw": 3, "rdm": 4, "seqpacket": 5, "dccp": 6, "packet": 10}
 PROTOCOLS = {"icmp": 1, "tcp": 6, "udp": 17, "sctp": 132, "udplite": 136, "mptcp": 262}
-BLOCKED_S = 0.15
+# These wait for ever with the arguments that all calls are tried with; everything else only waits for its turn.
+WAITING = ("pause", "poll", "ppoll", "pselect6", "rt_sigsuspend", "select")
+WAITING_S, TURN_S = 0.3, 20
 BROKEN = 250
 
 
-def outcome(attempt):
+def outcome(attempt, patience_s=TURN_S):
     """What becomes of a child that tries something: an error's name, ``answered``, or the signal that ended it."""
     pid = os.fork()
     if pid == 0:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_REAL, BLOCKED_S)
+        signal.setitimer(signal.ITIMER_REAL, patience_s)
         ctypes.set_errno(0)
         try:
             failed = attempt() == -1
@@ -74,7 +76,10 @@ def calls():
     """Every number, with arguments that no call can use; by what the filter makes of it."""
     found = {"EPERM": [], "ENOSYS": [], "SIGSYS": [], "let through": []}
     for number, name in sorted((CALLS | {n: f"number {n}" for n in UNGIVEN}).items()):
-        seen = {outcome(lambda: libc.syscall(WORD(number), *[WORD(argument)] * 6)) for argument in (-1, 0)}
+        patience_s = WAITING_S if name in WAITING else TURN_S
+        seen = {
+            outcome(lambda: libc.syscall(WORD(number), *[WORD(argument)] * 6), patience_s) for argument in (-1, 0)
+        }
         kind = next((k for k in ("SIGSYS", "EPERM", "ENOSYS") if seen == {k}), "let through")
         found[kind].append(name)
     return {kind: sorted(names) for kind, names in found.items()}
@@ -367,7 +372,7 @@ def network():
         "interfaces": sorted(name for _, name in socket.if_nameindex()) if _can_list() else _interfaces(),
         "routes": open("/proc/net/route", encoding="ascii").read().splitlines()[1:],
         "named unix sockets": unix,
-        "resolver": outcome(_resolve),
+        "resolver": outcome(_resolve, patience_s=60),
         "nameservers": [
             line for line in open("/etc/resolv.conf", encoding="utf-8") if line.startswith("nameserver")
         ],

@@ -52,7 +52,7 @@ OWN_FILES = {
 }
 # Limits that are those of the machine's engine.
 OF_THE_MACHINE = ("nproc", "stack")
-LIMITS = {"memory_bytes": 512 << 20, "cpus": 1.0, "pids": 64, "out_dir_bytes": 8 << 20, "wall_s": 120.0}
+LIMITS = {"memory_bytes": 512 << 20, "cpus": 1.0, "pids": 64, "out_dir_bytes": 8 << 20, "wall_s": 240.0}
 
 
 async def probed(**settings: Any) -> dict[str, Any]:
@@ -60,7 +60,7 @@ async def probed(**settings: Any) -> dict[str, Any]:
     program = (HERE / "probe_program.py").read_text()
     given = {"CALLS": X86_64, "UNGIVEN": NOT_YET, "UNREADABLE": sorted({*MASKED_PATHS, *SECRETS})}
     code = "\n".join([*(f"{name} = {value!r}" for name, value in given.items()), program])
-    service = build(Settings(pool_size=0, **settings))
+    service = build(Settings(pool_size=0, ready_s=120, **settings))
     async with running(service):
         call = Caller(service)
         response = await call(code, limits=LIMITS)

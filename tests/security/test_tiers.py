@@ -28,6 +28,7 @@ async def tier(request, tmp_path_factory) -> AsyncIterator[tuple[str, Service]]:
             engine_host=engine.host,
             runtime="runsc" if name == GVISOR else "",
             pool_size=1,
+            ready_s=120,
         )
     )
     async with running(service):
