@@ -14,7 +14,7 @@ from sqlalchemy.exc import OperationalError
 
 import service
 from service.core.errors import IdReusedError, StoreFailedError, StoreFullError
-from service.core.store_ports import CallKey, CallState, NewCall
+from service.core.store_ports import CallKey, CallNotStoredError, CallState, NewCall
 from service.stores.calls import SqlCallStore
 from service.stores.database import Database
 
@@ -180,7 +180,7 @@ async def test_an_answer_and_its_blocks_are_kept_together_beside_others(local, s
     assert [getattr(outcome, "answer", type(outcome)) for outcome in outcomes] == [
         "answer",
         "answer",
-        StoreFailedError,
+        CallNotStoredError,
     ]
 
 

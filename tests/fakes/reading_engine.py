@@ -52,7 +52,7 @@ class ReadingSandbox:
         for index, file in enumerate(wanted.files):
             path = FilePath(wanted.turn_id, Namespace.FILES, file.rel)
             data = (self._folder / path.physical).read_bytes()
-            local = into / "0"
+            local = await into.folder() / "0"
             local.write_bytes(data)
             sha256 = hashlib.sha256(data).hexdigest()
             found.append(Found(path, index, FileState.FILE, len(data), None, local, sha256))
