@@ -83,9 +83,11 @@ class Zygote:
     def _wait(self, reading: int) -> None:
         told = b""
         deadline = time.monotonic() + _FORK_S_MAX
+        # Not select: a service with many clients has descriptors above the thousand that it knows.
+        poll = select.poll()
+        poll.register(reading, select.POLLIN)
         while told != _DONE:
-            readable, _, _ = select.select([reading], [], [], max(0.0, deadline - time.monotonic()))
-            if not readable:
+            if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
                 self.end()  # with it ends whatever it was about to do
                 raise NotForkedError(f"the zygote did not answer within {_FORK_S_MAX:.0f} s")
             piece = os.read(reading, _REPORT_BYTES_MAX)
