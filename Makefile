@@ -93,8 +93,8 @@ layers: venv ## imports point down only
 schemas: venv ## committed JSON Schemas and examples are what the models say
 	@$(BIN)/python -m contracts --check
 
-tests: venv images readers services ## the tests, against the real engine, databases and object store
-	@$(ENGINE) $(BIN)/python -m pytest
+tests: venv images readers services ## the tests, against the real engine, databases and object store; `make faults` has the rest
+	@$(ENGINE) $(BIN)/python -m pytest --ignore tests/faults
 
 test-security: venv images readers services ## the hostile cases of tests/security/cases.toml alone, and how many of them hold
 	@$(ENGINE) $(BIN)/python -m pytest -m security

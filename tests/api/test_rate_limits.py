@@ -116,8 +116,9 @@ async def test_bodies_in_memory_are_bounded_and_of_one_caller_to_half(doors, cal
     headers = {"Content-Type": "application/json"}
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://x") as client:
         holding = asyncio.ensure_future(client.post(CALLS, content=body, headers=headers))
-        while (await client.get(f"{CALLS}/held-1")).status_code != 200:
-            await asyncio.sleep(0.01)  # a request within this process may never let anything else run
+        while (await client.get(f"{CALLS}/held-1")).status_code != 200:  # noqa: ASYNC110
+            # A request within this process may never let anything else run, and no event tells what is waited for.
+            await asyncio.sleep(0.01)
         refused = await client.post(CALLS, content=body, headers=headers)
         assert (refused.status_code, refused.json()["code"]) == (429, "rate_limited")
         assert (refused.headers["retry-after"], "request_bodies" in refused.json()["detail"]) == ("1", True)
