@@ -33,6 +33,7 @@ _DESCRIPTORS_MAX = 64
 _RUNNER = b"\0proofbox"
 _REPORT_CHARS_MAX = 500
 _LOOK_AGAIN_S = 0.0003
+_TOLD_WITHIN_S = 60.0
 _PROGRAMS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _OUR_NAMES = frozenset({"zygote", "confining", "ending", "warming", "render", "readable"})
 
@@ -42,7 +43,10 @@ class Zygote:
 
     def __init__(self, door: socket.socket) -> None:
         self._door = door
+        # Where the service has to take the door's other end, its death before that is not seen: hence a limit.
+        door.settimeout(_TOLD_WITHIN_S)
         settings = json.loads(door.recv(_MESSAGE_BYTES_MAX))
+        door.settimeout(None)
         os.closerange(DOOR_FD + 1, os.sysconf("SC_OPEN_MAX"))  # the other end, where the service had to take it
         self._confinement = confining.Confinement.of(settings)
         self._runs_programs: bool = settings["runs_programs"]
