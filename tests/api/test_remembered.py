@@ -99,8 +99,11 @@ async def test_a_block_is_as_harmless_in_a_browser_as_a_file_and_can_be_kept(cli
         "content-length": "25",
         "content-security-policy": "sandbox; default-src 'none'",
         "content-type": "application/octet-stream",
+        "cross-origin-resource-policy": "same-origin",
         "etag": tag,
+        "referrer-policy": "no-referrer",
         "x-content-type-options": "nosniff",
+        "x-frame-options": "DENY",
     }
     again = await client.get(f"{BASE}/{PROMPT}", headers={"If-None-Match": tag})
     assert (again.status_code, again.content) == (304, b"")
