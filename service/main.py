@@ -223,20 +223,21 @@ def build(settings: Settings) -> Service:
     quotas = Quotas(allowances(settings), artifacts.stored_bytes)
     admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max, share_of=quotas.share)
     cores = os.cpu_count() or 1
-    is_busy = lambda: admission.queued > 0 or admission.running >= cores  # noqa: E731
+
+    def is_busy() -> bool:
+        return admission.queued > 0 or admission.running >= cores
+
     engine = sandbox_engine(settings, limits, boot_id, is_busy, tracer)
-    workspace = WorkspaceBounds(settings.workspace_bytes_max, settings.workspace_files_max)
     files = TurnFiles(artifacts, timelines, AssetFolders(settings.asset_roots))
-    rehosting = Rehosting(files, sources, workspace)
-    runs = SandboxRuns(admission, rehosting, engine, artifacts, sources)
-    policy = CallPolicy(limits, settings.queue_s, settings.overhead_s, settings.inline_bytes_max)
+    workspace = WorkspaceBounds(settings.workspace_bytes_max, settings.workspace_files_max)
+    runs = SandboxRuns(admission, Rehosting(files, sources, workspace), engine, artifacts, sources)
     tokens = BpeTokenCounter()
     skills = FolderSkills(settings.skills_dir)
     resolver = SystemResolver()
     fetcher, searcher = _web(settings, resolver)
     parts = StoryParts(
         runs=runs,
-        policy=policy,
+        policy=CallPolicy(limits, settings.queue_s, settings.overhead_s, settings.inline_bytes_max),
         artifacts=artifacts,
         sources=sources,
         timelines=timelines,

@@ -15,9 +15,10 @@ import numpy as np
 from contracts.react_tools import MemsearchParams
 from contracts.tool_calls import ToolCallRequest
 from service.core.memory_search import MemorySearch
+from service.core.passage_ports import Passage
 from service.core.react_calls import ReactStory
 from service.core.scopes import Principal, Scope
-from service.core.store_ports import Passage, PlacedBlock
+from service.core.store_ports import PlacedBlock
 from service.core.watcher import NobodyWatches
 from service.language.embeddings import MiniLmEmbedder
 

@@ -13,10 +13,11 @@ from service.core.artifact_answers import Content, noted, read_contents
 from service.core.engine_port import Found, Job, Wanted, WantedFile
 from service.core.exec_answers import answered, interrupted, refused
 from service.core.exec_call import ExecCall
+from service.core.gathered import Gathered
 from service.core.intake import read_code
 from service.core.limits import CallLimits, CallPolicy
 from service.core.refusals import invalid_model
-from service.core.rehosting import Gathered, Wish
+from service.core.rehosting import Wish
 from service.core.sandbox_runs import Attempt, Program, SandboxRuns, collected_artifact, room_bytes
 from service.core.scopes import Scope
 from service.core.store_ports import NewArtifact

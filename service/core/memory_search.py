@@ -13,9 +13,10 @@ from contracts.tool_calls import ToolCallResponse
 from service.core.embeddings import Embedder
 from service.core.fair_shares import json_bytes, shared
 from service.core.memory_passages import Said, said_in
+from service.core.passage_ports import Passage, PassageStore
 from service.core.react_calls import ReactCall
 from service.core.scopes import Scope
-from service.core.store_ports import ArtifactStore, Passage, PassageStore, PlacedBlock, TimelineStore
+from service.core.store_ports import ArtifactStore, PlacedBlock, TimelineStore
 
 _BLOCKS_AT_ONCE = 200
 _CHARS_AT_ONCE = 60_000

@@ -3,8 +3,8 @@
 import asyncio
 import fnmatch
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
 
@@ -13,20 +13,18 @@ from contracts.codes import NoticeCode
 from contracts.paths import FilePath
 from contracts.tool_calls import Asset, Rehosted, SourceRow
 from service.core.blocks import Notice
-from service.core.call_record import CallRecord, UsedInput
 from service.core.engine_port import InputFile
 from service.core.errors import AssetRefusedError
+from service.core.gathered import Gathered, inodes_of, pages_bytes
 from service.core.mentions import Mention, find_mentions, find_sids
 from service.core.scopes import Scope
 from service.core.staging import Staging
 from service.core.store_ports import SourcePool
-from service.core.turn_files import CallFiles, Origin, Places, TurnFile, TurnFiles, folders_of, measure
+from service.core.turn_files import CallFiles, Origin, TurnFile, TurnFiles, measure
 
 _LEFT_OUT_LISTED = 20
 _THEME_BYTES_MAX = 200_000
 _INLINE_CHARS = 16_384  # a text that is searched in less time than a thread costs
-_PAGE_BYTES = 4096  # a file system in memory gives a file whole pages
-_OWN_INODES = 4  # OUT_DIR itself, the turn's folder, files/ and its other name
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,62 +38,6 @@ class WorkspaceBounds:
 
     bytes_max: int
     files_max: int
-
-
-@dataclass(slots=True)
-class Gathered:
-    """What is to be put into OUT_DIR.
-
-    Attributes:
-        inputs: the files, each path once.
-        ledger: where each came from.
-        missing: physical paths that cannot be had.
-        missing_cited: physical paths of cited sources that cannot be had.
-        cited: the rows of the sources pool that the text cites.
-        notices: what the agent should learn.
-        places: where the inputs lie.
-        versions: which of the inputs are versions of the artifact store, by path.
-    """
-
-    inputs: dict[str, InputFile] = field(default_factory=dict)
-    ledger: list[Rehosted] = field(default_factory=list)
-    missing: list[str] = field(default_factory=list)
-    missing_cited: list[str] = field(default_factory=list)
-    cited: list[SourceRow] = field(default_factory=list)
-    notices: list[Notice] = field(default_factory=list)
-    places: Places = field(default_factory=Places)
-    versions: dict[str, int] = field(default_factory=dict)
-
-    def tell(self, record: CallRecord) -> None:
-        """Writes down what the call runs with."""
-        record.inputs = [
-            UsedInput(
-                line.physical_path,
-                line.asked,
-                line.source,
-                line.sha256,
-                line.size_bytes,
-                self.versions.get(line.physical_path),
-            )
-            for line in self.ledger
-        ]
-        record.cited = self.cited
-        record.missing = [*self.missing, *self.missing_cited]
-
-    @property
-    def size_bytes(self) -> int:
-        """All inputs together."""
-        return sum(file.size_bytes for file in self.inputs.values())
-
-    @property
-    def out_dir_bytes(self) -> int:
-        """What they take of OUT_DIR."""
-        return sum(_pages_bytes(file.size_bytes) for file in self.inputs.values())
-
-    @property
-    def out_dir_inodes(self) -> int:
-        """What they take of OUT_DIR's files and folders, its own few included."""
-        return _inodes(self.inputs) + _OWN_INODES
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,22 +261,11 @@ def stretches(sids: Sequence[int]) -> list[tuple[int, int]]:
 
 def _has_room(wish: Wish, gathered: Gathered, waiting: list[TurnFile]) -> bool:
     """Whether OUT_DIR can take the workspace beside what was gathered."""
-    pages = sum(_pages_bytes(file.size_bytes or 0) for file in waiting)
-    inodes = _inodes(file.path.physical for file in waiting)
+    pages = sum(pages_bytes(file.size_bytes or 0) for file in waiting)
+    inodes = inodes_of(file.path.physical for file in waiting)
     return (wish.room_bytes is None or gathered.out_dir_bytes + pages <= wish.room_bytes) and (
         wish.room_inodes is None or gathered.out_dir_inodes + inodes <= wish.room_inodes
     )
-
-
-def _inodes(paths: Iterable[str]) -> int:
-    """The files and all their folders, the top included."""
-    files = list(paths)
-    folders = {folder for path in files for folder in folders_of(path)}
-    return len(files) + len(folders) + bool(files)
-
-
-def _pages_bytes(size_bytes: int) -> int:
-    return -(-size_bytes // _PAGE_BYTES) * _PAGE_BYTES
 
 
 async def _mentions(text: str) -> list[Mention]:

@@ -13,7 +13,8 @@ from service.core.blocks import now_text
 from service.core.call_record import call_record
 from service.core.engine_port import InputFile
 from service.core.errors import NotRerunnableError
-from service.core.rehosting import Gathered, Wish, stretches
+from service.core.gathered import Gathered
+from service.core.rehosting import Wish, stretches
 from service.core.sandbox_runs import Attempt, SandboxRuns
 from service.core.scopes import Scope
 from service.core.staging import Staging

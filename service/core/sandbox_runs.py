@@ -23,11 +23,12 @@ from service.core.engine_port import (
     Wanted,
 )
 from service.core.flavours import flavour_of
+from service.core.gathered import Gathered
 from service.core.hosting import host
 from service.core.limits import CallBounds, CallLimits
 from service.core.log_context import about
 from service.core.outcomes import RuntimeFailure, classify, left_too_much
-from service.core.rehosting import Gathered, Rehosting, Wish
+from service.core.rehosting import Rehosting, Wish
 from service.core.scopes import Scope
 from service.core.staging import Staging, staging
 from service.core.store_ports import ArtifactStore, NewArtifact, SourcePool, StoredArtifact

@@ -293,20 +293,6 @@ class CallStore(Protocol):
         """Open calls of other lives of the service than ``boot_id``."""
 
 
-class AuditStore(Protocol):
-    """The audit lines, a chain for each project of a tenant. All methods raise StoreFailedError."""
-
-    async def of_call(self, key: CallKey) -> AuditedLine | None:
-        """The line of a call; None while it has no answer, and for calls of releases that kept none."""
-
-    async def add(self, principal: Principal, draft: AuditDraft) -> AuditedLine:
-        """Adds a line that belongs to no stored call.
-
-        Raises:
-            StoreFullError: no space is left.
-        """
-
-
 @dataclass(frozen=True, slots=True)
 class PlacedBlock:
     """A block at its place in a timeline.
@@ -409,45 +395,3 @@ class TimelineStore(Protocol):
 
     async def group_before(self, scope: Scope, position: int) -> list[PlacedBlock]:
         """The block at ``position`` and those right before it of the same call, in order, without base64."""
-
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A stretch of a conversation that can be searched by meaning.
-
-    Attributes:
-        position: of its block in the timeline.
-        turn_id: its turn.
-        target: ``assistant``, ``user`` or ``attachment``.
-        ts: when it was said: UTC, RFC 3339, ``Z``.
-        path: the logical path of its block.
-        text: what it says.
-        vector: its embedding: little-endian 32-bit floats.
-    """
-
-    position: int
-    turn_id: str
-    target: str
-    ts: str
-    path: str
-    text: str
-    vector: bytes
-
-
-class PassageStore(Protocol):
-    """Passages of conversations and their embeddings. All methods raise StoreFailedError."""
-
-    async def through(self, scope: Scope) -> int:
-        """Up to which position of the timeline the passages are there."""
-
-    async def add(self, scope: Scope, passages: Sequence[Passage], *, since: int, through: int) -> bool:
-        """Adds the passages of the blocks after ``since`` up to ``through``.
-
-        False, and nothing added, if the store does not end at ``since`` any more.
-        """
-
-    async def vectors(self, scope: Scope, targets: Collection[str], since_ts: str) -> list[tuple[int, str, bytes]]:
-        """Id, time and embedding of the passages of some targets from a time on."""
-
-    async def pick(self, scope: Scope, ids: Collection[int]) -> dict[int, Passage]:
-        """Passages by their ids."""

@@ -6,8 +6,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, bindparam, insert, select, update
 
+from service.core.passage_ports import Passage
 from service.core.scopes import Scope
-from service.core.store_ports import Passage
 from service.stores.conversations import CONVERSATION, ensure_conversation, scope_values
 from service.stores.database import Database
 from service.stores.tables import passages as rows

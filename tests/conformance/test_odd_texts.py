@@ -8,7 +8,8 @@ import pytest
 from contracts.blocks import Block
 from contracts.paths import FilePath
 from contracts.tool_calls import SourceRow
-from service.core.store_ports import CallKey, CallState, NewCall, NewPage, Passage
+from service.core.passage_ports import Passage
+from service.core.store_ports import CallKey, CallState, NewCall, NewPage
 from service.stores import artifact_rows
 
 # Compressed, a text of one letter would fit into any index.

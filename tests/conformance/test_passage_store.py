@@ -2,7 +2,7 @@
 
 import struct
 
-from service.core.store_ports import Passage
+from service.core.passage_ports import Passage
 
 
 def passage(position, target="user", ts="2026-11-22T10:00:00.000Z", text="hello"):

@@ -78,28 +78,17 @@ def zygote_container_config(settings: ContainerSettings, kind: Kind) -> dict[str
 
     No system call filter and no profile of AppArmor: its forks put on those of a sandbox.
     """
-    host_config: dict[str, Any] = {
-        "AutoRemove": True,
-        "ReadonlyRootfs": True,
+    host_config = {
+        **_common_host_config(settings),
         "PidMode": "host",
         "UsernsMode": "host",
-        "CapDrop": ["ALL"],
         "CapAdd": list(ZYGOTE_CAPABILITIES),
         "SecurityOpt": ["no-new-privileges", "seccomp=unconfined", "apparmor=unconfined"],
-        "NetworkMode": "none",
-        "IpcMode": "private",
-        "CgroupnsMode": "private",
         "PidsLimit": ZYGOTE_PIDS,
         "Memory": ZYGOTE_MEMORY_BYTES,
         "MemorySwap": ZYGOTE_MEMORY_BYTES,
-        "Ulimits": _ulimits(),
         "Tmpfs": {"/tmp": f"rw,nosuid,nodev,noexec,size={ZYGOTE_TMP_BYTES}"},  # noqa: S108
-        "LogConfig": {"Type": "none"},
     }
-    if settings.runtime:
-        host_config["Runtime"] = settings.runtime
-    if settings.cgroup_parent:
-        host_config["CgroupParent"] = settings.cgroup_parent
     return {
         "Image": settings.image,
         "Cmd": ["zygote", zygote_command(kind)],
@@ -111,35 +100,39 @@ def zygote_container_config(settings: ContainerSettings, kind: Kind) -> dict[str
     }
 
 
-def _ulimits() -> list[dict[str, Any]]:
-    return [{"Name": name, "Soft": most, "Hard": most} for name, most in RLIMITS.items()]
-
-
-def container_config(
-    settings: ContainerSettings, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour = Flavour.BARE
-) -> dict[str, Any]:
-    """The body of ``POST /containers/create``."""
+def _common_host_config(settings: ContainerSettings) -> dict[str, Any]:
+    """What sandboxes and zygotes have in common."""
     host_config: dict[str, Any] = {
-        "CpuShares": FULL_SHARES if flavour is Flavour.BARE else IMPORTING_SHARES,
         "AutoRemove": True,
         "ReadonlyRootfs": True,
         "CapDrop": ["ALL"],
-        "SecurityOpt": ["no-new-privileges", f"seccomp={settings.seccomp_profile}"],
         "NetworkMode": "none",
         "IpcMode": "private",
         "CgroupnsMode": "private",
-        "MaskedPaths": list(MASKED_PATHS),
-        "ReadonlyPaths": list(READ_ONLY_PATHS),
-        "ShmSize": SHM_BYTES,
-        **changing_limits(settings, limits),
-        "Ulimits": _ulimits(),
-        "Tmpfs": {folder.path: ",".join(folder.options) for folder in own_folders(limits)},
+        "Ulimits": [{"Name": name, "Soft": most, "Hard": most} for name, most in RLIMITS.items()],
         "LogConfig": {"Type": "none"},
     }
     if settings.runtime:
         host_config["Runtime"] = settings.runtime
     if settings.cgroup_parent:
         host_config["CgroupParent"] = settings.cgroup_parent
+    return host_config
+
+
+def container_config(
+    settings: ContainerSettings, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour = Flavour.BARE
+) -> dict[str, Any]:
+    """The body of ``POST /containers/create``."""
+    host_config = {
+        **_common_host_config(settings),
+        "CpuShares": FULL_SHARES if flavour is Flavour.BARE else IMPORTING_SHARES,
+        "SecurityOpt": ["no-new-privileges", f"seccomp={settings.seccomp_profile}"],
+        "MaskedPaths": list(MASKED_PATHS),
+        "ReadonlyPaths": list(READ_ONLY_PATHS),
+        "ShmSize": SHM_BYTES,
+        **changing_limits(settings, limits),
+        "Tmpfs": {folder.path: ",".join(folder.options) for folder in own_folders(limits)},
+    }
     return {
         "Image": settings.image,
         "Cmd": list(PREIMPORTED[flavour]),
