@@ -101,12 +101,14 @@ class Containers(Protocol):
     def updates_limits(self) -> bool:
         """Whether `set_limits` can be used."""
 
-    @property
-    def warm_flavours(self) -> frozenset[Flavour]:
-        """The flavours that need waiting containers of their own; bare ones serve the others as well."""
+    async def prepare(self, flavour: Flavour) -> None:
+        """Waits, not for ever, while what interpreters of that flavour are forked from is being started.
+
+        Nothing can go wrong: a container without it gets another interpreter.
+        """
 
     async def start(self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour) -> Container:
-        """Starts a container whose interpreter imports what ``flavour`` says.
+        """Starts a container; where nothing can be forked into it, its interpreter imports what ``flavour`` says.
 
         One that imports anything has a small share of the CPU until `begin_waiting`. Nothing of it is left when
         this raises. Not to be cancelled.

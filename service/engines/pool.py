@@ -10,7 +10,7 @@ import contextlib
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable
 from contextvars import Context
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -132,7 +132,6 @@ class Pool:
         start: starts one of a flavour; may be cancelled.
         discard: has one removed, later.
         policy: how many, how long; can be replaced.
-        kept: the flavours that need waiting containers of their own; looked at each time.
         is_busy: whether calls use all of the machine.
         clock: time and timers.
     """
@@ -143,14 +142,12 @@ class Pool:
         discard: Callable[[Box], None],
         policy: PoolPolicy,
         *,
-        kept: Callable[[], Collection[Flavour]],
         is_busy: Callable[[], bool],
         clock: Clock,
     ) -> None:
         self._start = start
         self._discard = discard
         self.policy = policy
-        self._kept = kept
         self._is_busy = is_busy
         self._clock = clock
         self._demands = Demands()
@@ -179,7 +176,7 @@ class Pool:
 
     def wanted(self) -> dict[Flavour, int]:
         """How many should wait."""
-        return self._demands.wanted(self.policy, self._kept(), self._clock.time())
+        return self._demands.wanted(self.policy, self._clock.time())
 
     async def take(self, flavour: Flavour = Flavour.BARE) -> Box:
         """The next container; its ``info.acquired`` says whether it waited.
@@ -190,14 +187,13 @@ class Pool:
         """
         if self._stopped:
             raise ShuttingDownError("the service is shutting down")
-        kept = flavour if flavour in self._kept() else Flavour.BARE
-        self._demands.of[kept].arrived(self._clock.time())
-        for found in dict.fromkeys((kept, Flavour.BARE)):
+        self._demands.of[flavour].arrived(self._clock.time())
+        for found in dict.fromkeys((flavour, Flavour.BARE)):
             box = await self._waited(found)
             if box is not None:
                 self._refill_after(_REFILL_AFTER_S)
-                return self._given(box, flavour, "warm" if found is kept else "bare")
-        return self._given(await self._started_for(kept), flavour, "cold")
+                return self._given(box, flavour, "warm" if found is flavour else "bare")
+        return self._given(await self._started_for(flavour), flavour, "cold")
 
     def _given(self, box: Box, flavour: Flavour, took: Took) -> Box:
         self.counts.taken[flavour, took] += 1
@@ -301,7 +297,7 @@ class Pool:
     def _most_missing(self, now: float) -> Flavour | None:
         """The flavour of which the smallest share waits or is being started; None if nothing is missing."""
         shares: dict[Flavour, float] = {}
-        for flavour, wanted in self._demands.wanted(self.policy, self._kept(), now).items():
+        for flavour, wanted in self._demands.wanted(self.policy, now).items():
             there = len(self._ready[flavour]) + self.starting(flavour)
             if there < wanted:
                 shares[flavour] = there / wanted

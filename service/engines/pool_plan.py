@@ -1,7 +1,6 @@
 """How many containers of each flavour should wait: a pure function of recent arrivals and of memory."""
 
 import math
-from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from service.core.flavours import Flavour
@@ -78,13 +77,13 @@ class Demands:
 
     of: dict[Flavour, Demand] = field(default_factory=lambda: {flavour: Demand.of(flavour) for flavour in Flavour})
 
-    def wanted(self, policy: PoolPolicy, kept: Collection[Flavour], now: float) -> dict[Flavour, int]:
-        """How many of each flavour should wait; flavours that are not ``kept`` have none.
+    def wanted(self, policy: PoolPolicy, now: float) -> dict[Flavour, int]:
+        """How many of each flavour should wait.
 
         A flavour gets what arrives while one is started, and one beside that as long as it is in use. Where not all
         fit, they get one each in turns: bare first, then those that are asked for most.
         """
-        wishes = {flavour: self._wish(flavour, policy, now) if flavour in kept else 0 for flavour in Flavour}
+        wishes = {flavour: self._wish(flavour, policy, now) for flavour in Flavour}
         in_order = sorted(Flavour, key=lambda flavour: (flavour is not Flavour.BARE, -self.of[flavour].per_s(now)))
         granted = dict.fromkeys(Flavour, 0)
         bytes_left, left = policy.memory_bytes, policy.most if policy.size else 0

@@ -82,7 +82,6 @@ class PooledEngine:
             self._start_waiting,
             self._discard_later,
             settings.pool,
-            kept=lambda: containers.warm_flavours,
             is_busy=is_busy,
             clock=self._clock,
         )
@@ -150,8 +149,6 @@ class PooledEngine:
 
     async def _become(self, box: Box, spec: SandboxSpec) -> Box:
         """Puts what the call will import into the box that was taken, where that can be forked in."""
-        if spec.flavour is box.flavour:
-            return box
         try:
             await box.sandbox.become(spec.flavour)
         except SandboxLostError as exc:
@@ -236,6 +233,7 @@ class PooledEngine:
     async def _start_waiting(self, flavour: Flavour) -> Box:
         settings = self._settings
         lifetime_s = settings.pool.age_max_s + settings.call_lifetime_s
+        await self._containers.prepare(flavour)
         box = await self._start_box(settings.default_limits, lifetime_s, flavour)
         try:
             await self._containers.begin_waiting(box.container_id, flavour)
@@ -278,7 +276,7 @@ class PooledEngine:
         box = Box(container_id, name, transport, sandbox, flavour)
         try:
             async with asyncio.timeout(self._settings.ready_s):
-                await box.sandbox.wait_ready()
+                await box.sandbox.wait_ready(flavour)
         except BaseException as exc:
             self._discard_later(box)
             if isinstance(exc, (TimeoutError, SandboxLostError)):

@@ -114,11 +114,16 @@ class RunnerSandbox:
         self._frames: deque[tuple[Frame, bytes]] = deque()
         self._put_unanswered = False
         self.info = info
+        self.flavour = Flavour.BARE
+        """What the interpreter that waits inside has imported."""
         self.is_over = False
         """Whether the call had an orderly end: its files were collected, and no process of its program is left."""
 
-    async def wait_ready(self) -> None:
+    async def wait_ready(self, flavour: Flavour = Flavour.BARE) -> None:
         """Waits for READY, draws the nonce that every later frame has to carry, gets an interpreter to wait inside.
+
+        Args:
+            flavour: what that one has imported, if it can be had.
 
         Raises:
             SandboxLostError: the container ended before.
@@ -127,25 +132,31 @@ class RunnerSandbox:
         if kind is not Frame.READY:
             raise SandboxLostError(f"the runner began with {kind.name}")
         self._nonce = self._decoder.nonce = secrets.token_bytes(16)
-        if not await self._forked(Flavour.BARE):
-            await self._launch()
-            await self._expect(Frame.LAUNCHED)
+        forks = self._forks
+        if forks is None:
+            self.flavour = flavour  # its container was told to import that
+        else:
+            ready = next(filter(forks.has, (flavour, Flavour.BARE)), None)
+            if ready is not None:
+                await self._fork(forks, ready)
+                return
+        await self._launch()
+        await self._expect(Frame.LAUNCHED)
 
     async def become(self, flavour: Flavour) -> bool:
         """Puts an interpreter that has imported what ``flavour`` says in the place of the one that waits.
 
-        False if none can be had: any interpreter runs any program.
+        A bare one is put in no other's place. False if none can be had: any interpreter runs any program.
 
         Raises:
             SandboxLostError: the container has ended, or does not answer in time.
         """
-        return flavour is Flavour.BARE or await self._forked(flavour)
+        if flavour in {self.flavour, Flavour.BARE}:
+            return True
+        return self._forks is not None and self._forks.has(flavour) and await self._fork(self._forks, flavour)
 
-    async def _forked(self, flavour: Flavour) -> bool:
-        """Has an interpreter forked in; False if none could be, then the runner has what it had."""
-        forks = self._forks
-        if forks is None or not forks.has(flavour):
-            return False
+    async def _fork(self, forks: Forks, flavour: Flavour) -> bool:
+        """Has an interpreter forked in; where that fails the runner starts one, unless it has one."""
         async with self._answers_within(self._bounds.collect_s):
             await self._send(Frame.ADOPT, {})
             try:
@@ -154,8 +165,9 @@ class RunnerSandbox:
                 log.warning("no %s interpreter was forked, the sandbox starts its own: %s", flavour.value, exc)
                 await self._launch()
                 await self._expect(Frame.LAUNCHED)
-                return flavour is Flavour.BARE
+                return False
             await self._expect(Frame.LAUNCHED)
+        self.flavour = flavour
         return True
 
     async def _launch(self) -> None:

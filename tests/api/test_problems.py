@@ -116,6 +116,13 @@ async def test_a_client_that_never_stops_sending_loses_its_connection(server):
 
 
 @pytest.fixture
+def json_log(caplog, monkeypatch) -> pytest.LogCaptureFixture:
+    """What is logged, as lines of JSON; the handler is that of the whole session."""
+    monkeypatch.setattr(caplog.handler, "formatter", JsonLines())
+    return caplog
+
+
+@pytest.fixture
 def broken_app(doors) -> FastAPI:
     app = create_app(doors)
 
@@ -126,17 +133,16 @@ def broken_app(doors) -> FastAPI:
     return app
 
 
-async def test_an_unforeseen_error_tells_nothing_but_the_log_has_it(broken_app, caplog):
+async def test_an_unforeseen_error_tells_nothing_but_the_log_has_it(broken_app, json_log):
     transport = httpx.ASGITransport(broken_app)
-    caplog.handler.setFormatter(JsonLines())
     async with httpx.AsyncClient(transport=transport, base_url="http://proofbox") as client:
-        with caplog.at_level(logging.INFO, "proofbox.api"):
+        with json_log.at_level(logging.INFO, "proofbox.api"):
             answer = await client.get("/broken", headers={"X-Request-ID": "find-me"})
     assert (answer.status_code, answer.json()["code"]) == (500, "internal")
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.headers["x-request-id"] == answer.json()["request_id"] == "find-me"
     assert "hunter2" not in answer.text
-    lines = [json.loads(line) for line in caplog.text.splitlines()]
+    lines = [json.loads(line) for line in json_log.text.splitlines()]
     [logged] = [line for line in lines if line["level"] == "ERROR"]
     assert logged["request_id"] == "find-me"
     assert "hunter2" in logged["exception"]
@@ -154,21 +160,20 @@ async def test_an_odd_request_id_is_replaced(client, given):
     assert re.fullmatch("[0-9a-f]{32}", answer.headers["x-request-id"])
 
 
-async def test_each_request_leaves_one_line_with_its_route_status_and_id(client, caplog, call_body):
-    caplog.handler.setFormatter(JsonLines())
-    with caplog.at_level(logging.INFO, "proofbox.api"):
+async def test_each_request_leaves_one_line_with_its_route_status_and_id(client, json_log, call_body):
+    with json_log.at_level(logging.INFO, "proofbox.api"):
         await client.post(ROUTE, json=call_body, headers={"X-Request-ID": "r1"})
         await client.get(
             "/v1/conversations/c1/artifacts/fi:turn_1.files/secret-name.txt", headers={"X-Request-ID": "r2"}
         )
         await client.get("/nowhere/%0aforged", headers={"X-Request-ID": "r3"})
-    lines = [re.sub(r"\d+\.\dms", "0ms", record.getMessage()) for record in caplog.records]
+    lines = [re.sub(r"\d+\.\dms", "0ms", record.getMessage()) for record in json_log.records]
     assert lines == [
         "POST /v1/tool-calls 200 0ms",
         "GET /v1/conversations/{conversation_id}/artifacts/{logical_path:path} 404 0ms",
         "GET - 404 0ms",
     ]
-    assert [json.loads(line)["request_id"] for line in caplog.text.splitlines()] == ["r1", "r2", "r3"]
+    assert [json.loads(line)["request_id"] for line in json_log.text.splitlines()] == ["r1", "r2", "r3"]
 
 
 async def test_a_failure_of_ours_is_logged_with_its_cause(client, stores, caplog):

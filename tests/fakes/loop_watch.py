@@ -1,5 +1,6 @@
 """Lists what the event loop's thread asks of files, databases and the system while a block runs."""
 
+import gc
 import sys
 import traceback
 from collections.abc import Iterator
@@ -36,12 +37,18 @@ def watched_loop() -> Iterator[list[str]]:
             ]
             seen.append(f"{name} in {' > '.join(where[-_OUR_FRAMES:]) or frame.f_code.co_qualname}")
 
+    # What was left over elsewhere, an answer that its reader forgot for one, is closed by whoever runs just then.
+    gc.collect()
+    collects = gc.isenabled()
+    gc.disable()
     before = sys.getprofile()
     sys.setprofile(profile)
     try:
         yield seen
     finally:
         sys.setprofile(before)
+        if collects:
+            gc.enable()
 
 
 def _blocking(function: Any) -> str | None:

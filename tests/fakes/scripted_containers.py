@@ -22,7 +22,6 @@ class ScriptedContainers:
 
     updates_limits = False
     together = None
-    warm_flavours = frozenset({Flavour.BARE})
 
     def __init__(self) -> None:
         self._door: socket.socket | None = None
@@ -44,6 +43,9 @@ class ScriptedContainers:
         return _MEMORY_BYTES
 
     async def ping(self) -> None:
+        return
+
+    async def prepare(self, flavour: Flavour) -> None:
         return
 
     async def start(self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour) -> Container:

@@ -22,7 +22,7 @@ from service.engines.docker.transport import AttachTransport
 from service.engines.docker.zygotes import DockerZygotes, check_machine
 from service.engines.forking.seccomp_filter import compiled
 from service.engines.forking.target import Target, opened
-from service.engines.forking.zygotes import ContainerForks, Start, Zygotes, zygotes_if
+from service.engines.forking.zygotes import KIND_OF, ContainerForks, Start, Zygotes, zygotes_if
 from service.engines.machine import meminfo
 from service.engines.oci.cgroups import Cgroups
 from service.engines.oci.remains import DEFAULT_PARENT
@@ -149,16 +149,21 @@ class DockerContainers:
         """See `Containers.updates_limits`."""
         return not self._settings.gvisor
 
-    @property
-    def warm_flavours(self) -> frozenset[Flavour]:
-        """See `Containers.warm_flavours`."""
-        return frozenset(Flavour) if self._zygotes is None else frozenset({Flavour.BARE})
+    async def prepare(self, flavour: Flavour) -> None:
+        """See `Containers.prepare`."""
+        if self._zygotes is not None:
+            await self._zygotes.first_of(KIND_OF[flavour])
+
+    def _imported_by_itself(self, flavour: Flavour) -> Flavour:
+        """What the interpreter that a container starts itself is to import."""
+        return flavour if self._zygotes is None else Flavour.BARE
 
     async def start(self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour) -> Container:
         """See `Containers.start`."""
         if self._together is not None:
             await asyncio.to_thread(self._together.keep)
-        config = container_config(self._settings, limits, deadline_epoch_s, flavour)
+        imported = self._imported_by_itself(flavour)
+        config = container_config(self._settings, limits, deadline_epoch_s, imported)
         container_id, connection = await self._client.start(config, name)
         return Container(container_id, lambda: _attached(connection), await self._forks_into(container_id))
 
@@ -178,7 +183,7 @@ class DockerContainers:
 
     async def begin_waiting(self, container_id: str, flavour: Flavour) -> None:
         """See `Containers.begin_waiting`."""
-        if flavour is not Flavour.BARE and self.updates_limits:
+        if self._imported_by_itself(flavour) is not Flavour.BARE and self.updates_limits:
             await self._client.update(container_id, {"CpuShares": FULL_SHARES})
 
     async def set_limits(self, container_id: str, limits: CallLimits) -> None:

@@ -26,6 +26,7 @@ log = logging.getLogger("proofbox.engine")
 T = TypeVar("T")
 _FORKS_MAX = 2_000
 _AGE_MAX_S = 1_800.0
+_FIRST_WITHIN_S = 10.0
 _START_AGAIN_S = 1.0
 _START_AGAIN_S_MAX = 60.0
 
@@ -39,7 +40,7 @@ class Kind(StrEnum):
     INSPECTOR = "inspector"
 
 
-_KIND_OF = {flavour: Kind(flavour.value) for flavour in Flavour}
+KIND_OF = {flavour: Kind(flavour.value) for flavour in Flavour}
 Start = Callable[[Kind], Zygote]
 """Starts a zygote and waits until it is ready; blocks; raises NotForkedError."""
 ImportOnce = Literal["auto", "on", "off"]
@@ -103,6 +104,11 @@ class Zygotes:
         if zygote is None or zygote.forks >= _FORKS_MAX or time.monotonic() - zygote.born > _AGE_MAX_S:
             self._start_later(kind)
         return zygote is not None
+
+    async def first_of(self, kind: Kind) -> None:
+        """Waits while the first one of a kind is being started, but not for ever; how that ends, `has` tells."""
+        if not self.has(kind) and (starting := self._starting.get(kind)) is not None:
+            await asyncio.wait({starting}, timeout=_FIRST_WITHIN_S)
 
     async def fork(self, kind: Kind, target: Callable[[], AbstractContextManager[Target]]) -> None:
         """Forks a process of a kind into a container.
@@ -172,11 +178,11 @@ class ContainerForks:
 
     def has(self, flavour: Flavour) -> bool:
         """See `Forks.has`."""
-        return self.zygotes.has(_KIND_OF[flavour])
+        return self.zygotes.has(KIND_OF[flavour])
 
     async def interpreter(self, flavour: Flavour) -> None:
         """See `Forks.interpreter`."""
-        await self.zygotes.fork(_KIND_OF[flavour], self.target)
+        await self.zygotes.fork(KIND_OF[flavour], self.target)
 
     async def inspector(self) -> None:
         """See `Forks.inspector`."""

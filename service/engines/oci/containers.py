@@ -20,7 +20,7 @@ from service.core.limits import CallLimits
 from service.engines.containers import Container, ContainerTransport, Forks, LeftContainer
 from service.engines.forking.seccomp_filter import compiled
 from service.engines.forking.target import Target, opened
-from service.engines.forking.zygotes import ContainerForks, ImportOnce, Start, Zygotes, zygotes_if
+from service.engines.forking.zygotes import KIND_OF, ContainerForks, ImportOnce, Start, Zygotes, zygotes_if
 from service.engines.hardening import CPU_PERIOD_US
 from service.engines.machine import meminfo
 from service.engines.oci.bundle import BundleSettings, bundle_config
@@ -155,15 +155,20 @@ class OciContainers:
         """See `Containers.updates_limits`."""
         return True
 
-    @property
-    def warm_flavours(self) -> frozenset[Flavour]:
-        """See `Containers.warm_flavours`."""
-        return frozenset(Flavour) if self._zygotes is None else frozenset({Flavour.BARE})
+    async def prepare(self, flavour: Flavour) -> None:
+        """See `Containers.prepare`."""
+        if self._zygotes is not None:
+            await self._zygotes.first_of(KIND_OF[flavour])
+
+    def _imported_by_itself(self, flavour: Flavour) -> Flavour:
+        """What the interpreter that a container starts itself is to import."""
+        return flavour if self._zygotes is None else Flavour.BARE
 
     async def start(self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour) -> Container:
         """See `Containers.start`."""
         container_id = f"{name}-{int(deadline_epoch_s)}"
-        started = await self._call("start a sandbox", lambda: self._start(container_id, limits, flavour))
+        imported = self._imported_by_itself(flavour)
+        started = await self._call("start a sandbox", lambda: self._start(container_id, limits, imported))
         stream, stderr_fd, first_process = started
         forks = self._forks_into(container_id, first_process)
         return Container(container_id, lambda: _attached(stream, stderr_fd), forks)
@@ -180,7 +185,7 @@ class OciContainers:
 
     async def begin_waiting(self, container_id: str, flavour: Flavour) -> None:
         """See `Containers.begin_waiting`."""
-        if flavour is not Flavour.BARE:
+        if self._imported_by_itself(flavour) is not Flavour.BARE:
             place = self._there().starter.place
             await self._call("raise a share", lambda: place.cgroups.give_full_share(place.cgroup_of(container_id)))
 

@@ -52,14 +52,14 @@ class Forks:
         self.made.append("inspector")
 
 
-async def opened(runner, forks):
+async def opened(runner, forks, flavour=Flavour.BARE):
     async def died():
         return False
 
     inspector = InspectorBounds(0, 1, 2, 3, 4)
     bounds = StreamBounds(100, 0.05, 0.3)
     sandbox = RunnerSandbox(runner, INFO, bounds, inspector, died_of_memory=died, forks=forks)
-    await sandbox.wait_ready()
+    await sandbox.wait_ready(flavour)
     return sandbox
 
 
@@ -71,6 +71,28 @@ async def test_a_bare_interpreter_is_forked_into_a_sandbox_before_it_waits():
     runner, forks = MemoryRunner(COMES), Forks(set(Flavour))
     await opened(runner, forks)
     assert (forks.made, kinds_of(runner)) == (["bare"], [Frame.ADOPT])
+
+
+async def test_what_is_forked_ahead_is_what_the_call_needs():
+    runner, forks = MemoryRunner(COMES), Forks(set(Flavour))
+    sandbox = await opened(runner, forks, Flavour.DATA)
+    assert await sandbox.become(Flavour.DATA) is True
+    assert (forks.made, kinds_of(runner), sandbox.flavour) == (["data"], [Frame.ADOPT], Flavour.DATA)
+
+
+async def test_a_bare_interpreter_waits_until_one_of_the_flavour_can_be_had():
+    runner, forks = MemoryRunner(COMES), Forks({Flavour.BARE})
+    sandbox = await opened(runner, forks, Flavour.DATA)
+    waiting = sandbox.flavour
+    forks._has.add(Flavour.DATA)
+    assert await sandbox.become(Flavour.DATA) is True
+    assert (waiting, forks.made, sandbox.flavour) == (Flavour.BARE, ["bare", "data"], Flavour.DATA)
+
+
+async def test_where_nothing_is_forked_a_container_has_what_it_was_started_with():
+    runner = MemoryRunner(DOES_NOT)
+    sandbox = await opened(runner, None, Flavour.DATA)
+    assert (sandbox.flavour, kinds_of(runner)) == (Flavour.DATA, [Frame.LAUNCH])
 
 
 async def test_where_none_can_be_forked_the_runner_launches_its_own():

@@ -13,7 +13,6 @@ from service.engines.pool_plan import PoolPolicy
 from tests.fakes.clock import FakeClock
 
 BARE, DOCUMENTS, DATA = Flavour.BARE, Flavour.DOCUMENTS, Flavour.DATA
-ALL = frozenset(Flavour)
 
 
 class Stream:
@@ -50,7 +49,6 @@ class Machine:
         self.gate.set()
         self.error = None
         self.busy = False
-        self.kept = ALL
         self.cancelled = 0
 
     async def start(self, flavour):
@@ -91,7 +89,6 @@ class Rig:
             self.machine.start,
             self.machine.discard,
             policy,
-            kept=lambda: self.machine.kept,
             is_busy=lambda: self.machine.busy,
             clock=self.clock,
         )
@@ -188,14 +185,6 @@ async def test_a_call_that_waits_and_wants_no_libraries_is_not_given_one_that_wa
     assert [(await call).flavour for call in (first, second)] == [BARE, BARE]
     assert rig.waiting[2] == 1
     await rig.pool.drain()
-
-
-async def test_where_bare_ones_serve_every_flavour_only_they_wait_and_each_is_a_hit(rig):
-    rig.machine.kept = {BARE}
-    await rig.filled()
-    box = await rig.pool.take(DATA)
-    await rig.passes(1)
-    assert (box.flavour, rig.waiting, rig.pool.counts.taken) == (BARE, (1, 0, 0), {(DATA, "warm"): 1})
 
 
 async def test_calls_that_wait_are_served_in_the_order_they_came(rig):

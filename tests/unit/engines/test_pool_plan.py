@@ -19,11 +19,9 @@ def demands(*arrivals: tuple[Flavour, float]) -> Demands:
     return asked
 
 
-def wanted(
-    asked: Demands, now: float, policy: PoolPolicy = POLICY, kept=frozenset(Flavour)
-) -> tuple[int, int, int]:
+def wanted(asked: Demands, now: float, policy: PoolPolicy = POLICY) -> tuple[int, int, int]:
     """How many bare ones, of documents and of data."""
-    found = asked.wanted(policy, kept, now)
+    found = asked.wanted(policy, now)
     return found[BARE], found[DOCUMENTS], found[DATA]
 
 
@@ -58,18 +56,13 @@ def test_what_takes_longer_to_start_is_kept_in_larger_number():
     assert (before, wanted(asked, 120)[1]) == (2, 7)
 
 
-def test_a_flavour_that_needs_no_containers_of_its_own_has_none():
-    asked = demands((DATA, 0), (DOCUMENTS, 0))
-    assert wanted(asked, 1, kept={BARE}) == (8, 0, 0)
-
-
 @pytest.mark.parametrize(
     ("memory_mib", "counts"),
     [(0, (0, 0, 0)), (16, (1, 0, 0)), (100, (2, 1, 0)), (176, (1, 1, 1)), (192, (2, 1, 1)), (4096, (8, 1, 1))],
 )
 def test_memory_is_dealt_out_in_turns_and_never_exceeded(memory_mib, counts):
     asked = demands((DOCUMENTS, 0), (DOCUMENTS, 0), (DATA, 0))
-    found = asked.wanted(replace(POLICY, memory_bytes=memory_mib * MIB), frozenset(Flavour), 1)
+    found = asked.wanted(replace(POLICY, memory_bytes=memory_mib * MIB), 1)
     assert (found[BARE], found[DOCUMENTS], found[DATA]) == counts
     assert sum(WAITING_BYTES[flavour] * count for flavour, count in found.items()) <= memory_mib * MIB
 

@@ -61,7 +61,6 @@ class FakeContainers:
         self.listing.set()
         self.updates_limits = True
         self.refuses_updates = False
-        self.warm_flavours = frozenset(Flavour)
         self.free_bytes = 8000 * MIB
 
     async def connect(self):
@@ -75,6 +74,9 @@ class FakeContainers:
 
     async def memory_bytes(self):
         return self.free_bytes
+
+    async def prepare(self, flavour):
+        self.log.append(("prepared", flavour))
 
     async def start(self, name, limits, deadline_epoch_s, flavour):
         container_id = f"id-{name.rpartition('-')[2]}"
@@ -174,7 +176,7 @@ async def rig():
 
 async def test_waiting_containers_have_the_operators_limits_and_are_told_that_they_wait(rig):
     assert rig.containers.there == {"id-1": ("proofbox-boot-1", LIMITS, BARE)}
-    assert rig.containers.log == [("waits", "id-1", BARE)]
+    assert rig.containers.log == [("prepared", BARE), ("waits", "id-1", BARE)]
 
 
 async def test_a_waiting_container_may_exist_as_long_as_it_may_wait_and_the_longest_call_takes(rig):

@@ -1,0 +1,104 @@
+"""The zygotes of a service, over starts that the test lets happen."""
+
+import asyncio
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from service.engines.containers import NotForkedError
+from service.engines.forking import zygotes as module
+from service.engines.forking.zygotes import Kind, Zygotes
+
+
+class Born:
+    """A zygote that lives."""
+
+    def __init__(self):
+        self.is_alive = True
+        self.forks = 0
+        self.born = time.monotonic()
+        self.ended = False
+
+    def end(self):
+        self.ended = True
+
+
+class Starts:
+    """Starts zygotes once it may."""
+
+    def __init__(self):
+        self.asked = []
+        self.may = threading.Event()
+        self.may.set()
+        self.fails = False
+
+    def __call__(self, kind):
+        self.asked.append(kind)
+        self.may.wait(10)
+        if self.fails:
+            raise NotForkedError("no")
+        return Born()
+
+
+@pytest.fixture
+async def starts():
+    return Starts()
+
+
+@pytest.fixture
+async def zygotes(starts):
+    with ThreadPoolExecutor(2) as threads:
+        kept = Zygotes(starts, threads)
+        yield kept
+        starts.may.set()
+        await kept.stop()
+
+
+async def test_who_prepares_for_a_kind_waits_until_its_first_zygote_is_ready(zygotes, starts):
+    starts.may.clear()
+    waiting = asyncio.create_task(zygotes.first_of(Kind.DATA))
+    await asyncio.sleep(0.05)
+    before = (zygotes.has(Kind.DATA), waiting.done())
+    starts.may.set()
+    await waiting
+    assert (before, zygotes.has(Kind.DATA), starts.asked) == ((False, False), True, [Kind.DATA])
+
+
+async def test_where_one_is_ready_nobody_waits_for_a_younger_one(zygotes, starts):
+    await zygotes.first_of(Kind.DATA)
+    zygotes._ready[Kind.DATA].born -= 10_000
+    starts.may.clear()
+    await zygotes.first_of(Kind.DATA)
+    was_there = zygotes.has(Kind.DATA)
+    starts.may.set()
+    await zygotes._starting[Kind.DATA]
+    assert (was_there, starts.asked) == (True, [Kind.DATA, Kind.DATA])
+
+
+async def test_a_start_that_fails_is_waited_for_and_not_told(zygotes, starts):
+    starts.fails = True
+    await zygotes.first_of(Kind.DATA)
+    assert (zygotes.has(Kind.DATA), starts.asked) == (False, [Kind.DATA])
+
+
+async def test_a_start_that_takes_too_long_goes_on_and_is_not_waited_for(zygotes, starts, monkeypatch):
+    monkeypatch.setattr(module, "_FIRST_WITHIN_S", 0.01)
+    starts.may.clear()
+    await zygotes.first_of(Kind.DATA)
+    assert not zygotes.has(Kind.DATA)
+    starts.may.set()
+    await zygotes.first_of(Kind.DATA)
+    assert (zygotes.has(Kind.DATA), starts.asked) == (True, [Kind.DATA])
+
+
+async def test_a_wait_that_is_given_up_ends_no_start(zygotes, starts):
+    starts.may.clear()
+    waiting = asyncio.create_task(zygotes.first_of(Kind.DATA))
+    await asyncio.sleep(0.05)
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    starts.may.set()
+    await zygotes.first_of(Kind.DATA)
+    assert (zygotes.has(Kind.DATA), starts.asked) == (True, [Kind.DATA])
