@@ -93,7 +93,7 @@ def _own_label() -> str:
 
 
 def enter(namespaces: list[int], control_groups: list[int]) -> None:
-    """Joins control groups, by their files of processes, and namespaces. Raises OSError."""
+    """Joins control groups and namespaces, as a process of one thread. Raises OSError."""
     for fd in control_groups:
         os.write(fd, b"0")
     for fd in namespaces:
