@@ -5,11 +5,12 @@ import asyncio
 import contextlib
 import json
 import logging
+import os
 import sys
 import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
@@ -17,6 +18,19 @@ from service import key_commands
 from service.core.errors import ServiceError
 from service.settings import Settings
 from service.telemetry.logs import configure
+
+
+def program() -> NoReturn:
+    """The program: `main`, and its end.
+
+    What is left to do then is to take the modules apart: half a second that a restart would wait for.
+    """
+    status = main()
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(BrokenPipeError):  # whoever reads has seen enough
+            stream.flush()
+    os._exit(status)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -177,4 +191,4 @@ def _add_looking_back(commands: "argparse._SubParsersAction[argparse.ArgumentPar
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    program()

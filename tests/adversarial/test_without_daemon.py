@@ -25,7 +25,9 @@ def side():
 
 
 def groups_of(service: ServiceProcess) -> list[str]:
-    return [str(path) for path in Path("/sys/fs/cgroup").rglob(f"*{service.name}*")]
+    # Not rglob: it raises for a folder that goes while it looks.
+    folders = (Path(parent, name) for parent, names, _ in os.walk("/sys/fs/cgroup") for name in names)
+    return [str(folder) for folder in folders if service.name in folder.name]
 
 
 def keeper_of(service: ServiceProcess) -> int | None:

@@ -86,13 +86,19 @@ class Zygotes:
         self._stopped = False
 
     async def prepare(self, *kinds: Kind) -> None:
-        """Starts some and waits until they are ready.
+        """Starts some, side by side, and waits until they are ready.
 
         Raises:
-            NotForkedError: one cannot be started.
+            NotForkedError: one cannot be started; none is kept then.
         """
-        for kind in kinds:
-            self._ready[kind] = await self._in_thread(partial(self._start, kind))
+        starts = [self._in_thread(partial(self._start, kind)) for kind in kinds]
+        outcomes = await asyncio.gather(*starts, return_exceptions=True)
+        started = {kind: zygote for kind, zygote in zip(kinds, outcomes, strict=True) if isinstance(zygote, Zygote)}
+        failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+        if failures:
+            await asyncio.gather(*(self._in_thread(zygote.end) for zygote in started.values()))
+            raise failures[0]
+        self._ready.update(started)
 
     def has(self, kind: Kind) -> bool:
         """Whether one of this kind is ready; where not, or where it is old, one is started for later."""
