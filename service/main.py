@@ -224,10 +224,10 @@ def build(settings: Settings) -> Service:
     admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max, share_of=quotas.share)
     cores = os.cpu_count() or 1
 
-    def is_busy() -> bool:
-        return admission.queued > 0 or admission.running >= cores
+    def load() -> float:
+        return 1.0 if admission.queued else admission.running / cores
 
-    engine = sandbox_engine(settings, limits, boot_id, is_busy, tracer)
+    engine = sandbox_engine(settings, limits, boot_id, load, tracer)
     files = TurnFiles(artifacts, timelines, AssetFolders(settings.asset_roots))
     workspace = WorkspaceBounds(settings.workspace_bytes_max, settings.workspace_files_max)
     runs = SandboxRuns(admission, Rehosting(files, sources, workspace), engine, artifacts, sources)

@@ -35,10 +35,10 @@ def sandbox_engine(
     settings: Settings,
     limits: CallLimits,
     boot_id: str,
-    is_busy: Callable[[], bool] = lambda: False,
+    load: Callable[[], float] = lambda: 0.0,
     tracer: Tracer | None = None,
 ) -> PooledEngine:
-    """The engine; nothing is started yet. ``is_busy`` says whether calls use all of the machine.
+    """The engine; nothing is started yet. ``load`` is the share of the machine that calls use, 1 for all.
 
     Raises:
         OSError: the seccomp profile cannot be read.
@@ -73,7 +73,7 @@ def sandbox_engine(
                 pages_max=settings.inspect_pages_max,
             ),
         ),
-        is_busy,
+        load,
         tracer=tracer,
     )
 

@@ -33,6 +33,7 @@ _LOOK_AGAIN_S = 0.1
 # Calls may hold all places for minutes without using a core: so often one container is started nevertheless.
 _HELD_BACK_S_MAX = 2.0
 _RETRY_S, _RETRY_S_MAX = 0.25, 5.0
+_ENOUGH_SHARE = 0.5  # of what should wait: with that many left, a start can wait for the calls that run
 _OLD_SHARE = 0.8  # of the age at which a waiting container is not given to a call any more
 _SURPLUS = 1  # kept, so that a number that wavers starts and removes nothing
 
@@ -132,7 +133,7 @@ class Pool:
         start: starts one of a flavour; may be cancelled.
         discard: has one removed, later.
         policy: how many, how long; can be replaced.
-        is_busy: whether calls use all of the machine.
+        load: the share of the machine that calls use, 1 for all of it.
         clock: time and timers.
     """
 
@@ -142,13 +143,13 @@ class Pool:
         discard: Callable[[Box], None],
         policy: PoolPolicy,
         *,
-        is_busy: Callable[[], bool],
+        load: Callable[[], float],
         clock: Clock,
     ) -> None:
         self._start = start
         self._discard = discard
         self.policy = policy
-        self._is_busy = is_busy
+        self._load = load
         self._clock = clock
         self._demands = Demands()
         self._ready: dict[Flavour, deque[Box]] = {flavour: deque() for flavour in Flavour}
@@ -287,12 +288,18 @@ class Pool:
             return  # the end of a start brings us back
         if now < self._retry_at:
             self._refill_after(self._retry_at - now)
-        elif self._is_busy() and now - self._refilled < _HELD_BACK_S_MAX:
+        elif self._yields(now) and now - self._refilled < _HELD_BACK_S_MAX:
             self._refill_after(_LOOK_AGAIN_S)
         else:
             self._refilled = now
             self._begin(flavour)
             self._refill_after(0)
+
+    def _yields(self, now: float) -> bool:
+        """Whether calls that run go first: all of them where they use the machine, any where enough still wait."""
+        load = self._load()
+        wanted = sum(self._demands.wanted(self.policy, now).values())
+        return load >= 1 or (load > 0 and self.ready >= _ENOUGH_SHARE * wanted)
 
     def _most_missing(self, now: float) -> Flavour | None:
         """The flavour of which the smallest share waits or is being started; None if nothing is missing."""

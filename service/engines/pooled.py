@@ -69,20 +69,20 @@ class PooledEngine:
         self,
         containers: Containers,
         settings: PooledEngineSettings,
-        is_busy: Callable[[], bool] = lambda: False,
+        load: Callable[[], float] = lambda: 0.0,
         clock: Clock | None = None,
         tracer: Tracer | None = None,
     ) -> None:
         self._containers = containers
         self._settings = settings
-        self._is_busy = is_busy
+        self._load = load
         self._tracer = tracer or NoTracer()
         self._clock = clock or LoopClock()
         self.pool = Pool(
             self._start_waiting,
             self._discard_later,
             settings.pool,
-            is_busy=is_busy,
+            load=load,
             clock=self._clock,
         )
         """The containers that wait."""
@@ -314,7 +314,7 @@ class PooledEngine:
         """Discards a container a moment later, or when calls leave room for it, but soon."""
         until = self._clock.time() + _REMOVED_WITHIN_S
         await self._pause(_REMOVED_AFTER_S)
-        while self._is_busy() and self._clock.time() < until and not self._stopping:
+        while self._load() >= 1 and self._clock.time() < until and not self._stopping:
             await self._pause(_REMOVED_AFTER_S)
         await self._discard(box)
 

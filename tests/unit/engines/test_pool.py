@@ -48,7 +48,7 @@ class Machine:
         self.gate = asyncio.Event()
         self.gate.set()
         self.error = None
-        self.busy = False
+        self.load = 0.0
         self.cancelled = 0
 
     async def start(self, flavour):
@@ -89,7 +89,7 @@ class Rig:
             self.machine.start,
             self.machine.discard,
             policy,
-            is_busy=lambda: self.machine.busy,
+            load=lambda: self.machine.load,
             clock=self.clock,
         )
 
@@ -266,14 +266,29 @@ async def test_nothing_is_refilled_while_a_call_waits_for_a_container():
 
 async def test_while_calls_use_all_of_the_machine_refills_wait_and_trickle(eight):
     await eight.filled()
-    eight.machine.busy = True
+    eight.machine.load = 1.0
     for _ in range(4):
         await eight.pool.take()
     await eight.passes(1.0)
     assert eight.waiting == (4, 0, 0)
     await eight.passes(3.5)
     assert eight.waiting == (6, 0, 0)
-    eight.machine.busy = False
+    eight.machine.load = 0.0
+    await eight.passes(0.5)
+    assert eight.waiting == (8, 0, 0)
+
+
+async def test_while_any_call_runs_refills_wait_as_long_as_half_of_the_pool_is_left(eight):
+    await eight.filled()
+    eight.machine.load = 0.5
+    for _ in range(4):
+        await eight.pool.take()
+    await eight.passes(1.0)
+    held_back = eight.waiting
+    await eight.pool.take()
+    await eight.passes(0.4)
+    assert (held_back, eight.waiting) == ((4, 0, 0), (4, 0, 0))
+    eight.machine.load = 0.0
     await eight.passes(0.5)
     assert eight.waiting == (8, 0, 0)
 

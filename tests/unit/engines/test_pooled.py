@@ -138,8 +138,8 @@ class Rig:
     def __init__(self, **pool):
         self.containers = FakeContainers()
         self.clock = FakeClock()
-        self.busy = False
-        self.engine = PooledEngine(self.containers, settings(**pool), lambda: self.busy, self.clock)
+        self.load = 0.0
+        self.engine = PooledEngine(self.containers, settings(**pool), lambda: self.load, self.clock)
         self._open = AsyncExitStack()
 
     async def passes(self, seconds):
@@ -250,7 +250,7 @@ async def test_after_a_call_that_was_collected_the_container_goes_a_moment_later
 
 
 async def test_while_calls_use_all_of_the_machine_removing_waits_but_not_for_long(rig):
-    rig.busy = True
+    rig.load = 1.0
     await ended(rig, rig.spec(), collects=True)
     await rig.passes(0.2)
     assert "id-1" in rig.containers.there
@@ -301,7 +301,7 @@ async def test_what_nobody_holds_is_swept(rig):
 
 
 async def test_stopping_waits_for_no_removal(rig):
-    rig.busy = True
+    rig.load = 1.0
     await ended(rig, rig.spec(), collects=True)
     await rig.stop()
     assert rig.containers.there == {}
