@@ -58,6 +58,7 @@ class Collection:
                 "depth_exceeded": walk.depth_exceeded,
             },
         )
+        self._inspector.end(_SPARE_S)
 
     def _judge_promises(self, walked: list[tuple[str, str]]) -> list[tuple[str, str]]:
         """Fills the rows of the promises; returns what nobody promised, as ``(rel, path)``."""
@@ -97,7 +98,7 @@ class Collection:
         self._inspector.call()
         seconds = self._wanted["seconds_per_file"]
         request = {"root": self._out.root, "seconds_per_file": seconds, **self._wanted["inspect"], "files": files}
-        said = self._inspector.ask(frames.write_json(request), seconds * len(files) + _SPARE_S)
+        said = self._inspector.ask(frames.write_json(request), len(files), seconds * len(files) + _SPARE_S)
         verdicts = {}
         for line in said.splitlines():
             verdict = frames.read_json(line)

@@ -27,6 +27,7 @@ class Inspector:
     def __init__(self, channel: frames.Channel, door: adopting.Door | None) -> None:
         self._channel = channel
         self._door = door
+        self._process: tuple[int, int] | None = None
 
     def call(self) -> None:
         """Asks the service for one, which it forks; to be called before `ask`."""
@@ -34,16 +35,25 @@ class Inspector:
             self._door.open()
             self._channel.send(frames.INSPECTOR)
 
-    def ask(self, request: bytes, seconds: float) -> bytes:
-        """What it says to a request, whole lines; it is ended after ``seconds``."""
-        deadline = time.monotonic() + seconds
-        pid, answers = self._started(request)
+    def ask(self, request: bytes, lines: int, seconds: float) -> bytes:
+        """What it says to a request: so many lines, or those that there are after ``seconds``, or when it ends."""
+        _, answers = self._process = self._started(request)
+        said = self._read(answers, lines, time.monotonic() + seconds)
+        return said[: said.rfind(b"\n") + 1]
+
+    def end(self, seconds: float) -> None:
+        """Waits until it has ended, having ended its own children; after ``seconds`` it is killed.
+
+        Not before its word is passed on: the kernel takes some milliseconds to take a process apart.
+        """
+        if self._process is None:
+            return
+        pid, answers = self._process
         try:
-            said = self._read(answers, deadline)
+            self._read(answers, 0, time.monotonic() + seconds)
         finally:
             os.close(answers)
             end(pid)
-        return said[: said.rfind(b"\n") + 1]
 
     def _started(self, request: bytes) -> tuple[int, int]:
         """The process and a descriptor that its answers are read from."""
@@ -61,9 +71,10 @@ class Inspector:
             pass  # it has died, and says nothing
         return pid, with_request.detach()
 
-    def _read(self, fd: int, deadline: float) -> bytes:
+    def _read(self, fd: int, lines: int, deadline: float) -> bytes:
+        """What comes until so many lines are there, or until nothing more will be; 0: the latter."""
         said = bytearray()
-        while len(said) < _SAID_BYTES_MAX:
+        while len(said) < _SAID_BYTES_MAX and (not lines or said.count(b"\n") < lines):
             readable, _, _ = select.select(
                 [fd, self._channel.read_fd], [], [], max(0.0, deadline - time.monotonic())
             )

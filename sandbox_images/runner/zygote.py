@@ -114,8 +114,6 @@ class Zygote:
 
     def _as_b(self, report: int) -> socket.socket:
         os.setsid()
-        while os.getppid() != 1:  # A is about to end
-            time.sleep(_LOOK_AGAIN_S)
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.connect(_RUNNER)
         nowhere = os.open(os.devnull, os.O_RDWR)
@@ -133,6 +131,8 @@ class Zygote:
             os.dup2(control, DOOR_FD, inheritable=False)
         for first, last in ((DOOR_FD + 1, report), (report + 1, os.sysconf("SC_OPEN_MAX"))):
             os.closerange(first, last)
+        while os.getppid() != 1:  # A is about to end: the kernel takes its memory apart first, which takes a while
+            time.sleep(_LOOK_AGAIN_S)
         confining.be_readable()
         os.write(report, b".")
         os.close(report)
