@@ -5,7 +5,8 @@ container and to give up everything. It has one thread, never runs anything of a
 socket to the service, which sends descriptors: of namespaces and control groups of a container, and to report to.
 
 A fork is made in three steps, each by a process that can do less. This one forks A into the container's process
-namespace. A joins its control groups and all other namespaces, gives up every right for good, and forks B. A ends,
+namespace and, where groups are of version 2, its control group. A joins those of version 1 and all other
+namespaces, gives up every right for good, and forks B. A ends,
 so that B is a child of the container's process 1, which alone learns how it ends. B connects to process 1, which
 waits for nobody else at that time, and is what it was forked for.
 """
@@ -23,6 +24,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, NoReturn
 
+import cloning
 import confining
 import ending
 import warming
@@ -35,7 +37,7 @@ _REPORT_CHARS_MAX = 500
 _LOOK_AGAIN_S = 0.0003
 _TOLD_WITHIN_S = 60.0
 _PROGRAMS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_OUR_NAMES = frozenset({"zygote", "confining", "ending", "warming", "render", "readable"})
+_OUR_NAMES = frozenset({"zygote", "cloning", "confining", "ending", "warming", "render", "readable"})
 
 
 class Zygote:
@@ -60,6 +62,7 @@ class Zygote:
         # What is there now is there for ever: no collection has to look at it, so forks go on sharing its memory.
         gc.collect()
         gc.freeze()
+        warming.use_large_pages()
         door.send(b".")
 
     def serve(self) -> socket.socket:
@@ -77,27 +80,29 @@ class Zygote:
     def _forked(self, request: dict[str, Any], fds: list[int]) -> socket.socket | None:
         """Makes a fork; None in this process, whether or not that went well: the service is told."""
         report, pids, *others = fds
+        joined = _Joined.of(request, others)
         try:
             os.setns(pids, os.CLONE_NEWPID)
-            pid = os.fork()
+            pid, to_write = _fork_with(joined)
         except OSError as exc:
             _tell(report, exc)
             pid = -1
         if pid == 0:
             os.close(pids)
-            return self._as_a(report, request, others)
+            return self._as_a(report, request["label"], joined.namespaces, to_write, others)
         os.setns(self._own_pids, os.CLONE_NEWPID)
         if pid > 0:
             os.waitpid(pid, 0)  # at once: a container cannot end before its last process is reaped
         return None
 
-    def _as_a(self, report: int, request: dict[str, Any], fds: list[int]) -> socket.socket:
-        namespaces, control_groups = fds[: request["namespaces"]], fds[request["namespaces"] :]
+    def _as_a(
+        self, report: int, label: str, namespaces: list[int], control_groups: list[int], fds: list[int]
+    ) -> socket.socket:
         try:
             # Before anybody inside could see this process, it has nothing that leads out again.
             self._door.close()
             os.close(self._own_pids)
-            confining.take_label(request["label"])
+            confining.take_label(label)
             confining.enter(namespaces, control_groups)
             for fd in fds:
                 os.close(fd)
@@ -137,6 +142,43 @@ class Zygote:
         os.write(report, b".")
         os.close(report)
         return socket.socket(fileno=DOOR_FD)
+
+
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """What a fork joins, as open descriptors.
+
+    Attributes:
+        namespaces: all but that of processes.
+        control_groups: the files of those of version 1 that a process of one thread writes itself to.
+        group: of version 2, its folder and such a file of it, or nothing.
+    """
+
+    namespaces: list[int]
+    control_groups: list[int]
+    group: list[int]
+
+    @classmethod
+    def of(cls, request: dict[str, Any], fds: list[int]) -> "_Joined":
+        """As the service sent them."""
+        at = request["namespaces"]
+        end = at + request["control_groups"]
+        return cls(fds[:at], fds[at:end], fds[end:])
+
+
+def _fork_with(joined: _Joined) -> tuple[int, list[int]]:
+    """The fork's number, 0 in the fork itself, and the files that it has to write itself to.
+
+    Raises:
+        OSError: there is no fork.
+    """
+    if joined.group:
+        folder, file = joined.group
+        try:
+            return cloning.fork_into(folder), joined.control_groups
+        except OSError:  # an old kernel, or a machine that lets nobody out of his part of the groups
+            return os.fork(), [*joined.control_groups, file]
+    return os.fork(), joined.control_groups
 
 
 def _import(modules: list[str], own: list[str]) -> None:

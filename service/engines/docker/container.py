@@ -81,6 +81,7 @@ def zygote_container_config(settings: ContainerSettings, kind: Kind) -> dict[str
     host_config = {
         **_common_host_config(settings),
         "PidMode": "host",
+        "CgroupnsMode": "host",  # or its forks could be born in no group of another container
         "UsernsMode": "host",
         "CapAdd": list(ZYGOTE_CAPABILITIES),
         "SecurityOpt": ["no-new-privileges", "seccomp=unconfined", "apparmor=unconfined"],

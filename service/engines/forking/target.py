@@ -25,13 +25,15 @@ class Target:
     Attributes:
         pids: its process namespace.
         namespaces: the others, in the order in which they are joined.
-        control_groups: the files that a process writes itself to, one for each hierarchy.
+        control_groups: the files that a process writes itself to, one for each hierarchy of version 1.
+        group: of version 2, its folder and the file that a process writes itself to; empty where there is none.
         label: what a security module such as AppArmor calls its processes; empty where there is none.
     """
 
     pids: int
     namespaces: tuple[int, ...]
     control_groups: tuple[int, ...]
+    group: tuple[int, ...]
     label: str
 
 
@@ -56,13 +58,17 @@ def opened(cgroups: Cgroups, first_process: int, container_id: str) -> Iterator[
             process = keep(f"/proc/{first_process}", os.O_RDONLY | os.O_DIRECTORY)
             if not _is_first(process):
                 raise NotForkedError("the container's process is not the first one of its namespace")
-            groups = [keep(path, os.O_WRONLY) for path in _process_files(cgroups, process, container_id)]
+            folders, unified = _groups(cgroups, process, container_id)
+            groups = [keep(folder / "tasks", os.O_WRONLY) for folder in folders]
+            group: list[int] = []
+            if unified is not None:
+                group += keep(unified, os.O_RDONLY | os.O_DIRECTORY), keep(unified / "cgroup.procs", os.O_WRONLY)
             joined = [keep(f"ns/{name}", os.O_RDONLY, process) for name in (*_own_user(process), *_JOINED)]
             pids = keep("ns/pid", os.O_RDONLY, process)
             label = _label(process)
         except OSError as exc:
             raise NotForkedError(f"the container has ended, or cannot be entered: {exc}") from exc
-        yield Target(pids, tuple(joined), tuple(groups), label)
+        yield Target(pids, tuple(joined), tuple(groups), tuple(group), label)
 
 
 def _read(process: int, name: str) -> str:
@@ -91,13 +97,11 @@ def _own_user(process: int) -> tuple[str, ...]:
     return () if (theirs.st_dev, theirs.st_ino) == (ours.st_dev, ours.st_ino) else ("user",)
 
 
-def _process_files(cgroups: Cgroups, process: int, container_id: str) -> list[Path]:
-    """The file of each control group that is the container's own by which a process of one thread joins it.
-
-    Version 1 has one for threads. With the one for processes the kernel waits first until no other process anywhere
-    is about to start or end a thread, which takes it 10 to 40 ms.
-    """
-    files, counted = [], False
+def _groups(cgroups: Cgroups, process: int, container_id: str) -> tuple[list[Path], Path | None]:
+    """The control groups that are the container's own: those of version 1, and that of version 2."""
+    folders: list[Path] = []
+    unified = None
+    counted = False
     for line in _read(process, "cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
         names = controllers.replace("name=", "").split(",")
@@ -106,8 +110,11 @@ def _process_files(cgroups: Cgroups, process: int, container_id: str) -> list[Pa
             continue
         if root is None or ".." in path.split("/"):
             raise NotForkedError(f"the control group {path} cannot be reached from here")
-        files.append(root / path.lstrip("/") / ("cgroup.procs" if controllers == "" else "tasks"))
+        if controllers == "":
+            unified = root / path.lstrip("/")
+        else:
+            folders.append(root / path.lstrip("/"))
         counted = counted or "memory" in names or controllers == ""
     if not counted:
         raise NotForkedError("the process is not in the control group of its container")
-    return files
+    return folders, unified

@@ -71,8 +71,9 @@ class Zygote:
         self.forks += 1
 
     def _ask(self, target: Target, report: int) -> None:
-        request = json.dumps({"namespaces": len(target.namespaces), "label": target.label}).encode()
-        descriptors = [report, target.pids, *target.namespaces, *target.control_groups]
+        numbers = {"namespaces": len(target.namespaces), "control_groups": len(target.control_groups)}
+        request = json.dumps({**numbers, "label": target.label}).encode()
+        descriptors = [report, target.pids, *target.namespaces, *target.control_groups, *target.group]
         try:
             with self._lock:
                 socket.send_fds(self._door, [request], descriptors)

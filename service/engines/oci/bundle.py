@@ -123,7 +123,8 @@ def zygote_config(settings: BundleSettings, kind: Kind, cgroup: str) -> dict[str
         "mounts": mounts,
         "linux": {
             "cgroupsPath": cgroup,
-            "namespaces": [{"type": name} for name in _NAMESPACES if name != "pid"],
+            # Not its own cgroups either, or its forks could be born in no group of another container.
+            "namespaces": [{"type": name} for name in _NAMESPACES if name not in {"pid", "cgroup"}],
             "resources": {"memory": {"limit": ZYGOTE_MEMORY_BYTES}, "pids": {"limit": ZYGOTE_PIDS}},
             "maskedPaths": list(MASKED_PATHS),
             "readonlyPaths": list(READ_ONLY_PATHS),
