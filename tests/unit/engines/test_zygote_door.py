@@ -59,10 +59,10 @@ def side_that():
 @pytest.fixture
 def target():
     with contextlib.ExitStack() as stack:
-        fds = [os.open("/dev/null", os.O_RDWR) for _ in range(4)]
+        fds = [os.open("/dev/null", os.O_RDWR) for _ in range(6)]
         for fd in fds:
             stack.callback(os.close, fd)
-        yield Target(fds[0], (fds[1], fds[2]), (fds[3],), "docker-default (enforce)")
+        yield Target(fds[0], (fds[1], fds[2]), (fds[3],), (fds[4], fds[5]), "docker-default (enforce)")
 
 
 def reports(text):
@@ -95,7 +95,8 @@ def test_a_fork_is_asked_for_with_the_descriptors_of_its_container(side_that, ta
     zygote = Zygote(side.ours, side.end)
     zygote.fork_into(target)
     side.join()
-    assert side.messages == [({"namespaces": 2, "label": "docker-default (enforce)"}, 5)]
+    asked = {"namespaces": 2, "control_groups": 1, "label": "docker-default (enforce)"}
+    assert side.messages == [(asked, 7)]
     assert zygote.forks == 1
 
 
