@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import psycopg
+from psycopg.abc import RV, PQGen
 from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
@@ -19,10 +20,34 @@ _SCHEMES = frozenset({"postgresql", "postgres"})
 _CONNECT_S = 10
 _LOCK_CHECKED_EVERY_S = 5.0  # for so long another service could take a database whose lock was lost
 _MIGRATION_S = 3600  # one statement of a revision may read every row
+_ANSWERS_LATE_S = 5.0  # a server that keeps its own time limit has said so by then
 _OUR_LOCK = 0x50_42_4F_58  # "PBOX": the lock is ours among all advisory locks of a database
 _TRY_LOCK = text("SELECT pg_try_advisory_lock(:ours, hashtext(current_schema()))")
 
 _log = logging.getLogger(__name__)
+
+
+class _PatientConnection(psycopg.Connection[Any]):
+    """A connection that is closed when the server does not answer in time.
+
+    The server keeps the time of a statement; one that was stopped, or that something in between keeps from us,
+    keeps no time, and without this whoever waits for it would wait for ever.
+    """
+
+    answers_s: float | None = None
+    """How long an answer may take; None: for ever."""
+
+    def wait(self, gen: PQGen[RV], interval: float = 0.1, timeout: float | None = None) -> RV:
+        """As psycopg's, and no longer than the answer may take."""
+        timeout = self.answers_s if timeout is None else timeout
+        began = time.monotonic()
+        try:
+            return super().wait(gen, interval, timeout)
+        except psycopg.OperationalError as exc:
+            if timeout is None or time.monotonic() - began < timeout:
+                raise
+            self.pgconn.finish()
+            raise psycopg.OperationalError(f"the server did not answer within {timeout:g} s") from exc
 
 
 class PostgresServer:
@@ -63,6 +88,9 @@ class PostgresServer:
         with self._writing.connect() as connection:
             _check(connection)
             connection.exec_driver_sql(f"SET statement_timeout = '{_MIGRATION_S}s'")
+            driver = connection.connection.driver_connection
+            assert isinstance(driver, _PatientConnection)
+            driver.answers_s = _MIGRATION_S + _ANSWERS_LATE_S
             connection.commit()
             with connection.begin():
                 (refuse_others if self._beside else migrate)(connection)
@@ -85,6 +113,12 @@ class PostgresServer:
             **options,
         )
         self._engines.append(engine)
+
+        @event.listens_for(engine, "do_connect")
+        def connect(_dialect: Any, _record: Any, given: Any, named: Any) -> psycopg.Connection[Any]:
+            connection = _PatientConnection.connect(*given, **named)
+            connection.answers_s = self._timeout_s + _ANSWERS_LATE_S
+            return connection
 
         @event.listens_for(engine, "connect")
         def prepare(connection: psycopg.Connection[Any], _record: Any) -> None:

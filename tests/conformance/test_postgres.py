@@ -16,10 +16,12 @@ from service.core.errors import StoreFailedError
 from service.core.store_ports import CallKey, NewCall
 from service.main import build
 from service.settings import Settings
+from service.stores import postgres
 from service.stores.calls import SqlCallStore
 from service.stores.database import Database
 from service.stores.tables import principals
 from service.stores.timelines import SqlTimelineStore
+from tests.fakes.gate import Gate
 
 PASSWORD = "s3cr3t-0f-the-test"
 ROLE = "the database of artifacts, sources and calls"
@@ -157,6 +159,25 @@ async def test_a_writer_that_waits_too_long_for_another_gives_up(postgres_url, t
                 await store.append(scope, [block("lost")])
             other.rollback()
         assert await store.append(scope, [block("2")]) == 2
+
+
+async def test_a_server_that_hangs_is_given_up_and_used_again_when_it_is_back(
+    postgres_url, tmp_path, scope, monkeypatch
+):
+    monkeypatch.setattr(postgres, "_ANSWERS_LATE_S", 0.5)
+    port = make_url(postgres_url.get_secret_value()).port
+    with Gate(port) as gate:
+        async with opened(
+            tmp_path, changed(postgres_url, host="127.0.0.1", port=gate.port), timeout_s=0.5
+        ) as database:
+            store = SqlTimelineStore(database)
+            await store.append(scope, [block("1")])
+            gate.stall()
+            for asked in (store.append(scope, [block("lost")]), store.after(scope, 0, 10, binaries=False)):
+                with pytest.raises(StoreFailedError, match="does not answer"):
+                    await asked
+            gate.open()
+            assert await store.append(scope, [block("2")]) >= 2
 
 
 async def test_reads_cannot_write(database):
