@@ -14,8 +14,8 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from typing import Self
 
+from bench.lean_http import LeanClient
 from contracts.tools import Language, exec_tool_id
 
 PROMISES = {
@@ -34,36 +34,6 @@ JOBS: dict[str, dict[str, object]] = {
     "50 MB": {"files": {"large.tar": 50_000_000}},
 }
 PHASES = ("queue", "acquire", "rehost", "run", "validate", "host", "total")
-
-
-class Client:
-    """One connection that is kept; the least that speaks HTTP, as its own time is a part of what it measures."""
-
-    def __init__(self, port: int) -> None:
-        self._port = port
-
-    async def __aenter__(self) -> Self:
-        self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port, limit=1 << 26)
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._writer.close()
-        await self._writer.wait_closed()
-
-    async def send(self, method: str, path: str, body: bytes) -> bytes:
-        """The body of the answer."""
-        head = [
-            f"{method} {path} HTTP/1.1",
-            "Host: localhost",
-            "Content-Type: application/json",
-            f"Content-Length: {len(body)}",
-        ]
-        self._writer.write("\r\n".join([*head, "", ""]).encode() + body)
-        answer = await self._reader.readuntil(b"\r\n\r\n")
-        length = next(
-            int(line[15:]) for line in answer.split(b"\r\n") if line.lower().startswith(b"content-length")
-        )
-        return await self._reader.readexactly(length)
 
 
 def request(job: str, number: int, conversation: str) -> bytes:
@@ -86,22 +56,22 @@ def cpu_ms(pid: int) -> float:
     return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e6
 
 
-async def called(client: Client, job: str, number: int, conversation: str) -> tuple[float, dict[str, float]]:
+async def called(client: LeanClient, job: str, number: int, conversation: str) -> tuple[float, dict[str, float]]:
     """Milliseconds of one call, and of its phases."""
     body = request(job, number, conversation)
     began = time.perf_counter()
     answer = await client.send("POST", "/v1/tool-calls", body)
     took = (time.perf_counter() - began) * 1000
-    response = json.loads(answer)
+    response = answer.json()
     if not response.get("ok"):
-        sys.exit(f"{job}: {answer[:2000]!r}")
+        sys.exit(f"{job}: {answer.text[:2000]}")
     return took, response["timings_ms"]
 
 
 async def one_client(pid: int, port: int, job: str, calls: int, pause_s: float) -> None:
     """Calls of one client, one after the other."""
     conversation = job.replace(" ", "-")
-    async with Client(port) as client:
+    async with LeanClient(port) as client:
         if "reads" in JOBS[job]:
             for number in range(100):
                 path = f"/v1/conversations/{conversation}/turns/turn_1/attachments/part-{number}.txt"
@@ -134,7 +104,7 @@ async def many_clients(pid: int, port: int, clients: int, calls: int) -> None:
     numbers = iter(range(calls))
 
     async def client(own: int) -> None:
-        async with Client(port) as connection:
+        async with LeanClient(port) as connection:
             for number in numbers:
                 await called(connection, "print", number, f"busy-{own}")
 

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import httpx
 
+from bench.lean_http import LeanClient
+
 ROOT = Path(__file__).parent.parent
 _READY_TRIES = 300
 
@@ -22,11 +24,13 @@ class Service:
 
     Attributes:
         client: for its API.
+        lean: the same for calls that are timed.
         pid: its process.
         name: what its containers carry as their label ``proofbox.service``.
     """
 
     client: httpx.AsyncClient
+    lean: LeanClient
     pid: int
     name: str
 
@@ -68,9 +72,12 @@ async def service_running(**settings: object) -> AsyncIterator[Service]:
         # A thousand calls may wait at one time, each on a connection of its own.
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=64)
         try:
-            async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=300, limits=limits) as client:
+            async with (
+                httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=300, limits=limits) as client,
+                LeanClient(port) as lean,
+            ):
                 await _ready(client)
-                yield Service(client, process.pid, name)
+                yield Service(client, lean, process.pid, name)
         finally:
             process.terminate()
             await process.wait()

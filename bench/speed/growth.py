@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import httpx
 
+from bench.lean_http import Answer
 from bench.serving import Service, service_running
 from bench.speed import jobs
 from bench.speed.clients import at_once, busily, calmly, turned
@@ -72,7 +73,7 @@ async def queued(ours: str, length: int) -> dict[str, float]:
         elapsed_s = time.perf_counter() - began
         answered = refused = 0
         for answer in answers:
-            if isinstance(answer, httpx.Response):
+            if isinstance(answer, Answer):
                 answered += _is_answer(answer)
                 refused += _is_refusal(answer)
         return {
@@ -86,17 +87,17 @@ async def queued(ours: str, length: int) -> dict[str, float]:
         }
 
 
-def _is_answer(answer: httpx.Response) -> bool:
-    if answer.status_code == httpx.codes.OK and not answer.json()["ok"]:
+def _is_answer(answer: Answer) -> bool:
+    if answer.status == httpx.codes.OK and not answer.json()["ok"]:
         raise CallFailedError(f"queue: {answer.json()['report'][:2000]}")
-    return answer.status_code == httpx.codes.OK
+    return answer.status == httpx.codes.OK
 
 
-def _is_refusal(answer: httpx.Response) -> bool:
-    if answer.status_code in _REFUSED and "retry-after" in answer.headers:
+def _is_refusal(answer: Answer) -> bool:
+    if answer.status in _REFUSED and "retry-after" in answer.headers:
         return True
     if answer.is_error:
-        raise CallFailedError(f"queue: {answer.status_code} {answer.text[:2000]}")
+        raise CallFailedError(f"queue: {answer.status} {answer.text[:2000]}")
     return False
 
 

@@ -1,6 +1,7 @@
 """Our side: calls of a running service over HTTP."""
 
 import itertools
+import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -8,6 +9,7 @@ from typing import Any
 
 import httpx
 
+from bench.lean_http import Answer
 from bench.serving import Service
 from bench.speed.model import CallFailedError, Job
 
@@ -52,8 +54,8 @@ class Proofbox:
         began = time.perf_counter()
         answer = await self.post(job)
         took_ms = (time.perf_counter() - began) * 1000
-        if answer.status_code != httpx.codes.OK:
-            raise CallFailedError(f"{job.name}: {answer.status_code} {answer.text[:_SAID]}")
+        if answer.status != httpx.codes.OK:
+            raise CallFailedError(f"{job.name}: {answer.status} {answer.text[:_SAID]}")
         response = answer.json()
         if not response["ok"]:
             raise CallFailedError(f"{job.name}: {response['report'][:_SAID]}")
@@ -63,7 +65,7 @@ class Proofbox:
         job.check(job.stdout, sizes)
         self._note(job, response, took_ms)
 
-    async def post(self, job: Job, limits: dict[str, float] | None = None) -> httpx.Response:
+    async def post(self, job: Job, limits: dict[str, float] | None = None) -> Answer:
         """The answer to one call of a job, whatever it is."""
         number = self._next()
         body: dict[str, Any] = {
@@ -79,7 +81,7 @@ class Proofbox:
             body["tool_id"] = "rendering_tools.write_pdf"
             body["params"] = {"path": "report.pdf", "format": "html", "content": job.document, "title": job.title}
             del body["code"]
-        return await self.service.client.post("/v1/tool-calls", json=body)
+        return await self.service.lean.send("POST", "/v1/tool-calls", json.dumps(body).encode())
 
     def _note(self, job: Job, response: dict[str, Any], took_ms: float) -> None:
         timings, sandbox = response.get("timings_ms") or {}, response.get("sandbox") or {}
