@@ -58,11 +58,22 @@ def remapped_docker() -> Iterator[PrivateDocker]:
         engine.stop()
 
 
+_WITH_CONTAINERS = frozenset({"adversarial", "docker", "faults", "images", "oci", "security"})
+"""Folders whose tests start containers, and look at all that there are."""
+
+
+def _lane(item: pytest.Item) -> str:
+    """Tests of one lane run one after the other, in one process, where others run beside them (``-n 2``)."""
+    folder = item.path.relative_to(Path(__file__).parent).parts[0]
+    return "containers" if folder in _WITH_CONTAINERS else str(item.path)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks what the index of hostile cases names, and under gVisor the tests whose claim it cannot keep."""
+    """Marks lanes, what the index of hostile cases names, and under gVisor the tests whose claim it cannot keep."""
     on_gvisor = "runsc" in os.environ.get("PROOFBOX_RUNTIME", "")
     exceptions = tomllib.loads(Path(__file__).with_name("gvisor_exceptions.toml").read_text()) if on_gvisor else {}
     for item in items:
+        item.add_marker(pytest.mark.xdist_group(_lane(item)))
         if item.nodeid.partition("[")[0] in functions():
             item.add_marker("security")
         path, _, name = item.nodeid.partition("::")
