@@ -1,8 +1,8 @@
 """Measures calls of Proofbox beside ``docker run``, llm-sandbox, epicbox and three floors, all in one run.
 
 Usage: python -m bench.speed [--quick] [--only NAME ...]. A full run takes about twenty minutes and writes
-bench/results/speed.md and .json, docs/bench/speed.svg and -dark.svg, and docs/speed.md between its markers. A quick
-one takes less than two and only prints, and so does one of some parts.
+bench/results/speed.md and .json, docs/bench/speed.svg and -dark.svg, and docs/speed.md and README.md between their
+markers. A quick one takes less than two and only prints, and so does one of some parts.
 """
 
 import argparse

@@ -18,8 +18,8 @@ _INNERMOST = re.compile(r"\{[^{}\[\]]*\[[\s\d.,]*\][^{}\[\]]*\}|\[[\s\d.,]*\]")
 """An object with one list of numbers, or such a list."""
 _PICTURE = """\
 <picture>
-  <source media="(prefers-color-scheme: dark)" srcset="bench/speed-dark.svg">
-  <img src="bench/speed.svg" alt="Latency of one call and calls per second, Proofbox and its peers">
+  <source media="(prefers-color-scheme: dark)" srcset="{0}/speed-dark.svg">
+  <img src="{0}/speed.svg" alt="Latency of one call and calls per second, Proofbox and its peers">
 </picture>
 """
 
@@ -150,9 +150,16 @@ def write(results: Results, root: Path = ROOT) -> None:
     (figures / "speed.json").write_text(_compact(asdict(results)), encoding="utf-8")
     draw(results, charts / "speed.svg", is_dark=False)
     draw(results, charts / "speed-dark.svg", is_dark=True)
-    path = root / "docs" / "speed.md"
-    page = path.read_text(encoding="utf-8")
-    path.write_text(_BLOCK.sub(lambda found: f"{found[1]}{_PICTURE}\n{text}{found[2]}", page), encoding="utf-8")
+    _show(root / "docs" / "speed.md", f"{_PICTURE.format('bench')}\n{text}")
+    _show(
+        root / "README.md", f"{_PICTURE.format('docs/bench')}\n{bar_table(results)}\n{described(results.machine)}\n"
+    )
+
+
+def _show(page: Path, text: str) -> None:
+    """Puts a text between the markers of a page."""
+    before = page.read_text(encoding="utf-8")
+    page.write_text(_BLOCK.sub(lambda found: f"{found[1]}{text}{found[2]}", before), encoding="utf-8")
 
 
 def _compact(value: object) -> str:

@@ -170,10 +170,11 @@ def test_the_tables_show_percentiles_and_ratios_with_their_quartiles() -> None:
     assert f"| print(1) | {ours} | 200 / 1,000 / 1,180 | 14 (12 to 16); 55 (48 to 62) |" in text_of(_results())
 
 
-def test_a_run_is_written_as_figures_tables_charts_and_between_the_marks_of_the_page(tmp_path: Path) -> None:
-    page = tmp_path / "docs" / "speed.md"
+def test_a_run_is_written_as_figures_tables_charts_and_between_the_marks_of_the_pages(tmp_path: Path) -> None:
+    page, front = tmp_path / "docs" / "speed.md", tmp_path / "README.md"
     page.parent.mkdir()
-    page.write_text("before\n<!-- bench-speed -->\nold\n<!-- /bench-speed -->\nafter\n")
+    for each in (page, front):
+        each.write_text("before\n<!-- bench-speed -->\nold\n<!-- /bench-speed -->\nafter\n")
 
     write(_results(), tmp_path)
 
@@ -184,6 +185,8 @@ def test_a_run_is_written_as_figures_tables_charts_and_between_the_marks_of_the_
         ["<!-- /bench-speed -->", "after"],
     )
     assert "old" not in lines
+    assert 'src="docs/bench/speed.svg"' in front.read_text()
+    assert bar_table(_results()) in front.read_text()
     assert figures["calm"][0]["sides"][OURS][0]["latencies_ms"] == [10.0, 30.0, 20.0]
     assert (tmp_path / "bench/results/speed.md").read_text() == text_of(_results())
     assert sorted(path.name for path in (tmp_path / "docs/bench").iterdir()) == ["speed-dark.svg", "speed.svg"]
