@@ -98,6 +98,8 @@ class Pump:
         if room > 0:
             # One byte in front says whether the rest of the stream is not passed on.
             self._channel.send(kind, (b"\1" if len(piece) > room else b"\0") + piece[:room])
+        elif room == 0:  # the piece before filled it to the last byte, and could not know of this one
+            self._channel.send(kind, b"\1")
         for tail in (self.log_tail, self.stderr_tail) if kind == frames.STDERR else (self.log_tail,):
             tail.extend(piece)
             del tail[:-_TAIL_BYTES]

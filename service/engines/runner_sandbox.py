@@ -333,7 +333,8 @@ class RunnerSandbox:
             if kind in names:
                 bytes_left[kind] -= len(payload) - 1
                 pieces_left -= 1
-                if len(payload) <= 1 or bytes_left[kind] < 0 or pieces_left < 0:
+                is_empty = len(payload) <= 1 and payload != b"\1"  # that one says that more is not passed on
+                if is_empty or bytes_left[kind] < 0 or pieces_left < 0:
                     raise SandboxLostError("the runner passed on more output than it may")
                 on_output(names[kind], payload[1:], payload[:1] == b"\1")
             elif kind is Frame.EXIT:

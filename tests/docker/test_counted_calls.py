@@ -29,7 +29,8 @@ async def test_calls_are_counted_by_tool_and_outcome_and_a_replay_is_not(http, c
 
 async def test_the_pool_and_the_line_are_seen(http):
     found = await counted(http, "proofbox_")
-    assert (found['proofbox_pool_wanted{flavour="bare"}'], found["proofbox_calls_queued"]) == (1, 0)
+    assert found['proofbox_pool_wanted{flavour="bare"}'] >= 1  # more where starts are slow
+    assert found["proofbox_calls_queued"] == 0
     assert found["proofbox_pool_ready"] == sum(
         found[name] for name in found if name.startswith("proofbox_pool_waiting")
     )

@@ -144,6 +144,20 @@ async def test_flood_of_output_costs_the_service_no_memory(call: Caller, code: s
     assert [truncated for _, truncated in pieces] == [False] * (len(pieces) - 1) + [True]
 
 
+@pytest.mark.parametrize("more", [b"", b"y"])
+async def test_output_of_exactly_what_is_passed_on_is_cut_off_only_if_more_comes(call: Caller, more: bytes) -> None:
+    code = f"""
+import os, time
+for _ in range({PASSED_ON} // 32768):
+    os.write(1, b"x" * 32768)
+    time.sleep(0.02)
+os.write(1, {more!r})
+"""
+    await call(code)
+    pieces = texts(await call.events(), "stdout")
+    assert (sum(len(text) for text, _ in pieces), pieces[-1][1]) == (PASSED_ON, more != b"")
+
+
 async def test_daemon_that_holds_the_output_open_does_not_keep_the_call_open(call: Caller) -> None:
     code = """
 import os, signal, sys, time

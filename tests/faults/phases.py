@@ -171,8 +171,19 @@ def _runs(rig: Rig) -> None:
 def _checks(rig: Rig) -> bool:
     """Whether the inspector, a fork of the runner, is at work: the program has ended by then."""
     rig.remember_containers()
-    processes = [rig.service.processes_in(container) for container in rig.service.containers()]
-    return any(told.count("/opt/proofbox/runner") > 1 and "launcher" not in told for told in processes)
+    for container in rig.service.containers():
+        told = " ".join(_commands_in(container))
+        if told.count("/opt/proofbox/runner") > 1 and "launcher" not in told:
+            return True
+    return False
+
+
+def _commands_in(container: str) -> Iterator[str]:
+    """The command lines of its processes, whole: what an engine lists of them may be cut off."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if container in _groups_of(process):
+                yield (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
 
 
 def _is_200(status: int) -> bool:

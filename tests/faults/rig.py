@@ -110,6 +110,7 @@ class Rig:
                 "engine_timeout_s": 3,
                 "ready_s": 30,
                 "lost_grace_s": 2,
+                "collect_s": 10,
                 "shutdown_grace_s": 0.3,
                 "inspect_s_per_file": 6,
                 "wall_s": 30,

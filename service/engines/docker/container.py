@@ -126,7 +126,8 @@ def container_config(
     """The body of ``POST /containers/create``."""
     host_config = {
         **_common_host_config(settings),
-        "CpuShares": FULL_SHARES if flavour is Flavour.BARE else IMPORTING_SHARES,
+        # gVisor's could not be raised again.
+        "CpuShares": FULL_SHARES if flavour is Flavour.BARE or settings.gvisor else IMPORTING_SHARES,
         "SecurityOpt": ["no-new-privileges", f"seccomp={settings.seccomp_profile}"],
         "MaskedPaths": list(MASKED_PATHS),
         "ReadonlyPaths": list(READ_ONLY_PATHS),

@@ -385,6 +385,7 @@ SILENT, BROKEN_OFF = "the sandbox did not answer within", "the runner broke off 
         (collecting, [Said(Frame.FOUND, b"", length=PAYLOAD_BYTES_MAX)], b"\x10", SILENT),
         (collecting, [], b"\x10", "the stream of the sandbox is broken"),
         (running, [], Said(Frame.STDOUT, b"\0"), TOO_MUCH),
+        (running, [], Said(Frame.STDOUT, b"\1"), TOO_MUCH),
         (running, [], Said(Frame.STDOUT, b"\0x"), TOO_MUCH),
         (running, [], Said(Frame.STDERR, b"\0" + b"x" * 500_000), TOO_MUCH),
         (running, [], Said(Frame.EXIT, b"{" * PAYLOAD_BYTES_MAX), "an answer that cannot be read"),

@@ -79,6 +79,14 @@ async def collect(tmp_path, *answers, wanted=WANTED, **more):
 # ---- the good ways ----
 
 
+async def test_output_that_filled_its_room_to_the_last_byte_is_told_to_go_on():
+    runner = MemoryRunner({Frame.JOB: [(Frame.STDOUT, b"\0hel"), (Frame.STDOUT, b"\1"), exit_of()]})
+    sandbox = await opened(runner)
+    said, on_output = outputs()
+    outcome = await sandbox.run(Job(Language.BASH, b"", "p", "turn_1", LIMITS), on_output=on_output)
+    assert (said, outcome.lost) == ([("stdout", b"hel", False), ("stdout", b"", True)], None)
+
+
 async def test_a_job_is_sent_whole_and_its_end_is_told():
     code = bytes(range(256)) * 3_000
     runner = MemoryRunner({Frame.JOB: [(Frame.STDOUT, b"\0hel"), (Frame.STDERR, b"\1x"), exit_of(log_tail="\xff")]})
