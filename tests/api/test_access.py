@@ -124,7 +124,7 @@ def test_every_operation_says_which_scope_it_asks_for(guarded):
         "Bearer x",
         "Basic dTpw",
         "bearer pbx_abcdefghijkm_" + "0" * 49,
-        f"Bearer {new_secret('abcdefghijkm')}",
+        pytest.param(f"Bearer {new_secret('abcdefghijkm')}", id="well-made"),
         "Bearer \xff",
     ],
 )
