@@ -95,7 +95,7 @@ schemas: venv ## committed JSON Schemas and examples are what the models say
 
 # Those that start containers run one after the other; the rest beside them.
 tests: venv images readers services ## the tests, against the real engine, databases and object store; `make faults` has the rest
-	@$(ENGINE) $(BIN)/python -m pytest --ignore tests/faults -n 2 --dist loadgroup
+	@$(ENGINE) $(BIN)/python -m pytest --ignore tests/faults -n 2
 
 test-security: venv images readers services ## the hostile cases of tests/security/cases.toml alone, and how many of them hold
 	@$(ENGINE) $(BIN)/python -m pytest -m security

@@ -8,8 +8,10 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.security.case_index import cases, functions
 from tests.services.private_docker import PrivateDocker
@@ -62,18 +64,24 @@ _WITH_CONTAINERS = frozenset({"adversarial", "docker", "faults", "images", "oci"
 """Folders whose tests start containers, and look at all that there are."""
 
 
-def _lane(item: pytest.Item) -> str:
-    """Tests of one lane run one after the other, in one process, where others run beside them (``-n 2``)."""
-    folder = item.path.relative_to(Path(__file__).parent).parts[0]
-    return "containers" if folder in _WITH_CONTAINERS else str(item.path)
+class _Lanes(LoadScopeScheduling):
+    """Where tests run side by side (``-n 2``): those of one lane run one after the other, in one process."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = nodeid.partition("::")[0]
+        return "containers" if path.split("/")[1] in _WITH_CONTAINERS else path
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
+    """Which test runs where."""
+    return _Lanes(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks lanes, what the index of hostile cases names, and under gVisor the tests whose claim it cannot keep."""
+    """Marks what the index of hostile cases names, and under gVisor the tests whose claim it cannot keep."""
     on_gvisor = "runsc" in os.environ.get("PROOFBOX_RUNTIME", "")
     exceptions = tomllib.loads(Path(__file__).with_name("gvisor_exceptions.toml").read_text()) if on_gvisor else {}
     for item in items:
-        item.add_marker(pytest.mark.xdist_group(_lane(item)))
         if item.nodeid.partition("[")[0] in functions():
             item.add_marker("security")
         path, _, name = item.nodeid.partition("::")
