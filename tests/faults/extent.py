@@ -1,4 +1,4 @@
-"""How much is tried: a choice in `make test`, everything in `make faults`."""
+"""How much is tried: a choice when the tests are run by themselves, everything in `make faults`."""
 
 import os
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ WHOLE = os.environ.get("PROOFBOX_FAULTS") == "all"
 
 
 def pairs(first: Iterable[str], second: Iterable[str], chosen: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """All pairs, or those that `make test` has time for."""
+    """All pairs, or a choice of them."""
     every = list(product(first, second))
     assert set(chosen) <= set(every)
     return every if WHOLE else chosen
