@@ -62,8 +62,11 @@ class LeanClient:
         Raises:
             OSError, asyncio.IncompleteReadError: the connection was refused or lost.
         """
-        if self._idle:
+        while self._idle:
             reader, writer = self._idle.pop()
+            if not reader.at_eof():  # else the service has ended it, as nothing came for a while
+                break
+            writer.close()
         else:
             reader, writer = await asyncio.open_connection("127.0.0.1", self._port, limit=_ANSWER_BYTES_MAX)
         try:
