@@ -73,8 +73,8 @@ class Inspector:
 
     def _read(self, fd: int, lines: int, deadline: float) -> bytes:
         """What comes until so many lines are there, or until nothing more will be; 0: the latter."""
-        said = bytearray()
-        while len(said) < _SAID_BYTES_MAX and (not lines or said.count(b"\n") < lines):
+        said, seen = bytearray(), 0
+        while len(said) < _SAID_BYTES_MAX and (not lines or seen < lines):
             readable, _, _ = select.select(
                 [fd, self._channel.read_fd], [], [], max(0.0, deadline - time.monotonic())
             )
@@ -87,6 +87,7 @@ class Inspector:
             if not piece:
                 break
             said += piece
+            seen += piece.count(b"\n")
         return bytes(said)
 
 

@@ -2,7 +2,7 @@
 
 A call takes a container of its flavour that waits, else a bare one, else it waits for one that is started for it.
 Starts for calls that wait go first. What waits is refilled a moment after it was taken, few at a time, and not
-while calls use all of the machine.
+while calls use all of the machine, or while any call runs and enough still wait.
 """
 
 import asyncio
