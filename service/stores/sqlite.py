@@ -36,6 +36,7 @@ class SqliteFile:
         self._engines: list[Engine] = []
         self._writer: Connection | None = None
         self._identity = (0, 0)  # device and number of the file
+        self._is_log_owed = False  # the disk was too full to bring the log into the file
 
     def open(self, readers: int) -> None:
         """Opens the file and brings its schema up to date.
@@ -97,6 +98,9 @@ class SqliteFile:
         driver = _driver(writer)
         if driver.in_transaction:
             driver.rollback()  # a commit that fails may leave its transaction open
+        if self._is_log_owed:
+            # The log grows with each write that is refused later: it would take all that is freed, for ever.
+            self._fold_log()
         driver.execute("BEGIN IMMEDIATE")
         with writer.begin():
             yield writer
@@ -120,10 +124,18 @@ class SqliteFile:
             yield reader
 
     def give_space_back(self) -> None:
-        """Brings the write-ahead log into the file and gives its space back, or leaves that to a later write."""
-        assert self._writer is not None
+        """Brings the write-ahead log into the file and gives its space back, or leaves that to a later write.
+
+        A file that cannot grow for it on a full disk does so before anything else is written.
+        """
+        self._is_log_owed = True
         with suppress(sqlite3.OperationalError):
-            _driver(self._writer).execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._fold_log()
+
+    def _fold_log(self) -> None:
+        assert self._writer is not None
+        _driver(self._writer).execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._is_log_owed = False  # also if a reader was in the way: there was space
 
 
 def _driver(connection: Connection) -> sqlite3.Connection:

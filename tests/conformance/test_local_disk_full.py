@@ -1,5 +1,6 @@
 """The local stores on small disks of their own: full at any point, read-only, another file system."""
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -131,6 +132,23 @@ async def test_a_full_disk_refuses_calls_and_sources_and_takes_them_later(opened
             assert (await calls.finish(stored.key, CallState.DONE, "answer")).answer == "answer"
             await sources.complete(scope, [source])
             assert await sources.rows(scope) == [source]
+
+
+@needs_mount
+async def test_what_is_freed_on_a_full_disk_is_not_eaten_by_the_log(opened_database, tmp_path, scope):
+    with small_disk(tmp_path / "disk", "size=1m") as data_dir:
+        async with opened_database(data_dir) as database:
+            calls = SqlCallStore(database)
+            stored, _ = await calls.claim(new_call(scope))
+            # The file has to grow by this before the log, where it is now, can be begun anew.
+            await calls.finish(stored.key, CallState.DONE, "a" * 60_000)
+            refused = 0
+            for number, _ in enumerate(itertools.islice(ballast_of_bytes(data_dir), 60)):
+                try:
+                    await calls.claim(new_call(scope, f"call-{number + 2}"))
+                except StoreFullError:
+                    refused += 1
+            assert 0 < refused < 30
 
 
 @needs_mount
