@@ -44,10 +44,10 @@ def _draw() -> None:
 
 
 def _typeset() -> None:
-    """A page: fontconfig reads its files, the style sheet of every page is parsed."""
-    import weasyprint  # noqa: PLC0415
+    """Documents: fontconfig reads its files, style sheets of every page are parsed."""
+    from render.first_use import render_ahead  # noqa: PLC0415 - another flavour has no renderer
 
-    weasyprint.HTML(string="<h1>0</h1><p>0 <b>0</b> <i>0</i> <code>0</code></p>").write_pdf()
+    render_ahead()
 
 
 def _be_single() -> None:

@@ -90,6 +90,9 @@ class PooledEngine:
         self._count = 0
         self._starting: set[str] = set()  # names of containers
         self._held: set[str] = set()  # ids of containers, from their start until their removal was tried
+        self._going: frozenset[str] = (
+            frozenset()
+        )  # ids of containers that the last sweep removed: an engine may be slow
         self._removals: set[asyncio.Task[None]] = set()
         self._pauses: set[asyncio.Event] = set()
         self._stopping = False
@@ -211,12 +214,11 @@ class PooledEngine:
         return found.container_id not in self._held and found.name not in self._starting
 
     async def _remove_left(self, is_left: Callable[[LeftContainer], bool]) -> int:
-        count = 0
-        for found in await self._containers.left():
-            if is_left(found):
-                await self._containers.remove(found.container_id)
-                count += 1
-        return count
+        left = [found.container_id for found in await self._containers.left() if is_left(found)]
+        before, self._going = self._going, frozenset(left)
+        for container_id in left:
+            await self._containers.remove(container_id)
+        return len(self._going - before)
 
     async def _sweep_for_ever(self) -> None:
         while True:

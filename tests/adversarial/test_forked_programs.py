@@ -302,6 +302,20 @@ def test_a_program_imports_its_own_module_where_one_of_ours_has_the_same_name(fo
     assert told == dict.fromkeys(names, "mine")
 
 
+def test_a_program_finds_the_typesetter_as_it_comes_though_our_renderer_changes_it(forking, launching):
+    code = (
+        "import pydyf, weasyprint\n"
+        "from weasyprint.document import Page\n"
+        "owners = (Page, pydyf, pydyf.PDF, pydyf.Stream, weasyprint.draw, weasyprint.pdf, weasyprint.pdf.fonts)\n"
+        "names = {f'{owner.__name__}.{name}': getattr(value, '__module__', None)\n"
+        "         for owner in owners for name, value in vars(owner).items() if name[:2] != '__'}\n"
+        "open('out.txt', 'w').write(repr(sorted(names.items(), key=str)))"
+    )
+    found = said(forking, code)
+    assert ("render" in found, "weasyprint" in found) == (False, True)
+    assert found == said(launching, code)
+
+
 def test_a_call_finds_nothing_that_the_call_before_it_did_to_its_libraries(forking):
     forking.call("import numpy\nnumpy.mine = 1\nopen('out.txt', 'w').write('x')")
     code = "import numpy\nopen('out.txt', 'w').write(str(hasattr(numpy, 'mine')))"

@@ -19,7 +19,7 @@ from service.stores.s3_client import Bucket
 from tests.fakes.gate import Gate
 from tests.services.s3_server import client_of, uploads_of
 
-GONE_WITHIN_S = 10.0
+GONE_WITHIN_S = 30.0  # dockerd waits 10 s for the end of a container that nobody can tell it of any more
 CONVERSATION_TURN = "turn_1"
 
 

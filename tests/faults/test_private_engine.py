@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import docker
@@ -41,7 +42,8 @@ class EngineFault:
 
 def _kill_shims(engine: PrivateDocker) -> None:
     for pid in engine.shims().values():
-        os.kill(pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # that of a container that was just removed
+            os.kill(pid, signal.SIGKILL)
 
 
 def _freeze(engine: PrivateDocker) -> None:

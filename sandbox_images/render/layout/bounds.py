@@ -19,6 +19,7 @@ from weasyprint.images import (
 )
 
 from render.document import RenderError
+from render.layout.changes import change
 
 PAGES_MAX = 2_000
 """``too_many_pages``. Twenty times what a long report has; each takes some ms, and forced breaks make one of each word."""
@@ -79,7 +80,7 @@ def _bounded(layout: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any,
 
 def keep_bounds() -> None:
     """Puts the changes in place; again is no harm."""
-    weasyprint.layout.page.remake_page = _counted_page
-    pydyf._to_bytes = _bounded_bytes  # noqa: SLF001
+    change(weasyprint.layout.page, "remake_page", _counted_page)
+    change(pydyf, "_to_bytes", _bounded_bytes)
     for kind, layout in _layouts.items():
-        kind.layout = _bounded(layout)
+        change(kind, "layout", _bounded(layout))

@@ -12,6 +12,8 @@ from typing import Any
 import weasyprint.pdf
 from fontTools.ttLib import TTFont, TTLibError
 
+from render.layout.changes import change
+
 _build = weasyprint.pdf.build_fonts_dictionary
 
 
@@ -46,4 +48,4 @@ def _with_letters(pdf: Any, fonts: dict[str, Any], *others: Any) -> Any:
 
 def settle_letters() -> None:
     """Puts the correction in place; again is no harm."""
-    weasyprint.pdf.build_fonts_dictionary = _with_letters
+    change(weasyprint.pdf, "build_fonts_dictionary", _with_letters)

@@ -7,6 +7,7 @@ same, byte by byte, but for the compression.
 
 import copy
 import io
+import re
 import zlib
 from functools import lru_cache
 from typing import Any
@@ -14,17 +15,21 @@ from typing import Any
 import pydyf
 import weasyprint
 import weasyprint.draw.text
+import weasyprint.pdf.fonts
 from PIL import Image
 from weasyprint.document import Page
 from weasyprint.formatting_structure.boxes import Box
 from weasyprint.images import RasterImage
-from weasyprint.text.ffi import pango
+from weasyprint.text.ffi import ffi, pango
 from weasyprint.text.line_break import Layout
+
+from render.layout.changes import change
 
 _NOTES = frozenset({"footnote-call", "footnote-marker", "note-call", "note-marker", "note-callback"})
 _OF_LAYOUT = ("layout", "language", "ascent", "underline_position", "strikethrough_position",
               "underline_thickness", "strikethrough_thickness")  # fmt: skip
 """What `Layout.setup` sets and `Layout.deactivate` gives up."""
+_LENGTH = re.compile(r"\[\d+\]$")
 COMPRESSION = 6
 """zlib's own default: level 9, which pydyf uses, takes three times as long for one percent."""
 
@@ -134,12 +139,34 @@ def _emoji(_picture: Image.Image, image_id: str, png: bytes) -> RasterImage:
     return _one_emoji(image_id, png)
 
 
+class _ArraysOfAnyLength:
+    """WeasyPrint's door to its libraries, with one type for arrays of all lengths.
+
+    It names the length in the type, and each type takes 6 ms to parse: all declarations are read with it.
+    """
+
+    def __init__(self, ffi: Any) -> None:
+        self._ffi = ffi
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ffi, name)
+
+    def new(self, kind: str, *initial: Any) -> Any:
+        if initial and isinstance(initial[0], list | tuple):
+            kind = _LENGTH.sub("[]", kind)
+        return self._ffi.new(kind, *initial)
+
+
+_any_length = _ArraysOfAnyLength(ffi)
+
+
 def save() -> None:
     """Puts the changes in place; again is no harm."""
-    Layout.setup = _set_up_again
-    Layout.deactivate = _give_back
-    pydyf.PDF.page_references = property(_remembered_references)
-    pydyf.Stream.data = property(_compressed_quickly)
-    weasyprint.draw.text.RasterImage = _emoji
-    Page.paint = _paint_and_pack
-    Box.remove_decoration_sides = property(_removed_sides, _set_removed_sides)
+    change(Layout, "setup", _set_up_again)
+    change(Layout, "deactivate", _give_back)
+    change(pydyf.PDF, "page_references", property(_remembered_references))
+    change(pydyf.Stream, "data", property(_compressed_quickly))
+    change(weasyprint.draw.text, "RasterImage", _emoji)
+    change(weasyprint.pdf.fonts, "ffi", _any_length)
+    change(Page, "paint", _paint_and_pack)
+    change(Box, "remove_decoration_sides", property(_removed_sides, _set_removed_sides))

@@ -10,6 +10,8 @@ from typing import Any
 import weasyprint.draw
 from weasyprint.draw.border import rounded_box
 
+from render.layout.changes import change
+
 LAYERS = 24
 _SPREADS = [NormalDist().inv_cdf((number + 0.5) / LAYERS) for number in range(LAYERS)]
 """How much larger than the shadow each layer is, in parts of its deviation: together they fade as a blur does."""
@@ -45,4 +47,4 @@ def _draw_in_layers(  # noqa: PLR0913, PLR0917 - as WeasyPrint calls it
 
 def smooth_shadows() -> None:
     """Puts the change in place; again is no harm."""
-    weasyprint.draw._draw_box_shadow = _draw_in_layers  # noqa: SLF001 - this module's purpose
+    change(weasyprint.draw, "_draw_box_shadow", _draw_in_layers)

@@ -23,6 +23,7 @@ _RENDERER = (
     "render.paged.png_writer",
     "render.docx.writer",
     "render.pptx.writer",
+    "render.first_use",
 )
 
 

@@ -10,13 +10,17 @@ import pypdf
 import pytest
 import weasyprint
 from render.__main__ import render
+from render.first_use import render_ahead
 from render.layout import savings, shadows
+from render.layout.changes import take_back
 from render.layout.savings import save, without_notes
 from render.request import request_of
 from weasyprint.document import Page
 from weasyprint.formatting_structure.boxes import Box
+from weasyprint.images import LinearGradient
 from weasyprint.pdf.stream import Stream
 from weasyprint.text import line_break
+from weasyprint.text.line_break import Layout
 
 SHEET = weasyprint.HTML(string="x")._ua_stylesheets()[0]
 
@@ -96,6 +100,30 @@ def test_a_box_that_is_cut_loses_its_rounding_at_the_cut_only():
     other = box.copy()
     box.remove_decoration_sides.add("top")
     assert (box.remove_decoration_sides, other.remove_decoration_sides) == ({"top"}, set())
+
+
+def test_glyphs_of_a_font_have_the_type_of_an_array_of_any_length():
+    save()
+    letters = weasyprint.pdf.fonts.ffi.new("hb_codepoint_t[3]", [5, 6, 7])
+    of_weasyprint = savings.ffi.new("hb_codepoint_t[3]", [5, 6, 7])
+    assert (list(letters), savings.ffi.typeof(letters).cname) == (list(of_weasyprint), "uint32_t[]")
+    assert "ffi.new(f'hb_codepoint_t[{" in inspect.getsource(weasyprint.pdf.fonts)
+
+
+def test_documents_made_ahead_leave_other_packages_as_they_were(tmp_path):
+    changed = (
+        (Layout, "setup"),
+        (Page, "paint"),
+        (LinearGradient, "layout"),
+        (pydyf, "_to_bytes"),
+        (pydyf.PDF, "write"),
+    )
+    take_back()
+    before = [vars(owner).get(name) for owner, name in changed]
+    render_ahead()
+    assert [vars(owner).get(name) for owner, name in changed] == before
+    assert written(tmp_path, "<p>after").pages[0].extract_text().strip() == "after"
+    assert vars(Page)["paint"] is not before[1]
 
 
 def painted(paint: Callable[[Page, Stream], None], html: str) -> tuple[int, bytes]:

@@ -61,6 +61,7 @@ class FakeContainers:
         self.listing.set()
         self.updates_limits = True
         self.refuses_updates = False
+        self.removes = True
         self.free_bytes = 8000 * MIB
 
     async def connect(self):
@@ -101,7 +102,8 @@ class FakeContainers:
         self.log.append(("named", container_id, name, call_name))
 
     async def remove(self, container_id):
-        self.there.pop(container_id, None)
+        if self.removes:
+            self.there.pop(container_id, None)
 
     async def died_of_memory(self, container_id):
         return container_id in self.died
@@ -298,6 +300,15 @@ async def test_a_container_that_is_removed_while_leftovers_are_listed_is_none(ri
 async def test_what_nobody_holds_is_swept(rig):
     rig.containers.there["lost"] = ("proofbox-boot-77", LIMITS, BARE)
     assert (await rig.engine.sweep(), list(rig.containers.there)) == (1, ["id-1"])
+
+
+async def test_a_leftover_that_the_engine_is_slow_to_remove_is_counted_once(rig):
+    rig.containers.there["lost"] = ("proofbox-boot-77", LIMITS, BARE)
+    rig.containers.removes = False
+    assert [await rig.engine.sweep() for _ in range(3)] == [1, 0, 0]
+    rig.containers.removes = True
+    await rig.engine.sweep()
+    assert (rig.engine.swept, list(rig.containers.there)) == (1, ["id-1"])
 
 
 async def test_stopping_waits_for_no_removal(rig):

@@ -1,0 +1,52 @@
+"""A document of each format, made ahead: what the first document of a process costs more than the next ones."""
+
+import os
+from typing import get_args
+
+from render.__main__ import write
+from render.document import Format
+from render.layout.changes import take_back
+from render.request import request_of
+from render.source.front import open_document
+
+_CONTENT = """\
+# 0
+
+0 **0** *0* `0` [0](https://example.com)
+
+- 0
+
+1. 0
+
+| 0 | 0 |
+|---|---|
+| 0 | 0 |
+
+> 0
+
+```python
+0
+```
+"""
+
+
+def render_ahead() -> None:
+    """Renders it into memory and leaves other packages as they were.
+
+    Raises:
+        RenderError, OSError: it could not be rendered.
+    """
+    for output in get_args(Format):
+        handle = os.memfd_create(output)
+        request = {
+            "output": output,
+            "source_format": "markdown",
+            "content": _CONTENT,
+            "root": "/",
+            "target": output,
+        }
+        try:
+            write(open_document(request_of(request)), f"/proc/self/fd/{handle}")
+        finally:
+            os.close(handle)
+    take_back()
