@@ -19,6 +19,15 @@ _PIECE_BYTES = 256 * 1024
 _SPARE_S = 30
 
 
+# Extensions, the last part of each, of formats that a library opens; all others the inspector reads itself.
+_OF_LIBRARIES = frozenset(
+    {
+        *("pdf", "docx", "xlsx", "pptx", "parquet", "html", "htm", "xml", "svg", "zip", "tar", "gz", "tgz"),
+        *("png", "jpg", "jpeg", "gif", "webp", "bmp", "tif", "tiff"),
+    }
+)
+
+
 class Collection:
     """One collection: the request of the service, and the files that were found for it."""
 
@@ -95,7 +104,7 @@ class Collection:
         ]
         if not files:
             return {}
-        self._inspector.call()
+        self._inspector.call(of_plain_files=not any(needs_libraries(file["path"]) for file in files))
         seconds = self._wanted["seconds_per_file"]
         request = {"root": self._out.root, "seconds_per_file": seconds, **self._wanted["inspect"], "files": files}
         said = self._inspector.ask(frames.write_json(request), len(files), seconds * len(files) + _SPARE_S)
@@ -138,3 +147,8 @@ class Collection:
     def _has_room(self, row: dict[str, Any]) -> bool:
         inode = os.lstat(os.path.join(self._out.root, row["path"])).st_ino
         return inode in self._sent or row["size"] <= self._bytes_left
+
+
+def needs_libraries(path: str) -> bool:
+    """Whether a file is opened by a library, going by its name."""
+    return path.rpartition(".")[2].lower() in _OF_LIBRARIES

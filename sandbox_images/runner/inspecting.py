@@ -29,11 +29,15 @@ class Inspector:
         self._door = door
         self._process: tuple[int, int] | None = None
 
-    def call(self) -> None:
-        """Asks the service for one, which it forks; to be called before `ask`."""
+    def call(self, *, of_plain_files: bool) -> None:
+        """Asks the service for one, which it forks; to be called before `ask`.
+
+        Args:
+            of_plain_files: whether no library is needed for the files that it will open.
+        """
         if self._door is not None:
             self._door.open()
-            self._channel.send(frames.INSPECTOR)
+            self._channel.send(frames.INSPECTOR, b"\1" if of_plain_files else b"\0")
 
     def ask(self, request: bytes, lines: int, seconds: float) -> bytes:
         """What it says to a request: so many lines, or those that there are after ``seconds``, or when it ends."""

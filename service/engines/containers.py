@@ -44,8 +44,12 @@ class Forks(Protocol):
     async def interpreter(self, flavour: Flavour) -> None:
         """Forks an interpreter into the container, for the runner to adopt. Raises NotForkedError."""
 
-    async def inspector(self) -> None:
-        """Forks what opens files into the container. Raises NotForkedError."""
+    async def inspector(self, *, of_plain_files: bool) -> None:
+        """Forks what opens files into the container. Raises NotForkedError.
+
+        Args:
+            of_plain_files: whether they are opened without libraries. One for plain files opens others too, later.
+        """
 
 
 @dataclass(frozen=True, slots=True)

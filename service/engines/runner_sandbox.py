@@ -277,7 +277,7 @@ class RunnerSandbox:
                     files_found = tuple(_kept(*each) for each in found)
                     return Summary.read(payload).collected(found=files_found, odd_names=names)
             if kind is Frame.INSPECTOR and self._forking is None:
-                self._forking = asyncio.create_task(self._fork_inspector())
+                self._forking = asyncio.create_task(self._fork_inspector(of_plain_files=payload == b"\1"))
                 continue
             if kind is not Frame.FOUND:
                 raise SandboxLostError(f"the runner sent {kind.name} while it collected")
@@ -300,12 +300,12 @@ class RunnerSandbox:
             with _reading():
                 found.append((_found(path, row), sent[same_as] if same_as is not None else None))
 
-    async def _fork_inspector(self) -> None:
+    async def _fork_inspector(self, *, of_plain_files: bool) -> None:
         """The runner waits for it; where none comes it forks itself."""
         if self._forks is None:
             return
         try:
-            await self._forks.inspector()
+            await self._forks.inspector(of_plain_files=of_plain_files)
         except NotForkedError as exc:
             if self.is_over:  # nothing had to be opened, and the container is gone
                 return

@@ -46,10 +46,10 @@ class Forks:
             raise NotForkedError("the zygote has died")
         self.made.append(flavour.value)
 
-    async def inspector(self):
+    async def inspector(self, *, of_plain_files):
         if "inspector" in self._failing:
             raise NotForkedError("the zygote has died")
-        self.made.append("inspector")
+        self.made.append("plain inspector" if of_plain_files else "inspector")
 
 
 async def opened(runner, forks, flavour=Flavour.BARE):
@@ -145,13 +145,14 @@ async def test_a_runner_that_does_not_adopt_in_time_is_lost():
         await opened(runner, forks)
 
 
-async def test_an_inspector_is_forked_when_the_runner_asks_for_one(tmp_path):
-    runner, forks = MemoryRunner({**COMES, Frame.COLLECT: [(Frame.INSPECTOR, b""), DONE]}), Forks(set(Flavour))
+@pytest.mark.parametrize(("said", "made"), [(b"\0", "inspector"), (b"\1", "plain inspector")])
+async def test_an_inspector_is_forked_when_the_runner_asks_for_one(tmp_path, said, made):
+    runner, forks = MemoryRunner({**COMES, Frame.COLLECT: [(Frame.INSPECTOR, said), DONE]}), Forks(set(Flavour))
     sandbox = await opened(runner, forks)
     await sandbox.collect(Wanted("turn_1", (), 50, LIMITS), tmp_path)
     assert sandbox._forking is not None
     await sandbox._forking
-    assert forks.made == ["bare", "inspector"]
+    assert forks.made == ["bare", made]
 
 
 async def test_an_inspector_that_cannot_be_forked_is_launched_by_the_runner(tmp_path):

@@ -63,3 +63,15 @@ def test_no_alias_is_itself_a_media_type_of_the_table():
 
 def test_the_table_imports_nothing_of_the_inspector():
     assert tell("sorted({'verdict', 'families', 'judge', 'sniffing', 'lxml', 'PIL'} & set(sys.modules))") == []
+
+
+def test_the_runner_knows_which_formats_take_a_library():
+    program = (
+        "import sys; sys.path[:0] = sys.argv[1:]; import child, collect, formats; "
+        "print([name for name, told in formats.FORMATS.items() "
+        "if collect.needs_libraries(f'a.b/x.{name.upper()}') is (told.family in child._PLAIN_FAMILIES)], "
+        "collect.needs_libraries('notes'))"
+    )
+    command = [sys.executable, "-I", "-c", program, str(INSPECTOR), str(INSPECTOR.parent / "runner")]
+    done = subprocess.run(command, capture_output=True, check=True, text=True)
+    assert done.stdout.strip() == "[] False"

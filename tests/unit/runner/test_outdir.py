@@ -1,14 +1,17 @@
 """What the runner says of a real folder: states, escapes, what did not change, what was written bare, bounds.
 
-The matching of patterns needs Python 3.13, which the image has; it is tested with the real image.
+Whole patterns, with ``**`` and with sets of letters, are tested with the real image.
 """
 
 import importlib.util
 import os
 import socket
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 OUTDIR_FILE = Path(__file__).parents[3] / "sandbox_images" / "runner" / "outdir.py"
 
@@ -248,3 +251,17 @@ def test_a_walk_ends_at_the_deepest_folder(out, root, depth_max, is_over, count)
 def test_names_are_compared_in_one_unicode_form():
     assert outdir.composed("cafe\u0301") == "café"
     assert outdir.composed("odd\udc80") == "odd\udc80"
+
+
+@settings(max_examples=500)
+@example("a*b", "a**b")
+@example("", "*")
+@example("a\nb", "a?b")
+@example("aab", "*ab")
+@given(st.text("ab.\n*?", max_size=12), st.text("ab.*?\n", max_size=12))
+def test_wildcards_fit_what_the_standard_library_says(name, pattern):
+    assert outdir.fits_wildcards(name, pattern) is fnmatchcase(name, pattern)
+
+
+def test_many_stars_take_no_time_without_end():
+    assert not outdir.fits_wildcards("a" * 255, "*a" * 100 + "b")
