@@ -15,6 +15,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from contracts.provenance import AuditService
+from service import process_memory
 from service.api.app import create_app, release
 from service.api.doors import Doors
 from service.api.server import DrainingServer, prompt_protocol
@@ -345,6 +346,7 @@ def serve(settings: Settings) -> None:
     Raises:
         ServiceError: a store or the engine cannot be used; the message says what to do.
     """
+    process_memory.share_arenas()
     asyncio.run(_serve(build(settings)))
 
 
@@ -367,6 +369,7 @@ async def _serve(service: Service) -> None:
         await service.calls.close(settings.shutdown_grace_s)
 
     async with running(service, serves=True):
+        process_memory.settle()
         await DrainingServer(config, drain).serve()
 
 

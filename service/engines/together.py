@@ -94,9 +94,13 @@ class TogetherGroup:
             self.make()
 
     def remove(self) -> None:
-        """Removes the group, and a parent that no operator has named, if nothing is in them; never raises."""
+        """Removes the group, and a parent that no operator has named, if nothing is in them; never raises.
+
+        Below it gVisor leaves the group of a container now and then, with no process in it.
+        """
+        left = [f"{self.path}/{name}" for name in sorted(self._cgroups.children(self.path))]
         parent = str(Path(self.path).parent)
-        for path in (self.path, parent) if parent == DEFAULT_PARENT else (self.path,):
+        for path in (*left, self.path, *([parent] if parent == DEFAULT_PARENT else [])):
             with contextlib.suppress(OSError):
                 self._cgroups.remove(path, 0)
 

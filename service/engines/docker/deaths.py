@@ -12,7 +12,7 @@ from docker.errors import DockerException
 
 _REMEMBERED = 1000
 _AGAIN_AFTER_S = 1.0
-_TOLD_WITHIN_S = 0.5
+_TOLD_WITHIN_S = 1.0
 _OUT_OF_MEMORY = "oom"
 _DIED = "die"
 
@@ -39,7 +39,8 @@ class DeathWatch:
 
     def ran_out_of_memory(self, container_id: str) -> bool:
         """Whether a container that has ended ran out of memory. Blocks, for as long as the news may take."""
-        self._wait(lambda: container_id in self._out_of_memory or container_id in self._exit_codes)
+        # That it has died says nothing: the engine learns of the two by different ways, in either order.
+        self._wait(lambda: container_id in self._out_of_memory)
         return container_id in self._out_of_memory
 
     def exit_code(self, container_id: str) -> int | None:
