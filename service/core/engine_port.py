@@ -30,12 +30,14 @@ class SandboxSpec:
         limits: the limits it is created with.
         lifetime_s: after so many seconds nothing of it may exist, whatever the service does.
         flavour: the libraries that it should have in memory already; any flavour can run any program.
+        owner: whose call it is for: where sandboxes are short, owners get them in turn.
     """
 
     call_name: str
     limits: CallLimits
     lifetime_s: float
     flavour: Flavour = Flavour.BARE
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)

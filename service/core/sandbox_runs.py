@@ -147,7 +147,7 @@ class SandboxRuns:
             attempt.failure = _inputs_too_large(gathered, limits)
             return
         flavour = flavour_of(program.job.language, program.job.code)
-        spec = SandboxSpec(request.tool_call_id, limits, bounds.lifetime_s, flavour)
+        spec = SandboxSpec(request.tool_call_id, limits, bounds.lifetime_s, flavour, watcher.owner)
         async with attempt.entering("acquire", self._engine.open(spec)) as sandbox:
             attempt.sandbox = record.sandbox = sandbox.info
             watcher.started(sandbox.info)

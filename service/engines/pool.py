@@ -1,7 +1,8 @@
 """Containers that are created, started and waiting before a call comes; each serves one call and is gone.
 
 A call takes a container of its flavour that waits, else a bare one, else it waits for one that is started for it.
-Starts for calls that wait go first. What waits is refilled a moment after it was taken, few at a time, and not
+Starts for calls that wait go first; what is started goes to their owners in turn, so that many calls of one delay a
+call of another by one start. What waits is refilled a moment after it was taken, few at a time, and not
 while calls use all of the machine, or while any call runs and enough still wait.
 """
 
@@ -9,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections import Counter, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Awaitable, Callable
 from contextvars import Context
 from dataclasses import dataclass, field
@@ -35,6 +36,7 @@ _HELD_BACK_S_MAX = 2.0
 _RETRY_S, _RETRY_S_MAX = 0.25, 5.0
 _ENOUGH_SHARE = 0.5  # of what should wait: with that many left, a start can wait for the calls that run
 _OLD_SHARE = 0.8  # of the age at which a waiting container is not given to a call any more
+_OWNERS_REMEMBERED = 1_000
 _SURPLUS = 1  # kept, so that a number that wavers starts and removes nothing
 
 
@@ -94,11 +96,13 @@ class _Waiter:
 
     Attributes:
         flavour: what it wants; a bare one serves it as well.
+        owner: whose call it is.
         box: what it will get.
         since: when it began to wait, on the pool's clock.
     """
 
     flavour: Flavour
+    owner: str
     box: asyncio.Future[Box]
     since: float
 
@@ -154,6 +158,7 @@ class Pool:
         self._demands = Demands()
         self._ready: dict[Flavour, deque[Box]] = {flavour: deque() for flavour in Flavour}
         self._waiting: deque[_Waiter] = deque()
+        self._served: OrderedDict[str, None] = OrderedDict()  # owners, the one that was served last at the end
         self._starting: dict[asyncio.Task[bool], Flavour] = {}
         self._timer: Timer | None = None
         self._refilled = clock.time()
@@ -179,8 +184,12 @@ class Pool:
         """How many should wait."""
         return self._demands.wanted(self.policy, self._clock.time())
 
-    async def take(self, flavour: Flavour = Flavour.BARE) -> Box:
+    async def take(self, flavour: Flavour = Flavour.BARE, owner: str = "") -> Box:
         """The next container; its ``info.acquired`` says whether it waited.
+
+        Args:
+            flavour: what its interpreter should have imported.
+            owner: whose call it is for; those whose calls have to wait are served in turn.
 
         Raises:
             EngineUnavailableError: the engine could not start one.
@@ -193,16 +202,23 @@ class Pool:
             box = await self._waited(found)
             if box is not None:
                 self._refill_after(_REFILL_AFTER_S)
+                self._note_served(owner)
                 return self._given(box, flavour, "warm" if found is flavour else "bare")
-        return self._given(await self._started_for(flavour), flavour, "cold")
+        return self._given(await self._started_for(flavour, owner), flavour, "cold")
 
     def _given(self, box: Box, flavour: Flavour, took: Took) -> Box:
         self.counts.taken[flavour, took] += 1
         box.sandbox.info = _acquired(box, warm=took != "cold")
         return box
 
-    async def _started_for(self, flavour: Flavour) -> Box:
-        waiter = _Waiter(flavour, asyncio.get_running_loop().create_future(), self._clock.time())
+    def _note_served(self, owner: str) -> None:
+        self._served[owner] = None
+        self._served.move_to_end(owner)
+        if len(self._served) > _OWNERS_REMEMBERED:
+            self._served.popitem(last=False)
+
+    async def _started_for(self, flavour: Flavour, owner: str) -> Box:
+        waiter = _Waiter(flavour, owner, asyncio.get_running_loop().create_future(), self._clock.time())
         self._waiting.append(waiter)
         self._start_for_calls()
         try:
@@ -361,17 +377,28 @@ class Pool:
                 return
 
     def _put(self, box: Box) -> bool:
-        """Gives a container to the first call that it serves, or lets it wait; whether a call got it."""
+        """Gives a container to a call that waits and that it serves, or lets it wait; whether a call got it."""
         if self._stopped:
             self._discard(box)
             return False
+        waiter = self._next_in_turn(box)
+        if waiter is None:
+            self._ready[box.flavour].append(box)
+            return False
+        waiter.box.set_result(box)
+        self._waiting.remove(waiter)
+        self._note_served(waiter.owner)
+        return True
+
+    def _next_in_turn(self, box: Box) -> _Waiter | None:
+        """Of the calls that a container serves the first of that owner who was served longest ago."""
+        first: dict[str, _Waiter] = {}
         for waiter in self._waiting:
-            if waiter.accepts(box):
-                waiter.box.set_result(box)
-                self._waiting.remove(waiter)
-                return True
-        self._ready[box.flavour].append(box)
-        return False
+            if waiter.owner not in first and waiter.accepts(box):
+                first[waiter.owner] = waiter
+        new = (waiter for owner, waiter in first.items() if owner not in self._served)
+        known = (first[owner] for owner in self._served if owner in first)
+        return next(new, None) or next(known, None)
 
     async def drain(self) -> None:
         """Takes no more calls and discards what waits."""

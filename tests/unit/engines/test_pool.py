@@ -204,6 +204,23 @@ async def test_calls_that_wait_are_served_in_the_order_they_came(rig):
     assert order == ["a", "b", "c", "d"]
 
 
+async def test_owners_whose_calls_wait_are_served_in_turn(rig):
+    rig.machine.gate.clear()
+    order = []
+
+    async def call(owner, number):
+        await rig.pool.take(owner=owner)
+        order.append(f"{owner} {number}")
+
+    calls = []
+    for owner, number in (("many", 0), ("many", 1), ("many", 2), ("many", 3), ("few", 0), ("few", 1)):
+        calls.append(asyncio.create_task(call(owner, number)))
+        await settle()
+    rig.machine.gate.set()
+    await asyncio.gather(*calls)
+    assert order == ["many 0", "few 0", "many 1", "few 1", "many 2", "many 3"]
+
+
 async def test_a_call_that_waits_takes_the_first_container_that_serves_it_whatever_it_was_started_for(rig):
     await rig.filled()
     rig.machine.gate.clear()
