@@ -302,6 +302,19 @@ def test_a_program_imports_its_own_module_where_one_of_ours_has_the_same_name(fo
     assert told == dict.fromkeys(names, "mine")
 
 
+def test_a_program_without_libraries_finds_its_own_modules_of_standard_names(forking, launching):
+    code = (
+        "import importlib, os\n"
+        "names = ('csv', 'glob', 'html', 'logging', 'pathlib', 'random', 'statistics', 'string', 'uuid')\n"
+        "for name in names: open(name + '.py', 'w').write('mine = True')\n"
+        "told = {name: hasattr(importlib.import_module(name), 'mine') for name in names}\n"
+        "for name in names: os.remove(name + '.py')\n"
+        "open('out.txt', 'w').write(repr(told))"
+    )
+    assert said(forking, code) == said(launching, code)
+    assert "False" not in said(launching, code)
+
+
 def test_a_program_finds_the_typesetter_as_it_comes_though_our_renderer_changes_it(forking, launching):
     code = (
         "import pydyf, weasyprint\n"

@@ -18,13 +18,6 @@ _FAMILIES = (
     *_PLAIN_FAMILIES,
     "excel", "html", "image", "pdf", "powerpoint", "svg", "tar_archive", "word", "xml", "zip_archive",
 )  # fmt: skip
-# Of the standard library, what programs import most and what takes longest: some milliseconds of each program.
-_STANDARD = (
-    "argparse", "collections", "csv", "dataclasses", "datetime", "decimal", "enum", "functools", "glob", "hashlib",
-    "html", "io", "itertools", "json", "logging", "math", "pathlib", "random", "re", "shutil", "sqlite3",
-    "statistics", "string", "subprocess", "tempfile", "textwrap", "typing", "urllib.parse", "uuid",
-    "xml.etree.ElementTree", "zipfile",
-)  # fmt: skip
 _RENDERER = (
     "render.source.front",
     "render.paged.pdf_writer",
@@ -48,7 +41,7 @@ def zygote_settings(kind: Kind, seccomp: bytes) -> dict[str, Any]:
         families = _FAMILIES if kind is Kind.INSPECTOR else _PLAIN_FAMILIES
         imports = ("inspection", *(f"families.{family}" for family in families))
     else:
-        imports = (*_STANDARD, *PREIMPORTED[Flavour(kind.value)])
+        imports = PREIMPORTED[Flavour(kind.value)]
         own = _RENDERER if kind is Kind.DOCUMENTS else ()
     return {
         "kind": kind.value,
