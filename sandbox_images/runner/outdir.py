@@ -190,9 +190,11 @@ class Walk:
 
 def matching(pattern: str, rels: Iterable[str]) -> list[str]:
     """The paths below ``files/`` that match a pattern, in order; ``**`` crosses folders, dot files count."""
-    fits = fits_wildcards
+    fits: Callable[[str, str], bool] = fits_wildcards
     if "[" in pattern:
-        from fnmatch import fnmatchcase as fits  # noqa: PLC0415 - with it come regular expressions, which take 5 ms
+        import fnmatch  # noqa: PLC0415 - with it come regular expressions, which take 5 ms
+
+        fits = fnmatch.fnmatchcase
 
     named = pattern.split("/")
     # Several ** in a row are one.
