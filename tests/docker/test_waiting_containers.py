@@ -155,6 +155,7 @@ async def test_a_container_that_was_harmed_while_it_waited_is_given_to_no_call(c
 
 
 async def test_a_container_is_named_after_a_call_that_lasts(call, waiting, containers):
+    swept = waiting.engine.swept  # one that was harmed in a test before may have been left to the sweeper
     ticket = await call.submit("import time; time.sleep(3)", tool_call_id="call:with-name")
     names: list[str] = []
     while not any(name.endswith("-call_with-name") for name in names):
@@ -162,7 +163,7 @@ async def test_a_container_is_named_after_a_call_that_lasts(call, waiting, conta
         names = [container.name for container in await asyncio.to_thread(containers.list)]
     await ticket.answer()
     await asyncio.sleep(1)  # the sweeper comes by
-    assert waiting.engine.swept == 0
+    assert waiting.engine.swept == swept
 
 
 async def test_a_container_that_waits_has_the_whole_share_of_the_cpu(call, waiting, containers):
