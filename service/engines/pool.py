@@ -7,10 +7,9 @@ while calls use all of the machine, or while any call runs and enough still wait
 """
 
 import asyncio
-import contextlib
 import logging
 import time
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable
 from contextvars import Context
 from dataclasses import dataclass, field
@@ -19,9 +18,9 @@ from typing import Literal, Protocol
 from contracts.tool_calls import SandboxInfo
 from service.core.errors import EngineUnavailableError, ShuttingDownError
 from service.core.flavours import Flavour
-from service.engines.containers import ContainerTransport
+from service.engines.box import Box
 from service.engines.pool_plan import Demands, PoolPolicy
-from service.engines.runner_sandbox import RunnerSandbox
+from service.engines.waiters import Waiter, Waiters
 
 log = logging.getLogger("proofbox.pool")
 
@@ -36,7 +35,6 @@ _HELD_BACK_S_MAX = 2.0
 _RETRY_S, _RETRY_S_MAX = 0.25, 5.0
 _ENOUGH_SHARE = 0.5  # of what should wait: with that many left, a start can wait for the calls that run
 _OLD_SHARE = 0.8  # of the age at which a waiting container is not given to a call any more
-_OWNERS_REMEMBERED = 1_000
 _SURPLUS = 1  # kept, so that a number that wavers starts and removes nothing
 
 
@@ -67,48 +65,6 @@ class LoopClock:
     def call_later(self, delay_s: float, callback: Callable[[], object]) -> Timer:
         """See `Clock.call_later`."""
         return asyncio.get_running_loop().call_later(delay_s, callback)
-
-
-@dataclass(slots=True, eq=False)
-class Box:
-    """One started container.
-
-    Attributes:
-        container_id: its id.
-        name: what it was started as.
-        transport: the stream to its runner.
-        sandbox: the sandbox behind it, ready for a call.
-        flavour: what its interpreter has imported.
-        born: when it began to wait, on the pool's clock.
-    """
-
-    container_id: str
-    name: str
-    transport: ContainerTransport
-    sandbox: RunnerSandbox
-    flavour: Flavour = Flavour.BARE
-    born: float = 0.0
-
-
-@dataclass(slots=True, eq=False)
-class _Waiter:
-    """A call that waits for a container.
-
-    Attributes:
-        flavour: what it wants; a bare one serves it as well.
-        owner: whose call it is.
-        box: what it will get.
-        since: when it began to wait, on the pool's clock.
-    """
-
-    flavour: Flavour
-    owner: str
-    box: asyncio.Future[Box]
-    since: float
-
-    def accepts(self, box: Box) -> bool:
-        """Whether a container serves it: a program that wants no libraries may change how they are loaded."""
-        return not self.box.done() and box.flavour in {self.flavour, Flavour.BARE}
 
 
 @dataclass(slots=True)
@@ -157,8 +113,7 @@ class Pool:
         self._clock = clock
         self._demands = Demands()
         self._ready: dict[Flavour, deque[Box]] = {flavour: deque() for flavour in Flavour}
-        self._waiting: deque[_Waiter] = deque()
-        self._served: OrderedDict[str, None] = OrderedDict()  # owners, the one that was served last at the end
+        self._waiting = Waiters()
         self._starting: dict[asyncio.Task[bool], Flavour] = {}
         self._timer: Timer | None = None
         self._refilled = clock.time()
@@ -202,7 +157,7 @@ class Pool:
             box = await self._waited(found)
             if box is not None:
                 self._refill_after(_REFILL_AFTER_S)
-                self._note_served(owner)
+                self._waiting.note_served(owner)
                 return self._given(box, flavour, "warm" if found is flavour else "bare")
         return self._given(await self._started_for(flavour, owner), flavour, "cold")
 
@@ -211,15 +166,9 @@ class Pool:
         box.sandbox.info = _acquired(box, warm=took != "cold")
         return box
 
-    def _note_served(self, owner: str) -> None:
-        self._served[owner] = None
-        self._served.move_to_end(owner)
-        if len(self._served) > _OWNERS_REMEMBERED:
-            self._served.popitem(last=False)
-
     async def _started_for(self, flavour: Flavour, owner: str) -> Box:
-        waiter = _Waiter(flavour, owner, asyncio.get_running_loop().create_future(), self._clock.time())
-        self._waiting.append(waiter)
+        waiter = Waiter(flavour, owner, asyncio.get_running_loop().create_future(), self._clock.time())
+        self._waiting.add(waiter)
         self._start_for_calls()
         try:
             return await waiter.box
@@ -228,8 +177,7 @@ class Pool:
                 self._put(waiter.box.result())
             raise
         finally:
-            with contextlib.suppress(ValueError):
-                self._waiting.remove(waiter)
+            self._waiting.remove(waiter)
 
     async def _waited(self, flavour: Flavour) -> Box | None:
         """A container that has waited and can be used."""
@@ -381,24 +329,10 @@ class Pool:
         if self._stopped:
             self._discard(box)
             return False
-        waiter = self._next_in_turn(box)
-        if waiter is None:
-            self._ready[box.flavour].append(box)
-            return False
-        waiter.box.set_result(box)
-        self._waiting.remove(waiter)
-        self._note_served(waiter.owner)
-        return True
-
-    def _next_in_turn(self, box: Box) -> _Waiter | None:
-        """Of the calls that a container serves the first of that owner who was served longest ago."""
-        first: dict[str, _Waiter] = {}
-        for waiter in self._waiting:
-            if waiter.owner not in first and waiter.accepts(box):
-                first[waiter.owner] = waiter
-        new = (waiter for owner, waiter in first.items() if owner not in self._served)
-        known = (first[owner] for owner in self._served if owner in first)
-        return next(new, None) or next(known, None)
+        if self._waiting.give(box):
+            return True
+        self._ready[box.flavour].append(box)
+        return False
 
     async def drain(self) -> None:
         """Takes no more calls and discards what waits."""
@@ -410,8 +344,8 @@ class Pool:
         for task in starting:
             task.cancel()
         await asyncio.gather(*starting, return_exceptions=True)
-        while self._waiting:
-            waiter = self._waiting.popleft()
+        for waiter in self._waiting:
+            self._waiting.remove(waiter)
             if not waiter.box.done():
                 waiter.box.set_exception(ShuttingDownError("the service is shutting down"))
         for boxes in self._ready.values():

@@ -15,8 +15,9 @@ from service.core.errors import EngineUnavailableError
 from service.core.flavours import Flavour
 from service.core.limits import CallLimits
 from service.core.tracing import NoTracer, Tracer, inside, open_span
+from service.engines.box import Box
 from service.engines.containers import Container, Containers, ContainerTransport, LeftContainer
-from service.engines.pool import Box, Clock, LoopClock, Pool
+from service.engines.pool import Clock, LoopClock, Pool
 from service.engines.pool_plan import PoolPolicy
 from service.engines.runner_sandbox import InspectorBounds, RunnerSandbox, StreamBounds
 from service.engines.together import TogetherGroup

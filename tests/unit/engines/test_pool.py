@@ -8,7 +8,8 @@ from contracts.tool_calls import SandboxInfo
 from service.core.errors import EngineUnavailableError, ShuttingDownError
 from service.core.flavours import Flavour
 from service.core.log_context import about, log_context
-from service.engines.pool import Box, Pool
+from service.engines.box import Box
+from service.engines.pool import Pool
 from service.engines.pool_plan import PoolPolicy
 from tests.fakes.clock import FakeClock
 

@@ -1,0 +1,80 @@
+"""Calls that wait for a container: their owners are served in turn, the calls of one in the order they came."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from service.core.flavours import Flavour
+from service.engines.box import Box
+
+_OWNERS_REMEMBERED = 1_000
+
+
+@dataclass(slots=True, eq=False)
+class Waiter:
+    """A call that waits for a container.
+
+    Attributes:
+        flavour: what it wants; a bare one serves it as well.
+        owner: whose call it is.
+        box: what it will get.
+        since: when it began to wait, on the pool's clock.
+    """
+
+    flavour: Flavour
+    owner: str
+    box: asyncio.Future[Box]
+    since: float
+
+    def accepts(self, box: Box) -> bool:
+        """Whether a container serves it: a program that wants no libraries may change how they are loaded."""
+        return not self.box.done() and box.flavour in {self.flavour, Flavour.BARE}
+
+
+class Waiters:
+    """All that wait, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._all: dict[Waiter, None] = {}
+        self._served: OrderedDict[str, None] = OrderedDict()  # owners, the one that was served last at the end
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[Waiter]:
+        return iter(list(self._all))
+
+    def add(self, waiter: Waiter) -> None:
+        """One more."""
+        self._all[waiter] = None
+
+    def remove(self, waiter: Waiter) -> None:
+        """It waits no more; again is no harm."""
+        self._all.pop(waiter, None)
+
+    def note_served(self, owner: str) -> None:
+        """An owner got a container: the others come before him."""
+        self._served[owner] = None
+        self._served.move_to_end(owner)
+        if len(self._served) > _OWNERS_REMEMBERED:
+            self._served.popitem(last=False)
+
+    def give(self, box: Box) -> bool:
+        """Gives a container to the call whose turn it is, of those that it serves; whether there was one."""
+        waiter = self._next_in_turn(box)
+        if waiter is None:
+            return False
+        waiter.box.set_result(box)
+        self.remove(waiter)
+        self.note_served(waiter.owner)
+        return True
+
+    def _next_in_turn(self, box: Box) -> Waiter | None:
+        first: dict[str, Waiter] = {}
+        for waiter in self._all:
+            if waiter.owner not in first and waiter.accepts(box):
+                first[waiter.owner] = waiter
+        new = (waiter for owner, waiter in first.items() if owner not in self._served)
+        known = (first[owner] for owner in self._served if owner in first)
+        return next(new, None) or next(known, None)
