@@ -10,7 +10,6 @@ import os
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 from render.document import Document, RenderError, RenderRequest
 from render.request import read_request
 from render.source.front import open_document
+from render.writers import write
 
 STACK_BYTES = 512 * 1024 * 1024
 """Layout recurses some ten frames per level. It is address space: only what is used becomes memory."""
@@ -26,22 +26,6 @@ WARNINGS_MAX = 100
 COLLECTED_AFTER = (100_000, 20, 100)
 """Objects made between collections: the tree of a long document lives to the end, and looking through it again and
 again takes a third of the time."""
-
-
-def write(document: Document, target_path: str) -> dict[str, Any]:
-    """Writes a document in the format that its request asks for; gives the writer's facts."""
-    output = document.request.output
-    write_document: Callable[[Document, str], dict[str, Any]]
-    if output == "pdf":
-        from render.paged.pdf_writer import write_pdf as write_document  # noqa: PLC0415 - each writer loads its own libraries
-    elif output == "png":
-        from render.paged.png_writer import write_png as write_document  # noqa: PLC0415
-    elif output == "docx":
-        from render.docx.writer import write_docx as write_document  # noqa: PLC0415
-    else:
-        from render.pptx.writer import write_pptx as write_document  # noqa: PLC0415
-    facts: dict[str, Any] = write_document(document, target_path) or {}
-    return facts
 
 
 def render(request: RenderRequest) -> dict[str, Any]:

@@ -3,11 +3,11 @@
 import os
 from typing import get_args
 
-from render.__main__ import write
 from render.document import Format
 from render.layout.changes import take_back
 from render.request import request_of
 from render.source.front import open_document
+from render.writers import write
 
 _CONTENT = """\
 # 0

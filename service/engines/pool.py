@@ -167,6 +167,8 @@ class Pool:
         return box
 
     async def _started_for(self, flavour: Flavour, owner: str) -> Box:
+        if self._stopped:  # while a container that waited was asked
+            raise ShuttingDownError("the service is shutting down")
         waiter = Waiter(flavour, owner, asyncio.get_running_loop().create_future(), self._clock.time())
         self._waiting.add(waiter)
         self._start_for_calls()

@@ -216,9 +216,10 @@ class PooledEngine:
 
     async def _remove_left(self, is_left: Callable[[LeftContainer], bool]) -> int:
         left = [found.container_id for found in await self._containers.left() if is_left(found)]
-        before, self._going = self._going, frozenset(left)
+        before, self._going = self._going, frozenset()
         for container_id in left:
             await self._containers.remove(container_id)
+            self._going |= {container_id}
         return len(self._going - before)
 
     async def _sweep_for_ever(self) -> None:

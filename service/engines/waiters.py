@@ -46,8 +46,10 @@ class Waiters:
         return iter(list(self._all))
 
     def add(self, waiter: Waiter) -> None:
-        """One more."""
+        """One more; an owner who was never served comes after those who wait."""
         self._all[waiter] = None
+        self._served.setdefault(waiter.owner)
+        self._forget_some()
 
     def remove(self, waiter: Waiter) -> None:
         """It waits no more; again is no harm."""
@@ -57,8 +59,7 @@ class Waiters:
         """An owner got a container: the others come before him."""
         self._served[owner] = None
         self._served.move_to_end(owner)
-        if len(self._served) > _OWNERS_REMEMBERED:
-            self._served.popitem(last=False)
+        self._forget_some()
 
     def give(self, box: Box) -> bool:
         """Gives a container to the call whose turn it is, of those that it serves; whether there was one."""
@@ -75,6 +76,10 @@ class Waiters:
         for waiter in self._all:
             if waiter.owner not in first and waiter.accepts(box):
                 first[waiter.owner] = waiter
-        new = (waiter for owner, waiter in first.items() if owner not in self._served)
+        forgotten = (waiter for owner, waiter in first.items() if owner not in self._served)
         known = (first[owner] for owner in self._served if owner in first)
-        return next(new, None) or next(known, None)
+        return next(forgotten, None) or next(known, None)
+
+    def _forget_some(self) -> None:
+        if len(self._served) > _OWNERS_REMEMBERED:
+            self._served.popitem(last=False)

@@ -100,7 +100,7 @@ class SqliteFile:
             driver.rollback()  # a commit that fails may leave its transaction open
         if self._is_log_owed:
             # The log grows with each write that is refused later: it would take all that is freed, for ever.
-            self._fold_log()
+            self._fold_log("PASSIVE")  # which waits for nobody
         driver.execute("BEGIN IMMEDIATE")
         with writer.begin():
             yield writer
@@ -128,14 +128,16 @@ class SqliteFile:
 
         A file that cannot grow for it on a full disk does so before anything else is written.
         """
+        if self._is_log_owed:
+            return  # the next write tries it first
         self._is_log_owed = True
         with suppress(sqlite3.OperationalError):
-            self._fold_log()
+            self._fold_log("TRUNCATE")
 
-    def _fold_log(self) -> None:
+    def _fold_log(self, how: str) -> None:
         assert self._writer is not None
-        _driver(self._writer).execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        self._is_log_owed = False  # also if a reader was in the way: there was space
+        _driver(self._writer).execute(f"PRAGMA wal_checkpoint({how})")
+        self._is_log_owed = False  # also if a reader was in the way: the next write without space owes it again
 
 
 def _driver(connection: Connection) -> sqlite3.Connection:

@@ -1,7 +1,10 @@
 """What `render.layout.savings` changes in WeasyPrint and pydyf has the shape that it was written for."""
 
 import inspect
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -124,6 +127,14 @@ def test_documents_made_ahead_leave_other_packages_as_they_were(tmp_path):
     assert [vars(owner).get(name) for owner, name in changed] == before
     assert "after" in written(tmp_path, "<p>after").pages[0].extract_text()
     assert vars(Page)["paint"] is not before[1]
+
+
+def test_the_program_is_not_among_what_is_loaded_ahead():
+    """Else Python says so on standard error whenever it is run."""
+    program = "import sys, render.first_use; print('render.__main__' in sys.modules)"
+    found = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", program], env=found, capture_output=True, check=True, text=True)
+    assert done.stdout.strip() == "False"
 
 
 def painted(paint: Callable[[Page, Stream], None], html: str) -> tuple[int, bytes]:
