@@ -69,8 +69,7 @@ async def zygotes_if(wanted: ImportOnce, starter: Callable[[], Start], threads: 
         return None
     try:
         zygotes = Zygotes(await asyncio.get_running_loop().run_in_executor(threads, starter), threads)
-        await zygotes.prepare(Kind.BARE, Kind.INSPECTOR)
-        zygotes.has(Kind.PLAIN_INSPECTOR)  # started now, waited for by nobody: the other one does its work too
+        await zygotes.prepare(Kind.BARE, Kind.INSPECTOR, Kind.PLAIN_INSPECTOR)
     except NotForkedError as exc:
         if wanted == "on":
             raise EngineUnavailableError(f"PROOFBOX_IMPORT_ONCE is on, and that cannot be: {exc}") from exc
