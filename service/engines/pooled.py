@@ -91,9 +91,8 @@ class PooledEngine:
         self._count = 0
         self._starting: set[str] = set()  # names of containers
         self._held: set[str] = set()  # ids of containers, from their start until their removal was tried
-        self._going: frozenset[str] = (
-            frozenset()
-        )  # ids of containers that the last sweep removed: an engine may be slow
+        # Ids of containers that the last sweep removed: an engine may be slow.
+        self._going: frozenset[str] = frozenset()
         self._removals: set[asyncio.Task[None]] = set()
         self._pauses: set[asyncio.Event] = set()
         self._stopping = False

@@ -37,7 +37,7 @@ class Waiters:
 
     def __init__(self) -> None:
         self._all: dict[Waiter, None] = {}
-        self._served: OrderedDict[str, None] = OrderedDict()  # owners, the one that was served last at the end
+        self._turns: OrderedDict[str, None] = OrderedDict()  # owners, the one whose turn comes last at the end
 
     def __len__(self) -> int:
         return len(self._all)
@@ -48,7 +48,7 @@ class Waiters:
     def add(self, waiter: Waiter) -> None:
         """One more; an owner who was never served comes after those who wait."""
         self._all[waiter] = None
-        self._served.setdefault(waiter.owner)
+        self._turns.setdefault(waiter.owner)
         self._forget_some()
 
     def remove(self, waiter: Waiter) -> None:
@@ -57,8 +57,8 @@ class Waiters:
 
     def note_served(self, owner: str) -> None:
         """An owner got a container: the others come before him."""
-        self._served[owner] = None
-        self._served.move_to_end(owner)
+        self._turns[owner] = None
+        self._turns.move_to_end(owner)
         self._forget_some()
 
     def give(self, box: Box) -> bool:
@@ -76,10 +76,10 @@ class Waiters:
         for waiter in self._all:
             if waiter.owner not in first and waiter.accepts(box):
                 first[waiter.owner] = waiter
-        forgotten = (waiter for owner, waiter in first.items() if owner not in self._served)
-        known = (first[owner] for owner in self._served if owner in first)
+        forgotten = (waiter for owner, waiter in first.items() if owner not in self._turns)
+        known = (first[owner] for owner in self._turns if owner in first)
         return next(forgotten, None) or next(known, None)
 
     def _forget_some(self) -> None:
-        if len(self._served) > _OWNERS_REMEMBERED:
-            self._served.popitem(last=False)
+        if len(self._turns) > _OWNERS_REMEMBERED:
+            self._turns.popitem(last=False)
