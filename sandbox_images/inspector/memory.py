@@ -33,7 +33,7 @@ def room_for_child(bytes_max: int) -> int:
 def _number_in(path: str) -> int | None:
     """Return the number that a kernel file holds; None if there is no such file or it says ``max``."""
     try:
-        text = Path(path).read_text(encoding="ascii").strip()
+        text = Path(path).read_bytes().strip()  # not as text: a codec would be imported for it
     except OSError:
         return None
     return int(text) if text.isdigit() else None

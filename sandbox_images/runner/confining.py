@@ -15,7 +15,7 @@ _PR_CAP_AMBIENT = 47
 _PR_CAP_AMBIENT_CLEAR_ALL = 4
 _SECCOMP_MODE_FILTER = 2
 _KEYCTL_JOIN_SESSION_KEYRING = 1
-_KEYCTL = {"x86_64": 250, "aarch64": 219}
+_KEYCTL = {"x86_64": 250, "aarch64": 219}[platform.machine()]
 _CAPABILITY_VERSION_3 = 0x20080522
 _CAPABILITIES_MAX = 64
 _INSTRUCTION_BYTES = 8
@@ -86,8 +86,8 @@ def take_label(wanted: str) -> None:
 
 def _own_label() -> str:
     try:
-        with open(_LABEL, encoding="utf-8") as file:
-            return file.read().rstrip("\0\n")
+        with open(_LABEL, "rb", buffering=0) as file:
+            return file.read().decode().rstrip("\0\n")
     except OSError:
         return ""
 
@@ -113,7 +113,7 @@ def _prctl(option: int, *arguments: Any) -> None:
 
 
 def _new_session_keyring() -> None:
-    if _libc.syscall(_KEYCTL[platform.machine()], _KEYCTL_JOIN_SESSION_KEYRING, None) == -1:
+    if _libc.syscall(_KEYCTL, _KEYCTL_JOIN_SESSION_KEYRING, None) == -1:
         raise OSError(ctypes.get_errno(), "keyctl")
 
 

@@ -15,6 +15,7 @@ import sys
 _WRITERS = (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)
 _LONG_MAX = 2**63 - 1
 _STATUS_OVERFLOW = 255
+_fflush = ctypes.CDLL(None).fflush
 
 
 class Ending:
@@ -69,7 +70,7 @@ def _all_written() -> bool:
         if isinstance(found, _WRITERS) and not found.closed:
             with contextlib.suppress(OSError, ValueError):  # as when it is deleted
                 found.flush()
-    ctypes.CDLL(None).fflush(None)
+    _fflush(None)
     try:
         for stream in (sys.stdout, sys.stderr):
             if stream is not None and not stream.closed:

@@ -54,8 +54,8 @@ def _confine(job: dict[str, Any]) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (job["file_bytes"], job["file_bytes"]))
     try:
         # When memory runs out the kernel is to pick the program, not the runner that reports it.
-        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
-            file.write("1000")
+        with open("/proc/self/oom_score_adj", "wb", buffering=0) as file:
+            file.write(b"1000")
     except OSError:
         pass  # gVisor has no such file; its runner is not in the program's address space either
 

@@ -22,6 +22,8 @@ def warm(flavour: str) -> None:
         _draw()
     elif flavour == "documents":
         _typeset()
+    elif flavour == "inspector":
+        _know_images()
     gc.collect()
     _be_single()
 
@@ -48,6 +50,13 @@ def _typeset() -> None:
     from render.first_use import render_ahead  # noqa: PLC0415 - another flavour has no renderer
 
     render_ahead()
+
+
+def _know_images() -> None:
+    """Pillow loads the modules of its formats when it first opens a file."""
+    from PIL import Image  # noqa: PLC0415 - another flavour may do without
+
+    Image.init()
 
 
 def _be_single() -> None:

@@ -8,7 +8,8 @@ A fork is made in three steps, each by a process that can do less. This one fork
 namespace and, where groups are of version 2, its control group. A joins those of version 1 and all other
 namespaces, gives up every right for good, and forks B. A ends,
 so that B is a child of the container's process 1, which alone learns how it ends. B connects to process 1, which
-waits for nobody else at that time, and is what it was forked for.
+waits for nobody else at that time, and is what it was forked for. How an inspector ends nobody has to learn: there
+A is what it was forked for, and this process is told nothing of its end.
 """
 
 import atexit
@@ -17,6 +18,7 @@ import gc
 import importlib
 import json
 import os
+import signal
 import socket
 import sys
 import time
@@ -63,6 +65,9 @@ class Zygote:
         gc.collect()
         gc.freeze()
         warming.use_large_pages()
+        if not self._runs_programs:
+            # The kernel reaps its forks: a container cannot end before its last process is reaped.
+            signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         door.send(b".")
 
     def serve(self) -> socket.socket:
@@ -91,8 +96,8 @@ class Zygote:
             os.close(pids)
             return self._as_a(report, request["label"], joined.namespaces, to_write, others)
         os.setns(self._own_pids, os.CLONE_NEWPID)
-        if pid > 0:
-            os.waitpid(pid, 0)  # at once: a container cannot end before its last process is reaped
+        if pid > 0 and self._runs_programs:
+            os.waitpid(pid, 0)  # at once, see above
         return None
 
     def _as_a(
@@ -107,7 +112,7 @@ class Zygote:
             for fd in fds:
                 os.close(fd)
             self._confinement.put_on()
-            pid = os.fork()
+            pid = os.fork() if self._runs_programs else 0
         except BaseException as exc:  # noqa: BLE001 - none may get back to the loop
             _end(report, exc)
         if pid != 0:
@@ -136,8 +141,12 @@ class Zygote:
             os.dup2(control, DOOR_FD, inheritable=False)
         for first, last in ((DOOR_FD + 1, report), (report + 1, os.sysconf("SC_OPEN_MAX"))):
             os.closerange(first, last)
-        while os.getppid() != 1:  # A is about to end: the kernel takes its memory apart first, which takes a while
-            time.sleep(_LOOK_AGAIN_S)
+        if self._runs_programs:
+            # A is about to end: the kernel takes its memory apart first, which takes a while.
+            while os.getppid() != 1:
+                time.sleep(_LOOK_AGAIN_S)
+        else:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # it waits for its judges
         confining.be_readable()
         os.write(report, b".")
         os.close(report)

@@ -1,23 +1,18 @@
-"""Stores the files of a call; those that the user gets become sources that can be cited."""
+"""Stores the files of a call, and notes in its record what was stored."""
 
 from collections.abc import Sequence
 
 from service.core.call_record import call_record
 from service.core.scopes import Scope
-from service.core.store_ports import ArtifactStore, NewArtifact, SourcePool, StoredArtifact
+from service.core.store_ports import ArtifactStore, NewArtifact, StoredArtifact
 
 
-async def host(
-    artifacts: ArtifactStore, sources: SourcePool, scope: Scope, new: Sequence[NewArtifact]
-) -> list[StoredArtifact]:
-    """Stores files, all of them or none; external ones get their rows in the sources pool.
+async def host(artifacts: ArtifactStore, scope: Scope, new: Sequence[NewArtifact]) -> list[StoredArtifact]:
+    """Stores files, all of them or none; external ones become sources that can be cited.
 
     Raises:
         StoreFailedError, StoreFullError: a store failed.
     """
     stored = await artifacts.save(scope, new) if new else []
     call_record().stored += stored
-    external = [version for version in stored if version.visibility == "external"]
-    if external:
-        await sources.add_files(scope, external)
     return stored

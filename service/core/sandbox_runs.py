@@ -180,7 +180,7 @@ class SandboxRuns:
             once: dict[FilePath, NewArtifact] = {}
             for artifact in artifacts:
                 once.setdefault(artifact.path, artifact)
-            stored = await host(self._artifacts, self._sources, scope, list(once.values()))
+            stored = await host(self._artifacts, scope, list(once.values()))
         return {version.path.physical: version for version in stored}
 
 

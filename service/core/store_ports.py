@@ -81,6 +81,8 @@ class ArtifactStore(Protocol):
     async def save(self, scope: Scope, artifacts: Sequence[NewArtifact]) -> list[StoredArtifact]:
         """Stores and, if external, hosts all of them or none; a path that is there gets a new version.
 
+        External ones are sources from then on, as `SourcePool.add_file` makes them.
+
         Raises:
             StoreFullError: no space is left.
         """
@@ -152,9 +154,6 @@ class SourcePool(Protocol):
 
     async def add_file(self, scope: Scope, artifact: StoredArtifact) -> SourceRow:
         """The row of a hosted file or attachment; made with the next free sid if there is none."""
-
-    async def add_files(self, scope: Scope, artifacts: Sequence[StoredArtifact]) -> list[SourceRow]:
-        """The same of several, in their order; all or none of the new rows are kept."""
 
     async def complete(self, scope: Scope, rows: Sequence[SourceRow]) -> None:
         """Adds rows of a call; rows that are there already must mean the same.

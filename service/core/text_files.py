@@ -125,7 +125,7 @@ class TextFiles:
                 await asyncio.to_thread(_staged, staging / f"text-{number}", file, call.request.tool_call_id)
                 for number, file in enumerate(files)
             ]
-            return await host(self._artifacts, self._sources, call.scope, new)
+            return await host(self._artifacts, call.scope, new)
 
     async def content(self, file: TextFile, measured: Measured) -> Content:
         """What the content block of a stored text carries."""

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Row, Select, bindparam, delete, func, select
 from contracts.paths import FilePath, Namespace
 from service.core.scopes import Principal, Scope
 from service.core.store_ports import NewArtifact
-from service.stores.conversations import CONVERSATION, ensure_conversation, scope_values, utc_now
+from service.stores.conversations import CONVERSATION, scope_values, utc_now
 from service.stores.tables import artifacts, conversations, principals, unfinished
 from service.stores.texts import storable
 
@@ -160,16 +160,15 @@ def is_wanted(connection: Connection, sha256: str, save: str) -> bool:
 
 
 def insert(
-    connection: Connection, scope: Scope, new: Sequence[tuple[NewArtifact, str | None]]
+    connection: Connection, conversation: int, new: Sequence[tuple[NewArtifact, str | None]]
 ) -> list[ArtifactRow]:
     """Adds the next versions of the artifacts' paths; of two with one path the later gets the later version.
 
     Args:
         connection: the database.
-        scope: the conversation.
+        conversation: its number.
         new: the files, each with the name under which it is hosted; None exactly for an internal file.
     """
-    conversation, _ = ensure_conversation(connection, scope)
     newest = _newest(connection, conversation, [artifact.path for artifact, _ in new])
     made = []
     for artifact, hosted_name in new:

@@ -1,9 +1,11 @@
 """Files of conversations: their versions in the database, their bytes in a folder or a bucket.
 
-A save is one step for everybody who asks: the rows of all its files appear in one transaction. Its bytes travel
-outside of any transaction, so that a slow disk or server holds up nobody else:
+A save is one step for everybody who asks: the rows of all its files appear in one transaction, with those of the
+sources that external files are. Its bytes travel outside of any transaction, so that a slow disk or server holds up
+nobody else:
 
-1. a transaction writes down which blobs and hosted names the save is about to touch (table ``unfinished``),
+1. a transaction writes down which blobs and hosted names the save is about to touch (table ``unfinished``), while
+   the files are sealed where they are,
 2. the blobs are put in place,
 3. the hosted files are replaced and one transaction adds the rows, while no other save can touch those names.
 
@@ -31,11 +33,13 @@ from service.core.scopes import Scope
 from service.core.store_ports import NewArtifact, StoredArtifact
 from service.core.threads import in_thread, to_its_end
 from service.stores import artifact_rows as rows
-from service.stores.artifact_files import ArtifactFiles, Served
+from service.stores.artifact_files import ArtifactFiles, Served, checked_sha256
 from service.stores.artifact_rows import ArtifactRow
+from service.stores.conversations import ensure_conversation
 from service.stores.database import Database
 from service.stores.hosting import key_of, rn_of
 from service.stores.name_locks import NameLocks
+from service.stores.sources import put_files
 from service.stores.timing import Seen, timed, unseen
 
 T = TypeVar("T")
@@ -232,7 +236,7 @@ class SqlArtifactStore:
     # ---- saved ----
 
     async def save(self, scope: Scope, artifacts: Sequence[NewArtifact]) -> list[StoredArtifact]:
-        """Stores all of them as new versions and hosts the external ones, or does nothing.
+        """Stores all of them as new versions, hosts the external ones and makes sources of them, or does nothing.
 
         The sources are moved or left in staging; either way they are the store's from now on. A save that is
         cancelled goes on to its end.
@@ -249,7 +253,6 @@ class SqlArtifactStore:
         return await to_its_end(task)
 
     async def _save(self, scope: Scope, artifacts: Sequence[NewArtifact]) -> list[StoredArtifact]:
-        await self._in_parts(self._files.seal, artifacts)
         await self._undo_failed()
         names = [
             self._files.hosted_name(scope, artifact.path) if artifact.visibility == "external" else None
@@ -258,15 +261,24 @@ class SqlArtifactStore:
         hosted = {  # the later of two versions of one path is the one that stays
             name: _served(artifact) for name, artifact in zip(names, artifacts, strict=True) if name is not None
         }
-        touched = {_BLOBS + artifact.sha256 for artifact in artifacts} | {_HOSTED + name for name in hosted}
+        touched = {_BLOBS + checked_sha256(artifact.sha256) for artifact in artifacts} | {_HOSTED + name for name in hosted}
         save = uuid.uuid4().hex
 
-        def finish(connection: Connection) -> list[ArtifactRow]:
+        def finish(connection: Connection) -> list[StoredArtifact]:
             rows.end_save(connection, save)
-            return rows.insert(connection, scope, list(zip(artifacts, names, strict=True)))
+            conversation, _ = ensure_conversation(connection, scope)
+            added = rows.insert(connection, conversation, list(zip(artifacts, names, strict=True)))
+            stored = [self._stored(scope, row) for row in added]
+            put_files(connection, conversation, [one for one in stored if one.visibility == "external"])
+            return stored
 
-        await self._database.write(lambda connection: rows.begin_save(connection, save, touched))
         try:
+            await _all(
+                [
+                    self._in_parts(self._files.seal, artifacts),
+                    self._database.write(lambda connection: rows.begin_save(connection, save, touched)),
+                ]
+            )
             # Bytes that two files have are placed once: never by two threads at one time.
             once = {artifact.sha256: artifact for artifact in artifacts}
             async with self._locks.held(_BLOBS + sha256 for sha256 in once):
@@ -274,12 +286,11 @@ class SqlArtifactStore:
             async with self._locks.held(_HOSTED + name for name in hosted):
                 # Last before the commit, so that the hosted files and the latest rows change together.
                 await self._in_parts(lambda part: self._files.host(dict(part)), list(hosted.items()))
-                stored = await self._database.write(finish)
+                return await self._database.write(finish)
         except Exception:
             self._failed.add(save)
             await self._undo_soon()
             raise
-        return [self._stored(scope, row) for row in stored]
 
     # ---- undone ----
 

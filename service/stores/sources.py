@@ -1,10 +1,11 @@
 """The sources of conversations in the database: rows whose ids never change their meaning."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count, islice
 from typing import Any
 
 from pydantic import ValidationError
-from sqlalchemy import Connection, Select, bindparam, func, insert, literal, select, update
+from sqlalchemy import Connection, Select, bindparam, func, insert, select, update
 
 from contracts.paths import Namespace
 from contracts.tool_calls import SourceRow
@@ -13,8 +14,8 @@ from service.core.scopes import Scope
 from service.core.store_ports import NewPage, StoredArtifact
 from service.stores.conversations import CONVERSATION, ensure_conversation, scope_values
 from service.stores.database import Database
-from service.stores.tables import is_text, sources
-from service.stores.texts import json_text
+from service.stores.tables import is_short, is_text, short, sources
+from service.stores.texts import json_text, storable
 
 _SID_MAX = 10**9  # as the wire allows
 _MIME_MAX = 128  # as the wire allows
@@ -25,6 +26,13 @@ _ALL = select(sources.c.sid, sources.c.source).where(sources.c.conversation == C
 _HERE = sources.c.conversation == bindparam("in_conversation")
 _OLDEST = select(sources.c.sid, sources.c.source).where(_HERE).order_by(sources.c.sid).limit(1)
 _OF_SID = _OLDEST.where(sources.c.sid == bindparam("of_sid"))
+_OF_LONG = (
+    select(sources.c.file, sources.c.source)
+    .where(_HERE, sources.c.file.in_(bindparam("of_files", expanding=True)))
+    .order_by(sources.c.sid)
+)
+_OF_SHORT = _OF_LONG.where(short(sources.c.file))
+_FILES_AT_ONCE = 500  # a statement takes tens of thousands of values, and not more
 _ADDED = insert(sources)
 _CHANGED = (
     update(sources)
@@ -106,20 +114,11 @@ class SqlSourcePool:
             StoreFailedError: the database failed.
             StoreFullError: no space is left.
         """
-        (row,) = await self.add_files(scope, [artifact])
-        return row
 
-    async def add_files(self, scope: Scope, artifacts: Sequence[StoredArtifact]) -> list[SourceRow]:
-        """The same of several, in their order; all or none of the rows are kept.
-
-        Raises:
-            StoreFailedError: the database failed.
-            StoreFullError: no space is left.
-        """
-
-        def work(connection: Connection) -> list[SourceRow]:
+        def work(connection: Connection) -> SourceRow:
             conversation, _ = ensure_conversation(connection, scope)
-            return [_put_file(connection, conversation, artifact) for artifact in artifacts]
+            (row,) = put_files(connection, conversation, [artifact])
+            return row
 
         return await self._database.write(work)
 
@@ -139,7 +138,7 @@ class SqlSourcePool:
             for row in rows:
                 known = _known(connection, conversation, _OF_SID, of_sid=row.sid)
                 if known is None:
-                    _add(connection, conversation, row)
+                    _add(connection, conversation, [row])
                 elif (stored := _meaning(known)) != (given := _meaning(row)):
                     raise SidConflictError(
                         f"source {row.sid} is {_shown(stored)} in this conversation and {_shown(given)} in "
@@ -147,6 +146,44 @@ class SqlSourcePool:
                     )
 
         await self._database.write(work)
+
+
+def put_files(connection: Connection, conversation: int, artifacts: Sequence[StoredArtifact]) -> list[SourceRow]:
+    """The rows of the artifacts' paths: made with the next free sids, or brought to these versions."""
+    rows = _of_files(connection, conversation, {_file_of(artifact) for artifact in artifacts})
+    old, free = frozenset(rows), _free_sids(connection, conversation)
+    for artifact in artifacts:
+        file = _file_of(artifact)
+        known = rows.get(file)
+        rows[file] = _row_of(artifact, next(free)) if known is None else _brought_to(known, artifact)
+    _add(connection, conversation, [row for file, row in rows.items() if file not in old])
+    _change(connection, conversation, [row for file, row in rows.items() if file in old])
+    return [rows[_file_of(artifact)] for artifact in artifacts]
+
+
+def _of_files(connection: Connection, conversation: int, files: Iterable[str]) -> dict[str, SourceRow]:
+    """The rows of those files that have one; of several the oldest."""
+    rows: dict[str, SourceRow] = {}
+    left = iter(sorted(files))
+    while some := list(islice(left, _FILES_AT_ONCE)):
+        few_chars = [file for file in some if is_short(file)]
+        for query, of_length in ((_OF_SHORT, few_chars), (_OF_LONG, sorted({*some}.difference(few_chars)))):
+            if of_length:
+                for row in connection.execute(query, {"in_conversation": conversation, "of_files": of_length}):
+                    rows.setdefault(row.file, _parsed(row.source))
+    return rows
+
+
+def _file_of(artifact: StoredArtifact) -> str:
+    """The artifact's path as the database keeps it."""
+    return storable(artifact.path.logical)
+
+
+def _brought_to(known: SourceRow, artifact: StoredArtifact) -> SourceRow:
+    """What a caller said about the file stays; what the store knows about it is brought up to date."""
+    row = _row_of(artifact, known.sid)
+    said = {"title": known.title or row.title, "url": known.url, "text": known.text}
+    return row.model_copy(update=said)
 
 
 def _known(connection: Connection, conversation: int, query: Select[Any], **values: object) -> SourceRow | None:
@@ -163,47 +200,38 @@ def _columns(row: SourceRow) -> dict[str, object]:
     }
 
 
-def _add(connection: Connection, conversation: int, row: SourceRow) -> SourceRow:
-    connection.execute(_ADDED, {"conversation": conversation, "sid": row.sid, **_columns(row)})
-    return row
+def _add(connection: Connection, conversation: int, rows: Sequence[SourceRow]) -> None:
+    if rows:
+        values = [{"conversation": conversation, "sid": row.sid, **_columns(row)} for row in rows]
+        connection.execute(_ADDED, values)
 
 
-def _change(connection: Connection, conversation: int, row: SourceRow) -> SourceRow:
-    new = {f"new_{name}": value for name, value in _columns(row).items()}
-    connection.execute(_CHANGED, {"in_conversation": conversation, "of_sid": row.sid, **new})
-    return row
-
-
-def _put_file(connection: Connection, conversation: int, artifact: StoredArtifact) -> SourceRow:
-    known = _known(connection, conversation, _OLDEST.where(is_text(sources.c.file, artifact.path.logical)))
-    if known is None:
-        return _add(connection, conversation, _row_of(artifact, _free_sid(connection, conversation)))
-    # What a caller said about the file stays; what the store knows about it is brought up to date.
-    row = _row_of(artifact, known.sid)
-    said = {"title": known.title or row.title, "url": known.url, "text": known.text}
-    return _change(connection, conversation, row.model_copy(update=said))
+def _change(connection: Connection, conversation: int, rows: Sequence[SourceRow]) -> None:
+    here = {"in_conversation": conversation}
+    for row in rows:
+        new = {f"new_{name}": value for name, value in _columns(row).items()}
+        connection.execute(_CHANGED, {**here, "of_sid": row.sid, **new})
 
 
 def _put_page(connection: Connection, conversation: int, page: NewPage) -> SourceRow:
     known = _known(connection, conversation, _OLDEST.where(is_text(sources.c.url, page.url)))
     row = known or SourceRow(
-        sid=_free_sid(connection, conversation), source_type="web", url=page.url, turn_id=page.turn_id
+        sid=next(_free_sids(connection, conversation)), source_type="web", url=page.url, turn_id=page.turn_id
     )
     new = {"title": page.title[:_TITLE_MAX], "text": page.text, "mime": page.mime}
     row = row.model_copy(update={name: value for name, value in new.items() if value})
-    return (_add if known is None else _change)(connection, conversation, row)
+    (_add if known is None else _change)(connection, conversation, [row])
+    return row
 
 
-def _free_sid(connection: Connection, conversation: int) -> int:
-    values = {"in_conversation": conversation}
-    highest: int = connection.execute(_HIGHEST, values).scalar_one()
-    if highest < _SID_MAX:
-        return highest + 1
-    # A caller took the highest number that there is: the lowest one that nobody has follows.
-    taken = select(sources.c.sid).where(_HERE)
-    before = select(literal(0).label("sid")).union(taken).subquery()
-    query = select(func.min(before.c.sid) + 1).where((before.c.sid + 1).not_in(taken))
-    return int(connection.execute(query, values).scalar_one())
+def _free_sids(connection: Connection, conversation: int) -> Iterator[int]:
+    """Numbers that no source of the conversation has: those above all others, then the lowest."""
+    here = {"in_conversation": conversation}
+    highest: int = connection.execute(_HIGHEST, here).scalar_one()
+    yield from range(highest + 1, _SID_MAX + 1)
+    # A caller took the highest number that there is.
+    taken = frozenset(connection.scalars(select(sources.c.sid).where(_HERE), here))
+    yield from (sid for sid in count(1) if sid not in taken)
 
 
 def _row_of(artifact: StoredArtifact, sid: int) -> SourceRow:

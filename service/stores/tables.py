@@ -48,7 +48,12 @@ def short(column: Column[str]) -> ColumnElement[bool]:
 def is_text(column: Column[str], text: str) -> ColumnElement[bool]:
     """Whether a column holds a text, said so that PostgreSQL finds its index of short texts."""
     equal = column == text
-    return and_(equal, short(column)) if len(storable(text)) <= _SHORT else equal
+    return and_(equal, short(column)) if is_short(text) else equal
+
+
+def is_short(text: str) -> bool:
+    """Whether a text as it is kept is one of those."""
+    return len(storable(text)) <= _SHORT
 
 
 principals = Table(

@@ -162,7 +162,7 @@ async def test_another_version_is_sent(client):
         "fi:turn_1.code.t1",
         "tc:turn_1.t1.result",
         "ar:turn_1.user.prompt",
-        "so:sources_pool[1]",
+        "so:sources_pool[9]",
         "sk:pdf",
     ],
 )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import pypdf
 import pypdfium2 as pdfium
 from pypdf.generic import DictionaryObject, IndirectObject
 from verdict import Problem, Subject, counted
+
+from families.pdf_reader import FrugalReader
 
 _HEADER_WITHIN_BYTES = 1_024
 _END_WITHIN_BYTES = 1_024
@@ -52,7 +53,7 @@ def _open(subject: Subject) -> pdfium.PdfDocument:
 
 def _count_pages(subject: Subject, document: pdfium.PdfDocument | None) -> int:
     subject.file.seek(0)
-    reader = pypdf.PdfReader(subject.file, strict=False)
+    reader = FrugalReader(subject.file)
     if reader.is_encrypted and document is not None:
         # An empty password opened it, and PDFium has all it needs for that; pypdf may lack the cipher.
         return _count_with_pdfium(document, subject.limits.pages_max)

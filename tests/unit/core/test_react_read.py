@@ -142,7 +142,7 @@ async def test_what_a_model_sees_already_is_not_shown_twice(conversation):
     assert status(first)["exists_in_visible_context"] == ["fi:turn_1.user.attachments/image.png"]
 
 
-@pytest.mark.parametrize("path", ["fi:turn_1.files/a.txt", "ar:turn_1.user.prompt", "so:sources_pool[1]", "sk:pdf"])
+@pytest.mark.parametrize("path", ["fi:turn_1.files/a.txt", "ar:turn_1.user.prompt", "so:sources_pool[2]", "sk:pdf"])
 async def test_a_second_read_shows_nothing_until_what_was_read_is_hidden(conversation, path):
     await conversation.save("turn_1/files/a.txt")
     await conversation.sources.add_pages(SCOPE, [NewPage("https://example.org", "A page", None, None, "turn_1")])

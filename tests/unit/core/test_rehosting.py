@@ -235,7 +235,7 @@ async def test_a_cited_file_is_rehosted_and_a_cited_page_is_not(world):
 
 
 async def test_rows_of_the_call_complete_the_pool(world):
-    await world.save("turn_1/files/a.csv")
+    await world.save("turn_1/files/a.csv", visibility="internal")
     got = await world.gather("[[S:3-999999999]]", rows=[file_row(4, "turn_1/files/a.csv")])
     assert list(got) == ["turn_1/files/a.csv"]
     assert [row.sid for row in await world.sources.rows(SCOPE)] == [4]

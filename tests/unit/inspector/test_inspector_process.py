@@ -234,7 +234,7 @@ def test_an_image_without_the_libraries_says_so_and_still_reads_what_needs_none(
     )
     assert problems(map(json.loads, done.stdout.splitlines())) == [
         None,
-        "cannot be opened by this image, which has no reader for .pdf files: No module named 'pypdf'",
+        "cannot be opened by this image, which has no reader for .pdf files: No module named 'pypdfium2'",
         None,
         "min_rows cannot be checked: this image cannot read Parquet tables",
         "is not a Parquet table: it starts with 'x'",
