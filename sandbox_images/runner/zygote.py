@@ -132,7 +132,6 @@ class Zygote:
             _, outputs, _, _ = socket.recv_fds(connection, 1, 2)
         for standard, fd in enumerate([nowhere, *outputs]):
             os.dup2(fd, standard)
-        _renew_chance()
         for name in self.ours:
             del sys.modules[name]
         self.ending.keep()
@@ -142,6 +141,7 @@ class Zygote:
         for first, last in ((DOOR_FD + 1, report), (report + 1, os.sysconf("SC_OPEN_MAX"))):
             os.closerange(first, last)
         if self._runs_programs:
+            _renew_chance()
             # A is about to end: the kernel takes its memory apart first, which takes a while.
             while os.getppid() != 1:
                 time.sleep(_LOOK_AGAIN_S)

@@ -261,7 +261,8 @@ class SqlArtifactStore:
         hosted = {  # the later of two versions of one path is the one that stays
             name: _served(artifact) for name, artifact in zip(names, artifacts, strict=True) if name is not None
         }
-        touched = {_BLOBS + checked_sha256(artifact.sha256) for artifact in artifacts} | {_HOSTED + name for name in hosted}
+        touched = {_BLOBS + checked_sha256(artifact.sha256) for artifact in artifacts}
+        touched.update(_HOSTED + name for name in hosted)
         save = uuid.uuid4().hex
 
         def finish(connection: Connection) -> list[StoredArtifact]:

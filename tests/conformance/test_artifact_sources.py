@@ -12,7 +12,7 @@ from service.stores.sources import SqlSourcePool
 @pytest.fixture
 def pool(artifact_store):
     """The sources of the same conversations."""
-    return SqlSourcePool(artifact_store._database)  # noqa: SLF001 - the database of this test
+    return SqlSourcePool(artifact_store._database)
 
 
 async def named(pool, scope):

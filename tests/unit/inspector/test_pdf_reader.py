@@ -44,9 +44,7 @@ def streamed(bodies: dict[int, bytes], *, header=None, count=None, first=None, p
         bytes([kind]) + where.to_bytes(4, "big") + bytes([index])
         for kind, where, index in (rows.get(number, (0, 0, 0)) for number in range(11))
     )
-    out.write(
-        b"10 0 obj\n<< /Type /XRef /W [1 4 1] /Size 11 /Root 1 0 R /Length %d >>\nstream\n" % len(table)
-    )
+    out.write(b"10 0 obj\n<< /Type /XRef /W [1 4 1] /Size 11 /Root 1 0 R /Length %d >>\nstream\n" % len(table))
     out.write(table + b"\nendstream\nendobj\nstartxref\n%d\n%%%%EOF\n" % xref_at)
     return out.getvalue()
 
