@@ -150,6 +150,7 @@ def _be_the_judge(writing: int, root: Path, entries: list[Entry], limits: Limits
         _confine(limits)
         for number, entry in enumerate(entries):
             _say(writing, _answer(root, entry, limits, is_alone=number == 0))
+        _wait_for_the_end(writing)
     except BaseException:  # noqa: BLE001 - whatever it is, the parent's copy of the stack must not run on
         os._exit(1)
     os._exit(0)
@@ -169,6 +170,17 @@ def _say(writing: int, answer: bytes) -> None:
         answer = answer[os.write(writing, answer) :]
 
 
+def _wait_for_the_end(writing: int) -> None:
+    """Wait until nobody listens any more.
+
+    The kernel takes a process apart on the processor that it ran on, and who was woken by its last word and is to
+    run there waits for that: one to two milliseconds.
+    """
+    poll = select.poll()
+    poll.register(writing, 0)  # an error is told in any case, and that is one
+    poll.poll()
+
+
 def _confine(limits: Limits) -> None:
     os.setpgid(0, 0)
     nowhere = os.open(os.devnull, os.O_RDWR)
@@ -176,7 +188,9 @@ def _confine(limits: Limits) -> None:
         # C libraries print their warnings; on stdout they would be taken for verdicts.
         os.dup2(nowhere, standard)
     with contextlib.suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_bytes(_FIRST_TO_BE_KILLED)
+        score = os.open("/proc/self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)
+        os.write(score, _FIRST_TO_BE_KILLED)
+        os.close(score)
     _lower(resource.RLIMIT_CORE, 0)
     _lower(resource.RLIMIT_FSIZE, 0)
     _lower(resource.RLIMIT_DATA, room_for_child(limits.memory_bytes_max))

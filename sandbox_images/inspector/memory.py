@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
 
+_READ_BYTES = 65_536
 _CGROUP_FILES = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
     ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
@@ -32,19 +33,26 @@ def room_for_child(bytes_max: int) -> int:
 
 def _number_in(path: str) -> int | None:
     """Return the number that a kernel file holds; None if there is no such file or it says ``max``."""
-    try:
-        text = Path(path).read_bytes().strip()  # not as text: a codec would be imported for it
-    except OSError:
-        return None
+    text = _said_by(path).strip()
     return int(text) if text.isdigit() else None
 
 
 def _data_bytes_held() -> int:
-    try:
-        status = Path("/proc/self/status").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return 0
-    for line in status.splitlines():
-        if line.startswith("VmData:"):
+    for line in _said_by("/proc/self/status").splitlines():
+        if line.startswith(b"VmData:"):
             return int(line.split()[1]) * 1024
     return 0
+
+
+def _said_by(path: str) -> bytes:
+    """Return what a kernel file says, nothing if there is none; a file object would cost more than the reading."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        return os.read(descriptor, _READ_BYTES)
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)

@@ -15,6 +15,10 @@ _MESSAGE_CHARS_MAX = 160
 _PATH_CHARS_MAX = 80
 _LITERAL_KEYWORDS = frozenset({"const", "enum", "default", "examples"})
 """Keywords whose values are data: what looks like a reference in there is none."""
+_META_SCHEMAS = frozenset(identifier.rstrip("#") for identifier in META_SCHEMAS)
+
+# The library makes its validator of schemas at the first use: here, so that forks of this process have it.
+Draft202012Validator.check_schema({"type": "object"})
 
 
 def schema_check(schema: Any) -> Callable[[Any, str], None]:
@@ -60,9 +64,8 @@ def _cannot_refer(reference: str) -> Problem:
 
 def _refuse_remote(schema: Any) -> None:
     """Refuse a reference to another document, also in a branch that no value would reach."""
-    known = {identifier.rstrip("#") for identifier in META_SCHEMAS}
     nodes = list(_nodes(schema))
-    known.update(node["$id"].rstrip("#") for node in nodes if isinstance(node.get("$id"), str))
+    known = _META_SCHEMAS.union(node["$id"].rstrip("#") for node in nodes if isinstance(node.get("$id"), str))
     for node in nodes:
         for keyword in ("$ref", "$dynamicRef"):
             reference = node.get(keyword)
