@@ -27,8 +27,13 @@ def family(pid: int) -> set[int]:
 
 
 def memory_mb(pid: int) -> float:
-    """Resident memory of a process and all below it, in megabytes of 10^6 bytes."""
-    return sum(_status_mb(one, "VmRSS") for one in family(pid))
+    """Resident memory of a process and all below it, in megabytes of 10^6 bytes.
+
+    A process that was just forked, and is to become another program, has its parent's memory and counts nothing.
+    """
+    ours = _read(pid, "cmdline")
+    others = (one for one in family(pid) - {pid} if _read(one, "cmdline") != ours)
+    return sum(_status_mb(one, "VmRSS") for one in (pid, *others))
 
 
 def peak_mb(pid: int) -> float:

@@ -30,6 +30,8 @@ _ALONE = b"alone"
 """Said of a file that there was no memory for after others."""
 _PLAIN_FAMILIES = frozenset({"text", "binary", "delimited", "json_document", "json_lines"})
 _TOGETHER_MAX = 50
+_LISTENED_TO_MS = 10_000
+_CRASHED = "could not be opened: the checker crashed"
 _OUT_OF_MEMORY = "could not be opened: the checker ran out of memory"
 _FIRST_TO_BE_KILLED = b"1000"
 """The highest oom_score_adj: when the sandbox is full, the kernel takes the judge and not what waits for it."""
@@ -98,18 +100,22 @@ def _judged(root: Path, entries: list[Entry], limits: Limits) -> Iterator[dict[s
             try:
                 yield _verdict(entry) | _believable(answer)
             except ValueError:
-                yield _verdict(entry) | {"problem": _problem_of_death(child.end())}
+                yield _verdict(entry) | {"problem": child.problem()}
                 return
     finally:
         child.end()
 
 
 class _Child:
-    """A forked judge and what it says, a line for each file."""
+    """A forked judge and what it says, a line for each file.
+
+    It lives on until it is ended, or dies.
+    """
 
     def __init__(self, root: Path, entries: list[Entry], limits: Limits) -> None:
         self._reading, writing = os.pipe()
         self._said = b""
+        self._has_died = False
         self._status: int | None = None
         self._pid = os.fork()
         if self._pid == 0:
@@ -127,16 +133,22 @@ class _Child:
                 return None
             chunk = os.read(self._reading, _ANSWER_BYTES_MAX)
             if not chunk:
+                self._has_died = True
                 break
             self._said += chunk
         line, _, self._said = self._said.partition(b"\n")
         return line
 
+    def problem(self) -> str:
+        """End it, if it has not ended; returns why it did not answer as it should."""
+        status = self.end()
+        return _problem_of_death(status) if self._has_died else _CRASHED
+
     def end(self) -> int:
         """End it, if it has not ended; returns its wait status."""
         if self._status is None:
             os.close(self._reading)
-            # Harmless to a child that is dead already, and no child lives on after its last answer.
+            # Harmless to a child that is dead already.
             for kill in (os.killpg, os.kill):
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     kill(self._pid, signal.SIGKILL)
@@ -178,7 +190,7 @@ def _wait_for_the_end(writing: int) -> None:
     """
     poll = select.poll()
     poll.register(writing, 0)  # an error is told in any case, and that is one
-    poll.poll()
+    poll.poll(_LISTENED_TO_MS)
 
 
 def _confine(limits: Limits) -> None:
@@ -222,8 +234,8 @@ def _believable(answer: bytes) -> dict[str, Any]:
 def _problem_of_death(status: int) -> str:
     """Say why a child ended without an answer, from its wait status."""
     if not os.WIFSIGNALED(status):
-        return "could not be opened: the checker crashed"
+        return _CRASHED
     number = os.WTERMSIG(status)
     if number == signal.SIGKILL:
         return _OUT_OF_MEMORY
-    return f"could not be opened: the checker crashed ({signal.Signals(number).name})"
+    return f"{_CRASHED} ({signal.Signals(number).name})"

@@ -96,7 +96,7 @@ class Inspector:
 
 
 def end(pid: int) -> None:
-    """Kills a process of ours, if it still runs, and reaps it."""
+    """Kills an inspector, if it still runs, and reaps it if it is a child of this process."""
     try:
         os.kill(pid, _signal.SIGKILL)
         os.waitpid(pid, 0)

@@ -24,6 +24,9 @@ def warm(flavour: str) -> None:
         _typeset()
     elif flavour == "inspector":
         _know_images()
+        _know_schemas()
+    elif flavour == "plain_inspector":
+        _know_schemas()
     gc.collect()
     _be_single()
 
@@ -57,6 +60,13 @@ def _know_images() -> None:
     from PIL import Image  # noqa: PLC0415 - another flavour may do without
 
     Image.init()
+
+
+def _know_schemas() -> None:
+    """The library makes its validator of schemas when it first looks at one."""
+    from families.json_schema import schema_check  # noqa: PLC0415 - inspectors alone have it
+
+    schema_check({"type": "object"})
 
 
 def _be_single() -> None:

@@ -66,7 +66,8 @@ class Zygote:
         gc.freeze()
         warming.use_large_pages()
         if not self._runs_programs:
-            # The kernel reaps its forks: a container cannot end before its last process is reaped.
+            # The kernel reaps its forks: a container cannot end before its last process is reaped. One that is
+            # traced would be left, and the filter of system calls lets nobody trace.
             signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         door.send(b".")
 

@@ -121,7 +121,7 @@ class Attachments:
                     tool_call_id=None,
                 )
                 [stored] = await self._artifacts.save(scope, [upload])
-        # Also when nothing was stored: an earlier upload may have died between its bytes and its row.
+        # It is a source already, unless an earlier release stored it and died before that.
         row = await self._sources.add_file(scope, stored)
         if created:
             await self._timelines.append(scope, attachment_blocks(stored, await self._inline(scope, stored)))

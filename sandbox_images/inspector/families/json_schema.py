@@ -17,9 +17,6 @@ _LITERAL_KEYWORDS = frozenset({"const", "enum", "default", "examples"})
 """Keywords whose values are data: what looks like a reference in there is none."""
 _META_SCHEMAS = frozenset(identifier.rstrip("#") for identifier in META_SCHEMAS)
 
-# The library makes its validator of schemas at the first use: here, so that forks of this process have it.
-Draft202012Validator.check_schema({"type": "object"})
-
 
 def schema_check(schema: Any) -> Callable[[Any, str], None]:
     """Return a function that holds one value against the schema.

@@ -7,14 +7,18 @@ from typing import BinaryIO
 
 import pypdf
 from pypdf.errors import PyPdfError
-from pypdf.generic import IndirectObject, PdfObject, StreamObject, read_object
+from pypdf.generic import IndirectObject, NumberObject, PdfObject, StreamObject, read_object
+
+_NO_SPACE_OF_PDF = b"\x0b"  # but Python's
+_ENTRY_BYTES_MIN = 3  # of a number, a space and a place
 
 
 class FrugalReader(pypdf.PdfReader):
     """Takes single objects out of object streams.
 
     pypdf parses all that such a stream holds when the first is wanted of it: 8 ms of one page, though a page tree
-    is a few of its hundreds of objects. What is not as it should be is left to pypdf, which repairs or refuses it.
+    is a few of its hundreds of objects. A stream that is not as it should be is left to pypdf, which repairs or
+    refuses it; an object that cannot be read and that nobody asks for is not noticed.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -46,15 +50,16 @@ class FrugalReader(pypdf.PdfReader):
         holder = IndirectObject(stream, 0, self).get_object()
         if not isinstance(holder, StreamObject) or holder.get("/Type") != "/ObjStm":
             return None
-        data, first = holder.get_data(), holder.get("/First")
-        if not isinstance(first, int):
+        data, count, first = holder.get_data(), holder.get("/N"), holder.get("/First")
+        if not isinstance(count, NumberObject) or not isinstance(first, NumberObject):
             return None
-        try:
-            words = [int(word) for word in data[:first].split()]
-        except ValueError:
+        if not (0 <= first <= len(data) and 0 <= count <= len(data) // _ENTRY_BYTES_MIN):
             return None
-        places = {number: first + offset for number, offset in zip(words[::2], words[1::2], strict=False)}
-        is_whole = len(words) == 2 * holder.get("/N", 0) == 2 * len(places)
-        begins = [data[place : place + 1] for place in places.values() if place >= first]
-        is_plain = len(begins) == len(places) and all(begin.strip() for begin in begins)
+        words = data[:first].split(None, 2 * count)[: 2 * count]
+        if not all(word.isdigit() for word in words) or _NO_SPACE_OF_PDF in data[:first]:
+            return None
+        numbers, offsets = map(int, words[::2]), map(int, words[1::2])
+        places = {number: first + offset for number, offset in zip(numbers, offsets, strict=False)}
+        is_whole = len(words) == 2 * count == 2 * len(places)
+        is_plain = all(data[place : place + 1].strip() for place in places.values())
         return (io.BytesIO(data), places) if is_whole and is_plain else None

@@ -38,9 +38,12 @@ class EngineClient:
 
         def connect() -> docker.DockerClient:
             options: dict[str, Any] = {"timeout": self._timeout_s, "version": "auto"}
-            if self._host:
-                return docker.DockerClient(base_url=self._host, **options)
-            return docker.from_env(**options)
+            host = self._host
+            client = docker.DockerClient(base_url=host, **options) if host else docker.from_env(**options)
+            if _is_socket_file(client.api):
+                # Or each request looks for proxies and passwords, for a quarter of its time.
+                client.api.trust_env = False
+            return client
 
         where = self._host or os.environ.get("DOCKER_HOST") or "its default socket"
         self._client = await self._call(f"be reached at {where}", connect)
@@ -156,7 +159,7 @@ class EngineClient:
     @property
     def is_on_this_machine(self) -> bool:
         """Whether it is reached over a socket file; that of another machine would have to be forwarded to one."""
-        return str(self._api().base_url).startswith("http+docker://")
+        return _is_socket_file(self._api())
 
     async def update(self, container_id: str, resources: dict[str, Any]) -> None:
         """Changes resources of a running container, named as in the Engine API."""
@@ -223,6 +226,10 @@ class EngineClient:
 
     async def _call(self, what: str, call: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: _translated(what, call))
+
+
+def _is_socket_file(api: docker.APIClient) -> bool:
+    return str(api.base_url).startswith("http+docker://")
 
 
 def _translated(what: str, call: Callable[[], T]) -> T:

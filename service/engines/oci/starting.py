@@ -1,9 +1,10 @@
 """Starting one container: its bundle on the disk, its stream, the runtime."""
 
-import json
 import socket
 from dataclasses import dataclass
 from typing import Any
+
+from pydantic_core import to_json
 
 from service.engines.oci.remains import Place
 from service.engines.oci.runtime import Runtime
@@ -47,7 +48,7 @@ class Starter:
                 self.together.keep()
                 bundle = place.bundle(container_id)
                 bundle.mkdir(mode=0o700)
-                (bundle / "config.json").write_text(json.dumps(config), encoding="utf-8")
+                (bundle / "config.json").write_bytes(to_json(config))
                 stderr_fd = self.runtime.run((place.records, bundle), container_id, theirs, self.start_s)
         except BaseException:
             ours.close()

@@ -1,4 +1,4 @@
-"""What FrugalReader finds in a document is what pypdf finds."""
+"""What FrugalReader finds of what it is asked for is what pypdf finds; what nobody asks for it does not look at."""
 
 import io
 import sys
@@ -63,6 +63,12 @@ DOCUMENTS = {
     "an object before the first": streamed(WHOLE, header=b"1 0 2 -2 3 76\n"),
     "an object after the end": streamed(WHOLE, header=b"1 0 2 34 3 9999\n"),
     "the first before the start": streamed(WHOLE, first=-4),
+    "the first before the start, and places to match": streamed(WHOLE, first=-4, header=b"1 18 2 52 3 94\n"),
+    "a count that is no whole number": streamed(WHOLE).replace(b"/N 3 ", b"/N 3.0 "),
+    "a count that is nothing": streamed(WHOLE).replace(b"/N 3 ", b"/N null "),
+    "a count that is true": streamed(WHOLE).replace(b"/N 3 ", b"/N true "),
+    "a number with an underscore": streamed(WHOLE, header=b"1 0 2 3_4 3 76\n"),
+    "numbers apart by another space": streamed(WHOLE, header=b"1 0 2\x0b34 3 76\n"),
     "the first after the end": streamed(WHOLE, first=9_999),
     "an object that is cut": streamed({1: CATALOG, 2: TREE, 3: b"<< /Type /Page /Kids ["}),
     "another stream than is there": streamed(WHOLE, placed_in=8),
