@@ -31,6 +31,7 @@ _ALONE = b"alone"
 _PLAIN_FAMILIES = frozenset({"text", "binary", "delimited", "json_document", "json_lines"})
 _TOGETHER_MAX = 50
 _LISTENED_TO_MS = 10_000
+"""How long a judge that has said all waits to be ended: who listened may have died in a way that is not told."""
 _CRASHED = "could not be opened: the checker crashed"
 _OUT_OF_MEMORY = "could not be opened: the checker ran out of memory"
 _FIRST_TO_BE_KILLED = b"1000"

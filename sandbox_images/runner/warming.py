@@ -12,20 +12,20 @@ _MADV_COLLAPSE = 25
 _LARGE_PAGE_BYTES = 2 * 1024 * 1024
 
 
-def warm(flavour: str) -> None:
-    """Does it for a flavour; leaves one thread.
+def warm(kind: str) -> None:
+    """Does it for a kind of zygote; leaves one thread.
 
     Raises:
         RuntimeError: other threads are left, which no fork would have.
     """
-    if flavour == "data":
+    if kind == "data":
         _draw()
-    elif flavour == "documents":
+    elif kind == "documents":
         _typeset()
-    elif flavour == "inspector":
+    elif kind == "inspector":
         _know_images()
         _know_schemas()
-    elif flavour == "plain_inspector":
+    elif kind == "plain_inspector":
         _know_schemas()
     gc.collect()
     _be_single()
@@ -50,14 +50,14 @@ def _draw() -> None:
 
 def _typeset() -> None:
     """Documents: fontconfig reads its files, style sheets of every page are parsed."""
-    from render.first_use import render_ahead  # noqa: PLC0415 - another flavour has no renderer
+    from render.first_use import render_ahead  # noqa: PLC0415 - another kind has no renderer
 
     render_ahead()
 
 
 def _know_images() -> None:
     """Pillow loads the modules of its formats when it first opens a file."""
-    from PIL import Image  # noqa: PLC0415 - another flavour may do without
+    from PIL import Image  # noqa: PLC0415 - another kind may do without
 
     Image.init()
 

@@ -4,12 +4,14 @@ It runs on the image's own Python and root folder, as root, with the few capabil
 container and to give up everything. It has one thread, never runs anything of a call, and its only door is the
 socket to the service, which sends descriptors: of namespaces and control groups of a container, and to report to.
 
-A fork is made in three steps, each by a process that can do less. This one forks A into the container's process
+A fork is made in steps, each by a process that can do less. This one forks A into the container's process
 namespace and, where groups are of version 2, its control group. A joins those of version 1 and all other
-namespaces, gives up every right for good, and forks B. A ends,
-so that B is a child of the container's process 1, which alone learns how it ends. B connects to process 1, which
-waits for nobody else at that time, and is what it was forked for. How an inspector ends nobody has to learn: there
-A is what it was forked for, and this process is told nothing of its end.
+namespaces, gives up every right for good, and forks B. A ends, so that B is a child of the container's process 1,
+which alone learns how it ends. B connects to process 1, which waits for nobody else at that time, and is what it
+was forked for. How an inspector ends nobody has to learn: there A goes on as B.
+
+A container cannot end before its last process is reaped. This process reaps A at once where A is about to end, and
+leaves inspectors to the kernel.
 """
 
 import atexit
@@ -66,8 +68,7 @@ class Zygote:
         gc.freeze()
         warming.use_large_pages()
         if not self._runs_programs:
-            # The kernel reaps its forks: a container cannot end before its last process is reaped. One that is
-            # traced would be left, and the filter of system calls lets nobody trace.
+            # A fork that is traced would be left all the same; the filter of system calls lets nobody trace.
             signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         door.send(b".")
 
@@ -98,7 +99,7 @@ class Zygote:
             return self._as_a(report, request["label"], joined.namespaces, to_write, others)
         os.setns(self._own_pids, os.CLONE_NEWPID)
         if pid > 0 and self._runs_programs:
-            os.waitpid(pid, 0)  # at once, see above
+            os.waitpid(pid, 0)
         return None
 
     def _as_a(

@@ -166,10 +166,10 @@ def _of_files(connection: Connection, conversation: int, files: Iterable[str]) -
     rows: dict[str, SourceRow] = {}
     left = iter(sorted(files))
     while some := list(islice(left, _FILES_AT_ONCE)):
-        few_chars = [file for file in some if is_short(file)]
-        for query, of_length in ((_OF_SHORT, few_chars), (_OF_LONG, sorted({*some}.difference(few_chars)))):
-            if of_length:
-                for row in connection.execute(query, {"in_conversation": conversation, "of_files": of_length}):
+        short_ones, long_ones = ([file for file in some if is_short(file) is wanted] for wanted in (True, False))
+        for query, names in ((_OF_SHORT, short_ones), (_OF_LONG, long_ones)):
+            if names:
+                for row in connection.execute(query, {"in_conversation": conversation, "of_files": names}):
                     rows.setdefault(row.file, _parsed(row.source))
     return rows
 
