@@ -3,6 +3,7 @@
 import itertools
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import engine_sides
@@ -16,6 +17,7 @@ pytestmark = pytest.mark.docker
 
 MIB = 1024 * 1024
 TOTAL_MEMORY, TOTAL_PIDS, HOGS = 320 * MIB, 150, 4
+HUGE_PAGE = 2 * MIB
 TAKES_MEMORY = (
     "block = bytearray(180_000_000); block[::4096] = b'x' * len(block[::4096])\nimport time; time.sleep(100)"
 )
@@ -77,7 +79,8 @@ def test_memory_of_all_sandboxes_stays_below_its_total_and_a_neighbour_is_served
     assert "out_of_memory" in codes
     assert service.client.get("/livez").status_code == 200
     assert metric(service, "sandboxes_memory_limit_bytes") == TOTAL_MEMORY
-    assert 0 < metric(service, "sandboxes_memory_bytes") <= TOTAL_MEMORY
+    # The kernel counts what it is asked for first, a huge page at the most, and takes it back if that was too much.
+    assert 0 < metric(service, "sandboxes_memory_bytes") <= TOTAL_MEMORY + HOGS * HUGE_PAGE
     end_hogs(service, hogs)
     assert service.call("open('out.txt', 'w').write('fine')")["ok"] is True
 
@@ -89,8 +92,14 @@ def _codes(service, bodies):
 
 def test_processes_of_all_sandboxes_stay_below_their_total_and_the_service_can_start_its_own(service):
     hogs = begin_hogs(service, TAKES_PROCESSES)
-    seen = eventually(lambda: metric(service, "sandboxes_pids"), lambda pids: pids > TOTAL_PIDS - 5)
-    assert TOTAL_PIDS - 5 < seen <= TOTAL_PIDS
+    assert metric(service, "sandboxes_pids_limit") == TOTAL_PIDS
+    seen = [eventually(lambda: metric(service, "sandboxes_pids"), lambda pids: pids > TOTAL_PIDS - 5)]
+    # Without a total they would go on to four times a hundred.
+    while len(seen) < 20:
+        time.sleep(0.05)
+        seen.append(metric(service, "sandboxes_pids"))
+    # The kernel counts a fork first and takes it back if that was one too many: each hog may be seen at it.
+    assert TOTAL_PIDS - 5 < max(seen) <= TOTAL_PIDS + HOGS
     assert service.client.get("/livez").status_code == 200
     end_hogs(service, hogs)
     assert service.call("open('out.txt', 'w').write('fine')")["ok"] is True
