@@ -3,11 +3,15 @@
 import asyncio
 import contextlib
 import sqlite3
+import subprocess
+import sys
+from pathlib import Path
 
 import psycopg
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from pydantic import SecretStr
 from sqlalchemy import create_engine
 
@@ -20,6 +24,7 @@ from service.core.store_ports import CallKey, CallState, NewCall, NewPage, Store
 from service.stores import artifact_rows
 from service.stores.calls import SqlCallStore
 from service.stores.database import Database
+from service.stores.migrations import revisions, upgrading
 from service.stores.sources import SqlSourcePool
 from service.stores.tables import metadata
 from service.stores.timelines import SqlTimelineStore
@@ -249,24 +254,43 @@ async def test_a_database_that_was_taken_over_is_as_a_new_one(opened_database, t
     assert schema_of(tmp_path / "old") == schema_of(tmp_path / "new")
 
 
-async def test_revisions_make_what_the_tables_say(database):
-    def differences(connection):
-        return compare_metadata(MigrationContext.configure(connection), metadata)
-
-    assert await database.read(differences) == []
+def made_by_revisions(connection):
+    newest = revisions()[-1]
+    upgrading.upgrade(connection, stamped=None, counted=None, newest=newest)
 
 
-async def test_revisions_make_the_very_indexes_that_the_tables_say_on_sqlite(opened_database, tmp_path):
-    async with opened_database(tmp_path):
-        pass
-    (tmp_path / "tables").mkdir()
-    engine = create_engine(f"sqlite:///{tmp_path}/tables/proofbox.sqlite3")
-    metadata.create_all(engine)
+def test_the_revisions_are_those_that_alembic_finds():
+    scripts = ScriptDirectory(str(Path(upgrading.__file__).parent))
+    assert revisions() == [each.revision for each in scripts.walk_revisions()][::-1]
+
+
+async def test_revisions_make_what_the_tables_say(tmp_path):
+    engine = create_engine(f"sqlite:///{tmp_path}/proofbox.sqlite3")
+    with engine.begin() as connection:
+        made_by_revisions(connection)
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
     engine.dispose()
-    assert schema_of(tmp_path)[1] == schema_of(tmp_path / "tables")[1]
 
 
-async def test_revisions_make_the_very_indexes_that_the_tables_say_on_postgres(
+async def test_a_new_sqlite_database_is_the_very_one_that_the_revisions_make(opened_database, tmp_path):
+    async with opened_database(tmp_path / "new"):
+        pass
+    engine = create_engine(f"sqlite:///{tmp_path}/proofbox.sqlite3")
+    with engine.begin() as connection:
+        made_by_revisions(connection)
+    engine.dispose()
+
+    def said(folder):
+        with contextlib.closing(sqlite3.connect(folder / "proofbox.sqlite3")) as database:
+            rows = database.execute("SELECT name, sql FROM sqlite_master").fetchall()
+            (stamped,) = database.execute("SELECT version_num FROM alembic_version").fetchall()
+            return {name: " ".join((sql or "").split()) for name, sql in rows}, stamped
+
+    assert len(said(tmp_path)[0]) > 30
+    assert said(tmp_path / "new") == said(tmp_path)
+
+
+async def test_a_new_postgres_database_is_the_very_one_that_the_revisions_make(
     opened_database, postgres_url, tmp_path
 ):
     async with opened_database(tmp_path, postgres_url):
@@ -274,21 +298,59 @@ async def test_revisions_make_the_very_indexes_that_the_tables_say_on_postgres(
     engine = create_engine(postgres_url.get_secret_value().replace("postgresql:", "postgresql+psycopg:"))
     with engine.begin() as connection:
         for statement in (
-            "DROP SCHEMA IF EXISTS tables CASCADE",
-            "CREATE SCHEMA tables",
-            "SET search_path = tables",
+            "DROP SCHEMA IF EXISTS revisions CASCADE",
+            "CREATE SCHEMA revisions",
+            "SET search_path = revisions",
         ):
             connection.exec_driver_sql(statement)
-        metadata.create_all(connection)
-    with engine.connect() as connection:
-        rows = connection.exec_driver_sql(
-            "SELECT schemaname, replace(indexdef, schemaname || '.', '') FROM pg_indexes "
-            "WHERE schemaname IN ('public', 'tables') AND tablename <> 'alembic_version'"
-        ).all()
+        made_by_revisions(connection)
+    said = {schema: [] for schema in ("public", "revisions")}
+    with engine.begin() as connection:
+        for question in (
+            "SELECT schemaname, replace(indexdef, schemaname || '.', '') FROM pg_indexes",
+            (
+                "SELECT table_schema, concat_ws(' ', table_name, column_name, data_type, collation_name, "
+                "is_nullable, column_default, is_identity) FROM information_schema.columns"
+            ),
+            (
+                "SELECT nspname, concat_ws(' ', conrelid::regclass, conname, pg_get_constraintdef(c.oid)) "
+                "FROM pg_constraint c JOIN pg_namespace n ON n.oid = connamespace"
+            ),
+        ):
+            for schema in said:
+                connection.exec_driver_sql(f"SET LOCAL search_path = {schema}")  # so no name is told with it
+                rows = connection.exec_driver_sql(question).all()
+                said[schema] += sorted(made for of, made in rows if of == schema)
+        connection.exec_driver_sql("DROP SCHEMA revisions CASCADE")
     engine.dispose()
-    indexes = {schema: sorted(made for of, made in rows if of == schema) for schema in ("public", "tables")}
-    assert len(indexes["public"]) > 20
-    assert indexes["public"] == indexes["tables"]
+    assert len(said["revisions"]) > 150
+    assert said["public"] == said["revisions"]
+
+
+def test_alembic_is_not_loaded_for_a_new_database_nor_for_one_of_this_release(tmp_path):
+    opens = (
+        "import asyncio, pathlib, sys\n"
+        "from service.stores.database import Database\n"
+        "async def opened():\n"
+        "    database = Database(pathlib.Path(sys.argv[1]))\n"
+        "    await database.open()\n"
+        "    await database.close()\n"
+        "asyncio.run(opened())\n"
+        "print('alembic' in sys.modules)\n"
+    )
+    for _ in ("new", "of this release"):
+        ran = subprocess.run(
+            [sys.executable, "-c", opens, str(tmp_path / "data")], capture_output=True, text=True, check=True
+        )
+        assert ran.stdout == "False\n"
+
+
+async def test_a_stamp_that_says_nothing_is_that_of_a_new_database(opened_database, tmp_path):
+    with contextlib.closing(sqlite3.connect(tmp_path / "proofbox.sqlite3")) as direct, direct:
+        direct.execute("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)")
+    for _ in ("made", "found"):
+        async with opened_database(tmp_path) as database:
+            assert await SqlCallStore(database).find(SCOPE.principal, "call-1") == []
 
 
 async def test_a_step_that_fails_leaves_the_database_as_it_was(tmp_path):
