@@ -13,6 +13,7 @@ from contracts.paths import FilePath, Namespace
 from contracts.tool_calls import ToolCallRequest
 from service.core.engine_port import FileState, InputFile, Job, StreamName, Wanted, WantedFile
 from service.core.errors import StoreFailedError
+from service.core.gathered import Gathered
 from service.core.limits import CallPolicy
 from service.core.sandbox_runs import Attempt, Program, SandboxRuns
 from service.core.watcher import Watcher
@@ -80,7 +81,7 @@ class PageReading:
         turn_id = request.turn_id or ""
         async with self._runs.place(bounds, attempt, watcher) as staging:
             inputs = await asyncio.to_thread(_staged, turn_id, pages, await staging.folder())
-            attempt.gathered.inputs = {file.path.physical: file for file in inputs}
+            attempt.gathered = Gathered({file.path.physical: file for file in inputs})
             code = _request_of(pages, inputs, turn_id, self._policy.page_s)
             wanted = WantedFile(_ANSWER_NAME, is_glob=False, matches_max=1, checks={})
             program = Program(

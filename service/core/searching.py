@@ -9,9 +9,7 @@ import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
-
-import regex
+from typing import TYPE_CHECKING, Any
 
 from contracts.codes import ToolCode
 from contracts.react_tools import SearchFilesParams
@@ -19,6 +17,9 @@ from contracts.tool_calls import ToolCallResponse
 from service.core.react_calls import ReactCall, ToolRefusedError
 from service.core.staging import staging
 from service.core.turn_files import TurnFile, TurnFiles
+
+if TYPE_CHECKING:
+    import regex
 
 FILE_BYTES_MAX = 10 * 1024 * 1024
 """As much of a file is searched."""
@@ -161,6 +162,8 @@ def _compiled(field_name: str, text: str | None) -> "regex.Pattern[str] | None":
     """
     if not text:
         return None
+    import regex  # noqa: PLC0415 - 2 MB that a service in which nobody searches is spared
+
     try:
         _refuse_expensive(text)
         return regex.compile(text, regex.MULTILINE | regex.VERSION0, cache_pattern=False)

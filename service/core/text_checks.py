@@ -10,16 +10,12 @@ import xml.parsers.expat
 from collections.abc import Callable
 from pathlib import PurePosixPath
 
-import yaml
-
 CHECKED_CHARS_MAX = 1024 * 1024
 """A longer text is not parsed."""
 _SHOWN_CHARS = 200
 _TOML_CHARS_MAX = 128 * 1024
 _TOML_LINE_CHARS_MAX = 4_096
 _YAML_S_MAX = 1.0
-# Of the same package in C, ten times as fast; not every platform's wheel has it.
-_YAML_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _EntityError(ValueError):
@@ -39,7 +35,7 @@ def parse_problem(name: str, text: str) -> str | None:
     # The parsers answer what is nested too deep by these two; none of them goes on to the end of the stack.
     except (RecursionError, MemoryError):
         return "is nested too deep"
-    except (ValueError, SyntaxError, yaml.YAMLError, xml.parsers.expat.ExpatError, csv.Error) as exc:
+    except (ValueError, SyntaxError, xml.parsers.expat.ExpatError, csv.Error) as exc:
         return f"does not parse: {_said(exc)}"[:_SHOWN_CHARS]
     return None
 
@@ -60,12 +56,19 @@ def _json_lines(text: str) -> None:
 
 
 def _yaml(text: str) -> None:
+    import yaml  # noqa: PLC0415 - 1.5 MB that a service in which nobody writes YAML is spared
+
+    # Of the same package in C, ten times as fast; not every platform's wheel has it.
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     # Events, not objects: no tag is obeyed and no alias followed. What is nested deep takes the square of its size:
     # a text that is not through in time is not checked further.
     ends = time.monotonic() + _YAML_S_MAX
-    for _ in yaml.parse(text, Loader=_YAML_LOADER):
-        if time.monotonic() > ends:
-            return
+    try:
+        for _ in yaml.parse(text, Loader=loader):
+            if time.monotonic() > ends:
+                return
+    except yaml.YAMLError as exc:
+        raise ValueError(str(exc)) from exc
 
 
 def _toml(text: str) -> None:

@@ -115,7 +115,7 @@ class WebFetching:
                 )
 
         deadline, watcher = time.monotonic() + self._policy.queue_s, call.watcher
-        async with self._admission.place(deadline, watcher.queued, watcher.owner):
+        with await self._admission.enter(deadline, watcher.queued, watcher.owner):
             ends = asyncio.get_running_loop().time() + self._policy.call_s
             return list(await asyncio.gather(*(one(url) for url in urls)))
 

@@ -8,8 +8,6 @@ import stat
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from contracts.blocks import TRUNCATED_SUFFIX
 from service.core.errors import StoreFailedError
 from service.core.skills import SKILL_BYTES_MAX, Skill
@@ -76,6 +74,8 @@ def _skill(skill_id: str, text: str) -> Skill:
 
 def _fields(head: str) -> dict[Any, Any]:
     """What the front matter says; nothing, if it is not what front matter is."""
+    import yaml  # noqa: PLC0415 - 1.5 MB that a service without skills is spared
+
     try:
         fields = yaml.safe_load(head)
     except (yaml.YAMLError, RecursionError, ValueError):

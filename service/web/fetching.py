@@ -1,6 +1,5 @@
 """Fetches pages of the public web: every hop is checked, nothing of the answer is opened."""
 
-import ssl
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from service.core.web_urls import UrlRefusedError, WebUrl
 from service.web.addresses import Network
 from service.web.bounded_get import BoundedGet, Head, wants_status_200
 from service.web.connecting import CheckedNetwork, Resolver
+from service.web.tls import Tls
 
 _REDIRECTS_MAX = 5
 _ACCEPT = "text/html,application/xhtml+xml;q=0.9,text/*;q=0.8,application/json;q=0.8,application/xml;q=0.7"
@@ -44,7 +44,7 @@ class HttpPageFetcher:
         tls: how certificates are checked.
     """
 
-    def __init__(self, bounds: FetchBounds, resolve: Resolver, tls: ssl.SSLContext) -> None:
+    def __init__(self, bounds: FetchBounds, resolve: Resolver, tls: Tls) -> None:
         self._bounds = bounds
         self._http = BoundedGet(CheckedNetwork(resolve, bounds.opened), tls, bounds.bytes_max)
 

@@ -1,7 +1,6 @@
 """Asks the operator's search engine, which answers as SearXNG does."""
 
 import json
-import ssl
 from typing import Any
 from urllib.parse import quote
 
@@ -10,6 +9,7 @@ from service.core.web import Hit, WebFailedError, clean_text
 from service.core.web_urls import UrlRefusedError, WebUrl
 from service.web.bounded_get import BoundedGet, Head, wants_status_200
 from service.web.connecting import CheckedNetwork, Resolver
+from service.web.tls import Tls
 
 _BYTES_MAX = 4 * 1024 * 1024
 _TITLE_CHARS_MAX = 500
@@ -28,7 +28,7 @@ class SearxngSearcher:
         tls: how certificates are checked.
     """
 
-    def __init__(self, endpoint: WebUrl, answer_s: float, resolve: Resolver, tls: ssl.SSLContext) -> None:
+    def __init__(self, endpoint: WebUrl, answer_s: float, resolve: Resolver, tls: Tls) -> None:
         self._endpoint = endpoint
         self._answer_s = answer_s
         self._http = BoundedGet(CheckedNetwork(resolve, None), tls, _BYTES_MAX)

@@ -1,7 +1,24 @@
 """How certificates of web servers are checked."""
 
 import ssl
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+
+Tls = Callable[[], ssl.SSLContext]
+"""Says how certificates are checked; may block for the time of loading them."""
+
+
+def loaded_when_asked(ca_file: Path | None) -> Tls:
+    """`checked_tls` at its first use: a service that asks no web server is spared 2 MB.
+
+    Raises:
+        OSError, ssl.SSLError: there is a ``ca_file``, which is looked at now, and it cannot be used.
+    """
+    tls = cache(lambda: checked_tls(ca_file))
+    if ca_file is not None:
+        tls()
+    return tls
 
 
 def checked_tls(ca_file: Path | None) -> ssl.SSLContext:

@@ -24,7 +24,7 @@ from service.core.web_urls import WebUrl
 from service.stores.folders import AssetFolders
 from service.web.fetching import FetchBounds, HttpPageFetcher
 from service.web.searching import SearxngSearcher
-from service.web.tls import checked_tls
+from service.web.tls import loaded_when_asked
 from tests.fakes.reading_engine import ReadingEngine
 from tests.fakes.web_server import redirect, response, web_server
 
@@ -69,7 +69,7 @@ def fetch(server, engine, files, timeline_store, source_pool, scope_of):
     rehosting = Rehosting(turn_files, source_pool, WorkspaceBounds(0, 0))
     runs = SandboxRuns(Admission(running_max=1, queue_max=1), rehosting, engine, files, source_pool)
     fetching = WebFetching(
-        HttpPageFetcher(bounds, local, checked_tls(None)),
+        HttpPageFetcher(bounds, local, loaded_when_asked(None)),
         PageReading(runs, ReadingPolicy(POLICY, 60, 30)),
         source_pool,
         Admission(running_max=1, queue_max=1),
@@ -88,7 +88,9 @@ def search(server, source_pool, scope_of):
     """Makes a call of web_search."""
 
     async def made(*queries, n=5, path="/search", **fields):
-        searcher = SearxngSearcher(WebUrl.parse(server.url(path)), 2, local, checked_tls(None)) if path else None
+        searcher = (
+            SearxngSearcher(WebUrl.parse(server.url(path)), 2, local, loaded_when_asked(None)) if path else None
+        )
         story = ReactStory(["web_tools.web_search"], WebSearchParams, WebSearching(searcher, source_pool).tell)
         params = {"queries": list(queries), "n": n}
         return await told(story, "web_tools.web_search", params, scope_of(), **fields)

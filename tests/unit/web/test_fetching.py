@@ -15,7 +15,7 @@ from service.core.web_urls import UrlRefusedError, WebUrl
 from service.web.addresses import is_allowed
 from service.web.connecting import SystemResolver
 from service.web.fetching import FetchBounds, HttpPageFetcher
-from service.web.tls import checked_tls
+from service.web.tls import loaded_when_asked
 from tests.fakes.web_server import certificate, redirect, response, web_server
 
 LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"),)
@@ -42,7 +42,7 @@ HERE = Names(["127.0.0.1"])
 
 def fetcher(server, resolve=HERE, *, opened=LOOPBACK, tls=None, page_s=5.0, ports=None):
     bounds = FetchBounds(page_s, 100_000, frozenset(ports or {server.port}), opened)
-    return HttpPageFetcher(bounds, resolve, tls or checked_tls(None))
+    return HttpPageFetcher(bounds, resolve, tls or loaded_when_asked(None))
 
 
 async def failure(fetching):
@@ -419,7 +419,7 @@ async def test_https_is_checked_against_the_name_though_the_connection_goes_to_a
     tls, authority = secure
     async with web_server(tls) as server:
         server.answers["/"] = response(b"safe", "text/plain")
-        page = await fetcher(server, tls=checked_tls(authority)).fetch(
+        page = await fetcher(server, tls=loaded_when_asked(authority)).fetch(
             WebUrl.parse(server.url(host="secure.example"))
         )
     assert page.body == b"safe"
@@ -429,7 +429,7 @@ async def test_https_is_checked_against_the_name_though_the_connection_goes_to_a
 async def test_another_name_or_an_unknown_authority_is_refused(secure, name, trusted):
     tls, authority = secure
     async with web_server(tls) as server:
-        checked = checked_tls(authority if trusted else None)
+        checked = loaded_when_asked(authority if trusted else None)
         exc = await failure(fetcher(server, tls=checked).fetch(WebUrl.parse(server.url(host=name))))
     assert (exc.code, server.requests) == (WebCode.TLS_FAILED, [])
 
@@ -438,6 +438,6 @@ async def test_a_redirect_from_https_to_http_is_refused(secure):
     tls, authority = secure
     async with web_server(tls) as server, web_server() as plain:
         server.answers["/"] = redirect(plain.url())
-        fetching = fetcher(server, tls=checked_tls(authority), ports={server.port, plain.port})
+        fetching = fetcher(server, tls=loaded_when_asked(authority), ports={server.port, plain.port})
         exc = await failure(fetching.fetch(WebUrl.parse(server.url(host="secure.example"))))
     assert (exc.code, plain.requests) == (WebCode.URL_NOT_ALLOWED, [])
