@@ -3,8 +3,7 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -67,28 +66,50 @@ class _Held:
         self._share = max(body_bytes_max, bytes_max // 2)
         self._of: Counter[str] = Counter()
 
-    @contextmanager
-    def room(self, caller: str) -> Iterator[Callable[[int], None]]:
-        """What takes room for bytes of one body; it is given back when the block ends."""
-        taken = 0
+    def room(self, caller: str) -> "_Room":
+        """A context manager for what one body takes."""
+        return _Room(self, caller)
 
-        def take(size_bytes: int) -> None:
-            nonlocal taken
-            if self._of[caller] + size_bytes > self._share or self._of.total() + size_bytes > self._bytes_max:
-                raise RateLimitedError(
-                    f"request_bodies: {self._of.total()} bytes of bodies are worked on, {self._bytes_max} may be, "
-                    f"of one caller {self._share}; send it again in a moment",
-                    retry_after_s=1,
-                )
-            self._of[caller] += size_bytes
-            taken += size_bytes
+    def take(self, caller: str, size_bytes: int) -> None:
+        """Takes room for bytes of one body.
 
-        try:
-            yield take
-        finally:
-            self._of[caller] -= taken
-            if not self._of[caller]:
-                del self._of[caller]
+        Raises:
+            RateLimitedError: there is not so much left.
+        """
+        if self._of[caller] + size_bytes > self._share or self._of.total() + size_bytes > self._bytes_max:
+            raise RateLimitedError(
+                f"request_bodies: {self._of.total()} bytes of bodies are worked on, {self._bytes_max} may be, "
+                f"of one caller {self._share}; send it again in a moment",
+                retry_after_s=1,
+            )
+        self._of[caller] += size_bytes
+
+    def give_back(self, caller: str, size_bytes: int) -> None:
+        """Gives room back."""
+        self._of[caller] -= size_bytes
+        if not self._of[caller]:
+            del self._of[caller]
+
+
+class _Room:
+    """Gives what takes room for bytes of one body; the room is given back when the block ends."""
+
+    __slots__ = ("_caller", "_held", "_taken")
+
+    def __init__(self, held: _Held, caller: str) -> None:
+        self._held = held
+        self._caller = caller
+        self._taken = 0
+
+    def __enter__(self) -> Callable[[int], None]:
+        return self._take
+
+    def __exit__(self, *_exc: object) -> None:
+        self._held.give_back(self._caller, self._taken)
+
+    def _take(self, size_bytes: int) -> None:
+        self._held.take(self._caller, size_bytes)
+        self._taken += size_bytes
 
 
 def _take_none(_size_bytes: int) -> None:
@@ -97,6 +118,19 @@ def _take_none(_size_bytes: int) -> None:
 
 class _Counted:
     """``receive`` of one request, counting."""
+
+    __slots__ = (
+        "_body_s",
+        "_bytes_max",
+        "_has_begun",
+        "_is_whole",
+        "_meter",
+        "_receive",
+        "_size_bytes",
+        "_size_bytes_declared",
+        "_take",
+        "_waited_s",
+    )
 
     def __init__(
         self,

@@ -1,5 +1,6 @@
 """What the HTTP doors lead to: the services and bounds that the composition root hands over."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Annotated, Protocol
@@ -32,8 +33,8 @@ class Ticket(Protocol):
     def replayed(self) -> bool:
         """The answer was stored before this request."""
 
-    async def answer(self) -> Answer:
-        """Waits for the call's one answer; the service's failures are answers too."""
+    def answered(self) -> asyncio.Future[Answer]:
+        """The call's one answer when there is one, not to be cancelled; the service's failures are answers too."""
 
     async def leave(self) -> None:
         """The client went away; the last one to leave cancels the call, unless somebody asked for it to go on."""

@@ -19,7 +19,7 @@ OPEN_PATHS = frozenset({"/livez", "/readyz", "/docs", "/openapi.json"})
 """Routes that ask nobody for a key: what they say is the same for everybody."""
 OPEN_BELOW = ("/static-offline-docs/", "/v1/links/")
 """The page of documentation brings its scripts along; a download link is its own key."""
-_CALLS = "/v1/tool-calls"
+CALLS = "/v1/tool-calls"
 _HEALTH = frozenset({"/livez", "/readyz"})
 _SERVER_ERROR = 500
 _PRESENT_MAX = 200  # characters of what a client sent that are shown to it again
@@ -45,9 +45,8 @@ class HostCheck:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one connection."""
         if self._names is not None and scope["type"] == "http" and scope["path"] not in _HEALTH:
-            headers = Headers(scope=scope)
             try:
-                _must_be_ours(headers, self._names)
+                _must_be_ours(Headers(scope=scope), self._names)
             except OriginRefusedError as exc:
                 await problem_response(exc, request_id_of(scope))(scope, receive, send)
                 return
@@ -122,11 +121,13 @@ class Guard:
 
 def _runs_something(method: str, path: str) -> bool:
     """Whether a request is a call, or runs one again."""
-    return method == "POST" and (path == _CALLS or (path.startswith(f"{_CALLS}/") and path.endswith("/rerun")))
+    return method == "POST" and (path == CALLS or (path.startswith(f"{CALLS}/") and path.endswith("/rerun")))
 
 
 class _Limited:
     """``send`` of one request: says how much of its limits the caller has left."""
+
+    __slots__ = ("_meter", "_send")
 
     def __init__(self, send: Send, meter: CallerMeter) -> None:
         self._send = send

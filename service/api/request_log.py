@@ -71,6 +71,8 @@ class RequestLog:
 class _Answered:
     """``send`` of one request: adds the request's id and remembers the status."""
 
+    __slots__ = ("_scope", "_send", "status")
+
     def __init__(self, scope: Scope, send: Send) -> None:
         self.status: int | None = None
         self._scope = scope

@@ -21,6 +21,7 @@ from service.core.scopes import Principal
 
 RESPOND_ASYNC = "respond-async"
 IDEMPOTENCY_KEY_CHARS_MAX = 255
+IDEMPOTENCY_KEY_CHARS = r"^[\x20-\x7e]+$"
 REPLAYED = {"Idempotent-Replayed": "true"}
 _REPLAYED_HEADER = {
     "Idempotent-Replayed": header(
@@ -100,7 +101,7 @@ async def make_tool_call(
             alias="Idempotency-Key",
             min_length=1,
             max_length=IDEMPOTENCY_KEY_CHARS_MAX,
-            pattern=r"^[\x20-\x7e]+$",
+            pattern=IDEMPOTENCY_KEY_CHARS,
             description="A second name of the call, of the client's own making: 1 to 255 printable characters.",
         ),
     ] = None,
@@ -186,19 +187,28 @@ def prefers_async(values: list[str]) -> bool:
 
 async def answer_or_leave(request: Request, ticket: Ticket) -> Answer | None:
     """The answer of a call, or None if the client went away first: then its place at the call is given up."""
-    answering = asyncio.ensure_future(ticket.answer())
-    leaving = asyncio.ensure_future(disconnected(request))
+    answered = ticket.answered()
+    leaving = asyncio.create_task(disconnected(request))
+    # What asyncio.wait would do, in half of the memory: a thousand may wait here.
+    over: asyncio.Future[None] = leaving.get_loop().create_future()
+
+    def end(_: asyncio.Future[Any]) -> None:
+        if not over.done():
+            over.set_result(None)
+
+    answered.add_done_callback(end)
+    leaving.add_done_callback(end)
     try:
-        await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        if answering.done():
-            return answering.result()
+        await over
+        if answered.done():
+            return answered.result()
         # Not when this request is cancelled: then the service stops, and that is what the call should say.
         await ticket.leave()
         return None
     finally:
-        answering.cancel()
+        answered.remove_done_callback(end)
         leaving.cancel()
-        await asyncio.gather(answering, leaving, return_exceptions=True)
+        await asyncio.wait((leaving,))
 
 
 async def disconnected(request: Request) -> None:
