@@ -52,7 +52,7 @@ class Runner:
             elif kind == frames.JOB:
                 self._run(request)
             elif kind == frames.COLLECT:
-                Collection(self._channel, self._door, self._out, request).send_all()
+                self._collect(request)
 
     def _adopt(self) -> None:
         """Takes an interpreter in that is forked into this container, in place of the one that waits."""
@@ -118,6 +118,7 @@ class Runner:
             raise frames.StreamEndedError  # the service asks for one first
         if self._door is not None:
             self._door.close()  # from here on, who would connect is not ours
+        wanted = self._wanted_then() if request.get("collects") else None
         path = _program_path(request)
         with open(path, "wb") as file:
             file.write(code)
@@ -125,6 +126,19 @@ class Runner:
         outcome = run.Run(self._channel, self._launcher, job).to_end()
         outcome["disk_full"] = self._out.is_full()
         self._channel.send_json(frames.EXIT, outcome)
+        if wanted is not None:
+            self._collect(wanted)
+
+    def _wanted_then(self) -> dict[str, Any]:
+        """What is collected as soon as the program has ended: asked for ahead, which saves a way there and back."""
+        kind, payload = self._channel.receive()
+        if kind != frames.COLLECT:
+            raise frames.StreamEndedError
+        request: dict[str, Any] = frames.read_json(payload)
+        return request
+
+    def _collect(self, request: dict[str, Any]) -> None:
+        Collection(self._channel, self._door, self._out, request).send_all()
 
 
 def _program_path(request: dict[str, Any]) -> str:

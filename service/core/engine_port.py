@@ -246,10 +246,15 @@ class Sandbox(Protocol):
             SandboxLostError: the container is gone, or OUT_DIR cannot hold the files.
         """
 
-    async def run(self, job: Job, *, on_output: OnOutput) -> ProcessOutcome:
+    async def run(self, job: Job, *, on_output: OnOutput, wanted: Wanted | None = None) -> ProcessOutcome:
         """Runs the program to its end or its wall clock; never raises for the program's own failure.
 
         A sandbox that dies is an outcome with ``lost``.
+
+        Args:
+            job: the program.
+            on_output: who gets its output.
+            wanted: what `collect` will be asked for next, so that it can begin at once when the program has ended.
         """
 
     async def collect(self, wanted: Wanted, into: Staging) -> Collected:

@@ -1,10 +1,11 @@
 """What every tool that runs in a sandbox does the same way: a place, what the call refers to, put, run, collect."""
 
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Literal, TypeVar
+from types import TracebackType
+from typing import Literal
 
 from contracts.codes import RuntimeCode
 from contracts.paths import FilePath
@@ -35,8 +36,6 @@ from service.core.store_ports import ArtifactStore, NewArtifact, SourcePool, Sto
 from service.core.tracing import Attributes, Span, span
 from service.core.watcher import Watcher
 
-T = TypeVar("T")
-
 # Blocks, tokens and slack of OUT_DIR's file system: inputs may fill it to this share.
 _INPUT_SHARE = 0.9
 
@@ -56,39 +55,53 @@ class Program:
     on_output: OnOutput
 
 
+_NOTHING = Gathered()
+"""What is known to be put into OUT_DIR before it was looked for; nobody adds to it."""
+
+
 @dataclass(slots=True)
 class Attempt:
     """What is known of a call while it goes through its story; the answer is written from it."""
 
     timings: Timings = field(default_factory=Timings)
-    gathered: Gathered = field(default_factory=Gathered)
+    gathered: Gathered = field(default_factory=lambda: _NOTHING)
     outcome: ProcessOutcome = field(default_factory=ProcessOutcome)
     collected: Collected = field(default_factory=lambda: Collected(()))
     sandbox: SandboxInfo | None = None
     failure: RuntimeFailure | None = None
     began: float = field(default_factory=time.perf_counter)
 
-    @contextmanager
-    def phase(self, name: str) -> Iterator[Span]:
-        """Adds the time of a block to a phase, which is a span too."""
-        began = time.perf_counter()
-        with about(phase=name), span(name) as phase:
-            try:
-                yield phase
-            finally:
-                setattr(self.timings, name, getattr(self.timings, name) + _ms_since(began))
-
-    @asynccontextmanager
-    async def entering(self, name: str, context: AbstractAsyncContextManager[T]) -> AsyncIterator[T]:
-        """Enters a context; the time that entering took is a phase."""
-        async with AsyncExitStack() as stack:
-            with self.phase(name):
-                value = await stack.enter_async_context(context)
-            yield value
+    def phase(self, name: str) -> "_Phase":
+        """Adds the time of a ``with`` block to a phase, which is a span too."""
+        return _Phase(self.timings, name)
 
     def finish(self) -> None:
         """Notes the time from the door to here."""
         self.timings.total = _ms_since(self.began)
+
+
+class _Phase:
+    """A context manager: the time of its block is a phase of a call, a span, and what the log lines tell."""
+
+    __slots__ = ("_about", "_began", "_name", "_span", "_timings")
+
+    def __init__(self, timings: Timings, name: str) -> None:
+        self._timings = timings
+        self._name = name
+        self._about = about(phase=name)
+        self._span = span(name)
+        self._began = time.perf_counter()
+
+    def __enter__(self) -> Span:
+        self._about.__enter__()
+        return self._span.__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        setattr(self._timings, self._name, getattr(self._timings, self._name) + _ms_since(self._began))
+        self._span.__exit__(kind, error, traceback)
+        self._about.__exit__(kind, error, traceback)
 
 
 class SandboxRuns:
@@ -117,11 +130,11 @@ class SandboxRuns:
         Raises:
             QueueFullError, QueueTimeoutError: there is no place.
         """
-        async with (
-            attempt.entering("queue", self._admission.place(bounds.deadline, watcher.queued, watcher.owner)),
-            staging(self._artifacts) as folder,
-        ):
-            yield folder
+        with attempt.phase("queue"):
+            place = await self._admission.enter(bounds.deadline, watcher.queued, watcher.owner)
+        with place:
+            async with staging(self._artifacts) as folder:
+                yield folder
 
     async def gather(self, wish: Wish, attempt: Attempt, staging: Staging) -> None:
         """Resolves what the call refers to; raises what `Rehosting.gather` does."""
@@ -148,13 +161,17 @@ class SandboxRuns:
             return
         flavour = flavour_of(program.job.language, program.job.code)
         spec = SandboxSpec(request.tool_call_id, limits, bounds.lifetime_s, flavour, watcher.owner)
-        async with attempt.entering("acquire", self._engine.open(spec)) as sandbox:
+        async with AsyncExitStack() as stack:
+            with attempt.phase("acquire"):
+                sandbox = await stack.enter_async_context(self._engine.open(spec))
             attempt.sandbox = record.sandbox = sandbox.info
             watcher.started(sandbox.info)
             try:
                 with attempt.phase("run") as phase:
                     await sandbox.put(program.job.turn_id, list(attempt.gathered.inputs.values()))
-                    attempt.outcome = await sandbox.run(program.job, on_output=program.on_output)
+                    attempt.outcome = await sandbox.run(
+                        program.job, on_output=program.on_output, wanted=program.wanted
+                    )
                     phase.set(_told(attempt.outcome))
                 if attempt.outcome.lost is None:
                     with attempt.phase("validate"):

@@ -19,7 +19,8 @@ from service.engines.box import Box
 from service.engines.containers import Container, Containers, ContainerTransport, LeftContainer
 from service.engines.pool import Clock, LoopClock, Pool
 from service.engines.pool_plan import PoolPolicy
-from service.engines.runner_sandbox import InspectorBounds, RunnerSandbox, StreamBounds
+from service.engines.runner_requests import InspectorBounds
+from service.engines.runner_sandbox import RunnerSandbox, StreamBounds
 from service.engines.together import TogetherGroup
 
 log = logging.getLogger("proofbox.engine")

@@ -27,9 +27,10 @@ from service.core.engine_port import (
 from service.core.flavours import Flavour
 from service.core.staging import Staging
 from service.engines.containers import Forks, NotForkedError
-from service.engines.file_frames import PIECE_BYTES, Received, ReceivedFiles, file_frames
+from service.engines.file_frames import Received, ReceivedFiles, file_frames
 from service.engines.frames import NO_NONCE, Frame, FrameDecoder, FrameError, encode
 from service.engines.runner_answers import Exit, Failed, Row, Summary, rows_max
+from service.engines.runner_requests import InspectorBounds, collection_frame, job_frames
 
 log = logging.getLogger("proofbox.engine")
 
@@ -50,25 +51,6 @@ class Transport(Protocol):
 
     async def write(self, data: bytes | bytearray) -> None:
         """Writes all of it, waiting while the other side is slow. Raises OSError."""
-
-
-@dataclass(frozen=True, slots=True)
-class InspectorBounds:
-    """What the inspector may spend on opening files, inside the sandbox.
-
-    Attributes:
-        seconds_per_file: wall clock for one file.
-        image_pixels_max: pixels of one image.
-        unpacked_bytes_max: bytes that the members of one archive may claim.
-        members_max: members of one archive.
-        pages_max: pages of one document.
-    """
-
-    seconds_per_file: int
-    image_pixels_max: int
-    unpacked_bytes_max: int
-    members_max: int
-    pages_max: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +95,7 @@ class RunnerSandbox:
         self._nonce = NO_NONCE
         self._frames: deque[tuple[Frame, bytes]] = deque()
         self._put_unanswered = False
+        self._wanted: Wanted | None = None  # what the runner collects without being asked again
         self.info = info
         self.flavour = Flavour.BARE
         """What the interpreter that waits inside has imported."""
@@ -200,24 +183,15 @@ class RunnerSandbox:
                         await self._write(piece)
                 await self._expect(Frame.PUT_DONE)
 
-    async def run(self, job: Job, *, on_output: OnOutput) -> ProcessOutcome:
+    async def run(self, job: Job, *, on_output: OnOutput, wanted: Wanted | None = None) -> ProcessOutcome:
         """See `Sandbox.run`."""
         limits = job.limits
-        request = {
-            "language": job.language,
-            "code_bytes": len(job.code),
-            "prog_name": job.prog_name,
-            "turn_id": job.turn_id,
-            "wall_s": limits.wall_s,
-            "file_bytes": limits.file_bytes,
-            "output_bytes": limits.output_bytes,
-            "pass_on_bytes": self._bounds.pass_on_bytes,
-        }
         try:
             async with self._answers_within(limits.wall_s + self._bounds.grace_s):
-                said = encode(Frame.JOB, self._nonce, json.dumps(request).encode())
-                for at in range(0, len(job.code), PIECE_BYTES):
-                    said += encode(Frame.DATA, self._nonce, job.code[at : at + PIECE_BYTES])
+                said = job_frames(job, self._bounds.pass_on_bytes, self._nonce, collects=wanted is not None)
+                if wanted is not None:
+                    said += collection_frame(wanted, self._inspector, self._nonce)
+                    self._wanted = wanted
                 await self._write(said)
                 if self._put_unanswered:
                     await self._expect(Frame.PUT_DONE)
@@ -229,30 +203,12 @@ class RunnerSandbox:
 
     async def collect(self, wanted: Wanted, into: Staging) -> Collected:
         """See `Sandbox.collect`."""
-        bounds = self._inspector
-        request = {
-            "files": [
-                {"rel": w.rel, "is_glob": w.is_glob, "matches_max": w.matches_max, "checks": w.checks}
-                for w in wanted.files
-            ],
-            "extras_max": wanted.extras_max,
-            "limits": {
-                "files": wanted.limits.files,
-                "depth": wanted.limits.depth,
-                "artifact_bytes": wanted.limits.artifact_bytes,
-                "out_dir_bytes": wanted.limits.out_dir_bytes,
-            },
-            "seconds_per_file": bounds.seconds_per_file,
-            "inspect": {
-                "image_pixels_max": bounds.image_pixels_max,
-                "unpacked_bytes_max": bounds.unpacked_bytes_max,
-                "members_max": bounds.members_max,
-                "pages_max": bounds.pages_max,
-            },
-        }
-        budget_s = self._bounds.collect_s + bounds.seconds_per_file * len(wanted.files)
+        budget_s = self._bounds.collect_s + self._inspector.seconds_per_file * len(wanted.files)
         async with self._answers_within(budget_s):
-            await self._send(Frame.COLLECT, request)
+            if self._wanted is None:
+                await self._write(collection_frame(wanted, self._inspector, self._nonce))
+            elif self._wanted is not wanted:
+                raise AssertionError("the runner collects what it was told with the job")
             files = ReceivedFiles(into)
             try:
                 collected = await self._receive_collection(wanted, files)

@@ -30,8 +30,8 @@ class ReadingSandbox:
         for file in files:
             shutil.copy(file.source, self._folder / file.path.physical)
 
-    async def run(self, job, *, on_output) -> ProcessOutcome:
-        del on_output  # what the program prints is nobody's
+    async def run(self, job, *, on_output, wanted=None) -> ProcessOutcome:
+        del on_output, wanted  # what the program prints is nobody's
         self._engine.jobs.append(json.loads(job.code))
         if self._engine.writes is not None:
             (self._folder / job.turn_id / "files" / "readable.json").write_bytes(self._engine.writes)

@@ -9,7 +9,8 @@ from service.core.flavours import Flavour
 from service.core.limits import CallLimits
 from service.engines.containers import NotForkedError
 from service.engines.frames import Frame
-from service.engines.runner_sandbox import InspectorBounds, RunnerSandbox, StreamBounds
+from service.engines.runner_requests import InspectorBounds
+from service.engines.runner_sandbox import RunnerSandbox, StreamBounds
 
 INFO = SandboxInfo(engine="memory", runtime="none", image_digest="sha256:0", acquired="cold")
 LIMITS = CallLimits(

@@ -24,7 +24,8 @@ from service.core.limits import CallLimits
 from service.core.outcomes import classify
 from service.core.verdicts import extras, judge
 from service.engines.frames import HEADER, NO_NONCE, PAYLOAD_BYTES_MAX, Frame, encode
-from service.engines.runner_sandbox import InspectorBounds, RunnerSandbox, StreamBounds
+from service.engines.runner_requests import InspectorBounds
+from service.engines.runner_sandbox import RunnerSandbox, StreamBounds
 from tests.fakes.staging import MadeFolder
 
 MINUTES = float(os.environ.get("PROOFBOX_FUZZ_MINUTES", "0"))
@@ -331,6 +332,29 @@ def test_a_collection_ends_within_its_bounds_and_its_folder_whatever_the_runner_
         assert {file.name for file in files} <= {str(n) for n in range(ROWS_MAX)}
         assert sum(file.stat().st_size for file in files) <= OUT_DIR_BYTES
         assert list(Path(above).iterdir()) == [staging]
+        if collected is not None:
+            assert len(collected.found) + len(collected.odd_names) <= ROWS_MAX
+            judged(collected)
+
+
+@given(scripts(RUN_STEPS + GOOD_STEPS))
+@fuzzed
+def test_what_is_told_with_the_job_ends_within_its_bounds_whatever_the_runner_says(script):
+    with tempfile.TemporaryDirectory() as folder:
+
+        async def both() -> Collected | None:
+            sandbox = opened(script)
+            await sandbox.wait_ready()
+            outcome = await sandbox.run(JOB, on_output=lambda *_: None, wanted=WANTED)
+            if outcome.lost is not None:
+                return None
+            try:
+                return await sandbox.collect(WANTED, MadeFolder(Path(folder)))
+            except SandboxLostError:
+                return None
+
+        collected = asyncio.run(both())
+        assert sum(file.stat().st_size for file in Path(folder).iterdir()) <= OUT_DIR_BYTES
         if collected is not None:
             assert len(collected.found) + len(collected.odd_names) <= ROWS_MAX
             judged(collected)

@@ -18,7 +18,8 @@ from service.engines.containers import Container, LeftContainer
 from service.engines.frames import Frame
 from service.engines.pool_plan import PoolPolicy
 from service.engines.pooled import PooledEngine, PooledEngineSettings
-from service.engines.runner_sandbox import InspectorBounds, StreamBounds
+from service.engines.runner_requests import InspectorBounds
+from service.engines.runner_sandbox import StreamBounds
 from tests.fakes.clock import FakeClock
 
 MIB = 1024 * 1024

@@ -15,7 +15,8 @@ from service.core.engine_port import FileState, InputFile, Job, SandboxLostError
 from service.core.errors import StoreFailedError
 from service.core.limits import CallLimits
 from service.engines.frames import NO_NONCE, Frame, encode
-from service.engines.runner_sandbox import InspectorBounds, RunnerSandbox, StreamBounds
+from service.engines.runner_requests import InspectorBounds
+from service.engines.runner_sandbox import RunnerSandbox, StreamBounds
 from tests.fakes.staging import MadeFolder
 
 LIMITS = CallLimits(
@@ -107,7 +108,26 @@ async def test_a_job_is_sent_whole_and_its_end_is_told():
         "file_bytes": 1_000,
         "output_bytes": 1_000,
         "pass_on_bytes": 100,
+        "collects": False,
     }
+
+
+async def test_what_is_wanted_is_told_with_the_job_and_not_asked_for_again(tmp_path):
+    runner = MemoryRunner({Frame.JOB: [exit_of()], Frame.COLLECT: [DONE]})
+    sandbox = await opened(runner)
+    await sandbox.run(JOB, on_output=lambda *_: None, wanted=WANTED)
+    assert [kind for kind, _ in runner.received][-1] is Frame.COLLECT  # before anything of it was waited for
+    assert json.loads(dict(runner.received)[Frame.JOB])["collects"] is True
+    sent = len(runner.received)
+    collected = await sandbox.collect(WANTED, tmp_path)
+    assert (collected.extras_total, len(runner.received)) == (0, sent)
+
+
+async def test_nothing_else_is_collected_than_what_was_told_with_the_job(tmp_path):
+    sandbox = await opened(MemoryRunner({Frame.JOB: [exit_of()], Frame.COLLECT: [DONE]}))
+    await sandbox.run(JOB, on_output=lambda *_: None, wanted=WANTED)
+    with pytest.raises(AssertionError):
+        await sandbox.collect(replace(WANTED), tmp_path)
 
 
 async def test_every_sandbox_has_a_nonce_of_its_own():

@@ -16,7 +16,8 @@ from service.core.sandbox_runs import SandboxRuns
 from service.core.scopes import Principal, Scope
 from service.core.turn_files import TurnFiles
 from service.engines.frames import Frame
-from service.engines.runner_sandbox import InspectorBounds, RunnerSandbox, StreamBounds
+from service.engines.runner_requests import InspectorBounds
+from service.engines.runner_sandbox import RunnerSandbox, StreamBounds
 from service.language.tokens import BpeTokenCounter
 from service.stores.artifacts import SqlArtifactStore
 from service.stores.database import Database
