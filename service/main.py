@@ -62,7 +62,7 @@ from service.telemetry.metrics import PrometheusMeter
 from service.web.connecting import SystemResolver
 from service.web.fetching import FetchBounds, HttpPageFetcher
 from service.web.searching import SearxngSearcher
-from service.web.tls import checked_tls
+from service.web.tls import loaded_when_asked
 
 log = logging.getLogger("proofbox")
 
@@ -119,7 +119,7 @@ def _call_limits(settings: Settings) -> CallLimits:
 
 
 def _web(settings: Settings, resolver: SystemResolver) -> tuple[HttpPageFetcher, SearxngSearcher | None]:
-    tls = checked_tls(settings.web_ca_file)
+    tls = loaded_when_asked(settings.web_ca_file)
     bounds = FetchBounds(
         page_s=settings.web_page_s,
         bytes_max=settings.web_page_bytes_max,
@@ -361,6 +361,7 @@ async def _serve(service: Service) -> None:
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # nothing asks for the client's address
         timeout_graceful_shutdown=_LAST_ANSWERS_S,
     )
 

@@ -17,7 +17,8 @@ from service.engines.oci.image import ArchiveFile
 from service.engines.pool import Pool
 from service.engines.pool_plan import PoolPolicy
 from service.engines.pooled import PooledEngine, PooledEngineSettings
-from service.engines.runner_sandbox import InspectorBounds, StreamBounds
+from service.engines.runner_requests import InspectorBounds
+from service.engines.runner_sandbox import StreamBounds
 from service.engines.together import Totals
 from service.settings import Settings
 from service.telemetry.metrics import Reading

@@ -3,8 +3,7 @@
 import asyncio
 import time
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 
 from contracts.problems import FieldError
 from service.core.errors import QueueFullError, QueueTimeoutError
@@ -17,6 +16,28 @@ _WHOLE = Share()
 
 def _all_of_it(_owner: str) -> Share:
     return _WHOLE
+
+
+class Place:
+    """A place to run: a context manager that gives it back when its block is left.
+
+    Args:
+        ended: told whose it was and for how many seconds.
+        owner: whose it is.
+    """
+
+    __slots__ = ("_began", "_ended", "_owner")
+
+    def __init__(self, ended: Callable[[str, float], None], owner: str) -> None:
+        self._ended = ended
+        self._owner = owner
+        self._began = time.monotonic()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_exc: object) -> None:
+        self._ended(self._owner, time.monotonic() - self._began)
 
 
 class Admission:
@@ -50,7 +71,7 @@ class Admission:
         return sum(map(len, self._lines.values()))
 
     def refuse_if_full(self, owner: str = "") -> None:
-        """Says at the door what `place` would say.
+        """Says at the door what `enter` would say.
 
         Raises:
             QueueFullError: as many calls wait as the operator allows, or as the owner may have.
@@ -71,11 +92,8 @@ class Admission:
                 retry_after_s=self._retry_after_s(),
             )
 
-    @asynccontextmanager
-    async def place(
-        self, deadline: float, on_queued: Callable[[int], None], owner: str = ""
-    ) -> AsyncIterator[None]:
-        """A place to run, held until the block is left; ``deadline`` is on the monotonic clock.
+    async def enter(self, deadline: float, on_queued: Callable[[int], None], owner: str = "") -> Place:
+        """Waits for a place to run, which has to be entered at once; ``deadline`` is on the monotonic clock.
 
         ``on_queued`` is told how many calls are before this one; 0 if it has a place at once.
 
@@ -83,37 +101,43 @@ class Admission:
             QueueFullError: as many calls wait as the operator allows, or as the owner may have.
             QueueTimeoutError: the deadline passed while it waited.
         """
-        await self._enter(deadline, on_queued, owner)
-        began = time.monotonic()
-        try:
-            yield
-        finally:
-            self._mean_s += _DURATION_WEIGHT * (time.monotonic() - began - self._mean_s)
-            self._leave(owner)
-
-    async def _enter(self, deadline: float, on_queued: Callable[[int], None], owner: str) -> None:
         if self._has_place(owner):
             self._running[owner] += 1
             on_queued(0)
-            return
+        else:
+            await self._wait(deadline, on_queued, owner)
+        return Place(self._ended, owner)
+
+    def _ended(self, owner: str, took_s: float) -> None:
+        self._mean_s += _DURATION_WEIGHT * (took_s - self._mean_s)
+        self._leave(owner)
+
+    async def _wait(self, deadline: float, on_queued: Callable[[int], None], owner: str) -> None:
         self.refuse_if_full(owner)
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         on_queued(self._before(owner))
         self._lines.setdefault(owner, deque()).append(turn)
+        timer = turn.get_loop().call_later(max(0.0, deadline - time.monotonic()), self._expire, turn)
         try:
-            async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
-                await turn
-        except BaseException as exc:
-            if turn.done() and not turn.cancelled():
+            await turn
+        except BaseException:
+            if turn.done() and not turn.cancelled() and turn.exception() is None:
                 self._leave(owner)  # the place came at the same moment
             else:
                 self._step_out(owner, turn)
-            if isinstance(exc, TimeoutError):
-                raise QueueTimeoutError(
+            raise
+        finally:
+            timer.cancel()
+            del turn  # whose exception holds this frame: the two would hold the whole call until a collection
+
+    def _expire(self, turn: asyncio.Future[None]) -> None:
+        if not turn.done():
+            turn.set_exception(
+                QueueTimeoutError(
                     "the call waited for a free place until its deadline; nothing was run, call again",
                     retry_after_s=self._retry_after_s(),
-                ) from exc
-            raise
+                )
+            )
 
     def _has_place(self, owner: str) -> bool:
         """Whether a call of an owner gets a place at once: one is free, its share has room, and none waits."""

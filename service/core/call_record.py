@@ -1,7 +1,6 @@
 """What is known of a call beyond its answer: what it ran with and which versions it made; follows its task."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
@@ -60,12 +59,22 @@ def call_record() -> CallRecord:
     return _record.get() or CallRecord()
 
 
-@contextmanager
-def recording(record: CallRecord) -> Iterator[None]:
-    """Lets the stories inside the block write into a record."""
-    before = _record.get()
-    _record.set(record)
-    try:
-        yield
-    finally:
-        _record.set(before)
+class Recording:
+    """A context manager that lets the stories inside its block write into a record."""
+
+    __slots__ = ("_before", "_record")
+
+    def __init__(self, record: CallRecord) -> None:
+        self._record = record
+
+    def __enter__(self) -> None:
+        self._before = _record.get()
+        _record.set(self._record)
+
+    def __exit__(self, *_exc: object) -> None:
+        _record.set(self._before)
+
+
+def recording(record: CallRecord) -> Recording:
+    """Lets the stories inside a ``with`` block write into a record."""
+    return Recording(record)

@@ -28,7 +28,8 @@ class EventLog:
 
     def __init__(self, events: Iterable[CallEvent] = ()) -> None:
         self._events: list[CallEvent] = list(events)
-        self._grown = asyncio.Event()
+        # Of the next event; made for the first who waits for it, as most calls are followed by nobody.
+        self._grown: asyncio.Event | None = None
 
     def __len__(self) -> int:
         """How many events there are."""
@@ -44,8 +45,9 @@ class EventLog:
         if self.is_ended:
             return
         self._events.append(CallEvent(len(self._events) + 1, name, data))
-        self._grown.set()
-        self._grown = asyncio.Event()
+        if self._grown is not None:
+            self._grown.set()
+            self._grown = None
 
     def before_end(self) -> list[CallEvent]:
         """The events but the terminal one."""
@@ -55,13 +57,13 @@ class EventLog:
         """The events with an id above ``after``, as they come; ends after the terminal one."""
         at = max(0, after)
         while True:
-            grown = self._grown
             while at < len(self._events):
                 yield self._events[at]
                 at += 1
             if self.is_ended:
                 return
-            await grown.wait()
+            self._grown = self._grown or asyncio.Event()
+            await self._grown.wait()
 
 
 class EndedCalls:

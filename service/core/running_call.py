@@ -13,18 +13,40 @@ from service.core.engine_port import StreamName
 from service.core.errors import CallCancelledError, ServiceError
 from service.core.events import EventLog
 from service.core.store_ports import CallKey
-from service.core.tracing import NO_SPAN
+from service.core.tracing import NO_SPAN, Span
+
+_UTF_8 = codecs.getincrementaldecoder("utf-8")
 
 
 class RunningCall:
     """One call of this life of the service: its task, its events, and who waits for it."""
+
+    __slots__ = (
+        "_decoders",
+        "answer",
+        "asked",
+        "began",
+        "cancel_reason",
+        "detached",
+        "events",
+        "has_started",
+        "key",
+        "owner",
+        "record",
+        "request_chars",
+        "request_id",
+        "span",
+        "task",
+        "tool_id",
+        "waiting",
+    )
 
     def __init__(self, key: CallKey, asked: AuditedCall, request_chars: int, *, detached: bool) -> None:
         self.key = key
         self.asked = asked
         self.request_chars = request_chars
         self.record = CallRecord()
-        self.span = NO_SPAN
+        self.span: Span = NO_SPAN
         self.owner = key.scope.principal.caller
         self.tool_id = asked.request.tool_id
         self.began = time.perf_counter()
@@ -37,8 +59,7 @@ class RunningCall:
         self.task: asyncio.Task[None] | None = None
         self.cancel_reason: ServiceError | None = None
         # Pieces end anywhere: a character that is cut is completed by the next piece.
-        decoder = codecs.getincrementaldecoder("utf-8")
-        self._decoders = {"stdout": decoder("replace"), "stderr": decoder("replace")}
+        self._decoders: dict[StreamName, codecs.IncrementalDecoder] = {}
 
     def emit(self, name: EventName, data: str) -> None:
         """Adds an event for those who follow."""
@@ -60,7 +81,10 @@ class RunningCall:
 
     def output(self, stream: StreamName, piece: bytes, truncated: bool) -> None:
         """See `Watcher.output`."""
-        text = self._decoders[stream].decode(piece)
+        decoder = self._decoders.get(stream)
+        if decoder is None:
+            decoder = self._decoders[stream] = _UTF_8("replace")
+        text = decoder.decode(piece)
         if text or truncated:
             self.emit(stream, OutputEvent(text=text, truncated=truncated).model_dump_json())
 
@@ -88,13 +112,22 @@ class CallTicket:
         if running is not None:
             running.waiting += 1
 
-    async def answer(self) -> Answer:
-        """Waits for the answer; a ServiceError has become a problem."""
-        if self._answer is None and self._running is not None:
-            self._answer = await asyncio.shield(self._running.answer)
+    def answered(self) -> asyncio.Future[Answer]:
+        """The call's answer when there is one, to be waited for and never to be cancelled: others wait for it too.
+
+        A ServiceError has become a problem.
+        """
+        if self._running is not None:
+            return self._running.answer
         if self._answer is None:
             raise AssertionError("a ticket has an answer or a running call")
-        return self._answer
+        answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        answered.set_result(self._answer)
+        return answered
+
+    async def answer(self) -> Answer:
+        """Waits for the answer."""
+        return await asyncio.shield(self.answered())
 
     async def leave(self) -> None:
         """The client of a synchronous request went away; the last one to leave cancels the call."""

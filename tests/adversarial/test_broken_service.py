@@ -37,6 +37,7 @@ def job(code: bytes, **fields: object) -> bytes:
         "file_bytes": 1_000_000,
         "output_bytes": 1_000_000,
         "pass_on_bytes": 1_000_000,
+        "collects": False,
     }
     return frame(JOB, {**told, **fields}) + frame(DATA, code)
 
@@ -69,6 +70,9 @@ SENT = {
     "a job and nobody there any more": put() + job(SLEEPS),
     "a job and noise while it runs": put() + job(SLEEPS) + b"\0" * 1_000,
     "a job of another language": put() + job(b"x", language="cobol"),
+    "a job that collects, and nothing to collect": put() + job(SLEEPS, collects=True),
+    "a job that collects, and another frame": put() + job(SLEEPS, collects=True) + put(),
+    "a job that collects without limits": put() + job(b"", collects=True) + frame(COLLECT, {}),
     "a collection before anything": frame(COLLECT, COLLECTS),
     "a collection without its limits": put() + frame(COLLECT, {}),
 }  # fmt: skip

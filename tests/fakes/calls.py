@@ -37,8 +37,12 @@ class MemoryCall:
     payload: str
     detached: bool
     waiting: int = 0
-    answer: Answer | None = None
+    answered: asyncio.Future[Answer] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     events: list[CallEvent] = field(default_factory=list)
+
+    @property
+    def answer(self) -> Answer | None:
+        return self.answered.result() if self.answered.done() else None
 
     @property
     def status(self) -> str:
@@ -59,10 +63,8 @@ class MemoryTicket:
         self.replayed = replayed
         self.key = CallKey(Scope(Principal("", "", "", ""), ""), call.request.tool_call_id)
 
-    async def answer(self) -> Answer:
-        await self._calls.until(lambda: self._call.answer is not None)
-        assert self._call.answer is not None
-        return self._call.answer
+    def answered(self) -> asyncio.Future[Answer]:
+        return self._call.answered
 
     async def leave(self) -> None:
         self._call.waiting -= 1
@@ -115,7 +117,7 @@ class MemoryCalls:
                 "idempotency_key": idempotency_key,
                 "request_id": request_id,
             }
-            call.answer = self.answers.get(request.tool_call_id) or result(asked)
+            call.answered.set_result(self.answers.get(request.tool_call_id) or result(asked))
         await self.changed()
         return MemoryTicket(self, call, replayed=False)
 
@@ -155,8 +157,9 @@ class MemoryCalls:
         await self.changed()
 
     async def end(self, call: MemoryCall, how: Answer | ServiceError) -> None:
-        call.answer = problem(how) if isinstance(how, ServiceError) else how
-        await self.tell(call, "error" if call.answer.is_problem else "result", call.answer.body)
+        answer = problem(how) if isinstance(how, ServiceError) else how
+        call.answered.set_result(answer)
+        await self.tell(call, "error" if answer.is_problem else "result", answer.body)
 
     # ----
 

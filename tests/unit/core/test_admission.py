@@ -1,7 +1,10 @@
 """Who may run: places in order of arrival, a bounded line, deadlines, and no place lost by whoever leaves."""
 
 import asyncio
+import contextlib
+import gc
 import time
+import weakref
 
 import pytest
 from hypothesis import given, settings
@@ -26,7 +29,7 @@ class Caller:
         self.task = asyncio.create_task(self._run(admission, soon() if deadline is None else deadline))
 
     async def _run(self, admission, deadline):
-        async with admission.place(deadline, self.positions.append):
+        with await admission.enter(deadline, self.positions.append):
             self.entered.set()
             await self.may_leave.wait()
 
@@ -68,9 +71,8 @@ async def test_one_call_more_than_may_wait_is_refused_at_once():
     admission = Admission(running_max=1, queue_max=1)
     made = await callers(admission, 2)
     told = []
-    with pytest.raises(QueueFullError) as refused:
-        async with admission.place(soon(), told.append):
-            pytest.fail("there is no place")
+    with pytest.raises(QueueFullError) as refused, await admission.enter(soon(), told.append):
+        pytest.fail("there is no place")
     assert refused.value.message == "1 calls run and 1 wait, 1 may; come again later"
     assert 1 <= refused.value.retry_after_s <= 120
     with pytest.raises(QueueFullError):
@@ -164,7 +166,7 @@ async def test_a_call_that_fails_in_its_place_frees_it():
     inside = []
 
     async def fails():
-        async with admission.place(soon(), lambda _: None):
+        with await admission.enter(soon(), lambda _: None):
             inside.append(admission.running)
             raise ZeroDivisionError
 
@@ -218,7 +220,7 @@ class Owned(Caller):
         super().__init__(admission)
 
     async def _run(self, admission, deadline):
-        async with admission.place(deadline, self.positions.append, self.owner):
+        with await admission.enter(deadline, self.positions.append, self.owner):
             self.entered.set()
             await self.may_leave.wait()
 
@@ -322,3 +324,25 @@ def test_whatever_owners_do_shares_hold_and_no_place_stays_empty_beside_a_call_t
         assert (admission.running, admission.queued) == (0, 0)
 
     asyncio.run(story())
+
+
+async def test_a_call_that_waited_in_vain_is_held_by_nothing():
+    admission = Admission(running_max=1, queue_max=5)
+    [runs] = await callers(admission, 1)
+
+    class Request:
+        """What a call has in its frames."""
+
+    async def waits(request):
+        with contextlib.suppress(QueueTimeoutError), await admission.enter(time.monotonic(), lambda _: None):
+            pytest.fail("there is no place")
+        return weakref.ref(request)
+
+    gc.disable()
+    try:
+        request = await waits(Request())
+        await settle()  # what woke the task up holds the exception, too
+        assert request() is None
+    finally:
+        gc.enable()
+    await runs.leave()
