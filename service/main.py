@@ -36,6 +36,7 @@ from service.core.scopes import Principal
 from service.core.timeline import Timeline
 from service.core.tracing import NoTracer, Tracer
 from service.core.turn_files import TurnFiles
+from service.core.web import PageFetcher, PageSearcher
 from service.core.web_urls import WebUrl
 from service.doorkeeping import access_of, allowances, allowed_hosts, refuse_without_keys
 from service.engines.pooled import PooledEngine
@@ -59,9 +60,8 @@ from service.stores.sources import SqlSourcePool
 from service.stores.timelines import SqlTimelineStore
 from service.stories import StoryParts, cache_policy, rerunnable, stories
 from service.telemetry.metrics import PrometheusMeter
-from service.web.connecting import SystemResolver
-from service.web.fetching import FetchBounds, HttpPageFetcher
-from service.web.searching import SearxngSearcher
+from service.web.late_fetcher import LateFetcher
+from service.web.resolving import SystemResolver
 from service.web.tls import loaded_when_asked
 
 log = logging.getLogger("proofbox")
@@ -118,18 +118,26 @@ def _call_limits(settings: Settings) -> CallLimits:
     return CallLimits(**{name: getattr(settings, name) for name in limit_names()})
 
 
-def _web(settings: Settings, resolver: SystemResolver) -> tuple[HttpPageFetcher, SearxngSearcher | None]:
+def _web(settings: Settings, resolver: SystemResolver) -> tuple[PageFetcher, PageSearcher | None]:
     tls = loaded_when_asked(settings.web_ca_file)
-    bounds = FetchBounds(
-        page_s=settings.web_page_s,
-        bytes_max=settings.web_page_bytes_max,
-        ports=frozenset(settings.web_ports),
-        opened=settings.web_allowed_networks,
-    )
-    fetcher = HttpPageFetcher(bounds, resolver, tls)
+
+    def fetcher() -> PageFetcher:
+        from service.web.fetching import FetchBounds, HttpPageFetcher  # noqa: PLC0415 - most services never need it
+
+        bounds = FetchBounds(
+            page_s=settings.web_page_s,
+            bytes_max=settings.web_page_bytes_max,
+            ports=frozenset(settings.web_ports),
+            opened=settings.web_allowed_networks,
+        )
+        return HttpPageFetcher(bounds, resolver, tls)
+
     if not settings.web_search_url:
-        return fetcher, None
-    return fetcher, SearxngSearcher(WebUrl.parse(settings.web_search_url), settings.web_search_s, resolver, tls)
+        return LateFetcher(fetcher), None
+    from service.web.searching import SearxngSearcher  # noqa: PLC0415 - as above
+
+    endpoint = WebUrl.parse(settings.web_search_url)
+    return LateFetcher(fetcher), SearxngSearcher(endpoint, settings.web_search_s, resolver, tls)
 
 
 def _meter(settings: Settings, admission: Admission, engine: PooledEngine) -> PrometheusMeter:

@@ -11,7 +11,8 @@ from service.core.web import FetchedPage, WebFailedError
 from service.core.web_urls import UrlRefusedError, WebUrl
 from service.web.addresses import Network
 from service.web.bounded_get import BoundedGet, Head, wants_status_200
-from service.web.connecting import CheckedNetwork, Resolver
+from service.web.connecting import CheckedNetwork
+from service.web.resolving import Resolver
 from service.web.tls import Tls
 
 _REDIRECTS_MAX = 5

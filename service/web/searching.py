@@ -8,7 +8,8 @@ from contracts.codes import WebCode
 from service.core.web import Hit, WebFailedError, clean_text
 from service.core.web_urls import UrlRefusedError, WebUrl
 from service.web.bounded_get import BoundedGet, Head, wants_status_200
-from service.web.connecting import CheckedNetwork, Resolver
+from service.web.connecting import CheckedNetwork
+from service.web.resolving import Resolver
 from service.web.tls import Tls
 
 _BYTES_MAX = 4 * 1024 * 1024

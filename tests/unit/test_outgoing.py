@@ -22,9 +22,10 @@ CLIENTS = {
     "urllib3",
     "websockets",
 }
-# Only the first three ever connect to an address that a caller, a model or a page has named.
+# Only the first four ever see an address that a caller, a model or a page has named.
 WHOSE_ADDRESSES = {
-    "service/web/connecting.py": "named by models and pages: resolved, checked and connected to here alone",
+    "service/web/connecting.py": "named by models and pages: checked and connected to here alone",
+    "service/web/resolving.py": "resolves the names of connecting.py, connects to nothing",
     "service/web/bounded_get.py": "none of its own: it connects through service/web/connecting.py",
     "service/core/web_urls.py": "reads addresses, connects to nothing",
     "service/stores/postgres.py": "the operator's database",
@@ -38,6 +39,7 @@ WHOSE_ADDRESSES = {
     "service/engines/oci/containers.py": "a socket pair to a container of its own",
     "service/engines/oci/starting.py": "a socket pair to a container of its own",
     "service/engines/oci/zygotes.py": "a socket pair to a zygote of its own",
+    "service/engines/docker/taking.py": "a socket that a process of its own lays out in a container",
     "service/engines/docker/zygotes.py": "the operator's engine, and a socket that a zygote of its own connects to",
     "service/engines/forking/zygote.py": "a socket pair to a zygote of its own",
     "service/engines/oci/runtime.py": "a socket pair to a container of its own",

@@ -13,8 +13,8 @@ from contracts.codes import WebCode
 from service.core.web import WebFailedError
 from service.core.web_urls import UrlRefusedError, WebUrl
 from service.web.addresses import is_allowed
-from service.web.connecting import SystemResolver
 from service.web.fetching import FetchBounds, HttpPageFetcher
+from service.web.resolving import SystemResolver
 from service.web.tls import loaded_when_asked
 from tests.fakes.web_server import certificate, redirect, response, web_server
 

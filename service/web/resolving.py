@@ -1,0 +1,29 @@
+"""What names of the web stand for."""
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
+"""The addresses of a host name; raises OSError if it has none."""
+
+_RESOLVER_THREADS = 8
+
+
+class SystemResolver:
+    """Resolves names as this machine does, on threads of its own: a slow name server holds up nobody else."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(_RESOLVER_THREADS, thread_name_prefix="resolver")
+
+    async def __call__(self, host: str, port: int) -> Sequence[str]:
+        """See `Resolver`."""
+        found = await asyncio.get_running_loop().run_in_executor(
+            self._threads, lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        )
+        return list(dict.fromkeys(str(row[4][0]) for row in found))
+
+    def close(self) -> None:
+        """Lets the threads go; never waits for one."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
