@@ -8,9 +8,6 @@ from service.core.flavours import Flavour
 from service.core.limits import CallLimits
 from service.core.tracing import Tracer
 from service.engines.containers import Containers
-from service.engines.docker.client import EngineClient
-from service.engines.docker.container import ContainerSettings
-from service.engines.docker.containers import DockerContainers
 from service.engines.docker.image import DockerImage
 from service.engines.oci.containers import OciContainers, OciSettings
 from service.engines.oci.image import ArchiveFile
@@ -128,11 +125,13 @@ def _totals(settings: Settings) -> Totals:
     return Totals.of_machine(settings.total_memory_bytes, settings.total_pids, settings.total_cpus)
 
 
-def _client(settings: Settings) -> EngineClient:
-    return EngineClient(settings.engine_host, settings.engine_timeout_s, _ENGINE_THREADS)
-
-
 def _docker(settings: Settings, boot_id: str) -> Containers:
+    # The engine's library is 7 MB, which the other engine does without.
+    from service.engines.docker.client import EngineClient  # noqa: PLC0415
+    from service.engines.docker.container import ContainerSettings  # noqa: PLC0415
+    from service.engines.docker.containers import DockerContainers  # noqa: PLC0415
+
+    client = EngineClient(settings.engine_host, settings.engine_timeout_s, _ENGINE_THREADS)
     container = ContainerSettings(
         image=settings.image,
         runtime=settings.runtime,
@@ -143,12 +142,13 @@ def _docker(settings: Settings, boot_id: str) -> Containers:
         boot_id=boot_id,
         import_once=settings.import_once,
     )
-    return DockerContainers(_client(settings), container)
+    return DockerContainers(client, container)
 
 
 def _oci(settings: Settings, boot_id: str) -> Containers:
     archive = settings.oci_image_archive
-    source = ArchiveFile(archive) if archive else DockerImage(_client(settings), settings.image)
+    engine = settings.engine_host, settings.engine_timeout_s
+    source = ArchiveFile(archive) if archive else DockerImage(*engine, settings.image)
     return OciContainers(
         source,
         OciSettings(

@@ -39,6 +39,8 @@ _PACKAGE_ROOT = Path(__file__).parents[3]
 _CAP_SYS_ADMIN = 21
 _KEEPER_ENDS_WITHIN_S = 10.0
 _ORDERLY = b"."
+# A shell waits for the keeper: an interpreter would hold 13 MB for as long as the service lives.
+_WAITING = ("/bin/sh", "-c", 'IFS= read -r word; exec "$@" "$word"', "keeper")
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +245,7 @@ class OciContainers:
         place = self._there().starter.place
         self._keeper = subprocess.Popen(  # noqa: S603 - our own program
             [
-                sys.executable, "-m", "service.engines.oci.keeper",
+                *_WAITING, sys.executable, "-m", "service.engines.oci.keeper",
                 str(place.folder), place.cgroup, self._settings.boot_id,
             ],
             stdin=subprocess.PIPE,

@@ -1,13 +1,12 @@
-"""A process that outlives the service: when the service ends, however, it removes the containers of that life.
+"""What outlives the service: when the service ends, however, this removes the containers of that life.
 
-    python -m service.engines.oci.keeper FOLDER CGROUP BOOT_ID
+    python -m service.engines.oci.keeper FOLDER CGROUP BOOT_ID WORD
 
-Waits for the end of its standard input, which only the service holds, and costs nothing meanwhile. The runners of
-containers end by themselves when their streams end; what is left then is groups and folders. A byte before the end
-says that the service ends well: then there is nothing to wait for.
+It is started by a shell that waits for the end of its standard input, which only the service holds. The runners of
+containers end by themselves when their streams end; what is left then is groups and folders. WORD is what the
+service said before the end; unless it is empty the service ended well, and there is nothing to wait for.
 """
 
-import os
 import sys
 import time
 from pathlib import Path
@@ -20,11 +19,10 @@ _QUIET_ROUNDS = 2  # a runtime that was starting a container when the service di
 _PAUSE_S = 0.3
 
 
-def main(folder: str, cgroup: str, boot_id: str) -> None:
-    """Waits, removes, ends."""
+def main(folder: str, cgroup: str, boot_id: str, word: str) -> None:
+    """Removes, ends."""
     place = Place(Path(folder), cgroup, Cgroups.of_machine())
-    ended_well = os.read(sys.stdin.fileno(), 1) != b""
-    quiet = _QUIET_ROUNDS - 1 if ended_well else 0
+    quiet = _QUIET_ROUNDS - 1 if word else 0
     for _ in range(_ROUNDS_MAX):
         try:
             quiet = 0 if place.remove_all(boot_id) else quiet + 1
