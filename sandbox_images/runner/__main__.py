@@ -14,6 +14,7 @@ import adopting
 import frames
 import home
 import run
+import shortcut
 from collect import Collection
 from outdir import OutDir
 
@@ -160,9 +161,12 @@ def main() -> None:
     channel = frames.Channel(0, 1)
     try:
         runner = Runner(channel)
+        offered = shortcut.offered()
         channel.send_json(frames.READY, {"python": sys.version.split()[0]})
+        if offered is not None:
+            shortcut.take_if_spoken_on(offered, channel)
         runner.serve()
-    except (frames.StreamEndedError, BrokenPipeError):
+    except (frames.StreamEndedError, ConnectionError):
         return
 
 

@@ -12,11 +12,11 @@ import stat
 import sys
 
 import home
+from shortcut import LAID_OUT_FD
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _COMMANDS = {"programs": ("-B", "launcher.py"), "inspectors": ("-I", "-B", "inspecting_zygote.py")}
 _DOOR_FD = 3
-_TAKEN_FD = 99
 
 
 def become_zygote(of: str) -> None:
@@ -31,7 +31,7 @@ def become_zygote(of: str) -> None:
         os.dup2(0, _DOOR_FD)
     else:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        os.dup2(theirs.fileno(), _TAKEN_FD)
+        os.dup2(theirs.fileno(), LAID_OUT_FD)
         os.dup2(ours.detach(), _DOOR_FD)
         os.set_inheritable(_DOOR_FD, True)  # noqa: FBT003 - it may have been that number before
     nowhere = os.open(os.devnull, os.O_RDWR)

@@ -27,6 +27,12 @@ class ContainerTransport(Protocol):
     async def write(self, data: bytes | bytearray) -> None:
         """Writes all of it, waiting while the other side is slow. Raises OSError."""
 
+    async def shorten(self) -> None:
+        """Goes on over a shorter way that the runner has laid out before it was ready; stays where there is none.
+
+        To be called before anything is written: the runner stays with the stream on which it hears the first word.
+        """
+
     async def close(self) -> None:
         """Hangs up, which ends the container; never raises."""
 

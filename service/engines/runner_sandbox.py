@@ -52,6 +52,9 @@ class Transport(Protocol):
     async def write(self, data: bytes | bytearray) -> None:
         """Writes all of it, waiting while the other side is slow. Raises OSError."""
 
+    async def shorten(self) -> None:
+        """Before the first word: goes on over a shorter way that the runner offers, if there is one."""
+
 
 @dataclass(frozen=True, slots=True)
 class StreamBounds:
@@ -115,6 +118,7 @@ class RunnerSandbox:
         if kind is not Frame.READY:
             raise SandboxLostError(f"the runner began with {kind.name}")
         self._nonce = self._decoder.nonce = secrets.token_bytes(16)
+        await self._transport.shorten()
         forks = self._forks
         if forks is None:
             self.flavour = flavour  # its container was told to import that

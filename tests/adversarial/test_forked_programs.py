@@ -356,6 +356,31 @@ def test_files_that_a_program_leaves_open_are_written_and_its_last_words_are_sai
     assert ("deleted" in forked["report"]) >= ("deleted" in launched["report"])
 
 
+# ---- the stream to the runner
+
+
+def streams_of(service: ServiceProcess) -> set[str]:
+    """What standard input and output of the runners are that wait."""
+    kinds = set()
+    for pid in processes_in_groups_of(service.containers()):
+        with contextlib.suppress(OSError):
+            if b"-S\0/opt/proofbox/runner" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                ends = (Path(f"/proc/{pid}/fd/{fd}").readlink() for fd in (0, 1))
+                kinds |= {str(end).partition(":")[0] for end in ends}
+    return kinds
+
+
+def test_the_stream_goes_past_the_engine_where_it_can_be_taken_from_the_container(forking):
+    assert eventually(lambda: streams_of(forking), lambda kinds: kinds == {"socket"}) == {"socket"}
+    assert forking.call("open('out.txt', 'w').write('x')")["ok"] is True
+
+
+def test_else_it_goes_the_way_that_the_engine_made(launching, engine_name):
+    made = {"docker": "pipe", "oci": "socket"}[engine_name]
+    assert eventually(lambda: streams_of(launching), lambda kinds: kinds == {made}) == {made}
+    assert launching.call("open('out.txt', 'w').write('x')")["ok"] is True
+
+
 # ---- when the zygote dies
 
 
@@ -366,6 +391,11 @@ def zygotes_of(service: ServiceProcess, engine: str) -> list[int]:
         names = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     else:
         names = OciSide()._place(service.name).zygotes()
+    return processes_in_groups_of(names)
+
+
+def processes_in_groups_of(names: list[str]) -> list[int]:
+    """Processes whose control groups carry one of these names, as this machine counts."""
     found = []
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError, ValueError):

@@ -144,7 +144,8 @@ def container_config(
         "AttachStdout": True,
         "AttachStderr": True,
         "OpenStdin": True,
-        # When our stream goes, however we die, standard input ends and with it the runner and the container.
+        # When our stream goes, however we die, standard input ends and with it the runner and the container: until
+        # the runner goes on over a socket of ours, whose end it sees as well.
         "StdinOnce": True,
         "Tty": False,
         "Labels": {

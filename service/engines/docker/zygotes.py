@@ -1,14 +1,11 @@
 """Zygotes in containers of a Docker engine on this machine."""
 
 import contextlib
-import ctypes
 import itertools
 import os
 import re
 import socket
 import sys
-import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,16 +13,13 @@ from service.core.errors import EngineUnavailableError
 from service.engines.containers import NotForkedError
 from service.engines.docker.client import EngineClient
 from service.engines.docker.container import LABEL_BOOT, LABEL_ZYGOTE, ContainerSettings, zygote_container_config
+from service.engines.docker.taking import NotTakenError, taken_socket
 from service.engines.forking.settings import zygote_settings
 from service.engines.forking.zygote import Zygote
 from service.engines.forking.zygotes import Kind
 
 _READY_WITHIN_S = 60.0
 _DOOR_WITHIN_S = 20.0
-_LOOK_AGAIN_S = 0.01
-_DOOR_FD = 99
-"""Where a zygote that was given no socket has its own's other end, until it is told what to be."""
-_PIDFD_GETFD = 438  # on every machine
 _RUNTIMES = frozenset({"runc", "crun", "io.containerd.runc.v2"})
 _CAPABILITIES_NEEDED = {"SYS_ADMIN": 21, "SYS_PTRACE": 19}
 
@@ -63,10 +57,11 @@ class DockerZygotes:
                 self.client.remove_now(container_id)
 
         try:
-            zygote = Zygote(_door_of(first_process, container_id), end)
-        except NotForkedError:
+            door = taken_socket(first_process, container_id, socket.SOCK_SEQPACKET, _DOOR_WITHIN_S)
+        except NotTakenError as exc:
             end()
-            raise
+            raise NotForkedError(str(exc)) from exc
+        zygote = Zygote(door, end)
         try:
             zygote.prepare(zygote_settings(kind, self.seccomp), _READY_WITHIN_S)
         except NotForkedError:
@@ -102,40 +97,3 @@ def check_machine(client: EngineClient, runtime: str) -> None:
     held = int(told[1], 16) if told else 0
     if os.geteuid() != 0 or not all(held >> bit & 1 for bit in _CAPABILITIES_NEEDED.values()):
         raise NotForkedError("the service is not root with CAP_SYS_ADMIN and CAP_SYS_PTRACE")
-
-
-def _door_of(first_process: int, container_id: str) -> socket.socket:
-    """The other end of a zygote's socket, taken from the process: an engine hands no sockets over."""
-    deadline = time.monotonic() + _DOOR_WITHIN_S
-    with _opened(first_process) as pidfd:
-        if container_id not in _control_groups(first_process):
-            raise NotForkedError("the engine's processes are not those of this machine")
-        while time.monotonic() < deadline:
-            fd = ctypes.CDLL(None, use_errno=True).syscall(_PIDFD_GETFD, pidfd, _DOOR_FD, 0)
-            if fd >= 0:
-                door = socket.socket(fileno=fd)
-                if (door.family, door.type) == (socket.AF_UNIX, socket.SOCK_SEQPACKET):
-                    return door
-                door.close()
-            time.sleep(_LOOK_AGAIN_S)
-    raise NotForkedError(f"a zygote did not open its socket: {os.strerror(ctypes.get_errno())}")
-
-
-@contextlib.contextmanager
-def _opened(process: int) -> Iterator[int]:
-    try:
-        pidfd = os.pidfd_open(process)
-    except OSError as exc:
-        raise NotForkedError("a zygote has ended, or the engine's processes are not those of this machine") from exc
-    try:
-        yield pidfd
-    finally:
-        os.close(pidfd)
-
-
-def _control_groups(process: int) -> str:
-    """Read after its pidfd was opened: while that one can be used, the number is its own."""
-    try:
-        return Path(f"/proc/{process}/cgroup").read_text(encoding="utf-8")
-    except OSError as exc:
-        raise NotForkedError("a zygote has ended") from exc

@@ -47,9 +47,12 @@ class SocketTransport:
             self._stderr_tail = (self._stderr_tail + said_on(self._stderr_fd))[-_STDERR_BYTES:]
         return self._stderr_tail
 
+    async def shorten(self) -> None:
+        """See `ContainerTransport.shorten`: there is none."""
+
     async def close(self) -> None:
-        """See `ContainerTransport.close`."""
-        self._writer.close()
+        """See `ContainerTransport.close`. What was not sent is not wanted: a runner may have stopped reading."""
+        self._writer.transport.abort()
         with contextlib.suppress(OSError):
             await self._writer.wait_closed()
         if self._stderr_fd >= 0:

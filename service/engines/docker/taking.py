@@ -1,0 +1,81 @@
+"""A socket taken from a process in a container on this machine: an engine hands none over."""
+
+import contextlib
+import ctypes
+import os
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+LAID_OUT_FD = 99
+"""Where processes of ours in containers lay out the end of a socket that is for the service."""
+_PIDFD_GETFD = 438  # on every machine
+_LOOK_AGAIN_S = 0.01
+
+
+class NotTakenError(Exception):
+    """No socket was taken; the message says why."""
+
+
+def taken_socket(process: int, container_id: str, kind: socket.SocketKind, within_s: float = 0.0) -> socket.socket:
+    """The socket that a container's first process has laid out; blocks.
+
+    Args:
+        process: its number, as this machine counts.
+        container_id: whose process it is.
+        kind: the type of the socket.
+        within_s: how long to wait until it is there.
+
+    Raises:
+        NotTakenError: there is none, or the process is not of that container.
+    """
+    deadline = time.monotonic() + within_s
+    with _opened(process) as pidfd:
+        if container_id not in _control_groups(process):
+            raise NotTakenError("the engine's processes are not those of this machine")
+        while True:
+            fd = ctypes.CDLL(None, use_errno=True).syscall(_PIDFD_GETFD, pidfd, LAID_OUT_FD, 0)
+            if fd < 0:
+                why = os.strerror(ctypes.get_errno())
+            elif (taken := _socket_of(fd, kind)) is not None:
+                return taken
+            else:
+                why = "what is there is another descriptor"
+            if time.monotonic() >= deadline:
+                raise NotTakenError(f"the process of a container has no socket for the service: {why}")
+            time.sleep(_LOOK_AGAIN_S)
+
+
+def _socket_of(fd: int, kind: socket.SocketKind) -> socket.socket | None:
+    try:
+        found = socket.socket(fileno=fd)
+    except OSError:  # no socket at all
+        os.close(fd)
+        return None
+    if (found.family, found.type) == (socket.AF_UNIX, kind):
+        return found
+    found.close()
+    return None
+
+
+@contextlib.contextmanager
+def _opened(process: int) -> Iterator[int]:
+    try:
+        pidfd = os.pidfd_open(process)
+    except OSError as exc:
+        raise NotTakenError(
+            "the process of a container has ended, or the engine's processes are not those of this machine"
+        ) from exc
+    try:
+        yield pidfd
+    finally:
+        os.close(pidfd)
+
+
+def _control_groups(process: int) -> str:
+    """Read after its pidfd was opened: while that one can be used, the number is its own."""
+    try:
+        return Path(f"/proc/{process}/cgroup").read_text(encoding="utf-8")
+    except OSError as exc:
+        raise NotTakenError("the process of a container has ended") from exc
