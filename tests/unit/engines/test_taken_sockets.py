@@ -16,26 +16,32 @@ OURS = Path("/proc/self/cgroup").read_text(encoding="utf-8") if sys.platform == 
 
 
 @contextlib.contextmanager
-def process_with(kind=socket.SOCK_STREAM, fd=LAID_OUT_FD):
-    """A process that has the end of a pair under that number; yields its number and the other end."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, kind)
+def process_holding(fd, number):
+    """A process that has a descriptor of this one under that number; yields its own number."""
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
-        os.dup2(theirs.fileno(), fd)
+        os.dup2(fd, number)
         os.write(writing, b".")
         signal.pause()
         os._exit(1)
-    with ours, theirs:
-        os.read(reading, 1)
+    os.read(reading, 1)
+    try:
+        yield pid
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        os.close(reading)
+        os.close(writing)
+
+
+@contextlib.contextmanager
+def process_with(kind=socket.SOCK_STREAM, number=LAID_OUT_FD):
+    """The same with one end of a pair; yields its number and the other end."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, kind)
+    with ours, theirs, process_holding(theirs.fileno(), number) as pid:
         theirs.close()
-        try:
-            yield pid, ours
-        finally:
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
-            os.close(reading)
-            os.close(writing)
+        yield pid, ours
 
 
 def descriptors():
@@ -61,30 +67,17 @@ def test_a_socket_of_another_type_is_not_taken():
         taken_socket(pid, OURS, socket.SOCK_STREAM)
 
 
-def test_what_is_no_socket_is_not_taken_and_not_kept():
-    reading, writing = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.dup2(reading, LAID_OUT_FD)
-        os.write(writing, b".")
-        signal.pause()
-        os._exit(1)
-    os.read(reading, 1)
-    before = descriptors()
-    try:
+def test_what_is_no_socket_is_not_taken_and_not_kept(tmp_path):
+    with (tmp_path / "file").open("w") as file, process_holding(file.fileno(), LAID_OUT_FD) as pid:
+        before = descriptors()
         with pytest.raises(NotTakenError, match="what is there is another descriptor"):
             taken_socket(pid, OURS, socket.SOCK_STREAM)
         assert descriptors() == before
-    finally:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-        os.close(reading)
-        os.close(writing)
 
 
 def test_a_process_that_lays_nothing_out_is_waited_for_no_longer_than_told():
     with (
-        process_with(fd=LAID_OUT_FD + 1) as (pid, _),
+        process_with(number=LAID_OUT_FD + 1) as (pid, _),
         pytest.raises(NotTakenError, match="has no socket for the service: Bad file descriptor"),
     ):
         taken_socket(pid, OURS, socket.SOCK_STREAM, within_s=0.05)
