@@ -52,7 +52,7 @@ class DockerContainers:
         self._zygotes: Zygotes | None = None
         self._cgroups: Cgroups | None = None
         self._together: TogetherGroup | None = None
-        self._why_not_taken = logging.WARNING
+        self._not_taken_level = logging.WARNING
 
     async def connect(self) -> SandboxInfo:
         """See `Containers.connect`."""
@@ -186,9 +186,9 @@ class DockerContainers:
             return await asyncio.to_thread(taken_socket, first_process, container_id, socket.SOCK_STREAM)
         except NotTakenError as exc:
             log.log(
-                self._why_not_taken, "the stream to a sandbox goes through the engine, which is slower: %s", exc
+                self._not_taken_level, "the stream to a sandbox goes through the engine, which is slower: %s", exc
             )
-            self._why_not_taken = logging.DEBUG  # it will be the same with each
+            self._not_taken_level = logging.DEBUG  # it will be the same with each
             raise
 
     async def _first_process(self, cgroups: Cgroups, container_id: str) -> int:

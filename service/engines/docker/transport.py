@@ -101,7 +101,7 @@ class AttachTransport:
         return pieces
 
     async def write(self, data: bytes | bytearray) -> None:
-        """Writes to the runner's standard input, waiting while it is slow."""
+        """See `ContainerTransport.write`."""
         self._writer.write(data)
         await self._writer.drain()
 
