@@ -63,7 +63,6 @@ class BoundedGet:
     def __init__(self, network: httpcore.AsyncNetworkBackend, tls: Tls, bytes_max: int) -> None:
         self._network = network
         self._tls = tls
-        self._loaded: ssl.SSLContext | None = None
         self._bytes_max = bytes_max
 
     async def get(self, url: WebUrl, accept: str, takes: Callable[[Head], None], seconds: float) -> Got:
@@ -103,7 +102,7 @@ class BoundedGet:
         wire_url = httpcore.URL(
             scheme=url.scheme.encode(), host=url.host.encode(), port=url.port, target=url.target.encode("ascii")
         )
-        tls = await self._loaded_tls() if url.scheme == "https" else None
+        tls = await asyncio.to_thread(self._tls) if url.scheme == "https" else None
         async with (
             httpcore.AsyncConnectionPool(ssl_context=tls, max_connections=1, network_backend=self._network) as pool,
             pool.stream("GET", wire_url, headers=headers) as response,
@@ -120,11 +119,6 @@ class BoundedGet:
             pieces = response.aiter_stream()
             body = await self._body(pieces, url, is_gzip=encoding in {"gzip", "x-gzip"})
         return Got(head, body)
-
-    async def _loaded_tls(self) -> ssl.SSLContext:
-        if self._loaded is None:
-            self._loaded = await asyncio.to_thread(self._tls)
-        return self._loaded
 
     async def _body(self, pieces: AsyncIterator[bytes], url: WebUrl, *, is_gzip: bool) -> bytes:
         body = bytearray()

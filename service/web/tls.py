@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 Tls = Callable[[], ssl.SSLContext]
-"""Says how certificates are checked; may block for the time of loading them."""
+"""Says how certificates are checked, each time the same; blocks for the time of loading them at the first."""
 
 
 def loaded_when_asked(ca_file: Path | None) -> Tls:

@@ -41,8 +41,8 @@ class EngineSide(Protocol):
 
 
 class DockerSide:
-    def __init__(self) -> None:
-        self._client = docker.from_env()
+    def __init__(self, host: str = "") -> None:
+        self._client = docker.DockerClient(base_url=host) if host else docker.from_env()
 
     def containers(self, service_name: str) -> list[str]:
         label = f"proofbox.service={service_name}"

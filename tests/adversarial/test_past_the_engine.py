@@ -3,7 +3,6 @@
 import os
 import signal
 
-import docker
 import engine_sides
 import pytest
 from engine_sides import DockerSide
@@ -18,14 +17,9 @@ pytestmark = [
 SLEEPS = "import time\ntime.sleep(4)\nopen('out.txt', 'w').write('x')"
 
 
-class PrivateSide(DockerSide):
-    def __init__(self, host: str) -> None:
-        self._client = docker.DockerClient(base_url=host)
-
-
 @pytest.mark.skipif("docker" not in engine_sides.tested(), reason="the engine docker is not tested here")
 def test_a_call_that_runs_is_not_touched_when_its_engine_is_killed_and_nothing_is_left(private_docker, tmp_path):
-    side = PrivateSide(private_docker.host)
+    side = DockerSide(private_docker.host)
     settings = {"engine_host": private_docker.host, "import_once": "on", "pool_size": 0, "sweep_every_s": 0.5}
     with serving(tmp_path / "data", side, engine="docker", **settings) as service:
         body = request(SLEEPS)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-import docker
 import pytest
 from engine_sides import DockerSide
 from extent import pairs
@@ -25,11 +24,6 @@ pytestmark = [
 ]
 
 ANSWERS_WITHIN_S = 90.0
-
-
-class PrivateSide(DockerSide):
-    def __init__(self, engine: PrivateDocker) -> None:
-        self._client = docker.DockerClient(base_url=engine.host)
 
 
 @dataclass(frozen=True)
@@ -98,7 +92,7 @@ def whole(engine: PrivateDocker) -> None:
 
 @pytest.fixture(scope="module")
 def private_rigs(engine: PrivateDocker, make_rig: Callable[..., Rig]) -> Iterator[Rigs]:
-    side = PrivateSide(engine)
+    side = DockerSide(engine.host)
     shared = Rigs(lambda: make_rig(side, engine_socket=engine.host.removeprefix("unix://")))
     yield shared
     shared.close()

@@ -57,6 +57,3 @@ class DockerImage:
         except subprocess.TimeoutExpired as exc:
             raise EngineUnavailableError(f"the container engine took longer than {_ASKED_S_MAX:.0f} s") from exc
         return done.stdout.strip()
-
-    async def close(self) -> None:
-        """See `ImageSource.close`."""

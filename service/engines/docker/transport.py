@@ -1,8 +1,7 @@
 """The stream to a runner through its engine, and past it.
 
-The attach stream takes standard input raw and gives output in pieces with a header of 8 bytes. Relaying costs a
-call a millisecond or two, and 50 MB a third of their time: where the service can take a socket from the container's
-first process, they talk over that.
+The attach stream takes standard input raw and gives output in pieces with a header of 8 bytes. Where the service
+can take a socket from the container's first process, they talk over that: see docs/adr/0019-past-the-engine.md.
 """
 
 import asyncio

@@ -30,9 +30,6 @@ class ImageSource(Protocol):
     async def archive(self, into: Path) -> Path:
         """The archive, as ``docker save`` writes it; below ``into`` if it has to be made."""
 
-    async def close(self) -> None:
-        """The image is there: the source is not asked again; never raises."""
-
 
 @dataclass(frozen=True, slots=True)
 class UnpackedImage:
@@ -74,9 +71,6 @@ class ArchiveFile:
         del into
         return self._path
 
-    async def close(self) -> None:
-        """See `ImageSource.close`."""
-
 
 class ImageCache:
     """Unpacked images below one folder, which services on this machine share."""
@@ -108,8 +102,6 @@ class ImageCache:
             return _described(folder)
         except (OSError, ValueError, KeyError) as exc:
             raise EngineUnavailableError(f"the image cannot be unpacked below {self._folder}: {exc}") from exc
-        finally:
-            await source.close()
 
     def release(self) -> None:
         """From here on the image may be removed, when another one is unpacked."""
