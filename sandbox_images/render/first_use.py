@@ -5,6 +5,7 @@ from typing import get_args
 
 from render.document import Format
 from render.layout.changes import take_back
+from render.layout.savings import list_fonts_ahead
 from render.request import request_of
 from render.source.front import open_document
 from render.writers import write
@@ -31,22 +32,36 @@ _CONTENT = """\
 
 
 def render_ahead() -> None:
-    """Renders it into memory and leaves other packages as they were.
+    """Renders it into memory and leaves other packages as they were; fonts are listed for one document more.
 
     Raises:
         RenderError, OSError: it could not be rendered.
     """
     for output in get_args(Format):
-        handle = os.memfd_create(output)
-        request = {
-            "output": output,
-            "source_format": "markdown",
-            "content": _CONTENT,
-            "root": "/",
-            "target": output,
-        }
-        try:
-            write(open_document(request_of(request)), f"/proc/self/fd/{handle}")
-        finally:
-            os.close(handle)
+        _render(output)
     take_back()
+    list_fonts_ahead()
+
+
+def render_again() -> None:
+    """The format that is asked for most, once more.
+
+    Raises:
+        RenderError, OSError: it could not be rendered.
+    """
+    _render("pdf")
+
+
+def _render(output: Format) -> None:
+    handle = os.memfd_create(output)
+    request = {
+        "output": output,
+        "source_format": "markdown",
+        "content": _CONTENT,
+        "root": "/",
+        "target": output,
+    }
+    try:
+        write(open_document(request_of(request)), f"/proc/self/fd/{handle}")
+    finally:
+        os.close(handle)

@@ -5,11 +5,13 @@ import gc
 import io
 import os
 import time
+from collections.abc import Callable
 
 _SINGLE_WITHIN_S = 5.0
 _LOOK_AGAIN_S = 0.01
 _MADV_COLLAPSE = 25
 _LARGE_PAGE_BYTES = 2 * 1024 * 1024
+_TABLE = "day,kind,value\n2026-01-01,a,1\n2026-02-01,b,2.5\n"
 
 
 def warm(kind: str) -> None:
@@ -19,6 +21,9 @@ def warm(kind: str) -> None:
         RuntimeError: other threads are left, which no fork would have.
     """
     if kind == "data":
+        from found_fonts import keep_found_fonts  # noqa: PLC0415 - others have no matplotlib
+
+        keep_found_fonts()
         _draw()
     elif kind == "documents":
         _typeset()
@@ -31,20 +36,38 @@ def warm(kind: str) -> None:
     _be_single()
 
 
+def rehearsal(kind: str) -> Callable[[], None] | None:
+    """What forks of a zygote are likely to do, for once more after `warm`; None for kinds whose work is short."""
+    if kind == "data":
+        return _draw
+    if kind == "documents":
+        from render.first_use import render_again  # noqa: PLC0415 - another kind has no renderer
+
+        again: Callable[[], None] = render_again
+        return again
+    return None
+
+
 def _draw() -> None:
-    """A figure that pyplot does not know of: fonts are found, pandas and pillow load what they load late."""
-    import pandas.plotting._matplotlib  # noqa: F401, PLC0415 - pandas loads it at the first plot
+    """A table read, summed up and drawn, in a figure that pyplot does not know of.
+
+    Fonts are found by that, and pandas and pillow load what they load late.
+    """
+    import pandas as pd  # noqa: PLC0415 - another kind may do without
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415
     from PIL import Image  # noqa: PLC0415
 
     Image.preinit()
+    table = pd.read_csv(io.StringIO(_TABLE), parse_dates=["day"])
+    sums = table.groupby([table["day"].dt.month, "kind"])["value"].sum().unstack()  # noqa: PD010 - of two columns
     figure = Figure()
     FigureCanvasAgg(figure)
     axes = figure.subplots()
     axes.plot([0, 1], [0, 1], label="0")
-    axes.set_title("0")
+    sums.plot(kind="bar", ax=axes, title="0")
     axes.legend()
+    figure.tight_layout()
     figure.savefig(io.BytesIO(), format="png")
 
 

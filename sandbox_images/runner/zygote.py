@@ -31,6 +31,7 @@ from typing import Any, NoReturn
 import cloning
 import confining
 import ending
+import prefaulting
 import warming
 
 DOOR_FD = 3
@@ -41,7 +42,9 @@ _REPORT_CHARS_MAX = 500
 _LOOK_AGAIN_S = 0.0003
 _TOLD_WITHIN_S = 60.0
 _PROGRAMS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_OUR_NAMES = frozenset({"zygote", "cloning", "confining", "ending", "warming", "render", "readable"})
+_OUR_NAMES = frozenset(
+    {"zygote", "cloning", "confining", "ending", "found_fonts", "prefaulting", "warming", "render", "readable"}
+)
 
 
 class Zygote:
@@ -59,7 +62,8 @@ class Zygote:
         self.ending = ending.Ending()
         atexit.register(self.ending)  # before any library registers something: so it runs last
         _import(settings["imports"], settings["own_imports"])
-        warming.warm(settings["kind"])
+        kind: str = settings["kind"]
+        warming.warm(kind)
         self.ours = {name: module for name, module in sys.modules.items() if name.partition(".")[0] in _OUR_NAMES}
         """Modules that a program's own import of such a name must not find."""
         self._own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
@@ -67,6 +71,8 @@ class Zygote:
         gc.collect()
         gc.freeze()
         warming.use_large_pages()
+        work = warming.rehearsal(kind)
+        self._written_to = prefaulting.written_by(work) if work is not None else []
         if not self._runs_programs:
             # A fork that is traced would be left all the same; the filter of system calls lets nobody trace.
             signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -152,6 +158,7 @@ class Zygote:
         confining.be_readable()
         os.write(report, b".")
         os.close(report)
+        prefaulting.write_ahead(self._written_to)
         return socket.socket(fileno=DOOR_FD)
 
 

@@ -126,7 +126,8 @@ told['main'] = sorted(k for k in globals() if k.startswith('__'))
 told['frames'] = []
 frame = sys._getframe()
 while frame: told['frames'].append(frame.f_code.co_name); frame = frame.f_back
-ours = ('zygote', 'confining', 'warming', 'ending', 'render', 'readable', 'frames', 'run', 'home', 'inspection')
+ours = ('zygote', 'confining', 'warming', 'ending', 'render', 'readable', 'frames', 'run', 'home', 'inspection',
+        'prefaulting', 'found_fonts')
 told['ours'] = sorted(n for n in vars(sys)['modules'] if n.partition('.')[0] in ours)
 told['hooks'] = (sys.excepthook is sys.__excepthook__, sys.displayhook is sys.__displayhook__,
                  len(vars(sys)['meta_path']), len(vars(sys)['path_hooks']))
@@ -291,6 +292,8 @@ def test_a_program_imports_its_own_module_where_one_of_ours_has_the_same_name(fo
         "inspection",
         "request",
         "home",
+        "prefaulting",
+        "found_fonts",
     )
     told = forking.probe(
         "import importlib, pathlib\n"
@@ -327,6 +330,55 @@ def test_a_program_finds_the_typesetter_as_it_comes_though_our_renderer_changes_
     found = said(forking, code)
     assert ("'render." in found, "'weasyprint." in found) == (False, True)
     assert found == said(launching, code)
+
+
+# Three labels in each figure; a font of the list comes under another name by the program itself.
+DRAWS = """
+import hashlib, logging, pathlib, shutil, matplotlib.pyplot as plt, pandas
+from matplotlib import font_manager, units
+heard = []
+logger = logging.getLogger('matplotlib.font_manager')
+handler = logging.Handler()
+handler.emit = lambda record: heard.append(record.getMessage())
+logger.addHandler(handler)
+drawn = [sorted(plt.get_fignums()), sorted(map(str, units.registry))]
+def draw(**settings):
+    plt.rcParams.update(settings)
+    pandas.DataFrame({'a': [1, 2], 'b': [3, 1]}).plot(kind='bar', title='Año 中 한')
+    plt.savefig('x.png', metadata={'Software': None})
+    plt.close()
+    drawn.append(hashlib.sha256(pathlib.Path('x.png').read_bytes()).hexdigest())
+draw()
+draw()
+draw(**{'font.family': 'serif', 'font.serif': ['Liberation Serif']})
+draw(**{'font.serif': ['Noto Serif']})
+path = font_manager.findfont('Liberation Mono')
+[found] = [font for font in font_manager.fontManager.ttflist if font.fname == path]
+font_manager.fontManager.ttflist.insert(0, font_manager.FontEntry(**{**vars(found), 'name': 'Noto Serif'}))
+font_manager.fontManager._findfont_cached.cache_clear()
+draw()
+draw(**{'font.family': ['Absent', 'DejaVu Sans']})
+drawn.append((len(heard), sorted(set(heard))))
+pathlib.Path('out.txt').write_text(repr(drawn))
+"""
+
+
+def test_charts_are_the_same_whether_fonts_were_looked_for_before_or_not(forking, launching):
+    drawn = said(forking, DRAWS)
+    figures, _, first, again, *others, absent, (warnings, texts) = eval(drawn)
+    assert (figures, first == again, len({first, *others}), absent == first) == ([], True, 4, False)
+    assert (warnings > 10, len(texts), "Absent" in texts[0]) == (True, 1, True)
+    assert drawn == said(launching, DRAWS)
+
+
+@pytest.mark.parametrize(("flavour", "megabytes"), [("bare", 0), ("documents", 8), ("data", 8)])
+def test_a_fork_has_pages_of_its_own_before_its_call_that_a_usual_one_writes_to(forking, flavour, megabytes):
+    code = (
+        "rows = dict(line.split(':', 1) for line in open('/proc/self/smaps_rollup') if ':' in line)\n"
+        "open('out.txt', 'w').write(rows['Private_Dirty'].split()[0])\n"
+        f"{FLAVOURS[flavour][0]}"
+    )
+    assert megabytes <= int(said(forking, code)) / 1024 < megabytes + 24
 
 
 def test_a_call_finds_nothing_that_the_call_before_it_did_to_its_libraries(forking):

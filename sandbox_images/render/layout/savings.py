@@ -16,6 +16,7 @@ import pydyf
 import weasyprint
 import weasyprint.draw.text
 import weasyprint.pdf.fonts
+import weasyprint.text.fonts
 from PIL import Image
 from weasyprint.document import Page
 from weasyprint.formatting_structure.boxes import Box
@@ -160,6 +161,35 @@ class _ArraysOfAnyLength:
 _any_length = _ArraysOfAnyLength(ffi)
 
 
+class _FontsListedAhead:
+    """WeasyPrint's door to fontconfig, with a list of the machine's fonts that the next document gets.
+
+    To read fontconfig's files takes 5 ms. A list serves one document, which may add fonts of its own to it.
+    """
+
+    def __init__(self, fontconfig: Any) -> None:
+        self._fontconfig = fontconfig
+        self._lists: list[Any] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._fontconfig, name)
+
+    def FcInitLoadConfigAndFonts(self) -> Any:  # noqa: N802 - fontconfig's own name
+        return self._lists.pop() if self._lists else self._fontconfig.FcInitLoadConfigAndFonts()
+
+    def list_ahead(self) -> None:
+        if not self._lists:
+            self._lists.append(self._fontconfig.FcInitLoadConfigAndFonts())
+
+
+_fontconfig = _FontsListedAhead(weasyprint.text.fonts.fontconfig)
+
+
+def list_fonts_ahead() -> None:
+    """Lists the machine's fonts for the next document."""
+    _fontconfig.list_ahead()
+
+
 def save() -> None:
     """Puts the changes in place; again is no harm."""
     change(Layout, "setup", _set_up_again)
@@ -168,5 +198,6 @@ def save() -> None:
     change(pydyf.Stream, "data", property(_compressed_quickly))
     change(weasyprint.draw.text, "RasterImage", _emoji)
     change(weasyprint.pdf.fonts, "ffi", _any_length)
+    change(weasyprint.text.fonts, "fontconfig", _fontconfig)
     change(Page, "paint", _paint_and_pack)
     change(Box, "remove_decoration_sides", property(_removed_sides, _set_removed_sides))

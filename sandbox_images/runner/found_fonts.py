@@ -1,0 +1,51 @@
+"""What matplotlib found out about fonts, kept: it looks for them again for each text, a tenth of a chart's time."""
+
+import functools
+import os
+from typing import Any, cast
+
+from matplotlib import font_manager, rcParams
+
+_SETTINGS = tuple(
+    f"font.{name}"
+    for name in (
+        *("family", "style", "variant", "weight", "stretch", "size"),
+        *("serif", "sans-serif", "cursive", "fantasy", "monospace"),
+    )
+)
+"""What `findfont` depends on beside its arguments."""
+_KEPT_MAX = 1_000
+
+
+def keep_found_fonts() -> None:
+    """Has matplotlib's own list of fonts answer a question that was asked before from memory.
+
+    It is asked anew when anything has changed that its answer depends on: properties, settings, the fonts in the
+    list. What lacks a family is not kept, as it warns of that each time.
+    """
+    manager, settings = font_manager.fontManager, cast("dict[str, Any]", rcParams)
+    owner: Any = font_manager.FontManager
+    find = owner._find_fonts_by_props  # noqa: SLF001 - this module's purpose
+    found: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+
+    @functools.wraps(find)
+    def find_once(self: Any, prop: Any, *others: Any, **named: Any) -> list[Any]:
+        if self is not manager or others or named or not isinstance(prop, font_manager.FontProperties):
+            fonts: list[Any] = find(self, prop, *others, **named)
+            return fonts
+        question = (
+            hash(prop),  # by which it tells properties apart itself
+            len(manager.ttflist),
+            os.environ.get("MPL_IGNORE_SYSTEM_FONTS"),
+            *(tuple(value) if isinstance(value := settings[name], list) else value for name in _SETTINGS),
+        )
+        known = found.get(question)
+        if known is None:
+            known = tuple(find(self, prop))
+            if len(known) == len(prop.get_family()):
+                if len(found) >= _KEPT_MAX:
+                    found.clear()
+                found[question] = known
+        return list(known)
+
+    owner._find_fonts_by_props = find_once  # noqa: SLF001
