@@ -137,4 +137,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ended_with = main()
+    sys.stderr.flush()
+    # Python would unload pango, which has a thread that may still run; and that takes as long as a page.
+    os._exit(ended_with)
