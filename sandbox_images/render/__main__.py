@@ -138,6 +138,7 @@ def main() -> int:
 
 if __name__ == "__main__":
     ended_with = main()
-    sys.stderr.flush()
-    # Python would unload pango, which has a thread that may still run; and that takes as long as a page.
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    # Python would unload pango, whose thread may still run; and taking the interpreter apart takes as long as a page.
     os._exit(ended_with)

@@ -5,7 +5,7 @@ from typing import get_args
 
 from render.document import Format
 from render.layout.changes import take_back
-from render.layout.savings import list_fonts_ahead
+from render.layout.savings import configure_fonts_ahead
 from render.request import request_of
 from render.source.front import open_document
 from render.writers import write
@@ -32,7 +32,7 @@ _CONTENT = """\
 
 
 def render_ahead() -> None:
-    """Renders it into memory and leaves other packages as they were; fonts are listed for one document more.
+    """Renders it into memory and leaves other packages as they were; fonts are configured for one document more.
 
     Raises:
         RenderError, OSError: it could not be rendered.
@@ -40,7 +40,7 @@ def render_ahead() -> None:
     for output in get_args(Format):
         _render(output)
     take_back()
-    list_fonts_ahead()
+    configure_fonts_ahead()
 
 
 def render_again() -> None:

@@ -2,6 +2,7 @@
 
 import functools
 import os
+from collections.abc import Callable
 from typing import Any, cast
 
 from matplotlib import font_manager, rcParams
@@ -20,12 +21,14 @@ _KEPT_MAX = 1_000
 def keep_found_fonts() -> None:
     """Has matplotlib's own list of fonts answer a question that was asked before from memory.
 
-    It is asked anew when anything has changed that its answer depends on: properties, settings, the fonts in the
-    list. What lacks a family is not kept, as it warns of that each time.
+    It is asked anew when anything has changed that its answer depends on: properties, settings, the number of
+    fonts; and when the cache of `findfont` was emptied, as `addfont` does. What lacks a family is not kept, as it
+    warns of that each time.
     """
     manager, settings = font_manager.fontManager, cast("dict[str, Any]", rcParams)
     owner: Any = font_manager.FontManager
     find = owner._find_fonts_by_props  # noqa: SLF001 - this module's purpose
+    cache = owner._findfont_cached  # noqa: SLF001 - as above
     found: dict[tuple[Any, ...], tuple[Any, ...]] = {}
 
     @functools.wraps(find)
@@ -42,10 +45,16 @@ def keep_found_fonts() -> None:
         known = found.get(question)
         if known is None:
             known = tuple(find(self, prop))
-            if len(known) == len(prop.get_family()):
+            # Of a family that is the only one it may have taken the default one, with a warning.
+            if 1 < len(known) == len(prop.get_family()):
                 if len(found) >= _KEPT_MAX:
                     found.clear()
                 found[question] = known
         return list(known)
 
+    def clear_both(clear: Callable[[], None] = cache.cache_clear) -> None:
+        found.clear()
+        clear()
+
     owner._find_fonts_by_props = find_once  # noqa: SLF001
+    cache.cache_clear = clear_both

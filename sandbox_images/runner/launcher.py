@@ -7,8 +7,8 @@ numbers, tracebacks, ``__file__``, threads, subprocesses and exit codes are thos
 It never knows the nonce of the stream.
 """
 
+import atexit
 import builtins
-import contextlib
 import importlib.machinery
 import json
 import os
@@ -93,23 +93,24 @@ def _run_to_the_end(path: str, fork: "zygote.Fork | None") -> None:
         if fork:
             fork.ending.know(end)
         raise
-    finally:
-        _keep_pango()
     if fork:
         fork.ending.know(None)
 
 
 def _keep_pango() -> None:
-    """Has pango stay until the process is gone, if the program has used it.
+    """Has pango stay until the process is gone, if WeasyPrint is loaded.
 
-    It has a thread, which may still run when Python takes the modules apart and unloads the library: a few in a
+    Pango has a thread, which may still run when Python takes the modules apart and unloads the library: a few in a
     thousand programs ended by that with a segmentation fault.
     """
-    if "weasyprint" in sys.modules:
+    if "weasyprint" not in sys.modules:
+        return
+    try:
         import ctypes  # noqa: PLC0415 - which WeasyPrint has loaded
 
-        with contextlib.suppress(OSError):
-            ctypes.CDLL(_PANGO)  # ctypes gives none back
+        ctypes.CDLL(_PANGO)  # ctypes gives none back
+    except Exception:  # noqa: BLE001, S110 - whatever the program has done to imports: it has ended already
+        pass
 
 
 def _run_own(name: str, path: str, loaded: dict[str, types.ModuleType]) -> None:
@@ -153,6 +154,7 @@ def main() -> None:
         return
     sys.path[0] = job["cwd"]
     if job["language"] == "python":
+        atexit.register(_keep_pango)
         _run_to_the_end(job["path"], fork)
     else:
         # Python ignores these two; a shell and what it starts would inherit that, so `yes | head` would complain.

@@ -1,4 +1,4 @@
-"""Pages of a zygote that its forks are going to write to: each fork copies them ahead, while it waits for its call.
+"""Pages of a zygote that its forks are going to write to: a fork that waits for its call copies them ahead.
 
 The kernel copies a page at the first write to it, some microseconds each, and a program that draws or typesets
 writes to thousands. Which ones they are is found out once, by a fork that does a usual call's work. To copy them
@@ -8,27 +8,48 @@ ahead costs no less, but no call waits for it.
 import array
 import ctypes
 import json
-import mmap
 import os
+import select
+import signal
+import sys
+import time
 from collections.abc import Callable, Iterator
 
-Stretch = tuple[int, int]
+Range = tuple[int, int]
 """Addresses: of the first byte, and of the first byte after it."""
 
 _MADV_POPULATE_WRITE = 23  # Linux 5.14
-_PAGE = mmap.PAGESIZE
+_PAGE = os.sysconf("SC_PAGE_SIZE")
 _ENTRY_BYTES = 8
-_PRESENT, _OF_ONE_PROCESS = 1 << 63, 1 << 56  # of an entry of /proc/self/pagemap
+_PRESENT, _EXCLUSIVE = 1 << 63, 1 << 56  # of an entry of /proc/self/pagemap: mapped, and by one process only
 _GAP_BYTES_MAX = _PAGE  # to copy a page more costs less than another system call
+_WITHIN_S = 10.0
+_READ_BYTES = 65_536
 _madvise = ctypes.CDLL(None).madvise
 _madvise.argtypes = (ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int)
 
 
-def written_by(work: Callable[[], object]) -> list[Stretch]:
+def written_by(work: Callable[[], object], within_s: float = _WITHIN_S) -> list[Range]:
     """The memory of this process that a fork writes to while it works; what it does is gone with it.
 
-    Nothing is known, and so nothing copied ahead, where the work fails or the kernel does not tell of pages.
+    Where nothing can be learned nothing is copied ahead, and a line on standard error says so: the work fails or
+    takes longer, or the kernel does not tell of pages.
     """
+    try:
+        found: list[list[int]] = json.loads(_told_by_fork(work, within_s))
+        return [(begin, end) for begin, end in found]
+    except (OSError, ValueError) as exc:
+        sys.stderr.write(f"no pages are copied ahead: {type(exc).__name__}: {exc}\n")
+        return []
+
+
+def write_ahead(ranges: list[Range]) -> None:
+    """Has the kernel give this process copies of its own; older kernels do nothing."""
+    for begin, end in ranges:
+        _madvise(begin, end - begin, _MADV_POPULATE_WRITE)
+
+
+def _told_by_fork(work: Callable[[], object], within_s: float) -> bytes:
     ours = list(_own_memory())
     read_fd, write_fd = os.pipe()
     pid = os.fork()
@@ -41,19 +62,26 @@ def written_by(work: Callable[[], object]) -> list[Stretch]:
         finally:
             os._exit(0)
     os.close(write_fd)
-    with os.fdopen(read_fd, encoding="ascii") as file:
-        told = file.read()
-    os.waitpid(pid, 0)
-    return [(begin, end) for begin, end in json.loads(told)] if told else []
+    try:
+        return _read(read_fd, time.monotonic() + within_s)
+    finally:
+        os.close(read_fd)
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
 
 
-def write_ahead(stretches: list[Stretch]) -> None:
-    """Has the kernel give this process copies of its own; older kernels do nothing."""
-    for begin, end in stretches:
-        _madvise(begin, end - begin, _MADV_POPULATE_WRITE)
+def _read(fd: int, deadline: float) -> bytes:
+    """All that is written until the other side ends, or until then."""
+    told = b""
+    while select.select([fd], [], [], max(0.0, deadline - time.monotonic()))[0]:
+        piece = os.read(fd, _READ_BYTES)
+        if not piece:
+            return told
+        told += piece
+    raise TimeoutError("it took too long")
 
 
-def _own_memory() -> Iterator[Stretch]:
+def _own_memory() -> Iterator[Range]:
     """What a fork gets a copy of when it writes: private and writable."""
     with open("/proc/self/maps", encoding="utf-8") as file:
         for line in file:
@@ -63,21 +91,20 @@ def _own_memory() -> Iterator[Stretch]:
                 yield begin, end
 
 
-def _copied(memory: list[Stretch]) -> Iterator[Stretch]:
+def _copied(memory: list[Range]) -> Iterator[Range]:
     """Single pages that belong to this process alone, in the order of their addresses."""
     with open("/proc/self/pagemap", "rb", buffering=0) as file:
         for begin, end in memory:
             entries = array.array("Q")
-            entries.frombytes(
-                os.pread(file.fileno(), (end - begin) // _PAGE * _ENTRY_BYTES, begin // _PAGE * _ENTRY_BYTES)
-            )
+            size, place = (end - begin) // _PAGE * _ENTRY_BYTES, begin // _PAGE * _ENTRY_BYTES
+            entries.frombytes(os.pread(file.fileno(), size, place))
             for number, entry in enumerate(entries):
-                if entry & _PRESENT and entry & _OF_ONE_PROCESS:
+                if entry & _PRESENT and entry & _EXCLUSIVE:
                     yield begin + number * _PAGE, begin + (number + 1) * _PAGE
 
 
-def _joined(pages: Iterator[Stretch]) -> list[Stretch]:
-    joined: list[Stretch] = []
+def _joined(pages: Iterator[Range]) -> list[Range]:
+    joined: list[Range] = []
     for begin, end in pages:
         if joined and begin - joined[-1][1] <= _GAP_BYTES_MAX:
             joined[-1] = (joined[-1][0], end)

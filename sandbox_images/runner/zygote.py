@@ -73,6 +73,7 @@ class Zygote:
         warming.use_large_pages()
         work = warming.rehearsal(kind)
         self._written_to = prefaulting.written_by(work) if work is not None else []
+        gc.freeze()
         if not self._runs_programs:
             # A fork that is traced would be left all the same; the filter of system calls lets nobody trace.
             signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -102,20 +103,25 @@ class Zygote:
             pid = -1
         if pid == 0:
             os.close(pids)
-            return self._as_a(report, request["label"], joined.namespaces, to_write, others)
+            return self._as_a(report, request, joined.namespaces, to_write, others)
         os.setns(self._own_pids, os.CLONE_NEWPID)
         if pid > 0 and self._runs_programs:
             os.waitpid(pid, 0)
         return None
 
     def _as_a(
-        self, report: int, label: str, namespaces: list[int], control_groups: list[int], fds: list[int]
+        self,
+        report: int,
+        request: dict[str, Any],
+        namespaces: list[int],
+        control_groups: list[int],
+        fds: list[int],
     ) -> socket.socket:
         try:
             # Before anybody inside could see this process, it has nothing that leads out again.
             self._door.close()
             os.close(self._own_pids)
-            confining.take_label(label)
+            confining.take_label(request["label"])
             confining.enter(namespaces, control_groups)
             for fd in fds:
                 os.close(fd)
@@ -126,11 +132,11 @@ class Zygote:
         if pid != 0:
             os._exit(0)
         try:
-            return self._as_b(report)
+            return self._as_b(report, ahead=request["ahead"])
         except BaseException as exc:  # noqa: BLE001 - as above
             _end(report, exc)
 
-    def _as_b(self, report: int) -> socket.socket:
+    def _as_b(self, report: int, *, ahead: bool) -> socket.socket:
         os.setsid()
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.connect(_RUNNER)
@@ -150,6 +156,9 @@ class Zygote:
             os.closerange(first, last)
         if self._runs_programs:
             _renew_chance()
+            if ahead:
+                # Before the report: if the container has too little memory for it, the service learns that there.
+                prefaulting.write_ahead(self._written_to)
             # A is about to end: the kernel takes its memory apart first, which takes a while.
             while os.getppid() != 1:
                 time.sleep(_LOOK_AGAIN_S)
@@ -158,7 +167,6 @@ class Zygote:
         confining.be_readable()
         os.write(report, b".")
         os.close(report)
-        prefaulting.write_ahead(self._written_to)
         return socket.socket(fileno=DOOR_FD)
 
 

@@ -47,8 +47,13 @@ class Forks(Protocol):
     def has(self, flavour: Flavour) -> bool:
         """Whether an interpreter of this flavour can be had at once; where not, one is made ready for later."""
 
-    async def interpreter(self, flavour: Flavour) -> None:
-        """Forks an interpreter into the container, for the runner to adopt. Raises NotForkedError."""
+    async def interpreter(self, flavour: Flavour, *, ahead: bool) -> None:
+        """Forks an interpreter into the container, for the runner to adopt. Raises NotForkedError.
+
+        Args:
+            flavour: what it has imported.
+            ahead: whether it will wait for its call, and so has time to make itself ready for it.
+        """
 
     async def inspector(self, *, of_plain_files: bool) -> None:
         """Forks what opens files into the container. Raises NotForkedError.

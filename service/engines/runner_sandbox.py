@@ -125,7 +125,7 @@ class RunnerSandbox:
         else:
             ready = next(filter(forks.has, (flavour, Flavour.BARE)), None)
             if ready is not None:
-                await self._fork(forks, ready)
+                await self._fork(forks, ready, ahead=True)
                 return
         await self._launch()
         await self._expect(Frame.LAUNCHED)
@@ -140,14 +140,18 @@ class RunnerSandbox:
         """
         if flavour in {self.flavour, Flavour.BARE}:
             return True
-        return self._forks is not None and self._forks.has(flavour) and await self._fork(self._forks, flavour)
+        return (
+            self._forks is not None
+            and self._forks.has(flavour)
+            and await self._fork(self._forks, flavour, ahead=False)
+        )
 
-    async def _fork(self, forks: Forks, flavour: Flavour) -> bool:
+    async def _fork(self, forks: Forks, flavour: Flavour, *, ahead: bool) -> bool:
         """Has an interpreter forked in; where that fails the runner starts one, unless it has one."""
         async with self._answers_within(self._bounds.collect_s):
             await self._send(Frame.ADOPT, {})
             try:
-                await forks.interpreter(flavour)
+                await forks.interpreter(flavour, ahead=ahead)
             except NotForkedError as exc:
                 log.warning("no %s interpreter was forked, the sandbox starts its own: %s", flavour.value, exc)
                 await self._launch()

@@ -384,3 +384,19 @@ def test_arguments_that_reach_beyond_the_caller_are_refused(sandbox):
 def test_a_call_through_the_32_bit_table_kills_the_caller(sandbox):
     # Only x86_64 has such a table at hand; the probe says -31 (SIGSYS) or that there is none.
     assert sandbox.probe("foreign_table.py") in ({"x86_64": -31}, {"aarch64": "no 32-bit table"})
+
+
+def test_what_is_kept_of_matplotlib_s_search_for_fonts_depends_on_all_that_the_search_does(sandbox):
+    """Its argument and settings, as this version reads them."""
+    program = (
+        "import inspect, json, re, sys\n"
+        "sys.path.insert(0, '/opt/proofbox/runner')\n"
+        "import found_fonts\nfrom matplotlib.font_manager import FontManager\n"
+        "source = inspect.getsource(FontManager.findfont)\n"
+        "listed = source.partition('font.{key}')[2].partition('[')[2].partition(']')[0]\n"
+        "parameters = list(inspect.signature(FontManager._find_fonts_by_props).parameters)[:2]\n"
+        "settings = [name.removeprefix('font.') for name in found_fonts._SETTINGS]\n"
+        "print(json.dumps([settings == re.findall(r'\"(.+?)\"', listed), source.count('rcParams['), parameters]))\n"
+    )
+    done = sandbox.run("sh", "-c", PREPARED_PYTHON, stdin=program)
+    assert json.loads(done.stdout or "null") == [True, 1, ["self", "prop"]], done.stderr

@@ -161,33 +161,35 @@ class _ArraysOfAnyLength:
 _any_length = _ArraysOfAnyLength(ffi)
 
 
-class _FontsListedAhead:
-    """WeasyPrint's door to fontconfig, with a list of the machine's fonts that the next document gets.
+class _ConfiguredAhead:
+    """WeasyPrint's door to fontconfig, with a configuration loaded ahead: the next document gets it.
 
-    To read fontconfig's files takes 5 ms. A list serves one document, which may add fonts of its own to it.
+    To load one takes 5 ms. It serves one document, which may add fonts of its own to it.
     """
 
     def __init__(self, fontconfig: Any) -> None:
         self._fontconfig = fontconfig
-        self._lists: list[Any] = []
+        self._configurations: list[Any] = []
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._fontconfig, name)
 
     def FcInitLoadConfigAndFonts(self) -> Any:  # noqa: N802 - fontconfig's own name
-        return self._lists.pop() if self._lists else self._fontconfig.FcInitLoadConfigAndFonts()
+        if self._configurations:
+            return self._configurations.pop()
+        return self._fontconfig.FcInitLoadConfigAndFonts()
 
-    def list_ahead(self) -> None:
-        if not self._lists:
-            self._lists.append(self._fontconfig.FcInitLoadConfigAndFonts())
+    def load_ahead(self) -> None:
+        if not self._configurations:
+            self._configurations.append(self._fontconfig.FcInitLoadConfigAndFonts())
 
 
-_fontconfig = _FontsListedAhead(weasyprint.text.fonts.fontconfig)
+_fontconfig = _ConfiguredAhead(weasyprint.text.fonts.fontconfig)
 
 
-def list_fonts_ahead() -> None:
-    """Lists the machine's fonts for the next document."""
-    _fontconfig.list_ahead()
+def configure_fonts_ahead() -> None:
+    """Loads fontconfig's configuration, with the machine's fonts, for the next PDF or PNG."""
+    _fontconfig.load_ahead()
 
 
 def save() -> None:

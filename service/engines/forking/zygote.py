@@ -53,8 +53,12 @@ class Zygote:
             raise NotForkedError("a zygote died while it imported")
         self.born = time.monotonic()
 
-    def fork_into(self, target: Target) -> None:
+    def fork_into(self, target: Target, *, ahead: bool = False) -> None:
         """Forks a process into a container; it is confined and has met the runner when this returns.
+
+        Args:
+            target: the container.
+            ahead: whether the process will wait for its call: it copies the memory that one writes to, then.
 
         Raises:
             NotForkedError: it was not; nothing of it is left.
@@ -62,7 +66,7 @@ class Zygote:
         reading, writing = os.pipe()
         try:
             try:
-                self._ask(target, writing)
+                self._ask(target, writing, ahead=ahead)
             finally:
                 os.close(writing)
             self._wait(reading)
@@ -70,9 +74,9 @@ class Zygote:
             os.close(reading)
         self.forks += 1
 
-    def _ask(self, target: Target, report: int) -> None:
+    def _ask(self, target: Target, report: int, *, ahead: bool) -> None:
         numbers = {"namespaces": len(target.namespaces), "control_groups": len(target.control_groups)}
-        request = json.dumps({**numbers, "label": target.label}).encode()
+        request = json.dumps({**numbers, "label": target.label, "ahead": ahead}).encode()
         descriptors = [report, target.pids, *target.namespaces, *target.control_groups, *target.group]
         try:
             with self._lock:

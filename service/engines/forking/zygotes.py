@@ -123,8 +123,10 @@ class Zygotes:
         if not self.has(kind) and (starting := self._starting.get(kind)) is not None:
             await asyncio.wait({starting}, timeout=_FIRST_WITHIN_S)
 
-    async def fork(self, kind: Kind, target: Callable[[], AbstractContextManager[Target]]) -> None:
-        """Forks a process of a kind into a container.
+    async def fork(
+        self, kind: Kind, target: Callable[[], AbstractContextManager[Target]], *, ahead: bool = False
+    ) -> None:
+        """Forks a process of a kind into a container; ``ahead`` as in `Forks.interpreter`.
 
         Raises:
             NotForkedError: it was not; nothing of it is left.
@@ -135,7 +137,7 @@ class Zygotes:
 
         def fork() -> None:
             with target() as descriptors:
-                zygote.fork_into(descriptors)
+                zygote.fork_into(descriptors, ahead=ahead)
 
         await self._in_thread(fork)
 
@@ -193,9 +195,9 @@ class ContainerForks:
         """See `Forks.has`."""
         return self.zygotes.has(KIND_OF[flavour])
 
-    async def interpreter(self, flavour: Flavour) -> None:
+    async def interpreter(self, flavour: Flavour, *, ahead: bool) -> None:
         """See `Forks.interpreter`."""
-        await self.zygotes.fork(KIND_OF[flavour], self.target)
+        await self.zygotes.fork(KIND_OF[flavour], self.target, ahead=ahead)
 
     async def inspector(self, *, of_plain_files: bool) -> None:
         """See `Forks.inspector`."""

@@ -17,7 +17,7 @@ from render.__main__ import render
 from render.first_use import render_ahead
 from render.layout import savings, shadows
 from render.layout.changes import take_back
-from render.layout.savings import list_fonts_ahead, save, without_notes
+from render.layout.savings import configure_fonts_ahead, save, without_notes
 from render.request import request_of
 from weasyprint.document import Page
 from weasyprint.formatting_structure.boxes import Box
@@ -131,20 +131,20 @@ def test_documents_made_ahead_leave_other_packages_as_they_were(tmp_path):
     assert vars(Page)["paint"] is not before[1]
 
 
-def test_fonts_that_are_listed_ahead_serve_one_document_and_keep_nothing_of_it(tmp_path):
+def test_a_configuration_of_fonts_loaded_ahead_serves_one_document_and_keeps_nothing_of_it(tmp_path):
     shutil.copy("/usr/share/fonts/truetype/liberation/LiberationMono-Regular.ttf", tmp_path / "mine.ttf")
     face = "@font-face { font-family: Mine; src: url(mine.ttf) }"
     html = "<p style='font-family: Mine, Carlito'>Same words"
     save()
-    list_fonts_ahead()
-    list_fonts_ahead()
-    assert len(savings._fontconfig._lists) == 1
+    configure_fonts_ahead()
+    configure_fonts_ahead()
+    assert len(savings._fontconfig._configurations) == 1
     fonts = []
     for own in (face, "", face):
         page = written(tmp_path, f"<style>{own}</style>{html}").pages[0]
         names = [font.get_object()["/BaseFont"] for font in page["/Resources"]["/Font"].values()]
         fonts.append(any(name.endswith("+Mine") for name in names))
-        assert savings._fontconfig._lists == []
+        assert savings._fontconfig._configurations == []
     assert fonts == [True, False, True]
 
 

@@ -38,14 +38,16 @@ class Forks:
         self._has = has
         self._failing = failing
         self.made = []
+        self.ahead = []
 
     def has(self, flavour):
         return flavour in self._has
 
-    async def interpreter(self, flavour):
+    async def interpreter(self, flavour, *, ahead):
         if flavour in self._failing:
             raise NotForkedError("the zygote has died")
         self.made.append(flavour.value)
+        self.ahead.append(ahead)
 
     async def inspector(self, *, of_plain_files):
         if "inspector" in self._failing:
@@ -88,6 +90,7 @@ async def test_a_bare_interpreter_waits_until_one_of_the_flavour_can_be_had():
     forks._has.add(Flavour.DATA)
     assert await sandbox.become(Flavour.DATA) is True
     assert (waiting, forks.made, sandbox.flavour) == (Flavour.BARE, ["bare", "data"], Flavour.DATA)
+    assert forks.ahead == [True, False]  # the call of the second one waits
 
 
 async def test_where_nothing_is_forked_a_container_has_what_it_was_started_with():

@@ -90,12 +90,13 @@ def test_a_zygote_that_is_not_ready_in_time_is_told(side_that):
     zygote._door.send(b"{}")
 
 
-def test_a_fork_is_asked_for_with_the_descriptors_of_its_container(side_that, target):
+@pytest.mark.parametrize("ahead", [True, False])
+def test_a_fork_is_asked_for_with_the_descriptors_of_its_container(side_that, target, ahead):
     side = side_that(reports(b"."))
     zygote = Zygote(side.ours, side.end)
-    zygote.fork_into(target)
+    zygote.fork_into(target, ahead=ahead)
     side.join()
-    asked = {"namespaces": 2, "control_groups": 1, "label": "docker-default (enforce)"}
+    asked = {"namespaces": 2, "control_groups": 1, "label": "docker-default (enforce)", "ahead": ahead}
     assert side.messages == [(asked, 7)]
     assert zygote.forks == 1
 
