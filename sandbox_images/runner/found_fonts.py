@@ -21,9 +21,8 @@ _KEPT_MAX = 1_000
 def keep_found_fonts() -> None:
     """Has matplotlib's own list of fonts answer a question that was asked before from memory.
 
-    It is asked anew when anything has changed that its answer depends on: properties, settings, the number of
-    fonts; and when the cache of `findfont` was emptied, as `addfont` does. What lacks a family is not kept, as it
-    warns of that each time.
+    It is asked anew when properties or settings are others, and when the cache of `findfont` was emptied, as
+    `addfont` does. What lacks a family is not kept, as it warns of that each time.
     """
     manager, settings = font_manager.fontManager, cast("dict[str, Any]", rcParams)
     owner: Any = font_manager.FontManager
@@ -38,7 +37,6 @@ def keep_found_fonts() -> None:
             return fonts
         question = (
             hash(prop),  # by which it tells properties apart itself
-            len(manager.ttflist),
             os.environ.get("MPL_IGNORE_SYSTEM_FONTS"),
             *(tuple(value) if isinstance(value := settings[name], list) else value for name in _SETTINGS),
         )

@@ -13,7 +13,7 @@ RUNNER = Path(__file__).parents[3] / "sandbox_images" / "runner"
 PAGES, WRITTEN = 256, (3, 4, 6, 100, 250)
 # In an interpreter of its own, which has one thread: memory that is written to, and forks that write to some of it.
 SET_UP = f"""
-import ctypes, json, mmap, os, sys, time
+import ctypes, io, json, mmap, os, sys, time
 sys.path.insert(0, {str(RUNNER)!r})
 import prefaulting
 PAGES, WRITTEN, SIZE = {PAGES}, {WRITTEN}, mmap.PAGESIZE
@@ -67,14 +67,12 @@ with os.fdopen(read_fd) as file:
 )
 def test_work_that_fails_or_hangs_leaves_nothing_to_be_copied_and_no_process(work):
     program = f"""
-class Heard:
-    def write(self, text): self.text = text
-sys.stderr = heard = Heard()
+sys.stderr = heard = io.StringIO()
 found = prefaulting.written_by({work}, 0.3)
 try:
     os.wait()
 except ChildProcessError:
-    print(json.dumps([found, heard.text[:26]]))
+    print(json.dumps([found, heard.getvalue()[:26]]))
 """
     assert told(program) == [[], "no pages are copied ahead:"]
 
