@@ -352,7 +352,7 @@ def draw(**settings):
     drawn.append(hashlib.sha256(pathlib.Path('x.png').read_bytes()).hexdigest())
 draw()
 draw()
-draw(**{'font.family': 'serif', 'font.serif': ['Liberation Serif']})
+draw(**{'font.family': ['serif', 'NanumGothic'], 'font.serif': ['Liberation Serif']})
 draw(**{'font.serif': ['Noto Serif']})
 path = font_manager.findfont('Liberation Mono')
 [found] = [font for font in font_manager.fontManager.ttflist if font.fname == path]
