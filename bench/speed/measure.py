@@ -98,7 +98,7 @@ class Run:
         for size in plan.pool_sizes if "pool" in self.only else ():
             say(f"pool of {size}, {ours}")
             results.pool.setdefault(ours, []).append(await growth.with_pool(ours, size, plan.rounds * 4))
-        if "idle" in self.only:
+        if "idle" in self.only and plan.idle_s:
             say(f"idle for {plan.idle_s:g} s, {ours}")
             results.idle[ours] = await growth.idle(ours, plan.idle_s)
 
