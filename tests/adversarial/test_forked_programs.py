@@ -334,7 +334,7 @@ def test_a_program_finds_the_typesetter_as_it_comes_though_our_renderer_changes_
     assert found == said(launching, code)
 
 
-# Three labels in each figure; a font of the list comes under another name by the program itself.
+# Figures while settings and the list of fonts change, and with families that are missing; what is warned of.
 DRAWS = """
 import hashlib, logging, pathlib, matplotlib.pyplot as plt, pandas
 from matplotlib import font_manager, units

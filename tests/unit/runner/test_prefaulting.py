@@ -24,8 +24,8 @@ begin = ctypes.addressof(ctypes.c_char.from_buffer(memory))
 def write():
     for page in WRITTEN:
         memory[page * SIZE] = 2
-def ours(stretches):
-    return [((a - begin) // SIZE, (b - begin) // SIZE) for a, b in stretches if begin <= a < begin + len(memory)]
+def ours(ranges):
+    return [((a - begin) // SIZE, (b - begin) // SIZE) for a, b in ranges if begin <= a < begin + len(memory)]
 """
 
 
