@@ -9,6 +9,7 @@ from contracts.media_types import is_inline_binary, is_text
 from contracts.tool_calls import ArtifactResult, Usage
 from service.core.blocks import embedded_text
 from service.core.engine_port import FileState, Found, ProcessOutcome
+from service.core.file_bytes import opened
 from service.core.mentions import find_sids
 from service.core.store_ports import StoredArtifact
 from service.core.tokens import TokenCounter
@@ -33,7 +34,7 @@ class Content:
 
 
 def read_contents(verdicts: list[Verdict], inline_bytes_max: int) -> dict[str, Content]:
-    """The contents of produced files by physical path, read from where they were collected.
+    """The contents of produced files by physical path, read from where they are.
 
     Of PDFs and images ``inline_bytes_max`` bytes together, in contract order; the others are hosted and no more.
     The answer is one JSON text, in memory several times until it is stored and sent: without a bound a program
@@ -62,9 +63,9 @@ def _noted(content: Content, tokens: TokenCounter, known: frozenset[int]) -> Con
 
 
 def _content(mime: str, found: Found, inline_bytes_max: int) -> Content:
-    if found.local is None:
+    if found.source is None:
         raise AssertionError("a produced file has been collected")
-    with found.local.open("rb") as file:
+    with opened(found.source) as file:
         return content_of(mime, found.size_bytes, file, inline_bytes_max)
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 from contracts.paths import FilePath
 from contracts.tool_calls import SandboxInfo
 from contracts.tools import Language
+from service.core.file_bytes import FileBytes
 from service.core.flavours import Flavour
 from service.core.limits import CallLimits
 from service.core.staging import Staging
@@ -190,7 +191,7 @@ class Found:
         state: what lies there.
         size_bytes: its size, if it is a file.
         inspection: what the inspector said; None if it was not opened.
-        local: where its bytes are now, below the folder given to ``collect``; None if they stayed inside.
+        source: its bytes, or a file below the folder given to ``collect``; None if they stayed inside.
         sha256: their SHA-256 in hex, computed as they came.
     """
 
@@ -199,7 +200,7 @@ class Found:
     state: FileState
     size_bytes: int = 0
     inspection: Inspection | None = None
-    local: Path | None = None
+    source: FileBytes | None = None
     sha256: str | None = None
 
 

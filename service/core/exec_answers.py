@@ -91,7 +91,7 @@ def answered(
         report=text,
         blocks=blocks,
         artifacts=[artifact_result(v, stored.get(v.path.physical) if v.produced else None) for v in verdicts]
-        + [_extra_result(f, stored) for f in unpromised if f.local],
+        + [_extra_result(f, stored) for f in unpromised if f.source is not None],
         rehosted=attempt.gathered.ledger,
         timings_ms=attempt.timings,
         usage=usage(attempt.outcome),

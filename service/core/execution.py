@@ -75,7 +75,7 @@ class Execution:
             verdicts = judge(contract.promises, attempt.collected, limits)
             contents = await self._contents(call, verdicts)
             new = [_promised(call, verdict) for verdict in verdicts if verdict.produced]
-            new += [_unpromised(call, found) for found in extras(attempt.collected) if found.local is not None]
+            new += [_unpromised(call, found) for found in extras(attempt.collected) if found.source is not None]
             stored = await self._runs.host(call.scope, new, attempt)
             attempt.finish()
             return answered(call, contract, attempt, verdicts, contents, stored)

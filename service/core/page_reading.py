@@ -13,6 +13,7 @@ from contracts.paths import FilePath, Namespace
 from contracts.tool_calls import ToolCallRequest
 from service.core.engine_port import FileState, InputFile, Job, StreamName, Wanted, WantedFile
 from service.core.errors import StoreFailedError
+from service.core.file_bytes import opened
 from service.core.gathered import Gathered
 from service.core.limits import CallPolicy
 from service.core.sandbox_runs import Attempt, Program, SandboxRuns
@@ -132,9 +133,10 @@ def _request_of(pages: Sequence[FetchedPage], inputs: Sequence[InputFile], turn_
 def _answer(attempt: Attempt) -> list[Any]:
     """What the program wrote; a page may have taken it over, so nothing is taken for granted."""
     for found in attempt.collected.found:
-        if found.state is FileState.FILE and found.local is not None and found.size_bytes <= _ANSWER_BYTES_MAX:
+        if found.state is FileState.FILE and found.source is not None and found.size_bytes <= _ANSWER_BYTES_MAX:
             try:
-                pages = json.loads(found.local.read_bytes())["pages"]
+                with opened(found.source) as file:
+                    pages = json.loads(file.read())["pages"]
             except (OSError, ValueError, KeyError, TypeError, RecursionError):
                 return []
             return pages if isinstance(pages, list) else []

@@ -238,11 +238,11 @@ def collected_artifact(
     description: str = "",
 ) -> NewArtifact:
     """A file of the sandbox that has been collected, on its way into the store."""
-    if found.local is None or found.sha256 is None:
+    if found.source is None or found.sha256 is None:
         raise AssertionError("only a collected file is stored")
     return NewArtifact(
         path=found.path,
-        source=found.local,
+        source=found.source,
         size_bytes=found.size_bytes,
         sha256=found.sha256,
         mime=mime,

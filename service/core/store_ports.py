@@ -13,6 +13,7 @@ from contracts.paths import FilePath, UnsafePathError
 from contracts.timeline import canonical_path
 from contracts.tool_calls import SourceRow
 from service.core.errors import StoreFailedError
+from service.core.file_bytes import FileBytes
 from service.core.scopes import Principal, Scope
 
 
@@ -22,7 +23,7 @@ class NewArtifact:
 
     Attributes:
         path: its path in the conversation.
-        source: a local file below a staging folder of the store; the store may move it.
+        source: its bytes, or a local file below a staging folder of the store, which may move it.
         size_bytes: its size.
         sha256: its SHA-256, in hex.
         mime: its media type.
@@ -32,7 +33,7 @@ class NewArtifact:
     """
 
     path: FilePath
-    source: Path
+    source: FileBytes
     size_bytes: int
     sha256: str
     mime: str

@@ -1,12 +1,10 @@
 """Text files of the current turn: named, read, measured, stored and told in the blocks of a call."""
 
 import asyncio
-import errno
 import hashlib
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 from contracts.blocks import Digest
@@ -120,12 +118,8 @@ class TextFiles:
         Raises:
             StoreFailedError, StoreFullError: nothing was stored, or only a row of the sources pool is missing.
         """
-        async with self._artifacts.staging() as staging:
-            new = [
-                await asyncio.to_thread(_staged, staging / f"text-{number}", file, call.request.tool_call_id)
-                for number, file in enumerate(files)
-            ]
-            return await host(self._artifacts, call.scope, new)
+        new = [await asyncio.to_thread(_new, file, call.request.tool_call_id) for file in files]
+        return await host(self._artifacts, call.scope, new)
 
     async def content(self, file: TextFile, measured: Measured) -> Content:
         """What the content block of a stored text carries."""
@@ -233,17 +227,11 @@ def _measured(text: str, known: frozenset[int], tokens: TokenCounter) -> Measure
     )
 
 
-def _staged(target: Path, file: TextFile, tool_call_id: str) -> NewArtifact:
+def _new(file: TextFile, tool_call_id: str) -> NewArtifact:
     content = file.text.encode()
-    try:
-        target.write_bytes(content)
-    except OSError as exc:
-        if exc.errno in {errno.ENOSPC, errno.EDQUOT}:
-            raise StoreFullError("the store has no space left") from exc
-        raise StoreFailedError("the store could not take the file") from exc
     return NewArtifact(
         path=file.path,
-        source=target,
+        source=content,
         size_bytes=len(content),
         sha256=hashlib.sha256(content).hexdigest(),
         mime=file.mime,

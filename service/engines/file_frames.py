@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from service.core.engine_port import InputFile
 from service.core.errors import StoreFailedError, StoreFullError
+from service.core.file_bytes import FileBytes
 from service.core.staging import Staging
 from service.core.threads import to_its_end
 from service.engines.frames import Frame, encode
@@ -21,6 +22,8 @@ T = TypeVar("T")
 
 PIECE_BYTES = 256 * 1024
 _BATCH_BYTES = 1024 * 1024  # what one trip to a thread reads or writes
+_STAY_BYTES_MAX = 4 * 1024 * 1024  # of one call
+_HASHED_AT_ONCE_BYTES = 32 * 1024  # in less time than a thread costs
 _WRITTEN_BEFORE_SYNC_BYTES = 8 * 1024 * 1024
 
 
@@ -65,35 +68,49 @@ class Received:
     """One file that comes out of a sandbox.
 
     Attributes:
-        local: where it is written.
+        source: where it is written; of a file that stays in memory its bytes, once nothing is left.
         left: how many bytes are still to come.
         sha256: the hash of its bytes, in hex; empty until `ReceivedFiles.all_written`.
     """
 
-    local: Path
+    source: FileBytes
     left: int
     sha256: str = ""
     _digest: "hashlib._Hash" = field(default_factory=hashlib.sha256, repr=False)
     _handle: int = -1
     _unsynced: int = 0
+    _begun: bytearray = field(default_factory=bytearray, repr=False)
+
+    def due(self, piece: bytes) -> bytes | None:
+        """What is to be written when a piece has come: the piece, or of a file in memory all of it at its end."""
+        if not isinstance(self.source, bytes) or len(piece) == self.left:
+            return piece
+        self._begun += piece
+        return bytes(self._begun) if len(self._begun) == self.left else None
 
     def write(self, piece: bytes) -> None:
-        """Adds a piece; blocking. Raises OSError."""
-        if self._handle < 0:
-            self._handle = os.open(self.local, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        """Adds a piece that was due; blocking. Raises OSError."""
         self._digest.update(piece)
-        view = memoryview(piece)
-        while view:
-            view = view[os.write(self._handle, view) :]
+        if isinstance(self.source, bytes):
+            self.source = piece
+        else:
+            self._write(self.source, piece)
         self.left -= len(piece)
-        self._unsynced += len(piece)
-        if self.left == 0 or self._unsynced >= _WRITTEN_BEFORE_SYNC_BYTES:
-            # The store is about to sync it: the disk may begin now.
-            os.posix_fadvise(self._handle, 0, 0, os.POSIX_FADV_DONTNEED)
-            self._unsynced = 0
         if self.left == 0:
             self.sha256 = self._digest.hexdigest()
             self.close()
+
+    def _write(self, local: Path, piece: bytes) -> None:
+        if self._handle < 0:
+            self._handle = os.open(local, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        view = memoryview(piece)
+        while view:
+            view = view[os.write(self._handle, view) :]
+        self._unsynced += len(piece)
+        if len(piece) >= self.left or self._unsynced >= _WRITTEN_BEFORE_SYNC_BYTES:
+            # The store is about to sync it: the disk may begin now.
+            os.posix_fadvise(self._handle, 0, 0, os.POSIX_FADV_DONTNEED)
+            self._unsynced = 0
 
     def close(self) -> None:
         """Lets go of the file; blocking."""
@@ -105,7 +122,8 @@ class Received:
 class ReceivedFiles:
     """Takes files in one after the other; while some pieces are written the next ones come.
 
-    In memory are at most the pieces that are written and as many again.
+    Files of one piece stay in memory, up to 4 MiB of them: most of them are small, and those that the store has
+    already are never written. Beside them are in memory at most the pieces that are written and as many again.
     """
 
     def __init__(self, staging: Staging) -> None:
@@ -114,6 +132,7 @@ class ReceivedFiles:
         self._newest: Received | None = None
         self._pieces: list[tuple[Received, bytes]] = []
         self._held = 0
+        self._stay_bytes = 0
         self._writing: asyncio.Future[None] | None = None
 
     async def begin(self, size_bytes: int) -> Received:
@@ -122,17 +141,27 @@ class ReceivedFiles:
         Raises:
             StoreFailedError, StoreFullError: there is no folder for it, or what came before cannot be written.
         """
-        folder = await self._staging.folder()
-        self._newest = file = Received(folder / str(self._count), size_bytes)
-        self._count += 1
+        if size_bytes <= PIECE_BYTES and self._stay_bytes + size_bytes <= _STAY_BYTES_MAX:
+            self._stay_bytes += size_bytes
+            self._newest = file = Received(b"", size_bytes)
+        else:
+            folder = await self._staging.folder()
+            self._newest = file = Received(folder / str(self._count), size_bytes)
+            self._count += 1
         if size_bytes == 0:
             await self.add(file, b"")
         return file
 
     async def add(self, file: Received, piece: bytes) -> None:
         """The next piece of the newest file. Raises as `begin`."""
-        self._pieces.append((file, piece))
-        self._held += len(piece)
+        due = file.due(piece)
+        if due is None:
+            return
+        if isinstance(file.source, bytes) and len(due) <= _HASHED_AT_ONCE_BYTES:
+            file.write(due)
+            return
+        self._pieces.append((file, due))
+        self._held += len(due)
         if self._held >= _BATCH_BYTES:
             await self._write()
 

@@ -374,4 +374,4 @@ def _found(path: FilePath, row: Row) -> Found:
 
 
 def _kept(found: Found, received: Received | None) -> Found:
-    return found if received is None else replace(found, local=received.local, sha256=received.sha256)
+    return found if received is None else replace(found, source=received.source, sha256=received.sha256)

@@ -5,20 +5,27 @@ import hashlib
 import os
 import shutil
 import stat
-from collections.abc import Iterable
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+
+from service.core.file_bytes import FileBytes
 
 # Hard links are refused across file systems, by some file systems at all, and beyond a count for each file.
 _NO_LINK = frozenset(
     {errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP}
 )
+_SMALL_BYTES = 64 * 1024  # for more it is worth a buffer of the hash's own
 READ_ONLY = 0o444  # links share the bytes of a blob: nobody may write through one
 
 
 def sha256_of(file: Path) -> str:
     """The SHA-256 of a file, in hex."""
-    with file.open("rb") as stream:
+    with file.open("rb", buffering=0) as stream:
+        head = stream.read(_SMALL_BYTES)
+        if len(head) < _SMALL_BYTES:
+            return hashlib.sha256(head).hexdigest()
+        stream.seek(0)
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
@@ -43,15 +50,45 @@ def seal(files: Iterable[tuple[Path, int]]) -> Path | None:
     return None
 
 
+def write_durably(files: Mapping[Path, bytes]) -> None:
+    """Makes new read-only files with those bytes, durable but for their names."""
+    with ExitStack() as stack:
+        handles = []
+        for file, content in files.items():
+            handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, READ_ONLY)
+            stack.callback(os.close, handle)
+            left = memoryview(content)
+            while left:
+                left = left[os.write(handle, left) :]
+            os.fchmod(handle, READ_ONLY)
+            begin_to_write(handle)
+            handles.append(handle)
+        for handle in handles:
+            os.fsync(handle)
+
+
+@contextmanager
+def gone_if_it_fails(files: Iterable[Path]) -> Iterator[None]:
+    """Removes files that are there if the block raises."""
+    try:
+        yield
+    except BaseException:
+        for file in files:
+            file.unlink(missing_ok=True)
+        raise
+
+
 def begin_to_write(handle: int) -> None:
     """Has the kernel begin to write a file that is to be synced soon; without it, each sync waits for its own."""
     # What is not on the disk yet cannot be dropped from memory, so the kernel begins to bring it there.
     os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def is_regular(file: Path, size_bytes: int) -> bool:
-    """Whether it is a regular file of that size, and no link to one."""
-    status = file.lstat()
+def holds(source: FileBytes, size_bytes: int) -> bool:
+    """Whether those are so many bytes, or a regular file of that size and no link to one."""
+    if isinstance(source, bytes):
+        return len(source) == size_bytes
+    status = source.lstat()
     return stat.S_ISREG(status.st_mode) and status.st_size == size_bytes
 
 

@@ -16,7 +16,16 @@ from service.core.errors import StoreFailedError
 from service.core.scopes import Scope
 from service.core.store_ports import NewArtifact
 from service.stores.artifact_files import Served, checked_sha256
-from service.stores.disk import link, link_over, make_folders, seal, sha256_of, sync_folders
+from service.stores.disk import (
+    gone_if_it_fails,
+    link,
+    link_over,
+    make_folders,
+    seal,
+    sha256_of,
+    sync_folders,
+    write_durably,
+)
 from service.stores.failures import translated
 from service.stores.hosting import hosted_name, hosted_name_in, hosted_uri
 from service.stores.staging import Staging
@@ -26,7 +35,7 @@ class LocalFiles:
     """The port ``ArtifactFiles`` on the three folders below ``root``."""
 
     threads = 16  # most of their time they wait for the disk, which writes for all of them at once
-    at_once = 8
+    at_once = 32
     piece_bytes = 256 * 1024
 
     def __init__(self, root: Path) -> None:
@@ -74,26 +83,39 @@ class LocalFiles:
             StoreFailedError: one is no regular file of the size it is said to have.
             ValueError: its hash is none.
         """
-        by_source = {artifact.source: artifact for artifact in artifacts if self.blob(artifact.sha256)}
+        in_files = {}
+        for artifact in artifacts:
+            checked_sha256(artifact.sha256)
+            if not isinstance(artifact.source, bytes):
+                in_files[artifact.source] = artifact
+            elif len(artifact.source) != artifact.size_bytes:
+                raise _wrong_size(artifact)
         with self.translated():
-            wrong = seal((artifact.source, artifact.size_bytes) for artifact in artifacts)
+            wrong = seal((source, artifact.size_bytes) for source, artifact in in_files.items())
         if wrong is not None:
-            artifact = by_source[wrong]
-            raise StoreFailedError(
-                f"the bytes for {artifact.path.logical} are not a file of {artifact.size_bytes} bytes"
-            )
+            raise _wrong_size(in_files[wrong])
 
     def place(self, artifacts: Sequence[NewArtifact]) -> None:
-        """Moves sealed sources to their blobs, unless those are there and whole."""
+        """Brings sealed sources to their blobs, unless those are there and whole."""
         with self.translated():
-            folders = set()
+            files: dict[Path, Path] = {}  # by the blobs that they become
+            contents: dict[Path, bytes] = {}
             for artifact in artifacts:
-                blob = self.blob(artifact.sha256)
-                if not blob.exists() or sha256_of(blob) != artifact.sha256:
-                    self._make_folder(blob.parent)
-                    artifact.source.replace(blob)
-                    folders.add(blob.parent)
-            sync_folders(folders)
+                blob, source = self.blob(artifact.sha256), artifact.source
+                if blob.exists() and sha256_of(blob) == artifact.sha256:
+                    continue
+                if isinstance(source, bytes):
+                    files[blob] = self._passing()
+                    contents[files[blob]] = source
+                else:
+                    files[blob] = source
+            with gone_if_it_fails(contents):
+                write_durably(contents)
+                for folder in {blob.parent for blob in files}:
+                    self._make_folder(folder)
+                for blob, file in files.items():
+                    file.replace(blob)
+            sync_folders({blob.parent for blob in files})
 
     def hosted_name(self, scope: Scope, path: FilePath) -> str:
         """Where a file is hosted below the folder of hosted files."""
@@ -116,7 +138,7 @@ class LocalFiles:
                 if target.parent not in folders:
                     self._make_folder(target.parent)
                     folders.add(target.parent)
-                link_over(self.blob(each.sha256), target, self._staging.folder / f"hosting-{uuid.uuid4().hex}")
+                link_over(self.blob(each.sha256), target, self._passing())
             sync_folders(folders)
 
     def link(self, served: Served) -> None:
@@ -124,6 +146,10 @@ class LocalFiles:
 
     def end_uploads(self, sha256: str) -> None:
         """A rename leaves nothing half done."""
+
+    def _passing(self) -> Path:
+        """A free name on the same file system."""
+        return self._staging.folder / f"passing-{uuid.uuid4().hex}"
 
     def _make_folder(self, folder: Path) -> None:
         # One thread at a time: a folder that another thread has made must be durable before it is relied on.
@@ -173,3 +199,7 @@ class LocalFiles:
         if not piece:
             raise StoreFailedError("the stored bytes of an artifact are cut off")
         return piece
+
+
+def _wrong_size(artifact: NewArtifact) -> StoreFailedError:
+    return StoreFailedError(f"the bytes for {artifact.path.logical} are not a file of {artifact.size_bytes} bytes")

@@ -20,11 +20,12 @@ from botocore.exceptions import ClientError
 
 from contracts.paths import FilePath, Namespace
 from service.core.errors import OurError, StoreFailedError
+from service.core.file_bytes import opened
 from service.core.saved_as import content_disposition, media_type
 from service.core.scopes import Scope
 from service.core.store_ports import NewArtifact
 from service.stores.artifact_files import Served, checked_sha256
-from service.stores.disk import READ_ONLY, is_regular
+from service.stores.disk import READ_ONLY, holds
 from service.stores.failures import translated as disk_translated
 from service.stores.hosting import key_of
 from service.stores.s3_client import MISSING, Bucket, client, code_of, translated
@@ -106,7 +107,7 @@ class S3Files:
         for artifact in artifacts:
             checked_sha256(artifact.sha256)
             with self._local():
-                if not is_regular(artifact.source, artifact.size_bytes):
+                if not holds(artifact.source, artifact.size_bytes):
                     raise StoreFailedError(
                         f"the bytes for {artifact.path.logical} are not a file of {artifact.size_bytes} bytes"
                     )
@@ -138,7 +139,7 @@ class S3Files:
     def _parts(self, artifact: NewArtifact) -> Iterator[bytes]:
         """The bytes of a source, the hash of all of them checked before the last part is given."""
         digest, left = hashlib.sha256(), artifact.size_bytes
-        with self._local(), artifact.source.open("rb") as stream:
+        with self._local(), opened(artifact.source) as stream:
             while left > 0:
                 part = stream.read(min(self._part_bytes, left))
                 digest.update(part)

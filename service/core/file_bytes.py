@@ -1,0 +1,16 @@
+"""Where the bytes of a file are until the store has them: in a local file, or, those of a small one, in memory."""
+
+import io
+from pathlib import Path
+from typing import BinaryIO
+
+FileBytes = Path | bytes
+
+
+def opened(source: FileBytes) -> BinaryIO:
+    """The bytes, to be read from their beginning.
+
+    Raises:
+        OSError: the local file cannot be opened.
+    """
+    return io.BytesIO(source) if isinstance(source, bytes) else source.open("rb")
