@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
@@ -17,8 +18,14 @@ from child import judge_in_children
 from request import read_request
 
 
-def inspect(data: bytes, out: TextIO) -> None:
+def _nothing() -> None:
+    """What happens at the end where nothing has to."""
+
+
+def inspect(data: bytes, out: TextIO, said_all: Callable[[], None] = _nothing) -> None:
     """Judge the files of a request, writing the JSON line of each to ``out``.
+
+    ``said_all`` is called behind the last line, before the last judge is ended.
 
     Raises:
         MalformedRequest: ``data`` is no request; nothing was judged.
@@ -26,6 +33,9 @@ def inspect(data: bytes, out: TextIO) -> None:
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
     request = read_request(data)
-    for verdict in judge_in_children(Path(request.root), request.files, request.limits):
+    verdicts = judge_in_children(Path(request.root), request.files, request.limits)
+    for said, verdict in enumerate(verdicts, start=1):
         out.write(json.dumps(verdict) + "\n")
         out.flush()
+        if said == len(request.files):
+            said_all()

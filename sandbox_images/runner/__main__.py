@@ -53,7 +53,7 @@ class Runner:
             elif kind == frames.JOB:
                 self._run(request)
             elif kind == frames.COLLECT:
-                self._collect(request)
+                Collection(self._channel, self._door, self._out, request).send_all()
 
     def _adopt(self) -> None:
         """Takes an interpreter in that is forked into this container, in place of the one that waits."""
@@ -124,11 +124,13 @@ class Runner:
         with open(path, "wb") as file:
             file.write(code)
         job = {**request, "path": path, "cwd": OUT_DIR, "env": {"TURN_ID": request["turn_id"]}}
-        outcome = run.Run(self._channel, self._launcher, job).to_end()
+        collection = None if wanted is None else Collection(self._channel, self._door, self._out, wanted)
+        begin = collection.begin_early if collection is not None else None
+        outcome = run.Run(self._channel, self._launcher, job).to_end(begin)
         outcome["disk_full"] = self._out.is_full()
         self._channel.send_json(frames.EXIT, outcome)
-        if wanted is not None:
-            self._collect(wanted)
+        if collection is not None:
+            collection.send_all()
 
     def _wanted_then(self) -> dict[str, Any]:
         """What is collected as soon as the program has ended: asked for ahead, which saves a way there and back."""
@@ -137,9 +139,6 @@ class Runner:
             raise frames.StreamEndedError
         request: dict[str, Any] = frames.read_json(payload)
         return request
-
-    def _collect(self, request: dict[str, Any]) -> None:
-        Collection(self._channel, self._door, self._out, request).send_all()
 
 
 def _program_path(request: dict[str, Any]) -> str:

@@ -49,12 +49,10 @@ class Door:
                 return launcher
         return None
 
-    def inspector(self) -> tuple[int, int] | None:
-        """The process and the socket of the inspector that comes in; None if the service says that none will."""
+    def inspector(self) -> int | None:
+        """The socket of the inspector that comes in; None if the service says that none will."""
         connection = self._connection()
-        if connection is None:
-            return None
-        return _process(connection), connection.detach()
+        return None if connection is None else connection.detach()
 
     def _connection(self) -> _socket.socket | None:
         listener, stream = self._listener, self._channel.read_fd

@@ -7,6 +7,10 @@ import os
 _READ_BYTES = 4096
 _OOM = (("/sys/fs/cgroup/memory.events", b"oom_kill"), ("/sys/fs/cgroup/memory/memory.oom_control", b"oom_kill"))
 _PIDS = (("/sys/fs/cgroup/pids.events", b"max"), ("/sys/fs/cgroup/pids/pids.events", b"max"))
+_HELD = (
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+)
 _PEAK = ("/sys/fs/cgroup/memory.peak", "/sys/fs/cgroup/memory/memory.max_usage_in_bytes")
 
 
@@ -49,3 +53,13 @@ def memory_peak_bytes() -> int | None:
         except (OSError, ValueError):
             continue
     return None
+
+
+def memory_left_bytes() -> int:
+    """How much more memory this container may hold; 0 where the kernel does not say, or sets no bound."""
+    for bound, held in _HELD:
+        try:
+            return int(_read(bound)) - int(_read(held))
+        except (OSError, ValueError):
+            continue
+    return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import cgroup
 import frames
 import inspecting
 import outdir
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
 _PIECE_BYTES = 256 * 1024
 # Kept by the inspector for each file; this one is for the inspector itself, should it hang as a whole.
 _SPARE_S = 30
-
+# With less left, the inspector waits until the kernel has taken back what the program had: it could else kill the
+# runner or the inspector for memory, in place of a program that has ended.
+_EARLY_BYTES_LEFT = 64 * 1024 * 1024
 
 # Extensions, the last part of each, of formats that a library opens; all others the inspector reads itself.
 _OF_LIBRARIES = frozenset(
@@ -40,14 +43,38 @@ class Collection:
         self._wanted = wanted
         self._sent: dict[int, int] = {}
         self._rows: list[dict[str, Any]] = []
+        self._seen: outdir.Walk | None = None
+        self._extras: list[tuple[str, str]] = []
+        self._files: list[dict[str, Any]] = []
         # Sparse files claim more than OUT_DIR holds.
         self._bytes_left: int = wanted["limits"]["out_dir_bytes"]
+
+    def begin_early(self) -> None:
+        """Looks at the files and asks for the inspector while the kernel still takes the program apart.
+
+        Nothing of the program may run any more.
+        """
+        if cgroup.memory_left_bytes() < _EARLY_BYTES_LEFT:
+            return
+        try:
+            self._begin()
+        except OSError:
+            self._seen = None  # a socket of the program's may still have our name: all of it is done again
+
+    def _begin(self) -> outdir.Walk:
+        limits = self._wanted["limits"]
+        self._seen = walk = self._out.walk(limits["files"], limits["depth"])
+        self._rows = []
+        self._extras = self._judge_promises(walk.files())
+        self._files = self._to_inspect()
+        if self._files:
+            self._inspector.call(of_plain_files=not any(needs_libraries(file["path"]) for file in self._files))
+        return walk
 
     def send_all(self) -> None:
         """Judges, inspects and sends; ends with COLLECTED."""
         limits = self._wanted["limits"]
-        walk = self._out.walk(limits["files"], limits["depth"])
-        extras = self._judge_promises(walk.files())
+        walk, extras = self._seen or self._begin(), self._extras
         inspections = self._inspect()
         for index, row in enumerate(self._rows):
             row["inspection"] = inspections.get(index)
@@ -95,16 +122,19 @@ class Collection:
         others = [(rel, path) for rel, path in walked if rel not in promised]
         return sorted(others, key=lambda other: spelled[outdir.composed(other[0])] != other[0])
 
-    def _inspect(self) -> dict[int, dict[str, Any]]:
-        """The inspector's word on every promised regular file that is not empty, by row."""
-        files = [
+    def _to_inspect(self) -> list[dict[str, Any]]:
+        """Every promised regular file that is not empty, with its row and its checks."""
+        return [
             {"id": index, "path": row["path"], "checks": self._wanted["files"][row["promise"]]["checks"]}
             for index, row in enumerate(self._rows)
             if row["state"] == outdir.FILE and row["size"] > 0
         ]
+
+    def _inspect(self) -> dict[int, dict[str, Any]]:
+        """The inspector's word on those files, by row."""
+        files = self._files
         if not files:
             return {}
-        self._inspector.call(of_plain_files=not any(needs_libraries(file["path"]) for file in files))
         seconds = self._wanted["seconds_per_file"]
         request = {"root": self._out.root, "seconds_per_file": seconds, **self._wanted["inspect"], "files": files}
         said = self._inspector.ask(frames.write_json(request), len(files), seconds * len(files) + _SPARE_S)

@@ -27,7 +27,7 @@ class Inspector:
     def __init__(self, channel: frames.Channel, door: adopting.Door | None) -> None:
         self._channel = channel
         self._door = door
-        self._process: tuple[int, int] | None = None
+        self._own: tuple[int, int] | None = None
 
     def call(self, *, of_plain_files: bool) -> None:
         """Asks the service for one, which it forks; to be called before `ask`.
@@ -41,39 +41,40 @@ class Inspector:
 
     def ask(self, request: bytes, lines: int, seconds: float) -> bytes:
         """What it says to a request: so many lines, or those that there are after ``seconds``, or when it ends."""
-        _, answers = self._process = self._started(request)
+        answers = self._started(request)
         said = self._read(answers, lines, time.monotonic() + seconds)
         return said[: said.rfind(b"\n") + 1]
 
     def end(self, seconds: float) -> None:
-        """Waits until it has ended, having ended its own children; after ``seconds`` it is killed.
+        """Ends a fork of this runner that has said all, having waited for its end ``seconds`` at most.
 
-        Not before its word is passed on: the kernel takes some milliseconds to take a process apart.
+        One from outside waits, and ends with the container: the kernel takes some milliseconds to take a process
+        apart, which the answer to the call would wait for.
         """
-        if self._process is None:
+        if self._own is None:
             return
-        pid, answers = self._process
+        pid, answers = self._own
         try:
             self._read(answers, 0, time.monotonic() + seconds)
         finally:
             os.close(answers)
             end(pid)
 
-    def _started(self, request: bytes) -> tuple[int, int]:
-        """The process and a descriptor that its answers are read from."""
+    def _started(self, request: bytes) -> int:
+        """A descriptor that its answers are read from."""
         came = self._door.inspector() if self._door is not None else None
         if came is None:
             import forked_inspector  # noqa: PLC0415 - with it come the inspector's modules
 
-            return forked_inspector.start(request)
-        pid, fd = came
-        with_request = _socket.socket(fileno=fd)
+            self._own = forked_inspector.start(request)
+            return self._own[1]
+        with_request = _socket.socket(fileno=came)
         try:
             with_request.sendall(request)
             with_request.shutdown(_socket.SHUT_WR)
         except OSError:
             pass  # it has died, and says nothing
-        return pid, with_request.detach()
+        return with_request.detach()
 
     def _read(self, fd: int, lines: int, deadline: float) -> bytes:
         """What comes until so many lines are there, or until nothing more will be; 0: the latter."""

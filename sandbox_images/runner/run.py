@@ -17,6 +17,7 @@ import struct
 import time
 
 import cgroup
+import exiting
 import frames
 
 TYPE_CHECKING = False
@@ -36,6 +37,15 @@ _READY = struct.Struct(">d")  # the CPU seconds that the launcher took to start
 _TAIL_BYTES = 16_000  # 4,000 characters of at most 4 bytes
 _REAP_EVERY_S = 0.1
 _LOOK_AGAIN_S = 0.0005
+# Whether a program has ended is looked at in steps of a twentieth of the time for which it has been quiet.
+_LOOKED_AT = 1 / 20
+_LOOK_MIN_S = 0.001
+_ENDED_EARLY_MAX = 32
+"""Processes that are waited for in that way at the end: each is looked at."""
+
+
+def _nothing() -> None:
+    """What is done where nobody wants to be told."""
 
 
 class Launcher:
@@ -120,9 +130,22 @@ class Run:
         self._oom_before = cgroup.oom_kills()
         self._pids_before = cgroup.pids_hits()
         self._cpu_before = _children_cpu_s()
+        self._heard_at = 0.0
+        self._counted: dict[str, Any] = {}
 
-    def to_end(self) -> dict[str, Any]:
-        """Runs the program until it ends or is ended; returns what EXIT says, disk_full left to the caller."""
+    def to_end(self, on_ended: Callable[[], None] | None = None) -> dict[str, Any]:
+        """Runs the program until it ends or is ended; returns what EXIT says, disk_full left to the caller.
+
+        ``on_ended`` is called if it is seen that nothing of the program runs any more, while the kernel still takes
+        it apart.
+        """
+
+        def ended() -> None:
+            self._counted = self._count()
+            if on_ended is not None:
+                on_ended()
+
+        self._heard_at = time.monotonic()
         self._launcher.start(self._job)
         deadline = time.monotonic() + self._job["wall_s"]
         pidfd = _exit_notice(self._launcher.pid)
@@ -133,7 +156,7 @@ class Run:
         self._watch(poll, deadline)
         if pidfd is not None:
             os.close(pidfd)
-        end_all_processes(self._reaped)
+        end_all_processes(self._reaped, ended)
         self._drain()
         return self._outcome()
 
@@ -149,7 +172,8 @@ class Run:
             if now >= deadline:
                 self._timed_out = True
                 return
-            seconds = min(deadline - now, _REAP_EVERY_S, self._end_rest(poll, now))
+            look_s = max(_LOOK_MIN_S, (now - self._heard_at) * _LOOKED_AT)
+            seconds = min(deadline - now, _REAP_EVERY_S, self._end_rest(poll, now), look_s)
             ready = {fd for fd, _ in poll.poll(seconds * 1000)}
             # stdout first: what a program printed stands before the traceback that followed.
             for fd, kind in kinds.items():
@@ -166,11 +190,12 @@ class Run:
             if time.monotonic() >= reap_at:
                 reap(self._reaped)
                 reap_at = time.monotonic() + _REAP_EVERY_S
-            if self._status is not None:
+            if self._status is not None or exiting.has_ended(self._launcher.pid):
                 return
 
     def _read(self, poll: select.poll, fd: int, kind: int) -> None:
         piece = os.read(fd, _READ_BYTES)
+        self._heard_at = time.monotonic()
         if not piece:
             self._ended.add(fd)
         else:
@@ -214,13 +239,19 @@ class Run:
             "signal": -code if code < 0 else None,
             "timed_out": self._timed_out,
             "output_exceeded": exceeded,
-            "oom_kills": cgroup.oom_kills() - self._oom_before,
-            "pids_hits": cgroup.pids_hits() - self._pids_before,
+            **(self._counted or self._count()),
             "stdout_bytes": self._pump.counted[frames.STDOUT],
             "stderr_bytes": self._pump.counted[frames.STDERR],
             "log_tail": self._pump.log_tail.decode("latin-1"),
             "stderr_tail": self._pump.stderr_tail.decode("latin-1"),
             "cpu_ms": max(0.0, _children_cpu_s() - self._cpu_before - self._launcher.start_cpu_s) * 1000,
+        }
+
+    def _count(self) -> dict[str, Any]:
+        """What the kernel has counted of this container since the program began."""
+        return {
+            "oom_kills": cgroup.oom_kills() - self._oom_before,
+            "pids_hits": cgroup.pids_hits() - self._pids_before,
             "memory_peak_bytes": cgroup.memory_peak_bytes(),
         }
 
@@ -250,8 +281,12 @@ def reap(on_reaped: OnReaped) -> bool:
         return False
 
 
-def end_all_processes(on_reaped: OnReaped) -> None:
-    """Kills every other process of the container and waits until none is left."""
+def end_all_processes(on_reaped: OnReaped, on_ended: Callable[[], None] = _nothing) -> None:
+    """Kills every other process of the container and waits until none is left.
+
+    ``on_ended`` is called if none of them runs any more, but not all are gone; from then on none is killed, as one
+    may come in that it asked for.
+    """
     if os.getpid() != 1:
         raise RuntimeError("the runner has to be PID 1 of a container: it kills every process it can see")
     seen = True
@@ -260,6 +295,12 @@ def end_all_processes(on_reaped: OnReaped) -> None:
             os.kill(-1, _signal.SIGKILL)
         except ProcessLookupError:
             seen = False
+        if seen and exiting.others_have_ended(_ENDED_EARLY_MAX):
+            on_ended()
+            # They began as children of this process, or come to it when their parents are gone.
+            while reap(on_reaped):
+                select.select([], [], [], _LOOK_AGAIN_S)
+            return
         if not reap(on_reaped) and not seen:
             return
         select.select([], [], [], _LOOK_AGAIN_S)

@@ -73,10 +73,11 @@ class Execution:
                 call.request, call.bounds, program, attempt=attempt, staging=staging, watcher=watcher
             )
             verdicts = judge(contract.promises, attempt.collected, limits)
-            contents = await self._contents(call, verdicts)
             new = [_promised(call, verdict) for verdict in verdicts if verdict.produced]
             new += [_unpromised(call, found) for found in extras(attempt.collected) if found.source is not None]
-            stored = await self._runs.host(call.scope, new, attempt)
+            stored, contents = await self._runs.host_and_read(
+                call.scope, new, attempt, self._contents(call, verdicts)
+            )
             attempt.finish()
             return answered(call, contract, attempt, verdicts, contents, stored)
 

@@ -88,7 +88,6 @@ class Rendering:
             )
             result = RenderResult.read(bytes(said))
             (verdict,) = judge((_promise(call),), attempt.collected, call.bounds.limits)
-            contents = await asyncio.to_thread(read_contents, [verdict], self._policy.calls.inline_bytes_max)
             found = verdict.found
             new: list[NewArtifact] = []
             if result.error is None and is_kept(verdict) and found is not None:
@@ -98,7 +97,8 @@ class Rendering:
                         call.request, found, mime=verdict.mime, visibility="external", description=title
                     )
                 ]
-            stored = await self._runs.host(call.scope, new, attempt)
+            reading = asyncio.to_thread(read_contents, [verdict], self._policy.calls.inline_bytes_max)
+            stored, contents = await self._runs.host_and_read(call.scope, new, attempt, reading)
             attempt.finish()
             return answered(call, attempt, result, verdict, contents, stored)
 

@@ -1,16 +1,19 @@
 """What every tool that runs in a sandbox does the same way: a place, what the call refers to, put, run, collect."""
 
+import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import TracebackType
-from typing import Literal
+from typing import Any, Literal
 
 from contracts.codes import RuntimeCode
 from contracts.paths import FilePath
 from contracts.tool_calls import SandboxInfo, Timings, ToolCallRequest
 from service.core.admission import Admission
+from service.core.artifact_answers import Content
 from service.core.call_record import call_record
 from service.core.engine_port import (
     Collected,
@@ -199,6 +202,29 @@ class SandboxRuns:
                 once.setdefault(artifact.path, artifact)
             stored = await host(self._artifacts, scope, list(once.values()))
         return {version.path.physical: version for version in stored}
+
+    async def host_and_read(
+        self,
+        scope: Scope,
+        artifacts: Sequence[NewArtifact],
+        attempt: Attempt,
+        contents: Coroutine[Any, Any, dict[str, Content]],
+    ) -> tuple[dict[str, StoredArtifact], dict[str, Content]]:
+        """What `host` returns, and contents of the same files.
+
+        What is in memory is read while it is stored; a file is read before, as the store may move it.
+
+        Raises:
+            StoreFailedError, StoreFullError: a store failed.
+        """
+        reading = asyncio.create_task(contents)
+        try:
+            if any(isinstance(artifact.source, Path) for artifact in artifacts):
+                await reading
+            stored = await self.host(scope, artifacts, attempt)
+            return stored, await reading
+        finally:
+            reading.cancel()
 
 
 def _told(outcome: ProcessOutcome) -> Attributes:

@@ -241,7 +241,7 @@ class RunnerSandbox:
                     files_found = tuple(_kept(*each) for each in found)
                     return Summary.read(payload).collected(found=files_found, odd_names=names)
             if kind is Frame.INSPECTOR and self._forking is None:
-                self._forking = asyncio.create_task(self._fork_inspector(of_plain_files=payload == b"\1"))
+                self._let_inspector_in(payload)
                 continue
             if kind is not Frame.FOUND:
                 raise SandboxLostError(f"the runner sent {kind.name} while it collected")
@@ -263,6 +263,9 @@ class RunnerSandbox:
             taken.add(path)
             with _reading():
                 found.append((_found(path, row), sent[same_as] if same_as is not None else None))
+
+    def _let_inspector_in(self, payload: bytes) -> None:
+        self._forking = asyncio.create_task(self._fork_inspector(of_plain_files=payload == b"\1"))
 
     async def _fork_inspector(self, *, of_plain_files: bool) -> None:
         """The runner waits for it; where none comes it forks itself."""
@@ -304,6 +307,8 @@ class RunnerSandbox:
             elif kind is Frame.EXIT:
                 with _reading():
                     return Exit.read(payload).outcome()
+            elif kind is Frame.INSPECTOR and self._forking is None and self._wanted is not None:
+                self._let_inspector_in(payload)  # nothing of the program runs any more
             else:
                 raise SandboxLostError(f"the runner sent {kind.name} while the program ran")
 
