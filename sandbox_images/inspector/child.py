@@ -33,7 +33,7 @@ _TOGETHER_MAX = 50
 _LISTENED_TO_MS = 10_000
 """How long a judge that has said all waits to be ended: who listened may have died in a way that is not told."""
 _CRASHED = "could not be opened: the checker crashed"
-_OUT_OF_MEMORY = "could not be opened: the checker ran out of memory"
+OUT_OF_MEMORY = "could not be opened: the checker ran out of memory"
 _FIRST_TO_BE_KILLED = b"1000"
 """The highest oom_score_adj: when the sandbox is full, the kernel takes the judge and not what waits for it."""
 
@@ -56,6 +56,15 @@ def judge_in_children(root: Path, entries: list[Entry], limits: Limits) -> Itera
         for verdict in _judged(root, _together(entries, at), limits):
             yield verdict
             at += 1
+
+
+def judged_together(entries: list[Entry]) -> bool:
+    """Say whether one child would judge all of these files, for which there are readers here."""
+    try:
+        import_family(format_of(entries[0].path))
+    except (ImportError, IndexError):
+        return False
+    return len(_together(entries, 0)) == len(entries)
 
 
 def _together(entries: list[Entry], at: int) -> list[Entry]:
@@ -160,7 +169,8 @@ class _Child:
 def _be_the_judge(writing: int, root: Path, entries: list[Entry], limits: Limits) -> NoReturn:
     """The child's whole life: confine itself, judge, answer, end without running anyone's exit handlers."""
     try:
-        _confine(limits)
+        _leave_the_others()
+        confine(limits)
         for number, entry in enumerate(entries):
             _say(writing, _answer(root, entry, limits, is_alone=number == 0))
         _wait_for_the_end(writing)
@@ -174,7 +184,7 @@ def _answer(root: Path, entry: Entry, limits: Limits, *, is_alone: bool) -> byte
         return json.dumps(judge(root, entry, limits)).encode()
     except MemoryError:
         # Perhaps those before it took the memory: it gets a child of its own.
-        return json.dumps({"ok": False, "problem": _OUT_OF_MEMORY, "facts": {}}).encode() if is_alone else _ALONE
+        return json.dumps({"ok": False, "problem": OUT_OF_MEMORY, "facts": {}}).encode() if is_alone else _ALONE
 
 
 def _say(writing: int, answer: bytes) -> None:
@@ -194,12 +204,16 @@ def _wait_for_the_end(writing: int) -> None:
     poll.poll(_LISTENED_TO_MS)
 
 
-def _confine(limits: Limits) -> None:
+def _leave_the_others() -> None:
     os.setpgid(0, 0)
     nowhere = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         # C libraries print their warnings; on stdout they would be taken for verdicts.
         os.dup2(nowhere, standard)
+
+
+def confine(limits: Limits) -> None:
+    """Bound the memory of this process, let it write no file, and have it killed before others for memory."""
     with contextlib.suppress(OSError):
         score = os.open("/proc/self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)
         os.write(score, _FIRST_TO_BE_KILLED)
@@ -238,5 +252,5 @@ def _problem_of_death(status: int) -> str:
         return _CRASHED
     number = os.WTERMSIG(status)
     if number == signal.SIGKILL:
-        return _OUT_OF_MEMORY
+        return OUT_OF_MEMORY
     return f"{_CRASHED} ({signal.Signals(number).name})"

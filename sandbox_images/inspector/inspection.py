@@ -6,7 +6,7 @@ import json
 import logging
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TextIO
 
@@ -14,8 +14,9 @@ from typing import TextIO
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ["OMP_NUM_THREADS"] = "1"
 
-from child import judge_in_children
-from request import read_request
+from child import judge_in_children, judged_together
+from judging_here import announcement, judge_here
+from request import Request, read_request
 
 
 def _nothing() -> None:
@@ -33,9 +34,18 @@ def inspect(data: bytes, out: TextIO, said_all: Callable[[], None] = _nothing) -
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
     request = read_request(data)
-    verdicts = judge_in_children(Path(request.root), request.files, request.limits)
-    for said, verdict in enumerate(verdicts, start=1):
-        out.write(json.dumps(verdict) + "\n")
+    for said, line in enumerate(_lines(request), start=1):
+        out.write(line + "\n")
         out.flush()
-        if said == len(request.files):
+        if said == len(request.files) + request.here:
             said_all()
+
+
+def _lines(request: Request) -> Iterator[str]:
+    root, files, limits = Path(request.root), request.files, request.limits
+    if request.here:
+        yield announcement(files)
+        if judged_together(files):
+            yield from judge_here(root, files, limits)
+            return
+    yield from (json.dumps(verdict) for verdict in judge_in_children(root, files, limits))

@@ -30,11 +30,19 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """All files of one call and the bounds for each of them."""
+    """All files of one call and the bounds for each of them.
+
+    Attributes:
+        root: The folder that their paths start from.
+        limits: The bounds.
+        files: The files.
+        here: Whether they may be judged in the process that reads this.
+    """
 
     root: str
     limits: Limits
     files: list[Entry]
+    here: bool = False
 
 
 def read_request(data: bytes) -> Request:
@@ -52,7 +60,10 @@ def read_request(data: bytes) -> Request:
     files = body.get("files")
     if not isinstance(files, list):
         raise MalformedRequest("files must be a list")
-    return Request(body["root"], _limits(body), [_entry(item) for item in files])
+    here = body.get("here", False)
+    if not isinstance(here, bool):
+        raise MalformedRequest("here must be true or false")
+    return Request(body["root"], _limits(body), [_entry(item) for item in files], here)
 
 
 def _limits(body: dict[str, Any]) -> Limits:

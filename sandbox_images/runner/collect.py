@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     import adopting
 
 _PIECE_BYTES = 256 * 1024
-# Kept by the inspector for each file; this one is for the inspector itself, should it hang as a whole.
-_SPARE_S = 30
 # With less left, the inspector waits until the kernel has taken back what the program had: it could else kill the
 # runner or the inspector for memory, in place of a program that has ended.
 _EARLY_BYTES_LEFT = 64 * 1024 * 1024
@@ -68,7 +66,7 @@ class Collection:
         self._extras = self._judge_promises(walk.files())
         self._files = self._to_inspect()
         if self._files:
-            self._inspector.call(of_plain_files=not any(needs_libraries(file["path"]) for file in self._files))
+            self._inspector.call(of_plain_files=self._are_plain())
         return walk
 
     def send_all(self) -> None:
@@ -94,7 +92,7 @@ class Collection:
                 "depth_exceeded": walk.depth_exceeded,
             },
         )
-        self._inspector.end(_SPARE_S)
+        self._inspector.end()
 
     def _judge_promises(self, walked: list[tuple[str, str]]) -> list[tuple[str, str]]:
         """Fills the rows of the promises; returns what nobody promised, as ``(rel, path)``."""
@@ -130,6 +128,9 @@ class Collection:
             if row["state"] == outdir.FILE and row["size"] > 0
         ]
 
+    def _are_plain(self) -> bool:
+        return not any(needs_libraries(file["path"]) for file in self._files)
+
     def _inspect(self) -> dict[int, dict[str, Any]]:
         """The inspector's word on those files, by row."""
         files = self._files
@@ -137,11 +138,7 @@ class Collection:
             return {}
         seconds = self._wanted["seconds_per_file"]
         request = {"root": self._out.root, "seconds_per_file": seconds, **self._wanted["inspect"], "files": files}
-        said = self._inspector.ask(frames.write_json(request), len(files), seconds * len(files) + _SPARE_S)
-        verdicts = {}
-        for line in said.splitlines():
-            verdict = frames.read_json(line)
-            verdicts[verdict.pop("id")] = verdict
+        verdicts = self._inspector.verdicts(request, of_plain_files=self._are_plain())
         for file in files:
             verdicts.setdefault(
                 file["id"],

@@ -9,13 +9,21 @@ import select
 import time
 
 import frames
+import run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     import adopting
 
 _READ_BYTES = 65_536
-_SAID_BYTES_MAX = 64 * 1024 * 1024  # a verdict is 64 KiB at most; a contract has hundreds
+_VERDICT_BYTES_MAX = 65_536
+_PROBLEM_CHARS_MAX = 300
+_SAID_BYTES_MAX = 64 * 1024 * 1024  # a contract has hundreds of files
+# The inspector keeps the time of each file; these are for the inspector itself, should it hang as a whole.
+_SPARE_S = 30
+_LATE_S = 2
 
 
 class Inspector:
@@ -30,7 +38,7 @@ class Inspector:
         self._own: tuple[int, int] | None = None
 
     def call(self, *, of_plain_files: bool) -> None:
-        """Asks the service for one, which it forks; to be called before `ask`.
+        """Asks the service for one, which it forks; to be called before `verdicts`.
 
         Args:
             of_plain_files: whether no library is needed for the files that it will open.
@@ -39,14 +47,27 @@ class Inspector:
             self._door.open()
             self._channel.send(frames.INSPECTOR, b"\1" if of_plain_files else b"\0")
 
-    def ask(self, request: bytes, lines: int, seconds: float) -> bytes:
-        """What it says to a request: so many lines, or those that there are after ``seconds``, or when it ends."""
-        answers = self._started(request)
-        said = self._read(answers, lines, time.monotonic() + seconds)
-        return said[: said.rfind(b"\n") + 1]
+    def verdicts(self, request: dict[str, Any], *, of_plain_files: bool) -> dict[int, dict[str, Any]]:
+        """What it says of the files of a request, by their ids; nothing of those that it died before.
 
-    def end(self, seconds: float) -> None:
-        """Ends a fork of this runner that has said all, having waited for its end ``seconds`` at most.
+        One from outside may judge files itself that one judge would be forked for. If it ends by that, another one
+        is called for those that are left.
+        """
+        came = self._door.inspector() if self._door is not None else None
+        verdicts: dict[int, dict[str, Any]] = {}
+        if came is not None:
+            is_done, verdicts = self._of_first(came, request)
+            if is_done:
+                return verdicts
+            left = [file for file in request["files"] if file["id"] not in verdicts]
+            request = {**request, "files": left}
+            came = self._another(came, of_plain_files=of_plain_files)
+        answers = self._forked(request) if came is None else _handed(came, request)
+        lines = self._lines(answers, len(request["files"]), _seconds(request) + _SPARE_S)
+        return {**verdicts, **_by_id(lines)}
+
+    def end(self) -> None:
+        """Ends a fork of this runner that has said all, having waited for its end a while.
 
         One from outside waits, and ends with the container: the kernel takes some milliseconds to take a process
         apart, which the answer to the call would wait for.
@@ -55,26 +76,44 @@ class Inspector:
             return
         pid, answers = self._own
         try:
-            self._read(answers, 0, time.monotonic() + seconds)
+            self._read(answers, 0, time.monotonic() + _SPARE_S)
         finally:
             os.close(answers)
             end(pid)
 
-    def _started(self, request: bytes) -> int:
-        """A descriptor that its answers are read from."""
-        came = self._door.inspector() if self._door is not None else None
-        if came is None:
-            import forked_inspector  # noqa: PLC0415 - with it come the inspector's modules
+    def _of_first(self, came: int, request: dict[str, Any]) -> tuple[bool, dict[int, dict[str, Any]]]:
+        """What the first one says, and whether nobody else has to be asked."""
+        files = request["files"]
+        answers = _handed(came, {**request, "here": True})
+        lines = self._lines(answers, len(files) + 1, _seconds(request) + _LATE_S)
+        if not lines:
+            return False, {}
+        announced = frames.read_json(lines[0])  # said before a file was opened
+        if not announced["here"]:
+            return True, _by_id(lines[1:])
+        verdicts = _judged_here(files, announced["mimes"], lines[1:])
+        return len(verdicts) == len(files), verdicts
 
-            self._own = forked_inspector.start(request)
-            return self._own[1]
-        with_request = _socket.socket(fileno=came)
-        try:
-            with_request.sendall(request)
-            with_request.shutdown(_socket.SHUT_WR)
-        except OSError:
-            pass  # it has died, and says nothing
-        return with_request.detach()
+    def _another(self, first: int, *, of_plain_files: bool) -> int | None:
+        """One more, after a file has ended the first or has taken it over; what that may have started ends too."""
+        os.close(first)
+        run.end_all_processes(_reaped)
+        if self._door is None:
+            return None
+        self._door.close()  # with whoever has knocked meanwhile
+        self.call(of_plain_files=of_plain_files)
+        return self._door.inspector()
+
+    def _forked(self, request: dict[str, Any]) -> int:
+        import forked_inspector  # noqa: PLC0415 - with it come the inspector's modules
+
+        self._own = forked_inspector.start(frames.write_json(request))
+        return self._own[1]
+
+    def _lines(self, fd: int, lines: int, seconds: float) -> list[bytes]:
+        """So many whole lines, or those that there are after ``seconds``, or when it ends."""
+        said = self._read(fd, lines, time.monotonic() + seconds)
+        return said[: said.rfind(b"\n") + 1].splitlines()
 
     def _read(self, fd: int, lines: int, deadline: float) -> bytes:
         """What comes until so many lines are there, or until nothing more will be; 0: the latter."""
@@ -94,6 +133,61 @@ class Inspector:
             said += piece
             seen += piece.count(b"\n")
         return bytes(said)
+
+
+def _handed(came: int, request: dict[str, Any]) -> int:
+    """The same socket, over which a request has gone."""
+    with_request = _socket.socket(fileno=came)
+    try:
+        with_request.sendall(frames.write_json(request))
+        with_request.shutdown(_socket.SHUT_WR)
+    except OSError:
+        pass  # it has died, and says nothing
+    return with_request.detach()
+
+
+def _seconds(request: dict[str, Any]) -> float:
+    seconds: float = request["seconds_per_file"]
+    return seconds * len(request["files"])
+
+
+def _by_id(lines: list[bytes]) -> dict[int, dict[str, Any]]:
+    verdicts = {}
+    for line in lines:
+        verdict = frames.read_json(line)
+        verdicts[verdict.pop("id")] = verdict
+    return verdicts
+
+
+def _judged_here(files: list[dict[str, Any]], mimes: list[str], lines: list[bytes]) -> dict[int, dict[str, Any]]:
+    """The verdicts of a process that has opened the files itself, up to the first that is none."""
+    verdicts: dict[int, dict[str, Any]] = {}
+    for file, mime, line in zip(files, mimes, lines):  # noqa: B905 - of the last there may be none
+        said = _verdict(line)
+        if said is None:
+            break
+        verdicts[file["id"]] = {**said, "mime": mime}
+    return verdicts
+
+
+def _verdict(line: bytes) -> dict[str, Any] | None:
+    """What a hostile file may have made up, if it has the shape of a verdict."""
+    try:
+        said = frames.read_json(line) if len(line) <= _VERDICT_BYTES_MAX else None
+    except (ValueError, RecursionError, StopIteration):
+        return None
+    if not isinstance(said, dict) or set(said) != {"ok", "problem", "facts"} or not isinstance(said["facts"], dict):
+        return None
+    if not isinstance(said["problem"], str | None) or said["ok"] is not (said["problem"] is None):
+        return None
+    if said["problem"] is not None:
+        shown = (character if character.isprintable() else " " for character in said["problem"])
+        said["problem"] = "".join(shown)[:_PROBLEM_CHARS_MAX]
+    return said
+
+
+def _reaped(pid: int, status: int) -> None:
+    """How a process ends that a file has started is nobody's."""
 
 
 def end(pid: int) -> None:

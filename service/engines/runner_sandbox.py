@@ -41,6 +41,7 @@ _ODD_NAME_CHARS_MAX = 300
 _PIECE_BYTES_MIN = 4096
 _PIECES_PER_S = 100
 _PIECES_SPARE = 1_000
+_INSPECTORS_MAX = 2  # one, and another after a file has ended it
 
 
 class Transport(Protocol):
@@ -90,6 +91,7 @@ class RunnerSandbox:
         self._transport = transport
         self._forks = forks
         self._forking: asyncio.Task[None] | None = None
+        self._inspectors_left = _INSPECTORS_MAX
         self._bounds = bounds
         self._inspector = inspector
         self._died_of_memory = died_of_memory
@@ -211,7 +213,8 @@ class RunnerSandbox:
 
     async def collect(self, wanted: Wanted, into: Staging) -> Collected:
         """See `Sandbox.collect`."""
-        budget_s = self._bounds.collect_s + self._inspector.seconds_per_file * len(wanted.files)
+        # A file that takes too long ends an inspector that judges it itself, and is judged once more.
+        budget_s = self._bounds.collect_s + self._inspector.seconds_per_file * (len(wanted.files) + 1)
         async with self._answers_within(budget_s):
             if self._wanted is None:
                 await self._write(collection_frame(wanted, self._inspector, self._nonce))
@@ -240,7 +243,7 @@ class RunnerSandbox:
                     names = tuple(odd_names[:_ODD_NAMES_MAX])
                     files_found = tuple(_kept(*each) for each in found)
                     return Summary.read(payload).collected(found=files_found, odd_names=names)
-            if kind is Frame.INSPECTOR and self._forking is None:
+            if kind is Frame.INSPECTOR and self._inspectors_left > 0:
                 self._let_inspector_in(payload)
                 continue
             if kind is not Frame.FOUND:
@@ -265,6 +268,7 @@ class RunnerSandbox:
                 found.append((_found(path, row), sent[same_as] if same_as is not None else None))
 
     def _let_inspector_in(self, payload: bytes) -> None:
+        self._inspectors_left -= 1
         self._forking = asyncio.create_task(self._fork_inspector(of_plain_files=payload == b"\1"))
 
     async def _fork_inspector(self, *, of_plain_files: bool) -> None:
@@ -307,7 +311,7 @@ class RunnerSandbox:
             elif kind is Frame.EXIT:
                 with _reading():
                     return Exit.read(payload).outcome()
-            elif kind is Frame.INSPECTOR and self._forking is None and self._wanted is not None:
+            elif kind is Frame.INSPECTOR and self._inspectors_left > 0 and self._wanted is not None:
                 self._let_inspector_in(payload)  # nothing of the program runs any more
             else:
                 raise SandboxLostError(f"the runner sent {kind.name} while the program ran")
