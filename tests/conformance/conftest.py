@@ -210,13 +210,20 @@ def others():
 
 
 @pytest.fixture
-def stage():
-    """Writes bytes into a staging folder and describes them as an artifact."""
+def in_memory():
+    """Whether the bytes of new artifacts stay in memory; a test may have it both ways."""
+    return False
 
-    def staged(folder, physical, data, visibility="external", **more):
-        count = len(list(folder.iterdir()))
-        source = folder / f"in-{count}"
-        source.write_bytes(data)
+
+@pytest.fixture
+def stage(in_memory):
+    """Describes bytes as an artifact: in a file of a staging folder or, as those of a small file are, in memory."""
+
+    def staged(folder, physical, data, visibility="external", *, in_memory=in_memory, **more):
+        source = data
+        if not in_memory:
+            source = folder / f"in-{len(list(folder.iterdir()))}"
+            source.write_bytes(data)
         fields = {"mime": "text/plain", "description": "a test file", "tool_call_id": "call-1"} | more
         return NewArtifact(
             path=FilePath.from_physical(physical),

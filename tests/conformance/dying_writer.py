@@ -47,9 +47,11 @@ async def opened(data_dir):
         await database.close()
 
 
-def staged(folder, physical, data, visibility):
-    source = folder / hashlib.sha256(physical.encode()).hexdigest()
-    source.write_bytes(data)
+def staged(folder, physical, data, visibility, *, in_memory=False):
+    source = data
+    if not in_memory:
+        source = folder / hashlib.sha256(physical.encode()).hexdigest()
+        source.write_bytes(data)
     return NewArtifact(
         path=FilePath.from_physical(physical),
         source=source,
@@ -70,7 +72,7 @@ async def save_for_ever(data_dir):
                 files = [
                     staged(folder, "turn_1/files/one", f"one {number}".encode(), "external"),
                     staged(folder, "turn_1/files/deep/two", os.urandom(50_000), "external"),
-                    staged(folder, "turn_1/files/three", f"three {number}".encode(), "internal"),
+                    staged(folder, "turn_1/files/three", f"three {number}".encode(), "internal", in_memory=True),
                 ]
                 await store.save(SCOPE, files)
             print(number, flush=True)  # noqa: T201 - the test reads it
@@ -88,12 +90,13 @@ async def save_twice(data_dir, die_at, more):
         async with store.staging() as folder:
             files = [
                 staged(folder, "turn_1/files/kept", b"second", "external"),
-                staged(folder, "turn_1/files/quiet", b"second, internal", "internal"),
+                staged(folder, "turn_1/files/quiet", b"second, internal", "internal", in_memory=True),
                 staged(folder, "turn_1/files/new/file", b"first", "external"),
             ]
             for number in range(more):
                 visibility = "external" if number % 2 else "internal"
-                files.append(staged(folder, f"turn_1/files/{number:02}", b"%d" % (number // 3), visibility))
+                path, data, in_memory = f"turn_1/files/{number:02}", b"%d" % (number // 3), number % 4 > 1
+                files.append(staged(folder, path, data, visibility, in_memory=in_memory))
             passed = itertools.count(1)
 
             def die(event, _arguments):

@@ -44,6 +44,34 @@ async def test_a_description_of_half_a_surrogate_pair_does_not_fail_the_save(art
     assert saved.description == "half ?"
 
 
+@pytest.mark.parametrize("in_memory", [True])
+@pytest.mark.parametrize("size", [0, 1, 300_000])
+async def test_bytes_in_memory_are_stored_as_those_of_a_file_are(artifact_store, scope, save, content, size):
+    data = os.urandom(size)
+    (saved,) = await save(artifact_store, scope, {PATH.physical: data})
+    assert (saved.size_bytes, saved.sha256) == (size, hashlib.sha256(data).hexdigest())
+    assert await content(artifact_store, scope, saved) == data
+    async with artifact_store.staging() as folder:
+        assert (await artifact_store.fetch(scope, saved, folder)).read_bytes() == data
+        assert (await artifact_store.fetch_uri(scope, saved.hosted_uri, folder)).read_bytes() == data
+
+
+async def test_files_and_bytes_in_memory_are_saved_together_in_the_order_they_were_given(
+    artifact_store, scope, stage
+):
+    # Every third has the bytes of the one before, which is the other thing.
+    contents = {f"turn_1/files/{number:03}": b"%d" % (number - number % 3 // 2) for number in range(100)}
+    async with artifact_store.staging() as folder:
+        given = [
+            stage(folder, physical, data, in_memory=number % 2 == 0)
+            for number, (physical, data) in enumerate(contents.items())
+        ]
+        saved = await artifact_store.save(scope, given)
+        fetched = await artifact_store.fetch_all(scope, saved, folder)
+        assert [artifact.path.physical for artifact in saved] == list(contents)
+        assert [file.read_bytes() for file in fetched] == list(contents.values())
+
+
 async def test_saving_nothing_stores_nothing(artifact_store, scope):
     assert await artifact_store.save(scope, []) == []
 
@@ -148,6 +176,18 @@ async def test_a_known_hash_opens_nothing_that_the_conversation_does_not_have(ar
 
 
 # ---- all or nothing ----
+
+
+@pytest.mark.parametrize("in_memory", [False, True])
+async def test_bytes_of_another_size_than_they_are_said_to_have_are_told_by_their_path(
+    artifact_store, scope, stage
+):
+    async with artifact_store.staging() as folder:
+        good, bad = (stage(folder, f"turn_1/files/{name}", b"12345") for name in ("good", "bad"))
+        with pytest.raises(StoreFailedError) as caught:
+            await artifact_store.save(scope, [good, replace(bad, size_bytes=6)])
+    assert caught.value.message == "the bytes for fi:turn_1.files/bad are not a file of 6 bytes"
+    assert await artifact_store.of_turn(scope, "turn_1") == []
 
 
 @pytest.mark.parametrize("wrong", ["size", "missing", "folder", "symlink", "fifo"])

@@ -2,12 +2,14 @@
 
 import asyncio
 import contextlib
+import hashlib
 import os
 import random
 import sqlite3
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -45,6 +47,10 @@ def new_call(scope, tool_call_id="call-1"):
     return NewCall(CallKey(scope, tool_call_id), "a" * 64, "request", "boot-1", None)
 
 
+def blob_of(tmp_path, artifact):
+    return tmp_path / "data" / "blobs" / artifact.sha256[:2] / artifact.sha256
+
+
 # ---- what lies where ----
 
 
@@ -63,13 +69,28 @@ async def test_a_new_version_replaces_the_hosted_file_and_keeps_the_old_blob(art
     assert_disk_says_what_the_rows_say(tmp_path / "data")
 
 
-async def test_saving_the_same_bytes_again_leaves_no_stray_file(artifact_store, scope, save, tmp_path):
-    for _ in range(3):
-        await save(artifact_store, scope, {"turn_1/files/a": b"same", "turn_1/files/b": b"same"})
+@pytest.mark.parametrize("in_memory", [False, True])
+async def test_bytes_that_are_there_already_are_not_written_again(artifact_store, scope, save, tmp_path):
+    files = {"turn_1/files/a": b"same", "turn_1/files/b": b"same"}
+    (saved, _) = await save(artifact_store, scope, files)
+    before = blob_of(tmp_path, saved).stat()
+    for _ in range(2):
+        await save(artifact_store, scope, files)
+    after = blob_of(tmp_path, saved).stat()
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
     assert_disk_says_what_the_rows_say(tmp_path / "data")
 
 
-async def test_stored_bytes_are_read_only_files(artifact_store, scope, save):
+@pytest.fixture(params=[0o022, 0o077])
+def umask(request):
+    before = os.umask(request.param)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.parametrize("in_memory", [False, True])
+@pytest.mark.usefixtures("umask")
+async def test_stored_bytes_are_read_only_files_whatever_the_umask(artifact_store, scope, save):
     (saved,) = await save(artifact_store, scope, {"turn_1/files/a": b"x"})
     async with artifact_store.staging() as folder:
         fetched = await artifact_store.fetch(scope, saved, folder)
@@ -110,7 +131,7 @@ async def test_uris_of_the_stores_own_other_files_open_nothing(artifact_store, s
     (saved,) = await save(artifact_store, scope, {"turn_1/files/a": b"x"})
     data = tmp_path / "data"
     async with artifact_store.staging() as folder:
-        for file in (data / "blobs" / saved.sha256[:2] / saved.sha256, data / "proofbox.sqlite3", data / "lock"):
+        for file in (blob_of(tmp_path, saved), data / "proofbox.sqlite3", data / "lock"):
             assert file.is_file()
             assert await artifact_store.fetch_uri(scope, file.as_uri(), folder) is None
 
@@ -260,6 +281,33 @@ async def test_a_file_where_a_folder_of_the_store_belongs_stops_the_start(opened
         pass
 
 
+@pytest.mark.parametrize("in_memory", [False, True])
+async def test_a_file_where_the_folder_of_a_blob_belongs_fails_the_whole_save_and_nothing_is_left(
+    artifact_store, scope, save, tmp_path
+):
+    files = {f"turn_1/files/{number}": b"%d" % number for number in range(10)}
+    in_the_way = tmp_path / "data" / "blobs" / hashlib.sha256(b"7").hexdigest()[:2]
+    in_the_way.write_bytes(b"")
+    with pytest.raises(StoreFailedError, match="the artifact folder failed: File exists"):
+        await save(artifact_store, scope, files)
+    in_the_way.unlink()
+    assert_disk_says_what_the_rows_say(tmp_path / "data")
+    await save(artifact_store, scope, files)
+    assert len(await artifact_store.of_turn(scope, "turn_1")) == 10
+    assert_disk_says_what_the_rows_say(tmp_path / "data")
+
+
+@pytest.mark.parametrize("in_memory", [False, True])
+async def test_bytes_of_another_size_than_they_are_said_to_have_leave_nothing(
+    artifact_store, scope, stage, tmp_path
+):
+    async with artifact_store.staging() as folder:
+        good, bad = (stage(folder, f"turn_1/files/{name}", name.encode()) for name in ("good", "bad"))
+        with pytest.raises(StoreFailedError):
+            await artifact_store.save(scope, [good, replace(bad, size_bytes=4)])
+    assert_disk_says_what_the_rows_say(tmp_path / "data")
+
+
 async def test_a_database_that_is_none_is_named_without_its_path(tmp_path):
     (tmp_path / "proofbox.sqlite3").write_bytes(b"this was a database once " * 1000)
     with pytest.raises(StoreFailedError) as caught:
@@ -289,10 +337,13 @@ async def test_a_damaged_page_is_told_as_damage(opened_database, tmp_path, scope
                 await work
 
 
+@pytest.mark.parametrize("in_memory", [False, True])
 @pytest.mark.parametrize("damage", ["changed", "cut", "gone"])
-async def test_damaged_bytes_are_never_given_out_as_whole(artifact_store, scope, save, content, tmp_path, damage):
+async def test_damaged_bytes_are_never_given_out_as_whole_and_a_save_heals_them(
+    artifact_store, scope, save, content, tmp_path, damage
+):
     (saved,) = await save(artifact_store, scope, {"turn_1/files/a": b"12345"})
-    blob = tmp_path / "data" / "blobs" / saved.sha256[:2] / saved.sha256
+    blob = blob_of(tmp_path, saved)
     blob.unlink()
     if damage != "gone":
         blob.write_bytes({"changed": b"1234X", "cut": b"123"}[damage])

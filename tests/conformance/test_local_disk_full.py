@@ -80,6 +80,7 @@ def ballast_of_files(folder):
 
 
 @needs_mount
+@pytest.mark.parametrize("in_memory", [False, True])
 @pytest.mark.parametrize("ballast_of", [ballast_of_bytes, ballast_of_files])
 async def test_a_save_that_meets_a_full_disk_at_any_point_leaves_nothing(
     opened_artifacts, tmp_path, scope, save, stage, ballast_of
@@ -103,6 +104,7 @@ async def test_a_save_that_meets_a_full_disk_at_any_point_leaves_nothing(
                         assert [each.path for each in await store.of_turn(scope, "turn_1")] == [old.path]
                         assert await store.of_turn(scope, "turn_2") == []
                         assert path_of(old.hosted_uri).read_bytes() == b"old"
+                        assert [*folder.parent.iterdir()] == [folder]
                         continue
                     break
             assert 0 < refused < 30

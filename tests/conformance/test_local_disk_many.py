@@ -89,6 +89,7 @@ async def test_a_path_that_is_saved_twice_at_once_gets_two_versions(artifact_sto
     assert path_of(saved[0].hosted_uri).read_bytes() == b"two"
 
 
+@pytest.mark.parametrize("in_memory", [False, True])
 async def test_a_save_of_many_files_in_which_any_operation_fails_leaves_nothing(
     artifact_store, scope, save, stage, tmp_path
 ):
@@ -106,6 +107,7 @@ async def test_a_save_of_many_files_in_which_any_operation_fails_leaves_nothing(
                 refused += 1
             is_past_all = FAILING.disarm()
             assert await artifact_store.of_turn(scope, "turn_1") == expected
+            assert [*folder.parent.iterdir()] == [folder]
             if is_past_all:
                 break
         assert (is_past_all, refused > 5) == (True, True)

@@ -13,6 +13,7 @@ from pathlib import Path
 from contracts.paths import FilePath, Namespace
 from contracts.tool_calls import SandboxInfo
 from service.core.engine_port import Collected, FileState, Found, ProcessOutcome, SandboxLostError, SandboxSpec
+from service.engines.file_frames import PIECE_BYTES
 
 PROGRAMS = Path(__file__).parents[2] / "sandbox_images"
 
@@ -52,10 +53,12 @@ class ReadingSandbox:
         for index, file in enumerate(wanted.files):
             path = FilePath(wanted.turn_id, Namespace.FILES, file.rel)
             data = (self._folder / path.physical).read_bytes()
-            local = await into.folder() / "0"
-            local.write_bytes(data)
+            source = data
+            if len(data) > PIECE_BYTES:
+                source = await into.folder() / "0"
+                source.write_bytes(data)
             sha256 = hashlib.sha256(data).hexdigest()
-            found.append(Found(path, index, FileState.FILE, len(data), None, local, sha256))
+            found.append(Found(path, index, FileState.FILE, len(data), source=source, sha256=sha256))
         return Collected(tuple(found))
 
 

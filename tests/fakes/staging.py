@@ -1,6 +1,8 @@
-"""A staging folder that is there."""
+"""A staging folder that is there, and the bytes of files on their way."""
 
 from pathlib import Path
+
+from service.core.file_bytes import FileBytes, opened
 
 
 class MadeFolder:
@@ -11,3 +13,9 @@ class MadeFolder:
 
     async def folder(self) -> Path:
         return self._path
+
+
+def bytes_of(source: FileBytes) -> bytes:
+    """What a file has, wherever it is until it is stored."""
+    with opened(source) as file:
+        return file.read()

@@ -25,8 +25,8 @@ def promise_of(rel, *, is_glob=False, low=1, high=1, **checks):
 
 
 def found_of(rel, state=FileState.FILE, size=5_000, inspection=OK, promise=0):
-    local = Path("/staged/0") if state is FileState.FILE and inspection and inspection.ok else None
-    return Found(path_of(rel), promise, state, size, inspection, local, "0" * 64 if local else None)
+    source = Path("/staged/0") if state is FileState.FILE and inspection and inspection.ok else None
+    return Found(path_of(rel), promise, state, size, inspection, source, "0" * 64 if source else None)
 
 
 def only(promise, *found):

@@ -2,6 +2,7 @@
 # ruff: noqa: E501 - what is said is data
 
 import asyncio
+import hashlib
 import itertools
 import json
 import os
@@ -19,20 +20,31 @@ from contracts.artifacts import Checks, Promise
 from contracts.paths import FilePath, Namespace
 from contracts.tool_calls import ArtifactResult, SandboxInfo, Usage
 from contracts.tools import Language
-from service.core.engine_port import Collected, FileState, InputFile, Job, SandboxLostError, Wanted, WantedFile
+from service.core.engine_port import (
+    Collected,
+    FileState,
+    Found,
+    InputFile,
+    Job,
+    SandboxLostError,
+    Wanted,
+    WantedFile,
+)
 from service.core.limits import CallLimits
 from service.core.outcomes import classify
 from service.core.verdicts import extras, judge
+from service.engines.file_frames import PIECE_BYTES
 from service.engines.frames import HEADER, NO_NONCE, PAYLOAD_BYTES_MAX, Frame, encode
 from service.engines.runner_requests import InspectorBounds
 from service.engines.runner_sandbox import RunnerSandbox, StreamBounds
-from tests.fakes.staging import MadeFolder
+from tests.fakes.staging import MadeFolder, bytes_of
 
 MINUTES = float(os.environ.get("PROOFBOX_FUZZ_MINUTES", "0"))
 # The same examples in every run of the suite; `make fuzz` looks for new ones.
 fuzzed = settings(max_examples=int(300 + MINUTES * 1_500), deadline=None, derandomize=not MINUTES, database=None)
 
-OUT_DIR_BYTES = 4_000
+LARGE = b"x" * (PIECE_BYTES + 1)  # does not stay in memory
+OUT_DIR_BYTES = len(LARGE) + 4_000
 LIMITS = CallLimits(
     wall_s=0.2,
     cpus=1,
@@ -62,6 +74,7 @@ EXIT = {
 }  # fmt: skip
 ROW = {"promise": 0, "rel": "a.csv", "state": "file", "size": 3, "keep": True, "same_as": None, "inspection": GOOD}
 EXTRA = {**ROW, "promise": None, "rel": "b.csv", "inspection": None}
+LARGE_EXTRA = {**EXTRA, "rel": "c.bin", "size": len(LARGE)}
 ANSWERS = {
     Frame.READY: {"python": "3.13"},
     Frame.EXIT: EXIT,
@@ -201,6 +214,9 @@ GOOD_STEPS = [
     said(Frame.FOUND, EXTRA),
     Said(Frame.DATA, b"a"),
     Said(Frame.DATA, b"bc"),
+    said(Frame.FOUND, LARGE_EXTRA),
+    Said(Frame.DATA, LARGE[:-1]),
+    Said(Frame.DATA, LARGE[-1:]),
     said(Frame.COLLECTED, ANSWERS[Frame.COLLECTED]),
 ]
 
@@ -310,9 +326,13 @@ def judged(collected: Collected) -> None:
         assert verdict.message is None or verdict.message.isprintable()
         assert verdict.mime.isprintable()
         if verdict.produced:
-            assert verdict.found.local.stat().st_size == verdict.found.size_bytes
-    for found in extras(collected):
-        assert found.state is not FileState.FILE or found.local.stat().st_size == found.size_bytes
+            assert is_whole(verdict.found)
+    assert all(is_whole(found) for found in extras(collected) if found.state is FileState.FILE)
+
+
+def is_whole(found: Found) -> bool:
+    content = bytes_of(found.source)
+    return (len(content), hashlib.sha256(content).hexdigest()) == (found.size_bytes, found.sha256)
 
 
 @given(scripts(GOOD_STEPS))
@@ -429,8 +449,9 @@ async def test_a_runner_that_keeps_to_the_protocol_is_understood(tmp_path):
     sandbox = opened(GOOD_STEPS)
     await sandbox.wait_ready()
     collected = await sandbox.collect(WANTED, MadeFolder(tmp_path))
-    assert [(found.path.rel, found.local.read_bytes()) for found in collected.found] == [
+    assert [(found.path.rel, bytes_of(found.source)) for found in collected.found] == [
         ("a.csv", b"abc"),
         ("b.csv", b"abc"),
+        ("c.bin", LARGE),
     ]
     judged(collected)

@@ -2,8 +2,8 @@
 
 import hashlib
 import json
+import os
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from memory_runner import HUNG_UP, MemoryRunner
@@ -14,10 +14,11 @@ from contracts.tools import Language
 from service.core.engine_port import FileState, InputFile, Job, SandboxLostError, Wanted, WantedFile
 from service.core.errors import StoreFailedError
 from service.core.limits import CallLimits
+from service.engines.file_frames import PIECE_BYTES
 from service.engines.frames import NO_NONCE, Frame, encode
 from service.engines.runner_requests import InspectorBounds
 from service.engines.runner_sandbox import RunnerSandbox, StreamBounds
-from tests.fakes.staging import MadeFolder
+from tests.fakes.staging import MadeFolder, bytes_of
 
 LIMITS = CallLimits(
     wall_s=0.05,
@@ -35,6 +36,7 @@ LIMITS = CallLimits(
 INFO = SandboxInfo(engine="memory", runtime="none", image_digest="sha256:0", acquired="cold")
 JOB = Job(Language.PYTHON, b"print(1)", "main", "turn_1", LIMITS)
 WANTED = Wanted("turn_1", (WantedFile("a.csv", is_glob=False, matches_max=1, checks={"min_rows": 2}),), 50, LIMITS)
+MUCH_WANTED = replace(WANTED, limits=replace(LIMITS, out_dir_bytes=1 << 30))
 
 
 async def opened(runner, *, died_of_memory=False, collect_s=5.0):
@@ -213,7 +215,7 @@ async def test_an_input_that_is_gone_is_a_failure_of_the_store(tmp_path):
         await sandbox.put("turn_1", [file])
 
 
-async def test_what_is_collected_lies_under_names_of_ours(tmp_path):
+async def test_what_is_collected_is_told_by_its_path_with_its_bytes_and_their_hash(tmp_path):
     collected = await collect(
         tmp_path,
         found(),
@@ -224,11 +226,11 @@ async def test_what_is_collected_lies_under_names_of_ours(tmp_path):
         found(promise=None, rel="c.csv", state="too_large", size=5_000, keep=False, inspection=None),
         (Frame.COLLECTED, {"extras_total": 72, "files_exceeded": True, "depth_exceeded": False}),
     )
-    shown = [(f.path.physical, f.promise, f.state, f.size_bytes, f.local) for f in collected.found]
+    shown = [(f.path.physical, f.promise, f.state, f.size_bytes, f.source) for f in collected.found]
     assert shown == [
-        ("turn_1/files/a.csv", 0, FileState.FILE, 3, tmp_path / "0"),
-        ("turn_1/files/b.csv", None, FileState.FILE, 3, tmp_path / "0"),
-        ("turn_1/attachments/x", None, FileState.FILE, 0, tmp_path / "1"),
+        ("turn_1/files/a.csv", 0, FileState.FILE, 3, b"abc"),
+        ("turn_1/files/b.csv", None, FileState.FILE, 3, b"abc"),
+        ("turn_1/attachments/x", None, FileState.FILE, 0, b""),
         ("turn_1/files/c.csv", None, FileState.TOO_LARGE, 5_000, None),
     ]
     assert [f.sha256 for f in collected.found] == [
@@ -237,8 +239,50 @@ async def test_what_is_collected_lies_under_names_of_ours(tmp_path):
         hashlib.sha256(b"").hexdigest(),
         None,
     ]
-    assert (tmp_path / "0").read_bytes() == b"abc"
     assert (collected.extras_total, collected.files_exceeded, collected.depth_exceeded) == (72, True, False)
+
+
+async def received(tmp_path, *contents, piece_bytes=PIECE_BYTES):
+    """Where files are that come in pieces, once their bytes and hashes are seen to be right."""
+    answers = []
+    for number, content in enumerate(contents):
+        pieces = [content[at : at + piece_bytes] for at in range(0, len(content), piece_bytes)]
+        answers.append(found(promise=None, rel=f"{number}.bin", size=len(content), inspection=None))
+        answers += [(Frame.DATA, piece) for piece in pieces]
+    collected = await collect(tmp_path, *answers, DONE, wanted=MUCH_WANTED)
+    assert [f.sha256 for f in collected.found] == [hashlib.sha256(content).hexdigest() for content in contents]
+    assert [bytes_of(f.source) for f in collected.found] == [*contents]
+    return [f.source for f in collected.found]
+
+
+def made(folder):
+    """What is in a staging folder."""
+    return sorted(file.name for file in folder.iterdir())
+
+
+@pytest.mark.parametrize("size", [0, 1, 32 * 1024, 32 * 1024 + 1, PIECE_BYTES])
+async def test_a_file_of_one_piece_stays_in_memory_and_nothing_is_made_for_it(tmp_path, size):
+    content = os.urandom(size)
+    assert (await received(tmp_path, content), made(tmp_path)) == ([content], [])
+
+
+@pytest.mark.parametrize(("size", "piece_bytes"), [(500, 1), (PIECE_BYTES, 1_000), (3 * PIECE_BYTES, 1_000)])
+async def test_a_file_that_comes_in_many_small_pieces_is_whole(tmp_path, size, piece_bytes):
+    await received(tmp_path, os.urandom(size), piece_bytes=piece_bytes)
+
+
+async def test_a_larger_file_is_written_under_a_name_of_ours_with_small_ones_before_and_after_it(tmp_path):
+    small, large = [os.urandom(10 + n) for n in range(4)], [os.urandom(PIECE_BYTES + 1), os.urandom(2_000_000)]
+    sources = await received(tmp_path, *small[:2], large[0], b"", small[2], large[1], small[3])
+    assert sources == [*small[:2], tmp_path / "0", b"", small[2], tmp_path / "1", small[3]]
+    assert made(tmp_path) == ["0", "1"]
+
+
+async def test_beyond_4_mib_of_a_call_small_files_are_written_too(tmp_path):
+    contents = [os.urandom(PIECE_BYTES) for _ in range(16)] + [b"one more", b"", b"and another"]
+    sources = await received(tmp_path, *contents)
+    assert sources == [*contents[:16], tmp_path / "0", b"", tmp_path / "1"]
+    assert made(tmp_path) == ["0", "1"]
 
 
 async def test_names_that_the_protocol_refuses_are_shown_escaped_short_and_few(tmp_path):
@@ -385,4 +429,4 @@ async def test_a_sandbox_that_is_lost_while_it_collects_raises(tmp_path, answers
 async def test_a_file_that_is_in_the_way_is_a_failure_of_the_staging_folder(tmp_path):
     (tmp_path / "0").write_bytes(b"")
     with pytest.raises(StoreFailedError, match="the staging folder of the artifact store cannot be written"):
-        await collect(Path(tmp_path), found(), DATA, DONE)
+        await received(tmp_path, bytes(PIECE_BYTES + 1))
