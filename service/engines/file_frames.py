@@ -86,7 +86,10 @@ class Received:
         if not isinstance(self.source, bytes) or len(piece) == self.left:
             return piece
         self._begun += piece
-        return bytes(self._begun) if len(self._begun) == self.left else None
+        if len(self._begun) < self.left:
+            return None
+        whole, self._begun = bytes(self._begun), bytearray()
+        return whole
 
     def write(self, piece: bytes) -> None:
         """Adds a piece that was due; blocking. Raises OSError."""
@@ -174,8 +177,11 @@ class ReceivedFiles:
         """Ends what is under way, so that the folder can go; never raises for the file system."""
         with contextlib.suppress(StoreFailedError, StoreFullError):
             await self._wait()
+        unwritten = {id(file): file for file, _ in self._pieces}
         if self._newest is not None and self._newest.left > 0:
-            await _in_thread(self._newest.close)
+            unwritten[id(self._newest)] = self._newest
+        if unwritten:
+            await _in_thread(partial(_close, list(unwritten.values())))
 
     async def _write(self) -> None:
         await self._wait()

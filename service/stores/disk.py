@@ -29,8 +29,8 @@ def sha256_of(file: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def seal(files: Iterable[tuple[Path, int]]) -> Path | None:
-    """Makes regular files of those sizes read-only and durable; one that is another thing, if there is one.
+def seal(files: Iterable[tuple[Path, int]]) -> tuple[Path, int] | None:
+    """Makes regular files of those sizes read-only and durable; the first that is another thing, if there is one.
 
     Then it is untouched, and of the others no more than their modes have changed.
     """
@@ -41,7 +41,7 @@ def seal(files: Iterable[tuple[Path, int]]) -> Path | None:
             stack.callback(os.close, handle)
             status = os.fstat(handle)
             if not stat.S_ISREG(status.st_mode) or status.st_size != size_bytes:
-                return file
+                return file, size_bytes
             os.fchmod(handle, READ_ONLY)
             begin_to_write(handle)
             handles.append(handle)

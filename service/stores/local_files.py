@@ -83,17 +83,17 @@ class LocalFiles:
             StoreFailedError: one is no regular file of the size it is said to have.
             ValueError: its hash is none.
         """
-        in_files = {}
+        in_files: list[tuple[Path, int]] = []
         for artifact in artifacts:
             checked_sha256(artifact.sha256)
             if not isinstance(artifact.source, bytes):
-                in_files[artifact.source] = artifact
+                in_files.append((artifact.source, artifact.size_bytes))
             elif len(artifact.source) != artifact.size_bytes:
                 raise _wrong_size(artifact)
         with self.translated():
-            wrong = seal((source, artifact.size_bytes) for source, artifact in in_files.items())
+            wrong = seal(in_files)
         if wrong is not None:
-            raise _wrong_size(in_files[wrong])
+            raise _wrong_size(next(each for each in artifacts if (each.source, each.size_bytes) == wrong))
 
     def place(self, artifacts: Sequence[NewArtifact]) -> None:
         """Brings sealed sources to their blobs, unless those are there and whole."""

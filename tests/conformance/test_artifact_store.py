@@ -190,6 +190,18 @@ async def test_bytes_of_another_size_than_they_are_said_to_have_are_told_by_thei
     assert await artifact_store.of_turn(scope, "turn_1") == []
 
 
+@pytest.mark.parametrize("in_memory", [False, True])
+@pytest.mark.parametrize("wrong", [0, 1])
+async def test_of_two_artifacts_of_one_source_neither_may_have_another_size(artifact_store, scope, stage, wrong):
+    async with artifact_store.staging() as folder:
+        given = [stage(folder, PATH.physical, b"12345")]
+        given.append(replace(given[0], path=FilePath.from_physical("turn_1/files/same")))
+        given[wrong] = replace(given[wrong], size_bytes=6)
+        with pytest.raises(StoreFailedError, match="are not a file of 6 bytes"):
+            await artifact_store.save(scope, given)
+    assert await artifact_store.of_turn(scope, "turn_1") == []
+
+
 @pytest.mark.parametrize("wrong", ["size", "missing", "folder", "symlink", "fifo"])
 async def test_one_wrong_source_keeps_the_whole_save_out(artifact_store, scope, stage, wrong):
     async with artifact_store.staging() as folder:

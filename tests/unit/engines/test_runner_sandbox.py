@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from memory_runner import HUNG_UP, MemoryRunner
@@ -424,6 +425,19 @@ async def test_a_sandbox_that_is_lost_while_it_collects_raises(tmp_path, answers
     first = [answer if answer != found(state="new") else found(state="new", size=0) for answer in answers]
     with pytest.raises(SandboxLostError, match=why):
         await collect(tmp_path, *first, collect_s=0.05)
+
+
+def open_files():
+    """The names of what this process has open."""
+    return [handle.readlink() for handle in Path("/proc/self/fd").iterdir() if handle.is_symlink()]
+
+
+async def test_a_sandbox_that_is_lost_after_a_large_file_leaves_no_file_open(tmp_path):
+    size = 5 * PIECE_BYTES  # four pieces are written at once, the last one waits for more
+    large = [found(size=size), *[(Frame.DATA, bytes(PIECE_BYTES))] * 5]
+    with pytest.raises(SandboxLostError, match=GONE):
+        await collect(tmp_path, *large, found(promise=None, rel="b.csv"), HUNG_UP, wanted=MUCH_WANTED)
+    assert tmp_path / "0" not in open_files()
 
 
 async def test_a_file_that_is_in_the_way_is_a_failure_of_the_staging_folder(tmp_path):

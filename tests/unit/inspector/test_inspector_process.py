@@ -245,7 +245,7 @@ def test_a_judge_can_write_no_file(tmp_path):
     """Run through the inspector's own confinement, in a process of its own."""
     program = (
         "import os, sys; sys.path.insert(0, sys.argv[1]); import child; from verdict import Limits\n"
-        "said = os.dup(1); child._confine(Limits())\n"
+        "said = os.dup(1); child.confine(Limits())\n"
         "file = os.open(sys.argv[2], os.O_WRONLY | os.O_CREAT)\n"
         "try: os.write(file, b'x')\n"
         "except OSError as error: os.write(said, error.strerror.encode())"
