@@ -41,7 +41,7 @@ _LOOK_AGAIN_S = 0.0005
 _LOOKED_AT = 1 / 20
 _LOOK_MIN_S = 0.001
 _ENDED_EARLY_MAX = 32
-"""Processes that are waited for in that way at the end: each is looked at."""
+"""Threads that may be left when a program is over: while they are there, nobody else can come in for them."""
 
 
 def _nothing() -> None:
