@@ -1,8 +1,8 @@
 """The inspector: opens each promised file with its format's own library and says whether it is what it promises.
 
-It runs inside the sandbox, on what a hostile program left there, in a fork of the runner, or by hand as
-``python3 -I inspector``: one JSON request on stdin, one JSON line per file on stdout, in order and as soon as each
-is judged::
+It runs inside the sandbox, on what a hostile program left there, in a fork of a zygote or of the runner, or by hand
+as ``python3 -I inspector``: one JSON request on stdin, one JSON line per file on stdout, in order and as soon as
+each is judged::
 
     request  {root, seconds_per_file, image_pixels_max, unpacked_bytes_max, members_max, pages_max,
               memory_bytes_max?, here?, files: [{id, path, checks}]}

@@ -239,11 +239,19 @@ def _believable(answer: bytes) -> dict[str, Any]:
     if not isinstance(said, dict) or set(said) != {"ok", "problem", "facts"}:
         raise ValueError("not a verdict")
     problem = said["problem"]
-    if said["ok"] is not (problem is None) or not isinstance(said["facts"], dict):
+    if said["ok"] is not (problem is None) or not _are_facts(said["facts"]):
         raise ValueError("not a verdict")
     if problem is not None:
         said["problem"] = one_line(str(problem), PROBLEM_CHARS_MAX)
     return said
+
+
+def _are_facts(facts: Any) -> bool:
+    """Say whether these are whole numbers, texts, and lists of texts: nothing that could not be passed on."""
+    if not isinstance(facts, dict):
+        return False
+    values = [each for value in facts.values() for each in (value if isinstance(value, list) else [value])]
+    return all(isinstance(each, str | int) for each in values)
 
 
 def _problem_of_death(status: int) -> str:

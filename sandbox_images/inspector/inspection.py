@@ -26,7 +26,7 @@ def _nothing() -> None:
 def inspect(data: bytes, out: TextIO, said_all: Callable[[], None] = _nothing) -> None:
     """Judge the files of a request, writing the JSON line of each to ``out``.
 
-    ``said_all`` is called behind the last line, before the last judge is ended.
+    ``said_all`` is called behind the last line, before the last judge is ended, if there is one.
 
     Raises:
         MalformedRequest: ``data`` is no request; nothing was judged.

@@ -42,5 +42,5 @@ def judge_here(root: Path, entries: list[Entry], limits: Limits) -> Iterator[str
             if number > 0:
                 return
             verdict = {"ok": False, "problem": OUT_OF_MEMORY, "facts": {}}
+        signal.setitimer(signal.ITIMER_REAL, 0)
         yield json.dumps(verdict)
-    signal.setitimer(signal.ITIMER_REAL, 0)

@@ -1,7 +1,7 @@
 """How a process that was forked into this container meets the runner: over a socket of the container's own network.
 
-The service asks for it before any program runs here, or when none is left, and the socket is gone in between: so
-whoever connects is ours. It brings nothing and is given what it needs. The kernel says which process it is.
+The service asks for it before any program runs here, or when none runs any more, and the socket is gone in between:
+so whoever connects is ours. It brings nothing and is given what it needs. The kernel says which process it is.
 """
 
 from __future__ import annotations
@@ -29,11 +29,16 @@ class Door:
         self.open()
 
     def open(self) -> None:
-        """Lets processes in."""
+        """Lets processes in; raises OSError while something of a program still has the name."""
         if self._listener is None:
-            self._listener = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-            self._listener.bind(_NAME)
-            self._listener.listen(_WHO_CONNECTS)
+            listener = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+            try:
+                listener.bind(_NAME)
+                listener.listen(_WHO_CONNECTS)
+            except OSError:
+                listener.close()
+                raise
+            self._listener = listener
 
     def close(self) -> None:
         """Lets nobody in."""
@@ -62,9 +67,10 @@ class Door:
         poll.register(listener.fileno(), select.POLLIN)
         poll.register(stream, select.POLLIN)
         ready = {fd for fd, _ in poll.poll()}
-        if listener.fileno() in ready:
+        if stream not in ready:
             fd, _ = listener._accept()  # type: ignore[attr-defined]  # noqa: SLF001 - what accept is made of
             return _socket.socket(fileno=fd)
+        # What the service says comes first: that none will, though one may have knocked before it died.
         kind, _ = self._channel.receive()
         if kind != frames.LAUNCH:
             raise frames.StreamEndedError

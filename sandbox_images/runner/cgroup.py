@@ -56,7 +56,7 @@ def memory_peak_bytes() -> int | None:
 
 
 def memory_left_bytes() -> int:
-    """How much more memory this container may hold; 0 where the kernel does not say, or sets no bound."""
+    """How much more memory this container may hold; 0 where the kernel does not say."""
     for bound, held in _HELD:
         try:
             return int(_read(bound)) - int(_read(held))

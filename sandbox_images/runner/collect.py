@@ -19,6 +19,8 @@ _PIECE_BYTES = 256 * 1024
 # With less left, the inspector waits until the kernel has taken back what the program had: it could else kill the
 # runner or the inspector for memory, in place of a program that has ended.
 _EARLY_BYTES_LEFT = 64 * 1024 * 1024
+# How many names are held against patterns early: in some 50 ms, as the program's own time still runs.
+_EARLY_MATCHES_MAX = 2_000
 
 # Extensions, the last part of each, of formats that a library opens; all others the inspector reads itself.
 _OF_LIBRARIES = frozenset(
@@ -54,26 +56,37 @@ class Collection:
         """
         if cgroup.memory_left_bytes() < _EARLY_BYTES_LEFT:
             return
+        walk = self._walk()
+        if len(walk.files()) * sum(file["is_glob"] for file in self._wanted["files"]) > _EARLY_MATCHES_MAX:
+            return
         try:
-            self._begin()
+            self._look(walk, patience_s=0.0)
         except OSError:
-            self._seen = None  # a socket of the program's may still have our name: all of it is done again
+            return  # a socket of the program's may still have our name: all of it is done later
+        self._seen = walk
 
-    def _begin(self) -> outdir.Walk:
+    def _walk(self) -> outdir.Walk:
         limits = self._wanted["limits"]
-        self._seen = walk = self._out.walk(limits["files"], limits["depth"])
+        return self._out.walk(limits["files"], limits["depth"])
+
+    def _look(self, walk: outdir.Walk, patience_s: float) -> None:
+        """Judges what was promised by name, and has the inspector come if there is a file to open."""
         self._rows = []
         self._extras = self._judge_promises(walk.files())
         self._files = self._to_inspect()
         if self._files:
-            self._inspector.call(of_plain_files=self._are_plain())
-        return walk
+            self._inspector.call(of_plain_files=self._are_plain(), patience_s=patience_s)
 
     def send_all(self) -> None:
         """Judges, inspects and sends; ends with COLLECTED."""
         limits = self._wanted["limits"]
-        walk, extras = self._seen or self._begin(), self._extras
+        walk = self._seen
+        if walk is None:
+            walk = self._walk()
+            self._look(walk, inspecting.PATIENCE_S)
+        extras = self._extras
         inspections = self._inspect()
+        self._inspector.stop()
         for index, row in enumerate(self._rows):
             row["inspection"] = inspections.get(index)
             keep = row["inspection"] is not None and row["inspection"]["ok"]

@@ -23,7 +23,8 @@ _PROBLEM_CHARS_MAX = 300
 _SAID_BYTES_MAX = 64 * 1024 * 1024  # a contract has hundreds of files
 # The inspector keeps the time of each file; these are for the inspector itself, should it hang as a whole.
 _SPARE_S = 30
-_LATE_S = 2
+PATIENCE_S = 1.0
+_LOOK_AGAIN_S = 0.005
 
 
 class Inspector:
@@ -36,16 +37,34 @@ class Inspector:
         self._channel = channel
         self._door = door
         self._own: tuple[int, int] | None = None
+        self._has_come = False
 
-    def call(self, *, of_plain_files: bool) -> None:
+    def call(self, *, of_plain_files: bool, patience_s: float) -> None:
         """Asks the service for one, which it forks; to be called before `verdicts`.
 
         Args:
             of_plain_files: whether no library is needed for the files that it will open.
+            patience_s: how long to wait for a socket of the program's that has our name, until the kernel has taken
+                it back; if it does not, a fork of this process inspects.
+
+        Raises:
+            OSError: there was no patience.
         """
-        if self._door is not None:
-            self._door.open()
-            self._channel.send(frames.INSPECTOR, b"\1" if of_plain_files else b"\0")
+        if self._door is None:
+            return
+        until = time.monotonic() + patience_s
+        while True:
+            try:
+                self._door.open()
+                break
+            except OSError:
+                if not patience_s:
+                    raise
+            if time.monotonic() >= until:
+                self._door = None
+                return
+            time.sleep(_LOOK_AGAIN_S)
+        self._channel.send(frames.INSPECTOR, b"\1" if of_plain_files else b"\0")
 
     def verdicts(self, request: dict[str, Any], *, of_plain_files: bool) -> dict[int, dict[str, Any]]:
         """What it says of the files of a request, by their ids; nothing of those that it died before.
@@ -56,6 +75,7 @@ class Inspector:
         came = self._door.inspector() if self._door is not None else None
         verdicts: dict[int, dict[str, Any]] = {}
         if came is not None:
+            self._has_come = True
             is_done, verdicts = self._of_first(came, request)
             if is_done:
                 return verdicts
@@ -66,17 +86,25 @@ class Inspector:
         lines = self._lines(answers, len(request["files"]), _seconds(request) + _SPARE_S)
         return {**verdicts, **_by_id(lines)}
 
-    def end(self) -> None:
-        """Ends a fork of this runner that has said all, having waited for its end a while.
+    def stop(self) -> None:
+        """Stops one from outside: what is sent is what was judged, even if a file has taken it over.
 
-        One from outside waits, and ends with the container: the kernel takes some milliseconds to take a process
-        apart, which the answer to the call would wait for.
+        It ends with the container: the kernel takes some milliseconds to take a process apart, which the answer to
+        the call would wait for.
         """
+        if self._has_come:
+            try:
+                os.kill(-1, _signal.SIGSTOP)
+            except ProcessLookupError:  # it has died
+                return
+
+    def end(self) -> None:
+        """Ends a fork of this runner that has said all, having waited for its end a while."""
         if self._own is None:
             return
         pid, answers = self._own
         try:
-            self._read(answers, 0, time.monotonic() + _SPARE_S)
+            self._read(answers, 0, time.monotonic() + _SPARE_S, _SAID_BYTES_MAX)
         finally:
             os.close(answers)
             end(pid)
@@ -85,7 +113,7 @@ class Inspector:
         """What the first one says, and whether nobody else has to be asked."""
         files = request["files"]
         answers = _handed(came, {**request, "here": True})
-        lines = self._lines(answers, len(files) + 1, _seconds(request) + _LATE_S)
+        lines = self._lines(answers, len(files) + 1, _seconds(request) + _SPARE_S)
         if not lines:
             return False, {}
         announced = frames.read_json(lines[0])  # said before a file was opened
@@ -101,24 +129,25 @@ class Inspector:
         if self._door is None:
             return None
         self._door.close()  # with whoever has knocked meanwhile
-        self.call(of_plain_files=of_plain_files)
-        return self._door.inspector()
+        self.call(of_plain_files=of_plain_files, patience_s=PATIENCE_S)
+        return self._door.inspector() if self._door is not None else None
 
     def _forked(self, request: dict[str, Any]) -> int:
         import forked_inspector  # noqa: PLC0415 - with it come the inspector's modules
 
+        self._has_come = False
         self._own = forked_inspector.start(frames.write_json(request))
         return self._own[1]
 
     def _lines(self, fd: int, lines: int, seconds: float) -> list[bytes]:
         """So many whole lines, or those that there are after ``seconds``, or when it ends."""
-        said = self._read(fd, lines, time.monotonic() + seconds)
+        said = self._read(fd, lines, time.monotonic() + seconds, (lines + 1) * _VERDICT_BYTES_MAX)
         return said[: said.rfind(b"\n") + 1].splitlines()
 
-    def _read(self, fd: int, lines: int, deadline: float) -> bytes:
-        """What comes until so many lines are there, or until nothing more will be; 0: the latter."""
+    def _read(self, fd: int, lines: int, deadline: float, bytes_max: int) -> bytes:
+        """What comes until so many lines or bytes are there, or nothing more will be; 0 lines: not until then."""
         said, seen = bytearray(), 0
-        while len(said) < _SAID_BYTES_MAX and (not lines or seen < lines):
+        while len(said) < bytes_max and (not lines or seen < lines):
             readable, _, _ = select.select(
                 [fd, self._channel.read_fd], [], [], max(0.0, deadline - time.monotonic())
             )
@@ -176,7 +205,7 @@ def _verdict(line: bytes) -> dict[str, Any] | None:
         said = frames.read_json(line) if len(line) <= _VERDICT_BYTES_MAX else None
     except (ValueError, RecursionError, StopIteration):
         return None
-    if not isinstance(said, dict) or set(said) != {"ok", "problem", "facts"} or not isinstance(said["facts"], dict):
+    if not isinstance(said, dict) or set(said) != {"ok", "problem", "facts"} or not _are_facts(said["facts"]):
         return None
     if not isinstance(said["problem"], str | None) or said["ok"] is not (said["problem"] is None):
         return None
@@ -184,6 +213,14 @@ def _verdict(line: bytes) -> dict[str, Any] | None:
         shown = (character if character.isprintable() else " " for character in said["problem"])
         said["problem"] = "".join(shown)[:_PROBLEM_CHARS_MAX]
     return said
+
+
+def _are_facts(facts: Any) -> bool:
+    """Whole numbers, texts, and lists of texts: nothing that could not be passed on."""
+    if not isinstance(facts, dict):
+        return False
+    values = [each for value in facts.values() for each in (value if isinstance(value, list) else [value])]
+    return all(isinstance(each, str | int) for each in values)
 
 
 def _reaped(pid: int, status: int) -> None:

@@ -1,6 +1,6 @@
 """OUT_DIR from the inside: puts files in before the run, judges what lies there after it.
 
-Judging happens when no process of the program is left, so nothing can change under our hands; still no link is
+Judging happens when nothing of the program runs any more, so nothing can change under our hands; still no link is
 ever followed.
 """
 

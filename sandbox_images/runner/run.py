@@ -41,11 +41,7 @@ _LOOK_AGAIN_S = 0.0005
 _LOOKED_AT = 1 / 20
 _LOOK_MIN_S = 0.001
 _ENDED_EARLY_MAX = 32
-"""Threads that may be left when a program is over: while they are there, nobody else can come in for them."""
-
-
-def _nothing() -> None:
-    """What is done where nobody wants to be told."""
+"""Threads that may be left when a program is over: the kernel counts them, and the inspector needs one too."""
 
 
 class Launcher:
@@ -142,7 +138,8 @@ class Run:
 
         def ended() -> None:
             self._counted = self._count()
-            if on_ended is not None:
+            self._drain()
+            if on_ended is not None and not self._timed_out:
                 on_ended()
 
         self._heard_at = time.monotonic()
@@ -281,7 +278,7 @@ def reap(on_reaped: OnReaped) -> bool:
         return False
 
 
-def end_all_processes(on_reaped: OnReaped, on_ended: Callable[[], None] = _nothing) -> None:
+def end_all_processes(on_reaped: OnReaped, on_ended: Callable[[], None] | None = None) -> None:
     """Kills every other process of the container and waits until none is left.
 
     ``on_ended`` is called if none of them runs any more, but not all are gone; from then on none is killed, as one
@@ -295,7 +292,7 @@ def end_all_processes(on_reaped: OnReaped, on_ended: Callable[[], None] = _nothi
             os.kill(-1, _signal.SIGKILL)
         except ProcessLookupError:
             seen = False
-        if seen and exiting.others_have_ended(_ENDED_EARLY_MAX):
+        if on_ended is not None and seen and exiting.others_have_ended(_ENDED_EARLY_MAX):
             on_ended()
             # They began as children of this process, or come to it when their parents are gone.
             while reap(on_reaped):

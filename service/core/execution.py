@@ -5,8 +5,9 @@ import asyncio
 from pydantic import ValidationError
 
 from contracts.artifacts import Contract, ContractError, parse_contract
+from contracts.blocks import TEXT_BYTES_MAX
 from contracts.codes import ContractCode
-from contracts.media_types import mime_of_name
+from contracts.media_types import is_text, mime_of_name
 from contracts.tool_calls import ToolCallRequest, ToolCallResponse
 from contracts.tools import ExecParams, exec_language
 from service.core.artifact_answers import Content, noted, read_contents
@@ -75,25 +76,32 @@ class Execution:
             verdicts = judge(contract.promises, attempt.collected, limits)
             new = [_promised(call, verdict) for verdict in verdicts if verdict.produced]
             new += [_unpromised(call, found) for found in extras(attempt.collected) if found.source is not None]
-            stored, contents = await self._runs.host_and_read(
-                call.scope, new, attempt, self._contents(call, verdicts)
-            )
+            # Before the files become sources of their own.
+            sids = await self._runs.known_sids(call.scope) if _may_cite(verdicts) else frozenset()
+            contents = self._contents(verdicts, sids)
+            stored, read = await self._runs.host_and_read(call.scope, new, attempt, contents)
             attempt.finish()
-            return answered(call, contract, attempt, verdicts, contents, stored)
+            return answered(call, contract, attempt, verdicts, read, stored)
 
-    async def _contents(self, call: ExecCall, verdicts: list[Verdict]) -> dict[str, Content]:
+    async def _contents(self, verdicts: list[Verdict], sids: frozenset[int]) -> dict[str, Content]:
+        """What the blocks of kept files carry."""
         if not any(is_kept(verdict) for verdict in verdicts):
             return {}
-        contents, cites = await asyncio.to_thread(self._read_and_noted, verdicts)
-        if not cites:
-            return contents
-        return await asyncio.to_thread(noted, contents, self._tokens, await self._runs.known_sids(call.scope))
+        return await asyncio.to_thread(self._read_and_noted, verdicts, sids)
 
-    def _read_and_noted(self, verdicts: list[Verdict]) -> tuple[dict[str, Content], bool]:
-        """The contents, and whether one of them cites sources: then they have to be noted with those."""
-        contents = read_contents(verdicts, self._policy.inline_bytes_max)
-        cites = any("[[" in (content.text or "") for content in contents.values())
-        return contents if cites else noted(contents, self._tokens, frozenset()), cites
+    def _read_and_noted(self, verdicts: list[Verdict], sids: frozenset[int]) -> dict[str, Content]:
+        return noted(read_contents(verdicts, self._policy.inline_bytes_max), self._tokens, sids)
+
+
+def _may_cite(verdicts: list[Verdict]) -> bool:
+    """Whether the block of a kept file may cite sources; of one that is not in memory nobody has looked."""
+    return any(
+        is_kept(verdict)
+        and is_text(verdict.mime)
+        and verdict.found is not None
+        and (not isinstance(verdict.found.source, bytes) or b"[[" in verdict.found.source[:TEXT_BYTES_MAX])
+        for verdict in verdicts
+    )
 
 
 def _promised(call: ExecCall, verdict: Verdict) -> NewArtifact:

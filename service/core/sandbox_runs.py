@@ -225,6 +225,7 @@ class SandboxRuns:
             return stored, await reading
         finally:
             reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
 
 
 def _told(outcome: ProcessOutcome) -> Attributes:

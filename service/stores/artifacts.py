@@ -5,8 +5,8 @@ sources that external files are. Its bytes travel outside of any transaction, so
 nobody else:
 
 1. a transaction writes down which blobs and hosted names the save is about to touch (table ``unfinished``), while
-   the files are sealed where they are,
-2. the blobs are put in place,
+   files are sealed where they are,
+2. the blobs are put in place; what came as bytes is written for that,
 3. the hosted files are replaced and one transaction adds the rows, while no other save can touch those names.
 
 A save that was cut short, by a full disk, a server that went away or a crash, is undone from what it wrote down:
@@ -238,7 +238,7 @@ class SqlArtifactStore:
     async def save(self, scope: Scope, artifacts: Sequence[NewArtifact]) -> list[StoredArtifact]:
         """Stores all of them as new versions, hosts the external ones and makes sources of them, or does nothing.
 
-        The sources are moved or left in staging; either way they are the store's from now on. A save that is
+        Files are moved or left in staging; either way they are the store's from now on. A save that is
         cancelled goes on to its end.
 
         Raises:

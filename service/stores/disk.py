@@ -15,18 +15,17 @@ from service.core.file_bytes import FileBytes
 _NO_LINK = frozenset(
     {errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP}
 )
-_SMALL_BYTES = 64 * 1024  # for more it is worth a buffer of the hash's own
+_PIECE_BYTES = 64 * 1024  # a larger one costs a small file the pages of a buffer
 READ_ONLY = 0o444  # links share the bytes of a blob: nobody may write through one
 
 
 def sha256_of(file: Path) -> str:
     """The SHA-256 of a file, in hex."""
     with file.open("rb", buffering=0) as stream:
-        head = stream.read(_SMALL_BYTES)
-        if len(head) < _SMALL_BYTES:
-            return hashlib.sha256(head).hexdigest()
-        stream.seek(0)
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+        digest = hashlib.sha256()
+        while piece := stream.read(_PIECE_BYTES):
+            digest.update(piece)
+        return digest.hexdigest()
 
 
 def seal(files: Iterable[tuple[Path, int]]) -> tuple[Path, int] | None:

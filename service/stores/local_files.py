@@ -35,7 +35,7 @@ class LocalFiles:
     """The port ``ArtifactFiles`` on the three folders below ``root``."""
 
     threads = 16  # most of their time they wait for the disk, which writes for all of them at once
-    at_once = 32
+    at_once = 16
     piece_bytes = 256 * 1024
 
     def __init__(self, root: Path) -> None:
