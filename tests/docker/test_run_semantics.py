@@ -231,6 +231,20 @@ threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()
     assert (await call.output("stderr")).splitlines()[-1] == "ValueError: in a thread"
 
 
+async def test_thread_is_waited_for_after_the_main_one_has_ended_alone(call: Caller) -> None:
+    code = """
+import ctypes, platform, threading, time
+def late():
+    time.sleep(0.5)
+    open("files/late.txt", "w").write("late")
+threading.Thread(target=late).start()
+ctypes.CDLL(None).syscall(60 if platform.machine() == "x86_64" else 93, 0)  # exit, not exit_group
+"""
+    response = await call(code, ["late.txt"])
+    assert response.ok, response.report
+    assert (response.usage.exit_code, await call.text("late.txt")) == (0, "late")
+
+
 async def test_subprocess_sees_the_same_folder_and_environment(call: Caller) -> None:
     code = """
 import subprocess, sys

@@ -4,7 +4,8 @@ import pytest
 from memory_runner import HUNG_UP, MemoryRunner
 
 from contracts.tool_calls import SandboxInfo
-from service.core.engine_port import SandboxLostError, Wanted
+from contracts.tools import Language
+from service.core.engine_port import Job, SandboxLostError, Wanted
 from service.core.flavours import Flavour
 from service.core.limits import CallLimits
 from service.engines.containers import NotForkedError
@@ -26,8 +27,12 @@ LIMITS = CallLimits(
     output_bytes=1_000,
     artifact_bytes=1_000,
 )
+JOB = Job(Language.PYTHON, b"print(1)", "main", "turn_1", LIMITS)
+WANTED = Wanted("turn_1", (), 50, LIMITS)
 COMES = {Frame.ADOPT: [(Frame.LAUNCHED, b"")], Frame.LAUNCH: []}
 DOES_NOT = {Frame.ADOPT: []}
+EXIT = (Frame.EXIT, {"exit_code": 0, "log_tail": "", "stderr_tail": ""})
+INSPECTOR, PLAIN_INSPECTOR = (Frame.INSPECTOR, b"\0"), (Frame.INSPECTOR, b"\1")
 DONE = (Frame.COLLECTED, {"extras_total": 0, "files_exceeded": False, "depth_exceeded": False})
 
 
@@ -165,3 +170,62 @@ async def test_an_inspector_that_cannot_be_forked_is_launched_by_the_runner(tmp_
     sandbox = await opened(runner, forks)
     await sandbox.collect(Wanted("turn_1", (), 50, LIMITS), tmp_path)
     assert kinds_of(runner) == [Frame.ADOPT, Frame.COLLECT, Frame.LAUNCH]
+
+
+async def ran(runner, forks, wanted=WANTED):
+    """A sandbox in which a program has run, and its outcome."""
+    sandbox = await opened(runner, forks)
+    return sandbox, await sandbox.run(JOB, on_output=lambda *_: None, wanted=wanted)
+
+
+async def forked_in(sandbox, forks):
+    """What was forked after the interpreter, once the last of it has come."""
+    if sandbox._forking is not None:
+        await sandbox._forking
+    return forks.made[1:]
+
+
+async def test_an_inspector_is_forked_before_a_program_is_gone_whose_outcome_comes_then():
+    said = [PLAIN_INSPECTOR, (Frame.STDOUT, b"\0its last words"), EXIT]
+    runner, forks = MemoryRunner({**COMES, Frame.JOB: said}), Forks(set(Flavour))
+    sandbox, outcome = await ran(runner, forks)
+    assert (outcome.exit_code, outcome.lost) == (0, None)
+    assert await forked_in(sandbox, forks) == ["plain inspector"]
+
+
+@pytest.mark.parametrize(
+    ("running", "collecting"),
+    [([PLAIN_INSPECTOR], [INSPECTOR]), ([PLAIN_INSPECTOR, INSPECTOR], []), ([], [PLAIN_INSPECTOR, INSPECTOR])],
+)
+async def test_a_second_inspector_is_forked_for_what_ended_the_first(tmp_path, running, collecting):
+    answers = {**COMES, Frame.JOB: [*running, EXIT], Frame.COLLECT: [*collecting, DONE]}
+    forks = Forks(set(Flavour))
+    sandbox, outcome = await ran(MemoryRunner(answers), forks)
+    await sandbox.collect(WANTED, tmp_path)
+    assert (outcome.exit_code, outcome.lost) == (0, None)
+    assert await forked_in(sandbox, forks) == ["plain inspector", "inspector"]
+
+
+@pytest.mark.parametrize("running", range(3))
+async def test_a_runner_that_asks_for_a_third_inspector_while_it_collects_is_lost(tmp_path, running):
+    collecting = [INSPECTOR] * (3 - running)
+    answers = {**COMES, Frame.JOB: [*[INSPECTOR] * running, EXIT], Frame.COLLECT: [*collecting, DONE]}
+    forks = Forks(set(Flavour))
+    sandbox, _ = await ran(MemoryRunner(answers), forks)
+    with pytest.raises(SandboxLostError, match="the runner sent INSPECTOR while it collected"):
+        await sandbox.collect(WANTED, tmp_path)
+    assert await forked_in(sandbox, forks) == ["inspector"] * 2
+
+
+async def test_a_runner_that_asks_for_a_third_inspector_while_the_program_ends_is_lost():
+    forks = Forks(set(Flavour))
+    sandbox, outcome = await ran(MemoryRunner({**COMES, Frame.JOB: [*[INSPECTOR] * 3, EXIT]}), forks)
+    assert (outcome.exit_code, outcome.lost) == (None, "the runner sent INSPECTOR while the program ran")
+    assert await forked_in(sandbox, forks) == ["inspector"] * 2
+
+
+async def test_a_runner_that_asks_for_an_inspector_where_nothing_is_to_be_collected_is_lost():
+    forks = Forks(set(Flavour))
+    sandbox, outcome = await ran(MemoryRunner({**COMES, Frame.JOB: [INSPECTOR, EXIT]}), forks, wanted=None)
+    assert (outcome.exit_code, outcome.lost) == (None, "the runner sent INSPECTOR while the program ran")
+    assert await forked_in(sandbox, forks) == []

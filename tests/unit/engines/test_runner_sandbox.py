@@ -310,6 +310,7 @@ GONE = "the sandbox ended by itself"
         ([b"written by the program, which has no nonce"], "the stream of the sandbox is broken: "),
         ([encode(Frame.EXIT, NO_NONCE, b"{}")], "the stream of the sandbox is broken: a frame without the nonce"),
         ([(Frame.COLLECTED, {})], "the runner sent COLLECTED while the program ran"),
+        ([(Frame.INSPECTOR, b"\1"), exit_of()], "the runner sent INSPECTOR while the program ran"),
         ([(Frame.EXIT, b"no json")], "the runner sent an answer that cannot be read"),
         ([(Frame.EXIT, {})], "the runner sent an answer that cannot be read"),
         ([(Frame.EXIT, [])], "the runner sent an answer that cannot be read"),

@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any
 
 INSPECTOR = Path(__file__).parents[3] / "sandbox_images" / "inspector"
+# A text, and checks that are never done with it.
+ENDLESS = {"json_schema": {"pattern": "^(a+)+$"}}
+ENDLESS_TEXT = json.dumps("a" * 60 + "!")
 
 
 @dataclass(frozen=True)
@@ -32,9 +35,9 @@ class Case:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-def run_inspector(root: Path, files: list[dict[str, Any]], **limits: Any) -> list[dict[str, Any]]:
-    """Send one request; returns the verdicts. Fails if the inspector does anything but answer and end well."""
-    request = {"root": str(root), "seconds_per_file": 30, "files": files} | limits
+def run_inspector(root: Path, files: list[dict[str, Any]], *, status: int = 0, **more: Any) -> list[dict[str, Any]]:
+    """Send one request; returns its lines. Fails if the inspector does anything but answer and end as it should."""
+    request = {"root": str(root), "seconds_per_file": 30, "files": files} | more
     done = subprocess.run(
         [sys.executable, "-I", str(INSPECTOR)],
         input=json.dumps(request).encode(),
@@ -42,7 +45,7 @@ def run_inspector(root: Path, files: list[dict[str, Any]], **limits: Any) -> lis
         check=False,
         timeout=240,
     )
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert (done.returncode, done.stderr) == (status, b"")
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 

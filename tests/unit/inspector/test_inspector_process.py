@@ -7,11 +7,8 @@ import time
 from pathlib import Path
 
 import pytest
-from inspector_run import INSPECTOR, run_inspector
+from inspector_run import ENDLESS, ENDLESS_TEXT, INSPECTOR, run_inspector
 from inspector_samples import pdf, zipped
-
-ENDLESS = {"json_schema": {"pattern": "^(a+)+$"}}
-ENDLESS_TEXT = json.dumps("a" * 60 + "!")
 
 
 def problems(verdicts):
@@ -204,6 +201,9 @@ def test_facts_stay_small_and_printable_whatever_the_names_of_columns(tmp_path):
         b'{"root": "/out", "files": [{"id": 0}]}',
         b'{"root": "/out", "files": [{"path": "a"}]}',
         b'{"root": "/out", "files": [{"id": 0, "path": "a", "checks": []}], "pages_max": "many"}',
+        b'{"root": "/out", "files": [], "here": 1}',
+        b'{"root": "/out", "files": [], "here": "true"}',
+        b'{"root": "/out", "files": [], "here": null}',
         b"[" * 100_000,
     ],
 )

@@ -1,0 +1,99 @@
+"""When a process counts as ended: no thread of it runs any more, whatever it is called, and reaped or not."""
+
+import contextlib
+import importlib.util
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes of Linux")
+
+EXITING_FILE = Path(__file__).parents[3] / "sandbox_images" / "runner" / "exiting.py"
+# Each says a line when it is as it should be, and has a thread that runs until its standard input ends.
+WAITS = "print(flush=True); input()"
+IS_CALLED = "import ctypes; ctypes.CDLL(None).prctl(15, {name!r}, 0, 0, 0); " + WAITS
+OUTLIVES_ITS_MAIN_THREAD = """
+import ctypes, os, platform, threading
+for _ in range({threads}):
+    threading.Thread(target=os.read, args=(0, 1)).start()
+print(flush=True)
+ctypes.CDLL(None).syscall(60 if platform.machine() == "x86_64" else 93, 0)
+"""
+
+
+def _runner_exiting():
+    spec = importlib.util.spec_from_file_location("exiting_of_the_runner", EXITING_FILE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+exiting = _runner_exiting()
+
+
+@contextlib.contextmanager
+def running(program):
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        try:
+            process.stdout.readline()
+            yield process
+        finally:
+            process.kill()
+
+
+def become_zombie(process):
+    """Waits for the end of a process, and does not reap it."""
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+
+
+def lose_main_thread(process):
+    """Waits for the end of its main thread."""
+    stat = Path(f"/proc/{process.pid}/task/{process.pid}/stat")
+    while ") Z " not in stat.read_text():
+        time.sleep(0.01)
+
+
+def test_a_process_that_runs_has_not_ended():
+    with running(WAITS) as process:
+        assert exiting.has_ended(process.pid) is False
+
+
+def test_a_process_has_ended_before_it_is_reaped_and_when_it_is_gone():
+    with running(WAITS) as process:
+        process.kill()
+        become_zombie(process)
+        unreaped = exiting.has_ended(process.pid)
+        process.wait()
+        assert (unreaped, exiting.has_ended(str(process.pid))) == (True, True)
+
+
+@pytest.mark.parametrize("threads", [1, 100])
+def test_a_process_whose_main_thread_has_ended_alone_ends_with_its_other_threads(threads):
+    with running(OUTLIVES_ITS_MAIN_THREAD.format(threads=threads)) as process:
+        lose_main_thread(process)
+        outlived = exiting.has_ended(process.pid)
+        process.stdin.close()
+        become_zombie(process)
+        assert (outlived, exiting.has_ended(process.pid)) == (False, True)
+
+
+# The first looks like the fields of a process that ends, behind its own parenthesis.
+@pytest.mark.parametrize("name", [b") Z 1 1 1 1 1 4", b"(4) 4 (4\n4) 4 4", b")))))))))))))))", b"\n 4 4 4 4 4 4 4"])
+def test_a_process_is_not_taken_for_ended_by_its_name(name):
+    with running(IS_CALLED.format(name=name)) as process:
+        called = Path(f"/proc/{process.pid}/comm").read_bytes()
+        running_so = exiting.has_ended(process.pid)
+        process.kill()
+        become_zombie(process)
+        assert (called, running_so, exiting.has_ended(process.pid)) == (name + b"\n", False, True)
+
+
+@pytest.mark.parametrize("most", [0, 1 << 22])
+def test_others_have_not_ended_while_one_runs_however_many_may_be_looked_at(most):
+    with running(WAITS):
+        assert exiting.others_have_ended(most) is False
