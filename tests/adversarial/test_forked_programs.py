@@ -16,7 +16,7 @@ from pathlib import Path
 import engine_sides
 import pytest
 from engine_sides import OciSide, side_of
-from service_process import ServiceProcess, eventually, request, serving
+from service_process import ServiceProcess, eventually, request, serving, verdicts
 
 from service.settings import Settings
 from tests.fakes.kernel_filter import ALLOWED, verdict
@@ -437,6 +437,28 @@ def test_files_that_a_program_leaves_open_are_written_and_its_last_words_are_sai
 
 
 # ---- the stream to the runner
+
+
+HOLDS_OUR_NAME = """
+import os, socket
+held = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+held.bind(b"\\0proofbox")
+held.listen(1)
+{way}
+memory = b"x" * 300_000_000  # which the kernel takes back before the socket
+open("/out/files/out.txt", "w").write("kept")
+os._exit(0)
+"""
+IN_FLIGHT = """
+left, right = socket.socketpair()
+socket.send_fds(left, [b"."], [held.fileno(), left.fileno(), right.fileno()])
+"""
+
+
+@pytest.mark.parametrize("way", ["", IN_FLIGHT], ids=["until its end", "and beyond, in flight to itself"])
+def test_a_program_that_holds_the_name_by_which_an_inspector_comes_keeps_nobody_out(forking, way):
+    answer = forking.call(HOLDS_OUR_NAME.format(way=way))
+    assert (answer["ok"], verdicts(answer)) == (True, {"out.txt": "produced"})
 
 
 def streams_of(service: ServiceProcess) -> set[str]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from contracts.codes import ProblemCode
-from contracts.tool_calls import ToolCallRequest
+from contracts.tool_calls import ToolCallRequest, ToolCallResponse
 from service.core.scopes import Principal
 from service.main import Service
 from tests.docker.calling import Caller
@@ -41,6 +41,19 @@ async def test_citation_in_any_form_brings_the_file_of_its_source(call: Caller, 
     response = await call(f"TEXT = '''As shown {token}.'''\n{LIST}", turn_id="turn_2")
     assert (await call.output()).splitlines() == [f"turn_1/files/{name}.txt" for name in brought]
     assert {(line.source, line.asked[:4]) for line in response.rehosted} == {("store", "[[S:")}
+
+
+async def test_text_cites_no_source_that_it_becomes_itself(call: Caller) -> None:
+    cites = "open('files/{}', 'w').write('As shown [[S:1]].')"
+    first = await call(cites.format("a.md"), ["a.md"])
+    second = await call(cites.format("b.md"), ["b.md"], turn_id="turn_2")
+    assert [used(first), used(second)] == [[None], [[1]]]
+
+
+def used(response: ToolCallResponse) -> list[list[int] | None]:
+    """The sources that the texts of a call cite, by their digests."""
+    digests = [json.loads(block.meta["digest"]) for block in response.blocks if "digest" in block.meta]
+    return [digest.get("sources_used") for digest in digests]
 
 
 async def test_cited_sources_that_the_pool_does_not_have_are_told_and_the_code_runs(call: Caller) -> None:

@@ -1,18 +1,24 @@
 """Containers that wait for calls: flavours, limits set when one is taken, harm to them, what an operator sees."""
 
 import asyncio
+import contextlib
 import os
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any
 
 import docker
 import pytest
 import pytest_asyncio
 
+from contracts.tools import Language
+from service.core.engine_port import Job, SandboxSpec, Wanted, WantedFile
 from service.core.flavours import Flavour
+from service.core.limits import CallLimits
 from service.main import Service, build, running
 from service.settings import Settings
 from tests.docker.calling import Caller
+from tests.fakes.staging import MadeFolder, bytes_of
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
 
@@ -180,3 +186,29 @@ async def test_a_container_that_waits_has_the_whole_share_of_the_cpu(call, waiti
 async def test_memory_for_waiting_containers_is_told(waiting):
     found = samples(waiting)
     assert 0 < found["proofbox_pool_memory_bytes"] < os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def inspectors_inside() -> dict[int, str]:
+    """The state of each inspector that was forked into a container, by its number on this machine."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if b"inspecting_zygote" in (entry / "cmdline").read_bytes():
+                status = dict(line.split(":\t", 1) for line in (entry / "status").read_text().splitlines())
+                if len(status["NSpid"].split()) > 1:
+                    found[int(entry.name)] = status["State"][0]
+    return found
+
+
+async def test_an_inspector_that_has_judged_is_stopped_and_ends_with_its_container(waiting, tmp_path):
+    await until(lambda: filled(waiting) and not inspectors_inside())
+    limits = CallLimits(60, 1.0, 256 * MIB, 64, 16 * MIB, 1_000, 16 * MIB, 100, 8, MIB, 16 * MIB)
+    wanted = Wanted("turn_1", (WantedFile("a.txt", is_glob=False, matches_max=1, checks={}),), 0, limits)
+    job = Job(Language.PYTHON, b"open('files/a.txt', 'w').write('a')", "program", "turn_1", limits)
+    async with waiting.engine.open(SandboxSpec("call_1", limits, 60.0)) as sandbox:
+        await sandbox.put("turn_1", [])
+        await sandbox.run(job, on_output=lambda *_: None, wanted=wanted)
+        collected = await sandbox.collect(wanted, MadeFolder(tmp_path))
+        assert [bytes_of(found.source) for found in collected.found] == [b"a"]
+        assert list(inspectors_inside().values()) == ["T"]
+    await until(lambda: not inspectors_inside())
