@@ -169,7 +169,7 @@ class _Child:
 def _be_the_judge(writing: int, root: Path, entries: list[Entry], limits: Limits) -> NoReturn:
     """The child's whole life: confine itself, judge, answer, end without running anyone's exit handlers."""
     try:
-        _leave_the_others()
+        _leave_the_others(writing)
         confine(limits)
         for number, entry in enumerate(entries):
             _say(writing, _answer(root, entry, limits, is_alone=number == 0))
@@ -204,8 +204,11 @@ def _wait_for_the_end(writing: int) -> None:
     poll.poll(_LISTENED_TO_MS)
 
 
-def _leave_the_others() -> None:
+def _leave_the_others(writing: int) -> None:
+    """Keep nothing of the inspector's: not the socket that it answers by either."""
     os.setpgid(0, 0)
+    os.closerange(3, writing)
+    os.closerange(writing + 1, os.sysconf("SC_OPEN_MAX"))
     nowhere = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         # C libraries print their warnings; on stdout they would be taken for verdicts.

@@ -66,7 +66,7 @@ class Door:
         poll = select.poll()
         poll.register(listener.fileno(), select.POLLIN)
         poll.register(stream, select.POLLIN)
-        ready = {fd for fd, _ in poll.poll()}
+        ready = {stream} if self._channel.has_buffered() else {fd for fd, _ in poll.poll()}
         if stream not in ready:
             fd, _ = listener._accept()  # type: ignore[attr-defined]  # noqa: SLF001 - what accept is made of
             return _socket.socket(fileno=fd)

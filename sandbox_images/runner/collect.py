@@ -19,8 +19,9 @@ _PIECE_BYTES = 256 * 1024
 # With less left, the inspector waits until the kernel has taken back what the program had: it could else kill the
 # runner or the inspector for memory, in place of a program that has ended.
 _EARLY_BYTES_LEFT = 64 * 1024 * 1024
-# How many names are held against patterns early: in some 50 ms, as the program's own time still runs.
-_EARLY_MATCHES_MAX = 2_000
+# How many names are held against patterns early, as the program's own time still runs: in 2 ms, of hostile names a
+# second.
+_EARLY_MATCHES_MAX = 200
 
 # Extensions, the last part of each, of formats that a library opens; all others the inspector reads itself.
 _OF_LIBRARIES = frozenset(

@@ -8,6 +8,7 @@ import os
 import select
 import time
 
+import believing
 import frames
 import run
 
@@ -18,12 +19,12 @@ if TYPE_CHECKING:
     import adopting
 
 _READ_BYTES = 65_536
-_VERDICT_BYTES_MAX = 65_536
-_PROBLEM_CHARS_MAX = 300
+_LINE_BYTES_MAX = 4 * believing.VERDICT_BYTES_MAX  # characters that travel as escapes
 _SAID_BYTES_MAX = 64 * 1024 * 1024  # a contract has hundreds of files
 # The inspector keeps the time of each file; these are for the inspector itself, should it hang as a whole.
 _SPARE_S = 30
 PATIENCE_S = 1.0
+"""How long a name is waited for that a socket of the program's has."""
 _LOOK_AGAIN_S = 0.005
 
 
@@ -84,19 +85,16 @@ class Inspector:
             came = self._another(came, of_plain_files=of_plain_files)
         answers = self._forked(request) if came is None else _handed(came, request)
         lines = self._lines(answers, len(request["files"]), _seconds(request) + _SPARE_S)
-        return {**verdicts, **_by_id(lines)}
+        return {**verdicts, **believing.by_id(request["files"], lines)}
 
     def stop(self) -> None:
-        """Stops one from outside: what is sent is what was judged, even if a file has taken it over.
+        """Stops one from outside, which a file may have taken over, before its files are sent.
 
         It ends with the container: the kernel takes some milliseconds to take a process apart, which the answer to
         the call would wait for.
         """
         if self._has_come:
-            try:
-                os.kill(-1, _signal.SIGSTOP)
-            except ProcessLookupError:  # it has died
-                return
+            run.signal_all_others(_signal.SIGSTOP)
 
     def end(self) -> None:
         """Ends a fork of this runner that has said all, having waited for its end a while."""
@@ -118,8 +116,8 @@ class Inspector:
             return False, {}
         announced = frames.read_json(lines[0])  # said before a file was opened
         if not announced["here"]:
-            return True, _by_id(lines[1:])
-        verdicts = _judged_here(files, announced["mimes"], lines[1:])
+            return True, believing.by_id(files, lines[1:])
+        verdicts = believing.judged_here(files, announced["mimes"], lines[1:])
         return len(verdicts) == len(files), verdicts
 
     def _another(self, first: int, *, of_plain_files: bool) -> int | None:
@@ -141,8 +139,17 @@ class Inspector:
 
     def _lines(self, fd: int, lines: int, seconds: float) -> list[bytes]:
         """So many whole lines, or those that there are after ``seconds``, or when it ends."""
-        said = self._read(fd, lines, time.monotonic() + seconds, (lines + 1) * _VERDICT_BYTES_MAX)
+        said = self._read(fd, lines, time.monotonic() + seconds, (lines + 1) * _LINE_BYTES_MAX)
         return said[: said.rfind(b"\n") + 1].splitlines()
+
+    def _heed_service(self) -> None:
+        """Meanwhile the service hangs up, or says that no inspector will come any more: one may have died late."""
+        kind, _ = self._channel.receive()
+        if kind != frames.LAUNCH:
+            raise frames.StreamEndedError
+        if self._door is not None:
+            self._door.close()
+            self._door = None
 
     def _read(self, fd: int, lines: int, deadline: float, bytes_max: int) -> bytes:
         """What comes until so many lines or bytes are there, or nothing more will be; 0 lines: not until then."""
@@ -152,7 +159,8 @@ class Inspector:
                 [fd, self._channel.read_fd], [], [], max(0.0, deadline - time.monotonic())
             )
             if self._channel.read_fd in readable:
-                raise frames.StreamEndedError  # meanwhile the service only ever hangs up
+                self._heed_service()
+                continue
             try:
                 piece = os.read(fd, _READ_BYTES) if readable else b""
             except ConnectionResetError:
@@ -180,55 +188,12 @@ def _seconds(request: dict[str, Any]) -> float:
     return seconds * len(request["files"])
 
 
-def _by_id(lines: list[bytes]) -> dict[int, dict[str, Any]]:
-    verdicts = {}
-    for line in lines:
-        verdict = frames.read_json(line)
-        verdicts[verdict.pop("id")] = verdict
-    return verdicts
-
-
-def _judged_here(files: list[dict[str, Any]], mimes: list[str], lines: list[bytes]) -> dict[int, dict[str, Any]]:
-    """The verdicts of a process that has opened the files itself, up to the first that is none."""
-    verdicts: dict[int, dict[str, Any]] = {}
-    for file, mime, line in zip(files, mimes, lines):  # noqa: B905 - of the last there may be none
-        said = _verdict(line)
-        if said is None:
-            break
-        verdicts[file["id"]] = {**said, "mime": mime}
-    return verdicts
-
-
-def _verdict(line: bytes) -> dict[str, Any] | None:
-    """What a hostile file may have made up, if it has the shape of a verdict."""
-    try:
-        said = frames.read_json(line) if len(line) <= _VERDICT_BYTES_MAX else None
-    except (ValueError, RecursionError, StopIteration):
-        return None
-    if not isinstance(said, dict) or set(said) != {"ok", "problem", "facts"} or not _are_facts(said["facts"]):
-        return None
-    if not isinstance(said["problem"], str | None) or said["ok"] is not (said["problem"] is None):
-        return None
-    if said["problem"] is not None:
-        shown = (character if character.isprintable() else " " for character in said["problem"])
-        said["problem"] = "".join(shown)[:_PROBLEM_CHARS_MAX]
-    return said
-
-
-def _are_facts(facts: Any) -> bool:
-    """Whole numbers, texts, and lists of texts: nothing that could not be passed on."""
-    if not isinstance(facts, dict):
-        return False
-    values = [each for value in facts.values() for each in (value if isinstance(value, list) else [value])]
-    return all(isinstance(each, str | int) for each in values)
-
-
 def _reaped(pid: int, status: int) -> None:
     """How a process ends that a file has started is nobody's."""
 
 
 def end(pid: int) -> None:
-    """Kills an inspector, if it still runs, and reaps it if it is a child of this process."""
+    """Kills a fork that inspects, if it still runs, and reaps it."""
     try:
         os.kill(pid, _signal.SIGKILL)
         os.waitpid(pid, 0)

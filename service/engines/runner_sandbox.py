@@ -278,7 +278,7 @@ class RunnerSandbox:
         try:
             await self._forks.inspector(of_plain_files=of_plain_files)
         except NotForkedError as exc:
-            if self.is_over:  # nothing had to be opened, and the container is gone
+            if self.is_over or self._forks is None:  # nobody waits for it, or has been told already
                 return
             log.warning("no inspector was forked, the sandbox starts its own: %s", exc)
             with contextlib.suppress(SandboxLostError):  # whoever reads is told

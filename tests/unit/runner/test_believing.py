@@ -14,21 +14,24 @@ MIMES = ["text/plain", "text/csv", "application/json"]
 PROGRAM = f"""
 import json, sys
 sys.path.insert(0, {str(RUNNER)!r})
-import inspecting
+import believing
 files = [{{"id": 10 + number}} for number in range({len(MIMES)})]
 lines = [line.encode("latin-1") for line in json.load(sys.stdin)]
-print(json.dumps(list(inspecting._judged_here(files, {MIMES}, lines).items())))
+print(json.dumps(list(believing.judged_here(files, {MIMES}, lines).items())))
 """
+
+
+BY_ID = PROGRAM.replace(f"judged_here(files, {MIMES}, lines)", "by_id(files, lines)")
 
 
 def said(**more):
     return json.dumps({"ok": True, "problem": None, "facts": {}, **more}).encode()
 
 
-def judged(*lines):
+def judged(*lines, program=PROGRAM):
     """The verdicts that are taken of so many lines, by the ids of their files."""
     text = json.dumps([line.decode("latin-1") for line in lines])
-    done = subprocess.run([sys.executable, "-c", PROGRAM], input=text, capture_output=True, check=True, text=True)
+    done = subprocess.run([sys.executable, "-c", program], input=text, capture_output=True, check=True, text=True)
     return dict(json.loads(done.stdout))
 
 
@@ -86,6 +89,8 @@ def test_of_fewer_lines_there_are_fewer_verdicts_and_none_of_more_lines_than_fil
         said(facts=[]),
         said(facts=None),
         said(facts="{}"),
+        *(said(facts={"a": fact}) for fact in (1.5, None, {}, [[]], [None], {"b": 1})),
+        *(said(facts={"a": 0}).replace(b"0", b"%b" % number) for number in (b"NaN", b"Infinity", b"1e999")),
         of_bytes(LINE_BYTES_MAX + 1),
         b"[" * 100_000,
         said(facts={"a": 0}).replace(b"0", b"[" * 100_000 + b"]" * 100_000),
@@ -96,6 +101,24 @@ def test_of_fewer_lines_there_are_fewer_verdicts_and_none_of_more_lines_than_fil
 )
 def test_nothing_is_believed_from_the_first_line_that_is_no_verdict(line):
     assert judged(said(), line, said()) == {10: taken("text/plain")}
+
+
+def test_of_an_inspector_that_judges_in_children_the_first_sound_verdict_on_each_file_is_taken():
+    row = {"id": 10, "mime": "text/plain"}
+    no_verdicts = [
+        b"no JSON",
+        b"null",
+        said(),
+        said(**row | {"id": 9}),
+        said(**row | {"mime": None}),
+        said(**row, ok=1),
+    ]
+    no_verdicts += [said(**row | {"id": "10"}), said(**row, facts={"a": 0}).replace(b": 0}", b": NaN}")]
+    bad = said(**row | {"id": 12}, ok=False, problem="is\nempty")
+    assert judged(*no_verdicts, bad, said(**row), said(**row, ok=False, problem="no"), program=BY_ID) == {
+        12: taken("text/plain", ok=False, problem="is empty"),
+        10: taken("text/plain"),
+    }
 
 
 def test_a_verdict_may_fill_its_line():
