@@ -44,8 +44,9 @@ def inspect(data: bytes, out: TextIO, said_all: Callable[[], None] = _nothing) -
 def _lines(request: Request) -> Iterator[str]:
     root, files, limits = Path(request.root), request.files, request.limits
     if request.here:
-        yield announcement(files)
-        if judged_together(files):
+        here = judged_together(files)
+        yield announcement(files, here=here)
+        if here:
             yield from judge_here(root, files, limits)
             return
     yield from (json.dumps(verdict) for verdict in judge_in_children(root, files, limits))

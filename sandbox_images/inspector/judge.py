@@ -1,4 +1,4 @@
-"""The judgement of one file, as it reads in the child: open it, ask its family, hold it against the contract."""
+"""The judgement of one file, in whatever process: open it, ask its family, hold it against the contract."""
 
 from __future__ import annotations
 

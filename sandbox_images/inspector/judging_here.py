@@ -11,20 +11,20 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
-from child import OUT_OF_MEMORY, confine, judged_together
+from child import OUT_OF_MEMORY, confine
 from formats import format_of
 from judge import judge
 from request import Entry
 from verdict import Limits
 
 
-def announcement(entries: list[Entry]) -> str:
+def announcement(entries: list[Entry], *, here: bool) -> str:
     """Return the line that stands before all others: whether files are judged here, and their media types.
 
     It is said before any of them is opened, so no file has a part in it.
     """
     mimes = [format_of(entry.path).mime for entry in entries]
-    return json.dumps({"here": judged_together(entries), "mimes": mimes})
+    return json.dumps({"here": here, "mimes": mimes})
 
 
 def judge_here(root: Path, entries: list[Entry], limits: Limits) -> Iterator[str]:

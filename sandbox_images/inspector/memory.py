@@ -19,7 +19,7 @@ _ROOM_BYTES_MIN = 64 * 1024 * 1024
 
 
 def room_for_child(bytes_max: int) -> int:
-    """Return the private memory in bytes (as RLIMIT_DATA counts it) that a forked judge may reach.
+    """Return the private memory in bytes (as RLIMIT_DATA counts it) that a judge may reach.
 
     That is what the process holds already, plus ``bytes_max`` or what the container has left, whichever is less.
     """

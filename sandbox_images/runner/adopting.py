@@ -1,7 +1,8 @@
 """How a process that was forked into this container meets the runner: over a socket of the container's own network.
 
 The service asks for it before any program runs here, or when none runs any more, and the socket is gone in between:
-so whoever connects is ours. It brings nothing and is given what it needs. The kernel says which process it is.
+so whoever connects is ours. It brings nothing and is given what it needs. The kernel says which process it is, if
+that is asked.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from contracts.paths import FilePath
+from service.core.errors import StoreFailedError
 from service.core.scopes import Scope
 from service.core.store_ports import NewArtifact
 
@@ -22,6 +23,11 @@ def checked_sha256(sha256: str) -> str:
     if _SHA256.fullmatch(sha256) is None:
         raise ValueError(f"'{sha256}' is no SHA-256 in lower-case hex")
     return sha256
+
+
+def wrong_size(artifact: NewArtifact) -> StoreFailedError:
+    """The error of a source that is no regular file, or not as many bytes, as it is said to be."""
+    return StoreFailedError(f"the bytes for {artifact.path.logical} are not a file of {artifact.size_bytes} bytes")
 
 
 @dataclass(frozen=True, slots=True)

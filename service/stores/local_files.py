@@ -15,7 +15,7 @@ from contracts.paths import FilePath
 from service.core.errors import StoreFailedError
 from service.core.scopes import Scope
 from service.core.store_ports import NewArtifact
-from service.stores.artifact_files import Served, checked_sha256
+from service.stores.artifact_files import Served, checked_sha256, wrong_size
 from service.stores.disk import (
     gone_if_it_fails,
     link,
@@ -89,11 +89,11 @@ class LocalFiles:
             if not isinstance(artifact.source, bytes):
                 in_files.append((artifact.source, artifact.size_bytes))
             elif len(artifact.source) != artifact.size_bytes:
-                raise _wrong_size(artifact)
+                raise wrong_size(artifact)
         with self.translated():
             wrong = seal(in_files)
         if wrong is not None:
-            raise _wrong_size(next(each for each in artifacts if (each.source, each.size_bytes) == wrong))
+            raise wrong_size(next(each for each in artifacts if (each.source, each.size_bytes) == wrong))
 
     def place(self, artifacts: Sequence[NewArtifact]) -> None:
         """Brings sealed sources to their blobs, unless those are there and whole."""
@@ -199,7 +199,3 @@ class LocalFiles:
         if not piece:
             raise StoreFailedError("the stored bytes of an artifact are cut off")
         return piece
-
-
-def _wrong_size(artifact: NewArtifact) -> StoreFailedError:
-    return StoreFailedError(f"the bytes for {artifact.path.logical} are not a file of {artifact.size_bytes} bytes")

@@ -24,7 +24,7 @@ from service.core.file_bytes import opened
 from service.core.saved_as import content_disposition, media_type
 from service.core.scopes import Scope
 from service.core.store_ports import NewArtifact
-from service.stores.artifact_files import Served, checked_sha256
+from service.stores.artifact_files import Served, checked_sha256, wrong_size
 from service.stores.disk import READ_ONLY, holds
 from service.stores.failures import translated as disk_translated
 from service.stores.hosting import key_of
@@ -108,9 +108,7 @@ class S3Files:
             checked_sha256(artifact.sha256)
             with self._local():
                 if not holds(artifact.source, artifact.size_bytes):
-                    raise StoreFailedError(
-                        f"the bytes for {artifact.path.logical} are not a file of {artifact.size_bytes} bytes"
-                    )
+                    raise wrong_size(artifact)
 
     def place(self, artifacts: Sequence[NewArtifact]) -> None:
         """Sends sources; a large one only if its bytes are not there, which is asked first.
