@@ -125,8 +125,8 @@ class Runner:
             file.write(code)
         job = {**request, "path": path, "cwd": OUT_DIR, "env": {"TURN_ID": request["turn_id"]}}
         collection = None if wanted is None else Collection(self._channel, self._door, self._out, wanted)
-        begin = collection.begin_early if collection is not None else None
-        outcome = run.Run(self._channel, self._launcher, job).to_end(begin)
+        meanwhile = collection.go_ahead if collection is not None else None
+        outcome = run.Run(self._channel, self._launcher, job).to_end(meanwhile)
         outcome["disk_full"] = self._out.is_full()
         self._channel.send_json(frames.EXIT, outcome)
         if collection is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 
 import cgroup
 import frames
@@ -19,6 +20,8 @@ _PIECE_BYTES = 256 * 1024
 # With less left, the inspector waits until the kernel has taken back what the program had: it could else kill the
 # runner or the inspector for memory, in place of a program that has ended.
 _EARLY_BYTES_LEFT = 64 * 1024 * 1024
+# With less left no file is opened before then: whether it can be opened must not depend on what the program had.
+_EARLY_OPEN_BYTES_LEFT = 512 * 1024 * 1024
 # How many names are held against patterns early, as the program's own time still runs: in 2 ms, of hostile names a
 # second.
 _EARLY_MATCHES_MAX = 200
@@ -45,17 +48,29 @@ class Collection:
         self._sent: dict[int, int] = {}
         self._rows: list[dict[str, Any]] = []
         self._seen: outdir.Walk | None = None
+        self._has_begun = False
+        self._opens_early = False
         self._extras: list[tuple[str, str]] = []
         self._files: list[dict[str, Any]] = []
         # Sparse files claim more than OUT_DIR holds.
         self._bytes_left: int = wanted["limits"]["out_dir_bytes"]
 
-    def begin_early(self) -> None:
-        """Looks at the files and asks for the inspector while the kernel still takes the program apart.
+    def go_ahead(self, seconds: float) -> None:
+        """Goes as far as it can while the kernel takes the program apart: until the inspector has its files.
 
-        Nothing of the program may run any more.
+        Nothing of the program may run any more. To be called again and again: it waits so long for what there is to
+        wait for.
         """
-        if cgroup.memory_left_bytes() < _EARLY_BYTES_LEFT:
+        if not self._has_begun:
+            self._has_begun = True
+            self._begin_early(cgroup.memory_left_bytes())
+        elif self._opens_early:
+            self._opens_early = not self._inspector.begins(self._request(), seconds)
+        else:
+            select.select([], [], [], seconds)
+
+    def _begin_early(self, left_bytes: int) -> None:
+        if left_bytes < _EARLY_BYTES_LEFT:
             return
         walk = self._walk()
         if len(walk.files()) * sum(file["is_glob"] for file in self._wanted["files"]) > _EARLY_MATCHES_MAX:
@@ -65,6 +80,8 @@ class Collection:
         except OSError:
             return  # a socket of the program's may still have our name: all of it is done later
         self._seen = walk
+        may_come = bool(self._files) and self._inspector.may_come
+        self._opens_early = may_come and left_bytes >= _EARLY_OPEN_BYTES_LEFT
 
     def _walk(self) -> outdir.Walk:
         limits = self._wanted["limits"]
@@ -147,18 +164,20 @@ class Collection:
 
     def _inspect(self) -> dict[int, dict[str, Any]]:
         """The inspector's word on those files, by row."""
-        files = self._files
-        if not files:
+        if not self._files:
             return {}
-        seconds = self._wanted["seconds_per_file"]
-        request = {"root": self._out.root, "seconds_per_file": seconds, **self._wanted["inspect"], "files": files}
-        verdicts = self._inspector.verdicts(request, of_plain_files=self._are_plain())
-        for file in files:
+        verdicts = self._inspector.verdicts(self._request(), of_plain_files=self._are_plain())
+        for file in self._files:
             verdicts.setdefault(
                 file["id"],
                 {"ok": False, "mime": "", "problem": "could not be opened: the inspector died", "facts": {}},
             )
         return verdicts
+
+    def _request(self) -> dict[str, Any]:
+        seconds = self._wanted["seconds_per_file"]
+        bounds = {"seconds_per_file": seconds, **self._wanted["inspect"]}
+        return {"root": self._out.root, **bounds, "files": self._files}
 
     def _send(self, row: dict[str, Any], *, keep: bool) -> None:
         """One FOUND frame and, if the file is kept, its bytes; a second name of an inode is sent as a reference."""

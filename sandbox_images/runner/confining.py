@@ -18,6 +18,7 @@ _KEYCTL_JOIN_SESSION_KEYRING = 1
 _KEYCTL = {"x86_64": 250, "aarch64": 219}[platform.machine()]
 _CAPABILITY_VERSION_3 = 0x20080522
 _CAPABILITIES_MAX = 64
+_CAP_SETGID, _CAP_SETUID = 1 << 6, 1 << 7
 _INSTRUCTION_BYTES = 8
 _LABEL = "/proc/self/attr/current"
 
@@ -54,19 +55,31 @@ class Confinement:
 
     def put_on(self) -> None:
         """Gives up, for good, all that the container's processes have not. Raises OSError."""
-        _new_session_keyring()
-        for capability in range(_CAPABILITIES_MAX):
-            if _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
-                break  # the kernel knows no further ones
+        keep_user_rights()
+        self.take_user()
+
+    def take_user(self) -> None:
+        """Becomes the user, and gives up what `keep_user_rights` has left. Raises OSError."""
         os.setgroups(self.groups)
         os.setresgid(self.group, self.group, self.group)
         os.setresuid(self.user, self.user, self.user)
-        _drop_capabilities()
+        # Root outside of a container's own namespace of users is nobody's root there, and loses nothing by that.
+        _keep_capabilities(0)
         os.umask(self.umask)
         os.chdir("/")
         _prctl(_PR_SET_NO_NEW_PRIVS, 1)
         program = _FilterProgram(len(self.seccomp) // _INSTRUCTION_BYTES, self.seccomp)
         _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(program))
+
+
+def keep_user_rights() -> None:
+    """Gives up all rights of root's but those to take another user and group. Raises OSError."""
+    _new_session_keyring()
+    for capability in range(_CAPABILITIES_MAX):
+        if _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
+            break  # the kernel knows no further ones
+    _keep_capabilities(_CAP_SETGID | _CAP_SETUID)
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
 
 
 def take_label(wanted: str) -> None:
@@ -92,12 +105,16 @@ def _own_label() -> str:
         return ""
 
 
-def enter(namespaces: list[int], control_groups: list[int]) -> None:
-    """Joins control groups and namespaces, as a process of one thread. Raises OSError."""
-    for fd in control_groups:
-        os.write(fd, b"0")
+def enter(namespaces: list[int]) -> None:
+    """Joins namespaces, as a process of one thread. Raises OSError."""
     for fd in namespaces:
         os.setns(fd)
+
+
+def be_counted(control_groups: list[int]) -> None:
+    """Joins control groups, as a process of one thread. Raises OSError."""
+    for fd in control_groups:
+        os.write(fd, b"0")
 
 
 def be_readable() -> None:
@@ -117,9 +134,11 @@ def _new_session_keyring() -> None:
         raise OSError(ctypes.get_errno(), "keyctl")
 
 
-def _drop_capabilities() -> None:
-    """Empties the ambient set and, in this order needing nothing, all three of the process."""
+def _keep_capabilities(kept: int) -> None:
+    """Empties the ambient set and, but for those of the first 32 that are ``kept``, all three of the process."""
     _prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL)
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
-    if _libc.capset(ctypes.byref(header), ctypes.byref((ctypes.c_uint32 * 6)())) != 0:
+    # Effective, permitted and inheritable: those up to the 32nd, then the others.
+    sets = (ctypes.c_uint32 * 6)(kept, kept, 0, 0, 0, 0)
+    if _libc.capset(ctypes.byref(header), ctypes.byref(sets)) != 0:
         raise OSError(ctypes.get_errno(), "capset")

@@ -1,7 +1,9 @@
 """Whether processes have ended, before the kernel has taken them apart.
 
 That takes some milliseconds for a process that holds much memory, and only then its parent is told. What is past
-its last instruction already shows a flag (``PF_EXITING``); gVisor shows none, so there nothing is ever seen.
+its last instruction already shows a flag (``PF_EXITING``), and a moment later no memory: until then the kernel may
+write a word of a thread's to what the thread has mapped, a file for one. gVisor shows no flag, so there nothing is
+ever seen.
 """
 
 from __future__ import annotations
@@ -9,8 +11,9 @@ from __future__ import annotations
 import os
 
 _EXITING = 0x4  # include/linux/sched.h
-_FLAGS = 6  # of the fields behind the command in /proc/<pid>/stat, counted from 0
+_FLAGS, _MEMORY_BYTES = 6, 20  # of the fields behind the command in /proc/<pid>/stat, counted from 0
 _STAT_BYTES = 1024
+_STATUS_BYTES = 4096
 _GONE = (FileNotFoundError, ProcessLookupError)
 
 
@@ -23,15 +26,60 @@ def has_ended(pid: int | str) -> bool:
         return False
 
 
-def others_have_ended(most: int) -> bool:
-    """Whether that is so of all processes but this, which has killed them; False of more than ``most`` threads."""
-    own = str(os.getpid())
+def ended_others(most: int) -> list[str] | None:
+    """The other processes of our user if that is so of all; None too if there are more than ``most`` threads."""
     try:
-        threads = {pid: _threads(pid) for pid in os.listdir("/proc") if pid.isdigit() and pid != own}
+        threads = {pid: _threads(pid) for pid in _others()}
         few = sum(map(len, threads.values())) <= most
-        return few and all(_have_ended(pid, threads[pid]) for pid in threads)
+        return list(threads) if few and all(_have_ended(pid, threads[pid]) for pid in threads) else None
     except OSError:
+        return None
+
+
+def others_are_there() -> bool:
+    """Whether there are others of our user, as a program has started; True where there is no memory to look."""
+    try:
+        return bool(_others())
+    except OSError:
+        return True
+
+
+def is_there(pid: str) -> bool:
+    """Whether a process has not been reaped yet; True where there is no memory to look."""
+    try:
+        os.stat(f"/proc/{pid}")
+    except _GONE:
         return False
+    except OSError:
+        return True
+    return True
+
+
+def _others() -> list[str]:
+    own = str(os.getpid())
+    return [pid for pid in os.listdir("/proc") if pid.isdigit() and pid != own and _is_of_our_user(pid)]
+
+
+def _is_of_our_user(pid: str) -> bool:
+    """An inspector that waits is not, and no program can be another's.
+
+    Who owns the folder below /proc does not tell: a program can have it belong to root.
+    """
+    try:
+        fd = os.open(f"/proc/{pid}/status", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            said = os.read(fd, _STATUS_BYTES)
+        finally:
+            os.close(fd)
+    except _GONE:
+        return False
+    return _is_said_to_be_of(said, os.getuid())
+
+
+def _is_said_to_be_of(status: bytes, user: int) -> bool:
+    # The last such line: gVisor shows a name as it is, line ends and all. Where there is none, it may be.
+    _, found, rest = status.rpartition(b"\nUid:")
+    return not found or rest.partition(b"\n")[0].split() == [str(user).encode()] * 4
 
 
 def _have_ended(pid: int | str, threads: list[str]) -> bool:
@@ -55,4 +103,5 @@ def _is_exiting(path: str) -> bool:
             os.close(fd)
     except _GONE:
         return True
-    return bool(int(said[said.rindex(b")") + 2 :].split()[_FLAGS]) & _EXITING)
+    fields = said[said.rindex(b")") + 2 :].split()
+    return bool(int(fields[_FLAGS]) & _EXITING) and fields[_MEMORY_BYTES] == b"0"

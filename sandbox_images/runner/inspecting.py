@@ -26,6 +26,7 @@ _SPARE_S = 30
 PATIENCE_S = 1.0
 """How long a name is waited for that a socket of the program's has."""
 _LOOK_AGAIN_S = 0.005
+_WAKE_S = 0.05
 
 
 class Inspector:
@@ -39,6 +40,8 @@ class Inspector:
         self._door = door
         self._own: tuple[int, int] | None = None
         self._has_come = False
+        self._begun: int | None = None  # the answers of one that has its files already
+        self._wake_at = 0.0
 
     def call(self, *, of_plain_files: bool, patience_s: float) -> None:
         """Asks the service for one, which it forks; to be called before `verdicts`.
@@ -67,23 +70,47 @@ class Inspector:
             time.sleep(_LOOK_AGAIN_S)
         self._channel.send(frames.INSPECTOR, b"\1" if of_plain_files else b"\0")
 
+    def begins(self, request: dict[str, Any], within_s: float) -> bool:
+        """Whether the one that was called comes in time; it is given its files then, ahead of `verdicts`.
+
+        To be asked only if one `may_come`.
+        """
+        assert self._door is not None
+        came = self._door.inspector_within(within_s)
+        if came is not None:
+            self._begun = self._handed(came, {**request, "here": True})
+        else:
+            self._keep_awake()
+        return came is not None
+
+    @property
+    def may_come(self) -> bool:
+        """Whether processes are forked in from outside."""
+        return self._door is not None
+
     def verdicts(self, request: dict[str, Any], *, of_plain_files: bool) -> dict[int, dict[str, Any]]:
         """What it says of the files of a request, by their ids; nothing of those that it died before.
 
         One from outside may judge files itself that one judge would be forked for. If it ends by that, another one
         is called for those that are left.
         """
-        came = self._door.inspector() if self._door is not None else None
+        came = self._begun
+        if came is None and self._door is not None and (came := self._door.inspector(self._keep_awake)) is not None:
+            self._handed(came, {**request, "here": True})
         verdicts: dict[int, dict[str, Any]] = {}
         if came is not None:
             self._has_come = True
             is_done, verdicts = self._of_first(came, request)
+            if self._begun is not None:
+                # The program still had memory, and leases on its files: whatever is wrong may be its being there.
+                verdicts = {file: verdict for file, verdict in verdicts.items() if verdict["ok"]}
+                is_done = len(verdicts) == len(request["files"])
             if is_done:
                 return verdicts
             left = [file for file in request["files"] if file["id"] not in verdicts]
             request = {**request, "files": left}
             came = self._another(came, of_plain_files=of_plain_files)
-        answers = self._forked(request) if came is None else _handed(came, request)
+        answers = self._forked(request) if came is None else self._handed(came, request)
         lines = self._lines(answers, len(request["files"]), _seconds(request) + _SPARE_S)
         return {**verdicts, **believing.by_id(request["files"], lines)}
 
@@ -107,10 +134,33 @@ class Inspector:
             os.close(answers)
             end(pid)
 
-    def _of_first(self, came: int, request: dict[str, Any]) -> tuple[bool, dict[int, dict[str, Any]]]:
+    def _handed(self, came: int, request: dict[str, Any]) -> int:
+        """The same socket, over which a request has gone."""
+        with_request = _socket.socket(fileno=came)
+        view = memoryview(frames.write_json(request))
+        try:
+            while view:
+                if select.select([], [came], [], _WAKE_S)[1]:
+                    view = view[with_request.send(view, _socket.MSG_DONTWAIT) :]
+                else:
+                    self._keep_awake()
+            with_request.shutdown(_socket.SHUT_WR)
+        except OSError:
+            pass  # it has died, and says nothing
+        return with_request.detach()
+
+    def _keep_awake(self) -> None:
+        """Lets it go on if it was stopped: what a program has left open can have the kernel send it signals.
+
+        That ends when the kernel has closed it; what kills the inspector by it calls for a second one.
+        """
+        if time.monotonic() >= self._wake_at:
+            self._wake_at = time.monotonic() + _WAKE_S
+            run.signal_all_others(_signal.SIGCONT)
+
+    def _of_first(self, answers: int, request: dict[str, Any]) -> tuple[bool, dict[int, dict[str, Any]]]:
         """What the first one says, and whether nobody else has to be asked."""
         files = request["files"]
-        answers = _handed(came, {**request, "here": True})
         lines = self._lines(answers, len(files) + 1, _seconds(request) + _SPARE_S)
         if not lines:
             return False, {}
@@ -128,7 +178,7 @@ class Inspector:
             return None
         self._door.close()  # with whoever has knocked meanwhile
         self.call(of_plain_files=of_plain_files, patience_s=PATIENCE_S)
-        return self._door.inspector() if self._door is not None else None
+        return self._door.inspector(self._keep_awake) if self._door is not None else None
 
     def _forked(self, request: dict[str, Any]) -> int:
         import forked_inspector  # noqa: PLC0415 - with it come the inspector's modules
@@ -155,9 +205,11 @@ class Inspector:
         """What comes until so many lines or bytes are there, or nothing more will be; 0 lines: not until then."""
         said, seen = bytearray(), 0
         while len(said) < bytes_max and (not lines or seen < lines):
-            readable, _, _ = select.select(
-                [fd, self._channel.read_fd], [], [], max(0.0, deadline - time.monotonic())
-            )
+            left_s = max(0.0, deadline - time.monotonic())
+            readable, _, _ = select.select([fd, self._channel.read_fd], [], [], min(left_s, _WAKE_S))
+            if not readable and left_s > _WAKE_S:
+                self._keep_awake()
+                continue
             if self._channel.read_fd in readable:
                 self._heed_service()
                 continue
@@ -170,17 +222,6 @@ class Inspector:
             said += piece
             seen += piece.count(b"\n")
         return bytes(said)
-
-
-def _handed(came: int, request: dict[str, Any]) -> int:
-    """The same socket, over which a request has gone."""
-    with_request = _socket.socket(fileno=came)
-    try:
-        with_request.sendall(frames.write_json(request))
-        with_request.shutdown(_socket.SHUT_WR)
-    except OSError:
-        pass  # it has died, and says nothing
-    return with_request.detach()
 
 
 def _seconds(request: dict[str, Any]) -> float:

@@ -24,6 +24,7 @@ _ENTRY_BYTES = 8
 _PRESENT, _EXCLUSIVE = 1 << 63, 1 << 56  # of an entry of /proc/self/pagemap: mapped, and by one process only
 _GAP_BYTES_MAX = _PAGE  # to copy a page more costs less than another system call
 _WITHIN_S = 10.0
+_LOOKED_UP_EVERY = 16
 _READ_BYTES = 65_536
 _madvise = ctypes.CDLL(None).madvise
 _madvise.argtypes = (ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int)
@@ -43,9 +44,11 @@ def written_by(work: Callable[[], object], within_s: float = _WITHIN_S) -> list[
         return []
 
 
-def write_ahead(ranges: list[Range]) -> None:
-    """Has the kernel give this process copies of its own; older kernels do nothing."""
-    for begin, end in ranges:
+def write_ahead(ranges: list[Range], until: Callable[[], bool] = lambda: False) -> None:
+    """Has the kernel give this process copies of its own, as long as not ``until``; older kernels do nothing."""
+    for number, (begin, end) in enumerate(ranges):
+        if number % _LOOKED_UP_EVERY == 0 and until():
+            return
         _madvise(begin, end - begin, _MADV_POPULATE_WRITE)
 
 

@@ -26,9 +26,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     OnReaped = Callable[[int, int], None]  # process id and wait status
+    Meanwhile = Callable[[float], None]  # seconds that it may take
 
 _PR_SET_DUMPABLE = 4
 _READ_BYTES = 65536
+_PIPE_BYTES_MAX = 2 * 1024 * 1024  # twice what a program can set
 # A program that writes byte by byte would make a frame and an event of each: after a small piece a stream rests,
 # and what comes meanwhile is one piece. Too short to be noticed by who watches; a large piece earns no rest.
 _SMALL_BYTES = 4096
@@ -130,18 +132,21 @@ class Run:
         self._heard_at = 0.0
         self._counted: dict[str, Any] = {}
 
-    def to_end(self, on_ended: Callable[[], None] | None = None) -> dict[str, Any]:
+    def to_end(self, meanwhile: Meanwhile | None = None) -> dict[str, Any]:
         """Runs the program until it ends or is ended; returns what EXIT says, disk_full left to the caller.
 
-        ``on_ended`` is called if it is seen that nothing of the program runs any more, while the kernel still takes
-        it apart.
+        ``meanwhile`` is called again and again while the kernel takes the program apart, if it is seen that nothing
+        of it runs any more; not if its time was over.
         """
 
-        def ended() -> None:
-            self._counted = self._count()
-            self._drain()
-            if on_ended is not None and not self._timed_out:
-                on_ended()
+        def ended(seconds: float) -> None:
+            if not self._counted:
+                self._counted = self._count()
+                self._drain()
+            if meanwhile is None or self._timed_out:
+                _pause(seconds)
+            else:
+                meanwhile(seconds)
 
         self._heard_at = time.monotonic()
         self._launcher.start(self._job)
@@ -223,7 +228,10 @@ class Run:
         for fd, kind in ((self._launcher.stdout, frames.STDOUT), (self._launcher.stderr, frames.STDERR)):
             os.set_blocking(fd, False)
             try:
-                while piece := os.read(fd, _READ_BYTES):
+                # No more than a pipe holds: an inspector that a file has taken over could find its other end.
+                for _ in range(_PIPE_BYTES_MAX // _READ_BYTES):
+                    if not (piece := os.read(fd, _READ_BYTES)):
+                        break
                     self._pump.take(kind, piece)
             except BlockingIOError:
                 pass
@@ -290,20 +298,27 @@ def signal_all_others(number: int) -> bool:
     return True
 
 
-def end_all_processes(on_reaped: OnReaped, on_ended: Callable[[], None] | None = None) -> None:
-    """Kills every other process of the container and waits until none is left.
+def end_all_processes(on_reaped: OnReaped, meanwhile: Meanwhile | None = None) -> None:
+    """Kills every other process of this one's user and waits until none is left.
 
-    ``on_ended`` is called if none of them runs any more, but not all are gone; from then on none is killed, as one
-    may come in that it asked for.
+    ``meanwhile`` is called when none of them runs any more, but not all are gone. From then on none is killed: it
+    may have one come in.
     """
     while True:
         seen = signal_all_others(_signal.SIGKILL)
-        if on_ended is not None and seen and exiting.others_have_ended(_ENDED_EARLY_MAX):
-            on_ended()
+        ended = exiting.ended_others(_ENDED_EARLY_MAX) if meanwhile is not None and seen else None
+        if meanwhile is not None and ended is not None:
+            meanwhile(0.0)
             # They began as children of this process, or come to it when their parents are gone.
-            while reap(on_reaped):
-                select.select([], [], [], _LOOK_AGAIN_S)
+            reap(on_reaped)
+            while any(map(exiting.is_there, ended)):
+                meanwhile(_LOOK_AGAIN_S)
+                reap(on_reaped)
             return
-        if not reap(on_reaped) and not seen:
+        if not reap(on_reaped) and (not seen or not exiting.others_are_there()):
             return
-        select.select([], [], [], _LOOK_AGAIN_S)
+        _pause(_LOOK_AGAIN_S)
+
+
+def _pause(seconds: float) -> None:
+    select.select([], [], [], seconds)

@@ -7,6 +7,8 @@ import os
 import time
 from collections.abc import Callable
 
+PROGRAM = "program"
+"""What forks do that run one."""
 _SINGLE_WITHIN_S = 5.0
 _LOOK_AGAIN_S = 0.01
 _MADV_COLLAPSE = 25
@@ -36,16 +38,20 @@ def warm(kind: str) -> None:
     _be_single()
 
 
-def rehearsal(kind: str) -> Callable[[], None] | None:
-    """What forks of a zygote are likely to do, for once more after `warm`; None for kinds whose work is short."""
+def rehearsals(kind: str) -> dict[str, Callable[[], None]]:
+    """What forks of a zygote are likely to do, once more after `warm`, by what it is; nothing for short work."""
     if kind == "data":
-        return _draw
+        return {PROGRAM: _draw}
     if kind == "documents":
         from render.first_use import render_again  # noqa: PLC0415 - another kind has no renderer
 
-        again: Callable[[], None] = render_again
-        return again
-    return None
+        return {PROGRAM: render_again}
+    if kind in {"inspector", "plain_inspector"}:
+        from samples import rehearsals_of  # noqa: PLC0415 - inspectors alone have it
+
+        works: dict[str, Callable[[], None]] = rehearsals_of(libraries=kind == "inspector")
+        return works
+    return {}
 
 
 def _draw() -> None:

@@ -10,6 +10,10 @@ namespaces, gives up every right for good, and forks B. A ends, so that B is a c
 which alone learns how it ends. B connects to process 1, which waits for nobody else at that time, and is what it
 was forked for. How an inspector ends nobody has to learn: there A goes on as B.
 
+An inspector that is forked ahead waits in the container while a program runs there, until the service calls it in.
+It is out of the program's reach: still root, though with no right but to become the container's user, and with
+nothing open but the way to the service and the control groups of version 1, which it joins only then.
+
 A container cannot end before its last process is reaped. This process reaps A at once where A is about to end, and
 leaves inspectors to the kernel.
 """
@@ -20,6 +24,7 @@ import gc
 import importlib
 import json
 import os
+import select
 import signal
 import socket
 import sys
@@ -38,6 +43,7 @@ DOOR_FD = 3
 _MESSAGE_BYTES_MAX = 262_144
 _DESCRIPTORS_MAX = 64
 _RUNNER = b"\0proofbox"
+_COME_IN = b"."
 _REPORT_CHARS_MAX = 500
 _LOOK_AGAIN_S = 0.0003
 _TOLD_WITHIN_S = 60.0
@@ -71,8 +77,8 @@ class Zygote:
         gc.collect()
         gc.freeze()
         warming.use_large_pages()
-        work = warming.rehearsal(kind)
-        self._written_to = prefaulting.written_by(work) if work is not None else []
+        works = warming.rehearsals(kind)
+        self._written_to = {name: prefaulting.written_by(work) for name, work in works.items()}
         gc.freeze()
         if not self._runs_programs:
             # A fork that is traced would be left all the same; the filter of system calls lets nobody trace.
@@ -122,10 +128,17 @@ class Zygote:
             self._door.close()
             os.close(self._own_pids)
             confining.take_label(request["label"])
-            confining.enter(namespaces, control_groups)
-            for fd in fds:
+            waits = "extensions" in request
+            if not waits:
+                confining.be_counted(control_groups)
+            confining.enter(namespaces)
+            confining.keep_user_rights()
+            if waits:
+                self._wait_for_word(report, control_groups, request["extensions"])
+                confining.be_counted(control_groups)
+            for fd in control_groups if waits else fds:
                 os.close(fd)
-            self._confinement.put_on()
+            self._confinement.take_user()
             pid = os.fork() if self._runs_programs else 0
         except BaseException as exc:  # noqa: BLE001 - none may get back to the loop
             _end(report, exc)
@@ -135,6 +148,26 @@ class Zygote:
             return self._as_b(report, ahead=request["ahead"])
         except BaseException as exc:  # noqa: BLE001 - as above
             _end(report, exc)
+
+    def _wait_for_word(self, report: int, control_groups: list[int], extensions: list[str]) -> None:
+        """Waits until the service calls this process in, or ends with it.
+
+        It holds no descriptor but those, and copies meanwhile what it will write to for files of some extensions.
+        """
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for last in (0, 1, 2):
+            os.dup2(nowhere, last)
+        for fd in sorted({report, *control_groups, os.sysconf("SC_OPEN_MAX")}):
+            os.closerange(last + 1, fd)
+            last = fd
+        word = select.poll()
+        word.register(report, select.POLLIN)
+        from samples import family_of  # noqa: PLC0415 - inspectors alone have it
+
+        for family in dict.fromkeys(map(family_of, extensions)):
+            prefaulting.write_ahead(self._written_to.get(family, []), until=lambda: bool(word.poll(0)))
+        if os.read(report, 1) != _COME_IN:
+            os._exit(0)
 
     def _as_b(self, report: int, *, ahead: bool) -> socket.socket:
         os.setsid()
@@ -158,7 +191,7 @@ class Zygote:
             _renew_chance()
             if ahead:
                 # Before the report: if the container has too little memory for it, the service learns that there.
-                prefaulting.write_ahead(self._written_to)
+                prefaulting.write_ahead(self._written_to.get(warming.PROGRAM, []))
             # A is about to end: the kernel takes its memory apart first, which takes a while.
             while os.getppid() != 1:
                 time.sleep(_LOOK_AGAIN_S)

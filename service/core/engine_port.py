@@ -139,12 +139,14 @@ class WantedFile:
         is_glob: whether ``rel`` is a pattern.
         matches_max: how many matches of a pattern are looked at.
         checks: what the inspector checks beyond opening the file.
+        required: whether the promise is broken where there is no file.
     """
 
     rel: str
     is_glob: bool
     matches_max: int
     checks: dict[str, Any]
+    required: bool = True
 
 
 @dataclass(frozen=True, slots=True)

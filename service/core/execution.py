@@ -134,7 +134,7 @@ def _missing_paths(gathered: Gathered) -> ContractError:
 def _wanted(turn_id: str, contract: Contract, limits: CallLimits) -> Wanted:
     files = tuple(
         # One more than allowed, to see that there are too many.
-        WantedFile(p.path.rel, p.is_glob, p.max_count + 1, p.checks.inspected())
+        WantedFile(p.path.rel, p.is_glob, p.max_count + 1, p.checks.inspected(), required=p.min_count > 0)
         for p in contract.promises
     )
     return Wanted(turn_id, files, EXTRAS_MAX, limits)

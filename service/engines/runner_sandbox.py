@@ -29,6 +29,7 @@ from service.core.staging import Staging
 from service.engines.containers import Forks, NotForkedError
 from service.engines.file_frames import Received, ReceivedFiles, file_frames
 from service.engines.frames import NO_NONCE, Frame, FrameDecoder, FrameError, encode
+from service.engines.inspectors import Inspectors
 from service.engines.runner_answers import Exit, Failed, Row, Summary, rows_max
 from service.engines.runner_requests import InspectorBounds, collection_frame, job_frames
 
@@ -41,7 +42,6 @@ _ODD_NAME_CHARS_MAX = 300
 _PIECE_BYTES_MIN = 4096
 _PIECES_PER_S = 100
 _PIECES_SPARE = 1_000
-_INSPECTORS_MAX = 2  # one, and another after a file has ended it
 
 
 class Transport(Protocol):
@@ -90,8 +90,7 @@ class RunnerSandbox:
     ) -> None:
         self._transport = transport
         self._forks = forks
-        self._forking: asyncio.Task[None] | None = None
-        self._inspectors_left = _INSPECTORS_MAX
+        self._inspectors = Inspectors(lambda: self._forks, self._without_inspector)
         self._bounds = bounds
         self._inspector = inspector
         self._died_of_memory = died_of_memory
@@ -202,6 +201,7 @@ class RunnerSandbox:
                 if wanted is not None:
                     said += collection_frame(wanted, self._inspector, self._nonce)
                     self._wanted = wanted
+                    self._inspectors.have_one_wait(wanted)
                 await self._write(said)
                 if self._put_unanswered:
                     await self._expect(Frame.PUT_DONE)
@@ -228,6 +228,10 @@ class RunnerSandbox:
         self.is_over = True
         return collected
 
+    def close(self) -> None:
+        """Nothing more is wanted of it; its container is removed by whoever started that."""
+        self._inspectors.close()
+
     async def _receive_collection(self, wanted: Wanted, files: ReceivedFiles) -> Collected:
         found: list[tuple[Found, Received | None]] = []
         odd_names: list[str] = []
@@ -243,8 +247,8 @@ class RunnerSandbox:
                     names = tuple(odd_names[:_ODD_NAMES_MAX])
                     files_found = tuple(_kept(*each) for each in found)
                     return Summary.read(payload).collected(found=files_found, odd_names=names)
-            if kind is Frame.INSPECTOR and self._inspectors_left > 0:
-                self._let_inspector_in(payload)
+            if kind is Frame.INSPECTOR and self._inspectors.are_left:
+                self._inspectors.call(payload)
                 continue
             if kind is not Frame.FOUND:
                 raise SandboxLostError(f"the runner sent {kind.name} while it collected")
@@ -267,22 +271,13 @@ class RunnerSandbox:
             with _reading():
                 found.append((_found(path, row), sent[same_as] if same_as is not None else None))
 
-    def _let_inspector_in(self, payload: bytes) -> None:
-        self._inspectors_left -= 1
-        self._forking = asyncio.create_task(self._fork_inspector(of_plain_files=payload == b"\1"))
-
-    async def _fork_inspector(self, *, of_plain_files: bool) -> None:
-        """The runner waits for it; where none comes it forks itself."""
-        if self._forks is None:
+    async def _without_inspector(self, why: NotForkedError) -> None:
+        """The runner waits for one; where none comes it forks itself."""
+        if self.is_over or self._forks is None:  # nobody waits for it, or has been told already
             return
-        try:
-            await self._forks.inspector(of_plain_files=of_plain_files)
-        except NotForkedError as exc:
-            if self.is_over or self._forks is None:  # nobody waits for it, or has been told already
-                return
-            log.warning("no inspector was forked, the sandbox starts its own: %s", exc)
-            with contextlib.suppress(SandboxLostError):  # whoever reads is told
-                await self._launch()
+        log.warning("no inspector was forked, the sandbox starts its own: %s", why)
+        with contextlib.suppress(SandboxLostError):  # whoever reads is told
+            await self._launch()
 
     async def _receive_file(self, files: ReceivedFiles, size: int) -> Received:
         file = await files.begin(size)
@@ -311,8 +306,8 @@ class RunnerSandbox:
             elif kind is Frame.EXIT:
                 with _reading():
                     return Exit.read(payload).outcome()
-            elif kind is Frame.INSPECTOR and self._inspectors_left > 0 and self._wanted is not None:
-                self._let_inspector_in(payload)  # nothing of the program runs any more
+            elif kind is Frame.INSPECTOR and self._inspectors.are_left and self._wanted is not None:
+                self._inspectors.call(payload)  # nothing of the program runs any more
             else:
                 raise SandboxLostError(f"the runner sent {kind.name} while the program ran")
 

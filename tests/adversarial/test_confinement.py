@@ -207,7 +207,8 @@ def test_a_program_sees_no_process_but_its_own_container_and_no_secret_in_any(se
         "    told['commands'].append(open(path).read().replace(chr(0), ' ').strip())\n"
         "told['environment'] = sorted(os.environ)"
     )
-    assert sorted(told["commands"]) == [
+    waits = "/opt/proofbox/venv/bin/python3 -I -B /opt/proofbox/runner/inspecting_zygote.py"
+    assert sorted(command for command in told["commands"] if command != waits) == [
         "/opt/proofbox/venv/bin/python3 -B /opt/proofbox/runner/launcher.py",
         "/opt/proofbox/venv/bin/python3 -I -S /opt/proofbox/runner",
     ]

@@ -112,7 +112,9 @@ told['mounts'] = sorted((f[4], f[5], f[3] if f[3] == '/' else '', f[f.index('-')
 told['exe'] = [os.readlink(f'/proc/self/{name}') for name in ('exe', 'cwd', 'root')]
 paths = {line.split(None, 5)[5].strip() for line in open('/proc/self/maps') if len(line.split(None, 5)) == 6}
 told['maps elsewhere'] = sorted(p for p in paths if p.startswith('/') and not os.path.exists(p))
-told['processes'] = sorted(open(f'/proc/{p}/cmdline').read() for p in os.listdir('/proc') if p.isdigit())
+# But for an inspector that waits there, which is root's: tests/adversarial/test_waiting_inspectors.py.
+told['processes'] = sorted(open(f'/proc/{p}/cmdline').read() for p in os.listdir('/proc') if p.isdigit()
+                           and 'Uid:\t0' not in open(f'/proc/{p}/status').read())
 told['home'] = sorted(os.path.join(at, f) for at, _, files in os.walk('/tmp') for f in files)
 told['environment'] = dict(os.environ)
 told['raw environment'] = sorted(open('/proc/self/environ').read().split(chr(0)))
@@ -213,7 +215,7 @@ def processes_in(box: str) -> dict[str, int]:
         with contextlib.suppress(OSError, ValueError):
             pid = int(entry.name)
             groups, command = (entry / "cgroup").read_text(), (entry / "cmdline").read_bytes()
-            if box.rpartition("/")[2] in groups and b"sleep" not in command:
+            if box.rpartition("/")[2] in groups and not any(name in command for name in (b"sleep", b"inspecting")):
                 found["program" if b"launcher" in command else "first"] = pid
     return found
 

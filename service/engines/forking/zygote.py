@@ -10,16 +10,48 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from service.engines.containers import NotForkedError
 from service.engines.forking.target import Target
 
+T = TypeVar("T")
 _MESSAGE_BYTES_MAX = 65_536
 _REPORT_BYTES_MAX = 4_096
 _FORK_S_MAX = 10.0
 _DONE = b"."
+_COME_IN = b"."
+
+
+class _SilentError(NotForkedError):
+    """Nobody answered in time."""
+
+
+class WaitingFork:
+    """An inspector that waits in a container, out of the program's reach."""
+
+    def __init__(self, word: socket.socket) -> None:
+        self._word = word
+
+    def call_in(self) -> None:
+        """Says that it is to come in; does not block."""
+        with contextlib.suppress(OSError):  # what has become of it is told to who waits
+            self._word.send(_COME_IN)
+
+    def wait_until_in(self) -> None:
+        """Waits until it has met the runner.
+
+        Raises:
+            NotForkedError: it has not; once it is closed, it ends, at the latest when it would say that it has.
+        """
+        _hear_done(self._word.fileno())
+
+    def close(self) -> None:
+        """Ends it, if it still waits."""
+        with contextlib.suppress(OSError):  # it may have gone first
+            self._word.shutdown(socket.SHUT_RDWR)
+        self._word.close()
 
 
 class Zygote:
@@ -63,20 +95,44 @@ class Zygote:
         Raises:
             NotForkedError: it was not; nothing of it is left.
         """
-        reading, writing = os.pipe()
+        reading, writing = _pair(os.pipe)
         try:
             try:
-                self._ask(target, writing, ahead=ahead)
+                self._ask(target, writing, {"ahead": ahead})
             finally:
                 os.close(writing)
-            self._wait(reading)
+            _hear_done(reading)
+        except _SilentError:
+            self.end()  # with it ends whatever it was about to do
+            raise
         finally:
             os.close(reading)
         self.forks += 1
 
-    def _ask(self, target: Target, report: int, *, ahead: bool) -> None:
+    def fork_ahead(self, target: Target, extensions: Sequence[str]) -> WaitingFork:
+        """Forks an inspector that waits in a container until it is called in, however long a program runs there.
+
+        Args:
+            target: the container.
+            extensions: those of the files that it is likely to open; the memory that this takes is copied ahead.
+
+        Raises:
+            NotForkedError: the zygote has died; if anything else is wrong, that is told when it is to come in.
+        """
+        ours, theirs = _pair(socket.socketpair)
+        try:
+            self._ask(target, theirs.fileno(), {"ahead": False, "extensions": list(extensions)})
+        except NotForkedError:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        self.forks += 1
+        return WaitingFork(ours)
+
+    def _ask(self, target: Target, report: int, wish: dict[str, Any]) -> None:
         numbers = {"namespaces": len(target.namespaces), "control_groups": len(target.control_groups)}
-        request = json.dumps({**numbers, "label": target.label, "ahead": ahead}).encode()
+        request = json.dumps({**numbers, "label": target.label, **wish}).encode()
         descriptors = [report, target.pids, *target.namespaces, *target.control_groups, *target.group]
         try:
             with self._lock:
@@ -84,24 +140,6 @@ class Zygote:
         except OSError as exc:
             self.end()
             raise NotForkedError("the zygote has died") from exc
-
-    def _wait(self, reading: int) -> None:
-        told = b""
-        deadline = time.monotonic() + _FORK_S_MAX
-        # Not select: a service with many clients has descriptors above the thousand that it knows.
-        poll = select.poll()
-        poll.register(reading, select.POLLIN)
-        while told != _DONE:
-            if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
-                self.end()  # with it ends whatever it was about to do
-                raise NotForkedError(f"the zygote did not answer within {_FORK_S_MAX:.0f} s")
-            piece = os.read(reading, _REPORT_BYTES_MAX)
-            if not piece:
-                raise NotForkedError(
-                    told.decode(errors="replace")
-                    or "it was killed, by a lack of memory in the sandbox for one, or the zygote died"
-                )
-            told += piece
 
     @property
     def is_alive(self) -> bool:
@@ -120,3 +158,32 @@ class Zygote:
             self._door.close()
         with contextlib.suppress(OSError):
             self._end()
+
+
+def _pair(make: Callable[[], tuple[T, T]]) -> tuple[T, T]:
+    try:
+        return make()
+    except OSError as exc:
+        raise NotForkedError(f"there is nothing to be told by: {exc}") from exc
+
+
+def _hear_done(fd: int) -> None:
+    """Waits until a fork says that it has met the runner. Raises NotForkedError: it says or does something else."""
+    told = b""
+    deadline = time.monotonic() + _FORK_S_MAX
+    # Not select: a service with many clients has descriptors above the thousand that it knows.
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    while told != _DONE:
+        if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+            raise _SilentError(f"the zygote did not answer within {_FORK_S_MAX:.0f} s")
+        try:
+            piece = os.read(fd, _REPORT_BYTES_MAX)
+        except ConnectionResetError:
+            piece = b""
+        if not piece:
+            raise NotForkedError(
+                told.decode(errors="replace")
+                or "it was killed, by a lack of memory in the sandbox for one, or the zygote died"
+            )
+        told += piece

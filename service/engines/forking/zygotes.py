@@ -7,7 +7,7 @@ serves for ever.
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -17,15 +17,16 @@ from typing import Literal, TypeVar
 
 from service.core.errors import EngineUnavailableError
 from service.core.flavours import Flavour
-from service.engines.containers import NotForkedError
+from service.engines.containers import NotForkedError, WaitingInspector
 from service.engines.forking.target import Target
-from service.engines.forking.zygote import Zygote
+from service.engines.forking.zygote import WaitingFork, Zygote
 
 log = logging.getLogger("proofbox.engine")
 
 T = TypeVar("T")
 _FORKS_MAX = 2_000
 _AGE_MAX_S = 1_800.0
+_WAITING_MAX = 32  # inspectors: they count as processes of their zygotes, and hold their memory
 _FIRST_WITHIN_S = 10.0
 _START_AGAIN_S = 1.0
 _START_AGAIN_S_MAX = 60.0
@@ -90,6 +91,7 @@ class Zygotes:
         self._endings: set[asyncio.Future[None]] = set()
         self._pauses_s: dict[Kind, float] = {}
         self._not_before: dict[Kind, float] = {}
+        self._places_left = _WAITING_MAX
         self._stopped = False
 
     async def prepare(self, *kinds: Kind) -> None:
@@ -131,15 +133,51 @@ class Zygotes:
         Raises:
             NotForkedError: it was not; nothing of it is left.
         """
-        if not self.has(kind):
-            raise NotForkedError(f"no zygote of {kind.value} processes is ready")
-        zygote = self._ready[kind]
+        zygote = self._ready_one(kind)
 
         def fork() -> None:
             with target() as descriptors:
                 zygote.fork_into(descriptors, ahead=ahead)
 
         await self._in_thread(fork)
+
+    async def fork_ahead(
+        self, kind: Kind, target: Callable[[], AbstractContextManager[Target]], extensions: Sequence[str]
+    ) -> WaitingFork:
+        """Forks an inspector that waits in a container; see `Zygote.fork_ahead`.
+
+        Raises:
+            NotForkedError: it was not; nothing of it is left.
+        """
+        zygote = self._ready_one(kind)
+        if self._places_left <= 0:
+            raise NotForkedError("enough inspectors wait already")
+
+        def fork() -> WaitingFork:
+            with target() as descriptors:
+                return zygote.fork_ahead(descriptors, extensions)
+
+        self._places_left -= 1
+        try:
+            return await self._in_thread(fork)
+        except BaseException:
+            self._places_left += 1
+            raise
+
+    async def let_in(self, waiting: WaitingFork) -> None:
+        """Has an inspector that waits meet the runner. Raises NotForkedError."""
+        waiting.call_in()
+        await self._in_thread(waiting.wait_until_in)
+
+    def close(self, waiting: WaitingFork) -> None:
+        """Ends one that was not let in; to be called once for each."""
+        waiting.close()
+        self._places_left += 1
+
+    def _ready_one(self, kind: Kind) -> Zygote:
+        if not self.has(kind):
+            raise NotForkedError(f"no zygote of {kind.value} processes is ready")
+        return self._ready[kind]
 
     async def stop(self) -> None:
         """Ends all of them."""
@@ -180,6 +218,21 @@ class Zygotes:
 
 
 @dataclass(frozen=True, slots=True)
+class _Waiting:
+    """The port `WaitingInspector`."""
+
+    zygotes: Zygotes
+    fork: WaitingFork
+    of_plain_files: bool
+
+    async def let_in(self) -> None:
+        await self.zygotes.let_in(self.fork)
+
+    def close(self) -> None:
+        self.zygotes.close(self.fork)
+
+
+@dataclass(frozen=True, slots=True)
 class ContainerForks:
     """The port `Forks` for one container.
 
@@ -201,5 +254,14 @@ class ContainerForks:
 
     async def inspector(self, *, of_plain_files: bool) -> None:
         """See `Forks.inspector`."""
+        await self.zygotes.fork(self._kind(of_plain_files=of_plain_files), self.target)
+
+    async def waiting_inspector(self, extensions: Sequence[str], *, of_plain_files: bool) -> WaitingInspector:
+        """See `Forks.waiting_inspector`."""
+        kind = self._kind(of_plain_files=of_plain_files)
+        fork = await self.zygotes.fork_ahead(kind, self.target, extensions)
+        return _Waiting(self.zygotes, fork, kind is Kind.PLAIN_INSPECTOR)
+
+    def _kind(self, *, of_plain_files: bool) -> Kind:
         is_plain = of_plain_files and self.zygotes.has(Kind.PLAIN_INSPECTOR)
-        await self.zygotes.fork(Kind.PLAIN_INSPECTOR if is_plain else Kind.INSPECTOR, self.target)
+        return Kind.PLAIN_INSPECTOR if is_plain else Kind.INSPECTOR

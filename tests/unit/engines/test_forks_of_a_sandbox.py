@@ -1,18 +1,25 @@
 """What a sandbox does with processes that are forked into it, and without them, against a runner in memory."""
 
+import asyncio
+import re
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 from memory_runner import HUNG_UP, MemoryRunner
 
 from contracts.tool_calls import SandboxInfo
 from contracts.tools import Language
-from service.core.engine_port import Job, SandboxLostError, Wanted
+from service.core.engine_port import Job, SandboxLostError, Wanted, WantedFile
 from service.core.flavours import Flavour
 from service.core.limits import CallLimits
 from service.engines.containers import NotForkedError
 from service.engines.frames import Frame
+from service.engines.inspectors import OF_LIBRARIES
 from service.engines.runner_requests import InspectorBounds
 from service.engines.runner_sandbox import RunnerSandbox, StreamBounds
 
+ROOT = Path(__file__).parents[3]
 INFO = SandboxInfo(engine="memory", runtime="none", image_digest="sha256:0", acquired="cold")
 LIMITS = CallLimits(
     wall_s=1,
@@ -29,6 +36,7 @@ LIMITS = CallLimits(
 )
 JOB = Job(Language.PYTHON, b"print(1)", "main", "turn_1", LIMITS)
 WANTED = Wanted("turn_1", (), 50, LIMITS)
+PROMISED = Wanted("turn_1", (WantedFile("a.csv", is_glob=False, matches_max=1, checks={}),), 50, LIMITS)
 COMES = {Frame.ADOPT: [(Frame.LAUNCHED, b"")], Frame.LAUNCH: []}
 DOES_NOT = {Frame.ADOPT: []}
 EXIT = (Frame.EXIT, {"exit_code": 0, "log_tail": "", "stderr_tail": ""})
@@ -43,6 +51,7 @@ class Forks:
         self._has = has
         self._failing = failing
         self.made = []
+        self.waiting = None
         self.ahead = []
 
     def has(self, flavour):
@@ -58,6 +67,31 @@ class Forks:
         if "inspector" in self._failing:
             raise NotForkedError("the zygote has died")
         self.made.append("plain inspector" if of_plain_files else "inspector")
+
+    async def waiting_inspector(self, extensions, *, of_plain_files):
+        if "waiting" in self._failing:
+            raise NotForkedError("enough wait")
+        if "everything" in self._failing:
+            raise MemoryError
+        self.waiting = Waiting(self, extensions, of_plain_files, fails="letting in" in self._failing)
+        return self.waiting
+
+
+class Waiting:
+    """An inspector that waits."""
+
+    def __init__(self, forks, extensions, of_plain_files, fails):
+        self.extensions, self.of_plain_files = extensions, of_plain_files
+        self.closed = 0
+        self._forks, self._fails = forks, fails
+
+    async def let_in(self):
+        if self._fails:
+            raise NotForkedError("it was killed")
+        self._forks.made.append("waiting plain inspector" if self.of_plain_files else "waiting inspector")
+
+    def close(self):
+        self.closed += 1
 
 
 async def opened(runner, forks, flavour=Flavour.BARE):
@@ -159,9 +193,7 @@ async def test_an_inspector_is_forked_when_the_runner_asks_for_one(tmp_path, sai
     runner, forks = MemoryRunner({**COMES, Frame.COLLECT: [(Frame.INSPECTOR, said), DONE]}), Forks(set(Flavour))
     sandbox = await opened(runner, forks)
     await sandbox.collect(Wanted("turn_1", (), 50, LIMITS), tmp_path)
-    assert sandbox._forking is not None
-    await sandbox._forking
-    assert forks.made == ["bare", made]
+    assert await forked_in(sandbox, forks) == [made]
 
 
 async def test_an_inspector_that_cannot_be_forked_is_launched_by_the_runner(tmp_path):
@@ -179,9 +211,10 @@ async def ran(runner, forks, wanted=WANTED):
 
 
 async def forked_in(sandbox, forks):
-    """What was forked after the interpreter, once the last of it has come."""
-    if sandbox._forking is not None:
-        await sandbox._forking
+    """What was forked after the interpreter, once all of it has come."""
+    await asyncio.sleep(0)
+    if (coming := sandbox._inspectors._coming) is not None:
+        await coming
     return forks.made[1:]
 
 
@@ -229,3 +262,109 @@ async def test_a_runner_that_asks_for_an_inspector_where_nothing_is_to_be_collec
     sandbox, outcome = await ran(MemoryRunner({**COMES, Frame.JOB: [INSPECTOR, EXIT]}), forks, wanted=None)
     assert (outcome.exit_code, outcome.lost) == (None, "the runner sent INSPECTOR while the program ran")
     assert await forked_in(sandbox, forks) == []
+
+
+def wanted(*files):
+    """Promises by name; those that end in a question mark need not be kept."""
+    promised = (
+        WantedFile(name.rstrip("?"), is_glob="*" in name, matches_max=9, checks={}, required=not name.endswith("?"))
+        for name in files
+    )
+    return Wanted("turn_1", tuple(promised), 50, LIMITS)
+
+
+@pytest.mark.parametrize(
+    ("promised", "extensions", "is_plain"),
+    [
+        (["a.csv", "b/notes.MD", "c.csv"], ["csv", "md"], True),
+        (["a.csv", "b.pdf"], ["csv", "pdf"], False),
+        (["*.html"], ["html"], False),
+        (["data.odd", "README"], [], True),
+        (["a.tar.gz"], [], False),
+        (["a.csv", "b.pdf?"], ["csv"], True),
+    ],
+)
+async def test_an_inspector_waits_while_a_program_runs_that_promises_files(promised, extensions, is_plain):
+    forks = Forks(set(Flavour))
+    sandbox, _ = await ran(MemoryRunner({**COMES, Frame.JOB: [EXIT]}), forks, wanted(*promised))
+    assert await forked_in(sandbox, forks) == []
+    assert (forks.waiting.extensions, forks.waiting.of_plain_files) == (extensions, is_plain)
+
+
+@pytest.mark.parametrize("promised", [[], ["a.csv?", "*.pdf?"]])
+async def test_none_waits_where_a_run_may_leave_no_file(promised):
+    forks = Forks(set(Flavour))
+    sandbox, _ = await ran(MemoryRunner({**COMES, Frame.JOB: [EXIT]}), forks, wanted(*promised))
+    assert (await forked_in(sandbox, forks), forks.waiting) == ([], None)
+
+
+@pytest.mark.parametrize(
+    ("promised", "called", "made"),
+    [
+        ("a.csv", PLAIN_INSPECTOR, "waiting plain inspector"),
+        ("a.pdf", INSPECTOR, "waiting inspector"),
+        # A pattern may match files of any kind.
+        ("*.pdf", PLAIN_INSPECTOR, "waiting inspector"),
+        ("result", INSPECTOR, "inspector"),
+    ],
+)
+async def test_the_one_that_waits_is_let_in_if_it_can_open_the_files(promised, called, made):
+    forks = Forks(set(Flavour))
+    sandbox, _ = await ran(MemoryRunner({**COMES, Frame.JOB: [called, EXIT]}), forks, wanted(promised))
+    assert await forked_in(sandbox, forks) == [made]
+    assert forks.waiting.closed == 1
+
+
+@pytest.mark.parametrize("failing", ["waiting", "letting in", "everything"])
+async def test_an_inspector_is_forked_where_the_one_that_waits_is_of_no_use(failing):
+    forks = Forks(set(Flavour), failing={failing})
+    sandbox, _ = await ran(MemoryRunner({**COMES, Frame.JOB: [PLAIN_INSPECTOR, EXIT]}), forks, PROMISED)
+    assert await forked_in(sandbox, forks) == ["plain inspector"]
+
+
+async def test_none_waits_in_a_sandbox_with_little_memory():
+    forks = Forks(set(Flavour))
+    little = replace(PROMISED, limits=replace(LIMITS, memory_bytes=511 << 20))
+    sandbox, _ = await ran(MemoryRunner({**COMES, Frame.JOB: [EXIT]}), forks, little)
+    assert (await forked_in(sandbox, forks), forks.waiting) == ([], None)
+
+
+async def test_a_second_inspector_is_none_that_has_waited():
+    said = [PLAIN_INSPECTOR, PLAIN_INSPECTOR, EXIT]
+    forks = Forks(set(Flavour))
+    sandbox, _ = await ran(MemoryRunner({**COMES, Frame.JOB: said}), forks, PROMISED)
+    assert sorted(await forked_in(sandbox, forks)) == ["plain inspector", "waiting plain inspector"]
+
+
+@pytest.mark.parametrize("failing", [(), {"waiting"}])
+async def test_one_that_nobody_has_called_ends_with_the_sandbox(failing):
+    forks = Forks(set(Flavour), failing)
+    sandbox, _ = await ran(MemoryRunner({**COMES, Frame.JOB: [EXIT]}), forks, PROMISED)
+    sandbox.close()
+    sandbox.close()
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert failing or forks.waiting.closed == 1
+
+
+async def test_one_that_is_still_being_forked_ends_with_the_sandbox():
+    forks, go_on = Forks(set(Flavour)), asyncio.Event()
+    at_once = forks.waiting_inspector
+
+    async def late(extensions, *, of_plain_files):
+        await go_on.wait()
+        return await at_once(extensions, of_plain_files=of_plain_files)
+
+    forks.waiting_inspector = late
+    sandbox, _ = await ran(MemoryRunner({**COMES, Frame.JOB: [EXIT]}), forks, PROMISED)
+    sandbox.close()
+    go_on.set()
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert (forks.waiting.closed, forks.made) == (1, ["bare"])
+
+
+def test_service_and_runner_agree_on_what_libraries_open():
+    source = (ROOT / "sandbox_images" / "runner" / "collect.py").read_text()
+    [told] = re.findall(r"^_OF_LIBRARIES = frozenset\(\n(.*?)\n\)$", source, re.MULTILINE | re.DOTALL)
+    assert set(re.findall(r'"(\w+)"', told)) == OF_LIBRARIES

@@ -1,14 +1,17 @@
 """The service's side of a zygote, whose other side is a thread with the other end of its socket."""
 
 import contextlib
+import errno
 import json
 import os
 import socket
 import threading
+import time
 
 import pytest
 
 from service.engines.containers import NotForkedError
+from service.engines.forking import zygote as module
 from service.engines.forking.target import Target
 from service.engines.forking.zygote import Zygote
 
@@ -125,3 +128,91 @@ def test_a_zygote_that_has_died_is_seen_and_is_removed_when_it_is_asked(side_tha
         zygote.fork_into(target)
     zygote.end()
     assert (side.ended, zygote.is_alive) == (1, False)
+
+
+def says_when_it_is_called(text, heard):
+    """A fork that waits for a word of the service's, and then says something."""
+
+    def answer(_, fds):
+        heard.append(os.read(fds[0], 10))
+        os.write(fds[0], text)
+
+    return answer
+
+
+def test_an_inspector_waits_until_it_is_called_in(side_that, target):
+    heard = []
+    side = side_that(says_when_it_is_called(b".", heard))
+    zygote = Zygote(side.ours, side.end)
+    waiting = zygote.fork_ahead(target, ["csv", "pdf"])
+    before = list(heard)
+    waiting.call_in()
+    waiting.wait_until_in()
+    waiting.close()
+    side.join()
+    asked = {"namespaces": 2, "control_groups": 1, "label": "docker-default (enforce)"}
+    assert side.messages == [({**asked, "ahead": False, "extensions": ["csv", "pdf"]}, 7)]
+    assert (before, heard, zygote.forks) == ([], [b"."], 1)
+
+
+def test_an_inspector_that_nobody_calls_is_told_that_none_will(side_that, target):
+    heard = []
+    side = side_that(lambda _, fds: heard.append(os.read(fds[0], 10)))
+    Zygote(side.ours, side.end).fork_ahead(target, []).close()
+    side.join()
+    assert heard == [b""]
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (reports(b"PermissionError: [Errno 13] tasks"), r"\[Errno 13\] tasks"),
+        # It ends with its word unread, by which the other side is reset.
+        (lambda *_: time.sleep(0.2), "it was killed"),
+    ],
+)
+def test_an_inspector_that_cannot_come_in_says_why(side_that, target, answer, why):
+    side = side_that(answer)
+    waiting = Zygote(side.ours, side.end).fork_ahead(target, [])
+    waiting.call_in()
+    with pytest.raises(NotForkedError, match=why):
+        waiting.wait_until_in()
+    side.join()
+    waiting.call_in()  # nobody is there
+    waiting.close()
+
+
+@pytest.mark.parametrize("ahead", [True, False])
+def test_a_fork_that_says_nothing_is_given_up_and_ends_the_zygote_unless_it_has_left_it(
+    side_that, target, monkeypatch, ahead
+):
+    monkeypatch.setattr(module, "_FORK_S_MAX", 0.05)
+    side = side_that(lambda *_: time.sleep(0.3))
+    zygote = Zygote(side.ours, side.end)
+    waiting = zygote.fork_ahead(target, []) if ahead else None
+    with pytest.raises(NotForkedError, match="did not answer"):
+        zygote.fork_into(target) if waiting is None else waiting.wait_until_in()
+    if waiting is not None:
+        waiting.close()
+    assert (side.ended, zygote.is_alive) == (0 if ahead else 1, ahead)
+
+
+def test_no_inspector_waits_of_a_zygote_that_has_died(side_that, target):
+    side = side_that()
+    side.join()
+    with pytest.raises(NotForkedError, match="the zygote has died"):
+        Zygote(side.ours, side.end).fork_ahead(target, [])
+
+
+def test_where_there_is_nothing_to_be_told_by_nothing_is_forked(side_that, target, monkeypatch):
+    side = side_that()
+    zygote = Zygote(side.ours, side.end)
+
+    def none_left(*_):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(module.os, "pipe", none_left)
+    monkeypatch.setattr(module.socket, "socketpair", none_left)
+    for fork in (zygote.fork_into, lambda target: zygote.fork_ahead(target, [])):
+        with pytest.raises(NotForkedError, match="Too many open files"):
+            fork(target)

@@ -96,4 +96,53 @@ def test_a_process_is_not_taken_for_ended_by_its_name(name):
 @pytest.mark.parametrize("most", [0, 1 << 22])
 def test_others_have_not_ended_while_one_runs_however_many_may_be_looked_at(most):
     with running(WAITS):
-        assert exiting.others_have_ended(most) is False
+        assert (exiting.ended_others(most), exiting.others_are_there()) == (None, True)
+
+
+# Fields as in proc(5): what stands behind the name begins with the third, and the flags are the ninth.
+@pytest.mark.parametrize(
+    ("flags", "memory_bytes", "is_exiting"),
+    [(0x4, 0, True), (0x400144, 0, True), (0x4, 4096, False), (0x400100, 0, False), (0x400100, 4096, False)],
+)
+def test_a_thread_has_ended_when_it_is_past_its_last_instruction_and_has_no_memory(
+    tmp_path, flags, memory_bytes, is_exiting
+):
+    fields = ["0"] * 50
+    fields[0], fields[9 - 3], fields[23 - 3] = "Z", str(flags), str(memory_bytes)
+    (tmp_path / "stat").write_text(f"7 (python3) {' '.join(fields)}\n")
+    assert exiting._is_exiting(str(tmp_path / "stat")) is is_exiting
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can start a process of another user")
+@pytest.mark.parametrize("hides", [False, True])
+def test_processes_of_another_user_are_not_counted_and_of_ours_all_are(hides):
+    hiding = "import ctypes; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0); " if hides else ""
+    other = "import os; os.setresuid(54321, 54321, 54321); "
+    with running(hiding + WAITS) as ours, running(other + hiding + WAITS) as theirs:
+        found = set(exiting._others())
+    assert (str(ours.pid) in found, str(theirs.pid) in found) == (True, False)
+
+
+def test_a_process_is_there_until_it_is_reaped():
+    with running(WAITS) as process:
+        running_so = exiting.is_there(str(process.pid))
+        process.kill()
+        become_zombie(process)
+        unreaped = exiting.is_there(str(process.pid))
+        process.wait()
+        assert (running_so, unreaped, exiting.is_there(str(process.pid))) == (True, True, False)
+
+
+@pytest.mark.parametrize(
+    ("status", "is_ours"),
+    [
+        (b"Name:\tpython3\nUid:\t10001\t10001\t10001\t10001\nGid:\t0\t0\t0\t0\n", True),
+        (b"Name:\tpython3\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\n", False),
+        # As gVisor shows a name that was chosen to be taken for another line.
+        (b"Name:\t\nUid:\t0\t0\t0\t0\n\nState:\tR\nUid:\t10001\t10001\t10001\t10001\n", True),
+        (b"Name:\tpython3\nState:\tR\n", True),
+        (b"Name:\tpython3\nUid:\t0\t10001\t10001\t10001\n", False),
+    ],
+)
+def test_whose_a_process_is_cannot_be_told_by_its_name(status, is_ours):
+    assert exiting._is_said_to_be_of(status, 10_001) is is_ours

@@ -62,6 +62,20 @@ with os.fdopen(read_fd) as file:
     assert told(program) == [[], [3, 4, 5, 6, 100, 250]]
 
 
+def test_a_fork_stops_to_copy_when_it_is_called():
+    program = """
+known = [(begin + page * SIZE, begin + (page + 1) * SIZE) for page in range(0, PAGES, 4)]
+if os.fork() == 0:
+    asked = []
+    prefaulting.write_ahead(known, until=lambda: asked.append(1) or len(asked) > 1)
+    copied = list(prefaulting._copied([(begin, begin + len(memory))]))
+    print(json.dumps([len(known), len(copied), len(asked)]), flush=True)
+    os._exit(0)
+os.wait()
+"""
+    assert told(program) == [64, 16, 2]
+
+
 @pytest.mark.parametrize(
     "work", ["lambda: 1 / 0", "lambda: os._exit(3)", "lambda: os.abort()", "lambda: time.sleep(1000)"]
 )
