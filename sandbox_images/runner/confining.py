@@ -53,13 +53,8 @@ class Confinement:
         seccomp = base64.b64decode(told["seccomp"], validate=True)
         return cls(told["user"], told["group"], told["groups"], told["umask"], seccomp)
 
-    def put_on(self) -> None:
-        """Gives up, for good, all that the container's processes have not. Raises OSError."""
-        keep_user_rights()
-        self.take_user()
-
     def take_user(self) -> None:
-        """Becomes the user, and gives up what `keep_user_rights` has left. Raises OSError."""
+        """Becomes the user, and gives up for good what `keep_user_rights` has left. Raises OSError."""
         os.setgroups(self.groups)
         os.setresgid(self.group, self.group, self.group)
         os.setresuid(self.user, self.user, self.user)

@@ -213,8 +213,8 @@ class RunnerSandbox:
 
     async def collect(self, wanted: Wanted, into: Staging) -> Collected:
         """See `Sandbox.collect`."""
-        # A file that takes too long ends an inspector that judges it itself, and is judged once more.
-        budget_s = self._bounds.collect_s + self._inspector.seconds_per_file * (len(wanted.files) + 1)
+        # A file is judged once more if something was said against it early, or if it has ended its inspector.
+        budget_s = self._bounds.collect_s + self._inspector.seconds_per_file * 2 * len(wanted.files)
         async with self._answers_within(budget_s):
             if self._wanted is None:
                 await self._write(collection_frame(wanted, self._inspector, self._nonce))
