@@ -72,8 +72,9 @@ def first_of(box: str) -> int:
 
 @contextlib.contextmanager
 def sleeping(service: ServiceProcess, *promised: str, then: str = "") -> Iterator[tuple[dict, int, int]]:
-    """A call whose program sleeps for a while, process 1 of its container, and the process that waits there."""
-    code = "import subprocess, time\nsubprocess.Popen(['sleep', '987'])\ntime.sleep(3)\n" + then
+    """A call whose program waits to be let go on, process 1 of its container, and the process that waits there."""
+    waits = "while not os.path.exists('/tmp/go'): time.sleep(0.02)"
+    code = f"import os, subprocess, time\nsubprocess.Popen(['sleep', '987'])\n{waits}\n{then}"
     body = request(code, *promised)
     assert service.post(body, Prefer="respond-async").status_code == 202
     try:
@@ -90,7 +91,9 @@ def sleeping(service: ServiceProcess, *promised: str, then: str = "") -> Iterato
         eventually(service.busy, lambda busy: busy == [])
 
 
-def answer_to(service: ServiceProcess, body: dict) -> dict:
+def answer_after(service: ServiceProcess, body: dict, first: int) -> dict:
+    """The answer to a call, after its program was let go on."""
+    Path(f"/proc/{first}/root/tmp/go").touch()
     return eventually(lambda: service.status(body), lambda told: told["status"] == "done")["response"]
 
 
@@ -240,15 +243,15 @@ def test_a_program_that_looks_for_it_finds_a_process_that_it_can_do_nothing_to(s
 
 @pytest.mark.parametrize("way", [signal.SIGKILL, signal.SIGTERM])
 def test_where_it_was_killed_another_one_opens_the_files(service, way):
-    with sleeping(service, "out.csv", then="open('out.csv', 'w').write('a,b\\n1,2\\n')") as (body, _, pid):
+    with sleeping(service, "out.csv", then="open('out.csv', 'w').write('a,b\\n1,2\\n')") as (body, first, pid):
         os.kill(pid, way)
-        answer = answer_to(service, body)
+        answer = answer_after(service, body, first)
     assert (answer["ok"], verdicts(answer)) == (True, {"out.csv": "produced"})
 
 
 def test_it_ends_with_its_container_when_there_is_nothing_to_open(service):
-    with sleeping(service, "out.csv") as (body, _, pid):
-        answer = answer_to(service, body)
+    with sleeping(service, "out.csv") as (body, first, pid):
+        answer = answer_after(service, body, first)
     assert verdicts(answer) == {"out.csv": "missing_file"}
     assert eventually(lambda: Path(f"/proc/{pid}").exists(), lambda there: not there) is False
 

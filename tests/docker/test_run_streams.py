@@ -172,7 +172,7 @@ if os.fork() == 0:
             time.sleep(0.001)
     os._exit(0)
 os.wait()
-while not os.path.exists("files/beat.txt"):
+while not os.path.exists("files/beat.txt") or not os.path.getsize("files/beat.txt"):
     time.sleep(0.01)
 print("parent ends")
 """
