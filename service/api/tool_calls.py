@@ -207,8 +207,7 @@ async def answer_or_leave(request: Request, ticket: Ticket) -> Answer | None:
         return None
     finally:
         answered.remove_done_callback(end)
-        leaving.cancel()
-        await asyncio.wait((leaving,))
+        leaving.cancel()  # which the answer does not wait for
 
 
 async def disconnected(request: Request) -> None:

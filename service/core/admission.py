@@ -70,13 +70,17 @@ class Admission:
         """Calls that wait for one."""
         return sum(map(len, self._lines.values()))
 
+    def has_place(self, owner: str = "") -> bool:
+        """Whether a call of an owner gets a place at once: one is free, its share has room, and none waits."""
+        return owner not in self._lines and self.running < self._running_max and self._may_run(owner)
+
     def refuse_if_full(self, owner: str = "") -> None:
         """Says at the door what `enter` would say.
 
         Raises:
             QueueFullError: as many calls wait as the operator allows, or as the owner may have.
         """
-        if self._has_place(owner):
+        if self.has_place(owner):
             return
         own, queued_max = len(self._lines.get(owner, ())), self._share_of(owner).queued
         if queued_max and own >= queued_max:
@@ -101,7 +105,7 @@ class Admission:
             QueueFullError: as many calls wait as the operator allows, or as the owner may have.
             QueueTimeoutError: the deadline passed while it waited.
         """
-        if self._has_place(owner):
+        if self.has_place(owner):
             self._running[owner] += 1
             on_queued(0)
         else:
@@ -138,10 +142,6 @@ class Admission:
                     retry_after_s=self._retry_after_s(),
                 )
             )
-
-    def _has_place(self, owner: str) -> bool:
-        """Whether a call of an owner gets a place at once: one is free, its share has room, and none waits."""
-        return owner not in self._lines and self.running < self._running_max and self._may_run(owner)
 
     def _may_run(self, owner: str) -> bool:
         running_max = self._share_of(owner).running

@@ -3,13 +3,12 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from contracts.tool_calls import ToolCallResponse
-from service.core.auditing import say
 from service.core.call_answers import Answer, problem_answer, stored_answer
 from service.core.errors import OurError, StoreFailedError, StoreFullError
-from service.core.store_ports import AuditDraft, CallKey, CallNotStoredError, CallState, CallStore
+from service.core.store_ports import AuditDraft, AuditedLine, CallKey, CallNotStoredError, CallState, CallStore
 from service.core.tracing import span
 
 log = logging.getLogger("proofbox.calls")
@@ -25,11 +24,13 @@ class Ending:
         state: the state that is stored with the answer.
         answer: what everybody is told who asks.
         response: what the answer says, if it is no problem and is at hand.
+        audited: its audit line, once that is stored and until it is in the log.
     """
 
     state: CallState
     answer: Answer
     response: ToolCallResponse | None = None
+    audited: AuditedLine | None = None
 
 
 class AnswerKeeping:
@@ -87,12 +88,10 @@ class AnswerKeeping:
         blocks = ending.response.blocks if ending.response is not None else ()
         with span("finish"):
             stored = await self._store.finish(key, ending.state, ending.answer.body, blocks, audit)
-        if stored.audited is not None:
-            say(stored.audited)
         if stored.answer is not None and stored.answer != ending.answer.body:
             # Cancelled while its answer was being stored: what is stored is the one answer.
-            return Ending(stored.state, stored_answer(stored.state, stored.answer))
-        return ending
+            return Ending(stored.state, stored_answer(stored.state, stored.answer), audited=stored.audited)
+        return replace(ending, audited=stored.audited)
 
 
 def _later(exc: OurError) -> StoreFailedError:

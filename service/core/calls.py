@@ -142,6 +142,8 @@ class Calls:
         call = self._open(scope, request)
         key = CallKey(scope, request.tool_call_id)
         new = await new_call(key, request, self._settings.boot_id, idempotency_key)
+        if self._admission.has_place(principal.caller):
+            call.look_ahead()
         async with self._claims.claimed(new) as (stored, is_new):
             if not is_new:
                 return await self._known(stored, detached=detached)
@@ -303,10 +305,15 @@ class Calls:
         del self._running[running.key]
         self._ended.keep(running.key, running.events)
         running.answer.set_result(ending.answer)
-        # Who waits is told first.
-        asyncio.get_running_loop().call_soon(self._count, running, ending.answer, ending.response)
+        # Who waits is told first: two turns of the loop from here on the answer is on its way.
+        soon = asyncio.get_running_loop().call_soon
+        soon(soon, soon, self._tell_of, running, ending)
 
-    def _count(self, running: RunningCall, answer: Answer, response: ToolCallResponse | None) -> None:
+    def _tell_of(self, running: RunningCall, ending: Ending) -> None:
+        """The log and the meter learn how a call has ended."""
+        if ending.audited is not None:
+            say(ending.audited)
+        answer, response = ending.answer, ending.response
         if answer.is_problem:
             code, response = str(Problem.model_validate_json(answer.body).code), None
         else:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from contracts.tool_calls import ToolCallRequest
 from contracts.tools import ExecParams, Language
 from service.core.limits import CallBounds
+from service.core.looking_ahead import LookAhead
 from service.core.scopes import Scope
 
 
@@ -18,6 +19,7 @@ class ExecCall:
         language: what its code is.
         params: its parameters.
         bounds: what it may use.
+        ahead: what is looked up before it is told.
     """
 
     scope: Scope
@@ -25,3 +27,4 @@ class ExecCall:
     language: Language
     params: ExecParams
     bounds: CallBounds
+    ahead: LookAhead

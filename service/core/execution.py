@@ -47,8 +47,8 @@ class Execution:
         except ValidationError as exc:
             raise invalid_model(exc, "params") from exc
         bounds = self._policy.bounds(request.limits, timeout_s=params.timeout_s)
-        call = ExecCall(scope, request, language, params, bounds)
-        return OpenedCall(lambda watcher: self.execute(call, watcher), lambda: interrupted(call))
+        call = ExecCall(scope, request, language, params, bounds, self._runs.ahead(scope, request))
+        return OpenedCall(lambda watcher: self.execute(call, watcher), lambda: interrupted(call), call.ahead.begin)
 
     async def execute(self, call: ExecCall, watcher: Watcher) -> ToolCallResponse:
         """Runs one call to its answer.
@@ -152,4 +152,5 @@ def _wish(call: ExecCall) -> Wish:
         timeline=request.timeline,
         room_bytes=room_bytes(limits),
         room_inodes=limits.out_dir_inodes,
+        ahead=call.ahead,
     )

@@ -11,11 +11,12 @@ from pathlib import Path, PurePosixPath
 from contracts.blocks import Block
 from contracts.codes import NoticeCode
 from contracts.paths import FilePath
-from contracts.tool_calls import Asset, Rehosted, SourceRow
+from contracts.tool_calls import Asset, Rehosted, SourceRow, ToolCallRequest
 from service.core.blocks import Notice
 from service.core.engine_port import InputFile
 from service.core.errors import AssetRefusedError
 from service.core.gathered import Gathered, inodes_of, pages_bytes
+from service.core.looking_ahead import LookAhead
 from service.core.mentions import Mention, find_mentions, find_sids
 from service.core.scopes import Scope
 from service.core.staging import Staging
@@ -55,6 +56,7 @@ class Wish:
         room_bytes: what OUT_DIR can take; the workspace does not fill it beyond; None for no bound.
         room_inodes: as many files and folders.
         theme: where a theme file is named, if there is one: what it names in turn is gathered too.
+        ahead: what was looked up while the call was registered.
     """
 
     scope: Scope
@@ -67,6 +69,7 @@ class Wish:
     room_bytes: int | None = None
     room_inodes: int | None = None
     theme: str = ""
+    ahead: LookAhead | None = None
 
 
 class Rehosting:
@@ -76,6 +79,11 @@ class Rehosting:
         self._files = files
         self._sources = sources
         self._bounds = bounds
+
+    def ahead(self, scope: Scope, request: ToolCallRequest) -> LookAhead:
+        """What a call wants to know of its turn, to be begun before it is gathered."""
+        look = self._files.looked_up
+        return LookAhead(lambda: look(scope, request.timeline, request.turn_id or ""))
 
     async def gather(self, wish: Wish, staging: Staging) -> Gathered:
         """Resolves all of a call; what it gathers is valid while ``staging`` is.
@@ -90,7 +98,8 @@ class Rehosting:
         for index, asset in enumerate(wish.assets):
             await self._take_asset(wish, index, asset, staging, gathered)
         mentions = await _mentions(wish.text)
-        files = self._files.of_call(wish.scope, wish.timeline)
+        looked = await wish.ahead.files() if wish.ahead is not None else None
+        files = looked or self._files.of_call(wish.scope, wish.timeline)
         await _fetch_together(mentions, files, staging, gathered)
         for mention in mentions:
             await self._resolve(wish, mention, files, staging, gathered)

@@ -14,6 +14,7 @@ from service.core.artifact_answers import Content, artifact_result, hosting, usa
 from service.core.blocks import BlockWriter, Notice, now_text, shortened
 from service.core.discovery import is_remembered
 from service.core.limits import CallBounds
+from service.core.looking_ahead import LookAhead
 from service.core.outcomes import last_line
 from service.core.sandbox_runs import Attempt
 from service.core.scopes import Scope
@@ -33,6 +34,7 @@ class RenderCall:
         output: the format that is written.
         params: its parameters.
         bounds: what it may use.
+        ahead: what is looked up before it is told.
         target: the file that is written.
         is_rewritten: the path meant another turn or an attachment, and was rewritten.
     """
@@ -42,6 +44,7 @@ class RenderCall:
     output: OutputFormat
     params: RenderParams
     bounds: CallBounds
+    ahead: LookAhead
     target: FilePath
     is_rewritten: bool = False
 

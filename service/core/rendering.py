@@ -61,8 +61,8 @@ class Rendering:
         except ValidationError as exc:
             raise invalid_model(exc, "params") from exc
         bounds = self._policy.calls.bounds(request.limits, timeout_s=self._policy.wall_s)
-        call = RenderCall(scope, request, output, params, bounds, _NO_TARGET)
-        return OpenedCall(lambda watcher: self.render(call, watcher), lambda: interrupted(call))
+        call = RenderCall(scope, request, output, params, bounds, self._runs.ahead(scope, request), _NO_TARGET)
+        return OpenedCall(lambda watcher: self.render(call, watcher), lambda: interrupted(call), call.ahead.begin)
 
     async def render(self, call: RenderCall, watcher: Watcher) -> ToolCallResponse:
         """Renders one document to its answer.
@@ -138,6 +138,7 @@ def _wish(call: RenderCall) -> Wish:
         room_bytes=room_bytes(limits),
         room_inodes=limits.out_dir_inodes,
         theme=call.params.theme,
+        ahead=call.ahead,
     )
 
 

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
@@ -31,6 +31,7 @@ from service.core.gathered import Gathered
 from service.core.hosting import host
 from service.core.limits import CallBounds, CallLimits
 from service.core.log_context import about
+from service.core.looking_ahead import LookAhead
 from service.core.outcomes import RuntimeFailure, classify, left_too_much
 from service.core.rehosting import Rehosting, Wish
 from service.core.scopes import Scope
@@ -72,6 +73,7 @@ class Attempt:
     collected: Collected = field(default_factory=lambda: Collected(()))
     sandbox: SandboxInfo | None = None
     failure: RuntimeFailure | None = None
+    waited: bool = False
     began: float = field(default_factory=time.perf_counter)
 
     def phase(self, name: str) -> "_Phase":
@@ -134,14 +136,21 @@ class SandboxRuns:
             QueueFullError, QueueTimeoutError: there is no place.
         """
         with attempt.phase("queue"):
+            attempt.waited = not self._admission.has_place(watcher.owner)
             place = await self._admission.enter(bounds.deadline, watcher.queued, watcher.owner)
         with place:
             async with staging(self._artifacts) as folder:
                 yield folder
 
+    def ahead(self, scope: Scope, request: ToolCallRequest) -> LookAhead:
+        """See `Rehosting.ahead`."""
+        return self._rehosting.ahead(scope, request)
+
     async def gather(self, wish: Wish, attempt: Attempt, staging: Staging) -> None:
         """Resolves what the call refers to; raises what `Rehosting.gather` does."""
         with attempt.phase("rehost"):
+            if attempt.waited:
+                wish = replace(wish, ahead=None)
             attempt.gathered = await self._rehosting.gather(wish, staging)
             attempt.gathered.tell(call_record())
 

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Literal
 
-import sqlalchemy as sa
 from sqlalchemy import Connection, Row, Select, bindparam, delete, func, select
+from sqlalchemy import insert as inserting
 
 from contracts.paths import FilePath, Namespace
 from service.core.scopes import Principal, Scope
 from service.core.store_ports import NewArtifact
 from service.stores.conversations import CONVERSATION, scope_values, utc_now
+from service.stores.prepared import Prepared
 from service.stores.tables import artifacts, conversations, principals, unfinished
 from service.stores.texts import storable
 
@@ -41,7 +42,22 @@ _NEWEST = (
     .where(artifacts.c.conversation == bindparam("in_conversation"), *_AMONG_PATHS)
     .group_by(artifacts.c.rel)
 )
-_ADDED = sa.insert(artifacts)
+_ADDED = Prepared(
+    inserting(artifacts),
+    "conversation",
+    "turn",
+    "namespace",
+    "rel",
+    "version",
+    "sha256",
+    "size_bytes",
+    "mime",
+    "visibility",
+    "description",
+    "tool_call_id",
+    "created",
+    "hosted_name",
+)
 _PATHS_AT_ONCE = 500  # a statement takes tens of thousands of values, and not more
 _HOSTED = (
     select(artifacts)
@@ -80,17 +96,20 @@ _NUMBERED = (
     .where(artifacts.c.id == bindparam("of_number"))
 )
 _LATER = artifacts.alias("later")
-_OF_TURN = select(artifacts).where(
-    artifacts.c.conversation == CONVERSATION,
-    artifacts.c.turn == bindparam("of_turn"),
-    ~select(_LATER.c.id)
-    .where(
-        *(_LATER.c[name] == artifacts.c[name] for name in ("conversation", "turn", "namespace", "rel")),
-        _LATER.c.version > artifacts.c.version,
+_OF_TURN = Prepared(
+    select(artifacts).where(
+        artifacts.c.conversation == CONVERSATION,
+        artifacts.c.turn == bindparam("of_turn"),
+        ~select(_LATER.c.id)
+        .where(
+            *(_LATER.c[name] == artifacts.c[name] for name in ("conversation", "turn", "namespace", "rel")),
+            _LATER.c.version > artifacts.c.version,
+        )
+        .exists(),
     )
-    .exists(),
 )
-_ENDED = delete(unfinished).where(unfinished.c.save == bindparam("of_save"))
+_BEGUN = Prepared(inserting(unfinished), "save", "name")
+_ENDED = Prepared(delete(unfinished).where(unfinished.c.save == bindparam("of_save")))
 _UNFINISHED = select(unfinished.c.save, unfinished.c.name).order_by(unfinished.c.save, unfinished.c.name)
 _WANTED = select(
     select(artifacts.c.id).where(artifacts.c.sha256 == bindparam("of_sha256")).exists()
@@ -134,12 +153,12 @@ class ArtifactRow:
 
 def begin_save(connection: Connection, save: str, names: Iterable[str]) -> None:
     """Writes down what a save is about to put into the store (``blobs/<sha256>``, ``hosted/<hosted name>``)."""
-    connection.execute(sa.insert(unfinished), [{"save": save, "name": name} for name in names])
+    _BEGUN.run_all(connection, [{"save": save, "name": name} for name in names])
 
 
 def end_save(connection: Connection, save: str) -> None:
     """Forgets what a save was about to do: it is done, or undone."""
-    connection.execute(_ENDED, {"of_save": save})
+    _ENDED.run(connection, {"of_save": save})
 
 
 def unfinished_saves(connection: Connection) -> dict[str, list[str]]:
@@ -185,8 +204,8 @@ def insert(
             hosted_name=hosted_name,
         )
         made.append(row)
-    connection.execute(
-        _ADDED,
+    _ADDED.run_all(
+        connection,
         [
             {
                 "conversation": conversation,
@@ -263,7 +282,7 @@ def versions(
 
 def of_turn(connection: Connection, scope: Scope, turn_id: str) -> list[ArtifactRow]:
     """The latest versions of all files and attachments of a turn, in no order."""
-    return [_row(row) for row in connection.execute(_OF_TURN, {**scope_values(scope), "of_turn": turn_id})]
+    return [_row(row) for row in _OF_TURN.rows(connection, {**scope_values(scope), "of_turn": turn_id})]
 
 
 # ---- hosted ----

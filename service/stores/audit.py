@@ -14,19 +14,20 @@ from service.core.scopes import Principal
 from service.core.store_ports import AuditDraft, AuditedLine, CallKey
 from service.stores.conversations import CONVERSATION, new_or_known, scope_values
 from service.stores.database import Database
+from service.stores.prepared import Prepared
 from service.stores.tables import audit, calls, chains
 
 _CHAIN = select(chains.c.id).where(
     chains.c.tenant == bindparam("of_tenant"), chains.c.project == bindparam("of_project")
 )
-_LOCKED = _CHAIN.with_for_update()
-_LAST = (
+_LOCKED = Prepared(_CHAIN.with_for_update())
+_LAST = Prepared(
     select(audit.c.seq, audit.c.sha256)
     .where(audit.c.chain == bindparam("in_chain"))
     .order_by(audit.c.seq.desc())
     .limit(1)
 )
-_ADDED = insert(audit)
+_ADDED = Prepared(insert(audit), "chain", "seq", "call", "ended", "sha256", "line")
 _OF_CALL = (
     select(audit.c.line, audit.c.sha256)
     .join_from(audit, calls)
@@ -74,20 +75,20 @@ def add_line(connection: Connection, principal: Principal, draft: AuditDraft, ca
     The chain is locked after everything else that the transaction locks, so that nobody waits in a circle.
     """
     chain = _locked(connection, principal)
-    last = connection.execute(_LAST, {"in_chain": chain}).first()
+    last = _LAST.first(connection, {"in_chain": chain})
     seq, previous = (1, None) if last is None else (last.seq + 1, last.sha256)
     text = f'{{"seq":{seq},"previous":{json.dumps(previous)},{draft.text.removeprefix("{")}'
     sha256 = hashlib.sha256(text.encode("ascii")).hexdigest()
     row = {"chain": chain, "seq": seq, "call": call, "ended": draft.ended, "sha256": sha256, "line": text}
-    connection.execute(_ADDED, row)
+    _ADDED.run(connection, row)
     return AuditedLine(text, sha256)
 
 
 def _locked(connection: Connection, principal: Principal) -> int:
     values = {"of_tenant": principal.tenant, "of_project": principal.project}
-    found = connection.execute(_LOCKED, values).scalar()
+    found = _LOCKED.first(connection, values)
     if found is None:
         made = new_or_known(chains, connection.dialect.name)
         connection.execute(made, {"tenant": principal.tenant, "project": principal.project})
-        found = connection.execute(_LOCKED, values).scalar_one()
-    return int(found)
+        found = _LOCKED.first(connection, values)
+    return int(found.id)

@@ -27,6 +27,7 @@ from service.stores.conversations import (
     utc_now,
 )
 from service.stores.database import Database
+from service.stores.prepared import Prepared
 from service.stores.tables import calls, conversations, idempotency_keys, principals
 from service.stores.timelines import append_rows, block_rows
 
@@ -44,15 +45,26 @@ _NAMED = (
     .join_from(calls, conversations)
     .join(principals)
 )
-_BY_KEY = _NAMED.where(*_OWN)
-_BY_NAME = _NAMED.join(idempotency_keys, idempotency_keys.c.call == calls.c.id).where(
-    idempotency_keys.c.principal == bindparam("principal"), idempotency_keys.c.name == bindparam("name")
+_BY_KEY = Prepared(_NAMED.where(*_OWN))
+_BY_NAME = Prepared(
+    _NAMED.join(idempotency_keys, idempotency_keys.c.call == calls.c.id).where(
+        idempotency_keys.c.principal == bindparam("principal"), idempotency_keys.c.name == bindparam("name")
+    )
 )
 _BY_ID = _NAMED.where(conversations.c.principal == PRINCIPAL, calls.c.tool_call_id == bindparam("call_id"))
 _LEFT_OPEN = _NAMED.where(_IS_OPEN, calls.c.boot_id != bindparam("boot_id"))
-_NEW = insert(calls)
-_NEW_NAME = insert(idempotency_keys)
-_FINISHED = (
+_NEW = Prepared(
+    insert(calls).returning(calls.c.id),
+    "conversation",
+    "tool_call_id",
+    "payload_sha256",
+    "state",
+    "boot_id",
+    "created",
+    "request",
+)
+_NEW_NAME = Prepared(insert(idempotency_keys), "principal", "name", "call")
+_FINISHED = Prepared(
     update(calls)
     .where(*_OWN, _IS_OPEN)
     .values(state=bindparam("new_state"), answer=bindparam("new_answer"))
@@ -87,22 +99,19 @@ class SqlCallStore:
         def work(connection: Connection) -> tuple[StoredCall, bool]:
             conversation, principal = ensure_conversation(connection, call.key.scope)
             values: dict[str, object] = {"in_conversation": conversation, "call_id": call.key.tool_call_id}
-            own = _same_payload(connection.execute(_BY_KEY, values).first(), call, _id_taken(call))
+            own = _same_payload(_BY_KEY.first(connection, values), call, _id_taken(call))
             named = None
             if call.idempotency_key is not None:
                 lock_principal(connection, principal)
                 values = {"principal": principal, "name": call.idempotency_key}
-                named = _same_payload(connection.execute(_BY_NAME, values).first(), call, _name_taken(call))
+                named = _same_payload(_BY_NAME.first(connection, values), call, _name_taken(call))
             found = own or named
             if found is None:
                 number, stored = _insert(connection, conversation, call)
             else:
                 number, stored = found.id, _stored(found)
             if named is None and call.idempotency_key is not None:
-                connection.execute(
-                    _NEW_NAME,
-                    {"principal": principal, "name": call.idempotency_key, "call": number},
-                )
+                _NEW_NAME.run(connection, {"principal": principal, "name": call.idempotency_key, "call": number})
             return stored, found is None
 
         return await self._database.write(work)
@@ -129,9 +138,7 @@ class SqlCallStore:
         def work(connection: Connection) -> StoredCall:
             conversation, _ = lock_conversation(connection, key.scope) or (None, None)
             values = {"in_conversation": conversation, "call_id": key.tool_call_id}
-            changed = connection.execute(
-                _FINISHED, {**values, "new_state": state.value, "new_answer": answer}
-            ).first()
+            changed = _FINISHED.first(connection, {**values, "new_state": state.value, "new_answer": answer})
             if changed is not None and conversation is not None:
                 append_rows(connection, conversation, rows)
                 # Last: a project's calls wait here for each other until the transaction is over.
@@ -146,7 +153,7 @@ class SqlCallStore:
                     answer=answer,
                     audited=audited,
                 )
-            known = connection.execute(_BY_KEY, values).first()
+            known = _BY_KEY.first(connection, values)
             if known is None:
                 raise CallNotStoredError(f"the call '{key.tool_call_id}' is not stored, so its answer cannot be")
             return _stored(known)
@@ -199,8 +206,8 @@ def _insert(connection: Connection, conversation: int, call: NewCall) -> tuple[i
         request=call.request,
         answer=None,
     )
-    inserted = connection.execute(
-        _NEW,
+    inserted = _NEW.first(
+        connection,
         {
             "conversation": conversation,
             "tool_call_id": call.key.tool_call_id,
@@ -211,8 +218,7 @@ def _insert(connection: Connection, conversation: int, call: NewCall) -> tuple[i
             "request": stored.request,
         },
     )
-    assert inserted.inserted_primary_key is not None
-    return inserted.inserted_primary_key[0], stored
+    return inserted.id, stored
 
 
 def _same_payload(row: Row[Any] | None, call: NewCall, taken: str) -> Row[Any] | None:

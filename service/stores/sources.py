@@ -14,6 +14,7 @@ from service.core.scopes import Scope
 from service.core.store_ports import NewPage, StoredArtifact
 from service.stores.conversations import CONVERSATION, ensure_conversation, scope_values
 from service.stores.database import Database
+from service.stores.prepared import Prepared
 from service.stores.tables import is_short, is_text, short, sources
 from service.stores.texts import json_text, storable
 
@@ -33,13 +34,13 @@ _OF_LONG = (
 )
 _OF_SHORT = _OF_LONG.where(short(sources.c.file))
 _FILES_AT_ONCE = 500  # a statement takes tens of thousands of values, and not more
-_ADDED = insert(sources)
+_ADDED = Prepared(insert(sources), "conversation", "sid", "file", "url", "source")
 _CHANGED = (
     update(sources)
     .where(_HERE, sources.c.sid == bindparam("of_sid"))
     .values(file=bindparam("new_file"), url=bindparam("new_url"), source=bindparam("new_source"))
 )
-_HIGHEST = select(func.coalesce(func.max(sources.c.sid), 0)).where(_HERE)
+_HIGHEST = Prepared(select(func.coalesce(func.max(sources.c.sid), 0)).where(_HERE))
 
 
 class SqlSourcePool:
@@ -203,7 +204,7 @@ def _columns(row: SourceRow) -> dict[str, object]:
 def _add(connection: Connection, conversation: int, rows: Sequence[SourceRow]) -> None:
     if rows:
         values = [{"conversation": conversation, "sid": row.sid, **_columns(row)} for row in rows]
-        connection.execute(_ADDED, values)
+        _ADDED.run_all(connection, values)
 
 
 def _change(connection: Connection, conversation: int, rows: Sequence[SourceRow]) -> None:
@@ -227,7 +228,7 @@ def _put_page(connection: Connection, conversation: int, page: NewPage) -> Sourc
 def _free_sids(connection: Connection, conversation: int) -> Iterator[int]:
     """Numbers that no source of the conversation has: those above all others, then the lowest."""
     here = {"in_conversation": conversation}
-    highest: int = connection.execute(_HIGHEST, here).scalar_one()
+    (highest,) = _HIGHEST.first(connection, here)
     yield from range(highest + 1, _SID_MAX + 1)
     # A caller took the highest number that there is.
     taken = frozenset(connection.scalars(select(sources.c.sid).where(_HERE), here))

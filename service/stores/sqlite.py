@@ -1,15 +1,18 @@
 """Records in a SQLite file: a writer and a few readers, each connection used by one thread at a time."""
 
 import sqlite3
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy.exc import SQLAlchemyError
 
 from service.core.errors import StoreFailedError
 from service.stores.migrations import migrate, refuse_others
+from service.stores.prepared import driver_of
 
 _BUSY_TIMEOUT_MS = 5_000  # only a backup tool or a shell can hold the file: the service itself has one writer
 _WAL_BYTES_KEPT = 64 * 1024 * 1024  # an answer of tens of megabytes must not leave the log that large for ever
@@ -35,6 +38,8 @@ class SqliteFile:
         self._beside = beside
         self._engines: list[Engine] = []
         self._writer: Connection | None = None
+        self._readers: list[Connection] = []
+        self._of_thread = threading.local()
         self._identity = (0, 0)  # device and number of the file
         self._is_log_owed = False  # the disk was too full to bring the log into the file
 
@@ -84,6 +89,9 @@ class SqliteFile:
         if self._writer is not None:
             self._writer.close()
         self._writer = None
+        while self._readers:
+            self._readers.pop().close()
+        self._of_thread = threading.local()
         while self._engines:
             # The writer's last: only a connection that may write can fold the log.
             self._engines.pop().dispose()
@@ -95,15 +103,22 @@ class SqliteFile:
         assert writer is not None
         self._check_file()
         # Said to the driver: with a listener to its events, SQLAlchemy does half as much again for each statement.
-        driver = _driver(writer)
+        driver = driver_of(writer)
         if driver.in_transaction:
             driver.rollback()  # a commit that fails may leave its transaction open
         if self._is_log_owed:
             # The log grows with each write that is refused later: it would take all that is freed, for ever.
             self._fold_log("PASSIVE")  # which waits for nobody
         driver.execute("BEGIN IMMEDIATE")
-        with writer.begin():
+        try:
             yield writer
+            # Where all statements were prepared ones, SQLAlchemy knows of no transaction.
+            (writer if writer.in_transaction() else driver).commit()
+        except BaseException:
+            with suppress(sqlite3.Error, SQLAlchemyError):  # the next write tries it again
+                writer.rollback()
+                driver.rollback()
+            raise
 
     def _check_file(self) -> None:
         """What is written to a file that has no name any more would be accepted, and lost at the next start."""
@@ -120,8 +135,15 @@ class SqliteFile:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A connection that only reads, and has no transaction."""
-        with self._reading.connect() as reader:
+        reader: Connection | None = getattr(self._of_thread, "reader", None)
+        if reader is None:
+            reader = self._of_thread.reader = self._reading.connect()
+            self._readers.append(reader)
+        try:
             yield reader
+        finally:
+            if reader.in_transaction():
+                reader.rollback()  # nothing: it only ends what SQLAlchemy takes for a transaction
 
     def give_space_back(self) -> None:
         """Brings the write-ahead log into the file and gives its space back, or leaves that to a later write.
@@ -136,11 +158,5 @@ class SqliteFile:
 
     def _fold_log(self, how: str) -> None:
         assert self._writer is not None
-        _driver(self._writer).execute(f"PRAGMA wal_checkpoint({how})")
+        driver_of(self._writer).execute(f"PRAGMA wal_checkpoint({how})")
         self._is_log_owed = False  # also if a reader was in the way: the next write without space owes it again
-
-
-def _driver(connection: Connection) -> sqlite3.Connection:
-    driver = connection.connection.dbapi_connection
-    assert isinstance(driver, sqlite3.Connection)
-    return driver

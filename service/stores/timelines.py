@@ -16,6 +16,7 @@ from service.core.scopes import Scope
 from service.core.store_ports import PlacedBlock, TurnSpan, described_path, hidden_path
 from service.stores.conversations import CONVERSATION, ensure_conversation, scope_values
 from service.stores.database import Database
+from service.stores.prepared import Prepared
 from service.stores.tables import blocks, is_text, short, turns
 from service.stores.texts import json_text
 
@@ -31,19 +32,31 @@ _WHOLE = select(blocks.c.position, blocks.c.block, blocks.c.content, _SIZE).wher
 _BARE = _WHOLE.with_only_columns(blocks.c.position, blocks.c.block, null().label("content"), _SIZE)
 _AT: BindParameter[int] = bindparam("at")
 # Not grouped by the path: SQLite would walk the paths of the whole conversation in place of one turn.
-_PATHS_OF_TURN = (
+_PATHS_OF_TURN = Prepared(
     select(blocks.c.path)
     .where(blocks.c.conversation == CONVERSATION, blocks.c.turn == bindparam("of_turn"))
     .order_by(blocks.c.position)
 )
 _LAST = select(func.coalesce(func.max(blocks.c.position), 0))
-_LAST_OF = _LAST.where(blocks.c.conversation == bindparam("in_conversation"))
-_ADDED = insert(blocks)
-_TURN_BEGINS = insert(turns)
-_TURN_GROWS = (
+_LAST_OF = Prepared(_LAST.where(blocks.c.conversation == bindparam("in_conversation")))
+_ADDED = Prepared(
+    insert(blocks),
+    "conversation",
+    "position",
+    "turn",
+    "call_id",
+    "path",
+    "describes",
+    "hides",
+    "block",
+    "content",
+)
+_TURN_BEGINS = Prepared(insert(turns), "conversation", "turn", "first", "last")
+_TURN_GROWS = Prepared(
     update(turns)
     .where(turns.c.conversation == bindparam("in_conversation"), turns.c.turn == bindparam("of_turn"))
     .values(last=bindparam("new_last"))
+    .returning(turns.c.first)
 )
 
 
@@ -154,8 +167,8 @@ class SqlTimelineStore:
             StoreFailedError: the database failed.
         """
         values = {**scope_values(scope), "of_turn": turn_id}
-        paths = await self._database.read(lambda connection: list(connection.scalars(_PATHS_OF_TURN, values)))
-        return list(dict.fromkeys(path for path in paths if path.startswith("fi:")))
+        rows = await self._database.read(lambda connection: _PATHS_OF_TURN.rows(connection, values))
+        return list(dict.fromkeys(row.path for row in rows if row.path.startswith("fi:")))
 
     async def hidings(self, scope: Scope, after: int) -> list[PlacedBlock]:
         """The blocks after a position that hide others, in order.
@@ -246,17 +259,18 @@ def _append_after(connection: Connection, conversation: int, last: int, rows: Se
         spans[row["turn"]] = first, position
         placed.append({"conversation": conversation, "position": position, **row})
     if placed:
-        connection.execute(_ADDED, placed)
+        _ADDED.run_all(connection, placed)
     for turn, (first, newest) in spans.items():
         values = {"in_conversation": conversation, "of_turn": turn, "new_last": newest}
-        if connection.execute(_TURN_GROWS, values).rowcount == 0:
+        if _TURN_GROWS.first(connection, values) is None:
             new = {"conversation": conversation, "turn": turn, "first": first, "last": newest}
-            connection.execute(_TURN_BEGINS, new)
+            _TURN_BEGINS.run(connection, new)
     return last + len(rows)
 
 
 def _last(connection: Connection, conversation: int) -> int:
-    return int(connection.execute(_LAST_OF, {"in_conversation": conversation}).scalar_one())
+    (last,) = _LAST_OF.first(connection, {"in_conversation": conversation})
+    return int(last)
 
 
 def _row(block: Block) -> BlockRow:

@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
 import service
@@ -17,6 +17,7 @@ from service.core.errors import IdReusedError, StoreFailedError, StoreFullError
 from service.core.store_ports import CallKey, CallNotStoredError, CallState, NewCall
 from service.stores.calls import SqlCallStore
 from service.stores.database import Database
+from service.stores.prepared import driver_of
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(service.__file__).parents[1])}
 WRITER = Path(__file__).with_name("dying_group.py")
@@ -63,7 +64,8 @@ async def together(database, *works):
 def counted_commits(database):
     """How many transactions have been committed since."""
     commits = []
-    event.listen(database._backend._writer.engine, "commit", lambda _connection: commits.append(1))
+    driver = driver_of(database._backend._writer)
+    driver.set_trace_callback(lambda statement: commits.append(statement) if statement == "COMMIT" else None)
     return commits
 
 
@@ -130,23 +132,20 @@ async def test_a_write_that_takes_the_whole_transaction_down_fails_alone(local, 
 
 async def test_a_commit_that_fails_is_told_to_nobody_as_kept(local, scope):
     calls = SqlCallStore(local)
-    refused = []
+    commits = []
 
     def refuse(action, argument, *_):
         """SQLite's own authorizer: the commit of the group and that of its first write alone are refused."""
-        if (action, argument) == (sqlite3.SQLITE_TRANSACTION, "COMMIT") and len(refused) < 2:
-            refused.append(argument)
-            return sqlite3.SQLITE_DENY
+        if (action, argument) == (sqlite3.SQLITE_TRANSACTION, "COMMIT"):
+            commits.append(argument)
+            return sqlite3.SQLITE_OK if len(commits) not in {2, 3} else sqlite3.SQLITE_DENY
         return sqlite3.SQLITE_OK
-
-    def arm(connection):
-        connection.connection.dbapi_connection.set_authorizer(refuse)
 
     await local.write(lambda _connection: None)
     async with Held(local):
         claims = [asyncio.ensure_future(calls.claim(new_call(scope, number))) for number in range(3)]
         await asyncio.sleep(0)
-        event.listen(local._backend._writer.engine, "begin", arm)
+        driver_of(local._backend._writer).set_authorizer(refuse)  # the first commit is that of the write before
     outcomes = await asyncio.gather(*claims, return_exceptions=True)
     assert [type(outcome) for outcome in outcomes] == [StoreFailedError, tuple, tuple]
     assert await stored(local, scope) == [1, 2]

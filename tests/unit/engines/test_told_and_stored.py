@@ -1,6 +1,9 @@
-"""A whole call on real stores, with a runner in memory: what it tells twice is stored once."""
+"""A whole call on real stores, with a runner in memory: what it stores of what it is told, and what it looks up."""
 
+import asyncio
+import hashlib
 import json
+import time
 from contextlib import asynccontextmanager
 
 import pytest
@@ -14,6 +17,7 @@ from service.core.limits import CallLimits, CallPolicy
 from service.core.rehosting import Rehosting, WorkspaceBounds
 from service.core.sandbox_runs import SandboxRuns
 from service.core.scopes import Principal, Scope
+from service.core.store_ports import NewArtifact
 from service.core.turn_files import TurnFiles
 from service.engines.frames import Frame
 from service.engines.runner_requests import InspectorBounds
@@ -74,14 +78,18 @@ async def stores(tmp_path):
     artifacts = SqlArtifactStore(database, LocalFiles(tmp_path / "data"))
     await artifacts.open()
     try:
-        yield artifacts, SqlSourcePool(database), SqlTimelineStore(database), tmp_path
+        yield artifacts, SqlSourcePool(database), SqlTimelineStore(database), tmp_path, database
     finally:
         await artifacts.close()
         await database.close()
 
 
 async def executed(stores, contract, rows):
-    artifacts, sources, timelines, folder = stores
+    return await opened(stores, contract, rows, Admission(running_max=1, queue_max=0)).tell(Silent())
+
+
+def opened(stores, contract, rows, admission):
+    artifacts, sources, timelines, folder, _ = stores
     engine = MemoryEngine(
         {
             Frame.PUT: [(Frame.PUT_DONE, b"")],
@@ -94,7 +102,7 @@ async def executed(stores, contract, rows):
     )
     files = TurnFiles(artifacts, timelines, AssetFolders((folder,)))
     rehosting = Rehosting(files, sources, WorkspaceBounds(1_000, 10))
-    runs = SandboxRuns(Admission(running_max=1, queue_max=0), rehosting, engine, artifacts, sources)
+    runs = SandboxRuns(admission, rehosting, engine, artifacts, sources)
     policy = CallPolicy(LIMITS, queue_s=5, overhead_s=10, inline_bytes_max=1_000)
     execution = Execution(runs, policy, BpeTokenCounter())
     request = ToolCallRequest(
@@ -105,8 +113,22 @@ async def executed(stores, contract, rows):
         params={"contract": contract},
         code="print(1)",
     )
-    call = execution.open(SCOPE, request)
-    return await call.tell(Silent())
+    return execution.open(SCOPE, request)
+
+
+async def saved(stores, physical):
+    data = physical.encode()
+    new = NewArtifact(
+        FilePath.from_physical(physical),
+        data,
+        len(data),
+        hashlib.sha256(data).hexdigest(),
+        "text/plain",
+        "internal",
+        "d",
+        "call_0",
+    )
+    await stores[0].save(SCOPE, [new])
 
 
 def found(promise, same_as=None):
@@ -144,3 +166,55 @@ async def test_an_answer_times_each_of_its_phases(stores):
     phases = {name: ms for name, ms in timings.items() if name != "total"}
     assert all(ms >= 0 for ms in phases.values())
     assert sum(phases.values()) <= timings["total"]
+
+
+CSV = [{"filename": "a.csv", "description": "d"}]
+
+
+async def looked_ahead(stores, admission):
+    """A call whose turn was looked up before it is told, and what the database was asked for that."""
+    asked = []
+    stores[-1].seen = lambda operation, _: asked.append(operation)
+    call = opened(stores, CSV, [found(0), (Frame.DATA, b"a,b")], admission)
+    others = asyncio.all_tasks()
+    call.look_ahead()
+    await asyncio.gather(*(asyncio.all_tasks() - others))
+    return call, asked
+
+
+async def test_what_was_looked_up_while_a_call_was_registered_is_not_looked_up_again(stores):
+    call, asked = await looked_ahead(stores, Admission(running_max=1, queue_max=0))
+    assert asked == ["database_read"] * 2  # the files of the turn, and those that its blocks tell of
+    asked.clear()
+    assert (await call.tell(Silent())).ok
+    assert "database_read" not in asked
+
+
+async def test_a_call_is_told_with_what_was_there_when_it_was_registered(stores):
+    await saved(stores, "turn_1/files/before.txt")
+    call, _ = await looked_ahead(stores, Admission(running_max=1, queue_max=0))
+    response = await call.tell(Silent())
+    assert [line.physical_path for line in response.rehosted] == ["turn_1/files/before.txt"]
+
+
+async def test_a_call_that_had_to_wait_finds_what_was_stored_meanwhile(stores):
+    admission = Admission(running_max=1, queue_max=1)
+    call, _ = await looked_ahead(stores, admission)
+    with await admission.enter(time.monotonic() + 5, lambda _: None):  # somebody was quicker
+        telling = asyncio.create_task(call.tell(Silent()))
+        await asyncio.sleep(0)
+        assert admission.queued == 1
+        await saved(stores, "turn_1/files/meanwhile.txt")
+    response = await telling
+    assert [line.physical_path for line in response.rehosted] == ["turn_1/files/meanwhile.txt"]
+
+
+async def test_a_store_that_failed_when_it_was_asked_ahead_is_asked_again(stores):
+    await saved(stores, "turn_1/files/before.txt")
+    database = stores[-1]
+    await database.close()
+    call, asked = await looked_ahead(stores, Admission(running_max=1, queue_max=0))
+    assert "database_read" in asked
+    await database.open()
+    response = await call.tell(Silent())
+    assert [line.physical_path for line in response.rehosted] == ["turn_1/files/before.txt"]

@@ -1,0 +1,106 @@
+"""Calls on every database: what is begun while one is registered, and what is done once its client is told."""
+
+import asyncio
+import logging
+import time
+
+import pytest
+
+from contracts.tool_calls import ToolCallRequest, ToolCallResponse
+from service.core.admission import Admission
+from service.core.calls import Calls, CallSettings
+from service.core.watcher import OpenedCall
+
+
+class Story:
+    """The story of a tool that does nothing; notes in which order it is asked."""
+
+    def __init__(self, order):
+        self._order = order
+
+    def open(self, _scope, _request):
+        async def tell(_watcher):
+            self._order.append("told")
+            return ToolCallResponse(ok=True, report="done", blocks=[])
+
+        return OpenedCall(tell, ToolCallResponse, lambda: self._order.append("looked ahead"))
+
+
+class Meter:
+    """A meter that notes when it counts a call."""
+
+    def __init__(self, order):
+        self._order = order
+
+    def call_ended(self, _call):
+        self._order.append("counted")
+
+
+def request(tool_call_id="call-1"):
+    return ToolCallRequest(tool_id="a.tool", tool_call_id=tool_call_id, conversation_id="conv-1", params={})
+
+
+@pytest.fixture
+def order():
+    return []
+
+
+@pytest.fixture
+def admission():
+    return Admission(running_max=1, queue_max=1)
+
+
+@pytest.fixture
+def calls(call_store, admission, order):
+    return Calls([Story(order)], admission, call_store, CallSettings(0, "boot-1"), Meter(order))
+
+
+async def submitted(calls, scope, tool_call_id="call-1"):
+    return await calls.submit(
+        scope.principal, request(tool_call_id), idempotency_key=None, request_id="r", detached=False
+    )
+
+
+async def test_a_call_looks_ahead_before_it_is_told(calls, scope, order):
+    await (await submitted(calls, scope)).answer()
+    assert order[:2] == ["looked ahead", "told"]
+
+
+async def test_a_call_that_will_have_to_wait_does_not_look_ahead(calls, scope, admission, order):
+    with await admission.enter(time.monotonic() + 5, lambda _: None):
+        await (await submitted(calls, scope)).answer()
+    assert "looked ahead" not in order
+
+
+async def test_an_answer_that_is_stored_is_given_again_whatever_was_looked_up_for_it(calls, scope, order):
+    first = await (await submitted(calls, scope)).answer()
+    ticket = await submitted(calls, scope)
+    assert (ticket.replayed, await ticket.answer()) == (True, first)
+    assert order.count("told") == 1
+
+
+class Log(logging.Handler):
+    """Notes when a line is written."""
+
+    def __init__(self, order):
+        super().__init__()
+        self._order = order
+
+    def emit(self, _record):
+        self._order.append("logged")
+
+
+async def test_the_client_is_told_before_the_call_is_logged_and_counted(calls, scope, order):
+    log, handler = logging.getLogger("proofbox.audit"), Log(order)
+    before = log.level
+    log.addHandler(handler)
+    log.setLevel("INFO")
+    try:
+        await (await submitted(calls, scope)).answer()
+        order.append("answered")
+        for _ in range(10):  # turns of the loop
+            await asyncio.sleep(0)
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(before)
+    assert order == ["looked ahead", "told", "answered", "logged", "counted"]
