@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from contracts.paths import FilePath
@@ -47,13 +46,13 @@ class InputFile:
 
     Attributes:
         path: where.
-        source: a local file with its bytes; it is only read.
+        source: a local file with its bytes, which is only read; or the bytes of a small one.
         size_bytes: how many.
         writable: the program may change it; files of other turns are read-only.
     """
 
     path: FilePath
-    source: Path
+    source: FileBytes
     size_bytes: int
     writable: bool
 

@@ -14,3 +14,12 @@ def opened(source: FileBytes) -> BinaryIO:
         OSError: the local file cannot be opened.
     """
     return io.BytesIO(source) if isinstance(source, bytes) else source.open("rb")
+
+
+def all_of(source: FileBytes) -> bytes:
+    """The bytes.
+
+    Raises:
+        OSError: the local file cannot be read.
+    """
+    return source if isinstance(source, bytes) else source.read_bytes()

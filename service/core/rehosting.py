@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from contracts.blocks import Block
 from contracts.codes import NoticeCode
@@ -15,6 +15,7 @@ from contracts.tool_calls import Asset, Rehosted, SourceRow, ToolCallRequest
 from service.core.blocks import Notice
 from service.core.engine_port import InputFile
 from service.core.errors import AssetRefusedError
+from service.core.file_bytes import FileBytes, all_of
 from service.core.gathered import Gathered, inodes_of, pages_bytes
 from service.core.looking_ahead import LookAhead
 from service.core.mentions import Mention, find_mentions, find_sids
@@ -170,7 +171,7 @@ class Rehosting:
         file = next((gathered.inputs[path] for path in readings if path in gathered.inputs), None)
         if file is None or file.size_bytes > _THEME_BYTES_MAX:
             return
-        text = (await asyncio.to_thread(file.source.read_bytes)).decode(errors="replace")
+        text = (await asyncio.to_thread(all_of, file.source)).decode(errors="replace")
         for named in await _mentions(text):
             await self._resolve(wish, named, files, staging, gathered)
         folder = PurePosixPath(file.path.physical).parent
@@ -248,16 +249,16 @@ class Rehosting:
         if got is None:
             return False
         if gathered.places.take(file.path):
-            self._add(wish, file.path, got.local, got.size_bytes, gathered)
+            self._add(wish, file.path, got.source, got.size_bytes, gathered)
             if file.stored is not None:
                 gathered.versions[file.path.physical] = file.stored.version
             began -= got.ms / 1000
             gathered.ledger.append(_line(asked, got.origin, file.path, got.sha256, got.size_bytes, began))
         return True
 
-    def _add(self, wish: Wish, path: FilePath, local: Path, size: int, gathered: Gathered) -> None:
+    def _add(self, wish: Wish, path: FilePath, source: FileBytes, size: int, gathered: Gathered) -> None:
         writable = path.turn_id == wish.turn_id
-        gathered.inputs[path.physical] = InputFile(path, local, size, writable)
+        gathered.inputs[path.physical] = InputFile(path, source, size, writable)
 
 
 def stretches(sids: Sequence[int]) -> list[tuple[int, int]]:

@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 from contracts.paths import FilePath
 from contracts.provenance import AuditInput, AuditLine
@@ -13,6 +12,7 @@ from service.core.blocks import now_text
 from service.core.call_record import call_record
 from service.core.engine_port import InputFile
 from service.core.errors import NotRerunnableError
+from service.core.file_bytes import FileBytes
 from service.core.gathered import Gathered
 from service.core.rehosting import Wish, stretches
 from service.core.sandbox_runs import Attempt, SandboxRuns
@@ -41,13 +41,13 @@ class Inputs:
         gathered = Gathered(missing=list(line.missing))
         for number, used in enumerate(line.inputs):
             began = time.perf_counter()
-            local = await self._local(scope, request, used, staging, number)
-            size, sha256 = (0, "") if local is None else await asyncio.to_thread(measure, local)
-            if local is None or sha256 != used.sha256:
+            source = await self._bytes(scope, request, used, staging, number)
+            size, sha256 = (0, "") if source is None else await asyncio.to_thread(measure, source)
+            if source is None or sha256 != used.sha256:
                 raise NotRerunnableError(f"the input '{used.path}' cannot be had any more as it was")
             path = FilePath.from_physical(used.path)
             gathered.places.take(path)
-            gathered.inputs[used.path] = InputFile(path, local, size, writable=path.turn_id == request.turn_id)
+            gathered.inputs[used.path] = InputFile(path, source, size, writable=path.turn_id == request.turn_id)
             if used.version is not None:
                 gathered.versions[used.path] = used.version
             gathered.ledger.append(
@@ -62,9 +62,9 @@ class Inputs:
             )
         return gathered, await self._restore_cited(scope, line, gathered)
 
-    async def _local(
+    async def _bytes(
         self, scope: Scope, request: ToolCallRequest, used: AuditInput, staging: Staging, number: int
-    ) -> Path | None:
+    ) -> FileBytes | None:
         path = FilePath.from_physical(used.path)
         if used.version is not None:
             stored = await self._files.artifacts.version(scope, path, used.version)
@@ -83,7 +83,7 @@ class Inputs:
         files = self._files.of_call(scope, request.timeline)
         file = await files.remembered(path)
         fetched = None if file is None else await files.fetch(file, staging)
-        return None if fetched is None else fetched.local
+        return None if fetched is None else fetched.source
 
     async def _restore_cited(self, scope: Scope, line: AuditLine, gathered: Gathered) -> list[int]:
         sids = [source.sid for source in line.sources]

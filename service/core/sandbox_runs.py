@@ -181,6 +181,7 @@ class SandboxRuns:
             try:
                 with attempt.phase("run") as phase:
                     await sandbox.put(program.job.turn_id, list(attempt.gathered.inputs.values()))
+                    attempt.gathered.inputs.clear()  # which may hold megabytes
                     attempt.outcome = await sandbox.run(
                         program.job, on_output=program.on_output, wanted=program.wanted
                     )

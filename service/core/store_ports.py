@@ -103,6 +103,13 @@ class ArtifactStore(Protocol):
     def read(self, scope: Scope, artifact: StoredArtifact, start: int, end: int) -> AsyncIterator[bytes]:
         """The bytes from ``start`` to before ``end``, in pieces."""
 
+    async def contents(self, scope: Scope, artifacts: Sequence[StoredArtifact]) -> list[bytes]:
+        """The bytes of small versions, all in memory, their SHA-256 checked; in their order.
+
+        Raises:
+            StoreFailedError: this conversation has no such version, or the bytes of one are missing or damaged.
+        """
+
     async def link(self, scope: Scope, artifact: StoredArtifact) -> str | None:
         """A URL that gives the bytes of that version to whoever has it, for a while; None if there are no links."""
 

@@ -14,6 +14,7 @@ from typing import Literal, Protocol
 from contracts.blocks import Block
 from contracts.paths import FilePath, Namespace, UnsafePathError
 from service.core.discovery import Version, discover
+from service.core.file_bytes import FileBytes
 from service.core.line_stretches import stretch_of
 from service.core.memory import HandedMemory, Memory, StoredMemory
 from service.core.scopes import Scope
@@ -21,6 +22,8 @@ from service.core.staging import Staging
 from service.core.store_ports import ArtifactStore, StoredArtifact, TimelineStore
 
 _PIECE_BYTES = 256 * 1024
+_SMALL_BYTES_MAX = 256 * 1024  # of one file that stays in memory; so much is one piece in every store
+_IN_MEMORY_BYTES_MAX = 2 * 1024 * 1024  # of all those of a call, until they are in its sandbox
 Origin = Literal["store", "asset", "uri", "timeline"]
 
 
@@ -64,10 +67,10 @@ class TurnFile:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """The bytes of a file, in a local file.
+    """The bytes of a file, in a local file, or those of a small one.
 
     Attributes:
-        local: the file; valid while its staging folder is.
+        source: the file, valid while its staging folder is; or the bytes.
         size_bytes: how many.
         sha256: their SHA-256, in hex.
         origin: where they came from.
@@ -75,7 +78,7 @@ class Fetched:
             fetched together, each one's share.
     """
 
-    local: Path
+    source: FileBytes
     size_bytes: int
     sha256: str
     origin: Origin
@@ -84,7 +87,11 @@ class Fetched:
     async def pieces(self, limit: int) -> AsyncIterator[bytes]:
         """The first bytes, in pieces of at most 256 KiB."""
         for start in range(0, min(limit, self.size_bytes), _PIECE_BYTES):
-            yield await asyncio.to_thread(_piece, self.local, start, min(_PIECE_BYTES, limit - start))
+            size = min(_PIECE_BYTES, limit - start)
+            if isinstance(self.source, bytes):
+                yield self.source[start : start + size]
+            else:
+                yield await asyncio.to_thread(_piece, self.source, start, size)
 
 
 class Places:
@@ -164,6 +171,7 @@ class CallFiles:
         self._said: dict[str, list[FilePath]] = {}
         self._by_rel: dict[tuple[str, Namespace], dict[str, TurnFile]] = {}
         self._fetched: dict[StoredArtifact, Fetched] = {}
+        self._in_memory_bytes = 0
 
     async def of_turn(self, turn_id: str) -> list[TurnFile]:
         """The latest versions of a turn's files and attachments that can lie in one tree, by their paths.
@@ -243,10 +251,25 @@ class CallFiles:
         if not stored:
             return
         began = time.perf_counter()
-        fetched = await self._files.artifacts.fetch_all(self._scope, stored, await staging.folder())
+        small, large = list[StoredArtifact](), list[StoredArtifact]()
+        for artifact in stored:
+            (small if self._stays_in_memory(artifact) else large).append(artifact)
+        store, sources = self._files.artifacts, dict[StoredArtifact, FileBytes]()
+        if small:
+            sources.update(zip(small, await store.contents(self._scope, small), strict=True))
+        if large:
+            fetched = await store.fetch_all(self._scope, large, await staging.folder())
+            sources.update(zip(large, fetched, strict=True))
         ms = (time.perf_counter() - began) * 1000 / len(stored)
-        for artifact, local in zip(stored, fetched, strict=True):
-            self._fetched[artifact] = Fetched(local, artifact.size_bytes, artifact.sha256, "store", ms)
+        for artifact, source in sources.items():
+            self._fetched[artifact] = Fetched(source, artifact.size_bytes, artifact.sha256, "store", ms)
+
+    def _stays_in_memory(self, artifact: StoredArtifact) -> bool:
+        size = artifact.size_bytes
+        if size > _SMALL_BYTES_MAX or self._in_memory_bytes + size > _IN_MEMORY_BYTES_MAX:
+            return False
+        self._in_memory_bytes += size
+        return True
 
     async def fetch(self, file: TurnFile, staging: Staging) -> Fetched | None:
         """The bytes of a file, checked against what is said of them; None if they cannot be had.
@@ -335,9 +358,11 @@ def _file_path(path: str) -> FilePath | None:
         return None
 
 
-def measure(local: Path) -> tuple[int, str]:
-    """Size and SHA-256 of a local file."""
-    with local.open("rb") as file:
+def measure(source: FileBytes) -> tuple[int, str]:
+    """Size and SHA-256 of a file."""
+    if isinstance(source, bytes):
+        return len(source), hashlib.sha256(source).hexdigest()
+    with source.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256")
         return file.tell(), digest.hexdigest()
 

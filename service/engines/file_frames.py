@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from service.core.engine_port import InputFile
 from service.core.errors import StoreFailedError, StoreFullError
-from service.core.file_bytes import FileBytes
+from service.core.file_bytes import FileBytes, opened
 from service.core.staging import Staging
 from service.core.threads import to_its_end
 from service.engines.frames import Frame, encode
@@ -52,7 +52,7 @@ def _read(files: Sequence[InputFile], nonce: bytes) -> Generator[bytearray, None
 def _pieces(file: InputFile) -> Iterator[bytes]:
     left = file.size_bytes
     try:
-        with file.source.open("rb", buffering=0) as source:
+        with opened(file.source) as source:
             while left > 0:
                 piece = source.read(min(left, PIECE_BYTES))
                 if not piece:

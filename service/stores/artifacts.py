@@ -15,6 +15,7 @@ rows say and removes blobs that no row has and no other save is about to have.
 """
 
 import asyncio
+import hashlib
 import logging
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
@@ -142,17 +143,44 @@ class SqlArtifactStore:
         Raises:
             StoreFailedError: this conversation has no such version, or the bytes of one are missing or damaged.
         """
+        hashes = [row.sha256 for row in await self._versions(scope, artifacts)]
+        parts = await _all(
+            self._off_loop(partial(self._files.fetch, part, staging))
+            for part in _parts(hashes, self._files.at_once)
+        )
+        return list(chain.from_iterable(parts))
+
+    async def contents(self, scope: Scope, artifacts: Sequence[StoredArtifact]) -> list[bytes]:
+        """The bytes of small versions, all in memory, their SHA-256 checked.
+
+        Raises:
+            StoreFailedError: this conversation has no such version, or the bytes of one are missing or damaged.
+        """
+        found = await self._versions(scope, artifacts)
+        parts = await _all(
+            self._off_loop(partial(self._whole, part)) for part in _parts(found, self._files.read_at_once)
+        )
+        return list(chain.from_iterable(parts))
+
+    def _whole(self, found: Sequence[ArtifactRow]) -> list[bytes]:
+        contents = []
+        for row in found:
+            content = b""
+            while (left := row.size_bytes - len(content)) > 0:
+                content += self._files.piece(row.sha256, len(content), left)
+            if hashlib.sha256(content).hexdigest() != row.sha256:
+                raise StoreFailedError("the stored bytes of an artifact are damaged: their SHA-256 has changed")
+            contents.append(content)
+        return contents
+
+    async def _versions(self, scope: Scope, artifacts: Sequence[StoredArtifact]) -> list[ArtifactRow]:
         asked = [(artifact.path, artifact.version) for artifact in artifacts]
         # Asked by scope and version, not by the hash at hand: a hash must not open another's bytes.
         found = await self._database.read(lambda connection: rows.versions(connection, scope, asked))
         for path, number in asked:
             if (path, number) not in found:
                 raise _not_stored(path, number)
-        hashes = [found[each].sha256 for each in asked]
-        parts = await _all(
-            self._off_loop(partial(self._files.fetch, part, staging)) for part in self._parts(hashes)
-        )
-        return list(chain.from_iterable(parts))
+        return [found[each] for each in asked]
 
     async def read(self, scope: Scope, artifact: StoredArtifact, start: int, end: int) -> AsyncIterator[bytes]:
         """The bytes from ``start`` to before ``end`` or the file's end, in pieces of at most 256 KiB.
@@ -339,11 +367,11 @@ class SqlArtifactStore:
 
     async def _in_parts(self, work: Callable[[Sequence[T]], None], all_of: Sequence[T]) -> None:
         """Runs blocking work on as many at a time as suits the files, side by side; all of it ends before this."""
-        await _all(self._off_loop(partial(work, part)) for part in self._parts(all_of))
+        await _all(self._off_loop(partial(work, part)) for part in _parts(all_of, self._files.at_once))
 
-    def _parts(self, all_of: Sequence[T]) -> list[Sequence[T]]:
-        size = self._files.at_once
-        return [all_of[at : at + size] for at in range(0, len(all_of), size)]
+
+def _parts(all_of: Sequence[T], size: int) -> list[Sequence[T]]:
+    return [all_of[at : at + size] for at in range(0, len(all_of), size)]
 
 
 async def _all(works: Iterable[Awaitable[T]]) -> list[T]:

@@ -36,6 +36,7 @@ class LocalFiles:
 
     threads = 16  # most of their time they wait for the disk, which writes for all of them at once
     at_once = 16
+    read_at_once = 128  # mostly there is no disk to wait for, and threads would wait for each other
     piece_bytes = 256 * 1024
 
     def __init__(self, root: Path) -> None:
@@ -194,8 +195,13 @@ class LocalFiles:
         Raises:
             StoreFailedError: the blob is missing or ends before ``at``.
         """
-        with self.translated(), self.blob(sha256).open("rb", buffering=0) as stream:
-            piece = os.pread(stream.fileno(), size_bytes, at)
+        with self.translated():
+            try:
+                stream = self.blob(sha256).open("rb", buffering=0)
+            except FileNotFoundError as exc:
+                raise StoreFailedError("the stored bytes of an artifact are missing") from exc
+            with stream:
+                piece = os.pread(stream.fileno(), size_bytes, at)
         if not piece:
             raise StoreFailedError("the stored bytes of an artifact are cut off")
         return piece

@@ -70,6 +70,7 @@ async def test_files_and_bytes_in_memory_are_saved_together_in_the_order_they_we
         fetched = await artifact_store.fetch_all(scope, saved, folder)
         assert [artifact.path.physical for artifact in saved] == list(contents)
         assert [file.read_bytes() for file in fetched] == list(contents.values())
+    assert await artifact_store.contents(scope, saved[::-1]) == list(contents.values())[::-1]
 
 
 async def test_saving_nothing_stores_nothing(artifact_store, scope):
@@ -164,6 +165,8 @@ async def test_an_artifact_of_one_scope_opens_nothing_in_another(artifact_store,
             with pytest.raises(StoreFailedError, match="not stored in this conversation"):
                 await artifact_store.fetch(other, saved, folder)
             with pytest.raises(StoreFailedError, match="not stored in this conversation"):
+                await artifact_store.contents(other, [saved])
+            with pytest.raises(StoreFailedError, match="not stored in this conversation"):
                 await content(artifact_store, other, saved)
 
 
@@ -173,6 +176,7 @@ async def test_a_known_hash_opens_nothing_that_the_conversation_does_not_have(ar
     async with artifact_store.staging() as folder:
         forged = replace(await artifact_store.latest(scope, PATH), sha256=secret.sha256)
         assert (await artifact_store.fetch(scope, forged, folder)).read_bytes() == b"my own"
+    assert await artifact_store.contents(scope, [forged]) == [b"my own"]
 
 
 # ---- all or nothing ----

@@ -72,6 +72,13 @@ async def test_a_call_that_will_have_to_wait_does_not_look_ahead(calls, scope, a
     assert "looked ahead" not in order
 
 
+async def test_of_many_calls_at_one_moment_one_looks_ahead(calls, scope, order):
+    tickets = await asyncio.gather(*(submitted(calls, scope, f"call-{number}") for number in range(2)))
+    for ticket in tickets:
+        await ticket.answer()
+    assert order.count("looked ahead") == 1
+
+
 async def test_an_answer_that_is_stored_is_given_again_whatever_was_looked_up_for_it(calls, scope, order):
     first = await (await submitted(calls, scope)).answer()
     ticket = await submitted(calls, scope)

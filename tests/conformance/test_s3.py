@@ -43,7 +43,9 @@ async def test_a_file_and_an_attachment_of_one_key_lie_apart(store, bucket, scop
 
 
 async def test_a_name_may_be_an_object_and_the_begin_of_others(store, bucket, scope, save):
-    await save(store, scope, {"turn_1/files/a": b"1", "turn_1/files/a/b": b"2"})
+    # One after the other: of two such copies at one moment SeaweedFS now and then loses one.
+    await save(store, scope, {"turn_1/files/a": b"1"})
+    await save(store, scope, {"turn_1/files/a/b": b"2"})
     await save(store, scope, {"turn_1/files/c/d": b"3"})
     await save(store, scope, {"turn_1/files/c": b"4"})
     found = {name: data for name, data in objects_of(bucket).items() if not name.startswith("blobs/")}

@@ -10,6 +10,7 @@ from contracts.paths import FilePath
 from contracts.react_tools import ReadParams
 from contracts.tool_calls import ToolCallRequest
 from service.core.attachments import Attachments
+from service.core.file_bytes import all_of
 from service.core.react_calls import ReactStory
 from service.core.react_read import ReactRead
 from service.core.rehosting import Rehosting, Wish, WorkspaceBounds
@@ -150,7 +151,7 @@ class Conversation:
         async with self.artifacts.staging() as staging:
             wish = Wish(self.scope, turn_id, text, (), (), **fields)
             gathered = await rehosting.gather(wish, MadeFolder(staging))
-            contents = {path: file.source.read_bytes() for path, file in gathered.inputs.items()}
+            contents = {path: all_of(file.source) for path, file in gathered.inputs.items()}
         return contents, gathered
 
 

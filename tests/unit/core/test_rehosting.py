@@ -8,6 +8,7 @@ import pytest
 from contracts.paths import FilePath
 from contracts.tool_calls import Asset, SourceRow
 from service.core.errors import AssetRefusedError, SidConflictError
+from service.core.file_bytes import all_of
 from service.core.rehosting import Rehosting, Wish, WorkspaceBounds
 from service.core.scopes import Principal, Scope
 from service.core.store_ports import NewArtifact
@@ -51,7 +52,7 @@ class World:
         async with self.artifacts.staging() as staging:
             wish = Wish(SCOPE, turn_id, text, assets, rows, timeline)
             gathered = await rehosting.gather(wish, MadeFolder(staging))
-            contents = {path: file.source.read_bytes() for path, file in gathered.inputs.items()}
+            contents = {path: all_of(file.source) for path, file in gathered.inputs.items()}
             for line in gathered.ledger:
                 if line.physical_path in contents:
                     assert hashlib.sha256(contents[line.physical_path]).hexdigest() == line.sha256
@@ -59,6 +60,7 @@ class World:
         for path, file in gathered.inputs.items():
             assert (file.path.physical, file.size_bytes) == (path, len(contents[path]))
             assert file.writable == path.startswith(f"{turn_id}/")
+        self.in_memory = [path for path, file in gathered.inputs.items() if isinstance(file.source, bytes)]
         self.ledger = [(line.asked, line.source, line.physical_path) for line in gathered.ledger]
         self.notices = [(str(notice.code), notice.details) for notice in gathered.notices]
         self.missing = gathered.missing
@@ -98,6 +100,22 @@ async def test_the_latest_version_is_fetched_and_once(world):
     text = "open('turn_1/files/a.csv'); open('./turn_1/files/a.csv?x'); os.listdir('turn_1/files')"
     assert await world.gather(text) == {"turn_1/files/a.csv": b"new"}
     assert len(world.ledger) == 1
+
+
+async def test_small_files_stay_in_memory_and_others_are_fetched_into_the_folder(world):
+    small, large = b"s" * 256 * 1024, b"l" * (256 * 1024 + 1)
+    for name, data in (("a", small), ("b", large), ("c", b"")):
+        await world.save(f"turn_1/files/{name}", data)
+    assert list((await world.gather("'turn_1/files/'")).values()) == [small, large, b""]
+    assert world.in_memory == ["turn_1/files/a", "turn_1/files/c"]
+
+
+async def test_no_more_stays_in_memory_than_two_megabytes_of_a_call(world):
+    for number in range(10):
+        await world.save(f"turn_1/files/{number}", b"%d" % number * 256 * 1024)
+    contents = await world.gather("'turn_1/files/'", bounds=(10_000_000, 100))
+    assert [content[:1] for content in contents.values()] == [b"%d" % number for number in range(10)]
+    assert world.in_memory == [f"turn_1/files/{number}" for number in range(8)]
 
 
 async def test_an_attachment_is_fetched_and_a_file_of_that_name_is_another(world):
