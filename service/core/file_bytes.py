@@ -1,4 +1,4 @@
-"""Where the bytes of a file are until the store has them: in a local file, or, those of a small one, in memory."""
+"""Where the bytes of a file are on their way to the store or a sandbox: in a local file or, if few, in memory."""
 
 import io
 from pathlib import Path

@@ -18,7 +18,7 @@ class Gathered:
     """What is to be put into OUT_DIR.
 
     Attributes:
-        inputs: the files, each path once.
+        inputs: the files, each path once; none any more as soon as `SandboxRuns` has put them into the sandbox.
         ledger: where each came from.
         missing: physical paths that cannot be had.
         missing_cited: physical paths of cited sources that cannot be had.

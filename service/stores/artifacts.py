@@ -151,7 +151,7 @@ class SqlArtifactStore:
         return list(chain.from_iterable(parts))
 
     async def contents(self, scope: Scope, artifacts: Sequence[StoredArtifact]) -> list[bytes]:
-        """The bytes of small versions, all in memory, their SHA-256 checked.
+        """The bytes of small versions, all in memory, their SHA-256 checked; in their order.
 
         Raises:
             StoreFailedError: this conversation has no such version, or the bytes of one are missing or damaged.
