@@ -82,9 +82,14 @@ class Rehosting:
         self._bounds = bounds
 
     def ahead(self, scope: Scope, request: ToolCallRequest) -> LookAhead:
-        """What a call wants to know of its turn, to be begun before it is gathered."""
-        look = self._files.looked_up
-        return LookAhead(lambda: look(scope, request.timeline, request.turn_id or ""))
+        """What a call wants to know of its turn, to be begun before it is gathered.
+
+        Nothing for one that has no turn, and will be refused, or that first has files fetched or sources stored.
+        """
+        look, turn_id = self._files.looked_up, request.turn_id
+        if not turn_id or request.assets or request.sources_pool:
+            return LookAhead(None)
+        return LookAhead(lambda: look(scope, request.timeline, turn_id))
 
     async def gather(self, wish: Wish, staging: Staging) -> Gathered:
         """Resolves all of a call; what it gathers is valid while ``staging`` is.

@@ -226,7 +226,7 @@ class StoredCall:
         created: when: UTC, RFC 3339, ``Z``.
         request: the request, as JSON text.
         answer: the response (state done) or the problem (failed, cancelled), as JSON text; None while open.
-        audited: the audit line that was stored with the answer; only said by the `CallStore.finish` that did it.
+        audited: the audit line that was stored with the answer; only `CallStore.finish` says it.
     """
 
     key: CallKey
@@ -283,7 +283,7 @@ class CallStore(Protocol):
     ) -> StoredCall:
         """Stores the answer of an open call, its blocks on the timeline and its audit line, all or none.
 
-        A call that already has an answer keeps it, and adds nothing. What is stored now.
+        A call that already has an answer keeps it, with its line, and adds nothing. What is stored now.
 
         Raises:
             CallNotStoredError: no such call is stored.

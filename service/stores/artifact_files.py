@@ -55,7 +55,7 @@ class ArtifactFiles(Protocol):
     Attributes:
         threads: how many blocking calls at one time make sense.
         at_once: how many files one call of `seal`, `place`, `host` or `fetch` best takes.
-        read_at_once: how many small files one thread best reads.
+        read_at_once: how many small files one thread best reads, as long as that is quick.
         piece_bytes: how much one call of `piece` best asks for.
     """
 

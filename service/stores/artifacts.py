@@ -15,7 +15,6 @@ rows say and removes blobs that no row has and no other save is about to have.
 """
 
 import asyncio
-import hashlib
 import logging
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
@@ -23,6 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
 from itertools import chain
+from math import ceil, inf
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -40,6 +40,7 @@ from service.stores.conversations import ensure_conversation
 from service.stores.database import Database
 from service.stores.hosting import key_of, rn_of
 from service.stores.name_locks import NameLocks
+from service.stores.small_files import PATIENCE_S, read_whole
 from service.stores.sources import put_files
 from service.stores.timing import Seen, timed, unseen
 
@@ -157,21 +158,14 @@ class SqlArtifactStore:
             StoreFailedError: this conversation has no such version, or the bytes of one are missing or damaged.
         """
         found = await self._versions(scope, artifacts)
-        parts = await _all(
-            self._off_loop(partial(self._whole, part)) for part in _parts(found, self._files.read_at_once)
-        )
-        return list(chain.from_iterable(parts))
+        contents = await self._read_whole(_parts(found, self._files.read_at_once), PATIENCE_S)
+        if left := [row for row in found if row.sha256 not in contents]:  # a slow disk, which many may wait for
+            contents |= await self._read_whole(_parts(left, ceil(len(left) / self._files.threads)), inf)
+        return [contents[row.sha256] for row in found]
 
-    def _whole(self, found: Sequence[ArtifactRow]) -> list[bytes]:
-        contents = []
-        for row in found:
-            content = b""
-            while (left := row.size_bytes - len(content)) > 0:
-                content += self._files.piece(row.sha256, len(content), left)
-            if hashlib.sha256(content).hexdigest() != row.sha256:
-                raise StoreFailedError("the stored bytes of an artifact are damaged: their SHA-256 has changed")
-            contents.append(content)
-        return contents
+    async def _read_whole(self, parts: Sequence[Sequence[ArtifactRow]], within_s: float) -> dict[str, bytes]:
+        read = await _all(self._off_loop(partial(read_whole, self._files, part, within_s)) for part in parts)
+        return {sha256: content for contents in read for sha256, content in contents.items()}
 
     async def _versions(self, scope: Scope, artifacts: Sequence[StoredArtifact]) -> list[ArtifactRow]:
         asked = [(artifact.path, artifact.version) for artifact in artifacts]

@@ -7,8 +7,9 @@ elsewhere.
 
 import hashlib
 import json
+from collections.abc import Mapping
 
-from sqlalchemy import Connection, bindparam, insert, select
+from sqlalchemy import Connection, Select, bindparam, insert, select
 
 from service.core.scopes import Principal
 from service.core.store_ports import AuditDraft, AuditedLine, CallKey
@@ -28,11 +29,11 @@ _LAST = Prepared(
     .limit(1)
 )
 _ADDED = Prepared(insert(audit), "chain", "seq", "call", "ended", "sha256", "line")
-_OF_CALL = (
-    select(audit.c.line, audit.c.sha256)
-    .join_from(audit, calls)
-    .where(calls.c.conversation == CONVERSATION, calls.c.tool_call_id == bindparam("call_id"))
+_LINE = select(audit.c.line, audit.c.sha256)
+_OF_CALL = _LINE.join_from(audit, calls).where(
+    calls.c.conversation == CONVERSATION, calls.c.tool_call_id == bindparam("call_id")
 )
+_OF_NUMBER = _LINE.where(audit.c.call == bindparam("of_call"))
 
 
 class SqlAuditStore:
@@ -53,11 +54,7 @@ class SqlAuditStore:
         """
         values = {**scope_values(key.scope), "call_id": key.tool_call_id}
 
-        def work(connection: Connection) -> AuditedLine | None:
-            row = connection.execute(_OF_CALL, values).first()
-            return None if row is None else AuditedLine(row.line, row.sha256)
-
-        return await self._database.read(work)
+        return await self._database.read(lambda connection: _first(connection, _OF_CALL, values))
 
     async def add(self, principal: Principal, draft: AuditDraft) -> AuditedLine:
         """Adds a line that belongs to no stored call.
@@ -82,6 +79,18 @@ def add_line(connection: Connection, principal: Principal, draft: AuditDraft, ca
     row = {"chain": chain, "seq": seq, "call": call, "ended": draft.ended, "sha256": sha256, "line": text}
     _ADDED.run(connection, row)
     return AuditedLine(text, sha256)
+
+
+def line_of(connection: Connection, call: int) -> AuditedLine | None:
+    """The line of the call that has that number in the database, if it has one."""
+    return _first(connection, _OF_NUMBER, {"of_call": call})
+
+
+def _first(
+    connection: Connection, lines: Select[tuple[str, str]], values: Mapping[str, object]
+) -> AuditedLine | None:
+    row = connection.execute(lines, values).first()
+    return None if row is None else AuditedLine(row.line, row.sha256)
 
 
 def _locked(connection: Connection, principal: Principal) -> int:

@@ -6,6 +6,7 @@ Requests and answers are kept as plain text: storing 28 MiB takes 0.1 s, and com
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, delete, insert, select, update
@@ -15,7 +16,7 @@ from service.core.errors import IdReusedError
 from service.core.scopes import Principal, Scope
 from service.core.short import short_blocks
 from service.core.store_ports import AuditDraft, CallKey, CallNotStoredError, CallState, NewCall, StoredCall
-from service.stores.audit import add_line
+from service.stores.audit import add_line, line_of
 from service.stores.conversations import (
     CONVERSATION,
     PRINCIPAL,
@@ -126,7 +127,7 @@ class SqlCallStore:
     ) -> StoredCall:
         """Stores the answer of an open call, its blocks on the timeline and its audit line; what is stored now.
 
-        A call that has an answer keeps it, and adds nothing.
+        A call that has an answer keeps it, with its line, and adds nothing.
 
         Raises:
             CallNotStoredError: no such call is stored.
@@ -156,7 +157,7 @@ class SqlCallStore:
             known = _BY_KEY.first(connection, values)
             if known is None:
                 raise CallNotStoredError(f"the call '{key.tool_call_id}' is not stored, so its answer cannot be")
-            return _stored(known)
+            return replace(_stored(known), audited=line_of(connection, known.id))
 
         return await self._database.write(work)
 

@@ -337,6 +337,24 @@ async def test_a_damaged_page_is_told_as_damage(opened_database, tmp_path, scope
                 await work
 
 
+async def test_small_files_of_a_slow_disk_are_read_side_by_side(artifact_store, scope, save, monkeypatch):
+    contents = {f"turn_1/files/{number}": b"%d" % number for number in range(40)}
+    saved = await save(artifact_store, scope, contents)
+    reading, peak, read = set(), 0, LocalFiles.piece
+
+    def slow(files, sha256, *stretch):
+        nonlocal peak
+        reading.add(sha256)
+        peak = max(peak, len(reading))
+        time.sleep(0.005)
+        reading.discard(sha256)
+        return read(files, sha256, *stretch)
+
+    monkeypatch.setattr(LocalFiles, "piece", slow)
+    assert await artifact_store.contents(scope, saved) == [contents[each.path.physical] for each in saved]
+    assert 1 < peak <= LocalFiles.threads
+
+
 @pytest.mark.parametrize("in_memory", [False, True])
 @pytest.mark.parametrize("damage", ["changed", "cut", "gone"])
 async def test_damaged_bytes_are_never_given_out_as_whole_and_a_save_heals_them(

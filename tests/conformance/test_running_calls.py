@@ -97,17 +97,44 @@ class Log(logging.Handler):
         self._order.append("logged")
 
 
-async def test_the_client_is_told_before_the_call_is_logged_and_counted(calls, scope, order):
+@pytest.fixture
+def audit_log(order):
     log, handler = logging.getLogger("proofbox.audit"), Log(order)
     before = log.level
     log.addHandler(handler)
     log.setLevel("INFO")
-    try:
-        await (await submitted(calls, scope)).answer()
-        order.append("answered")
-        for _ in range(10):  # turns of the loop
-            await asyncio.sleep(0)
-    finally:
-        log.removeHandler(handler)
-        log.setLevel(before)
+    yield
+    log.removeHandler(handler)
+    log.setLevel(before)
+
+
+async def some_turns_of_the_loop():
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+@pytest.mark.usefixtures("audit_log")
+async def test_the_client_is_told_before_the_call_is_logged_and_counted(calls, scope, order):
+    await (await submitted(calls, scope)).answer()
+    order.append("answered")
+    await some_turns_of_the_loop()
     assert order == ["looked ahead", "told", "answered", "logged", "counted"]
+
+
+@pytest.mark.usefixtures("audit_log")
+async def test_a_call_whose_last_client_left_while_it_was_stored_is_logged_once(
+    calls, call_store, scope, order, monkeypatch
+):
+    store = call_store.finish
+
+    async def stored_and_lost(*args):
+        await store(*args)
+        monkeypatch.setattr(call_store, "finish", store)
+        await ticket.leave()
+        await asyncio.sleep(0)  # cancelled here
+
+    monkeypatch.setattr(call_store, "finish", stored_and_lost)
+    ticket = await submitted(calls, scope)
+    assert not (await ticket.answer()).is_problem  # what was stored first holds
+    await some_turns_of_the_loop()
+    assert order.count("logged") == 1

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import json
 import time
+import tracemalloc
 from contextlib import asynccontextmanager
 
 import pytest
@@ -88,12 +89,15 @@ async def executed(stores, contract, rows):
     return await opened(stores, contract, rows, Admission(running_max=1, queue_max=0)).tell(Silent())
 
 
-def opened(stores, contract, rows, admission):
+EXIT = (Frame.EXIT, {"exit_code": 0, "log_tail": "", "stderr_tail": ""})
+
+
+def opened(stores, contract, rows, admission, *, on_job=(EXIT,), **asked):
     artifacts, sources, timelines, folder, _ = stores
     engine = MemoryEngine(
         {
             Frame.PUT: [(Frame.PUT_DONE, b"")],
-            Frame.JOB: [(Frame.EXIT, {"exit_code": 0, "log_tail": "", "stderr_tail": ""})],
+            Frame.JOB: on_job,
             Frame.COLLECT: [
                 *rows,
                 (Frame.COLLECTED, {"extras_total": 0, "files_exceeded": False, "depth_exceeded": False}),
@@ -105,19 +109,18 @@ def opened(stores, contract, rows, admission):
     runs = SandboxRuns(admission, rehosting, engine, artifacts, sources)
     policy = CallPolicy(LIMITS, queue_s=5, overhead_s=10, inline_bytes_max=1_000)
     execution = Execution(runs, policy, BpeTokenCounter())
-    request = ToolCallRequest(
-        tool_id="exec_tools.execute_code_python",
-        tool_call_id="call_1",
-        conversation_id="conv-1",
-        turn_id="turn_1",
-        params={"contract": contract},
-        code="print(1)",
-    )
-    return execution.open(SCOPE, request)
+    request = {
+        "tool_id": "exec_tools.execute_code_python",
+        "tool_call_id": "call_1",
+        "conversation_id": "conv-1",
+        "turn_id": "turn_1",
+        "params": {"contract": contract},
+        "code": "print(1)",
+    }
+    return execution.open(SCOPE, ToolCallRequest.model_validate({**request, **asked}))
 
 
-async def saved(stores, physical):
-    data = physical.encode()
+async def saved(stores, physical, data=b"some bytes"):
     new = NewArtifact(
         FilePath.from_physical(physical),
         data,
@@ -171,11 +174,11 @@ async def test_an_answer_times_each_of_its_phases(stores):
 CSV = [{"filename": "a.csv", "description": "d"}]
 
 
-async def looked_ahead(stores, admission):
+async def looked_ahead(stores, admission, **fields):
     """A call whose turn was looked up before it is told, and what the database was asked for that."""
     asked = []
     stores[-1].seen = lambda operation, _: asked.append(operation)
-    call = opened(stores, CSV, [found(0), (Frame.DATA, b"a,b")], admission)
+    call = opened(stores, CSV, [found(0), (Frame.DATA, b"a,b")], admission, **fields)
     others = asyncio.all_tasks()
     call.look_ahead()
     await asyncio.gather(*(asyncio.all_tasks() - others))
@@ -218,3 +221,57 @@ async def test_a_store_that_failed_when_it_was_asked_ahead_is_asked_again(stores
     await database.open()
     response = await call.tell(Silent())
     assert [line.physical_path for line in response.rehosted] == ["turn_1/files/before.txt"]
+
+
+ASSET = {"physical_path": "turn_1/attachments/a.txt", "text": "a"}
+ROW = {"sid": 1, "title": "A page", "url": "https://example.com", "source_type": "web"}
+
+
+@pytest.mark.parametrize("fields", [{"assets": [ASSET]}, {"sources_pool": [ROW]}, {"turn_id": None}])
+async def test_who_has_something_else_to_do_first_does_not_look_ahead(stores, fields):
+    _, asked = await looked_ahead(stores, Admission(running_max=1, queue_max=0), **fields)
+    assert asked == []
+
+
+async def test_what_was_stored_while_a_call_took_its_own_files_is_there(stores):
+    call, _ = await looked_ahead(stores, Admission(running_max=1, queue_max=0), assets=[ASSET])
+    await saved(stores, "turn_1/files/meanwhile.txt")
+    response = await call.tell(Silent())
+    there = {line.physical_path for line in response.rehosted}
+    assert there == {"turn_1/attachments/a.txt", "turn_1/files/meanwhile.txt"}
+
+
+async def test_an_unforeseen_failure_to_look_ahead_is_logged_and_fails_no_call(stores, monkeypatch, caplog):
+    with monkeypatch.context() as patch:
+        patch.setattr(SqlArtifactStore, "of_turn", None)  # which is not even a method
+        call, _ = await looked_ahead(stores, Admission(running_max=1, queue_max=0))
+    assert [record.exc_info[0] for record in caplog.records] == [TypeError]
+    assert (await call.tell(Silent())).ok
+
+
+class Held:
+    """The answer to a job; notes how much memory is held when it is asked for."""
+
+    def __init__(self):
+        self.bytes = 0
+
+    def __iter__(self):
+        self.bytes, _ = tracemalloc.get_traced_memory()
+        yield EXIT
+
+
+async def test_what_was_read_into_memory_is_let_go_before_the_program_runs(stores):
+    sizes, held = (100_000, 200_000), Held()
+    for size in sizes:
+        await saved(stores, f"turn_0/files/{size}.txt", b"x" * size)
+    code = " ".join(f"turn_0/files/{size}.txt" for size in sizes)
+    call = opened(
+        stores, CSV, [found(0), (Frame.DATA, b"a,b")], Admission(running_max=1, queue_max=0), code=code, on_job=held
+    )
+    tracemalloc.start()
+    try:
+        response = await call.tell(Silent())
+    finally:
+        tracemalloc.stop()
+    assert [line.size_bytes for line in response.rehosted] == list(sizes)
+    assert held.bytes < 2 * sum(sizes)  # this runner keeps what it is sent
