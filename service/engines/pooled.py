@@ -315,10 +315,10 @@ class PooledEngine:
         task.add_done_callback(self._removals.discard)
 
     async def _discard_in_time(self, box: Box) -> None:
-        """Discards a container a moment later, or when calls leave room for it, but soon."""
+        """Discards a container a moment later, or when no call runs, which may be its own, but soon."""
         until = self._clock.time() + _REMOVED_WITHIN_S
         await self._pause(_REMOVED_AFTER_S)
-        while self._load() >= 1 and self._clock.time() < until and not self._stopping:
+        while self._load() > 0 and self._clock.time() < until and not self._stopping:
             await self._pause(_REMOVED_AFTER_S)
         await self._discard(box)
 

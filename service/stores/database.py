@@ -24,6 +24,7 @@ T = TypeVar("T")
 _ROLE = "the database of artifacts, sources and calls"
 _READERS = 3  # reads are short; more threads than cores gain nothing
 _NO_URL = SecretStr("")
+_FOLDED_AFTER_S = 0.3
 
 
 class Backend(Protocol):
@@ -52,6 +53,9 @@ class Backend(Protocol):
     def give_space_back(self) -> None:
         """Called in a writer's thread after a write for which there was no space."""
 
+    def fold_log(self) -> None:
+        """Called in a pause after writes, beside all others: what they would have to do else."""
+
 
 class Database:
     """The records of one data folder, for one process: SQLite in the folder, or a PostgreSQL server.
@@ -73,6 +77,7 @@ class Database:
         self._backend: Backend | None = None
         self._writes: GroupCommit | None = None
         self._readers: ThreadPoolExecutor | None = None
+        self._folding: asyncio.TimerHandle | None = None
 
     async def open(self) -> None:
         """Opens the database, brings its schema up to date and keeps other processes out until `close`.
@@ -139,6 +144,9 @@ class Database:
         """
         writes, readers = self._writes, self._readers
         self._writes = self._readers = None
+        if self._folding is not None:
+            self._folding.cancel()
+        self._folding = None
         if writes is not None and readers is not None:
             with ThreadPoolExecutor(1, "database-closer") as closer:
                 await in_thread(closer, partial(self._close, writes, readers))
@@ -169,7 +177,14 @@ class Database:
         """
         if self._writes is None or self._backend is None:
             raise StoreFailedError(f"{_ROLE} is closed")
+        if self._folding is None:
+            self._folding = asyncio.get_running_loop().call_later(_FOLDED_AFTER_S, self._fold_log)
         return await _ended(self._writes.submit(work))
+
+    def _fold_log(self) -> None:
+        self._folding = None
+        if self._readers is not None and self._backend is not None:
+            self._readers.submit(self._backend.fold_log)
 
     @timed("database_read")
     async def read(self, work: Work[T]) -> T:

@@ -154,6 +154,9 @@ class PostgresServer:
     def give_space_back(self) -> None:
         """Nothing to do: the server keeps house by itself."""
 
+    def fold_log(self) -> None:
+        """Nothing to do, for the same reason."""
+
 
 class _SchemaLock:
     """An advisory lock on a schema, held by a connection of its own for as long as the service lives.

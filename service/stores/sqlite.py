@@ -16,6 +16,12 @@ from service.stores.prepared import driver_of
 
 _BUSY_TIMEOUT_MS = 5_000  # only a backup tool or a shell can hold the file: the service itself has one writer
 _WAL_BYTES_KEPT = 64 * 1024 * 1024  # an answer of tens of megabytes must not leave the log that large for ever
+_WAL_PAGES = 4_000  # 16 MB: beyond them a commit folds the log itself, if there was no pause for `fold_log`
+_LOG = (
+    "journal_mode = WAL",
+    f"journal_size_limit = {_WAL_BYTES_KEPT}",
+    f"wal_autocheckpoint = {_WAL_PAGES}",
+)
 _EVERYWHERE = (f"busy_timeout = {_BUSY_TIMEOUT_MS}", "synchronous = FULL", "foreign_keys = ON")
 
 
@@ -38,6 +44,7 @@ class SqliteFile:
         self._beside = beside
         self._engines: list[Engine] = []
         self._writer: Connection | None = None
+        self._folder: sqlite3.Connection | None = None
         self._readers: list[Connection] = []
         self._of_thread = threading.local()
         self._identity = (0, 0)  # device and number of the file
@@ -50,8 +57,7 @@ class SqliteFile:
             StoreFailedError: a newer release of the service made it.
             sqlite3.Error, SQLAlchemyError: it cannot be opened.
         """
-        pragmas = (*_EVERYWHERE, "journal_mode = WAL", f"journal_size_limit = {_WAL_BYTES_KEPT}")
-        writing = self._engine(1, pragmas)
+        writing = self._engine(1, (*_EVERYWHERE, *_LOG))
         # The one connection of the one writer: nothing to gain from handing it out anew each time.
         self._writer = writing.connect()
         status = self._file.stat()
@@ -61,6 +67,10 @@ class SqliteFile:
         if not self._beside:
             self.give_space_back()
         self._reading = self._engine(readers, (*_EVERYWHERE, "query_only = ON"))
+        # Of any thread, one at a time; and it waits for nobody.
+        self._folder = sqlite3.connect(self._file, timeout=0, isolation_level=None, check_same_thread=False)
+        self._folder.execute("PRAGMA synchronous = FULL")
+        self.fold_log()  # which opens the log: later another file may lie there by its name
 
     def _engine(self, connections: int, pragmas: Sequence[str]) -> Engine:
         engine = create_engine(
@@ -91,6 +101,9 @@ class SqliteFile:
         self._writer = None
         while self._readers:
             self._readers.pop().close()
+        if self._folder is not None:
+            self._folder.close()
+        self._folder = None
         self._of_thread = threading.local()
         while self._engines:
             # The writer's last: only a connection that may write can fold the log.
@@ -144,6 +157,13 @@ class SqliteFile:
         finally:
             if reader.in_transaction():
                 reader.rollback()  # nothing: it only ends what SQLAlchemy takes for a transaction
+
+    def fold_log(self) -> None:
+        """Brings the write-ahead log into the file beside those who read and write, as far as it can."""
+        assert self._folder is not None
+        with suppress(sqlite3.Error, StoreFailedError):  # a full disk; the next write that meets it says so
+            self._check_file()
+            self._folder.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def give_space_back(self) -> None:
         """Brings the write-ahead log into the file and gives its space back, or leaves that to a later write.

@@ -337,6 +337,23 @@ async def test_a_damaged_page_is_told_as_damage(opened_database, tmp_path, scope
                 await work
 
 
+async def test_in_a_pause_the_log_of_the_database_is_brought_into_its_file(opened_database, scope, tmp_path):
+    answer = "a" * 1_000_000  # less than makes SQLite do it by itself, in the middle of a write
+    async with opened_database(tmp_path) as database:
+        calls = SqlCallStore(database)
+        stored, _ = await calls.claim(new_call(scope))
+        await calls.finish(stored.key, CallState.DONE, answer)
+        file = tmp_path / "proofbox.sqlite3"
+        assert file.stat().st_size < len(answer)
+        for _ in range(100):
+            await asyncio.sleep(0.05)
+            if file.stat().st_size >= len(answer):
+                break
+        assert file.stat().st_size >= len(answer)
+        [found] = await calls.find(scope.principal, stored.key.tool_call_id)
+        assert found.answer == answer
+
+
 async def test_small_files_of_a_slow_disk_are_read_side_by_side(artifact_store, scope, save, monkeypatch):
     contents = {f"turn_1/files/{number}": b"%d" % number for number in range(40)}
     saved = await save(artifact_store, scope, contents)
