@@ -1,4 +1,4 @@
-"""Measures calls of Proofbox beside ``docker run``, llm-sandbox, epicbox and three floors, all in one run.
+"""Measures calls of Proofbox beside ``docker run``, llm-sandbox, epicbox and four floors, all in one run.
 
 Usage: python -m bench.speed [--quick] [--only NAME ...]. A full run takes about twenty minutes and writes
 bench/results/speed.md and .json, docs/bench/speed.svg and -dark.svg, and docs/speed.md and README.md between their

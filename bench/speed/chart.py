@@ -13,6 +13,7 @@ from bench.speed.model import (
     BWRAP,
     CRUN,
     DOCKER,
+    DOCKER_API,
     EPICBOX,
     FLOORS,
     LANES,
@@ -33,6 +34,7 @@ COLOURS = {
     BWRAP: "#8b949e",
     CRUN: "#c2a000",
     RUNC: "#a37a4b",
+    DOCKER_API: "#e8a06c",
 }
 ROW_INCHES = 0.36
 _RATES_INCHES = 2.6

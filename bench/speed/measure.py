@@ -16,11 +16,13 @@ from pathlib import Path
 from bench.serving import service_running
 from bench.speed import growth, jobs
 from bench.speed.clients import busily, calmly, turned
+from bench.speed.docker_api import DockerApi, daemons_socket
 from bench.speed.docker_run import DockerRun
 from bench.speed.floors import floors
 from bench.speed.model import (
     CRUN,
     DOCKER,
+    DOCKER_API,
     EPICBOX,
     FLOORS,
     LANES,
@@ -116,6 +118,10 @@ class Run:
                 sides += await stack.enter_async_context(libraries(folder))
             if wanted & set(FLOORS):
                 sides += stack.enter_context(floors(self.results.remarks))
+                if socket := daemons_socket():
+                    sides.append(DockerApi(socket))
+                else:
+                    self.results.remarks[DOCKER_API] = "was left out: DOCKER_HOST is no socket of this machine"
             yield {side.name: side for side in sides}
 
     async def _jobs(self, sides: dict[str, Side]) -> None:
@@ -143,7 +149,7 @@ class Run:
                     lane.name: await growth.memory_growth_mb(lane.name, job) for lane in lanes
                 }
             for load in self.plan.busy.get(name, ()):
-                names = (*_BOTH, LLM_SANDBOX, EPICBOX, CRUN) if load.everyone else _BOTH
+                names = (*_BOTH, LLM_SANDBOX, EPICBOX, DOCKER_API, CRUN) if load.everyone else _BOTH
                 busy = [sides[one] for one in names if one in sides]
                 self.results.busy.append(await _busy(job, load, busy))
         if "growth" in self.only and self.plan.file_counts:

@@ -16,7 +16,8 @@ EPICBOX = "epicbox"
 BWRAP = "bubblewrap"
 CRUN = "crun"
 RUNC = "runc"
-FLOORS = (BWRAP, CRUN, RUNC)
+DOCKER_API = "Docker's API"
+FLOORS = (BWRAP, CRUN, RUNC, DOCKER_API)
 INPUTS = "turn_1/attachments"
 """Where inputs lie for the program, on every side, relative to its working directory."""
 OUTPUTS = "files"

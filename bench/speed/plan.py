@@ -17,7 +17,7 @@ class Load:
         clients: at one time.
         rounds: how often each side has its turn.
         calls: that count in a turn.
-        everyone: whether llm-sandbox, epicbox and crun have a turn too.
+        everyone: whether llm-sandbox, epicbox, Docker's API and crun have a turn too.
     """
 
     clients: int

@@ -8,6 +8,7 @@ import pytest
 
 from bench.speed.bar import BARS, bar_table
 from bench.speed.clients import DRAINING, busily, calmly, turned
+from bench.speed.docker_api import daemons_socket, stdout_of
 from bench.speed.jobs import chart, contract, large_file, many_files, one_page, printing, thirty_pages
 from bench.speed.model import DOCKER, OURS, OURS_OCI, CallFailedError, Job, Measured, Results, Turn
 from bench.speed.plan import FULL, QUICK, Plan
@@ -190,3 +191,19 @@ def test_a_run_is_written_as_figures_tables_charts_and_between_the_marks_of_the_
     assert figures["calm"][0]["sides"][OURS][0]["latencies_ms"] == [10.0, 30.0, 20.0]
     assert (tmp_path / "bench/results/speed.md").read_text() == text_of(_results())
     assert sorted(path.name for path in (tmp_path / "docs/bench").iterdir()) == ["speed-dark.svg", "speed.svg"]
+
+
+def test_standard_output_is_read_out_of_the_frames_of_a_container() -> None:
+    frames = [(1, b"one\n"), (2, b"a warning"), (1, b""), (1, b"two")]
+    stream = b"".join(bytes([number, 0, 0, 0]) + len(said).to_bytes(4) + said for number, said in frames)
+    assert stdout_of(stream) == b"one\ntwo"
+
+
+@pytest.mark.parametrize(
+    ("host", "socket"), [("unix:///run/docker.sock", "/run/docker.sock"), ("tcp://there:2375", None)]
+)
+def test_a_daemon_of_another_machine_is_not_measured(
+    monkeypatch: pytest.MonkeyPatch, host: str, socket: str | None
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", host)
+    assert daemons_socket() == socket
