@@ -10,6 +10,7 @@ from fastapi import Depends, Request
 from contracts.tool_calls import CallStatus, ToolCallRequest
 from service.core.access import Access
 from service.core.attachments import Attachments
+from service.core.call_ports import CallKey
 from service.core.calls import Answer
 from service.core.engine_port import SandboxEngine
 from service.core.events import CallEvent
@@ -19,7 +20,7 @@ from service.core.provenance import Provenance
 from service.core.quotas import Quotas
 from service.core.recall import Recall
 from service.core.scopes import Principal
-from service.core.store_ports import ArtifactStore, CallKey, SourcePool
+from service.core.store_ports import ArtifactStore, SourcePool
 from service.core.timeline import Timeline
 from service.core.tracing import NoTracer, Tracer
 

@@ -7,8 +7,15 @@ from dataclasses import dataclass, replace
 
 from contracts.tool_calls import ToolCallResponse
 from service.core.call_answers import Answer, problem_answer, stored_answer
+from service.core.call_ports import (
+    AuditDraft,
+    AuditedLine,
+    CallKey,
+    CallNotStoredError,
+    CallState,
+    CallStore,
+)
 from service.core.errors import OurError, StoreFailedError, StoreFullError
-from service.core.store_ports import AuditDraft, AuditedLine, CallKey, CallNotStoredError, CallState, CallStore
 from service.core.tracing import span
 
 log = logging.getLogger("proofbox.calls")

@@ -2,8 +2,8 @@
 
 from typing import Protocol
 
+from service.core.call_ports import AuditDraft, AuditedLine, CallKey
 from service.core.scopes import Principal
-from service.core.store_ports import AuditDraft, AuditedLine, CallKey
 
 
 class AuditStore(Protocol):

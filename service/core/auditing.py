@@ -11,9 +11,10 @@ from contracts.problems import Problem
 from contracts.provenance import AUDIT_FORMAT, AuditService
 from contracts.tool_calls import ArtifactResult, SourceRow, ToolCallRequest, ToolCallResponse, Usage
 from service.core.blocks import now_text
+from service.core.call_ports import AuditDraft, AuditedLine, CallKey, CallState
 from service.core.call_record import CallRecord, UsedInput
 from service.core.limits import limit_names
-from service.core.store_ports import AuditDraft, AuditedLine, CallKey, CallState, StoredArtifact
+from service.core.store_ports import StoredArtifact
 
 # What log collectors take as one line; a call with thousands of inputs has more, and its line is in the database.
 LOGGED_CHARS_MAX = 16_000

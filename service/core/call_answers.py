@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from contracts.problems import Problem
+from service.core.call_ports import CallState
 from service.core.errors import ShuttingDownError
 from service.core.problems import problem_of, retry_after_s
-from service.core.store_ports import CallState
 
 
 @dataclass(frozen=True, slots=True)

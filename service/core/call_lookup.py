@@ -1,8 +1,8 @@
 """Finding a call by the loop's own id, which is unique in its conversation only."""
 
+from service.core.call_ports import CallStore, StoredCall
 from service.core.errors import AmbiguousCallError, UnknownCallError
 from service.core.scopes import Principal
-from service.core.store_ports import CallStore, StoredCall
 
 
 async def find_call(

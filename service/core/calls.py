@@ -17,6 +17,7 @@ from service.core.answer_keeping import AnswerKeeping, Ending
 from service.core.auditing import AuditedCall, draft_of, outcome_code, say, told
 from service.core.call_answers import Answer, problem_answer, stopped, stored_answer
 from service.core.call_lookup import find_call
+from service.core.call_ports import AuditDraft, CallKey, CallState, CallStore, StoredCall
 from service.core.call_record import CallRecord, recording
 from service.core.claims import Claims, new_call
 from service.core.errors import (
@@ -33,7 +34,6 @@ from service.core.meter import EndedCall, Meter, NoMeter
 from service.core.running_call import CallTicket, RunningCall
 from service.core.scopes import Principal, Scope
 from service.core.short import short_blocks
-from service.core.store_ports import AuditDraft, CallKey, CallState, CallStore, StoredCall
 from service.core.tracing import open_span, span
 from service.core.watcher import OpenedCall, Story
 

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 from contracts.tool_calls import ToolCallRequest
+from service.core.call_ports import CallKey, CallStore, NewCall, StoredCall
 from service.core.short import short_values
-from service.core.store_ports import CallKey, CallStore, NewCall, StoredCall
 
 _LOOK_AGAIN_S = 0.01
 

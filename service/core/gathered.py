@@ -7,7 +7,7 @@ from contracts.tool_calls import Rehosted, SourceRow
 from service.core.blocks import Notice
 from service.core.call_record import CallRecord, UsedInput
 from service.core.engine_port import InputFile
-from service.core.turn_files import Places, folders_of
+from service.core.places import Places, folders_of
 
 _PAGE_BYTES = 4096  # a file system in memory gives a file whole pages
 _OWN_INODES = 4  # OUT_DIR itself, the turn's folder, files/ and its other name

@@ -18,6 +18,7 @@ from service.core.audit_ports import AuditStore
 from service.core.auditing import AuditedCall, canonical, draft_of, say
 from service.core.call_answers import problem_answer
 from service.core.call_lookup import find_call
+from service.core.call_ports import AuditedLine, CallKey, CallState, CallStore, StoredCall
 from service.core.call_record import CallRecord, recording
 from service.core.errors import NoProvenanceError, NotRerunnableError
 from service.core.limits import CallLimits
@@ -25,7 +26,6 @@ from service.core.log_context import about
 from service.core.restoring import Inputs, RestoredRuns
 from service.core.sandbox_runs import SandboxRuns
 from service.core.scopes import Principal, Scope
-from service.core.store_ports import AuditedLine, CallKey, CallState, CallStore, StoredCall
 from service.core.tracing import open_span, span
 from service.core.watcher import NobodyWatches, OpenedCall, Story
 

@@ -8,11 +8,11 @@ from contracts.events import EventName, OutputEvent, QueuedEvent, StartedEvent
 from contracts.tool_calls import SandboxInfo
 from service.core.auditing import AuditedCall
 from service.core.call_answers import Answer
+from service.core.call_ports import CallKey
 from service.core.call_record import CallRecord
 from service.core.engine_port import StreamName
 from service.core.errors import CallCancelledError, ServiceError
 from service.core.events import EventLog
-from service.core.store_ports import CallKey
 from service.core.tracing import NO_SPAN, Span
 
 _UTF_8 = codecs.getincrementaldecoder("utf-8")

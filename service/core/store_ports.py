@@ -1,10 +1,9 @@
-"""The ports of the stores: artifacts, sources, calls and timelines."""
+"""The ports of the stores: artifacts, sources and timelines; that of calls is in `call_ports`."""
 
 import json
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -12,9 +11,8 @@ from contracts.blocks import Block
 from contracts.paths import FilePath, UnsafePathError
 from contracts.timeline import canonical_path
 from contracts.tool_calls import SourceRow
-from service.core.errors import StoreFailedError
 from service.core.file_bytes import FileBytes
-from service.core.scopes import Principal, Scope
+from service.core.scopes import Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,135 +167,6 @@ class SourcePool(Protocol):
         Raises:
             SidConflictError: a sid means something else here; then no row is added.
         """
-
-
-class CallState(StrEnum):
-    """Where a call stands in the store."""
-
-    OPEN = "open"
-    DONE = "done"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-
-
-@dataclass(frozen=True, slots=True)
-class CallKey:
-    """The name of a call: its conversation and the loop's own id."""
-
-    scope: Scope
-    tool_call_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class AuditDraft:
-    """An audit line on its way into its chain.
-
-    Attributes:
-        ended: when the call ended: UTC, RFC 3339, ``Z``.
-        text: the line as a JSON object in ASCII, without its number and the hash of the line before it.
-    """
-
-    ended: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class AuditedLine:
-    """An audit line in its chain.
-
-    Attributes:
-        text: the line, a JSON object in ASCII.
-        sha256: its SHA-256, in hex.
-    """
-
-    text: str
-    sha256: str
-
-
-@dataclass(frozen=True, slots=True)
-class StoredCall:
-    """A call as the store knows it.
-
-    Attributes:
-        key: its name.
-        payload_sha256: the hash of the request as it was accepted.
-        state: where it stands.
-        boot_id: the life of the service that accepted it.
-        created: when: UTC, RFC 3339, ``Z``.
-        request: the request, as JSON text.
-        answer: the response (state done) or the problem (failed, cancelled), as JSON text; None while open.
-        audited: the audit line that was stored with the answer; only `CallStore.finish` says it.
-    """
-
-    key: CallKey
-    payload_sha256: str
-    state: CallState
-    boot_id: str
-    created: str
-    request: str
-    answer: str | None
-    audited: AuditedLine | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class NewCall:
-    """A call at the door.
-
-    Attributes:
-        key: its name.
-        payload_sha256: the hash of the request.
-        request: the request, as JSON text.
-        boot_id: the life of the service that accepts it.
-        idempotency_key: a second name that the client gave it, unique for the principal.
-    """
-
-    key: CallKey
-    payload_sha256: str
-    request: str
-    boot_id: str
-    idempotency_key: str | None
-
-
-class CallNotStoredError(StoreFailedError):
-    """A call is to be answered that the store does not know: its records were taken away."""
-
-
-class CallStore(Protocol):
-    """Accepted calls and their one answer. All methods raise StoreFailedError if the store fails."""
-
-    async def claim(self, call: NewCall) -> tuple[StoredCall, bool]:
-        """Registers a call, or finds the one that has its key or its idempotency key; True if it is new.
-
-        Raises:
-            IdReusedError: the key or the idempotency key is taken by another payload.
-            StoreFullError: no space is left.
-        """
-
-    async def finish(
-        self,
-        key: CallKey,
-        state: CallState,
-        answer: str,
-        blocks: Sequence[Block] = (),
-        audit: AuditDraft | None = None,
-    ) -> StoredCall:
-        """Stores the answer of an open call, its blocks on the timeline and its audit line, all or none.
-
-        A call that already has an answer keeps it, with its line, and adds nothing. What is stored now.
-
-        Raises:
-            CallNotStoredError: no such call is stored.
-            StoreFullError: no space is left.
-        """
-
-    async def forget(self, key: CallKey) -> None:
-        """Removes an open call that was refused before anything ran, so that it may come again."""
-
-    async def find(self, principal: Principal, tool_call_id: str) -> list[StoredCall]:
-        """The calls of that id in all conversations of the principal."""
-
-    async def left_open(self, boot_id: str) -> list[StoredCall]:
-        """Open calls of other lives of the service than ``boot_id``."""
 
 
 @dataclass(frozen=True, slots=True)

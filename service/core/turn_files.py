@@ -17,6 +17,7 @@ from service.core.discovery import Version, discover
 from service.core.file_bytes import FileBytes
 from service.core.line_stretches import stretch_of
 from service.core.memory import HandedMemory, Memory, StoredMemory
+from service.core.places import Places
 from service.core.scopes import Scope
 from service.core.staging import Staging
 from service.core.store_ports import ArtifactStore, StoredArtifact, TimelineStore
@@ -92,32 +93,6 @@ class Fetched:
                 yield self.source[start : start + size]
             else:
                 yield await asyncio.to_thread(_piece, self.source, start, size)
-
-
-class Places:
-    """Paths that can lie in one tree: none of them is a folder of another."""
-
-    def __init__(self) -> None:
-        self._files: set[str] = set()
-        self._folders: set[str] = set()
-
-    def take(self, path: FilePath) -> bool:
-        """Adds a path; False, and not added, if a folder lies there or a file lies where it needs a folder."""
-        folders = folders_of(path.physical)
-        if path.physical in self._folders or not self._files.isdisjoint(folders):
-            return False
-        self._files.add(path.physical)
-        self._folders.update(folders)
-        return True
-
-
-def folders_of(physical: str) -> list[str]:
-    """The folders on the way to a path, the innermost first."""
-    folders = []
-    while (end := physical.rfind("/")) > 0:
-        physical = physical[:end]
-        folders.append(physical)
-    return folders
 
 
 class TurnFiles:

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 from sqlalchemy import Connection, Select, bindparam, insert, select
 
+from service.core.call_ports import AuditDraft, AuditedLine, CallKey
 from service.core.scopes import Principal
-from service.core.store_ports import AuditDraft, AuditedLine, CallKey
 from service.stores.conversations import CONVERSATION, new_or_known, scope_values
 from service.stores.database import Database
 from service.stores.prepared import Prepared

@@ -12,10 +12,10 @@ from typing import Any
 from sqlalchemy import Connection, Row, bindparam, delete, insert, select, update
 
 from contracts.blocks import Block
+from service.core.call_ports import AuditDraft, CallKey, CallNotStoredError, CallState, NewCall, StoredCall
 from service.core.errors import IdReusedError
 from service.core.scopes import Principal, Scope
 from service.core.short import short_blocks
-from service.core.store_ports import AuditDraft, CallKey, CallNotStoredError, CallState, NewCall, StoredCall
 from service.stores.audit import add_line, line_of
 from service.stores.conversations import (
     CONVERSATION,

@@ -11,8 +11,8 @@ from sqlalchemy import text
 from service.audit_jobs import verify
 from service.cli import main
 from service.core.audit_chain import AuditCheck
+from service.core.call_ports import AuditDraft, CallKey, CallState, NewCall
 from service.core.errors import StoreFailedError
-from service.core.store_ports import AuditDraft, CallKey, CallState, NewCall
 from service.settings import Settings
 from service.stores.audit import SqlAuditStore
 from service.stores.audit_reading import audit_lines

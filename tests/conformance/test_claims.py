@@ -2,8 +2,8 @@
 
 import asyncio
 
+from service.core.call_ports import CallKey, CallState, NewCall
 from service.core.claims import Claims
-from service.core.store_ports import CallKey, CallState, NewCall
 
 
 def new_call(scope, tool_call_id="call-1", boot_id="boot-1", idempotency_key=None):

@@ -13,8 +13,8 @@ from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
 import service
+from service.core.call_ports import CallKey, CallNotStoredError, CallState, NewCall
 from service.core.errors import IdReusedError, StoreFailedError, StoreFullError
-from service.core.store_ports import CallKey, CallNotStoredError, CallState, NewCall
 from service.stores.calls import SqlCallStore
 from service.stores.database import Database
 from service.stores.prepared import driver_of

@@ -18,8 +18,8 @@ from pydantic import SecretStr
 
 import service
 from contracts.paths import FilePath
+from service.core.call_ports import CallKey, CallState, NewCall
 from service.core.errors import StoreFailedError
-from service.core.store_ports import CallKey, CallState, NewCall
 from service.stores.artifacts import SqlArtifactStore
 from service.stores.calls import SqlCallStore
 from service.stores.database import Database

@@ -11,8 +11,8 @@ from disk_check import assert_disk_says_what_the_rows_say, path_of
 from pydantic import SecretStr
 
 from contracts.tool_calls import SourceRow
+from service.core.call_ports import CallKey, CallState, NewCall
 from service.core.errors import StoreFailedError, StoreFullError
-from service.core.store_ports import CallKey, CallState, NewCall
 from service.stores.calls import SqlCallStore
 from service.stores.database import Database
 from service.stores.sources import SqlSourcePool

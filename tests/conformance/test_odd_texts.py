@@ -8,8 +8,9 @@ import pytest
 from contracts.blocks import Block
 from contracts.paths import FilePath
 from contracts.tool_calls import SourceRow
+from service.core.call_ports import CallKey, CallState, NewCall
 from service.core.passage_ports import Passage
-from service.core.store_ports import CallKey, CallState, NewCall, NewPage
+from service.core.store_ports import NewPage
 from service.stores import artifact_rows
 
 # Compressed, a text of one letter would fit into any index.

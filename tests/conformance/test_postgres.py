@@ -12,8 +12,8 @@ from pydantic import SecretStr
 from sqlalchemy import insert, make_url, select
 
 from contracts.blocks import Block
+from service.core.call_ports import CallKey, NewCall
 from service.core.errors import StoreFailedError
-from service.core.store_ports import CallKey, NewCall
 from service.main import build
 from service.settings import Settings
 from service.stores import postgres

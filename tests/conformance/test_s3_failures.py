@@ -14,8 +14,8 @@ from s3_check import assert_bucket_says_what_the_rows_say, unfinished_of
 from test_local_disk_full import needs_mount, small_disk
 
 from contracts.paths import FilePath
+from service.core.call_ports import CallKey, NewCall
 from service.core.errors import StoreFailedError, StoreFullError
-from service.core.store_ports import CallKey, NewCall
 from service.stores.artifacts import SqlArtifactStore
 from service.stores.calls import SqlCallStore
 from service.stores.s3_client import Bucket

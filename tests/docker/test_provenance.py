@@ -16,8 +16,8 @@ from sqlalchemy import text
 
 from contracts.provenance import AuditLine, RerunReport
 from contracts.tool_calls import ToolCallRequest
+from service.core.call_ports import CallKey, NewCall
 from service.core.errors import UnknownCallError
-from service.core.store_ports import CallKey, NewCall
 from service.main import application, build, running
 from service.stores.calls import SqlCallStore
 from tests.docker.calling import Caller

@@ -12,6 +12,7 @@ from contracts.events import TERMINAL_EVENTS, EventName
 from contracts.problems import Problem
 from contracts.tool_calls import CallStatus, ToolCallRequest, ToolCallResponse
 from contracts.tools import catalogue
+from service.core.call_ports import CallKey
 from service.core.calls import Answer
 from service.core.errors import (
     AmbiguousCallError,
@@ -24,7 +25,6 @@ from service.core.errors import (
 from service.core.events import CallEvent
 from service.core.problems import problem_of
 from service.core.scopes import Principal, Scope
-from service.core.store_ports import CallKey
 
 CREATED = "2026-07-04T13:18:14Z"
 

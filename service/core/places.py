@@ -1,0 +1,29 @@
+"""Which paths can lie beside each other."""
+
+from contracts.paths import FilePath
+
+
+class Places:
+    """Paths that can lie in one tree: none of them is a folder of another."""
+
+    def __init__(self) -> None:
+        self._files: set[str] = set()
+        self._folders: set[str] = set()
+
+    def take(self, path: FilePath) -> bool:
+        """Adds a path; False, and not added, if a folder lies there or a file lies where it needs a folder."""
+        folders = folders_of(path.physical)
+        if path.physical in self._folders or not self._files.isdisjoint(folders):
+            return False
+        self._files.add(path.physical)
+        self._folders.update(folders)
+        return True
+
+
+def folders_of(physical: str) -> list[str]:
+    """The folders on the way to a path, the innermost first."""
+    folders = []
+    while (end := physical.rfind("/")) > 0:
+        physical = physical[:end]
+        folders.append(physical)
+    return folders
