@@ -104,7 +104,7 @@ fuzz: venv images ## look for what breaks the API, the stream protocol and the r
 	@$(ENGINE) PROOFBOX_FUZZ_MINUTES=$(or $(MINUTES),10) PROOFBOX_FUZZ_SEED=$(or $(SEED),$$RANDOM) $(BIN)/python -m pytest --timeout 0 \
 		tests/adversarial/test_openapi_fuzz.py tests/unit/engines/test_hostile_runner.py tests/oci/test_hostile_archives.py
 
-bench: venv images ## measure against docker run, llm-sandbox, epicbox and bare runtimes: [ONLY='print pdf'] (twenty minutes)
+bench: venv images ## measure against docker run, llm-sandbox, epicbox and bare runtimes: [ONLY='print pdf'] (half an hour)
 	@PYTHON=$(BIN)/python bench/peers/sandboxes.sh
 	@$(ENGINE) $(BIN)/python -m bench.speed $(if $(ONLY),--only $(ONLY))
 

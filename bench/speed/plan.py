@@ -1,4 +1,4 @@
-"""How much is measured: a full run takes twenty minutes, a quick one less than two."""
+"""How much is measured: a full run takes half an hour, a quick one less than two minutes."""
 
 from dataclasses import dataclass
 

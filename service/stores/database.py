@@ -24,7 +24,7 @@ T = TypeVar("T")
 _ROLE = "the database of artifacts, sources and calls"
 _READERS = 3  # reads are short; more threads than cores gain nothing
 _NO_URL = SecretStr("")
-_FOLDED_AFTER_S = 0.3
+_FOLDED_AFTER_S = 0.3  # most calls are over by then, and their clients are not back yet
 
 
 class Backend(Protocol):
@@ -54,7 +54,7 @@ class Backend(Protocol):
         """Called in a writer's thread after a write for which there was no space."""
 
     def fold_log(self) -> None:
-        """Called in a pause after writes, beside all others: what they would have to do else."""
+        """Called a moment after a write, beside all others, in a reader's thread: what a commit would do else."""
 
 
 class Database:

@@ -16,7 +16,7 @@ from service.stores.prepared import driver_of
 
 _BUSY_TIMEOUT_MS = 5_000  # only a backup tool or a shell can hold the file: the service itself has one writer
 _WAL_BYTES_KEPT = 64 * 1024 * 1024  # an answer of tens of megabytes must not leave the log that large for ever
-_WAL_PAGES = 4_000  # 16 MB: beyond them a commit folds the log itself, if there was no pause for `fold_log`
+_WAL_PAGES = 4_000  # 16 MB: beyond them a commit folds the log itself, if `fold_log` did not get that far
 _LOG = (
     "journal_mode = WAL",
     f"journal_size_limit = {_WAL_BYTES_KEPT}",
