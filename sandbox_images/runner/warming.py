@@ -23,10 +23,7 @@ def warm(kind: str) -> None:
         RuntimeError: other threads are left, which no fork would have.
     """
     if kind == "data":
-        from found_fonts import keep_found_fonts  # noqa: PLC0415 - others have no matplotlib
-
-        keep_found_fonts()
-        _draw()
+        _shorten_drawing()
     elif kind == "documents":
         _typeset()
     elif kind == "inspector":
@@ -52,6 +49,16 @@ def rehearsals(kind: str) -> dict[str, Callable[[], None]]:
         works: dict[str, Callable[[], None]] = rehearsals_of(libraries=kind == "inspector")
         return works
     return {}
+
+
+def _shorten_drawing() -> None:
+    from found_fonts import keep_found_fonts  # noqa: PLC0415 - other kinds have no matplotlib
+    from kept_fonts import keep_opened_fonts  # noqa: PLC0415
+    from late_drawing import draw_late  # noqa: PLC0415
+
+    keep_found_fonts()
+    keep_opened_fonts(_draw)
+    draw_late()
 
 
 def _draw() -> None:

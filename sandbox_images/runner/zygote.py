@@ -49,7 +49,10 @@ _LOOK_AGAIN_S = 0.0003
 _TOLD_WITHIN_S = 60.0
 _PROGRAMS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _OUR_NAMES = frozenset(
-    {"zygote", "cloning", "confining", "ending", "found_fonts", "prefaulting", "warming", "render", "readable"}
+    {
+        *("zygote", "cloning", "confining", "ending", "found_fonts", "kept_fonts", "late_drawing"),
+        *("prefaulting", "warming", "render", "readable"),
+    }
 )
 
 

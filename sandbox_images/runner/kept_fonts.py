@@ -1,0 +1,94 @@
+"""Fonts that matplotlib has opened in a zygote: forks go on with them, and read them from memory.
+
+matplotlib 3.11 reads a font through a Python file, some fourteen times for each glyph, and every process that is
+forked opens its fonts anew: files that processes share have one position for all of them. Memory has no position
+that is shared.
+"""
+
+import contextlib
+import functools
+import io
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from matplotlib import font_manager, ft2font
+
+_NEW_POINTS, _NEW_DPI = 12, 72
+
+
+class _Content(io.BytesIO):
+    """A file in memory, with the name by which a font tells where it is from."""
+
+    def __init__(self, path: str) -> None:
+        with open(path, "rb") as file:
+            super().__init__(file.read())
+        self.name = path
+
+
+def keep_opened_fonts(draw: Callable[[], object]) -> None:
+    """Has matplotlib give fonts that it opens while ``draw`` works to whoever asks for them in the same way later.
+
+    All others are opened as ever. No other thread may run meanwhile.
+    """
+    owner: Any = font_manager
+    open_as_ever = owner._get_font  # noqa: SLF001 - this module's purpose
+    kept: dict[tuple[Any, ...], Any] = {}
+
+    def question_of(paths: Any, settings: dict[str, Any]) -> tuple[Any, ...]:
+        # The thread is one of the settings: a font is for the one that it was opened in.
+        return (paths, *sorted(settings.items()))
+
+    def open_and_keep(paths: Any, **settings: Any) -> Any:
+        question = question_of(paths, settings)
+        if question not in kept:
+            with _files_in_memory():
+                kept[question] = open_as_ever.__wrapped__(paths, **settings)
+        return kept[question]
+
+    @functools.wraps(open_as_ever)
+    def get_font(paths: Any, **settings: Any) -> Any:
+        font = kept.get(question_of(paths, settings))
+        return open_as_ever(paths, **settings) if font is None else font
+
+    owner._get_font = open_and_keep  # noqa: SLF001
+    try:
+        draw()
+    finally:
+        owner._get_font = get_font  # noqa: SLF001
+    for name in ("cache_clear", "cache_info", "cache_parameters"):
+        setattr(get_font, name, getattr(open_as_ever, name))
+    for font in kept.values():
+        font.clear()
+        font.set_size(_NEW_POINTS, _NEW_DPI)
+    _read_tables_once(kept.values())
+
+
+@contextlib.contextmanager
+def _files_in_memory() -> Iterator[None]:
+    """What opens a file by ``io.open(path, "rb")``, as fonts do, gets its content."""
+    opener: Any = io
+    real = opener.open
+    opener.open = lambda path, _mode: _Content(path)
+    try:
+        yield
+    finally:
+        opener.open = real
+
+
+def _read_tables_once(fonts: Iterable[Any]) -> None:
+    """Has them give the same tables again: matplotlib asks for two with each text, a twentieth of a chart."""
+    owner: Any = ft2font.FT2Font
+    read = owner.get_sfnt_table
+    tables: dict[int, dict[str, dict[str, Any] | None]] = {id(font): {} for font in fonts}  # none ever goes
+
+    @functools.wraps(read)
+    def get_sfnt_table(self: Any, name: str) -> dict[str, Any] | None:
+        known = tables.get(id(self))
+        if known is None:
+            table: dict[str, Any] | None = read(self, name)
+            return table
+        if name not in known:
+            known[name] = read(self, name)
+        return None if (table := known[name]) is None else dict(table)
+
+    owner.get_sfnt_table = get_sfnt_table
