@@ -48,11 +48,19 @@ class Ending:
             sys.modules.pop(name, None)
         gc.collect()
         # A function of the program that a library holds keeps the program's names alive.
-        for found in gc.get_objects():
-            if type(found) is dict and found.get("__name__") in own and "__builtins__" in found:
-                _clear(found)
-        gc.collect()
+        held = [
+            found
+            for found in gc.get_objects()
+            if type(found) is dict and found.get("__name__") in own and "__builtins__" in found
+        ]
+        while held:
+            _clear(held.pop())
+            if not held:
+                gc.collect()
         if _all_written():
+            for standard in (1, 2):
+                with contextlib.suppress(OSError):
+                    os.close(standard)  # by which process 1 knows at once that this is the end
             os._exit(self._status)
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import zygote
 
 CONTROL_FD = 3
+_STACK_WORDS = 70_000
 _PANGO = "libpangoft2-1.0.so.0"
 _OWN_PROGRAMS = frozenset({"render", "readable"})
 
@@ -86,6 +87,10 @@ def _run_python(path: str) -> None:
         sys.exit(1)
 
 
+# The frames of a program find room behind this one, in one piece of memory: see STACK_WORDS of render/__main__.py.
+_run_python.__code__ = _run_python.__code__.replace(co_stacksize=_STACK_WORDS)
+
+
 def _run_to_the_end(path: str, fork: "zygote.Fork | None") -> None:
     try:
         _run_python(path)
@@ -125,6 +130,8 @@ def _run_own(name: str, path: str, loaded: dict[str, types.ModuleType]) -> None:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
     sys.stdout.flush()
     sys.stderr.flush()
+    for standard in (1, 2):
+        os.close(standard)  # by which process 1 knows at once that this is the end
     os._exit(status)  # nothing is left to be done, and to take the interpreter apart takes as long as a page
 
 
