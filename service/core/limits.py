@@ -42,11 +42,11 @@ class CallLimits:
                 raise LimitNotAllowedError(
                     f"limits.{name} is {value}, the operator allows {allowed} at most; ask for less or leave it out"
                 )
-        lowered = replace(self, **given)
-        if timeout_s is not None:
-            lowered = replace(lowered, wall_s=min(lowered.wall_s, timeout_s))
-        room = int(lowered.memory_bytes * TMPFS_SHARE_OF_MEMORY)
-        return replace(lowered, out_dir_bytes=min(lowered.out_dir_bytes, room))
+        wall_s = given.get("wall_s", self.wall_s)
+        given["wall_s"] = wall_s if timeout_s is None else min(wall_s, timeout_s)
+        room = int(given.get("memory_bytes", self.memory_bytes) * TMPFS_SHARE_OF_MEMORY)
+        given["out_dir_bytes"] = min(given.get("out_dir_bytes", self.out_dir_bytes), room)
+        return replace(self, **given)
 
     def needs_own_container(self, default: "CallLimits") -> bool:
         """Whether a container started with ``default`` limits cannot serve a call with these, whatever is done.

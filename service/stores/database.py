@@ -4,17 +4,17 @@ import asyncio
 import fcntl
 import os
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from pydantic import SecretStr
 from sqlalchemy import Connection
 
 from service.core.errors import StoreFailedError
-from service.core.threads import in_thread, to_its_end
+from service.core.threads import ended, in_thread
 from service.stores.failures import InUseError, translated
 from service.stores.group_commit import GroupCommit, Work
 from service.stores.timing import Seen, timed, unseen
@@ -49,6 +49,9 @@ class Backend(Protocol):
 
     def reading(self) -> AbstractContextManager[Connection]:
         """A connection that no other thread uses, on which nothing can be written."""
+
+    def part(self, connection: Connection) -> AbstractContextManager[Any]:
+        """A part of what `writing` has begun, which is undone alone if the block raises."""
 
     def give_space_back(self) -> None:
         """Called in a writer's thread after a write for which there was no space."""
@@ -105,7 +108,7 @@ class Database:
         self._readers = ThreadPoolExecutor(_READERS, "database-reader")
         try:
             # In the writer's own thread: its connection is no other's.
-            await _ended(self._writes.run(partial(self._open, backend, beside=beside)))
+            await ended(self._writes.run(partial(self._open, backend, beside=beside)))
         except BaseException:
             await self.close()
             raise
@@ -179,7 +182,7 @@ class Database:
             raise StoreFailedError(f"{_ROLE} is closed")
         if self._folding is None:
             self._folding = asyncio.get_running_loop().call_later(_FOLDED_AFTER_S, self._fold_log)
-        return await _ended(self._writes.submit(work))
+        return await ended(self._writes.submit(work))
 
     def _fold_log(self) -> None:
         self._folding = None
@@ -205,10 +208,6 @@ class Database:
         return await in_thread(self._readers, translating)
 
 
-async def _ended(future: Future[T]) -> T:
-    return await to_its_end(asyncio.wrap_future(future))
-
-
 class _Translating:
     """The port ``Writers`` over a backend."""
 
@@ -225,7 +224,7 @@ class _Translating:
     @contextmanager
     def savepoint(self, connection: Connection) -> Iterator[None]:
         """See `Writers.savepoint`."""
-        with translated(_ROLE, self._data_dir), connection.begin_nested():
+        with translated(_ROLE, self._data_dir), self._backend.part(connection):
             yield
 
     def give_space_back(self) -> None:

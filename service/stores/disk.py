@@ -5,7 +5,7 @@ import hashlib
 import os
 import shutil
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -134,14 +134,23 @@ def _copy(source: Path, target: Path) -> None:
         os.fsync(writer.fileno())
 
 
-def link_over(source: Path, target: Path, passing: Path) -> None:
+def link_over(source: Path, target: Path, passing: Callable[[], Path]) -> None:
     """Puts a link or copy of ``source`` in the place of ``target``; whoever opens it sees the old or the new.
 
     Args:
         source: the file.
         target: the name to take; its folder is there.
-        passing: a free name on the same file system.
+        passing: gives a free name on the same file system.
     """
+    try:
+        os.link(source, target, follow_symlinks=False)  # most names are new
+    except OSError as exc:
+        if exc.errno != errno.EEXIST and exc.errno not in _NO_LINK:
+            raise
+        _replace(target, source, passing())
+
+
+def _replace(target: Path, source: Path, passing: Path) -> None:
     try:
         link(source, passing)
         passing.replace(target)

@@ -139,7 +139,7 @@ class LocalFiles:
                 if target.parent not in folders:
                     self._make_folder(target.parent)
                     folders.add(target.parent)
-                link_over(self.blob(each.sha256), target, self._passing())
+                link_over(self.blob(each.sha256), target, self._passing)
             sync_folders(folders)
 
     def link(self, served: Served) -> None:

@@ -4,7 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import psycopg
@@ -144,6 +144,10 @@ class PostgresServer:
             self._lock.check()
         with self._lock.suspected_on_failure(), self._writing.begin() as connection:
             yield connection
+
+    def part(self, connection: Connection) -> AbstractContextManager[Any]:
+        """A savepoint."""
+        return connection.begin_nested()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:

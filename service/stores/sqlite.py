@@ -133,6 +133,19 @@ class SqliteFile:
                 driver.rollback()
             raise
 
+    @contextmanager
+    def part(self, connection: Connection) -> Iterator[None]:
+        """A savepoint, said to the driver as in `writing`; one is open at a time."""
+        driver = driver_of(connection)
+        driver.execute("SAVEPOINT part")
+        try:
+            yield
+        except BaseException:
+            driver.execute("ROLLBACK TO part")  # which fails where the whole transaction has been rolled back
+            driver.execute("RELEASE part")
+            raise
+        driver.execute("RELEASE part")
+
     def _check_file(self) -> None:
         """What is written to a file that has no name any more would be accepted, and lost at the next start."""
         try:

@@ -8,9 +8,12 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-# Neither waits for a disk, a lock or another process.
+# Neither waits for a disk, a lock or what another process does; sched_yield lets those run first that could.
 _QUICK = frozenset(
-    {"posix.getpid", "posix.urandom", "posix.fspath", "posix.cpu_count", "posix.getcwd", "posix.fsdecode"}
+    {
+        *("posix.getpid", "posix.urandom", "posix.fspath", "posix.cpu_count", "posix.getcwd", "posix.fsdecode"),
+        "posix.sched_yield",
+    }
 )
 _MODULES = frozenset({"posix", "fcntl", "sqlite3", "posixsubprocess", "grp", "pwd"})
 _FILES = frozenset({"FileIO", "BufferedReader", "BufferedWriter", "BufferedRandom", "TextIOWrapper"})

@@ -7,6 +7,7 @@ import json
 import logging
 import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
@@ -155,8 +156,8 @@ async def test_what_a_line_is_about_follows_tasks_and_threads(as_json):
     async def inner():
         as_json.logger.info("task")
         await asyncio.to_thread(as_json.logger.info, "to_thread")
-        with about(phase="run"):
-            await in_thread(None, lambda: as_json.logger.info("in_thread"))
+        with about(phase="run"), ThreadPoolExecutor(1) as threads:
+            await in_thread(threads, lambda: as_json.logger.info("in_thread"))
 
     with about(request_id="r1", call_id="c1", conversation_id="v1"):
         task = asyncio.create_task(inner())
