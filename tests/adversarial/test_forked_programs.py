@@ -131,7 +131,7 @@ told['frames'] = []
 frame = sys._getframe()
 while frame: told['frames'].append(frame.f_code.co_name); frame = frame.f_back
 ours = ('zygote', 'confining', 'warming', 'ending', 'render', 'readable', 'frames', 'run', 'home', 'inspection',
-        'prefaulting', 'found_fonts')
+        'prefaulting', 'found_fonts', 'kept_fonts', 'late_drawing')
 told['ours'] = sorted(n for n in vars(sys)['modules'] if n.partition('.')[0] in ours)
 told['hooks'] = (sys.excepthook is sys.__excepthook__, sys.displayhook is sys.__displayhook__,
                  len(vars(sys)['meta_path']), len(vars(sys)['path_hooks']))
@@ -298,6 +298,8 @@ def test_a_program_imports_its_own_module_where_one_of_ours_has_the_same_name(fo
         "home",
         "prefaulting",
         "found_fonts",
+        "kept_fonts",
+        "late_drawing",
     )
     told = forking.probe(
         "import importlib, pathlib\n"
@@ -370,11 +372,129 @@ pathlib.Path('out.txt').write_text(repr(drawn))
 
 
 def test_charts_are_the_same_whether_fonts_were_looked_for_before_or_not(forking, launching):
-    drawn = said(forking, DRAWS)
-    figures, _, first, again, *others, absent, missing, (warnings, texts) = eval(drawn)
+    *drawn, (warnings, texts) = eval(said(forking, DRAWS))
+    figures, _, first, again, *others, absent, missing = drawn
     assert (figures, first == again, len({first, *others})) == ([], True, 4)
     assert (warnings > 10, len(texts), absent == missing) == (True, 2, True)
-    assert drawn == said(launching, DRAWS)
+    *as_launched, (more_warnings, same_texts) = eval(said(launching, DRAWS))
+    # One for each text of each drawing; there a figure is drawn once more after it was saved.
+    assert (drawn, texts, warnings < more_warnings) == (as_launched, same_texts, True)
+
+
+# Fonts that are open as files once a chart has been drawn, with a bold text in it too.
+OPENS = """
+import os, matplotlib.pyplot as plt
+def font_files():
+    paths = [os.readlink(f'/proc/self/fd/{fd}') for fd in os.listdir('/proc/self/fd') if int(fd) > 2
+             and os.path.lexists(f'/proc/self/fd/{fd}')]
+    return sorted(path.rpartition('/')[2] for path in paths if path.endswith(('.ttf', '.otf', '.ttc')))
+plt.plot([1, 3, 2])
+plt.savefig('x.png')
+regular = font_files()
+plt.title('A title', fontweight='bold')
+plt.savefig('x.png')
+open('out.txt', 'w').write(repr((regular, len(font_files()) > len(regular))))
+"""
+
+
+def test_fonts_that_were_opened_before_are_read_from_memory_and_others_from_their_files(forking, launching):
+    assert eval(said(forking, OPENS)) == ([], True)
+    opened, more = eval(said(launching, OPENS))
+    assert ("DejaVuSans.ttf" in opened, more) == (True, True)
+
+
+# A picture after it was saved, changed, or never drawn; sizes of texts; who is told of drawings; files with fonts.
+LOOKS = """
+import hashlib, pathlib, matplotlib.pyplot as plt
+from matplotlib import font_manager
+told = []
+def made(title='A title, $x^2$, 中'):
+    figure, axes = plt.subplots(figsize=(3, 2))
+    axes.plot([1, 3, 2], label='line')
+    axes.set_title(title)
+    axes.legend()
+    return figure
+def picture(figure):
+    told.append((hashlib.sha256(bytes(figure.canvas.buffer_rgba())).hexdigest(), figure.canvas.get_width_height()))
+figure = made()
+told.append(hasattr(figure.canvas, 'renderer'))
+plt.savefig('x.png', dpi=50)
+picture(figure)
+told.append((figure.canvas.renderer.dpi, hashlib.sha256(bytes(figure.canvas.tostring_argb())).hexdigest()))
+figure = made()
+plt.savefig('x.png', transparent=True, bbox_inches='tight')
+figure.axes[0].set_title('Another')
+plt.draw()
+picture(figure)
+figure = made()
+plt.savefig('x.png', dpi=37)
+told.append(tuple(map(float, figure.axes[0].title.get_window_extent().bounds)))
+figure = made()
+note = figure.axes[0].annotate('note', (1, 2), (10, 20), textcoords='offset points')
+plt.savefig('x.png', dpi=37, bbox_inches='tight')
+told.append(tuple(map(float, note.get_window_extent().bounds)))
+figure = made()
+counted = []
+figure.canvas.mpl_connect('draw_event', counted.append)
+plt.savefig('x.png')
+plt.draw()
+told.append(len(counted))
+plt.rcParams['svg.hashsalt'] = 'x'
+plt.rcParams['svg.fonttype'] = 'path'
+for name, metadata in (('x.svg', {'Date': None}), ('x.pdf', {'CreationDate': None})):
+    plt.savefig(name, metadata=metadata)
+    told.append(hashlib.sha256(pathlib.Path(name).read_bytes()).hexdigest())
+font = font_manager.get_font(font_manager.findfont('DejaVu Sans'))
+told.append((font.fname, font.get_width_height(), font.get_descent(), sorted(font.get_sfnt_table('head').items())))
+table = font.get_sfnt_table('OS/2')
+table.clear()
+told.append((len(font.get_sfnt_table('OS/2')), font.get_sfnt_table('pclt')))
+pathlib.Path('out.txt').write_text(repr(told))
+"""
+
+
+def test_a_figure_looks_the_same_whether_it_was_drawn_at_once_or_when_it_is_looked_at(forking, launching):
+    forked = eval(said(forking, LOOKS))
+    # Drawn once by each file that is saved, and once more as it waits for that with nobody's window.
+    assert (forked[0], forked[6]) == (False, 3)
+    assert forked == eval(said(launching, LOOKS))
+
+
+def test_a_figure_that_nobody_looks_at_is_drawn_once_for_its_file(forking):
+    code = (
+        "import matplotlib.pyplot as plt\n"
+        "from matplotlib.figure import Figure\n"
+        "drawn, draw = [], Figure.draw\n"
+        "Figure.draw = lambda self, *given: drawn.append(1) or draw(self, *given)\n"
+        "plt.plot([1, 2])\nplt.savefig('x.png')\nplt.savefig('x.png')\nsaved = len(drawn)\n"
+        "plt.gcf().canvas.buffer_rgba()\n"
+        "open('out.txt', 'w').write(str((saved, len(drawn))))"
+    )
+    assert said(forking, code) == "(2, 3)"
+
+
+# A function that calls another one again and again, at every depth: page faults of the worst.
+CALLS = """
+import resource
+def nothing():
+    pass
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+def at(depth):
+    if depth:
+        return at(depth - 1)
+    before = faults()
+    for _ in range(300):
+        nothing()
+    return faults() - before
+[at(depth) for depth in range(900)]
+open('out.txt', 'w').write(str(max(at(depth) for depth in range(900))))
+"""
+
+
+def test_calls_cost_no_pages_at_any_depth(forking, launching):
+    """The interpreter gives a piece of memory back when the last frame in it is gone, and may need it again."""
+    assert [int(said(side, CALLS)) < 100 for side in (forking, launching)] == [True, True]
 
 
 def own_megabytes(service: ServiceProcess, flavour: str) -> float:

@@ -42,6 +42,20 @@ async def test_print_needs_no_flush_to_be_seen_of_a_program_that_is_killed(call:
     assert (await call.output(), response.usage.stdout_bytes) == ("printed\n", 8)
 
 
+async def test_a_program_that_closes_its_streams_goes_on(call: Caller) -> None:
+    """Most programs let go of them last, which is why the runner looks whether they have ended then."""
+    code = """
+import os, time
+print("printed", flush=True)
+os.close(1)
+os.close(2)
+time.sleep(0.3)
+open("late.txt", "w").write("late")
+"""
+    response = await call(code, [{"filename": "late.txt", "description": "written at the end"}])
+    assert (response.ok, await call.output(), response.artifacts[0].verdict) == (True, "printed\n", "produced")
+
+
 async def test_both_streams_are_passed_on_each_in_its_order(call: Caller) -> None:
     code = """
 import sys
