@@ -47,21 +47,23 @@ class Ending:
         for name in own:
             sys.modules.pop(name, None)
         gc.collect()
-        # A function of the program that a library holds keeps the program's names alive.
-        held = [
-            found
-            for found in gc.get_objects()
-            if type(found) is dict and found.get("__name__") in own and "__builtins__" in found
-        ]
-        while held:
-            _clear(held.pop())
-            if not held:
-                gc.collect()
+        if _cleared_what_is_held(own):
+            gc.collect()
         if _all_written():
-            for standard in (1, 2):
-                with contextlib.suppress(OSError):
-                    os.close(standard)  # by which process 1 knows at once that this is the end
+            os.closerange(1, 3)  # standard output and error: by that process 1 sees at once that this is the end
             os._exit(self._status)
+
+
+def _cleared_what_is_held(own: list[str]) -> bool:
+    """A function of the program that a library holds keeps the program's names alive; whether there was one."""
+    held = [
+        found
+        for found in gc.get_objects()
+        if type(found) is dict and found.get("__name__") in own and "__builtins__" in found
+    ]
+    for names in held:
+        _clear(names)
+    return bool(held)
 
 
 def _clear(names: dict[str, object]) -> None:
