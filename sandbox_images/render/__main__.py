@@ -24,7 +24,7 @@ STACK_BYTES = 512 * 1024 * 1024
 RECURSION_MAX = 15_000
 WARNINGS_MAX = 100
 STACK_WORDS = 70_000
-"""What the first function of that thread says that it needs. The interpreter keeps frames in pieces of 16 KB and gives
+"""What the first function of the thread that renders says it needs. The interpreter keeps frames in pieces of 16 KB and gives
 a piece back as soon as it is empty, so calls that go back and forth over an edge cost two system calls and a page each:
 150 times for a page of PDF. A frame that is larger than that gets a piece of a power of two, here 1 MB, and those behind
 it find 450 KB of room there. What is not used is address space."""

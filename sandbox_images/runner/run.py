@@ -40,10 +40,9 @@ _TAIL_BYTES = 16_000  # 4,000 characters of at most 4 bytes
 _REAP_EVERY_S = 0.1
 _LOOK_AGAIN_S = 0.0005
 # Whether a program has ended is looked at in steps of a twentieth of the time for which it has been quiet, but ten
-# times a second at least; one that has just begun more often, as the shortest take a millisecond.
+# times a second at least.
 _LOOKED_AT = 1 / 20
-_LOOKED_AT_FIRST = 1 / 8
-_LOOK_MIN_S, _LOOK_FIRST_S = 0.001, 0.0003
+_LOOK_MIN_S = 0.001
 _ENDED_EARLY_MAX = 32
 """Threads that may be left when a program is over: the kernel counts them, and the inspector needs one too."""
 
@@ -130,7 +129,7 @@ class Run:
         self._oom_before = cgroup.oom_kills()
         self._pids_before = cgroup.pids_hits()
         self._cpu_before = _children_cpu_s()
-        self._began_at = self._heard_at = 0.0
+        self._heard_at = 0.0
         self._counted: dict[str, Any] = {}
 
     def to_end(self, meanwhile: Meanwhile | None = None) -> dict[str, Any]:
@@ -149,12 +148,15 @@ class Run:
             else:
                 meanwhile(seconds)
 
-        self._began_at = self._heard_at = time.monotonic()
+        self._heard_at = time.monotonic()
         self._launcher.start(self._job)
         deadline = time.monotonic() + self._job["wall_s"]
         pidfd = _exit_notice(self._launcher.pid)
-        watched = {self._launcher.stdout, self._launcher.stderr, self._channel.read_fd}
-        self._watch(watched if pidfd is None else watched | {pidfd}, deadline)
+        poll = select.poll()
+        for fd in (self._launcher.stdout, self._launcher.stderr, self._channel.read_fd, pidfd):
+            if fd is not None:
+                poll.register(fd, select.POLLIN)
+        self._watch(poll, deadline)
         if pidfd is not None:
             os.close(pidfd)
         end_all_processes(self._reaped, ended)
@@ -165,7 +167,7 @@ class Run:
         if pid == self._launcher.pid:
             self._status = status
 
-    def _watch(self, watched: set[int], deadline: float) -> None:
+    def _watch(self, poll: select.poll, deadline: float) -> None:
         reap_at = 0.0
         kinds = {self._launcher.stdout: frames.STDOUT, self._launcher.stderr: frames.STDERR}
         while True:
@@ -173,13 +175,13 @@ class Run:
             if now >= deadline:
                 self._timed_out = True
                 return
-            seconds = min(deadline - now, _REAP_EVERY_S, self._end_rest(watched, now), self._next_look(now))
-            # What polls has milliseconds for its shortest wait.
-            ready = set(select.select(watched, [], [], seconds)[0])
+            look_s = max(_LOOK_MIN_S, (now - self._heard_at) * _LOOKED_AT)
+            seconds = min(deadline - now, _REAP_EVERY_S, self._end_rest(poll, now), look_s)
+            ready = {fd for fd, _ in poll.poll(seconds * 1000)}
             # stdout first: what a program printed stands before the traceback that followed.
             for fd, kind in kinds.items():
                 if fd in ready:
-                    self._read(watched, fd, kind)
+                    self._read(poll, fd, kind)
                     ready.discard(fd)
             if self._channel.read_fd in ready:
                 raise frames.StreamEndedError  # during a run the service only ever hangs up
@@ -194,37 +196,30 @@ class Run:
             if self._status is not None or exiting.has_ended(self._launcher.pid):
                 return
 
-    def _next_look(self, now: float) -> float:
-        """The seconds until it is looked at again whether the program has ended."""
-        first = max(_LOOK_FIRST_S, (now - self._began_at) * _LOOKED_AT_FIRST)
-        return max(min(first, _LOOK_MIN_S), (now - self._heard_at) * _LOOKED_AT)
-
-    def _read(self, watched: set[int], fd: int, kind: int) -> None:
+    def _read(self, poll: select.poll, fd: int, kind: int) -> None:
         piece = os.read(fd, _READ_BYTES)
         self._heard_at = time.monotonic()
         if not piece:
-            # Most programs let go of it last.
             self._ended.add(fd)
-            watched.discard(fd)
-            return
-        self._pump.take(kind, piece)
+        else:
+            self._pump.take(kind, piece)
         if len(piece) < _SMALL_BYTES:
-            self._rest(watched)
+            self._rest(poll)
 
-    def _rest(self, watched: set[int]) -> None:
+    def _rest(self, poll: select.poll) -> None:
         """Both streams rest together: apart, the pieces of a traceback and of what was printed before would mix."""
         until = time.monotonic() + _REST_S
         for fd in (self._launcher.stdout, self._launcher.stderr):
             if fd not in self._resting:
                 self._resting[fd] = until
-                watched.discard(fd)
+                poll.unregister(fd)
 
-    def _end_rest(self, watched: set[int], now: float) -> float:
+    def _end_rest(self, poll: select.poll, now: float) -> float:
         """Watches streams again that have rested; the seconds until the next has."""
         for fd, until in list(self._resting.items()):
             if until <= now and fd not in self._ended:
                 del self._resting[fd]
-                watched.add(fd)
+                poll.register(fd, select.POLLIN)
         waking = [until - now for fd, until in self._resting.items() if fd not in self._ended]
         return min(waking, default=_REAP_EVERY_S)
 

@@ -25,7 +25,7 @@ async def ended(work: concurrent.futures.Future[T]) -> T:
     """Waits for work of a thread that must not be stopped, as `to_its_end` does.
 
     The loop turns twice until the task goes on. By the ways of asyncio, a future of its own and a shield around it,
-    it would turn four times.
+    it would turn three times.
 
     Raises:
         Exception: whatever the work raises.

@@ -50,7 +50,7 @@ class Backend(Protocol):
     def reading(self) -> AbstractContextManager[Connection]:
         """A connection that no other thread uses, on which nothing can be written."""
 
-    def part(self, connection: Connection) -> AbstractContextManager[Any]:
+    def savepoint(self, connection: Connection) -> AbstractContextManager[Any]:
         """A part of what `writing` has begun, which is undone alone if the block raises."""
 
     def give_space_back(self) -> None:
@@ -224,7 +224,7 @@ class _Translating:
     @contextmanager
     def savepoint(self, connection: Connection) -> Iterator[None]:
         """See `Writers.savepoint`."""
-        with translated(_ROLE, self._data_dir), self._backend.part(connection):
+        with translated(_ROLE, self._data_dir), self._backend.savepoint(connection):
             yield
 
     def give_space_back(self) -> None:

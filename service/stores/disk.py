@@ -147,10 +147,10 @@ def link_over(source: Path, target: Path, passing: Callable[[], Path]) -> None:
     except OSError as exc:
         if exc.errno != errno.EEXIST and exc.errno not in _NO_LINK:
             raise
-        _replace(target, source, passing())
+        _link_by_rename(source, target, passing())
 
 
-def _replace(target: Path, source: Path, passing: Path) -> None:
+def _link_by_rename(source: Path, target: Path, passing: Path) -> None:
     try:
         link(source, passing)
         passing.replace(target)

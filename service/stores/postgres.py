@@ -145,8 +145,8 @@ class PostgresServer:
         with self._lock.suspected_on_failure(), self._writing.begin() as connection:
             yield connection
 
-    def part(self, connection: Connection) -> AbstractContextManager[Any]:
-        """A savepoint."""
+    def savepoint(self, connection: Connection) -> AbstractContextManager[Any]:
+        """See `Backend.savepoint`."""
         return connection.begin_nested()
 
     @contextmanager

@@ -134,8 +134,8 @@ class SqliteFile:
             raise
 
     @contextmanager
-    def part(self, connection: Connection) -> Iterator[None]:
-        """A savepoint, said to the driver as in `writing`; one is open at a time."""
+    def savepoint(self, connection: Connection) -> Iterator[None]:
+        """See `Backend.savepoint`; said to the driver, as in `writing`, and one is open at a time."""
         driver = driver_of(connection)
         driver.execute("SAVEPOINT part")
         try:

@@ -455,7 +455,7 @@ pathlib.Path('out.txt').write_text(repr(told))
 
 def test_a_figure_looks_the_same_whether_it_was_drawn_at_once_or_when_it_is_looked_at(forking, launching):
     forked = eval(said(forking, LOOKS))
-    # Drawn once by each file that is saved, and once more as it waits for that with nobody's window.
+    # Who listens is told of the drawing into the file, of the one after it, and of the one that was asked for.
     assert (forked[0], forked[6]) == (False, 3)
     assert forked == eval(said(launching, LOOKS))
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-# Neither waits for a disk, a lock or what another process does; sched_yield lets those run first that could.
+# None waits for a disk, a lock or what another process does; sched_yield lets those run first that could.
 _QUICK = frozenset(
     {
         *("posix.getpid", "posix.urandom", "posix.fspath", "posix.cpu_count", "posix.getcwd", "posix.fsdecode"),
