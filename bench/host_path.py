@@ -135,8 +135,6 @@ async def serve(folder: Path) -> None:
     """The service itself, on a free port that it prints."""
     import socket  # noqa: PLC0415 - the rest is the other process's
 
-    import uvicorn  # noqa: PLC0415
-
     from service import main, sandboxes  # noqa: PLC0415
     from service.api.server import DrainingServer  # noqa: PLC0415
     from service.settings import Settings  # noqa: PLC0415
@@ -148,7 +146,7 @@ async def serve(folder: Path) -> None:
         door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         door.bind(("127.0.0.1", 0))
         door.listen(64)
-        config = uvicorn.Config(main.application(service), lifespan="off", log_config=None, access_log=False)
+        config = main.http_config(main.application(service), service.settings)
         async with main.running(service):
             print(door.getsockname()[1], flush=True)
             await DrainingServer(config, lambda: service.calls.close(1)).serve([door])

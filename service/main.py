@@ -18,7 +18,8 @@ from contracts.provenance import AuditService
 from service import process_memory
 from service.api.app import create_app, release
 from service.api.doors import Doors
-from service.api.server import DrainingServer, prompt_protocol
+from service.api.http_protocol import prompt_protocol
+from service.api.server import DrainingServer
 from service.core.access import Keyring
 from service.core.admission import Admission
 from service.core.attachments import Attachments
@@ -358,13 +359,14 @@ def serve(settings: Settings) -> None:
     asyncio.run(_serve(build(settings)))
 
 
-async def _serve(service: Service) -> None:
-    settings = service.settings
-    config = uvicorn.Config(
-        application(service),
+def http_config(app: FastAPI, settings: Settings) -> uvicorn.Config:
+    """How the server speaks HTTP."""
+    return uvicorn.Config(
+        app,
         host=settings.host,
         port=settings.port,
         http=prompt_protocol(settings.head_s),
+        ws="none",
         lifespan="off",
         log_config=None,
         access_log=False,
@@ -372,6 +374,11 @@ async def _serve(service: Service) -> None:
         proxy_headers=False,  # nothing asks for the client's address
         timeout_graceful_shutdown=_LAST_ANSWERS_S,
     )
+
+
+async def _serve(service: Service) -> None:
+    settings = service.settings
+    config = http_config(application(service), settings)
 
     async def drain() -> None:
         _end_within(settings.shutdown_grace_s + _LAST_ANSWERS_S + _LAST_WORK_S)

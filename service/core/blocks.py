@@ -14,6 +14,7 @@ CONTENT_SHOWN_CHARS = 100
 """How much of a long parameter a call block shows, where a file holds all of it."""
 AUTHOR_LOOP = "react"
 AUTHOR_SERVICE = "proofbox"
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 
 def now_text() -> str:
@@ -93,7 +94,7 @@ class BlockWriter:
 
     def meta(self, digest: Digest) -> Block:
         """The meta block of an artifact: its safe digest."""
-        return self._result("application/json", result_path(self.turn_id, self.call_id), text=digest_text(digest))
+        return self._meta(digest_text(digest))
 
     def result_json(self, payload: dict[str, Any] | list[Any], meta: dict[str, Any] | None = None) -> Block:
         """A result that is JSON: what a tool that made no artifact has to say."""
@@ -112,8 +113,14 @@ class BlockWriter:
 
     def content(self, digest: Digest, hosting: dict[str, str], *, text: str | None, base64: str | None) -> Block:
         """The content block of an artifact; a binary that is no PDF and no image has neither text nor base64."""
-        meta = {"digest": digest_text(digest), **hosting, "physical_path": digest.physical_path}
-        return self._result(digest.mime, digest.artifact_path, text=text, base64=base64, meta=meta)
+        return self._content(digest, digest_text(digest), hosting, text=text, base64=base64)
+
+    def artifact(
+        self, digest: Digest, hosting: dict[str, str], *, text: str | None, base64: str | None
+    ) -> tuple[Block, Block]:
+        """The two blocks of an artifact: what `meta` and `content` write."""
+        said = digest_text(digest)
+        return self._meta(said), self._content(digest, said, hosting, text=text, base64=base64)
 
     def result_text(self, mime: str, text: str, meta: dict[str, Any]) -> Block:
         """A text at the path of the call's results."""
@@ -127,6 +134,15 @@ class BlockWriter:
         """A note for the agents: the content block of a file that no user sees."""
         meta = {"channel": "internal", "digest": digest_text(digest), "physical_path": digest.physical_path}
         return self._block("react.note", AUTHOR_LOOP, digest.mime, digest.artifact_path, text=text, meta=meta)
+
+    def _meta(self, said: str) -> Block:
+        return self._result("application/json", result_path(self.turn_id, self.call_id), text=said)
+
+    def _content(
+        self, digest: Digest, said: str, hosting: dict[str, str], *, text: str | None, base64: str | None
+    ) -> Block:
+        meta = {"digest": said, **hosting, "physical_path": digest.physical_path}
+        return self._result(digest.mime, digest.artifact_path, text=text, base64=base64, meta=meta)
 
     def _result(
         self,
@@ -204,4 +220,4 @@ def embedded_text(content: bytes, *, more: bool) -> str:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return _ENCODER.encode(value)

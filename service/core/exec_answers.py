@@ -114,7 +114,7 @@ def _opening_blocks(call: ExecCall, notices: list[Notice], report: str) -> list[
 
 def _artifact_blocks(
     call: ExecCall, verdict: Verdict, stored: StoredArtifact, content: Content, *, is_edited: bool
-) -> list[Block]:
+) -> tuple[Block, Block]:
     promise = verdict.promise
     if promise is None:
         raise AssertionError("a verdict has the promise that it is on")
@@ -133,8 +133,7 @@ def _artifact_blocks(
         sources_used=list(content.sources_used) or None,
         tokens=content.tokens,
     )
-    write = _writer(call)
-    return [write.meta(digest), write.content(digest, hosting(stored), text=content.text, base64=content.base64)]
+    return _writer(call).artifact(digest, hosting(stored), text=content.text, base64=content.base64)
 
 
 def _writer(call: ExecCall) -> BlockWriter:

@@ -1,6 +1,7 @@
 """The story of an exec call: read, admit, rehost, open a sandbox, put, run, collect, check, host, report."""
 
 import asyncio
+from functools import partial
 
 from pydantic import ValidationError
 
@@ -48,7 +49,7 @@ class Execution:
             raise invalid_model(exc, "params") from exc
         bounds = self._policy.bounds(request.limits, timeout_s=params.timeout_s)
         call = ExecCall(scope, request, language, params, bounds, self._runs.ahead(scope, request))
-        return OpenedCall(lambda watcher: self.execute(call, watcher), lambda: interrupted(call), call.ahead.begin)
+        return OpenedCall(partial(self.execute, call), partial(interrupted, call), call.ahead.begin)
 
     async def execute(self, call: ExecCall, watcher: Watcher) -> ToolCallResponse:
         """Runs one call to its answer.

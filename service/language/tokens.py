@@ -47,8 +47,11 @@ class BpeTokenCounter:
         clean = text if text.isascii() else text.encode(errors="replace").decode()
         if any(name in clean for name in self._special):
             return len(self._tokenizer.encode(clean, add_special_tokens=False))
-        words = Counter(_words(clean))
-        return sum(self._of_word(word) * times for word, times in words.items())
+        words = _words(clean)
+        try:
+            return sum(map(self._known.__getitem__, words))
+        except KeyError:
+            return sum(self._of_word(word) * times for word, times in Counter(words).items())
 
     def _of_word(self, word: str) -> int:
         count = self._known.get(word)

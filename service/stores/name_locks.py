@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 
 
 class NameLocks:
@@ -14,19 +14,27 @@ class NameLocks:
     @asynccontextmanager
     async def held(self, names: Iterable[str]) -> AsyncIterator[None]:
         """Holds the locks of all names; taken in order, so that no two tasks can wait for each other."""
-        async with AsyncExitStack() as stack:
+        held: list[str] = []
+        try:
             for name in sorted(set(names)):
-                await stack.enter_async_context(self._one(name))
+                await self._take(name)
+                held.append(name)
             yield
+        finally:
+            for name in held:
+                self._locks[name][0].release()
+                self._leave(name)
 
-    @asynccontextmanager
-    async def _one(self, name: str) -> AsyncIterator[None]:
-        lock, users = self._locks.get(name, (asyncio.Lock(), 0))
+    async def _take(self, name: str) -> None:
+        lock, users = self._locks.get(name) or (asyncio.Lock(), 0)
         self._locks[name] = lock, users + 1
         try:
-            async with lock:
-                yield
-        finally:
-            lock, users = self._locks.pop(name)
-            if users > 1:
-                self._locks[name] = lock, users - 1
+            await lock.acquire()
+        except BaseException:
+            self._leave(name)
+            raise
+
+    def _leave(self, name: str) -> None:
+        lock, users = self._locks.pop(name)
+        if users > 1:
+            self._locks[name] = lock, users - 1

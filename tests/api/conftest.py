@@ -18,7 +18,7 @@ from contracts.paths import FilePath
 from contracts.tools import Language, exec_tool_id
 from service.api.app import create_app
 from service.api.doors import Doors
-from service.api.server import prompt_protocol
+from service.api.http_protocol import prompt_protocol
 from service.core.access import Access
 from service.core.attachments import Attachments
 from service.core.cache_points import CachePolicy

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from service.api.app import create_app
-from service.api.server import prompt_protocol
+from service.api.http_protocol import HEAD_BYTES_MAX, prompt_protocol
 from tests.api.conftest import HEAD_S
 
 CALLS = "/v1/tool-calls"
@@ -188,7 +188,8 @@ async def test_ten_thousand_parts_are_refused_unread(web, kind):
         ("/v1/tools%2f", {404}),
         ("/v1/tools%00", {404}),
         ("/V1/TOOLS", {404}),
-        ("http://evil.example/v1/tools", {404}),
+        ("http://evil.example/v1/tools", {400}),
+        ("*", {400}),
     ],
 )
 async def test_odd_paths_lead_nowhere(server, target, statuses):
@@ -202,3 +203,114 @@ async def test_odd_paths_lead_nowhere(server, target, statuses):
 
 async def test_a_protocol_has_its_own_time_limit():
     assert (prompt_protocol(3.0).head_s, prompt_protocol(4.0).head_s) == (3.0, 4.0)
+
+
+async def test_a_head_in_any_number_of_pieces_is_the_same_head(server):
+    asked = b"GET /livez HTTP/1.1\r\nHost: x\r\nX-Long: " + b"a" * 300 + b"\r\n\r\n"
+    for size in (1, 2, 3, 100, len(asked) - 1):
+        reader, writer = await opened(server)
+        for at in range(0, len(asked), size):
+            writer.write(asked[at : at + size])
+            await writer.drain()
+            await asyncio.sleep(0)
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
+        writer.close()
+
+
+async def test_an_offer_to_speak_another_protocol_is_passed_over_and_the_body_is_read(server, call_body):
+    # As Java's client makes its first request on each connection.
+    body = json.dumps({**call_body, "tool_call_id": "upgrade-1"}).encode()
+    reader, writer = await opened(server)
+    for name in (b"Upgrade", b"UPGRADE"):
+        writer.write(
+            b"POST /v1/tool-calls HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\n"
+            + name
+            + b": h2c\r\n"
+            b"HTTP2-Settings: AAEAAEAAAAIAAAABAAMAAABkAAQBAAAAAAUAAEAA\r\nPrefer: respond-async\r\n"
+            b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+        )
+        head = await reader.readuntil(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 202 "), head
+        length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+        assert json.loads(await reader.readexactly(length))["tool_call_id"] == "upgrade-1"
+    writer.close()
+
+
+async def test_requests_one_behind_the_other_are_answered_in_their_order(server):
+    for cut in (0, 10, 60, 70, 90):
+        asked = b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
+        asked += b"GET /v1/nothing HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+        reader, writer = await opened(server)
+        writer.write(asked[:cut])
+        await writer.drain()
+        await asyncio.sleep(0.05)
+        writer.write(asked[cut:])
+        async with asyncio.timeout(30):
+            raw = await reader.read()
+        writer.close()
+        assert raw.startswith(b"HTTP/1.1 200 ")
+        assert b"HTTP/1.1 404 " in raw
+
+
+@pytest.mark.parametrize(
+    ("sent", "detail"),
+    [
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01", "method"),
+        (b"GET / HTTP/1.1\nHost: x\n\n", "CRLF"),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", "one header Host"),
+        (b"GET / HTTP/1.0\r\nHost: x\r\nHost: y\r\n\r\n", "one header Host"),
+        (b"GET / HTTP/2.0\r\nHost: x\r\n\r\n", "HTTP/1.1"),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", ""),
+        (b"CONNECT x:443 HTTP/1.1\r\nHost: x\r\n\r\n", "begins with /"),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nX-A: b\x01c\r\n\r\n", "header value"),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nX-A: b\r\n folded\r\n\r\n", ""),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\na", "Content-Length"),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", ""),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\na", "Transfer-Encoding"),
+    ],
+)
+async def test_heads_that_two_readers_could_read_differently_are_refused_at_once(server, sent, detail):
+    reader, writer = await opened(server)
+    writer.write(sent)
+    head, body = await answered(reader, within_s=HEAD_S * 0.8)
+    writer.close()
+    assert head.startswith(b"HTTP/1.1 400 "), head
+    assert detail in json.loads(body)["detail"]
+
+
+async def test_a_head_that_is_whole_and_too_long_is_431(server):
+    reader, writer = await opened(server)
+    writer.write(b"GET /livez HTTP/1.1\r\nHost: x\r\nCookie: " + b"c" * HEAD_BYTES_MAX + b"\r\n\r\n")
+    head, body = await answered(reader)
+    writer.close()
+    assert head.startswith(b"HTTP/1.1 431 ")
+    assert f"{HEAD_BYTES_MAX} bytes" in json.loads(body)["detail"]
+
+
+async def test_a_head_that_is_too_long_behind_another_request_is_431(server, call_body):
+    body = json.dumps({**call_body, "tool_call_id": "long-1"}).encode()
+    reader, writer = await opened(server)
+    writer.write(
+        b"POST /v1/tool-calls HTTP/1.1\r\nHost: x\r\nPrefer: respond-async\r\nContent-Type: application/json\r\n"
+        b"Content-Length: %d\r\n\r\n" % len(body) + body + b"GET /livez HTTP/1.1\r\nX-A: "
+    )
+    await asyncio.sleep(0.2)
+    told = b""
+    try:
+        for _ in range(HEAD_BYTES_MAX // 1_000 + 100):
+            writer.write(b"a" * 1_000)
+            await writer.drain()
+            await asyncio.sleep(0)
+        told = await asyncio.wait_for(reader.read(), 10)
+    except ConnectionError:
+        told = reader._buffer
+    writer.close()
+    assert b"HTTP/1.1 431 " in bytes(told)
+
+
+async def test_a_request_that_was_answered_before_its_body_came_holds_no_connection(server):
+    reader, writer = await opened(server)
+    writer.write(b"POST /v1/nothing HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\na")
+    head, _ = await answered(reader, within_s=HEAD_S * 5)
+    writer.close()
+    assert head.startswith(b"HTTP/1.1 404 ")

@@ -1,0 +1,207 @@
+"""HTTP/1.1 as the server speaks it: heads are bounded in time and length, and odd ones answered as problems."""
+
+import asyncio
+import re
+import sys
+import uuid
+from http import HTTPStatus
+from typing import Any, ClassVar
+
+from httptools import HttpParserCallbackError
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from contracts.codes import ProblemCode
+from contracts.problems import Problem
+from service.api.responses import PROBLEM_JSON, REQUEST_ID_HEADER
+from service.api.safe_headers import SAFE_HEADERS
+
+HEAD_BYTES_MAX = 32 * 1024
+_HEAD_ENDS = re.compile(rb"\n\r?\n")
+_BEGINS_A_HEAD = re.compile(rb"[A-Z\r\n]")
+_OFFER = re.compile(rb"\nupgrade[ \t]*:[^\n]*(?=\n)", re.IGNORECASE)
+_VERSIONS = {"1.0", "1.1"}
+_KEYS_TO_COME = dict.fromkeys(("method", "path", "raw_path", "query_string", "app"))
+
+
+class _Line(list[Any]):
+    """What uvicorn wants of the line of requests on one connection: a deque has room for 64 at once."""
+
+    def appendleft(self, item: Any) -> None:
+        self.insert(0, item)
+
+
+class _HeadRefusedError(Exception):
+    """A head that the parser takes and this server does not; the message says why."""
+
+
+class PromptProtocol(HttpToolsProtocol):
+    """One connection of a client.
+
+    Whoever opens a connection and sends its head byte by byte, or nothing, holds no connection for longer than
+    ``head_s``. What is no HTTP, or has a head that is too long, is answered with a problem document as everything
+    else is. Who offers to speak another protocol (``Upgrade``, as Java's client does at first) is answered in this
+    one: the parser would take what follows such a head for that protocol.
+
+    Attributes:
+        head_s: how long the head of a request may take to arrive, in seconds; of the whole process.
+    """
+
+    # A thousand clients may wait, and these, `_Line` and `_KEYS_TO_COME` save 3 KB of each.
+    __slots__ = ("_deadline", "_has_begun", "_head", "_in_head_bytes", "_is_in_body", "_is_in_head")
+
+    head_s: ClassVar[float] = 10.0
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.pipeline = _Line()  # type: ignore[assignment]
+        self._deadline: asyncio.TimerHandle | None = None
+        self._has_begun = False
+        self._head = b""  # of the next request, as far as it has come; the parser has nothing of it
+        self._is_in_head = False  # the parser has the beginning of a head, which came right behind another request
+        self._in_head_bytes = 0
+        self._is_in_body = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """A client is there: its first request is waited for."""
+        super().connection_made(transport)
+        self._wait_for_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nobody is there any more."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Takes bytes in; a head that is whole has come in time."""
+        known = self.cycle
+        if self._is_in_head or self._is_in_body:
+            self._go_on(data)
+        else:
+            self._begin(self._head + data)
+        if self.cycle is not known or (known is not None and not known.response_complete):
+            self._stop_waiting()
+        elif not self.transport.is_closing():
+            self._has_begun = True
+            self._wait_for_head()
+
+    def _begin(self, head: bytes) -> None:
+        """Hands a request to the parser once its head is whole, or cannot become one."""
+        ends = _HEAD_ENDS.search(head, max(0, len(self._head) - 2))
+        end = len(head) if ends is None else ends.end()
+        self._head = b""
+        if end > HEAD_BYTES_MAX:
+            self._refuse_long_head()
+        elif ends is None and _BEGINS_A_HEAD.match(head):
+            self._head = head
+            self._unset_keepalive_if_required()
+        elif (offer := _OFFER.search(head, 0, end)) is not None:
+            super().data_received(head[: offer.start()] + head[offer.end() :])
+        else:
+            super().data_received(head)
+
+    def _go_on(self, data: bytes) -> None:
+        self._in_head_bytes += len(data)
+        super().data_received(data)
+        if self._is_in_head and self._in_head_bytes > HEAD_BYTES_MAX:
+            self._refuse_long_head()
+
+    # ---- what the parser tells ----
+
+    def on_message_begin(self) -> None:
+        """A head begins."""
+        super().on_message_begin()
+        # A dictionary that grows takes twice as much as one that is as large as it will be.
+        self.scope = {**self.scope, **_KEYS_TO_COME}  # type: ignore[typeddict-item]
+        self._is_in_head = True
+        self._in_head_bytes = 0
+
+    def on_headers_complete(self) -> None:
+        """A head is whole. What HTTP/1.1 asks of it, and the parser lets pass, is looked at here."""
+        self._is_in_head, self._is_in_body = False, True
+        version = self.parser.get_http_version()
+        hosts = sum(name == b"host" for name, _ in self.headers)
+        if version not in _VERSIONS:
+            raise _HeadRefusedError(f"HTTP/{version} is not spoken here; use HTTP/1.1")
+        if hosts != 1 and (hosts or version != "1.0"):
+            raise _HeadRefusedError("a request has one header Host")
+        if not self.url.startswith(b"/"):
+            raise _HeadRefusedError("the target of a request begins with /; this is no proxy")
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """A request is whole."""
+        self._is_in_body = False
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """An answer is sent. Who has not read the whole request by then will not; nobody else does."""
+        if self._is_in_body and self.cycle.response_complete:
+            self.transport.close()
+        super().on_response_complete()
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """A tunnel is asked for (``CONNECT``), or another protocol right behind another request."""
+        self._refuse(HTTPStatus.BAD_REQUEST, ProblemCode.INVALID_REQUEST, "only HTTP/1.1 is spoken here")
+
+    def send_400_response(self, msg: str) -> None:
+        """Answers what cannot be read as a request."""
+        error = sys.exc_info()[1]
+        if isinstance(error, HttpParserCallbackError) and isinstance(error.__context__, _HeadRefusedError):
+            error = error.__context__
+        self._refuse(HTTPStatus.BAD_REQUEST, ProblemCode.INVALID_REQUEST, str(error or msg))
+
+    # ---- bounds ----
+
+    def _wait_for_head(self) -> None:
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(self.head_s, self._give_up)
+
+    def _stop_waiting(self) -> None:
+        self._has_begun = False
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _give_up(self) -> None:
+        self._deadline = None
+        if self.transport.is_closing():
+            return
+        if self._has_begun:
+            told = f"the head of the request did not arrive within {self.head_s:g} s"
+            self._refuse(HTTPStatus.REQUEST_TIMEOUT, ProblemCode.REQUEST_TIMEOUT, told)
+        else:
+            self.transport.close()
+
+    def _refuse_long_head(self) -> None:
+        told = f"the head of the request is longer than {HEAD_BYTES_MAX} bytes"
+        self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, ProblemCode.INVALID_REQUEST, told)
+
+    def _refuse(self, status: HTTPStatus, code: ProblemCode, detail: str) -> None:
+        """Sends a problem document and hangs up; there is no request that the application could answer."""
+        self._stop_waiting()
+        request_id = uuid.uuid4().hex
+        problem = Problem(
+            title=status.phrase,
+            status=status,
+            detail=detail,
+            code=code,
+            request_id=request_id,
+            retryable=code is ProblemCode.REQUEST_TIMEOUT,
+            where="head",
+        )
+        body = problem.model_dump_json(exclude_none=True).encode()
+        headers = {
+            "Content-Type": PROBLEM_JSON,
+            "Content-Length": str(len(body)),
+            REQUEST_ID_HEADER: request_id,
+            "Connection": "close",
+            **SAFE_HEADERS,
+        }
+        head = f"HTTP/1.1 {status.value} {status.phrase}\r\n" + "".join(f"{n}: {v}\r\n" for n, v in headers.items())
+        self.transport.write(head.encode() + b"\r\n" + body)
+        self.transport.close()
+
+
+def prompt_protocol(head_s: float) -> type[PromptProtocol]:
+    """The protocol with its bound, in seconds."""
+    return type("PromptProtocol", (PromptProtocol,), {"head_s": head_s})
