@@ -20,6 +20,8 @@ _HEAD_ENDS = re.compile(rb"\n\r?\n")
 _BEGINS_A_HEAD = re.compile(rb"[A-Z\r\n]")
 _OFFER = re.compile(rb"\nupgrade[ \t]*:[^\n]*(?=\n)", re.IGNORECASE)
 _VERSIONS = {"1.0", "1.1"}
+_ANSWER_BEGINS = b"HTTP/1.1 "
+_JOINED_BYTES_MAX = 64 * 1024  # more is not copied for that
 _KEYS_TO_COME = dict.fromkeys(("method", "path", "raw_path", "query_string", "app"))
 
 
@@ -28,6 +30,47 @@ class _Line(list[Any]):
 
     def appendleft(self, item: Any) -> None:
         self.insert(0, item)
+
+
+class _OneWrite:
+    """The transport of a connection: the head of an answer waits for what comes right behind it.
+
+    Else a client would be woken by the head, and find the rest missing.
+    """
+
+    __slots__ = ("_head", "_transport")
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._head = b""
+
+    def write(self, data: bytes) -> None:
+        """As `asyncio.WriteTransport.write`; what begins an answer is sent with what follows, or a moment later."""
+        if self._head:
+            head, self._head = self._head, b""
+            if len(data) <= _JOINED_BYTES_MAX:
+                data = head + data
+            else:
+                self._transport.write(head)
+        elif data.startswith(_ANSWER_BEGINS):
+            self._head = data
+            asyncio.get_running_loop().call_soon(self.flush)
+            return
+        self._transport.write(data)
+
+    def flush(self) -> None:
+        """Sends what waits."""
+        head, self._head = self._head, b""
+        if head:
+            self._transport.write(head)
+
+    def close(self) -> None:
+        """As `asyncio.BaseTransport.close`."""
+        self.flush()
+        self._transport.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
 
 
 class _HeadRefusedError(Exception):
@@ -64,6 +107,7 @@ class PromptProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A client is there: its first request is waited for."""
         super().connection_made(transport)
+        self.transport = _OneWrite(transport)  # type: ignore[assignment]
         self._wait_for_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
