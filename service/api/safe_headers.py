@@ -1,6 +1,5 @@
 """Headers that every answer has: nothing of it is run, framed, sniffed, kept by caches or told to other sites."""
 
-from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 SAFE_HEADERS = {
@@ -11,6 +10,7 @@ SAFE_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
+_ENCODED = [(name.lower().encode(), value.encode()) for name, value in SAFE_HEADERS.items()]
 
 
 class SafeHeaders:
@@ -34,7 +34,7 @@ class _Adding:
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            for name, value in SAFE_HEADERS.items():
-                headers.setdefault(name, value)
+            said = {name.lower() for name, _ in message.get("headers", ())}
+            added = [header for header in _ENCODED if header[0] not in said]
+            message["headers"] = [*message.get("headers", ()), *added]
         await self._send(message)

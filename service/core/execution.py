@@ -5,7 +5,7 @@ from functools import partial
 
 from pydantic import ValidationError
 
-from contracts.artifacts import Contract, ContractError, parse_contract
+from contracts.artifacts import Contract, ContractError
 from contracts.blocks import TEXT_BYTES_MAX
 from contracts.codes import ContractCode
 from contracts.media_types import is_text, mime_of_name
@@ -16,7 +16,6 @@ from service.core.engine_port import Found, Job, Wanted, WantedFile
 from service.core.exec_answers import answered, interrupted, refused
 from service.core.exec_call import ExecCall
 from service.core.gathered import Gathered
-from service.core.intake import read_code
 from service.core.limits import CallLimits, CallPolicy
 from service.core.refusals import invalid_model
 from service.core.rehosting import Wish
@@ -49,7 +48,7 @@ class Execution:
             raise invalid_model(exc, "params") from exc
         bounds = self._policy.bounds(request.limits, timeout_s=params.timeout_s)
         call = ExecCall(scope, request, language, params, bounds, self._runs.ahead(scope, request))
-        return OpenedCall(partial(self.execute, call), partial(interrupted, call), call.ahead.begin)
+        return OpenedCall(partial(self.execute, call), partial(interrupted, call), call.look_ahead)
 
     async def execute(self, call: ExecCall, watcher: Watcher) -> ToolCallResponse:
         """Runs one call to its answer.
@@ -60,8 +59,7 @@ class Execution:
         """
         attempt = Attempt()
         try:
-            contract = parse_contract(call.params.contract, call.request.turn_id)
-            code = read_code(call.request.code)
+            contract, code = call.plan()
         except ContractError as exc:
             return refused(call, exc, attempt)
         limits, turn_id = call.bounds.limits, call.request.turn_id or ""
