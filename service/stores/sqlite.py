@@ -1,6 +1,8 @@
 """Records in a SQLite file: a writer and a few readers, each connection used by one thread at a time."""
 
+import os
 import sqlite3
+import struct
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -17,11 +19,15 @@ from service.stores.prepared import driver_of
 _BUSY_TIMEOUT_MS = 5_000  # only a backup tool or a shell can hold the file: the service itself has one writer
 _WAL_BYTES_KEPT = 64 * 1024 * 1024  # an answer of tens of megabytes must not leave the log that large for ever
 _WAL_PAGES = 4_000  # 16 MB: beyond them a commit folds the log itself, if `fold_log` did not get that far
+_FOLDED_PAGES_MIN = 256  # the first commit after a fold waits for the disk twice, as the log begins anew
+_LOGGED = struct.Struct("=I")  # in the first header of the log's index: how many pages are in the log
+_LOGGED_AT, _IN_FILE_AT = 16, 96  # and how many of them are in the file already
 _LOG = (
     "journal_mode = WAL",
     f"journal_size_limit = {_WAL_BYTES_KEPT}",
     f"wal_autocheckpoint = {_WAL_PAGES}",
 )
+_FOLD = "PRAGMA wal_checkpoint(PASSIVE)"  # waits for nobody
 _EVERYWHERE = (f"busy_timeout = {_BUSY_TIMEOUT_MS}", "synchronous = FULL", "foreign_keys = ON")
 
 
@@ -45,6 +51,7 @@ class SqliteFile:
         self._engines: list[Engine] = []
         self._writer: Connection | None = None
         self._folder: sqlite3.Connection | None = None
+        self._index = -1
         self._readers: list[Connection] = []
         self._of_thread = threading.local()
         self._identity = (0, 0)  # device and number of the file
@@ -70,7 +77,9 @@ class SqliteFile:
         # Of any thread, one at a time; and it waits for nobody.
         self._folder = sqlite3.connect(self._file, timeout=0, isolation_level=None, check_same_thread=False)
         self._folder.execute("PRAGMA synchronous = FULL")
-        self.fold_log()  # which opens the log: later another file may lie there by its name
+        self._folder.execute(_FOLD)  # which opens the log: later another file may lie there by its name
+        # Open as long as the connections are: whoever closes a file gives up all locks that its process has on it.
+        self._index = os.open(self._file.with_name(f"{self._file.name}-shm"), os.O_RDONLY | os.O_CLOEXEC)
 
     def _engine(self, connections: int, pragmas: Sequence[str]) -> Engine:
         engine = create_engine(
@@ -108,6 +117,9 @@ class SqliteFile:
         while self._engines:
             # The writer's last: only a connection that may write can fold the log.
             self._engines.pop().dispose()
+        if self._index >= 0:
+            os.close(self._index)
+        self._index = -1
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -172,11 +184,18 @@ class SqliteFile:
                 reader.rollback()  # nothing: it only ends what SQLAlchemy takes for a transaction
 
     def fold_log(self) -> None:
-        """Brings the write-ahead log into the file beside those who read and write, as far as it can."""
+        """Brings the write-ahead log into the file beside those who read and write, if there is enough of it."""
         assert self._folder is not None
-        with suppress(sqlite3.Error, StoreFailedError):  # a full disk; the next write that meets it says so
+        # A full disk: the next write that meets it says so.
+        with suppress(sqlite3.Error, OSError, StoreFailedError):
             self._check_file()
-            self._folder.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            if self._pages_to_fold() >= _FOLDED_PAGES_MIN:
+                self._folder.execute(_FOLD)
+
+    def _pages_to_fold(self) -> int:
+        """How many pages of the log are not in the file yet; https://sqlite.org/walformat.html has the index."""
+        logged, in_file = (os.pread(self._index, _LOGGED.size, at) for at in (_LOGGED_AT, _IN_FILE_AT))
+        return int(_LOGGED.unpack(logged)[0] - _LOGGED.unpack(in_file)[0])
 
     def give_space_back(self) -> None:
         """Brings the write-ahead log into the file and gives its space back, or leaves that to a later write.

@@ -338,7 +338,7 @@ async def test_a_damaged_page_is_told_as_damage(opened_database, tmp_path, scope
 
 
 async def test_in_a_pause_the_log_of_the_database_is_brought_into_its_file(opened_database, scope, tmp_path):
-    answer = "a" * 1_000_000  # less than makes SQLite do it by itself, in the middle of a write
+    answer = "a" * 2_000_000  # less than makes SQLite do it by itself, in the middle of a write
     async with opened_database(tmp_path) as database:
         calls = SqlCallStore(database)
         stored, _ = await calls.claim(new_call(scope))
