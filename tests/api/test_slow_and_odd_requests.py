@@ -7,6 +7,8 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+import uvicorn
+from uvicorn.server import ServerState
 
 from service.api.app import create_app
 from service.api.http_protocol import HEAD_BYTES_MAX, prompt_protocol
@@ -314,3 +316,32 @@ async def test_a_request_that_was_answered_before_its_body_came_holds_no_connect
     head, _ = await answered(reader, within_s=HEAD_S * 5)
     writer.close()
     assert head.startswith(b"HTTP/1.1 404 ")
+
+
+class WaitingTransport(asyncio.Transport):
+    """A transport of a client that reads nothing."""
+
+    def get_extra_info(self, _name, default=None):
+        return default
+
+    def is_closing(self):
+        return False
+
+    def close(self):
+        pass
+
+
+async def test_who_answers_a_client_that_does_not_read_waits_until_it_does():
+    config = uvicorn.Config(None, http=prompt_protocol(HEAD_S), lifespan="off")
+    config.load_app = lambda: None
+    protocol = prompt_protocol(HEAD_S)(config, ServerState(), {})
+    protocol.connection_made(WaitingTransport())
+    for _ in range(2):
+        protocol.pause_writing()
+        protocol.pause_writing()
+        waiting = asyncio.create_task(protocol.flow.drain())
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        protocol.resume_writing()
+        await asyncio.wait_for(waiting, 5)
+    protocol.connection_lost(None)
