@@ -121,16 +121,22 @@ def opened_on_s3():
 
 @pytest.fixture(scope="session")
 def s3_server():
-    """The bucket of the real server that all tests share; emptied at the end."""
-    bucket = started(STATE)
-    yield bucket
-    emptied(bucket)
+    """The bucket of the real server that all tests share."""
+    return started(STATE)
+
+
+@pytest.fixture(scope="session")
+def s3_place(s3_server):
+    """Where the tests of this process are in that bucket; emptied at the end."""
+    place = replace(s3_server, prefix=f"tests/{uuid.uuid4().hex}")
+    yield place
+    emptied(place)
 
 
 @pytest.fixture
-def bucket(s3_server):
+def bucket(s3_place):
     """A place of its own in that bucket."""
-    return replace(s3_server, prefix=f"tests/{uuid.uuid4().hex}")
+    return replace(s3_place, prefix=f"{s3_place.prefix}/{uuid.uuid4().hex}")
 
 
 @pytest.fixture(params=["sqlite-local", "postgres-local", "sqlite-s3"])

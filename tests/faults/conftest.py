@@ -37,18 +37,19 @@ def servers() -> Iterator[Callable[[], Servers]]:
     script = REPOSITORY / "tests" / "services" / "postgres.sh"
     for argument in ("--start", "--print-url"):
         ran = subprocess.run([script, argument], check=True, stdout=subprocess.PIPE, text=True)
-    server, bucket, names = ran.stdout.strip(), started(STATE), []
+    server, names = ran.stdout.strip(), []
+    own = replace(started(STATE), prefix=f"tests/{uuid.uuid4().hex}")
 
     def made() -> Servers:
         name = f"faults_{os.getpid()}_{len(names)}"
         with psycopg.connect(server, autocommit=True) as administrator:
             administrator.execute(f"CREATE DATABASE {name}")
         names.append(name)
-        place = replace(bucket, prefix=f"tests/{uuid.uuid4().hex}")
+        place = replace(own, prefix=f"{own.prefix}/{uuid.uuid4().hex}")
         return Servers(f"{server.rpartition('/')[0]}/{name}", place)
 
     yield made
-    emptied(bucket)
+    emptied(own)
     with psycopg.connect(server, autocommit=True) as administrator:
         for name in names:
             administrator.execute(f"DROP DATABASE {name} WITH (FORCE)")
