@@ -67,7 +67,7 @@ class _OneWrite:
                 data = head + data
             else:
                 self._transport.write(head)
-        elif data.startswith(_ANSWER_BEGINS):
+        elif data[: len(_ANSWER_BEGINS)] == _ANSWER_BEGINS:
             self._head = data
             asyncio.get_running_loop().call_soon(self.flush)
             return
@@ -154,8 +154,8 @@ class PromptProtocol(HttpToolsProtocol):
         elif ends is None and _BEGINS_A_HEAD.match(head):
             self._head = head
             self._unset_keepalive_if_required()
-        elif (offer := _OFFER.search(head, 0, end)) is not None:
-            super().data_received(head[: offer.start()] + head[offer.end() :])
+        elif _OFFER.search(head, 0, end) is not None:
+            super().data_received(_OFFER.sub(b"", head[:end]) + head[end:])
         else:
             super().data_received(head)
 

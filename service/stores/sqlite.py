@@ -77,8 +77,10 @@ class SqliteFile:
         # Of any thread, one at a time; and it waits for nobody.
         self._folder = sqlite3.connect(self._file, timeout=0, isolation_level=None, check_same_thread=False)
         self._folder.execute("PRAGMA synchronous = FULL")
-        self._folder.execute(_FOLD)  # which opens the log: later another file may lie there by its name
-        # Open as long as the connections are: whoever closes a file gives up all locks that its process has on it.
+        with suppress(sqlite3.Error):  # a full disk
+            self._folder.execute(_FOLD)  # which opens the log: later another file may lie there by its name
+        # Open as long as the connections are: who closes a file gives up all locks that its process has on it. So
+        # a process opens one database once.
         self._index = os.open(self._file.with_name(f"{self._file.name}-shm"), os.O_RDONLY | os.O_CLOEXEC)
 
     def _engine(self, connections: int, pragmas: Sequence[str]) -> Engine:

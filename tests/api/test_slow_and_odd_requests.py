@@ -223,7 +223,7 @@ async def test_an_offer_to_speak_another_protocol_is_passed_over_and_the_body_is
     # As Java's client makes its first request on each connection.
     body = json.dumps({**call_body, "tool_call_id": "upgrade-1"}).encode()
     reader, writer = await opened(server)
-    for name in (b"Upgrade", b"UPGRADE"):
+    for name in (b"Upgrade", b"UPGRADE", b"Upgrade: websocket\r\nupgrade"):
         writer.write(
             b"POST /v1/tool-calls HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\n"
             + name
