@@ -332,7 +332,7 @@ class WaitingTransport(asyncio.Transport):
 
 
 async def test_who_answers_a_client_that_does_not_read_waits_until_it_does():
-    config = uvicorn.Config(None, http=prompt_protocol(HEAD_S), lifespan="off")
+    config = uvicorn.Config(None, http=prompt_protocol(HEAD_S), lifespan="off", log_config=None)
     config.load_app = lambda: None
     protocol = prompt_protocol(HEAD_S)(config, ServerState(), {})
     protocol.connection_made(WaitingTransport())

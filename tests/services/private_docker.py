@@ -212,8 +212,10 @@ class PrivateDocker:
         self.end(CONTAINERD)
         for path in _mount_points(self._run, self._data):
             subprocess.run(["umount", "--lazy", path], check=False)
-        for group in sorted(_CGROUP_ROOT.rglob(self._short)):
-            _remove_group(group)
+        # Not by a pattern: groups of other tests come and go while it is looked for.
+        for folder, names, _ in os.walk(_CGROUP_ROOT):
+            if self._short in names:
+                _remove_group(Path(folder) / self._short)
         shutil.rmtree(self._run, ignore_errors=True)
 
     def _lock(self) -> None:
