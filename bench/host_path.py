@@ -146,7 +146,7 @@ async def serve(folder: Path) -> None:
         door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         door.bind(("127.0.0.1", 0))
         door.listen(64)
-        config = main.http_config(main.application(service), service.settings)
+        config = main.http_config(service)
         async with main.running(service):
             print(door.getsockname()[1], flush=True)
             await DrainingServer(config, lambda: service.calls.close(1)).serve([door])

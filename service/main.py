@@ -18,8 +18,7 @@ from contracts.provenance import AuditService
 from service import process_memory
 from service.api.app import create_app, release
 from service.api.doors import Doors
-from service.api.http_protocol import prompt_protocol
-from service.api.server import DrainingServer
+from service.api.server import DrainingServer, server_config
 from service.core.access import Keyring
 from service.core.admission import Admission
 from service.core.attachments import Attachments
@@ -359,26 +358,14 @@ def serve(settings: Settings) -> None:
     asyncio.run(_serve(build(settings)))
 
 
-def http_config(app: FastAPI, settings: Settings) -> uvicorn.Config:
-    """How the server speaks HTTP."""
-    return uvicorn.Config(
-        app,
-        host=settings.host,
-        port=settings.port,
-        http=prompt_protocol(settings.head_s),
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,  # nothing asks for the client's address
-        timeout_graceful_shutdown=_LAST_ANSWERS_S,
-    )
+def http_config(service: Service) -> uvicorn.Config:
+    """What the server serves, where, and how it speaks HTTP."""
+    where, head_s = (service.settings.host, service.settings.port), service.settings.head_s
+    return server_config(application(service), where, head_s=head_s, last_answers_s=_LAST_ANSWERS_S)
 
 
 async def _serve(service: Service) -> None:
     settings = service.settings
-    config = http_config(application(service), settings)
 
     async def drain() -> None:
         _end_within(settings.shutdown_grace_s + _LAST_ANSWERS_S + _LAST_WORK_S)
@@ -386,7 +373,7 @@ async def _serve(service: Service) -> None:
 
     async with running(service, serves=True):
         process_memory.settle()
-        await DrainingServer(config, drain).serve()
+        await DrainingServer(http_config(service), drain).serve()
 
 
 def _end_within(seconds: float) -> None:

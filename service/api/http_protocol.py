@@ -200,7 +200,7 @@ class PromptProtocol(HttpToolsProtocol):
         super().on_response_complete()
 
     def _unsupported_upgrade_warning(self) -> None:
-        """A tunnel is asked for (``CONNECT``), or another protocol right behind another request."""
+        """Another protocol is offered right behind another request, where the offer was not taken out."""
         self._refuse(HTTPStatus.BAD_REQUEST, ProblemCode.INVALID_REQUEST, "only HTTP/1.1 is spoken here")
 
     def send_400_response(self, msg: str) -> None:

@@ -34,7 +34,7 @@ class _Adding:
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            said = {name.lower() for name, _ in message.get("headers", ())}
-            added = [header for header in _ENCODED if header[0] not in said]
-            message["headers"] = [*message.get("headers", ()), *added]
+            headers = list(message.get("headers", ()))
+            said = {name.lower() for name, _ in headers}
+            message["headers"] = headers + [header for header in _ENCODED if header[0] not in said]
         await self._send(message)

@@ -7,8 +7,36 @@ from collections.abc import Awaitable, Callable
 from types import FrameType
 
 import uvicorn
+from starlette.types import ASGIApp
+
+from service.api.http_protocol import prompt_protocol
 
 _LOOK_EVERY_S = 0.1
+
+
+def server_config(app: ASGIApp, where: tuple[str, int], *, head_s: float, last_answers_s: int) -> uvicorn.Config:
+    """How the server speaks HTTP.
+
+    Args:
+        app: what it serves.
+        where: the address and the port that it listens on.
+        head_s: how long the head of a request may take, in seconds.
+        last_answers_s: how long answers that are under way may take when it stops, in seconds.
+    """
+    host, port = where
+    return uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        http=prompt_protocol(head_s),
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,  # nothing asks for the client's address
+        timeout_graceful_shutdown=last_answers_s,
+    )
 
 
 class DrainingServer(uvicorn.Server):

@@ -217,8 +217,7 @@ def _answered(
             rewrites(named),
             shown_params={**call.request.params, "patch": shortened(patch, file.path.logical)},
         ),
-        call.write.meta(digest),
-        call.write.content(digest, marks, text=text_head(patch), base64=None),
+        *call.write.artifact(digest, marks, text=text_head(patch), base64=None),
         call.write.result_json(summary),
     ]
     report = f"Patched: {file.path.physical}"

@@ -51,7 +51,7 @@ class SqliteFile:
         self._engines: list[Engine] = []
         self._writer: Connection | None = None
         self._folder: sqlite3.Connection | None = None
-        self._index = -1
+        self._index_fd = -1
         self._readers: list[Connection] = []
         self._of_thread = threading.local()
         self._identity = (0, 0)  # device and number of the file
@@ -81,7 +81,7 @@ class SqliteFile:
             self._folder.execute(_FOLD)  # which opens the log: later another file may lie there by its name
         # Open as long as the connections are: who closes a file gives up all locks that its process has on it. So
         # a process opens one database once.
-        self._index = os.open(self._file.with_name(f"{self._file.name}-shm"), os.O_RDONLY | os.O_CLOEXEC)
+        self._index_fd = os.open(self._file.with_name(f"{self._file.name}-shm"), os.O_RDONLY | os.O_CLOEXEC)
 
     def _engine(self, connections: int, pragmas: Sequence[str]) -> Engine:
         engine = create_engine(
@@ -119,9 +119,9 @@ class SqliteFile:
         while self._engines:
             # The writer's last: only a connection that may write can fold the log.
             self._engines.pop().dispose()
-        if self._index >= 0:
-            os.close(self._index)
-        self._index = -1
+        if self._index_fd >= 0:
+            os.close(self._index_fd)
+        self._index_fd = -1
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -196,7 +196,7 @@ class SqliteFile:
 
     def _pages_to_fold(self) -> int:
         """How many pages of the log are not in the file yet; https://sqlite.org/walformat.html has the index."""
-        logged, in_file = (os.pread(self._index, _LOGGED.size, at) for at in (_LOGGED_AT, _IN_FILE_AT))
+        logged, in_file = (os.pread(self._index_fd, _LOGGED.size, at) for at in (_LOGGED_AT, _IN_FILE_AT))
         return int(_LOGGED.unpack(logged)[0] - _LOGGED.unpack(in_file)[0])
 
     def give_space_back(self) -> None:

@@ -24,7 +24,7 @@ async def client(tmp_path, monkeypatch):
     """A client for another thread than that of the service."""
     monkeypatch.setattr(sandboxes, "_docker", lambda *_: ScriptedContainers())
     service = main.build(Settings(data_dir=tmp_path / "data", asset_roots=(tmp_path,)))
-    config = main.http_config(main.application(service), service.settings)
+    config = main.http_config(service)
     server = uvicorn.Server(config)
     with socket.socket() as door:
         door.bind(("127.0.0.1", 0))
