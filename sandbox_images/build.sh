@@ -31,7 +31,7 @@ input_files() {
   for program in "${PROGRAMS[@]}"; do
     [ -d "$here/$program" ] && found+=("$program")
   done
-  (cd "$here" && find "${found[@]}" -type f -not -path '*/__pycache__/*' -not -name '*.pyc' | LC_ALL=C sort)
+  (cd "$here" && find "${found[@]}" -type f -not -path '*/__pycache__/*' -not -path '*/.*_cache/*' -not -name '*.pyc' | LC_ALL=C sort)
 }
 
 print_inputs() {

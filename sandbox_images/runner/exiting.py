@@ -17,13 +17,34 @@ _STATUS_BYTES = 4096
 _GONE = (FileNotFoundError, ProcessLookupError)
 
 
-def has_ended(pid: int | str) -> bool:
-    """Whether no thread of a process runs any more; it may be gone. False where there is no memory to look with."""
-    try:
-        # The first as good as always runs, and is all that is looked at.
-        return _is_exiting(f"/proc/{pid}/stat") and _have_ended(pid, _threads(pid))
-    except OSError:
-        return False
+class Watched:
+    """A process that is looked at again and again while it runs.
+
+    Its state is read through a file that stays open: what is opened the kernel counts as memory of the container.
+    When it has just killed a child of the program for lack of memory, and what that held is not free yet, there is
+    none for a file either, and it kills the next one: the program.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        try:
+            self._fd: int | None = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            self._fd = None
+
+    def has_ended(self) -> bool:
+        """Whether no thread of it runs any more; it may be gone. False where there is no memory to look with."""
+        try:
+            # The first as good as always runs, and is all that is looked at.
+            return self._fd is not None and _is_exiting_by(self._fd) and _have_ended(self._pid, _threads(self._pid))
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        """It is not looked at any more."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
 
 
 def ended_others(most: int) -> list[str] | None:
@@ -97,10 +118,17 @@ def _threads(pid: int | str) -> list[str]:
 def _is_exiting(path: str) -> bool:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            said = os.read(fd, _STAT_BYTES)
-        finally:
-            os.close(fd)
+    except _GONE:
+        return True
+    try:
+        return _is_exiting_by(fd)
+    finally:
+        os.close(fd)
+
+
+def _is_exiting_by(stat_fd: int) -> bool:
+    try:
+        said = os.pread(stat_fd, _STAT_BYTES, 0)
     except _GONE:
         return True
     fields = said[said.rindex(b")") + 2 :].split()

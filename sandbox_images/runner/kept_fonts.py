@@ -14,6 +14,7 @@ from typing import Any
 from matplotlib import font_manager, ft2font
 
 _NEW_POINTS, _NEW_DPI = 12, 72
+_UPRIGHT, _IN_PLACE = ((0x10000, 0), (0, 0x10000)), (0, 0)
 
 
 class _Content(io.BytesIO):
@@ -36,7 +37,7 @@ def keep_opened_fonts(draw: Callable[[], object]) -> None:
 
     def question_of(paths: Any, settings: dict[str, Any]) -> tuple[Any, ...]:
         # The thread is one of the settings: a font is for the one that it was opened in.
-        return (paths, *sorted(settings.items()))
+        return (paths, *settings.items())
 
     def open_and_keep(paths: Any, **settings: Any) -> Any:
         question = question_of(paths, settings)
@@ -61,6 +62,7 @@ def keep_opened_fonts(draw: Callable[[], object]) -> None:
         font.clear()
         font.set_size(_NEW_POINTS, _NEW_DPI)
     _read_tables_once(kept.values())
+    _set_sizes_once(kept.values())
 
 
 @contextlib.contextmanager
@@ -92,3 +94,30 @@ def _read_tables_once(fonts: Iterable[Any]) -> None:
         return None if (table := known[name]) is None else dict(table)
 
     owner.get_sfnt_table = get_sfnt_table
+
+
+def _set_sizes_once(fonts: Iterable[Any]) -> None:
+    """Has them stay as they are when they get the size that they have.
+
+    matplotlib sets it for each glyph that it draws, and after that FreeType runs a font's program for that size
+    again: more than half of what drawing the glyph takes.
+    """
+    owner: Any = ft2font.FT2Font
+    resize, transform = owner.set_size, owner._set_transform  # noqa: SLF001 - this module's purpose
+    sizes: dict[int, tuple[Any, Any] | None] = {id(font): None for font in fonts}  # none ever goes
+
+    @functools.wraps(resize)
+    def set_size(self: Any, ptsize: Any, dpi: Any) -> None:
+        size, font = (ptsize, dpi), id(self)
+        if sizes.get(font) == size:
+            transform(self, _UPRIGHT, _IN_PLACE)  # as a new size does
+            return
+        # A font sets those that it falls back on too, so another may be such a one, and is not what its font knows.
+        known = font in sizes
+        for changed in (font,) if known else sizes:
+            sizes[changed] = None
+        resize(self, ptsize, dpi)
+        if known:
+            sizes[font] = size
+
+    owner.set_size = set_size

@@ -156,7 +156,9 @@ class Run:
         for fd in (self._launcher.stdout, self._launcher.stderr, self._channel.read_fd, pidfd):
             if fd is not None:
                 poll.register(fd, select.POLLIN)
-        self._watch(poll, deadline)
+        program = exiting.Watched(self._launcher.pid)
+        self._watch(program, poll, deadline)
+        program.close()
         if pidfd is not None:
             os.close(pidfd)
         end_all_processes(self._reaped, ended)
@@ -167,7 +169,7 @@ class Run:
         if pid == self._launcher.pid:
             self._status = status
 
-    def _watch(self, poll: select.poll, deadline: float) -> None:
+    def _watch(self, program: exiting.Watched, poll: select.poll, deadline: float) -> None:
         reap_at = 0.0
         kinds = {self._launcher.stdout: frames.STDOUT, self._launcher.stderr: frames.STDERR}
         while True:
@@ -193,7 +195,7 @@ class Run:
             if time.monotonic() >= reap_at:
                 reap(self._reaped)
                 reap_at = time.monotonic() + _REAP_EVERY_S
-            if self._status is not None or exiting.has_ended(self._launcher.pid):
+            if self._status is not None or program.has_ended():
                 return
 
     def _read(self, poll: select.poll, fd: int, kind: int) -> None:

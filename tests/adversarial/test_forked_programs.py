@@ -460,6 +460,47 @@ def test_a_figure_looks_the_same_whether_it_was_drawn_at_once_or_when_it_is_look
     assert forked == eval(said(launching, LOOKS))
 
 
+# Glyphs of a font and of one that it falls back on, as their sizes and transformations change.
+SIZES = """
+import hashlib
+from matplotlib import font_manager, ft2font
+font = font_manager.get_font(font_manager.fontManager._find_fonts_by_props(font_manager.FontProperties()))
+hinted = ft2font.LoadFlags.DEFAULT
+told = []
+def look():
+    font.clear()
+    font.set_text('A 中', 0.0, flags=hinted)
+    told.append((font.get_width_height(), font.get_descent()))
+    for item in font._layout('A中', flags=hinted):
+        bitmap = item.ft_object._render_glyph(item.glyph_index, hinted, ft2font.RenderMode.NORMAL)
+        told.append((bitmap.left, bitmap.top, hashlib.sha256(bytes(bitmap.buffer)).hexdigest()))
+for size in (10, 10, 20, 10):
+    font.set_size(size, 100)
+    look()
+font._set_transform([[0, -0x10000], [0x10000, 0]], [32, 16])
+look()
+font.set_size(10, 100)
+look()
+_, other = [item.ft_object for item in font._layout('A中', flags=hinted)]
+other.set_size(30, 100)
+look()
+font.set_size(10, 100)
+look()
+try:
+    font.set_size('x', 100)
+except TypeError:
+    font.set_size(dpi=100, ptsize=10)
+    look()
+open('out.txt', 'w').write(repr((other is not font, told)))
+"""
+
+
+def test_a_font_has_the_size_that_was_set_last_whatever_was_set_before(forking, launching):
+    falls_back, looks = eval(said(forking, SIZES))
+    assert (falls_back, len(looks), len(set(looks)) > 8) == (True, 27, True)
+    assert (falls_back, looks) == eval(said(launching, SIZES))
+
+
 def test_a_figure_that_nobody_looks_at_is_drawn_once_for_its_file(forking):
     code = (
         "import matplotlib.pyplot as plt\n"

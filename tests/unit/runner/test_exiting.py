@@ -35,6 +35,11 @@ def _runner_exiting():
 exiting = _runner_exiting()
 
 
+def has_ended(pid):
+    with contextlib.closing(exiting.Watched(pid)) as watched:
+        return watched.has_ended()
+
+
 @contextlib.contextmanager
 def running(program):
     command = [sys.executable, "-c", program]
@@ -60,26 +65,47 @@ def lose_main_thread(process):
 
 def test_a_process_that_runs_has_not_ended():
     with running(WAITS) as process:
-        assert exiting.has_ended(process.pid) is False
+        assert has_ended(process.pid) is False
 
 
 def test_a_process_has_ended_before_it_is_reaped_and_when_it_is_gone():
-    with running(WAITS) as process:
+    with running(WAITS) as process, contextlib.closing(exiting.Watched(process.pid)) as watched:
+        running_so = watched.has_ended()
         process.kill()
         become_zombie(process)
-        unreaped = exiting.has_ended(process.pid)
+        unreaped = watched.has_ended()
         process.wait()
-        assert (unreaped, exiting.has_ended(str(process.pid))) == (True, True)
+        assert (running_so, unreaped, watched.has_ended()) == (False, True, True)
+
+
+# What is opened takes memory of the container: there may be none, and then the kernel kills somebody for it.
+LOOKS = """
+import os, sys
+sys.path.insert(0, {folder!r})
+import exiting
+opened = []
+watched = exiting.Watched(os.getppid())
+sys.addaudithook(lambda event, arguments: opened.append(arguments) if event in ("open", "os.listdir") else None)
+for _ in range(3):
+    assert not watched.has_ended()
+print(opened)
+"""
+
+
+def test_looking_at_a_process_that_runs_opens_nothing():
+    program = LOOKS.format(folder=str(EXITING_FILE.parent))
+    looked = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert looked.stdout == "[]\n"
 
 
 @pytest.mark.parametrize("threads", [1, 100])
 def test_a_process_whose_main_thread_has_ended_alone_ends_with_its_other_threads(threads):
     with running(OUTLIVES_ITS_MAIN_THREAD.format(threads=threads)) as process:
         lose_main_thread(process)
-        outlived = exiting.has_ended(process.pid)
+        outlived = has_ended(process.pid)
         process.stdin.close()
         become_zombie(process)
-        assert (outlived, exiting.has_ended(process.pid)) == (False, True)
+        assert (outlived, has_ended(process.pid)) == (False, True)
 
 
 # The first looks like the fields of a process that ends, behind its own parenthesis.
@@ -87,10 +113,10 @@ def test_a_process_whose_main_thread_has_ended_alone_ends_with_its_other_threads
 def test_a_process_is_not_taken_for_ended_by_its_name(name):
     with running(IS_CALLED.format(name=name)) as process:
         called = Path(f"/proc/{process.pid}/comm").read_bytes()
-        running_so = exiting.has_ended(process.pid)
+        running_so = has_ended(process.pid)
         process.kill()
         become_zombie(process)
-        assert (called, running_so, exiting.has_ended(process.pid)) == (name + b"\n", False, True)
+        assert (called, running_so, has_ended(process.pid)) == (name + b"\n", False, True)
 
 
 @pytest.mark.parametrize("most", [0, 1 << 22])
