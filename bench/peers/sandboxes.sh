@@ -35,7 +35,7 @@ if ! cmp -s "$PINS" "$VENV/installed.txt"; then
   printf 'peers: installing llm-sandbox and epicbox into bench/peers/.venv\n'
   rm -rf "$VENV"
   "${PYTHON:-python3}" -m venv "$VENV"
-  "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r "$PINS"
+  "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r "$PINS"
   cp "$PINS" "$VENV/installed.txt"
 fi
 
