@@ -20,7 +20,8 @@ help: ## print this list
 
 # ---- set-up ----
 
-# Debian and Ubuntu keep the venv module in a package of its own.
+# Debian and Ubuntu keep the venv module in a package of its own. The lock names all there is, but no extras, of which pip would
+# look for the newest release itself: hence --no-deps.
 $(VENV)/.done: requirements.lock pyproject.toml
 	@echo "python: installing the locked packages into $(VENV)"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "python: Python 3.11 or newer is needed"; exit 1; }

@@ -98,14 +98,9 @@ def _may_cite(verdicts: list[Verdict]) -> bool:
         is_kept(verdict)
         and is_text(verdict.mime)
         and verdict.found is not None
-        and (not isinstance(verdict.found.source, bytes) or _has_brackets(verdict.found.source))
+        and (not isinstance(verdict.found.source, bytes) or b"[[" in verdict.found.source[:TEXT_BYTES_MAX])
         for verdict in verdicts
     )
-
-
-def _has_brackets(text: bytes) -> bool:
-    # One byte is found many times as quickly as two, and most texts do not have it.
-    return b"[" in text and b"[[" in text[:TEXT_BYTES_MAX]
 
 
 def _promised(call: ExecCall, verdict: Verdict) -> NewArtifact:

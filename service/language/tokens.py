@@ -37,8 +37,6 @@ class BpeTokenCounter:
             raise ImportError(f"the vocabulary of {_MODEL_PACKAGE} has tokens of several words; another is needed")
         # Their names, as "<s>", count as the tokens themselves, and what follows them as a text of its own.
         self._special = [token.content for token in self._tokenizer.get_added_tokens_decoder().values()]
-        # One character is found many times as quickly as a name, and most texts do not have it.
-        self._special_begin = sorted({name[0] for name in self._special})
         self._known: dict[str, int] = {}
 
     def count(self, text: str) -> int:
@@ -47,17 +45,13 @@ class BpeTokenCounter:
             return 0
         # A lone surrogate, which JSON can carry, is no text for the tokenizer.
         clean = text if text.isascii() else text.encode(errors="replace").decode()
-        if self._has_special(clean):
+        if any(name in clean for name in self._special):
             return len(self._tokenizer.encode(clean, add_special_tokens=False))
         words = _words(clean)
         try:
             return sum(map(self._known.__getitem__, words))
         except KeyError:
             return sum(self._of_word(word) * times for word, times in Counter(words).items())
-
-    def _has_special(self, text: str) -> bool:
-        begins = any(character in text for character in self._special_begin)
-        return begins and any(name in text for name in self._special)
 
     def _of_word(self, word: str) -> int:
         count = self._known.get(word)
