@@ -157,7 +157,7 @@ async def test_a_container_that_was_harmed_while_it_waited_is_given_to_no_call(c
     await until(lambda: filled(waiting))
     assert set(waiting_ids(waiting)) & set(harmed) == set()
     while set(harmed) & {found.id for found in await asyncio.to_thread(containers.list, all=True, sparse=True)}:  # noqa: ASYNC110
-        await asyncio.sleep(0.1)  # they go when there is time for it, maybe between a list and a look at each: so, no look
+        await asyncio.sleep(0.1)  # they go when there is time for it; a look at each would meet one that just went
 
 
 async def test_a_container_is_named_after_a_call_that_lasts(call, waiting, containers):
