@@ -180,9 +180,11 @@ class Database:
         """
         if self._writes is None or self._backend is None:
             raise StoreFailedError(f"{_ROLE} is closed")
-        if self._folding is None:
-            self._folding = asyncio.get_running_loop().call_later(_FOLDED_AFTER_S, self._fold_log)
-        return await ended(self._writes.submit(work))
+        try:
+            return await ended(self._writes.submit(work))
+        finally:  # not before: a commit may take longer, and who looks then finds nothing to fold
+            if self._folding is None and self._readers is not None:
+                self._folding = asyncio.get_running_loop().call_later(_FOLDED_AFTER_S, self._fold_log)
 
     def _fold_log(self) -> None:
         self._folding = None

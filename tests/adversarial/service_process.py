@@ -81,7 +81,10 @@ class ServiceProcess:
         """Starts the process and waits until it listens."""
         self.launch()
         assert self.process is not None
-        eventually(lambda: (self._listens(), self.process.poll()), lambda seen: any(x is not None for x in seen))
+        # The first one on a machine unpacks the image.
+        eventually(
+            lambda: (self._listens(), self.process.poll()), lambda seen: any(x is not None for x in seen), 300
+        )
         assert self._listens() is not None, self.log
         self.url = str(self._listens())
         self.client.close()

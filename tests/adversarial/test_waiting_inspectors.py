@@ -135,8 +135,8 @@ def came_in(service: ServiceProcess) -> list[dict[str, str]]:
     seen: dict[int, dict[str, str]] = {}
     with ThreadPoolExecutor(1) as threads:
         calling = threads.submit(service.call, code, "out.csv")
-        while not calling.done() or inspectors():
-            seen |= inspectors()
+        while (found := inspectors()) or not calling.done():
+            seen |= found
         assert verdicts(calling.result()) == {"out.csv": "produced"}
     return list(seen.values())
 

@@ -44,6 +44,15 @@ async def waiting(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Ser
 
 
 @pytest_asyncio.fixture(loop_scope="session")
+async def unswept(tmp_path: Path) -> AsyncIterator[Service]:
+    """A service that takes no container out of its pool, not even for the moment of asking whether it is well."""
+    service = build(Settings(data_dir=tmp_path, pool_size=2, sweep_every_s=3_600))
+    async with running(service):
+        await until(lambda: filled(service))
+        yield service
+
+
+@pytest_asyncio.fixture(loop_scope="session")
 async def call(waiting: Service) -> Caller:
     await until(lambda: filled(waiting))
     return Caller(waiting)
@@ -85,15 +94,15 @@ def grown(service: Service, before: dict[str, float], name: str) -> dict[str, fl
     }
 
 
-async def test_a_flavour_waits_from_its_first_call_on_and_programs_do_in_it_what_they_do_without(call, waiting):
-    before = samples(waiting)
+async def test_a_flavour_waits_from_its_first_call_on_and_programs_do_in_it_what_they_do_without(unswept):
+    call, before = Caller(unswept), samples(unswept)
     said = []
     for _ in range(2):
         response = await call(CHART, ["chart.png"])
         said.append((response.ok, response.sandbox.acquired, await call.output()))
-        await until(lambda: filled(waiting))
-    assert (said[1], waiting.engine.pool.waiting(Flavour.DATA)) == ((True, "warm", "True agg\n"), 1)
-    hits = grown(waiting, before, "proofbox_pool_taken_total")
+        await until(lambda: filled(unswept))
+    assert (said[1], unswept.engine.pool.waiting(Flavour.DATA)) == ((True, "warm", "True agg\n"), 1)
+    hits = grown(unswept, before, "proofbox_pool_taken_total")
     assert hits == {'{flavour="data",got="bare"}': 1, '{flavour="data",got="warm"}': 1}
 
 
@@ -162,7 +171,7 @@ async def test_a_container_that_was_harmed_while_it_waited_is_given_to_no_call(c
 
 async def test_a_container_is_named_after_a_call_that_lasts(call, waiting, containers):
     swept = waiting.engine.swept  # one that was harmed in a test before may have been left to the sweeper
-    ticket = await call.submit("import time; time.sleep(3)", tool_call_id="call:with-name")
+    ticket = await call.submit("import time; time.sleep(10)", tool_call_id="call:with-name")
     names: list[str] = []
     while not any(name.endswith("-call_with-name") for name in names):
         await asyncio.sleep(0.1)
@@ -210,5 +219,5 @@ async def test_an_inspector_that_has_judged_is_stopped_and_ends_with_its_contain
         await sandbox.run(job, on_output=lambda *_: None, wanted=wanted)
         collected = await sandbox.collect(wanted, MadeFolder(tmp_path))
         assert [bytes_of(found.source) for found in collected.found] == [b"a"]
-        assert list(inspectors_inside().values()) == ["T"]
+        await until(lambda: list(inspectors_inside().values()) == ["T"])  # once it has been scheduled
     await until(lambda: not inspectors_inside())

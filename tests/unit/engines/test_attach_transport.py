@@ -7,6 +7,7 @@ import struct
 
 import pytest
 
+from service.engines.docker import transport as module
 from service.engines.docker.taking import NotTakenError
 from service.engines.docker.transport import AttachTransport
 
@@ -68,7 +69,8 @@ async def test_past_the_engine_bytes_go_as_they_are_in_both_directions():
             engine.recv(99)
 
 
-async def test_past_the_engine_the_last_complaint_is_waited_for_when_the_runner_has_ended():
+async def test_past_the_engine_the_last_complaint_is_waited_for_when_the_runner_has_ended(monkeypatch):
+    monkeypatch.setattr(module, "_COMPLAINT_S", 30)
     async with shortened() as (transport, engine, runner):
         runner.close()
         reading = asyncio.create_task(transport.read())

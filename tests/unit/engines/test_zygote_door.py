@@ -187,14 +187,17 @@ def test_a_fork_that_says_nothing_is_given_up_and_ends_the_zygote_unless_it_has_
     side_that, target, monkeypatch, ahead
 ):
     monkeypatch.setattr(module, "_FORK_S_MAX", 0.05)
-    side = side_that(lambda *_: time.sleep(0.3))
+    given_up = threading.Event()
+    side = side_that(lambda *_: given_up.wait(30))
     zygote = Zygote(side.ours, side.end)
     waiting = zygote.fork_ahead(target, []) if ahead else None
     with pytest.raises(NotForkedError, match="did not answer"):
         zygote.fork_into(target) if waiting is None else waiting.wait_until_in()
     if waiting is not None:
         waiting.close()
-    assert (side.ended, zygote.is_alive) == (0 if ahead else 1, ahead)
+    outcome = (side.ended, zygote.is_alive)
+    given_up.set()
+    assert outcome == (0 if ahead else 1, ahead)
 
 
 def test_no_inspector_waits_of_a_zygote_that_has_died(side_that, target):

@@ -91,9 +91,10 @@ async def test_a_start_that_fails_is_waited_for_and_not_told(zygotes, starts):
 
 
 async def test_a_start_that_takes_too_long_goes_on_and_is_not_waited_for(zygotes, starts, monkeypatch):
-    monkeypatch.setattr(module, "_FIRST_WITHIN_S", 0.01)
     starts.may.clear()
-    await zygotes.first_of(Kind.DATA)
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "_FIRST_WITHIN_S", 0.01)
+        await zygotes.first_of(Kind.DATA)
     assert not zygotes.has(Kind.DATA)
     starts.may.set()
     await zygotes.first_of(Kind.DATA)

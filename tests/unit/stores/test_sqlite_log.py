@@ -1,13 +1,16 @@
 """The write-ahead log is brought into the file when there is enough of it, and nobody loses a lock by that."""
 
 import asyncio
+import contextlib
 import sqlite3
 import subprocess
 import sys
+import time
 
 import pytest
 from sqlalchemy import text
 
+from service.stores import database as module
 from service.stores.database import Database
 
 PAGE_BYTES = 4_096
@@ -33,10 +36,12 @@ def rows_in_the_file_itself(tmp_path) -> int:
     alone = tmp_path / "alone.sqlite3"
     alone.write_bytes((tmp_path / "proofbox.sqlite3").read_bytes())
     try:
-        with sqlite3.connect(alone) as connection:
+        with contextlib.closing(sqlite3.connect(alone)) as connection:
             return connection.execute("SELECT count(*) FROM kept").fetchone()[0]
     except sqlite3.OperationalError:  # no such table
         return 0
+    except sqlite3.DatabaseError:  # copied while the log was brought into it
+        return -1
     finally:
         alone.unlink()
 
@@ -59,6 +64,18 @@ async def test_a_long_log_is_folded_a_moment_later_and_a_short_one_stays(databas
     await database.write(put(1))
     await asyncio.sleep(1)
     assert rows_in_the_file_itself(tmp_path) == 2
+
+
+async def test_the_log_is_folded_after_a_write_too_that_took_longer_than_that(database, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_FOLDED_AFTER_S", 0.01)
+
+    def slow(connection):
+        time.sleep(0.2)
+        put(300)(connection)
+
+    await asyncio.sleep(0.5)  # what the write before has left to do is done
+    await database.write(slow)
+    await folded(tmp_path, 1)
 
 
 async def test_another_process_waits_for_the_writer_after_a_fold(database, tmp_path):
