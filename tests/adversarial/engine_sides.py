@@ -159,6 +159,16 @@ class OciSide:
             sleeper.wait()
 
 
+def kinds_held_by(pid: int) -> dict[str, str]:
+    """Of which kind each descriptor of a process is, but for those closed meanwhile; none if it has ended."""
+    kinds = {}
+    with contextlib.suppress(OSError):
+        for entry in Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(FileNotFoundError):
+                kinds[entry.name] = str(entry.readlink()).partition(":")[0]
+    return kinds
+
+
 def side_of(engine: str) -> EngineSide:
     return {"docker": DockerSide, "oci": OciSide}[engine]()
 

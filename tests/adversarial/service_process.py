@@ -175,9 +175,13 @@ class ServiceProcess:
         assert answer["ok"], answer["report"]
         return json.loads(content(answer, "probe.json"))
 
-    def status(self, body: dict[str, Any]) -> dict[str, Any]:
+    def look_at(self, body: dict[str, Any]) -> httpx.Response:
+        """The status of a call, or that it is not known."""
         path = f"/v1/tool-calls/{body['tool_call_id']}"
-        response = self.client.get(path, params={"conversation_id": body["conversation_id"]})
+        return self.client.get(path, params={"conversation_id": body["conversation_id"]})
+
+    def status(self, body: dict[str, Any]) -> dict[str, Any]:
+        response = self.look_at(body)
         assert response.status_code == 200, response.text
         answer: dict[str, Any] = response.json()
         return answer

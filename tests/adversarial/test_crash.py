@@ -17,7 +17,6 @@ pytestmark = pytest.mark.docker
 # A number that no other program sleeps for: it is looked for among the processes of containers.
 SLEEPS = "import subprocess\nopen('out.txt', 'w').write('begun')\nsubprocess.run(['sleep', '987'])"
 WRITES = "open('out.txt', 'w').write('x')"
-GONE_WITHIN_S = 60.0
 IMAGE_HINT = {
     "docker": "",
     "oci": "; the engine 'oci' takes its image from there, or from PROOFBOX_OCI_IMAGE_ARCHIVE",
@@ -51,7 +50,7 @@ def test_after_kill_9_no_container_is_left_although_the_service_does_not_come_ba
     begin(mortal, 10)
     mortal.signal(signal.SIGKILL)
     mortal.wait()
-    assert eventually(mortal.containers, lambda left: left == [], GONE_WITHIN_S) == []
+    assert eventually(mortal.containers, lambda left: left == []) == []
 
 
 def test_after_kill_9_in_the_middle_of_a_check_no_container_is_left_either(tmp_path, engine):
@@ -64,7 +63,7 @@ def test_after_kill_9_in_the_middle_of_a_check_no_container_is_left_either(tmp_p
         assert eventually(lambda: _checking(service), bool) is True
         service.signal(signal.SIGKILL)
         service.wait()
-        assert eventually(service.containers, lambda left: left == [], GONE_WITHIN_S) == []
+        assert eventually(service.containers, lambda left: left == []) == []
 
 
 def _checking(service: ServiceProcess) -> bool:
@@ -79,7 +78,7 @@ def test_calls_that_were_running_at_kill_9_have_one_stored_answer_and_never_run_
     mortal.signal(signal.SIGKILL)
     mortal.wait()
     mortal.start()
-    assert eventually(lambda: before & set(mortal.containers()), lambda left: left == set(), GONE_WITHIN_S) == set()
+    assert eventually(lambda: before & set(mortal.containers()), lambda left: left == set()) == set()
     assert mortal.staged() == []
     for body in bodies:
         status = mortal.status(body)
@@ -220,7 +219,7 @@ def test_a_client_that_hangs_up_cancels_its_call_and_its_container_goes(mortal):
         [container] = eventually(mortal.busy, lambda busy: len(busy) == 1)
     ended = eventually(lambda: mortal.status(body), lambda status: status["status"] != "running")
     assert (ended["status"], ended["problem"]["code"]) == ("cancelled", "cancelled")
-    assert eventually(lambda: mortal.has(container), lambda there: not there, GONE_WITHIN_S) is False
+    assert eventually(lambda: mortal.has(container), lambda there: not there) is False
 
 
 def test_a_client_that_hangs_up_leaves_a_call_alone_that_another_waits_for(mortal):
@@ -240,7 +239,7 @@ def test_cancelling_is_the_same_however_often_it_is_asked(mortal):
     assert [(r.status_code, r.json()["status"]) for r in answers] == [(200, "cancelled")] * 3
     assert answers[0].json() == answers[2].json()
     assert mortal.post(body).json() == without_nulls(answers[0].json()["problem"])
-    assert eventually(lambda: mortal.has(container), lambda there: not there, GONE_WITHIN_S) is False
+    assert eventually(lambda: mortal.has(container), lambda there: not there) is False
 
 
 def test_cancelling_a_call_that_has_ended_changes_nothing(mortal):
@@ -344,7 +343,7 @@ def test_two_services_on_one_engine_leave_each_other_alone(mortal, tmp_path, eng
 def test_what_an_earlier_life_left_is_swept_and_what_others_left_is_not(mortal, engine):
     mine, theirs = engine.leave(mortal.name), engine.leave(f"{mortal.name}-other")
     try:
-        assert eventually(lambda: mortal.has(mine), lambda there: not there, GONE_WITHIN_S) is False
+        assert eventually(lambda: mortal.has(mine), lambda there: not there) is False
         assert mortal.has(theirs) is True
     finally:
         engine.remove(theirs)

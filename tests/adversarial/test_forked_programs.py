@@ -15,7 +15,7 @@ from pathlib import Path
 
 import engine_sides
 import pytest
-from engine_sides import OciSide, side_of
+from engine_sides import OciSide, kinds_held_by, side_of
 from service_process import ServiceProcess, eventually, request, serving, verdicts
 
 from service.settings import Settings
@@ -258,13 +258,11 @@ def test_a_fork_that_waits_for_its_call_holds_its_streams_and_the_socket_to_proc
         return next((found for found in map(processes_in, forking.containers()) if "program" in found), {})
 
     def held() -> dict[str, str]:
-        try:
-            entries = list(Path(f"/proc/{waiting()['program']}/fd").iterdir())
-            return {entry.name: str(entry.readlink()).partition(":")[0] for entry in entries}
-        except (KeyError, OSError):  # it comes, or closes what it does not keep
-            return {}
+        pid = waiting().get("program")
+        return {} if pid is None else kinds_held_by(pid)
 
     wanted = {"0": "/dev/null", "1": "pipe", "2": "pipe", "3": "socket"}
+    # One that has just come closes yet what it does not keep.
     assert eventually(held, lambda found: found == wanted) == wanted
 
 

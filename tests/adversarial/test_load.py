@@ -112,12 +112,8 @@ def abandoned(service: ServiceProcess) -> str:
     body = request("import time\ntime.sleep(60)")
     with contextlib.suppress(httpx.ReadTimeout):
         httpx.post(f"{service.url}/v1/tool-calls", json=body, timeout=httpx.Timeout(30, read=0.5))
-    path, of = f"/v1/tool-calls/{body['tool_call_id']}", {"conversation_id": body["conversation_id"]}
     # Where the store has much to do, the call is not registered yet when its client is gone.
-    told = eventually(
-        lambda: service.client.get(path, params=of), lambda told: told.json().get("status") == "cancelled"
-    )
-    return str(told.json().get("status"))
+    return str(eventually(lambda: service.look_at(body).json()["status"], lambda status: status == "cancelled"))
 
 
 def test_a_hundred_calls_good_and_bad_are_all_answered_and_leave_nothing(loaded):
