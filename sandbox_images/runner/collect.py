@@ -55,11 +55,11 @@ class Collection:
         # Sparse files claim more than OUT_DIR holds.
         self._bytes_left: int = wanted["limits"]["out_dir_bytes"]
 
-    def go_ahead(self, seconds: float) -> None:
+    def go_ahead(self, seconds: float, until: int | None) -> None:
         """Goes as far as it can while the kernel takes the program apart: until the inspector has its files.
 
         Nothing of the program may run any more. To be called again and again: it waits so long for what there is to
-        wait for.
+        wait for, or until a descriptor is readable.
         """
         if not self._has_begun:
             self._has_begun = True
@@ -67,7 +67,7 @@ class Collection:
         elif self._opens_early:
             self._opens_early = not self._inspector.begins(self._request(), seconds)
         else:
-            select.select([], [], [], seconds)
+            select.select([] if until is None else [until], [], [], seconds)
 
     def _begin_early(self, left_bytes: int) -> None:
         if left_bytes < _EARLY_BYTES_LEFT:

@@ -41,17 +41,19 @@ class Ending:
 
     def __call__(self) -> None:
         """To be called after all functions that were registered for the end of the interpreter."""
-        if self._status is None:
-            return
+        if self._status is not None and self.take_apart():
+            os.closerange(1, 3)  # standard output and error: by that process 1 sees at once that this is the end
+            os._exit(self._status)
+
+    def take_apart(self) -> bool:
+        """Takes the program's modules apart; False if Python has to end the process, and say why."""
         own = [name for name in sys.modules if name not in self._libraries]
         for name in own:
             sys.modules.pop(name, None)
         gc.collect()
         if _cleared_what_is_held(own):
             gc.collect()
-        if _all_written():
-            os.closerange(1, 3)  # standard output and error: by that process 1 sees at once that this is the end
-            os._exit(self._status)
+        return _all_written()
 
 
 def _cleared_what_is_held(own: list[str]) -> bool:

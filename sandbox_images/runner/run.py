@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     OnReaped = Callable[[int, int], None]  # process id and wait status
     Meanwhile = Callable[[float], None]  # seconds that it may take
+    # The same, and a descriptor that is readable when there is nothing more to wait for, or None.
+    MeanwhileUntil = Callable[[float, "int | None"], None]
 
 _PR_SET_DUMPABLE = 4
 _READ_BYTES = 65536
@@ -35,6 +37,9 @@ _PIPE_BYTES_MAX = 2 * 1024 * 1024  # twice what a program can set
 # and what comes meanwhile is one piece. Too short to be noticed by who watches; a large piece earns no rest.
 _SMALL_BYTES = 4096
 _REST_S = 0.025
+# At first both rest: a program that ends soon is heard once, at its end. To be woken by what it prints would be to
+# be put on its own processor, behind it: the kernel takes it that who writes into a pipe is about to wait.
+_FIRST_REST_S = 0.005
 _READY = struct.Struct(">d")  # the CPU seconds that the launcher took to start
 _TAIL_BYTES = 16_000  # 4,000 characters of at most 4 bytes
 _REAP_EVERY_S = 0.1
@@ -43,6 +48,9 @@ _LOOK_AGAIN_S = 0.0005
 # times a second at least.
 _LOOKED_AT = 1 / 20
 _LOOK_MIN_S = 0.001
+# A program that has closed its output is about to end, as a rule.
+_ENDING_S = 0.002
+_LOOK_ENDING_S = 0.00005
 _ENDED_EARLY_MAX = 32
 """Threads that may be left when a program is over: the kernel counts them, and the inspector needs one too."""
 
@@ -55,13 +63,18 @@ class Launcher:
         self._control = _socket.socket(fileno=control_fd)
         self.stdout, self.stderr = stdout, stderr
         self.start_cpu_s = 0.0
+        self.oom_kills_before = self.pids_hits_before = 0
 
     def wait_ready(self) -> None:
-        """Waits until the interpreter is up; raises OSError if it died."""
+        """Waits until the interpreter is up; raises OSError if it died.
+
+        What the kernel has counted by then is not the program's.
+        """
         said = self._control.recv(_READY.size, _socket.MSG_WAITALL)
         if len(said) != _READY.size:
             raise OSError("the launcher did not start")
         self.start_cpu_s = _READY.unpack(said)[0]
+        self.oom_kills_before, self.pids_hits_before = cgroup.oom_kills(), cgroup.pids_hits()
 
     def start(self, job: dict[str, Any]) -> None:
         """Hands over the job; from here on the launcher is the user's program."""
@@ -126,13 +139,11 @@ class Run:
         self._timed_out = False
         self._resting: dict[int, float] = {}
         self._ended: set[int] = set()
-        self._oom_before = cgroup.oom_kills()
-        self._pids_before = cgroup.pids_hits()
         self._cpu_before = _children_cpu_s()
         self._heard_at = 0.0
         self._counted: dict[str, Any] = {}
 
-    def to_end(self, meanwhile: Meanwhile | None = None) -> dict[str, Any]:
+    def to_end(self, meanwhile: MeanwhileUntil | None = None) -> dict[str, Any]:
         """Runs the program until it ends or is ended; returns what EXIT says, disk_full left to the caller.
 
         ``meanwhile`` is called again and again while the kernel takes the program apart, if it is seen that nothing
@@ -143,10 +154,8 @@ class Run:
             if not self._counted:
                 self._counted = self._count()
                 self._drain()
-            if meanwhile is None or self._timed_out:
-                _pause(seconds)
-            else:
-                meanwhile(seconds)
+            until = pidfd if self._status is None else None
+            (_pause if meanwhile is None or self._timed_out else meanwhile)(seconds, until)
 
         self._heard_at = time.monotonic()
         self._launcher.start(self._job)
@@ -156,12 +165,13 @@ class Run:
         for fd in (self._launcher.stdout, self._launcher.stderr, self._channel.read_fd, pidfd):
             if fd is not None:
                 poll.register(fd, select.POLLIN)
+        self._rest(poll, _FIRST_REST_S)
         program = exiting.Watched(self._launcher.pid)
         self._watch(program, poll, deadline)
         program.close()
+        end_all_processes(self._reaped, ended)
         if pidfd is not None:
             os.close(pidfd)
-        end_all_processes(self._reaped, ended)
         self._drain()
         return self._outcome()
 
@@ -177,9 +187,7 @@ class Run:
             if now >= deadline:
                 self._timed_out = True
                 return
-            look_s = max(_LOOK_MIN_S, (now - self._heard_at) * _LOOKED_AT)
-            seconds = min(deadline - now, _REAP_EVERY_S, self._end_rest(poll, now), look_s)
-            ready = {fd for fd, _ in poll.poll(seconds * 1000)}
+            ready = self._ready(poll, now, deadline)
             # stdout first: what a program printed stands before the traceback that followed.
             for fd, kind in kinds.items():
                 if fd in ready:
@@ -198,32 +206,52 @@ class Run:
             if self._status is not None or program.has_ended():
                 return
 
+    def _ready(self, poll: select.poll, now: float, deadline: float) -> set[int]:
+        """What can be read or has ended, after a wait until it is time to look at the program."""
+        quiet_s = now - self._heard_at
+        if quiet_s < _ENDING_S and self._ended.issuperset((self._launcher.stdout, self._launcher.stderr)):
+            _pause(_LOOK_ENDING_S)
+            seconds = 0.0
+        else:
+            look_s = max(_LOOK_MIN_S, quiet_s * _LOOKED_AT)
+            seconds = min(deadline - now, _REAP_EVERY_S, self._end_rest(poll, now), look_s)
+        ready = {fd for fd, _ in poll.poll(seconds * 1000)}
+        if not ready.isdisjoint(self._resting):
+            # One has ended while it rested; what waits in the other was written before.
+            self._end_rest(poll, float("inf"))
+            ready = {fd for fd, _ in poll.poll(0)}
+        return ready
+
     def _read(self, poll: select.poll, fd: int, kind: int) -> None:
         piece = os.read(fd, _READ_BYTES)
         self._heard_at = time.monotonic()
         if not piece:
             self._ended.add(fd)
-        else:
-            self._pump.take(kind, piece)
+            self._resting.pop(fd, None)
+            poll.unregister(fd)
+            return
+        self._pump.take(kind, piece)
         if len(piece) < _SMALL_BYTES:
-            self._rest(poll)
+            self._rest(poll, _REST_S)
 
-    def _rest(self, poll: select.poll) -> None:
-        """Both streams rest together: apart, the pieces of a traceback and of what was printed before would mix."""
-        until = time.monotonic() + _REST_S
+    def _rest(self, poll: select.poll, seconds: float) -> None:
+        """Both streams rest together: apart, the pieces of a traceback and of what was printed before would mix.
+
+        Of a stream that rests nothing is heard but its end.
+        """
+        until = time.monotonic() + seconds
         for fd in (self._launcher.stdout, self._launcher.stderr):
-            if fd not in self._resting:
+            if fd not in self._resting and fd not in self._ended:
                 self._resting[fd] = until
-                poll.unregister(fd)
+                poll.modify(fd, 0)
 
     def _end_rest(self, poll: select.poll, now: float) -> float:
         """Watches streams again that have rested; the seconds until the next has."""
         for fd, until in list(self._resting.items()):
-            if until <= now and fd not in self._ended:
+            if until <= now:
                 del self._resting[fd]
-                poll.register(fd, select.POLLIN)
-        waking = [until - now for fd, until in self._resting.items() if fd not in self._ended]
-        return min(waking, default=_REAP_EVERY_S)
+                poll.modify(fd, select.POLLIN)
+        return min((until - now for until in self._resting.values()), default=_REAP_EVERY_S)
 
     def _drain(self) -> None:
         """What the program had written when it ended is still in the pipes."""
@@ -258,8 +286,8 @@ class Run:
     def _count(self) -> dict[str, Any]:
         """What the kernel has counted of this container since the program began."""
         return {
-            "oom_kills": cgroup.oom_kills() - self._oom_before,
-            "pids_hits": cgroup.pids_hits() - self._pids_before,
+            "oom_kills": cgroup.oom_kills() - self._launcher.oom_kills_before,
+            "pids_hits": cgroup.pids_hits() - self._launcher.pids_hits_before,
             "memory_peak_bytes": cgroup.memory_peak_bytes(),
         }
 
@@ -322,5 +350,5 @@ def end_all_processes(on_reaped: OnReaped, meanwhile: Meanwhile | None = None) -
         _pause(_LOOK_AGAIN_S)
 
 
-def _pause(seconds: float) -> None:
-    select.select([], [], [], seconds)
+def _pause(seconds: float, until: int | None = None) -> None:
+    select.select([] if until is None else [until], [], [], seconds)

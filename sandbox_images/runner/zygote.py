@@ -29,7 +29,9 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -50,7 +52,7 @@ _TOLD_WITHIN_S = 60.0
 _PROGRAMS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _OUR_NAMES = frozenset(
     {
-        *("zygote", "cloning", "confining", "ending", "found_fonts", "kept_fonts", "late_drawing"),
+        *("zygote", "becoming", "cloning", "confining", "ending", "found_fonts", "kept_fonts", "late_drawing"),
         *("prefaulting", "warming", "render", "readable"),
     }
 )
@@ -59,7 +61,7 @@ _OUR_NAMES = frozenset(
 class Zygote:
     """The process, from its first message to its end."""
 
-    def __init__(self, door: socket.socket) -> None:
+    def __init__(self, door: socket.socket, rehearse: Callable[[ending.Ending], None]) -> None:
         self._door = door
         # Where the service has to take the door's other end, its death before that is not seen: hence a limit.
         door.settimeout(_TOLD_WITHIN_S)
@@ -80,7 +82,7 @@ class Zygote:
         gc.collect()
         gc.freeze()
         warming.use_large_pages()
-        works = warming.rehearsals(kind)
+        works = warming.rehearsals(kind, partial(rehearse, self.ending))
         self._written_to = {name: prefaulting.written_by(work) for name, work in works.items()}
         gc.freeze()
         if not self._runs_programs:
@@ -287,7 +289,11 @@ class Fork:
     ending: ending.Ending
 
 
-def serve(door: socket.socket) -> Fork:
-    """Is a zygote; returns in its forks alone."""
-    process = Zygote(door)
+def _rehearse_nothing(_: ending.Ending) -> None:
+    """Inspectors run no program."""
+
+
+def serve(door: socket.socket, rehearse: Callable[[ending.Ending], None] = _rehearse_nothing) -> Fork:
+    """Is a zygote; returns in its forks alone. ``rehearse`` does in a fork what one does for a short program."""
+    process = Zygote(door, rehearse)
     return Fork(process.serve(), process.ours, process.ending)

@@ -118,7 +118,7 @@ async def test_exception_is_an_exit_status_of_1_with_its_last_line(call: Caller,
     response = await call(code)
     assert ended(response) == ("nonzero_exit", f"exit status 1: {error}")
     assert response.usage.exit_code == 1
-    assert "launcher" not in response.report
+    assert "/opt/proofbox" not in response.report
 
 
 @pytest.mark.parametrize(
