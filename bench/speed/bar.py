@@ -34,8 +34,11 @@ class Bar:
         return value <= self.limit if self.is_most else value >= self.limit
 
     def shown(self, value: float) -> str:
-        """A figure with its unit; three digits, so that none is rounded onto the limit."""
-        text = f"{value:.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:.3g}"  # noqa: PLR2004
+        """A figure with its unit: three digits, or as many as keep it from being rounded onto the limit."""
+        if value == int(value) or abs(value) >= 1000:  # noqa: PLR2004
+            return f"{value:.0f} {self.unit}".rstrip()
+        texts = (f"{value:.{digits}g}" for digits in range(3, 17))
+        text = next((text for text in texts if self.is_met(float(text)) == self.is_met(value)), str(value))
         return f"{text} {self.unit}".rstrip()
 
 

@@ -5,6 +5,7 @@ Every probe runs twice, in a service that imports once and in one that does not;
 
 import contextlib
 import ctypes
+import operator
 import os
 import signal
 import subprocess
@@ -559,10 +560,10 @@ def test_a_fork_that_waits_has_pages_of_its_own_that_a_usual_call_writes_to(tmp_
     side = side_of(engine_name)
     settings = {"engine": engine_name, "import_once": "on", "pool_size": 1, "pool_max": 3}
     with serving(tmp_path / "data", side, **settings) as service:
-        for flavour in ("documents", "data"):
-            found = eventually(partial(own_megabytes, service, flavour), lambda megabytes: megabytes > 8)
-            assert 8 < found < 40
-        assert own_megabytes(service, "bare") < 4
+        # Less than 8, and 1.7 of a bare one, where nothing is copied ahead: what such a program writes to itself.
+        for flavour, least, most in (("documents", 8, 40), ("data", 8, 40), ("bare", 2.2, 4)):
+            found = eventually(partial(own_megabytes, service, flavour), partial(operator.lt, least))
+            assert least < found < most
     side.close()
 
 

@@ -156,6 +156,19 @@ def test_a_bar_is_met_on_its_limit_and_missed_beyond() -> None:
     assert [times.is_met(value) for value in (30.0, 29.9)] == [True, False]
 
 
+def test_a_figure_is_not_rounded_onto_its_limit() -> None:
+    latency = next(bar for bar in BARS if bar.limit == 15)
+    times = next(bar for bar in BARS if bar.limit == 30)
+
+    assert [times.shown(value) for value in (29.97, 29.9996, 30.04, 30.0)] == [
+        "29.97 times",
+        "29.9996 times",
+        "30 times",
+        "30 times",
+    ]
+    assert [latency.shown(value) for value in (14.96, 15.02, 1234.5)] == ["15 ms", "15.02 ms", "1234 ms"]
+
+
 def test_the_bars_say_what_was_reached_and_what_was_not_measured() -> None:
     lines = bar_table(_results()).splitlines()
 
