@@ -36,9 +36,10 @@ class Bar:
     def shown(self, value: float) -> str:
         """A figure with its unit: three digits, or as many as keep it from being rounded onto the limit."""
         if value == int(value) or abs(value) >= 1000:  # noqa: PLR2004
-            return f"{value:.0f} {self.unit}".rstrip()
-        texts = (f"{value:.{digits}g}" for digits in range(3, 17))
-        text = next((text for text in texts if self.is_met(float(text)) == self.is_met(value)), str(value))
+            text = f"{value:.0f}"
+        else:
+            texts = (f"{value:.{digits}g}" for digits in range(3, 18))  # seventeen say any figure exactly
+            text = next(text for text in texts if self.is_met(float(text)) == self.is_met(value))
         return f"{text} {self.unit}".rstrip()
 
 
