@@ -14,12 +14,19 @@ SID_TOKENS_BYTES_MAX = 4_096
 _TURN = r"(?P<turn>turn_[A-Za-z0-9_.-]+?)"
 # Call ids hold no dot, so the last marker before one is the one that counts: turn ids may hold ".code." themselves.
 _CALL = r"(?P<id>[A-Za-z0-9_:-]+)"
+# Blocks of a loop that the other forms do not cover: the path is the block's type, and an id behind it if there are
+# several in a turn.
+_EVENT = (
+    r"(?P<id>(?:turn\.header|agent\.log\.header|react\.completion|react\.note|stage\.(?:gate|coordinator|feedback"
+    r"|clarification(?:\.resolved)?))(?:\.[A-Za-z0-9_:.-]{1,128})?)"
+)
 _FORMS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("code", re.compile(rf"fi:{_TURN}\.code\.{_CALL}")),
     ("prompt", re.compile(rf"ar:{_TURN}\.user\.prompt")),
     ("completion", re.compile(rf"ar:{_TURN}\.assistant\.completion")),
     ("notes", re.compile(rf"ar:{_TURN}\.react\.notes\.{_CALL}")),
     ("plan", re.compile(rf"ar:{_TURN}\.react\.plan\.(?P<id>.+)")),
+    ("event", re.compile(rf"ar:{_TURN}\.{_EVENT}")),
     ("artifact", re.compile(rf"ar:{_TURN}\.artifacts\.(?P<id>.+)")),
     ("call", re.compile(rf"tc:{_TURN}\.tool_calls\.{_CALL}\.in\.json")),
     ("result", re.compile(rf"tc:{_TURN}\.tool_calls\.{_CALL}\.out\.json")),
@@ -34,13 +41,16 @@ _SPELLING = {
     "completion": "ar:{turn}.assistant.completion",
     "notes": "ar:{turn}.react.notes.{id}",
     "plan": "ar:{turn}.react.plan.{id}",
+    "event": "ar:{turn}.{id}",
     "artifact": "ar:{turn}.artifacts.{id}",
     "call": "tc:{turn}.{id}.call",
     "notice": "tc:{turn}.{id}.notice",
     "result": "tc:{turn}.{id}.result",
     "summary": "su:{turn}.conv.range.summary",
 }
-Kind = Literal["code", "prompt", "completion", "notes", "plan", "artifact", "call", "notice", "result", "summary"]
+Kind = Literal[
+    "code", "prompt", "completion", "notes", "plan", "event", "artifact", "call", "notice", "result", "summary"
+]
 _SOURCES = re.compile(r"so:sources_pool\[(?P<sids>[^\[\]]+)\]")
 _SKILL = re.compile(r"sk:(?P<id>[A-Za-z0-9_./-]+)")
 # What the citation tokens tolerate: spaces, and the dashes that language models write.
@@ -123,14 +133,14 @@ def parse(text: str) -> LogicalPath:
             return SourcesPath(ranges)
     if match := _SKILL.fullmatch(text):
         return SkillPath(relative_path(match["id"]))
-    raise UnsafePathError(f"'{text[:80]!a}' has no form of a logical path (fi:, ar:, tc:, so:, su:, sk:)")
+    raise UnsafePathError(f"{text[:80]!a} has no form of a logical path (fi:, ar:, tc:, so:, su:, sk:)")
 
 
 def _turn_path(kind: str, turn_id: str, item_id: str) -> TurnPath:
     if not is_turn_id(turn_id):
-        raise UnsafePathError(f"'{turn_id[:80]!a}' is no turn id")
+        raise UnsafePathError(f"{turn_id[:80]!a} is no turn id")
     if kind in {"code", "notes", "call", "notice", "result"} and not is_call_id(item_id):
-        raise UnsafePathError(f"'{item_id[:80]!a}' is no tool call id")
+        raise UnsafePathError(f"{item_id[:80]!a} is no tool call id")
     if kind in {"plan", "artifact"}:
         item_id = relative_path(item_id)
     return TurnPath(kind, turn_id, item_id)  # type: ignore[arg-type]  # kind comes from _FORMS

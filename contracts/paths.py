@@ -108,12 +108,12 @@ class FilePath:
             UnsafePathError: the turn id or the relative path is not allowed.
         """
         if not is_turn_id(self.turn_id):
-            raise UnsafePathError(f"'{self.turn_id[:80]!a}' is no turn id: it starts with turn_ and a name")
+            raise UnsafePathError(f"{self.turn_id[:80]!a} is no turn id: it starts with turn_ and a name")
         object.__setattr__(self, "rel", relative_path(self.rel))
         # Of the whole path, so that it can be read back in each of its spellings.
         if len(self.physical.encode()) > PATH_BYTES_MAX:
             raise UnsafePathError(
-                f"the path '{self.rel[:80]!a}' is {len(self.physical.encode())} bytes long with its turn, "
+                f"the path {self.rel[:80]!a} is {len(self.physical.encode())} bytes long with its turn, "
                 f"{PATH_BYTES_MAX} are allowed; give a shorter name"
             )
 
@@ -138,7 +138,7 @@ class FilePath:
         namespace, _, rel = rest.partition("/")
         if not is_turn_id(turn_id) or namespace not in set(Namespace):
             raise UnsafePathError(
-                f"'{text[:80]!a}' is no physical path: <turn_id>/files/<path> or <turn_id>/attachments/<name>"
+                f"{text[:80]!a} is no physical path: <turn_id>/files/<path> or <turn_id>/attachments/<name>"
             )
         return cls(turn_id, Namespace(namespace), rel)
 
@@ -154,7 +154,7 @@ class FilePath:
         found = [(text.index(mark), namespace, mark) for namespace, mark in _LOGICAL_MARKS.items() if mark in text]
         if not text.startswith("fi:") or not found:
             raise UnsafePathError(
-                f"'{text[:80]!a}' is no logical file path: fi:<turn_id>.files/<path> or "
+                f"{text[:80]!a} is no logical file path: fi:<turn_id>.files/<path> or "
                 "fi:<turn_id>.user.attachments/<name>"
             )
         at, namespace, mark = min(found)

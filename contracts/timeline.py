@@ -1,16 +1,18 @@
 """The timeline's doors: what is added, what is read, and the sources of a conversation."""
 
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
-from contracts.blocks import Block
+from contracts.blocks import Block, GivenBlock
 from contracts.logical import parse
 from contracts.paths import FilePath, UnsafePathError, is_turn_id
 from contracts.tool_calls import SourceRow
 
 APPEND_BLOCKS_MAX = 1_000
 PAGE_BLOCKS_MAX = 1_000
+_TURN_ID_FORM = "a turn id is turn_ and then any of A-Z a-z 0-9 _ . -"
 CORE_TYPES = frozenset(
     {
         "turn.header",
@@ -52,49 +54,68 @@ class _Wire(BaseModel):
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
 
+class AppendedBlock(GivenBlock):
+    """A block of a loop on its way into the stored timeline."""
+
+    @field_validator("type")
+    @classmethod
+    def _known_type(cls, kind: str) -> str:
+        if kind not in CORE_TYPES:
+            raise ValueError(f"'{kind[:60]}' is none of {', '.join(sorted(CORE_TYPES))}")
+        return kind
+
+    @field_validator("turn_id")
+    @classmethod
+    def _sound_turn_id(cls, turn_id: str) -> str:
+        if not is_turn_id(turn_id):
+            missing = "" if turn_id else "it is missing, and the path names no turn; "
+            raise ValueError(missing + _TURN_ID_FORM)
+        return turn_id
+
+    @field_validator("path")
+    @classmethod
+    def _canonical_path(cls, path: str) -> str:
+        try:
+            return canonical_path(path) if path else path
+        except UnsafePathError as exc:
+            raise ValueError(f"{exc}; leave the path out for a block that has none") from exc
+
+    @model_validator(mode="after")
+    def _sound(self) -> Self:
+        if self.text is not None and self.base64 is not None:
+            raise ValueError("a block has text or base64, not both")
+        if self.type == "conv.range.summary":
+            _check_summary(self)
+        return self
+
+
 class TimelineAppend(_Wire):
     """Blocks of a loop that are added to a conversation's timeline: prompts, completions, plans, summaries."""
 
-    blocks: Annotated[list[Block], Field(min_length=1, max_length=APPEND_BLOCKS_MAX)]
+    blocks: Annotated[list[AppendedBlock], Field(min_length=1, max_length=APPEND_BLOCKS_MAX)]
     """In their order, the oldest first; all of them are added, or none."""
     if_last: Annotated[int, Field(ge=0)] | None = None
     """Add them only while this is the position of the last block: a repeated request then adds nothing twice."""
 
-    @model_validator(mode="after")
-    def _sound(self) -> Self:
-        for index, block in enumerate(self.blocks):
-            if block.type not in CORE_TYPES:
-                raise ValueError(
-                    f"blocks[{index}].type: '{block.type[:60]}' is none of {', '.join(sorted(CORE_TYPES))}"
-                )
-            if not is_turn_id(block.turn_id):
-                raise ValueError(f"blocks[{index}].turn_id: a turn id is turn_ and then any of A-Z a-z 0-9 _ . -")
-            if block.text is not None and block.base64 is not None:
-                raise ValueError(f"blocks[{index}]: a block has text or base64, not both")
-            if block.path:
-                try:
-                    block.path = canonical_path(block.path)
-                except UnsafePathError as exc:
-                    raise ValueError(f"blocks[{index}].path: {exc}") from exc
-            if block.type == "conv.range.summary":
-                _check_summary(index, block)
-        return self
 
-
-def _check_summary(index: int, block: Block) -> None:
+def _check_summary(block: Block) -> None:
     if not block.path.startswith("su:"):
-        raise ValueError(f"blocks[{index}].path: a summary's path is su:<turn_id>.conv.range.summary")
+        raise _wrong(("path",), "a summary's path is su:<turn_id>.conv.range.summary", block.path)
     covered = block.meta.get("covered_turn_ids")
+    where = ("meta", "covered_turn_ids")
     if not isinstance(covered, list) or not covered:
-        raise ValueError(f"blocks[{index}].meta.covered_turn_ids: a summary lists the turns that it stands for")
+        raise _wrong(where, "a summary lists the turns that it stands for", covered)
     for place, turn_id in enumerate(covered):
         if not isinstance(turn_id, str) or not is_turn_id(turn_id):
-            raise ValueError(
-                f"blocks[{index}].meta.covered_turn_ids[{place}]: a turn id is turn_ and then any of "
-                "A-Z a-z 0-9 _ . -"
-            )
+            raise _wrong((*where, place), _TURN_ID_FORM, turn_id)
     if not (block.text or "").strip():
-        raise ValueError(f"blocks[{index}].text: a summary says what it stands for")
+        raise _wrong(("text",), "a summary says what it stands for", block.text)
+
+
+def _wrong(where: tuple[str | int, ...], message: str, value: Any) -> ValidationError:
+    """The error of one field of a block, which pydantic puts below the block's own place."""
+    error = PydanticCustomError("value_error", "{message}", {"message": message})
+    return ValidationError.from_exception_data("block", [{"type": error, "loc": where, "input": value}])
 
 
 class TimelineAppended(_Wire):

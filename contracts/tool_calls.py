@@ -1,11 +1,14 @@
 """The tool call door: request, response, status, attachments."""
 
+import base64
+import binascii
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Base64Bytes, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, EncodedBytes, EncoderProtocol, Field, model_validator
 from pydantic.dataclasses import dataclass
+from pydantic_core import PydanticCustomError
 
-from contracts.blocks import Block
+from contracts.blocks import Block, GivenBlock
 from contracts.codes import VerdictCode
 from contracts.logical import parse
 from contracts.paths import FilePath, UnsafePathError, is_call_id, is_turn_id
@@ -122,12 +125,41 @@ class SourceRow(_Wire):
         return None
 
 
+class _StrictBase64(EncoderProtocol):
+    """RFC 4648 base64 with its padding; line breaks and spaces between the characters are left out."""
+
+    @classmethod
+    def decode(cls, data: bytes) -> bytes:
+        """The bytes; another character than those of the alphabet is an error, never skipped."""
+        try:
+            return base64.b64decode(b"".join(data.split()), validate=True)
+        except (binascii.Error, ValueError) as exc:
+            raise PydanticCustomError(
+                "base64_decode",
+                "it is not base64 ({error}); send RFC 4648 base64 with its padding",
+                {"error": str(exc)},
+            ) from exc
+
+    @classmethod
+    def encode(cls, value: bytes) -> bytes:
+        """Base64 on one line."""
+        return base64.b64encode(value)
+
+    @classmethod
+    def get_json_format(cls) -> str:
+        """The ``format`` of the JSON Schema."""
+        return "base64"
+
+
+StrictBase64 = Annotated[bytes, EncodedBytes(encoder=_StrictBase64)]
+
+
 class Asset(_Wire):
     """A file that the caller hands over with the call: exactly one of base64, text and uri."""
 
     physical_path: PhysicalPath
     """Where it lies in OUT_DIR."""
-    base64: Base64Bytes | None = None
+    base64: StrictBase64 | None = None
     """Its bytes."""
     text: str | None = None
     """Its content, as UTF-8."""
@@ -162,8 +194,8 @@ class ToolCallRequest(_Wire):
     """What the agent says about the call; becomes a block of its own."""
     sources_pool: Annotated[list[SourceRow], Field(max_length=10_000)] = []
     """Rows that complete the conversation's stored pool."""
-    timeline: list[Block] | None = None
-    """The blocks of a loop that keeps its own timeline."""
+    timeline: list[GivenBlock] | None = None
+    """The blocks of a loop that keeps its own timeline; of each only ``type`` is required."""
     assets: Annotated[list[Asset], Field(max_length=1_000)] = []
     """Files of a caller that keeps its own storage."""
     limits: Limits = Limits()
@@ -202,6 +234,8 @@ class ArtifactResult(_Wire):
     """What is wrong, in a sentence."""
     size_bytes: int | None = None
     """Its size, if it is there."""
+    sid: int | None = None
+    """Its id in the sources pool, for ``[[S:n]]``; only files that are hosted have one."""
     sha256: str | None = None
     """Its SHA-256 in hex, if it was taken out of the sandbox."""
     hosted_uri: str | None = None

@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass
 
 from contracts.timeline import TimelineAppend, TimelineAppended, TimelinePage
+from service.core.blocks import now_text
 from service.core.cache_points import CachePoints, CachePolicy, cache_points
 from service.core.memory import StoredMemory
 from service.core.reading import marked, read_text
@@ -47,7 +48,9 @@ class Timeline:
             TimelineMovedError: the timeline does not end where the loop thinks.
             StoreFailedError, StoreFullError: nothing was added.
         """
-        last = await self._store.append(scope, addition.blocks, if_last=addition.if_last)
+        now = now_text()
+        blocks = [block if block.ts else block.model_copy(update={"ts": now}) for block in addition.blocks]
+        last = await self._store.append(scope, blocks, if_last=addition.if_last)
         return TimelineAppended(last=last)
 
     async def page(self, scope: Scope, after: int, limit: int) -> TimelinePage:

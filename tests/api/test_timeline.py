@@ -1,6 +1,9 @@
 """The timeline's doors: what a loop adds, what is read, as blocks and as text."""
 
 import base64
+import json
+
+import pytest
 
 BLOCK = {
     "type": "user.prompt",
@@ -11,6 +14,12 @@ BLOCK = {
     "path": "ar:turn_1.user.prompt",
     "text": "How much did it rain?",
     "meta": {},
+}
+SUMMARY = {
+    **BLOCK,
+    "type": "conv.range.summary",
+    "path": "su:turn_2.conv.range.summary",
+    "meta": {"covered_turn_ids": ["turn_1"]},
 }
 HERE = "/v1/conversations/c1/timeline"
 
@@ -45,12 +54,76 @@ async def test_blocks_that_cannot_be_are_refused_by_field_and_none_is_added(clie
         ({**BLOCK, "type": "user.secret"}, "blocks[1].type"),
         ({**BLOCK, "turn_id": "1"}, "blocks[1].turn_id"),
         ({**BLOCK, "path": "../etc"}, "blocks[1].path"),
+        ({**BLOCK, "path": "ar:turn_1.something"}, "blocks[1].path"),
+        ({**BLOCK, "meta": [1]}, "blocks[1].meta"),
         ({**BLOCK, "base64": "QUJD"}, "blocks[1]"),
+        ({**BLOCK, "type": None}, "blocks[1].type"),
+        ({"type": "user.prompt", "text": "a"}, "blocks[1].turn_id"),
+        ("text", "blocks[1]"),
+        ({**SUMMARY, "path": ""}, "blocks[1].path"),
+        ({**SUMMARY, "meta": None}, "blocks[1].meta.covered_turn_ids"),
+        ({**SUMMARY, "meta": {"covered_turn_ids": ["turn_1", "1"]}}, "blocks[1].meta.covered_turn_ids[1]"),
+        ({**SUMMARY, "text": " "}, "blocks[1].text"),
     ):
         answer = await append(client, BLOCK, wrong)
         assert answer.status_code == 422
-        assert field in answer.json()["detail"]
+        assert [error["field"] for error in answer.json()["errors"]] == [field]
+        assert answer.json()["detail"].startswith(f"{field}: ")
     assert (await client.get(HERE)).json()["blocks"] == []
+
+
+async def test_a_path_that_has_no_form_is_quoted_once(client):
+    answer = await append(client, {**BLOCK, "path": "ar:turn_1.something"})
+    assert answer.json()["detail"] == (
+        "blocks[0].path: 'ar:turn_1.something' has no form of a logical path (fi:, ar:, tc:, so:, su:, sk:); "
+        "leave the path out for a block that has none"
+    )
+
+
+LOOP_TYPES = [
+    "turn.header",
+    "agent.log.header",
+    "react.completion",
+    "react.note",
+    "stage.gate",
+    "stage.coordinator",
+    "stage.feedback",
+    "stage.clarification",
+    "stage.clarification.resolved",
+]
+
+
+@pytest.mark.parametrize("kind", LOOP_TYPES)
+@pytest.mark.parametrize("more", ["", ".1", ".a-b.c_2"])
+@pytest.mark.parametrize("turn", ["turn_1", "turn_2026-07-04.stage.1"])
+async def test_the_path_of_a_block_of_the_loop_is_its_type_and_maybe_an_id(client, kind, more, turn):
+    path = f"ar:{turn}.{kind}{more}"
+    answer = await append(client, {"type": kind, "path": path, "text": "said"})
+    assert answer.status_code == 201, answer.text
+    [block] = (await client.get(HERE)).json()["blocks"]
+    assert (block["path"], block["turn_id"], block["text"]) == (path, turn, "said")
+    assert (await client.get(f"/v1/conversations/c1/artifacts/{path}")).text == "said"
+
+
+async def test_only_the_type_and_a_turn_are_needed_and_other_fields_are_ignored(client):
+    given = [
+        {"type": "user.prompt", "path": "ar:turn_1.user.prompt", "text": "How much?", "meta": None, "ts": None},
+        {"type": "react.plan", "turn_id": "turn_1", "text": '{"steps": ["look"]}', "reasoning": "why", "id": 7},
+        {"type": "user.attachment", "path": "fi:turn_1.user.attachments/a.bin", "base64": "QUJD", "text": None},
+    ]
+    assert (await append(client, *given)).status_code == 201
+    blocks = (await client.get(HERE)).json()["blocks"]
+    assert [(block["author"], block["mime"], block["turn_id"], block["path"]) for block in blocks] == [
+        ("user", "text/markdown", "turn_1", "ar:turn_1.user.prompt"),
+        ("react", "application/json", "turn_1", ""),
+        ("user", "application/octet-stream", "turn_1", "fi:turn_1.user.attachments/a.bin"),
+    ]
+    assert [sorted(block) for block in blocks] == [
+        ["author", "meta", "mime", "path", "text", "ts", "turn_id", "type"],
+        ["author", "meta", "mime", "path", "text", "ts", "turn_id", "type"],
+        ["author", "base64", "meta", "mime", "path", "ts", "turn_id", "type"],
+    ]
+    assert [(len(block["ts"]), block["ts"][-1], block["meta"]) for block in blocks] == [(24, "Z", {})] * 3
 
 
 async def test_an_end_that_has_moved_is_a_conflict(client):
@@ -70,6 +143,9 @@ async def test_an_attachment_is_remembered_with_its_digest_and_a_pdf_or_picture_
         ("user.attachment.meta", "fi:turn_1.user.attachments/a.csv", None),
         ("user.attachment", "fi:turn_1.user.attachments/a.csv", None),
     ]
+    digests = [json.loads(block["text"]) for block in blocks if "text" in block]
+    assert [(said["sid"], said["size_bytes"]) for said in digests] == [(10_001, 12), (10_002, 4)]
+    assert [json.loads(block["meta"]["digest"])["sid"] for block in blocks[1::2]] == [10_001, 10_002]
     view = (await client.get(HERE, params={"view": "rendered"})).text
     assert "[USER ATTACHMENT] a.png | image/png" in view
     assert "<image media_type=image/png b64_len=16>" in view
@@ -114,6 +190,6 @@ async def test_the_sources_of_a_conversation_are_listed_by_sid(client):
     await client.put("/v1/conversations/c1/turns/turn_1/attachments/a.csv", content=b"a,b\n")
     rows = (await client.get("/v1/conversations/c1/sources")).json()["sources"]
     assert [(row["sid"], row["source_type"], row["artifact_path"]) for row in rows] == [
-        (1, "attachment", "fi:turn_1.user.attachments/a.csv")
+        (10_001, "attachment", "fi:turn_1.user.attachments/a.csv")
     ]
     assert (await client.get("/v1/conversations/c2/sources")).json() == {"sources": []}

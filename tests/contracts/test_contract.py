@@ -138,7 +138,7 @@ def nested(levels):
         (
             [{"filename": "fi:nonsense", "description": "d"}],
             "invalid_filename",
-            "contract[0]: ''fi:nonsense'' is no",
+            "contract[0]: 'fi:nonsense' is no",
         ),
         (
             [{"glob": "../*", "description": "d"}],

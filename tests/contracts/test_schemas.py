@@ -19,6 +19,7 @@ SAID_BY_THE_MODEL_ALONE = {
     "artifact_spec.invalid.file_and_glob.json",
     "timeline_append.invalid.path.json",
     "timeline_append.invalid.type.json",
+    "tool_call_request.invalid.asset_not_base64.json",
     "tool_call_request.invalid.asset_outside_turn.json",
     "tool_call_request.invalid.asset_with_two_contents.json",
 }

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from contracts.tool_calls import SourceRow
+from contracts.tool_calls import SourceRow, ToolCallRequest
 from tests.unit.core.conversations import (
     PNG,
     SCOPE,
@@ -248,3 +248,47 @@ async def test_what_a_handed_in_timeline_shows_is_in_view(conversation):
     timeline = [block("ar:turn_1.user.prompt", "please", type="user.prompt")]
     response = await conversation.read("ar:turn_1.user.prompt", timeline=wire(timeline), keep=False)
     assert status(response)["exists_in_visible_context"] == ["ar:turn_1.user.prompt"]
+
+
+async def test_handed_in_blocks_need_a_type_alone_and_other_fields_are_ignored(conversation):
+    given = [
+        {
+            "type": "react.tool.call",
+            "call_id": "c1",
+            "path": "tc:turn_1.c1.call",
+            "text": '{"tool_id": "react.write"}',
+        },
+        {
+            "type": "react.tool.result",
+            "call_id": "c1",
+            "path": "tc:turn_1.c1.result",
+            "text": json.dumps({"artifact_path": PATH, "mime": "text/csv"}),
+            "meta": None,
+            "reasoning": "why",
+        },
+        {"type": "react.tool.result", "call_id": "c1", "path": PATH, "text": CSV, "ts": None, "id": 3},
+        {"type": "stage.gate"},
+        {"type": "another.programs.own"},
+    ]
+    response = await conversation.read(PATH, timeline=given)
+    assert status(response)["missing"] == []
+    assert [item.text for item in response.blocks if item.path == PATH] in ([], [CSV])
+    request = ToolCallRequest.model_validate(
+        {"tool_id": "t", "tool_call_id": "c", "conversation_id": "c", "params": {}, "timeline": given}
+    )
+    got, _ = await conversation.gather("open('turn_1/files/a.csv')", timeline=request.timeline)
+    assert got == {"turn_1/files/a.csv": CSV.encode()}
+
+
+def test_the_same_incomplete_block_is_the_same_payload_each_time():
+    fields = {"tool_id": "t", "tool_call_id": "c", "conversation_id": "c", "params": {}}
+    given = {**fields, "timeline": [{"type": "user.prompt", "path": "ar:turn_1.user.prompt", "text": "a"}]}
+    first, second = (ToolCallRequest.model_validate(given).model_dump_json() for _ in range(2))
+    assert first == second
+    [block] = json.loads(first)["timeline"]
+    assert (block["author"], block["turn_id"], block["ts"], block["mime"]) == (
+        "user",
+        "turn_1",
+        "",
+        "text/markdown",
+    )
