@@ -23,6 +23,7 @@ from matplotlib.figure import Figure
 
 from bench.chart_style import inks, style
 from bench.serving import ROOT, serving
+from service.stores.sources import FILE_SID_MIN
 
 RESULTS = ROOT / "bench" / "results"
 CHARTS = ROOT / "docs" / "bench"
@@ -68,7 +69,7 @@ class Conversation:
         """A run that names one old attachment and cites another."""
         code = (
             f"rows = open('/out/{self._old_turn()}/attachments/{self._old_name}').read()\n"
-            f"# [[S:{self._random.randrange(1, self.artifacts)}]]\n"
+            f"# [[S:{FILE_SID_MIN + self._random.randrange(self.artifacts)}]]\n"
             "open('files/a.txt', 'w').write(rows)\n"
         )
         contract = [{"filename": "a.txt", "description": "a copy"}]

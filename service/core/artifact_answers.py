@@ -99,6 +99,7 @@ def artifact_result(verdict: Verdict, artifact: StoredArtifact | None) -> Artifa
         verdict=verdict.code,
         message=verdict.message,
         size_bytes=size,
+        sid=artifact.sid if artifact else None,
         sha256=artifact.sha256 if artifact else None,
         **(hosting(artifact) if artifact else {}),
     )

@@ -12,12 +12,13 @@ from service.core.store_ports import StoredArtifact
 _AUTHOR = "user"
 
 
-def attachment_blocks(stored: StoredArtifact, content: bytes | None) -> list[Block]:
+def attachment_blocks(stored: StoredArtifact, content: bytes | None, sid: int | None = None) -> list[Block]:
     """The meta block with the safe digest, and the file's own block.
 
     Args:
         stored: the version that was stored.
         content: its bytes, if its block carries them.
+        sid: its id in the sources pool.
     """
     digest = json.dumps(
         {
@@ -30,6 +31,7 @@ def attachment_blocks(stored: StoredArtifact, content: bytes | None) -> list[Blo
             "size_bytes": stored.size_bytes,
             "sha256": stored.sha256,
             **({"edited": True} if stored.version > 1 else {}),
+            **({} if sid is None else {"sid": sid}),
         },
         ensure_ascii=False,
     )

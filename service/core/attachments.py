@@ -124,7 +124,8 @@ class Attachments:
         # It is a source already, unless an earlier release stored it and died before that.
         row = await self._sources.add_file(scope, stored)
         if created:
-            await self._timelines.append(scope, attachment_blocks(stored, await self._inline(scope, stored)))
+            blocks = attachment_blocks(stored, await self._inline(scope, stored), row.sid)
+            await self._timelines.append(scope, blocks)
         return AttachmentStored(_as_answer(stored, row.sid), created)
 
     async def _inline(self, scope: Scope, stored: StoredArtifact) -> bytes | None:

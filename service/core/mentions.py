@@ -6,6 +6,7 @@ readings, the longest first, and the first one that exists is taken.
 
 import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from urllib.parse import unquote
@@ -33,6 +34,8 @@ _REL_CHARS_MAX = 1_024
 MENTIONS_MAX = 5_000
 """How many places of one text are looked at: each costs a look into the store."""
 # Followed by a hexadecimal digit, %d begins an encoded byte: Cyrillic is %d0%b0 and so on.
+MISSING_LISTED_MAX = 20
+"""Of the missing ids of a range so many are listed one by one; the renderer prints as many."""
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}|%[sr]|%d(?![0-9A-Fa-f])|%0\dd|\$\{?\w+\}?")
 _WILDCARD = re.compile(r"[*\[]")
 
@@ -172,22 +175,45 @@ def _spellings(tail: str) -> list[str]:
     return list(dict.fromkeys(spelling for spelling in cleaned if spelling))
 
 
-def find_sids(text: str, known: frozenset[int]) -> tuple[list[int], list[int]]:
+def find_sids(text: str, known: frozenset[int]) -> tuple[list[int], list[int | str]]:
     """The source ids that a text cites: those in ``known``, and those that are not.
 
-    A range is cut to what is known, and each known id is looked at once, so that all ranges together cost no more
-    than the pool; one that meets nothing is reported by its first id.
+    A range is cut to what is known, and each known id is visited once: all ranges together cost no more than the
+    pool. Of a range the missing ids are listed one by one if they are few, as the renderer prints them; otherwise
+    the range is listed as a text such as ``1-999999999``.
     """
     cited: list[int] = []
-    missing: dict[int, None] = {}
+    missing: dict[int | str, None] = {}
     pool = sorted(known)
+    offsets = [sid - at for at, sid in enumerate(pool)]
     uncited = pool.copy()
     for match in _CITATION.finditer(text):
         for first, last in sid_ranges(match[1]) or ():
-            if bisect_left(pool, first) == bisect_right(pool, last):
-                missing.setdefault(first)
-                continue
             new = slice(bisect_left(uncited, first), bisect_right(uncited, last))
             cited += uncited[new]
             del uncited[new]
+            gaps = last - first + 1 - (bisect_right(pool, last) - bisect_left(pool, first))
+            if gaps > MISSING_LISTED_MAX:
+                missing.setdefault(f"{first}-{last}")
+            elif gaps:
+                missing.update(dict.fromkeys(_gaps(first, last, pool, offsets)))
     return cited, list(missing)
+
+
+def _gaps(first: int, last: int, pool: list[int], offsets: list[int]) -> Iterator[int]:
+    """The numbers of a range that a pool lacks; runs of known ones are skipped in one step.
+
+    Args:
+        first: the first number of the range.
+        last: its last number.
+        pool: the known ids, ascending.
+        offsets: each known id less its index, which is the same within a run of consecutive ids.
+    """
+    sid = first
+    while sid <= last:
+        at = bisect_left(pool, sid)
+        if at < len(pool) and pool[at] == sid:
+            sid = pool[bisect_right(offsets, offsets[at]) - 1] + 1
+        else:
+            yield sid
+            sid += 1

@@ -3,7 +3,7 @@
 import json
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -56,6 +56,7 @@ class StoredArtifact:
         hosted_uri: where it is hosted; None for internal files.
         rn: its resource name; None for internal files.
         key: its key; None for internal files.
+        sid: its id in the sources pool, of a version that was just saved; None for internal files.
     """
 
     path: FilePath
@@ -69,6 +70,7 @@ class StoredArtifact:
     hosted_uri: str | None = None
     rn: str | None = None
     key: str | None = None
+    sid: int | None = field(default=None, compare=False)
 
 
 class ArtifactStore(Protocol):
@@ -80,7 +82,7 @@ class ArtifactStore(Protocol):
     async def save(self, scope: Scope, artifacts: Sequence[NewArtifact]) -> list[StoredArtifact]:
         """Stores and, if external, hosts all of them or none; a path that is there gets a new version.
 
-        External ones are sources from then on, as `SourcePool.add_file` makes them.
+        External ones are sources from then on, as `SourcePool.add_file` makes them, and carry their ``sid``.
 
         Raises:
             StoreFullError: no space is left.
@@ -162,7 +164,7 @@ class SourcePool(Protocol):
         """The row of a hosted file or attachment; made with the next free sid if there is none."""
 
     async def complete(self, scope: Scope, rows: Sequence[SourceRow]) -> None:
-        """Adds rows of a call; rows that are there already must mean the same.
+        """Adds rows of a call; rows that are there already must mean the same, and get what they left blank.
 
         Raises:
             SidConflictError: a sid means something else here; then no row is added.

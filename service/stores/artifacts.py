@@ -20,6 +20,7 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from math import ceil, inf
@@ -292,8 +293,9 @@ class SqlArtifactStore:
             conversation, _ = ensure_conversation(connection, scope)
             added = rows.insert(connection, conversation, list(zip(artifacts, names, strict=True)))
             stored = [self._stored(scope, row) for row in added]
-            put_files(connection, conversation, [one for one in stored if one.visibility == "external"])
-            return stored
+            external = [one for one in stored if one.visibility == "external"]
+            sids = {row.file: row.sid for row in put_files(connection, conversation, external)}
+            return [replace(one, sid=sids.get(one.path)) for one in stored]
 
         try:
             await _all(

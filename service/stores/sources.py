@@ -18,9 +18,14 @@ from service.stores.prepared import Prepared
 from service.stores.tables import is_short, is_text, short, sources
 from service.stores.texts import json_text, storable
 
+FILE_SID_MIN = 10_001
+"""Files and attachments are numbered from here: a loop that numbers its own sources from 1 never meets them. One
+call may bring 10,000 rows."""
 _SID_MAX = 10**9  # as the wire allows
 _MIME_MAX = 128  # as the wire allows
 _TITLE_MAX = 1_000  # as the wire allows
+_FILLED = ("title", "url", "text", "mime", "size_bytes", "turn_id")
+"""Fields of a stored row that a later call may fill; none of them changes what a row of its kind means."""
 _SHOWN_MAX = 120  # of a meaning in an error's text
 
 _ALL = select(sources.c.sid, sources.c.source).where(sources.c.conversation == CONVERSATION).order_by(sources.c.sid)
@@ -40,7 +45,9 @@ _CHANGED = (
     .where(_HERE, sources.c.sid == bindparam("of_sid"))
     .values(file=bindparam("new_file"), url=bindparam("new_url"), source=bindparam("new_source"))
 )
-_HIGHEST = Prepared(select(func.coalesce(func.max(sources.c.sid), 0)).where(_HERE))
+_HIGHEST_OF_ALL = select(func.coalesce(func.max(sources.c.sid), 0)).where(_HERE)
+_HIGHEST = Prepared(_HIGHEST_OF_ALL)
+_HIGHEST_PAGE = Prepared(_HIGHEST_OF_ALL.where(sources.c.sid < FILE_SID_MIN))
 
 
 class SqlSourcePool:
@@ -126,6 +133,8 @@ class SqlSourcePool:
     async def complete(self, scope: Scope, rows: Sequence[SourceRow]) -> None:
         """Adds the rows whose sid is free; the others must mean what is stored, or each other.
 
+        A stored row keeps what it has; a blank field of it is filled from the row of the same meaning.
+
         Raises:
             SidConflictError: a sid means something else here; nothing is added then.
             StoreFailedError: the database failed.
@@ -145,6 +154,8 @@ class SqlSourcePool:
                         f"source {row.sid} is {_shown(stored)} in this conversation and {_shown(given)} in "
                         "sources_pool; give the new source another sid"
                     )
+                elif (filled := _filled(known, row)) != known:
+                    _change(connection, conversation, [filled])
 
         await self._database.write(work)
 
@@ -152,7 +163,7 @@ class SqlSourcePool:
 def put_files(connection: Connection, conversation: int, artifacts: Sequence[StoredArtifact]) -> list[SourceRow]:
     """The rows of the artifacts' paths: made with the next free sids, or brought to these versions."""
     rows = _of_files(connection, conversation, {_file_of(artifact) for artifact in artifacts})
-    old, free = frozenset(rows), _free_sids(connection, conversation)
+    old, free = frozenset(rows), _free_file_sids(connection, conversation)
     for artifact in artifacts:
         file = _file_of(artifact)
         known = rows.get(file)
@@ -187,6 +198,12 @@ def _brought_to(known: SourceRow, artifact: StoredArtifact) -> SourceRow:
     return row.model_copy(update=said)
 
 
+def _filled(known: SourceRow, given: SourceRow) -> SourceRow:
+    """A stored row whose blank fields have the values of a row of the same meaning."""
+    blank = [name for name in _FILLED if getattr(known, name) in (None, "")]
+    return known.model_copy(update={name: getattr(given, name) for name in blank})
+
+
 def _known(connection: Connection, conversation: int, query: Select[Any], **values: object) -> SourceRow | None:
     found = connection.execute(query, {"in_conversation": conversation, **values}).first()
     return None if found is None else _parsed(found.source)
@@ -217,7 +234,7 @@ def _change(connection: Connection, conversation: int, rows: Sequence[SourceRow]
 def _put_page(connection: Connection, conversation: int, page: NewPage) -> SourceRow:
     known = _known(connection, conversation, _OLDEST.where(is_text(sources.c.url, page.url)))
     row = known or SourceRow(
-        sid=next(_free_sids(connection, conversation)), source_type="web", url=page.url, turn_id=page.turn_id
+        sid=next(_free_page_sids(connection, conversation)), source_type="web", url=page.url, turn_id=page.turn_id
     )
     new = {"title": page.title[:_TITLE_MAX], "text": page.text, "mime": page.mime}
     row = row.model_copy(update={name: value for name, value in new.items() if value})
@@ -225,14 +242,26 @@ def _put_page(connection: Connection, conversation: int, page: NewPage) -> Sourc
     return row
 
 
-def _free_sids(connection: Connection, conversation: int) -> Iterator[int]:
-    """Numbers that no source of the conversation has: those above all others, then the lowest."""
-    here = {"in_conversation": conversation}
-    (highest,) = _HIGHEST.first(connection, here)
-    yield from range(highest + 1, _SID_MAX + 1)
+def _free_file_sids(connection: Connection, conversation: int) -> Iterator[int]:
+    """Numbers for files: those above all others, then the lowest free ones from `FILE_SID_MIN` on."""
+    (highest,) = _HIGHEST.first(connection, {"in_conversation": conversation})
+    yield from range(max(highest + 1, FILE_SID_MIN), _SID_MAX + 1)
     # A caller took the highest number that there is.
-    taken = frozenset(connection.scalars(select(sources.c.sid).where(_HERE), here))
+    taken = _taken_sids(connection, conversation)
+    yield from (sid for sid in count(FILE_SID_MIN) if sid not in taken)
+
+
+def _free_page_sids(connection: Connection, conversation: int) -> Iterator[int]:
+    """Numbers for web pages: those above all others below `FILE_SID_MIN`, then the lowest free ones."""
+    (highest,) = _HIGHEST_PAGE.first(connection, {"in_conversation": conversation})
+    yield from range(highest + 1, FILE_SID_MIN)
+    taken = _taken_sids(connection, conversation)
     yield from (sid for sid in count(1) if sid not in taken)
+
+
+def _taken_sids(connection: Connection, conversation: int) -> frozenset[int]:
+    query = select(sources.c.sid).where(_HERE)
+    return frozenset(connection.scalars(query, {"in_conversation": conversation}))
 
 
 def _row_of(artifact: StoredArtifact, sid: int) -> SourceRow:

@@ -75,7 +75,7 @@ def steps(turn: int) -> list[Step]:
             {
                 "path": "report.md",
                 "channel": "canvas",
-                "content": f"# Turn {turn}\n\nThe table [[S:1]] has {turn} rows.\n",
+                "content": f"# Turn {turn}\n\nThe table [[S:10001]] has {turn} rows.\n",
                 "kind": "display",
             },
         ),
@@ -92,7 +92,11 @@ def steps(turn: int) -> list[Step]:
         ),
     ]
     if before:
-        paths = [f"fi:turn_{before}.files/table.csv", "so:sources_pool[1-2]", f"ar:turn_{before}.user.prompt"]
+        paths = [
+            f"fi:turn_{before}.files/table.csv",
+            "so:sources_pool[10001-10002]",
+            f"ar:turn_{before}.user.prompt",
+        ]
         done.append(call(turn, "read", "react.read", {"paths": paths}))
         done.append(call(turn, "find", "react.search_files", {"name_regex": r"\.csv$", "content_regex": "number"}))
         done.append(

@@ -24,7 +24,7 @@ async def test_an_attachment_is_stored_with_its_hash_and_a_source_id(client, sto
     assert Attachment.model_validate_json(answer.content) == Attachment(
         logical_path="fi:turn_1.user.attachments/notes.bin",
         physical_path="turn_1/attachments/notes.bin",
-        sid=1,
+        sid=10_001,
         sha256=hashlib.sha256(content).hexdigest(),
         size_bytes=len(content),
         mime="application/x-notes",
@@ -33,7 +33,7 @@ async def test_an_attachment_is_stored_with_its_hash_and_a_source_id(client, sto
     assert read.content == content
     rows = await stores.sources.rows(Scope(PRINCIPAL, "c1"))
     assert [(row.sid, row.source_type, row.physical_path) for row in rows] == [
-        (1, "attachment", "turn_1/attachments/notes.bin")
+        (10_001, "attachment", "turn_1/attachments/notes.bin")
     ]
 
 

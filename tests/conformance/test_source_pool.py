@@ -8,6 +8,7 @@ from contracts.paths import FilePath
 from contracts.tool_calls import SourceRow
 from service.core.errors import SidConflictError
 from service.core.store_ports import NewPage, StoredArtifact
+from service.stores.sources import FILE_SID_MIN
 
 
 def stored(physical, version=1, **more):
@@ -33,7 +34,7 @@ async def test_a_fresh_pool_is_empty(source_pool, scope):
 async def test_an_attachment_becomes_a_row_that_says_all_about_it(source_pool, scope):
     row = await source_pool.add_file(scope, stored("turn_1/attachments/in/q 1.csv", size_bytes=7, mime="text/csv"))
     assert row == SourceRow(
-        sid=1,
+        sid=FILE_SID_MIN,
         source_type="attachment",
         title="q 1.csv",
         mime="text/csv",
@@ -54,15 +55,15 @@ async def test_a_produced_file_is_of_type_file(source_pool, scope):
 
 async def test_each_new_path_gets_the_next_sid(source_pool, scope):
     paths = ["turn_1/files/a", "turn_1/attachments/a", "turn_2/files/a"]
-    assert [(await source_pool.add_file(scope, stored(path))).sid for path in paths] == [1, 2, 3]
+    assert [(await source_pool.add_file(scope, stored(path))).sid for path in paths] == [10_001, 10_002, 10_003]
 
 
 async def test_a_new_version_keeps_the_sid_and_brings_size_and_type_up_to_date(source_pool, scope):
     await source_pool.add_file(scope, stored("turn_1/files/a"))
     await source_pool.add_file(scope, stored("turn_1/files/b"))
     row = await source_pool.add_file(scope, stored("turn_1/files/a", version=2, size_bytes=99, mime="text/html"))
-    assert (row.sid, row.size_bytes, row.mime) == (1, 99, "text/html")
-    assert [(each.sid, each.size_bytes) for each in await source_pool.rows(scope)] == [(1, 99), (2, 3)]
+    assert (row.sid, row.size_bytes, row.mime) == (10_001, 99, "text/html")
+    assert [(each.sid, each.size_bytes) for each in await source_pool.rows(scope)] == [(10_001, 99), (10_002, 3)]
 
 
 async def test_a_media_type_longer_than_the_wire_allows_is_left_out(source_pool, scope):
@@ -74,12 +75,12 @@ async def test_concurrent_files_never_share_a_sid(source_pool, scope):
     rows = await asyncio.gather(
         *(source_pool.add_file(scope, stored(f"turn_1/files/{number}")) for number in range(30))
     )
-    assert sorted(row.sid for row in rows) == list(range(1, 31))
+    assert sorted(row.sid for row in rows) == list(range(FILE_SID_MIN, FILE_SID_MIN + 30))
 
 
 async def test_one_file_added_concurrently_is_one_row(source_pool, scope):
     rows = await asyncio.gather(*(source_pool.add_file(scope, stored("turn_1/files/a")) for _ in range(20)))
-    assert {row.sid for row in rows} == {1}
+    assert {row.sid for row in rows} == {FILE_SID_MIN}
     assert len(await source_pool.rows(scope)) == 1
 
 
@@ -88,7 +89,7 @@ async def test_conversations_have_pools_of_their_own(source_pool, scope, others)
     for other in others:
         assert await source_pool.rows(other) == []
         await source_pool.complete(other, [web(5, url="https://example.com/other")])
-        assert (await source_pool.add_file(other, stored("turn_1/files/a"))).sid == 6
+        assert (await source_pool.add_file(other, stored("turn_1/files/a"))).sid == FILE_SID_MIN
     assert await source_pool.rows(scope) == [web(5)]
 
 
@@ -107,15 +108,30 @@ async def test_completing_with_no_rows_changes_nothing(source_pool, scope):
     assert await source_pool.rows(scope) == []
 
 
-async def test_the_next_sid_follows_the_highest_given_one(source_pool, scope):
-    await source_pool.complete(scope, [web(2), web(40)])
-    assert (await source_pool.add_file(scope, stored("turn_1/files/a"))).sid == 41
+async def test_a_loop_that_numbers_its_pages_from_1_never_meets_a_file(source_pool, scope):
+    await source_pool.add_file(scope, stored("turn_1/files/a"))
+    await source_pool.complete(scope, [web(sid, url=f"https://example.com/{sid}") for sid in range(1, 101)])
+    await source_pool.add_file(scope, stored("turn_1/files/b"))
+    [found] = await source_pool.add_pages(scope, [page("https://example.com/found")])
+    assert found.sid == 101
+    files = [row.sid for row in await source_pool.rows(scope) if row.file]
+    assert files == [10_001, 10_002]
 
 
-async def test_a_pool_whose_highest_sid_is_taken_still_takes_files(source_pool, scope):
-    await source_pool.complete(scope, [web(10**9), web(1), web(3)])
+async def test_the_next_file_follows_the_highest_number_and_the_next_page_the_highest_of_a_page(source_pool, scope):
+    await source_pool.complete(scope, [web(2), web(20_000)])
+    assert (await source_pool.add_file(scope, stored("turn_1/files/a"))).sid == 20_001
+    [found] = await source_pool.add_pages(scope, [page("https://example.com/found")])
+    assert found.sid == 3
+
+
+async def test_a_pool_whose_highest_numbers_are_taken_still_takes_files_and_pages(source_pool, scope):
+    taken = [web(sid, url=f"https://e.org/{sid}") for sid in (10**9, 10_002, 10_000, 1, 3)]
+    await source_pool.complete(scope, taken)
     sids = [(await source_pool.add_file(scope, stored(f"turn_1/files/{name}"))).sid for name in "abc"]
-    assert sids == [2, 4, 5]
+    assert sids == [10_001, 10_003, 10_004]
+    pages = await source_pool.add_pages(scope, [page(f"https://e.org/{name}") for name in "abc"])
+    assert [row.sid for row in pages] == [2, 4, 5]
 
 
 async def test_a_file_that_a_caller_listed_keeps_the_callers_sid_and_words(source_pool, scope):
@@ -127,27 +143,49 @@ async def test_a_file_that_a_caller_listed_keeps_the_callers_sid_and_words(sourc
 
 
 @pytest.mark.parametrize(
-    ("known", "again"),
+    ("known", "again", "filled"),
     [
-        (web(1, title="old"), web(1, title="new", text="more")),
+        (web(1, title="old"), web(1, title="new"), {}),
+        (web(1, title="old"), web(1, title="new", text="more"), {"text": "more"}),
+        (web(1, text="said", size_bytes=0), web(1, text="other", size_bytes=5), {}),
+        (
+            web(1),
+            web(1, title="T", text="said", mime="text/html", size_bytes=4, turn_id="turn_2"),
+            {"title": "T", "text": "said", "mime": "text/html", "size_bytes": 4, "turn_id": "turn_2"},
+        ),
         (
             SourceRow(sid=1, source_type="file", physical_path="turn_1/files/a", title="x"),
-            SourceRow(sid=1, source_type="file", artifact_path="fi:turn_1.files/a", size_bytes=5),
+            SourceRow(sid=1, source_type="file", artifact_path="fi:turn_1.files/a", size_bytes=5, text="said"),
+            {"size_bytes": 5, "text": "said"},
         ),
         (
             SourceRow(sid=1, source_type="manual", title="t", text="x"),
             SourceRow(sid=1, source_type="manual", title="t", text="x", mime="text/plain"),
+            {"mime": "text/plain"},
         ),
         (
             SourceRow(sid=1, source_type="manual", artifact_path="ar:turn_1.user.prompt", title="x"),
             SourceRow(sid=1, source_type="manual", artifact_path="ar:turn_1.user.prompt", title="y"),
+            {},
         ),
     ],
 )
-async def test_a_row_of_the_same_meaning_is_accepted_and_the_stored_one_stays(source_pool, scope, known, again):
+async def test_a_row_of_the_same_meaning_fills_what_the_stored_one_left_blank_and_changes_nothing_else(
+    source_pool, scope, known, again, filled
+):
     await source_pool.complete(scope, [known])
     await source_pool.complete(scope, [again])
-    assert await source_pool.rows(scope) == [known]
+    expected = [known.model_copy(update=filled)]
+    assert await source_pool.rows(scope) == expected
+    await source_pool.complete(scope, [known])
+    assert await source_pool.rows(scope) == expected
+
+
+async def test_a_call_whose_rows_conflict_fills_nothing(source_pool, scope):
+    await source_pool.complete(scope, [web(1)])
+    with pytest.raises(SidConflictError):
+        await source_pool.complete(scope, [web(1, text="said"), web(1, url="https://example.com/b")])
+    assert await source_pool.rows(scope) == [web(1)]
 
 
 @pytest.mark.parametrize(
@@ -179,9 +217,9 @@ async def test_another_meaning_is_refused_and_nothing_of_the_call_is_added(sourc
 async def test_the_refusal_names_the_sid_and_both_meanings(source_pool, scope):
     await source_pool.add_file(scope, stored("turn_1/files/a"))
     with pytest.raises(SidConflictError) as caught:
-        await source_pool.complete(scope, [web(1)])
+        await source_pool.complete(scope, [web(10_001)])
     assert caught.value.message == (
-        "source 1 is the file 'fi:turn_1.files/a' in this conversation and the page 'https://example.com/a' in "
+        "source 10001 is the file 'fi:turn_1.files/a' in this conversation and the page 'https://example.com/a' in "
         "sources_pool; give the new source another sid"
     )
 

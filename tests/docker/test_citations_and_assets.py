@@ -26,14 +26,14 @@ BYTES = bytes(range(256)) * 40
 @pytest.mark.parametrize(
     ("token", "brought"),
     [
-        ("[[S:1]]", "a"),
-        ("[[S:1,3-4]]", "acd"),
-        ("[[ S : 2 , 4 ]]", "bd"),
-        ("[[s:3]]", "c"),
-        ("[[S:2\u20133]]", "bc"),
-        ("[[S:4-2]]", "bcd"),
+        ("[[S:10001]]", "a"),
+        ("[[S:10001,10003-10004]]", "acd"),
+        ("[[ S : 10002 , 10004 ]]", "bd"),
+        ("[[s:10003]]", "c"),
+        ("[[S:10002\u201310003]]", "bc"),
+        ("[[S:10004-10002]]", "bcd"),
         ("[[S:1-999999999]]", "abcd"),
-        ("[[S:1]][[S:4]] and [[S:1]]", "ad"),
+        ("[[S:10001]][[S:10004]] and [[S:10001]]", "ad"),
     ],
 )
 async def test_citation_in_any_form_brings_the_file_of_its_source(call: Caller, token: str, brought: str) -> None:
@@ -44,10 +44,10 @@ async def test_citation_in_any_form_brings_the_file_of_its_source(call: Caller, 
 
 
 async def test_text_cites_no_source_that_it_becomes_itself(call: Caller) -> None:
-    cites = "open('files/{}', 'w').write('As shown [[S:1]].')"
+    cites = "open('files/{}', 'w').write('As shown [[S:10001]].')"
     first = await call(cites.format("a.md"), ["a.md"])
     second = await call(cites.format("b.md"), ["b.md"], turn_id="turn_2")
-    assert [used(first), used(second)] == [[None], [[1]]]
+    assert [used(first), used(second)] == [[None], [[10_001]]]
 
 
 def used(response: ToolCallResponse) -> list[list[int] | None]:
@@ -58,13 +58,13 @@ def used(response: ToolCallResponse) -> list[list[int] | None]:
 
 async def test_cited_sources_that_the_pool_does_not_have_are_told_and_the_code_runs(call: Caller) -> None:
     await write(call, "a.txt")
-    response = await call("print('[[S:1,7,9-12]]')", turn_id="turn_2")
+    response = await call("print('[[S:10001,7,9-12,20000-29999]]')", turn_id="turn_2")
     assert response.ok
     assert notices(response) == [
         {
             "code": "tool_call_warning.missing_sources",
             "message": "sources are cited that are not in the sources pool",
-            "missing_sids": [7, 9],
+            "missing_sids": [7, 9, 10, 11, 12, "20000-29999"],
         }
     ]
 
@@ -90,7 +90,7 @@ async def test_cited_source_whose_file_is_gone_stops_the_call(call: Caller) -> N
 
 async def test_row_that_gives_a_source_another_meaning_is_a_conflict(call: Caller) -> None:
     await write(call, "a.txt")
-    rows = [{"sid": 1, "source_type": "web", "url": "https://example.com/"}]
+    rows = [{"sid": 10_001, "source_type": "web", "url": "https://example.com/"}]
     problem = await call.problem("print('ran')", sources_pool=rows)
     assert (problem.code, problem.status) == (ProblemCode.SID_CONFLICT, 409)
     # Nothing ran, so the same call may come again.

@@ -32,6 +32,7 @@ FULL = {
     "tokens": 3,
     "write_warning": "file_unusually_small",
     "error": "not hosted",
+    "sid": 10_001,
 }
 NEEDED = ["artifact_path", "physical_path", "mime", "kind", "visibility", "tool_call_id", "tool_id", "ts"]
 NEEDED += ["size_bytes", "sha256"]

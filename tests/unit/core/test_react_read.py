@@ -63,7 +63,7 @@ async def read_mixed(conversation, notes=None):
     )
     await conversation.save("turn_3/files/board.pptx", b"PK", PPTX_MIME)
     asked = [
-        "so:sources_pool[1,2]",
+        "so:sources_pool[1,10001]",
         "fi:turn_2.user.attachments/notes.txt",
         "fi:turn_2.user.attachments/image.png",
         "fi:turn_3.files/board.pptx",
@@ -79,7 +79,7 @@ async def test_mixed_inputs_come_back_block_for_block_as_the_document_says(conve
         ("react.tool.result", result, "text"),
         ("react.tool.result", result, "text"),
         ("react.tool.result", "fi:turn_1.files/report.pdf", "base64"),
-        ("react.tool.result", "so:sources_pool[2]", "text"),
+        ("react.tool.result", "so:sources_pool[1]", "text"),
         ("react.tool.result", result, "text"),
         ("react.tool.result", "fi:turn_2.user.attachments/notes.txt", "text"),
         ("react.tool.result", result, "text"),
@@ -99,7 +99,7 @@ async def test_mixed_inputs_come_back_block_for_block_as_the_document_says(conve
         "fi:turn_1.files/report.pdf",
         *asked[1:],
     ]
-    assert response.blocks[4].text == "[S:2] A page\nurl: https://example.org\nIt says so.\n"
+    assert response.blocks[4].text == "[S:1] A page\nurl: https://example.org\nIt says so.\n"
     assert response.blocks[3].base64 == base64.b64encode(PDF).decode()
     assert {item.meta["hidden"] for item in response.blocks[2:]} == {False}
     assert {item.meta["tool_call_id"] for item in response.blocks} == {"rd"}
@@ -142,7 +142,7 @@ async def test_what_a_model_sees_already_is_not_shown_twice(conversation):
     assert status(first)["exists_in_visible_context"] == ["fi:turn_1.user.attachments/image.png"]
 
 
-@pytest.mark.parametrize("path", ["fi:turn_1.files/a.txt", "ar:turn_1.user.prompt", "so:sources_pool[2]", "sk:pdf"])
+@pytest.mark.parametrize("path", ["fi:turn_1.files/a.txt", "ar:turn_1.user.prompt", "so:sources_pool[1]", "sk:pdf"])
 async def test_a_second_read_shows_nothing_until_what_was_read_is_hidden(conversation, path):
     await conversation.save("turn_1/files/a.txt")
     await conversation.sources.add_pages(SCOPE, [NewPage("https://example.org", "A page", None, None, "turn_1")])
