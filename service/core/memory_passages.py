@@ -35,6 +35,11 @@ class Said:
     text: str
 
 
+def target_of(block: Block) -> str | None:
+    """Which target of a search a block belongs to; None for one that no search looks through."""
+    return _TARGETS.get(block.type)
+
+
 async def said_in(scope: Scope, placed: PlacedBlock, artifacts: ArtifactStore) -> list[Said]:
     """The passages of a block; none of a block that nobody searches for. Hidden blocks are found as well.
 
@@ -42,7 +47,7 @@ async def said_in(scope: Scope, placed: PlacedBlock, artifacts: ArtifactStore) -
         StoreFailedError: the artifact store failed.
     """
     block = placed.block
-    target = _TARGETS.get(block.type)
+    target = target_of(block)
     if target is None:
         return []
     if target == "attachment":

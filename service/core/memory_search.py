@@ -12,7 +12,7 @@ from contracts.react_tools import MemsearchParams
 from contracts.tool_calls import ToolCallResponse
 from service.core.embeddings import Embedder
 from service.core.fair_shares import json_bytes, shared
-from service.core.memory_passages import Said, said_in
+from service.core.memory_passages import Said, said_in, target_of
 from service.core.passage_ports import Passage, PassageStore
 from service.core.react_calls import ReactCall
 from service.core.scopes import Scope
@@ -21,6 +21,8 @@ from service.core.store_ports import ArtifactStore, PlacedBlock, TimelineStore
 _BLOCKS_AT_ONCE = 200
 _CHARS_AT_ONCE = 60_000
 _TEXTS_AT_ONCE = 32
+_EMBEDDED_AT_ONCE = 256
+"""So many vectors are stored at a time: a search that is cancelled loses no more than these."""
 _NEWNESS_SHARE = 0.2
 """How much of a score newness decides; the rest is meaning alone."""
 _COSINE_MIN = 0.15
@@ -82,19 +84,32 @@ class MemorySearch:
         return call.answered(blocks, report=_report(hits), ret=content)
 
     async def _catch_up(self, scope: Scope) -> None:
-        """Makes passages of what was said since the last search; another call may do the same meanwhile."""
+        """Stores the passages of what was said since the last search; another call may do the same meanwhile.
+
+        They have no vectors yet: a search makes those of its own targets, which may be few of them.
+        """
         while True:
             since = await self._passages.through(scope)
             blocks = await self._timelines.after(scope, since, _BLOCKS_AT_ONCE, binaries=False)
             if not blocks:
                 return
             said, through = await self._said(scope, blocks)
-            vectors = await self._embed([row.text for row in said])
-            new = [
-                Passage(row.position, row.turn_id, row.target, row.ts, row.path, row.text, vector)
-                for row, vector in zip(said, vectors, strict=True)
-            ]
+            new = [Passage(row.position, row.turn_id, row.target, row.ts, row.path, row.text, b"") for row in said]
             await self._passages.add(scope, new, since=since, through=through)
+
+    async def _vectors(self, scope: Scope, targets: Sequence[str], since_ts: str) -> list[tuple[int, str, bytes]]:
+        """Id, time and vector of the passages of some targets; missing vectors are made and stored first."""
+        known = await self._passages.vectors(scope, targets, since_ts)
+        missing = [number for number, _, vector in known if not vector]
+        made: dict[int, bytes] = {}
+        for at in range(0, len(missing), _EMBEDDED_AT_ONCE):
+            picked = await self._passages.pick(scope, missing[at : at + _EMBEDDED_AT_ONCE])
+            vectors = await self._embed([passage.text for passage in picked.values()])
+            some = dict(zip(picked, vectors, strict=True))
+            await self._passages.set_vectors(scope, some)
+            made |= some
+        every = ((number, ts, vector or made.get(number, b"")) for number, ts, vector in known)
+        return [row for row in every if row[2]]
 
     async def _embed(self, texts: Sequence[str]) -> list[bytes]:
         """The vectors of some texts. One call at a time, a few texts each: a long one holds up nobody for long."""
@@ -118,7 +133,7 @@ class MemorySearch:
 
     async def _stored_hits(self, call: ReactCall[MemsearchParams], query: bytes, since_ts: str) -> list[Hit]:
         targets = list(dict.fromkeys(call.params.targets))
-        known = await self._passages.vectors(call.scope, targets, since_ts)
+        known = await self._vectors(call.scope, targets, since_ts)
         ranked = await asyncio.to_thread(self._ranked, query, known)
         hits: dict[int, Hit] = {}
         # The best passages of one long text may fill the first of the list: one hit for each block is wanted.
@@ -139,10 +154,10 @@ class MemorySearch:
         """Hits among the blocks that came with the call; nothing of them is stored."""
         said: list[Said] = []
         for position, block in enumerate(timeline, start=1):
+            if target_of(block) not in call.params.targets:
+                continue
             said += await said_in(call.scope, PlacedBlock(position, block), self._artifacts)
-        said = [
-            row for row in said if row.target in call.params.targets and row.ts >= since_ts and _counts(row, call)
-        ]
+        said = [row for row in said if row.ts >= since_ts and _counts(row, call)]
         vectors = await self._embed([row.text for row in said])
         known = [(index, row.ts, vector) for index, (row, vector) in enumerate(zip(said, vectors, strict=True))]
         hits: dict[int, Hit] = {}

@@ -1,6 +1,6 @@
 """The port of the store of passages, which memory searches look through."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,7 +18,7 @@ class Passage:
         ts: when it was said: UTC, RFC 3339, ``Z``.
         path: the logical path of its block.
         text: what it says.
-        vector: its embedding: little-endian 32-bit floats.
+        vector: its embedding: little-endian 32-bit floats; empty until a search needs it.
     """
 
     position: int
@@ -43,7 +43,14 @@ class PassageStore(Protocol):
         """
 
     async def vectors(self, scope: Scope, targets: Collection[str], since_ts: str) -> list[tuple[int, str, bytes]]:
-        """Id, time and embedding of the passages of some targets from a time on."""
+        """Id, time and embedding (empty if there is none yet) of the passages of some targets from a time on."""
+
+    async def set_vectors(self, scope: Scope, vectors: Mapping[int, bytes]) -> None:
+        """Stores the embeddings of passages by their ids.
+
+        Raises:
+            StoreFullError: no space is left.
+        """
 
     async def pick(self, scope: Scope, ids: Collection[int]) -> dict[int, Passage]:
         """Passages by their ids."""

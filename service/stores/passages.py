@@ -1,6 +1,6 @@
 """Passages of conversations and their embeddings in the database."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -24,6 +24,11 @@ _END_MOVES = (
 _HERE = rows.c.conversation == CONVERSATION
 _VECTORS = (
     select(rows.c.id, rows.c.ts, rows.c.vector).where(_HERE, rows.c.ts >= bindparam("since")).order_by(rows.c.id)
+)
+_VECTOR_SET = (
+    update(rows)
+    .where(rows.c.conversation == bindparam("in_conversation"), rows.c.id == bindparam("of_id"))
+    .values(vector=bindparam("new_vector"))
 )
 
 
@@ -67,7 +72,7 @@ class SqlPassageStore:
         return await self._database.write(work)
 
     async def vectors(self, scope: Scope, targets: Collection[str], since_ts: str) -> list[tuple[int, str, bytes]]:
-        """Id, time and embedding of the passages of some targets from a time on.
+        """Id, time and embedding (empty if there is none yet) of the passages of some targets from a time on.
 
         Raises:
             StoreFailedError: the database failed.
@@ -79,6 +84,23 @@ class SqlPassageStore:
             return [(row.id, row.ts, row.vector) for row in connection.execute(query, values)]
 
         return await self._database.read(work)
+
+    async def set_vectors(self, scope: Scope, vectors: Mapping[int, bytes]) -> None:
+        """Stores the embeddings of passages by their ids; an id of another conversation changes nothing.
+
+        Raises:
+            StoreFailedError: the database failed.
+            StoreFullError: no space is left.
+        """
+        values = [{"of_id": number, "new_vector": vector} for number, vector in vectors.items()]
+        if not values:
+            return
+
+        def work(connection: Connection) -> None:
+            conversation, _ = ensure_conversation(connection, scope)
+            connection.execute(_VECTOR_SET, [{"in_conversation": conversation, **row} for row in values])
+
+        await self._database.write(work)
 
     async def pick(self, scope: Scope, ids: Collection[int]) -> dict[int, Passage]:
         """Passages of this conversation by their ids.

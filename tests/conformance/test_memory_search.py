@@ -47,11 +47,30 @@ def attach(files, timelines, stage, scope):
     return attached
 
 
+class RecordingEmbedder:
+    """The real model, with the texts that it was given."""
+
+    def __init__(self):
+        self.texts = []
+
+    def embed(self, texts):
+        self.texts += texts
+        return EMBEDDER.embed(texts)
+
+    def similarities(self, query, vectors):
+        return EMBEDDER.similarities(query, vectors)
+
+
 @pytest.fixture
-def memsearch(timelines_and_passages, files, scope_of):
+def embedder():
+    return RecordingEmbedder()
+
+
+@pytest.fixture
+def memsearch(timelines_and_passages, files, scope_of, embedder):
     """Makes a call of memsearch in turn_9."""
     timelines, passages = timelines_and_passages
-    memory = MemorySearch(timelines, passages, files, EMBEDDER, half_life_days=90)
+    memory = MemorySearch(timelines, passages, files, embedder, half_life_days=90)
     story = ReactStory(["react.memsearch"], MemsearchParams, memory.tell)
 
     async def made(
@@ -132,6 +151,39 @@ async def test_only_the_targets_that_were_asked_for_are_searched(memsearch, time
         "ar:turn_2.assistant.completion",
         "ar:turn_3.assistant.completion",
     ]
+
+
+async def test_only_passages_of_the_asked_targets_are_embedded_and_each_of_them_once(
+    memsearch, timelines, attach, embedder, scope
+):
+    await timelines.append(scope, [block(1, SAID[1]), block(2, SAID[2], "assistant.completion")])
+    await attach("turn_3/attachments/letter.txt", SAID[3].encode())
+    for targets, new in (
+        (["user"], [SAID[1]]),
+        (["user", "assistant"], [SAID[2]]),
+        (["attachment"], [f"letter.txt {SAID[3]}"]),
+        (["user", "assistant", "attachment"], []),
+    ):
+        embedder.texts.clear()
+        await memsearch("nut allergy", targets)
+        assert embedder.texts == ["nut allergy", *new]
+
+
+async def test_what_is_older_than_a_search_looks_back_is_embedded_by_one_that_reaches_it(
+    memsearch, timelines, embedder, scope
+):
+    await timelines.append(scope, [block(1, SAID[2], days=40), block(2, SAID[1], days=3)])
+    await memsearch("nut allergy", days=30)
+    assert embedder.texts == ["nut allergy", SAID[1]]
+    assert paths(await memsearch("nut allergy", days=60)) == ["ar:turn_1.user.prompt"]
+
+
+async def test_of_a_handed_in_timeline_only_blocks_of_the_asked_targets_are_embedded(memsearch, embedder):
+    given = [block(1, SAID[1]), block(2, SAID[2], "assistant.completion")]
+    assert paths(await memsearch("nut allergy", ["assistant"], timeline=given)) == [
+        "ar:turn_2.assistant.completion"
+    ]
+    assert embedder.texts == ["nut allergy", SAID[2]]
 
 
 async def test_of_two_that_say_the_same_the_newer_comes_first(memsearch, timelines, scope):

@@ -1,6 +1,7 @@
 """What every store of passages does: each block's passages once, found by target and time, never across scopes."""
 
 import struct
+from dataclasses import replace
 
 from service.core.passage_ports import Passage
 
@@ -44,3 +45,18 @@ async def test_no_other_scope_finds_a_passage(passage_store, scope, others):
         assert await passage_store.vectors(other, ["user"], "") == []
         assert await passage_store.pick(other, [number]) == {}
         assert await passage_store.through(other) == 0
+
+
+async def test_a_passage_without_a_vector_gets_it_later_and_no_other_scope_can_set_it(passage_store, scope, others):
+    given = [replace(passage(1), vector=b""), passage(2)]
+    await passage_store.add(scope, given, since=0, through=2)
+    (first, _, empty), (_, _, whole) = await passage_store.vectors(scope, ["user"], "")
+    assert (empty, whole) == (b"", given[1].vector)
+    for other in others:
+        await passage_store.set_vectors(other, {first: b"foreign!"})
+    await passage_store.set_vectors(scope, {})
+    await passage_store.set_vectors(scope, {first: b"eight by"})
+    assert [vector for _, _, vector in await passage_store.vectors(scope, ["user"], "")] == [
+        b"eight by",
+        given[1].vector,
+    ]
