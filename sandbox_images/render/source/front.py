@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from render.document import Document, Metadata, RenderRequest
+from render.document import Document, Metadata, RenderError, RenderRequest
 from render.request import METADATA_CHARACTERS_MAX
 from render.source.assets import check_assets
+from render.source.blank import warn_blank
 from render.source.charts import make_charts
 from render.source.citations import resolve_citations
 from render.source.diagrams import draw_diagrams, is_diagram
@@ -34,6 +35,7 @@ _FENCES = {
     "svg": ("", "svg", "xml", "html"),
 }
 TITLE_CHARACTERS_MAX = 300
+_SVG_START = re.compile(r"<(?:[A-Za-z][\w-]{0,30}:)?svg[\s>/]", re.IGNORECASE)
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3}")
 
 
@@ -44,7 +46,8 @@ def open_document(request: RenderRequest) -> Document:
         The document, ready for any writer.
 
     Raises:
-        RenderError: ``content_too_large``, ``too_many_elements``, ``unknown_theme``, ``missing_assets`` (strict).
+        RenderError: ``content_too_large``, ``too_many_elements``, ``invalid_svg``, ``unknown_theme``,
+            ``missing_assets`` (strict).
     """
     tree, front_matter = _parse(request)
     theme = load_theme(_theme_name(request, front_matter), request.root, str(Path(request.target).parent))
@@ -66,6 +69,7 @@ def open_document(request: RenderRequest) -> Document:
         lambda document: wrap_emoji(document.tree),
         split_long_words,
         bound_nested_layouts,
+        warn_blank,
     )
     for step in steps:
         step(document)
@@ -84,8 +88,10 @@ def _parse(request: RenderRequest) -> tuple[Element, dict[str, Any]]:
     if request.source_format == "mermaid":
         return _one_diagram(text), {}
     if request.source_format == "svg":
-        start = text.find("<svg")
-        text = text[start:] if start >= 0 else text
+        drawing = _SVG_START.search(text)
+        if drawing is None:
+            raise RenderError("invalid_svg", "content has no <svg> element; give the drawing, or another format.")
+        text = text[drawing.start() :]
     return parse_html(text), {}
 
 

@@ -321,3 +321,51 @@ def test_code_is_coloured_by_short_classes_and_keeps_its_text(tmp_path):
     assert (block.get("class"), block.get("data-language")) == ("pb-code", "python")
     assert "".join(block.itertext()) == "def f():\n    return 1"
     assert next(block.iter("span")).get("class") == "k"
+
+
+@pytest.mark.parametrize(
+    ("content", "source_format"),
+    [
+        (" \n", "markdown"),
+        ("<!-- nothing -->", "markdown"),
+        ("```markdown\n```", "markdown"),
+        ("---\nauthor: Ann\n---\n", "markdown"),
+        ("<p> </p><div><br></div>", "html"),
+        ("<script>draw()</script>", "html"),
+    ],
+)
+def test_a_document_that_shows_nothing_has_a_warning(tmp_path, content, source_format):
+    assert "blank_document" in codes(open_text(tmp_path, content, source_format))
+
+
+@pytest.mark.parametrize(
+    ("content", "source_format"),
+    [
+        ("a", "markdown"),
+        ("---\ntitle: T\n---\n", "markdown"),
+        ("![x](none.png)", "markdown"),
+        ("```mermaid\ngraph TD; A-->B\n```", "markdown"),
+        ("$x$", "markdown"),
+        ("<style>.r{height:9px;background:red}</style><div class=r></div>", "html"),
+        ("<div style='height:9px;background:red'></div>", "html"),
+        ("<div><hr></div>", "html"),
+        ("<p></p>after", "html"),
+        ("<svg viewBox='0 0 1 1'></svg>", "svg"),
+    ],
+)
+def test_a_document_that_shows_something_has_no_such_warning(tmp_path, content, source_format):
+    assert "blank_document" not in codes(open_text(tmp_path, content, source_format))
+
+
+@pytest.mark.parametrize("content", ["not svg", "", "<p>x</p>", "<svgx></svgx>", "&lt;svg>"])
+def test_what_has_no_drawing_is_refused_as_svg(tmp_path, content):
+    with pytest.raises(RenderError) as caught:
+        open_text(tmp_path, content, "svg", output="png")
+    assert caught.value.code == "invalid_svg"
+
+
+@pytest.mark.parametrize("start", ["<svg", '<?xml version="1.0"?><!-- x --><svg', "<SVG", "```svg\n<svg"])
+def test_a_drawing_is_found_behind_what_stands_before_it(tmp_path, start):
+    end = "\n```" if start.startswith("```") else ""
+    document = open_text(tmp_path, f"{start} viewBox='0 0 9 9'><rect width='9' height='9'/></svg>{end}", "svg")
+    assert codes(document) == []
