@@ -18,6 +18,8 @@ class ContractCode(StrEnum):
     UNSAFE_PATH = "unsafe_path"
     PRE_EXEC_MISSING_PATHS = "pre_exec_missing_paths"
     MISSING_ASSETS = "missing_assets"
+    PARAM_REF_NOT_VISIBLE = "param_ref_not_visible"
+    EMPTY_CONTENT = "empty_content"
 
 
 class RuntimeCode(StrEnum):
@@ -84,6 +86,7 @@ class NoticeCode(StrEnum):
     PATH_REWRITTEN = "protocol_violation.path_rewritten"
     EXEC_CONTRACT_REWRITTEN = "protocol_violation.exec_contract_rewritten"
     EXEC_CONTRACT_INVALID = "protocol_violation.exec_contract_invalid"
+    PARAM_REF_NOT_VISIBLE = "protocol_violation.param_ref_not_visible"
     PRE_EXEC_MISSING_PATHS = "tool_call_error.pre_exec_missing_paths"
     MISSING_ASSETS = "tool_call_error.missing_assets"
     MISSING_SID_ASSETS = "tool_call_warning.missing_sid_assets"

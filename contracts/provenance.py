@@ -68,9 +68,24 @@ class AuditRequest(_Wire):
     params_sha256: Sha256
     """Of the parameters, as JSON with sorted keys, without spaces, in ASCII."""
     code_sha256: Sha256 | None = None
-    """Of the program, byte for byte as UTF-8."""
+    """Of the program, byte for byte as UTF-8; of one that was given by reference, of the text that ran."""
     code_bytes: int | None = None
     """The program's size."""
+
+
+class AuditReference(_Wire):
+    """A text that a parameter named by its path."""
+
+    param: str
+    """The parameter, such as ``content``, or ``code``."""
+    path: str
+    """The logical path."""
+    version: int | None = None
+    """Its version in the artifact store; none if it came with the call or from a block of the timeline."""
+    sha256: Sha256
+    """The SHA-256 of the text."""
+    size_bytes: int
+    """Its size as UTF-8."""
 
 
 class AuditInput(_Wire):
@@ -159,6 +174,8 @@ class AuditLine(_Wire):
     randomness: Literal["fresh"] = "fresh"
     """``fresh``: every run draws random numbers of its own and has the real clock. The seed of ``hash()`` of text
     may be that of other runs, where libraries are imported once for all."""
+    references: list[AuditReference] = []
+    """The texts that parameters named by their paths."""
     inputs: list[AuditInput] = []
     """What was put into OUT_DIR."""
     missing: list[str] = []

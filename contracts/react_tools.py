@@ -43,7 +43,7 @@ class WriteParams(_Params):
     channel: Channel
     """Where it is shown: ``canvas``, ``timeline_text``, or ``internal`` for notes that no user sees."""
     content: Content
-    """What it says; 10 MiB of UTF-8 at most."""
+    """What it says, or the path of a text (``fi:…``); 10 MiB of UTF-8 at most."""
     kind: Kind
     """``display`` is shown as text, ``file`` is handed over as a file."""
 
@@ -54,7 +54,7 @@ class FileParams(_Params):
     path: MaybeBlankPath
     """The file below the current turn's ``files/``."""
     content: Content
-    """What it says; 10 MiB of UTF-8 at most."""
+    """What it says, or the path of a text (``fi:…``); 10 MiB of UTF-8 at most."""
 
 
 class PatchParams(_Params):

@@ -31,7 +31,8 @@ class PdfVariant(StrEnum):
 
 _METADATA = ("author", "subject", "keywords", "language")
 _Path = Annotated[str, Field(min_length=1, max_length=2_048)]
-_Content = Annotated[str, Field(min_length=1), AfterValidator(utf8_at_most(CONTENT_BYTES_MAX))]
+# A blank one is the model's mistake, which the tool answers in its own words.
+_Content = Annotated[str, AfterValidator(utf8_at_most(CONTENT_BYTES_MAX))]
 _Text = Annotated[str, Field(max_length=1_000)]
 Length = Annotated[str, Field(pattern=r"^\d{1,5}(\.\d{1,3})?(mm|cm|in|pt|px)$")]
 RunningText = Annotated[str, Field(max_length=500)]
@@ -83,7 +84,7 @@ class _Shared(BaseModel):
     path: _Path
     """The file to write, below the current turn's ``files/``."""
     content: _Content
-    """The document, the deck, or what the picture shows."""
+    """The document, the deck, or what the picture shows; or the path of a text, ``fi:<turn_id>.files/<name>``."""
     theme: _Text = "plain"
     """``plain``, ``dark``, ``brand``, ``paper``, or the path of a theme file in the conversation."""
     author: _Text = ""

@@ -26,6 +26,8 @@ CONTRACT = {
     ContractCode.UNSAFE_PATH: "A path is absolute, has empty or dot segments, control characters, or is too long.",
     ContractCode.MISSING_ASSETS: "The document names files that cannot be had, and `strict` was asked for.",
     ContractCode.PRE_EXEC_MISSING_PATHS: "The code refers to files of other turns that cannot be had.",
+    ContractCode.PARAM_REF_NOT_VISIBLE: "A parameter is the path of a text that cannot be had: `param`, `ref`.",
+    ContractCode.EMPTY_CONTENT: "The document to render is blank.",
 }
 RUNTIME = {
     RuntimeCode.TIMEOUT: "The wall clock ended the program.",
@@ -80,12 +82,13 @@ NOTICE = {
     NoticeCode.PATH_REWRITTEN: "A path was rewritten to the current turn.",
     NoticeCode.EXEC_CONTRACT_REWRITTEN: "Names of the contract were rewritten.",
     NoticeCode.EXEC_CONTRACT_INVALID: "The call was refused: `error` has one of the codes above.",
+    NoticeCode.PARAM_REF_NOT_VISIBLE: "The call was refused: `ref`, the value of `param`, leads to no text.",
     NoticeCode.PRE_EXEC_MISSING_PATHS: "The call was refused: `missing` lists what cannot be had.",
     NoticeCode.MISSING_ASSETS: "The document names files that cannot be had: `missing`; placeholders stand in.",
     NoticeCode.MISSING_SID_ASSETS: "Cited sources are files that cannot be had: `missing`.",
     NoticeCode.TOOL_CALL_ERROR: "The call was refused and nothing changed: `error`.",
     NoticeCode.TOOL_RESULT_ERROR: "What the call was to make is not there: `error`.",
-    NoticeCode.MISSING_SOURCES: "The code cites sources that are not in the pool: `missing_sids`.",
+    NoticeCode.MISSING_SOURCES: "The code cites sources that are not in the pool: `missing_sids`, ids and ranges.",
     NoticeCode.WORKSPACE_TRUNCATED: "The turn's files are too many: only those that the code names are in place.",
     NoticeCode.HOSTING_FAILED: "A written file could not be stored or hosted: `error`, `retryable`.",
 }

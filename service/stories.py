@@ -25,6 +25,7 @@ from service.core.patching import Patching
 from service.core.planning import PlanStory
 from service.core.react_calls import ReactStory
 from service.core.react_read import ReactRead
+from service.core.references import References
 from service.core.rendering import Rendering, RenderPolicy
 from service.core.sandbox_runs import SandboxRuns
 from service.core.searching import Searching
@@ -93,6 +94,7 @@ def stories(settings: Settings, parts: StoryParts) -> tuple[Story, ...]:
     read = ReactRead(parts.files, parts.sources, parts.skills, parts.tokens, inline_bytes_max=inline_bytes_max)
     texts = TextFiles(parts.artifacts, parts.sources, parts.tokens, inline_bytes_max)
     writing = Writing(texts)
+    references = References(parts.files)
     searching = Searching(parts.files, settings.file_search_s)
     reading = PageReading(
         parts.runs, ReadingPolicy(parts.policy, settings.web_read_wall_s, settings.web_read_page_s)
@@ -108,14 +110,14 @@ def stories(settings: Settings, parts: StoryParts) -> tuple[Story, ...]:
     hiding = HidingStory(parts.timelines, parts.tokens, cache_policy(settings))
     return (
         *rerunnable(settings, parts, parts.runs),
-        ReactStory(("react.read",), ReadParams, read.tell),
-        ReactStory(("react.write", "react.stream"), WriteParams, writing.write),
-        ReactStory(("react.file",), FileParams, writing.file),
-        ReactStory(("react.patch",), PatchParams, Patching(texts, parts.files).patch),
-        ReactStory(("react.search_files",), SearchFilesParams, searching.search),
-        ReactStory(("react.hide",), HideParams, hiding.tell),
-        ReactStory(("react.plan",), PlanParams, PlanStory(parts.timelines).tell),
-        ReactStory(("react.memsearch",), MemsearchParams, parts.memory.tell),
-        ReactStory(("web_tools.web_search",), WebSearchParams, web_searching.tell),
-        ReactStory(("web_tools.web_fetch",), WebFetchParams, fetching.tell),
+        ReactStory(("react.read",), ReadParams, read.tell, parts.sources),
+        ReactStory(("react.write", "react.stream"), WriteParams, writing.write, parts.sources, references),
+        ReactStory(("react.file",), FileParams, writing.file, parts.sources, references),
+        ReactStory(("react.patch",), PatchParams, Patching(texts, parts.files).patch, parts.sources, references),
+        ReactStory(("react.search_files",), SearchFilesParams, searching.search, parts.sources),
+        ReactStory(("react.hide",), HideParams, hiding.tell, parts.sources),
+        ReactStory(("react.plan",), PlanParams, PlanStory(parts.timelines).tell, parts.sources),
+        ReactStory(("react.memsearch",), MemsearchParams, parts.memory.tell, parts.sources),
+        ReactStory(("web_tools.web_search",), WebSearchParams, web_searching.tell, parts.sources),
+        ReactStory(("web_tools.web_fetch",), WebFetchParams, fetching.tell, parts.sources),
     )

@@ -62,6 +62,7 @@ def _dependencies(line: AuditLine) -> list[dict[str, Any]]:
         found.append({"name": "image", "digest": {algorithm: digest}})
     if line.request.code_sha256 is not None:
         found.append({"name": "code", "digest": {"sha256": line.request.code_sha256}})
+    found += [{"name": named.path, "digest": {"sha256": named.sha256}} for named in line.references]
     for used in line.inputs:
         notes = {"source": used.source, "version": used.version}
         found.append(

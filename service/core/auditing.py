@@ -12,7 +12,7 @@ from contracts.provenance import AUDIT_FORMAT, AuditService
 from contracts.tool_calls import ArtifactResult, SourceRow, ToolCallRequest, ToolCallResponse, Usage
 from service.core.blocks import now_text
 from service.core.call_ports import AuditDraft, AuditedLine, CallKey, CallState
-from service.core.call_record import CallRecord, UsedInput
+from service.core.call_record import CallRecord, UsedInput, UsedReference
 from service.core.limits import limit_names
 from service.core.store_ports import StoredArtifact
 
@@ -91,10 +91,11 @@ def draft_of(
         "principal": _principal(call.key),
         "call": _call(call),
         "service": {"version": service.version, "boot_id": service.boot_id},
-        "request": _request(call),
+        "request": _request(call, record),
         "limits": None if record.limits is None else {name: getattr(record.limits, name) for name in _LIMITS},
         "sandbox": None if sandbox is None else sandbox.model_dump(mode="json", exclude_none=True),
         "randomness": "fresh",
+        "references": [_reference(used) for used in record.references] or None,
         "inputs": [_input(used) for used in record.inputs],
         "missing": list(record.missing),
         "sources": [{"sid": row.sid, "sha256": source_sha256(row)} for row in record.cited],
@@ -168,12 +169,27 @@ def _call(call: AuditedCall) -> dict[str, Any]:
     )
 
 
-def _request(call: AuditedCall) -> dict[str, Any]:
+def _request(call: AuditedCall, record: CallRecord) -> dict[str, Any]:
     said = {"sha256": call.payload_sha256, "params_sha256": sha256_of(canonical(call.request.params))}
     if call.request.code is None:
         return said
+    for used in record.references:
+        if used.param == "code":
+            return {**said, "code_sha256": used.sha256, "code_bytes": used.size_bytes}
     code = call.request.code.encode(errors="surrogatepass")
     return {**said, "code_sha256": sha256_of(code), "code_bytes": len(code)}
+
+
+def _reference(used: UsedReference) -> dict[str, Any]:
+    return _known(
+        {
+            "param": used.param,
+            "path": used.path,
+            "version": used.version,
+            "sha256": used.sha256,
+            "size_bytes": used.size_bytes,
+        }
+    )
 
 
 def _input(used: UsedInput) -> dict[str, Any]:

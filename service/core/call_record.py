@@ -30,6 +30,25 @@ class UsedInput:
     version: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class UsedReference:
+    """A text that a parameter named by its path.
+
+    Attributes:
+        param: the parameter, such as ``content``, or ``code``.
+        path: the logical path.
+        sha256: the SHA-256 of the text, in hex.
+        size_bytes: its size as UTF-8.
+        version: which version of the artifact store it is; None if it is not one.
+    """
+
+    param: str
+    path: str
+    sha256: str
+    size_bytes: int
+    version: int | None
+
+
 @dataclass(slots=True)
 class CallRecord:
     """What a call has used and made so far.
@@ -41,6 +60,7 @@ class CallRecord:
         cited: the rows of the sources pool that it cites.
         sandbox: where it ran, also if it did not end.
         stored: the versions that it made.
+        references: the texts that its parameters named by their paths.
     """
 
     limits: CallLimits | None = None
@@ -49,6 +69,7 @@ class CallRecord:
     cited: Sequence[SourceRow] = ()
     sandbox: SandboxInfo | None = None
     stored: list[StoredArtifact] = field(default_factory=list)
+    references: list[UsedReference] = field(default_factory=list)
 
 
 _record: ContextVar[CallRecord | None] = ContextVar("call_record", default=None)

@@ -10,10 +10,17 @@ from service.core.discovery import remembered_paths
 from service.core.engine_port import FileState, Found
 from service.core.exec_call import ExecCall
 from service.core.outcomes import RuntimeFailure
+from service.core.references import find_reference
 from service.core.reports import RunReport, Unpromised, refusal_text, report_text, run_error
 from service.core.sandbox_runs import Attempt
 from service.core.store_ports import StoredArtifact
 from service.core.verdicts import Verdict, extras, produced_once
+
+_REFUSED_BY = {
+    ContractCode.PRE_EXEC_MISSING_PATHS: NoticeCode.PRE_EXEC_MISSING_PATHS,
+    ContractCode.PARAM_REF_NOT_VISIBLE: NoticeCode.PARAM_REF_NOT_VISIBLE,
+}
+"""The notices of refusals that have one of their own."""
 
 
 def refused(
@@ -21,7 +28,7 @@ def refused(
 ) -> ToolCallResponse:
     """The answer to a call that the model has to write differently; nothing of it ran."""
     is_path = error.code is ContractCode.PRE_EXEC_MISSING_PATHS
-    code = NoticeCode.PRE_EXEC_MISSING_PATHS if is_path else NoticeCode.EXEC_CONTRACT_INVALID
+    code = _REFUSED_BY.get(error.code, NoticeCode.EXEC_CONTRACT_INVALID)
     details = error.details if is_path else {"error": error.code, **error.details}
     notices = [Notice(code, error.message, details)]
     if contract is not None:
@@ -107,7 +114,8 @@ def _opening_blocks(call: ExecCall, notices: list[Notice], report: str) -> list[
     write = _writer(call)
     blocks = [write.notes(request.notes)] if request.notes else []
     blocks += [write.notice(notice) for notice in notices]
-    if request.code:
+    # A program that was given by reference and not resolved is in the conversation already, if anywhere.
+    if request.code and find_reference("code", request.code) is None:
         blocks.append(write.code(request.code, call.language))
     return [*blocks, write.call(request.params), write.report(report)]
 
@@ -121,6 +129,7 @@ def _artifact_blocks(
     digest = Digest(
         artifact_path=verdict.path.logical,
         physical_path=verdict.path.physical,
+        sid=stored.sid,
         mime=verdict.mime,
         visibility=promise.visibility,
         tool_call_id=call.request.tool_call_id,

@@ -1,6 +1,7 @@
 """The story of an exec call: read, admit, rehost, open a sandbox, put, run, collect, check, host, report."""
 
 import asyncio
+from dataclasses import replace
 from functools import partial
 
 from pydantic import ValidationError
@@ -17,6 +18,7 @@ from service.core.exec_answers import answered, interrupted, refused
 from service.core.exec_call import ExecCall
 from service.core.gathered import Gathered
 from service.core.limits import CallLimits, CallPolicy
+from service.core.references import find_reference
 from service.core.refusals import invalid_model
 from service.core.rehosting import Wish
 from service.core.sandbox_runs import Attempt, Program, SandboxRuns, collected_artifact, room_bytes
@@ -59,6 +61,7 @@ class Execution:
         """
         attempt = Attempt()
         try:
+            call = await self._resolved(call, attempt)
             contract, code = call.plan()
         except ContractError as exc:
             return refused(call, exc, attempt)
@@ -81,6 +84,18 @@ class Execution:
             stored, read = await self._runs.host_and_read(call.scope, new, attempt, contents)
             attempt.finish()
             return answered(call, contract, attempt, verdicts, read, stored)
+
+    async def _resolved(self, call: ExecCall, attempt: Attempt) -> ExecCall:
+        """The call with its program, if that was given by reference.
+
+        Raises:
+            ContractError: ``param_ref_not_visible``: the conversation has no such text.
+        """
+        reference = find_reference("code", call.request.code or "")
+        if reference is None or not call.request.turn_id:
+            return call
+        code = await self._runs.resolve(call.scope, call.request, reference, attempt)
+        return replace(call, request=call.request.model_copy(update={"code": code}))
 
     async def _contents(self, verdicts: list[Verdict], sids: frozenset[int]) -> dict[str, Content]:
         """What the blocks of kept files carry."""

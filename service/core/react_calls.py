@@ -7,16 +7,22 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from contracts.artifacts import ContractError
 from contracts.blocks import Block
 from contracts.codes import ContractCode, NoticeCode, RuntimeCode
 from contracts.react_tools import TOOL_ALIASES
 from contracts.tool_calls import ArtifactResult, EnvelopeError, Rehosted, Timings, ToolCallRequest, ToolCallResponse
 from service.core.blocks import BlockWriter, Notice, bounded_params, now_text
+from service.core.call_record import call_record
+from service.core.references import References, find_reference
 from service.core.refusals import invalid_model, invalid_value
 from service.core.scopes import Scope
+from service.core.store_ports import SourcePool
 from service.core.watcher import NobodyWatches, OpenedCall, Watcher
 
 P = TypeVar("P", bound=BaseModel)
+_BY_REFERENCE = ("content", "patch")
+"""Parameters that may be the path of their text."""
 
 
 class ToolRefusedError(Exception):
@@ -92,9 +98,16 @@ class ReactCall(Generic[P]):
             timings_ms=self._timings(),
         )
 
-    def refused(self, code: str, message: str, notices: Sequence[Notice] = (), **details: Any) -> ToolCallResponse:
+    def refused(
+        self,
+        code: str,
+        message: str,
+        notices: Sequence[Notice] = (),
+        notice_code: NoticeCode = NoticeCode.TOOL_CALL_ERROR,
+        **details: Any,
+    ) -> ToolCallResponse:
         """The answer of a call that changed nothing, with one notice more than ``notices``."""
-        notice = Notice(NoticeCode.TOOL_CALL_ERROR, message, {"error": code, **details})
+        notice = Notice(notice_code, message, {"error": code, **details})
         blocks: list[Block] = []
         if self.request.turn_id:  # every block path needs a turn
             payload = {
@@ -127,14 +140,24 @@ class ReactStory(Generic[P]):
         tool_ids: the ids that it answers to.
         params: the model of its parameters.
         tell: answers one call; a ToolRefusedError is the model's mistake.
+        sources: the pool that the ``sources_pool`` of a call completes before it is answered; None for no pool.
+        references: finds the texts of ``content`` and ``patch`` that are given by their paths; None if the tool has
+            no such parameter.
     """
 
     def __init__(
-        self, tool_ids: Sequence[str], params: type[P], tell: Callable[[ReactCall[P]], Awaitable[ToolCallResponse]]
+        self,
+        tool_ids: Sequence[str],
+        params: type[P],
+        tell: Callable[[ReactCall[P]], Awaitable[ToolCallResponse]],
+        sources: SourcePool | None = None,
+        references: References | None = None,
     ) -> None:
         self._tool_ids = frozenset(tool_ids)
         self._params = params
         self._tell = tell
+        self._sources = sources
+        self._references = references
 
     def open(self, scope: Scope, request: ToolCallRequest) -> OpenedCall | None:
         """See `Story.open`."""
@@ -152,10 +175,32 @@ class ReactStory(Generic[P]):
     async def _told(self, call: ReactCall[P], watcher: Watcher) -> ToolCallResponse:
         if not call.request.turn_id:
             return call.refused(ContractCode.MISSING_TURN_ID, "the call has no turn_id; give the current turn's id")
+        if self._sources is not None:
+            await self._sources.complete(call.scope, call.request.sources_pool)
         try:
+            call = await self._resolved(call)
             return await self._tell(replace(call, watcher=watcher))
+        except ContractError as exc:
+            notice_code = NoticeCode.PARAM_REF_NOT_VISIBLE
+            return call.refused(exc.code, exc.message, notice_code=notice_code, **exc.details)
         except ToolRefusedError as exc:
             return call.refused(exc.code, exc.message, **exc.details)
+
+    async def _resolved(self, call: ReactCall[P]) -> ReactCall[P]:
+        """The call with the texts that its parameters name by their paths.
+
+        Raises:
+            ContractError: ``param_ref_not_visible``: the conversation has no such text.
+        """
+        if self._references is None:
+            return call
+        texts: dict[str, str] = {}
+        for name in _BY_REFERENCE:
+            reference = find_reference(name, getattr(call.params, name, ""))
+            if reference is not None:
+                texts[name], used = await self._references.resolve(call.scope, call.request, reference)
+                call_record().references.append(used)
+        return replace(call, params=call.params.model_copy(update=texts)) if texts else call
 
 
 def _interrupted(call: ReactCall[Any]) -> ToolCallResponse:

@@ -77,10 +77,8 @@ class ReactRead:
         """Loads the paths; ``ok`` unless none of them could be.
 
         Raises:
-            SidConflictError: a row of the call gives a known source id another meaning.
             StoreFailedError: a store failed.
         """
-        await self._sources.complete(call.scope, call.request.sources_pool)
         files = self._files.of_call(call.scope, call.request.timeline)
         async with staging(self._files.artifacts) as folder:
             loading = Loading(

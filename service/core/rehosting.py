@@ -19,6 +19,7 @@ from service.core.file_bytes import FileBytes, all_of
 from service.core.gathered import Gathered, inodes_of, pages_bytes
 from service.core.looking_ahead import LookAhead
 from service.core.mentions import Mention, find_mentions, find_sids
+from service.core.references import References
 from service.core.scopes import Scope
 from service.core.staging import Staging
 from service.core.store_ports import SourcePool
@@ -80,6 +81,8 @@ class Rehosting:
         self._files = files
         self._sources = sources
         self._bounds = bounds
+        self.references = References(files)
+        """Finds the texts that parameters name by their paths."""
 
     def ahead(self, scope: Scope, request: ToolCallRequest) -> LookAhead:
         """What a call wants to know of its turn, to be begun before it is gathered.

@@ -16,12 +16,20 @@ from service.core.discovery import is_remembered
 from service.core.limits import CallBounds
 from service.core.looking_ahead import LookAhead
 from service.core.outcomes import last_line
+from service.core.references import find_reference
 from service.core.sandbox_runs import Attempt
 from service.core.scopes import Scope
 from service.core.store_ports import StoredArtifact
 from service.core.verdicts import Verdict
 
 _WARNINGS_MAX = 100
+_WARNINGS_SHOWN_MAX = 20
+_WARNING_CHARS_MAX = 400
+_REFUSED_BY = {
+    ContractCode.MISSING_ASSETS: NoticeCode.MISSING_ASSETS,
+    ContractCode.PARAM_REF_NOT_VISIBLE: NoticeCode.PARAM_REF_NOT_VISIBLE,
+}
+"""The notices of refusals that have one of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +88,7 @@ class RenderResult:
 def refused(call: RenderCall, error: ContractError, attempt: Attempt) -> ToolCallResponse:
     """The answer to a call that the model has to write differently; nothing was rendered."""
     is_asset = error.code is ContractCode.MISSING_ASSETS
-    code = NoticeCode.MISSING_ASSETS if is_asset else NoticeCode.TOOL_CALL_ERROR
+    code = _REFUSED_BY.get(error.code, NoticeCode.TOOL_CALL_ERROR)
     notice = Notice(code, error.message, error.details if is_asset else {"error": error.code, **error.details})
     return _failed(call, str(error.code), error.message, [*attempt.gathered.notices, notice], attempt)
 
@@ -109,6 +117,7 @@ def answered(
     digest = Digest(
         artifact_path=call.target.logical,
         physical_path=call.target.physical,
+        sid=artifact.sid,
         mime=verdict.mime,
         visibility="external",
         tool_call_id=call.request.tool_call_id,
@@ -122,7 +131,10 @@ def answered(
         write_warning=None if verdict.produced else str(verdict.code),
     )
     write = _writer(call)
-    blocks = [*_opening_blocks(call, _notices(call, attempt)), write.meta(digest)]
+    blocks = _opening_blocks(call, _notices(call, attempt))
+    if result.warnings:
+        blocks.append(write.report(_summary(call, result)))
+    blocks.append(write.meta(digest))
     content = contents.get(call.target.physical)
     if content is not None and content.base64 is not None:
         blocks.append(write.content(digest, hosting(artifact), text=None, base64=content.base64))
@@ -201,14 +213,25 @@ def _opening_blocks(call: RenderCall, notices: list[Notice]) -> list[Block]:
     write = _writer(call)
     blocks = [write.notes(request.notes)] if request.notes else []
     blocks += [write.notice(notice) for notice in notices]
-    shown = shortened(call.params.content, call.target.logical)
+    given = str(request.params.get("content", ""))
+    shown = given if find_reference("content", given) else shortened(given, call.target.logical)
     return [*blocks, write.call({**request.params, "content": shown})]
 
 
 def _report(call: RenderCall, result: RenderResult) -> str:
-    lines = [f"Rendered: {call.target.physical}"]
-    lines += [f"- {warning.get('code')}: {warning.get('message')}" for warning in result.warnings]
-    return "\n".join(lines)
+    return "\n".join([f"Rendered: {call.target.physical}", *_warning_lines(result)])
+
+
+def _summary(call: RenderCall, result: RenderResult) -> str:
+    """The report block of a rendering that went well with warnings: what was made, and what is wrong with it."""
+    return "\n".join(["ok", f"- {call.target.physical}", "Warnings:", *_warning_lines(result)])
+
+
+def _warning_lines(result: RenderResult) -> list[str]:
+    shown = result.warnings[:_WARNINGS_SHOWN_MAX]
+    lines = [f"- {warning.get('code')}: {warning.get('message')}"[:_WARNING_CHARS_MAX] for warning in shown]
+    more = len(result.warnings) - len(shown)
+    return [*lines, *([f"- and {more} more"] if more else [])]
 
 
 def _writer(call: RenderCall) -> BlockWriter:

@@ -1,8 +1,10 @@
 """The story of a rendering call: read, admit, rehost, render in a sandbox, check, host, blocks."""
 
 import asyncio
+import contextlib
 import json
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 from typing import Any
 
 from pydantic import ValidationError
@@ -15,6 +17,7 @@ from contracts.tool_calls import SourceRow, ToolCallRequest, ToolCallResponse
 from service.core.artifact_answers import read_contents
 from service.core.engine_port import Job, OnOutput, StreamName, Wanted, WantedFile
 from service.core.limits import CallPolicy
+from service.core.references import find_reference
 from service.core.refusals import invalid_model, invalid_value
 from service.core.rehosting import Wish
 from service.core.render_answers import RenderCall, RenderResult, answered, interrupted, refused
@@ -27,6 +30,15 @@ from service.core.watcher import OpenedCall, Watcher
 # Until the path is read; a call that is refused before has no artifact.
 _NO_TARGET = FilePath("turn_0", Namespace.FILES, "none")
 _SAID_BYTES_MAX = 1024 * 1024
+_FORMAT_OF_SUFFIX = {
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".html": "html",
+    ".htm": "html",
+    ".svg": "svg",
+    ".mmd": "mermaid",
+    ".mermaid": "mermaid",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +85,8 @@ class Rendering:
         attempt = Attempt()
         try:
             target = _target(call)
+            call = await self._resolved(call, attempt)
+            _require_content(call)
         except ContractError as exc:
             return refused(call, exc, attempt)
         call = replace(call, target=target.file, is_rewritten=target.foreign)
@@ -101,6 +115,38 @@ class Rendering:
             stored, contents = await self._runs.host_and_read(call.scope, new, attempt, reading)
             attempt.finish()
             return answered(call, attempt, result, verdict, contents, stored)
+
+    async def _resolved(self, call: RenderCall, attempt: Attempt) -> RenderCall:
+        """The call with its content, if that was given by reference.
+
+        The extension of the file gives the format if the call does not.
+
+        Raises:
+            ContractError: ``param_ref_not_visible``: the conversation has no such text.
+        """
+        reference = find_reference("content", call.params.content)
+        if reference is None:
+            return call
+        text = await self._runs.resolve(call.scope, call.request, reference, attempt)
+        params = call.params.model_copy(update={"content": text})
+        source_format = _FORMAT_OF_SUFFIX.get(PurePosixPath(reference.path).suffix.lower())
+        if source_format is not None and "format" not in params.model_fields_set:
+            with contextlib.suppress(ValidationError):  # the tool does not take that format: its default stays
+                fields = {**call.request.params, "content": text, "format": source_format}
+                params = RENDER_PARAMS[call.output].model_validate(fields)
+        return replace(call, params=params)
+
+
+def _require_content(call: RenderCall) -> None:
+    """Refuses a blank content.
+
+    Raises:
+        ContractError: ``empty_content``.
+    """
+    if not call.params.content.strip():
+        raise ContractError(
+            ContractCode.EMPTY_CONTENT, "params.content is blank; give the document, or the path of a file with it"
+        )
 
 
 def _target(call: RenderCall) -> NamedPath:

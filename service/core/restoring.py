@@ -9,11 +9,12 @@ from contracts.provenance import AuditInput, AuditLine
 from contracts.tool_calls import Rehosted, ToolCallRequest
 from service.core.auditing import source_sha256
 from service.core.blocks import now_text
-from service.core.call_record import call_record
+from service.core.call_record import UsedReference, call_record
 from service.core.engine_port import InputFile
 from service.core.errors import NotRerunnableError
 from service.core.file_bytes import FileBytes
 from service.core.gathered import Gathered
+from service.core.references import Reference, References
 from service.core.rehosting import Wish, stretches
 from service.core.sandbox_runs import Attempt, SandboxRuns
 from service.core.scopes import Scope
@@ -61,6 +62,23 @@ class Inputs:
                 )
             )
         return gathered, await self._restore_cited(scope, line, gathered)
+
+    async def restore_reference(
+        self, scope: Scope, request: ToolCallRequest, line: AuditLine, reference: Reference
+    ) -> tuple[str, UsedReference]:
+        """The text that a parameter named by its path when the call ran.
+
+        Raises:
+            NotRerunnableError: it cannot be had as it was.
+            StoreFailedError: a store failed.
+        """
+        named = next((named for named in line.references if named.param == reference.param), None)
+        if named is not None:
+            used = UsedReference(named.param, named.path, named.sha256, named.size_bytes, named.version)
+            text = await References(self._files).restore(scope, request, reference, used)
+            if text is not None:
+                return text, used
+        raise NotRerunnableError(f"the text of '{reference.path}' cannot be had any more as it was")
 
     async def _bytes(
         self, scope: Scope, request: ToolCallRequest, used: AuditInput, staging: Staging, number: int
@@ -110,6 +128,18 @@ class RestoredRuns(SandboxRuns):
         self._line = line
         self.sources_changed: list[int] = []
         """Cited sources that are others than they were."""
+
+    async def resolve(self, scope: Scope, request: ToolCallRequest, reference: Reference, attempt: Attempt) -> str:
+        """The text that a parameter named when the call ran first.
+
+        Raises:
+            NotRerunnableError: it cannot be had as it was.
+            StoreFailedError: a store failed.
+        """
+        with attempt.phase("rehost"):
+            text, used = await self._inputs.restore_reference(scope, request, self._line, reference)
+        call_record().references.append(used)
+        return text
 
     async def gather(self, wish: Wish, attempt: Attempt, staging: Staging) -> None:
         """Restores what the audit line names, whatever the call says and the stores have by now.

@@ -33,6 +33,7 @@ from service.core.limits import CallBounds, CallLimits
 from service.core.log_context import about
 from service.core.looking_ahead import LookAhead
 from service.core.outcomes import RuntimeFailure, classify, left_too_much
+from service.core.references import Reference
 from service.core.rehosting import Rehosting, Wish
 from service.core.scopes import Scope
 from service.core.staging import Staging, staging
@@ -145,6 +146,18 @@ class SandboxRuns:
     def ahead(self, scope: Scope, request: ToolCallRequest) -> LookAhead:
         """See `Rehosting.ahead`."""
         return self._rehosting.ahead(scope, request)
+
+    async def resolve(self, scope: Scope, request: ToolCallRequest, reference: Reference, attempt: Attempt) -> str:
+        """The text that a parameter names by its path.
+
+        Raises:
+            ContractError: ``param_ref_not_visible``: the conversation has no such text.
+            StoreFailedError: a store failed.
+        """
+        with attempt.phase("rehost"):
+            text, used = await self._rehosting.references.resolve(scope, request, reference)
+        call_record().references.append(used)
+        return text
 
     async def gather(self, wish: Wish, attempt: Attempt, staging: Staging) -> None:
         """Resolves what the call refers to; raises what `Rehosting.gather` does."""

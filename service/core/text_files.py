@@ -53,14 +53,14 @@ class Measured:
         sha256: the SHA-256 of that, in hex.
         tokens: its length in tokens.
         cited: the source ids that it cites, ascending.
-        unknown: cited ids that the pool does not have.
+        unknown: cited ids that the pool does not have, and ranges of such.
     """
 
     size_bytes: int
     sha256: str
     tokens: int
     cited: list[int]
-    unknown: list[int]
+    unknown: list[int | str]
 
 
 class TextFiles:
@@ -102,13 +102,11 @@ class TextFiles:
                 )
 
     async def measure(self, call: ReactCall[Any], text: str) -> Measured:
-        """Measures a text against the pool, which rows of the call complete.
+        """Measures a text against the pool.
 
         Raises:
-            SidConflictError: a row of the call gives a known source id another meaning.
             StoreFailedError: the store failed.
         """
-        await self._sources.complete(call.scope, call.request.sources_pool)
         known = await self._sources.sids(call.scope) if "[[" in text else frozenset()
         return await asyncio.to_thread(_measured, text, known, self._tokens)
 
@@ -170,6 +168,7 @@ def digest_of(
     return Digest(
         artifact_path=file.path.logical,
         physical_path=file.path.physical,
+        sid=None if stored is None else stored.sid,
         mime=file.mime,
         kind=file.kind,
         visibility=file.visibility,
@@ -196,6 +195,7 @@ def result_of(file: TextFile, stored: StoredArtifact) -> ArtifactResult:
         visibility=stored.visibility,
         verdict=VerdictCode.PRODUCED,
         size_bytes=stored.size_bytes,
+        sid=stored.sid,
         sha256=stored.sha256,
         **hosting(stored),
     )

@@ -76,9 +76,8 @@ class WebFetching:
 
         Raises:
             ToolRefusedError: ``fetch_failed``, if no page could be had.
-            ServiceError: the service is at fault, or a row of the call conflicts with the pool.
+            ServiceError: the service is at fault.
         """
-        await self._sources.complete(call.scope, call.request.sources_pool)
         asked = {text: _parsed(text) for text in call.params.urls}
         wanted = list(dict.fromkeys(url for url in asked.values() if isinstance(url, WebUrl)))
         attempt = Attempt(began=call.began)

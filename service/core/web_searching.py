@@ -36,7 +36,7 @@ class WebSearching:
 
         Raises:
             ToolRefusedError: ``search_not_configured``, or no query could be asked.
-            ServiceError: the service is at fault, or a row of the call conflicts with the pool.
+            ServiceError: the service is at fault.
         """
         if self._searcher is None:
             raise ToolRefusedError(
@@ -44,7 +44,6 @@ class WebSearching:
                 "this service has no search engine; its operator names one: PROOFBOX_WEB_SEARCH_URL. "
                 "Pages whose address is known can be fetched with web_tools.web_fetch",
             )
-        await self._sources.complete(call.scope, call.request.sources_pool)
         searcher, some = self._searcher, asyncio.Semaphore(_AT_ONCE)
 
         async def one(query: str) -> list[Hit] | WebFailedError:

@@ -9,6 +9,7 @@ from service.core.artifact_answers import hosting
 from service.core.blocks import Notice, shortened, text_head
 from service.core.errors import StoreFailedError, StoreFullError
 from service.core.react_calls import ReactCall
+from service.core.references import find_reference
 from service.core.text_files import (
     Measured,
     TextFile,
@@ -71,13 +72,15 @@ class Writing:
         except (StoreFailedError, StoreFullError) as exc:
             return not_hosted(call, file, measured, notices, exc)
         digest = digest_of(call, file, measured, stored)
-        shown = {**call.request.params, "content": shortened(file.text, file.path.logical)}
+        given = str(call.request.params["content"])
+        content = given if find_reference("content", given) else shortened(given, file.path.logical)
+        shown = {**call.request.params, "content": content}
         blocks = [*call.opening_blocks(notices, shown_params=shown), call.write.meta(digest)]
         if channel == "internal":
             blocks.append(call.write.internal_note(digest, text_head(file.text)))
         else:
-            content = await self._files.content(file, measured)
-            blocks.append(call.write.content(digest, hosting(stored), text=content.text, base64=content.base64))
+            carried = await self._files.content(file, measured)
+            blocks.append(call.write.content(digest, hosting(stored), text=carried.text, base64=carried.base64))
         return call.answered(
             blocks,
             report=f"Written: {file.path.physical} ({measured.size_bytes} bytes, {measured.tokens} tokens)",

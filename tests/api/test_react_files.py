@@ -7,11 +7,13 @@ import pytest
 
 from contracts.paths import FilePath
 from contracts.react_tools import FileParams, PatchParams, SearchFilesParams, WriteParams
+from contracts.tool_calls import Asset
 from service.core.admission import Admission
 from service.core.calls import Calls, CallSettings
 from service.core.errors import StoreFailedError, StoreFullError
 from service.core.patching import Patching
 from service.core.react_calls import ReactStory
+from service.core.references import References
 from service.core.searching import Searching
 from service.core.text_files import TextFiles
 from service.core.turn_files import TurnFiles
@@ -51,11 +53,12 @@ def calls(stores, failing):
     writing = Writing(texts)
     files = TurnFiles(failing, stores.timelines, AssetFolders(()))
     searching = Searching(files, SEARCH_S)
+    references = References(files)
     stories = (
-        ReactStory(("react.write", "react.stream"), WriteParams, writing.write),
-        ReactStory(("react.file",), FileParams, writing.file),
-        ReactStory(("react.patch",), PatchParams, Patching(texts, files).patch),
-        ReactStory(("react.search_files",), SearchFilesParams, searching.search),
+        ReactStory(("react.write", "react.stream"), WriteParams, writing.write, stores.sources, references),
+        ReactStory(("react.file",), FileParams, writing.file, stores.sources, references),
+        ReactStory(("react.patch",), PatchParams, Patching(texts, files).patch, stores.sources, references),
+        ReactStory(("react.search_files",), SearchFilesParams, searching.search, stores.sources),
     )
     admission = Admission(running_max=4, queue_max=10)
     return Calls(stories, admission, SqlCallStore(stores.database), CallSettings(0, "boot-1"))
@@ -102,18 +105,20 @@ def call_block(tool_id, params, tool_call_id="t1"):
     )
 
 
-def digest(tool_id="react.write", name="report.md", tool_call_id="t1", **fields):
+def digest(tool_id="react.write", name="report.md", tool_call_id="t1", visibility="external", **fields):
+    sid = {"sid": 10_001} if visibility == "external" else {}
     return {
         "artifact_path": f"fi:turn_1.files/{name}",
         "physical_path": f"turn_1/files/{name}",
         "mime": "text/markdown",
         "kind": "display",
-        "visibility": "external",
+        "visibility": visibility,
         "channel": "canvas",
         "tool_call_id": tool_call_id,
         "tool_id": tool_id,
         "ts": "TS",
         "sha256": "SHA",
+        **sid,
         **fields,
     }
 
@@ -209,11 +214,11 @@ async def test_an_internal_note_is_not_hosted_and_is_for_agents_only(agent):
 
 async def test_a_patch_tells_digest_change_and_summary(agent):
     await write(agent, "draft.md", "# Draft\n\nOld.\n")
-    change = "@@ -1,3 +1,3 @@\n # Draft\n \n-Old.\n+New [[S:1]].\n"
+    change = "@@ -1,3 +1,3 @@\n # Draft\n \n-Old.\n+New [[S:10001]].\n"
 
     answer = await patch(agent, "turn_1/files/draft.md", change)
 
-    new = "# Draft\n\nNew [[S:1]].\n"
+    new = "# Draft\n\nNew [[S:10001]].\n"
     said = digest(
         "react.patch",
         "draft.md",
@@ -221,7 +226,7 @@ async def test_a_patch_tells_digest_change_and_summary(agent):
         visibility="internal",
         edited=True,
         size_bytes=len(new),
-        sources_used=[1],
+        sources_used=[10_001],
         tokens=BpeTokenCounter().count(new),
     )
     params = {"path": "turn_1/files/draft.md", "channel": "canvas", "patch": change, "kind": "display"}
@@ -271,7 +276,9 @@ async def test_a_written_file_is_hosted_and_becomes_a_source_that_keeps_its_numb
     second = await write(agent, "a.md", "two")
 
     rows = (await agent.client.get("/v1/conversations/c1/sources")).json()["sources"]
-    assert [(row["sid"], row["artifact_path"]) for row in rows] == [(1, "fi:turn_1.files/a.md")]
+    assert [(row["sid"], row["artifact_path"]) for row in rows] == [(10_001, "fi:turn_1.files/a.md")]
+    told = [(meta(answer)["sid"], answer["artifacts"][0]["sid"]) for answer in (first, second)]
+    assert told == [(10_001, 10_001)] * 2
     assert [meta(answer).get("edited") for answer in (first, second)] == [None, True]
     assert [answer["artifacts"][0]["rn"] for answer in (first, second)] == [
         "ef:acme:sales:chatbot:file:u-17:c1:turn_1:artifact:a.md"
@@ -470,7 +477,7 @@ async def test_sources_that_nobody_knows_are_told_and_not_counted(agent):
     )
 
     assert meta(answer)["sources_used"] == [1, 4]
-    assert notices(answer) == [{"code": "tool_call_warning.missing_sources", "missing_sids": [9]}]
+    assert notices(answer) == [{"code": "tool_call_warning.missing_sources", "missing_sids": [3, 9]}]
 
 
 async def test_a_large_text_is_stored_whole_and_shown_in_part(agent):
@@ -795,3 +802,94 @@ async def test_texts_of_a_handed_in_timeline_are_searched_beside_those_of_the_st
 
     found = [(hit["path"], hit["lines"]) for hit in answer["ret"]["hits"]]
     assert found == [("turn_1/files/handed.md", [2]), ("turn_1/files/stored.md", [1])]
+
+
+# ---- texts by reference ----
+
+
+@pytest.mark.parametrize("tool", ["react.write", "react.stream", "react.file"])
+@pytest.mark.parametrize("before", ["", "ref:"])
+async def test_a_content_that_is_a_path_stands_for_the_text_behind_it(agent, tool, before):
+    await write(agent, "a.md", LONG, sources_pool=[SOURCE])
+    given = f"{before}fi:turn_1.files/a.md"
+    more = {} if tool == "react.file" else {"channel": "canvas", "kind": "file"}
+    answer = await agent.send(tool, {"path": "b.md", "content": given, **more})
+    assert await agent.stored("fi:turn_1.files/b.md") == LONG.encode()
+    assert (meta(answer)["size_bytes"], meta(answer)["sources_used"]) == (len(LONG), [1])
+    [call] = [block for block in answer["blocks"] if block["type"] == "react.tool.call"]
+    assert json.loads(call["text"])["params"]["content"] == given
+    assert answer["blocks"][-1]["text"] == LONG
+
+
+async def test_a_patch_that_is_a_path_is_the_diff_behind_it(agent):
+    await write(agent, "a.md", "old\n")
+    await write(agent, "change.diff", "--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new\n", kind="file")
+    answer = await patch(agent, "a.md", "fi:turn_1.files/change.diff")
+    assert answer["ret"]["mode"] == "diff"
+    assert await agent.stored("fi:turn_1.files/a.md") == b"new\n"
+
+
+@pytest.mark.parametrize("given", ["fi:turn_1.files/none.md", "ref:turn_1/files/none.md", "ar:turn_1.user.prompt"])
+async def test_a_path_that_leads_to_no_text_is_refused_and_nothing_changes(agent, given):
+    await write(agent, "a.md", "old")
+    for answer in (await write(agent, "a.md", given), await patch(agent, "a.md", given)):
+        assert (answer["ok"], answer["error"]["code"]) == (False, "param_ref_not_visible")
+        [notice] = notices(answer)
+        assert (notice["code"], notice["ref"]) == (
+            "protocol_violation.param_ref_not_visible",
+            given.removeprefix("ref:"),
+        )
+    assert await agent.stored("fi:turn_1.files/a.md") == b"old"
+
+
+# ---- sources that come with a call ----
+
+
+@pytest.mark.parametrize(
+    ("tool", "params"),
+    [
+        ("react.search_files", {}),
+        ("react.file", {"path": "a.txt", "content": "x"}),
+        ("react.patch", {"path": "none.txt", "channel": "canvas", "patch": "x", "kind": "file"}),
+    ],
+)
+async def test_sources_of_a_call_complete_the_pool_or_conflict_whatever_the_tool(agent, tool, params):
+    await agent.send(tool, params, sources_pool=[SOURCE])
+    rows = (await agent.client.get("/v1/conversations/c1/sources")).json()["sources"]
+    assert [row["sid"] for row in rows if row["source_type"] == "web"] == [1]
+    body = {
+        "tool_id": tool,
+        "tool_call_id": "other",
+        "conversation_id": "c1",
+        "turn_id": "turn_1",
+        "params": params,
+    }
+    other = [{**SOURCE, "url": "https://example.org/other"}]
+    refused = await agent.client.post("/v1/tool-calls", json={**body, "sources_pool": other})
+    assert (refused.status_code, refused.json()["code"]) == (409, "sid_conflict")
+
+
+# ---- assets ----
+
+
+@pytest.mark.parametrize("wrong", ["!!", "aGVs!!bG8=", "aGVsbG8", "aGVsbG8=x", "aGVs-bG8", "\u00fc"])
+async def test_an_asset_that_is_not_base64_is_refused_by_field(agent, wrong):
+    body = {
+        "tool_id": "react.search_files",
+        "tool_call_id": "c",
+        "conversation_id": "c1",
+        "turn_id": "turn_1",
+        "params": {},
+        "assets": [{"physical_path": "turn_1/files/a", "base64": wrong}],
+    }
+    answer = await agent.client.post("/v1/tool-calls", json=body)
+    assert answer.status_code == 422
+    [error] = answer.json()["errors"]
+    assert (error["field"], error["code"]) == ("assets[0].base64", "base64_decode")
+
+
+@pytest.mark.parametrize(("given", "content"), [("", b""), ("aGVsbG8=", b"hello"), ("aGVs\r\nbG8=\n", b"hello")])
+def test_base64_with_line_breaks_is_read_and_written_on_one_line(given, content):
+    asset = Asset(physical_path="turn_1/files/a", base64=given)
+    assert asset.base64 == content
+    assert Asset.model_validate_json(asset.model_dump_json()) == asset

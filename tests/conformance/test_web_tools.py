@@ -75,7 +75,7 @@ def fetch(server, engine, files, timeline_store, source_pool, scope_of):
         Admission(running_max=1, queue_max=1),
         FetchPolicy(20, 5),
     )
-    story = ReactStory(["web_tools.web_fetch"], WebFetchParams, fetching.tell)
+    story = ReactStory(["web_tools.web_fetch"], WebFetchParams, fetching.tell, source_pool)
 
     async def made(*urls, **fields):
         return await told(story, "web_tools.web_fetch", {"urls": list(urls)}, scope_of(), **fields)
@@ -91,7 +91,9 @@ def search(server, source_pool, scope_of):
         searcher = (
             SearxngSearcher(WebUrl.parse(server.url(path)), 2, local, loaded_when_asked(None)) if path else None
         )
-        story = ReactStory(["web_tools.web_search"], WebSearchParams, WebSearching(searcher, source_pool).tell)
+        story = ReactStory(
+            ["web_tools.web_search"], WebSearchParams, WebSearching(searcher, source_pool).tell, source_pool
+        )
         params = {"queries": list(queries), "n": n}
         return await told(story, "web_tools.web_search", params, scope_of(), **fields)
 

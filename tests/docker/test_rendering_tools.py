@@ -14,6 +14,7 @@ from pptx import Presentation
 
 from contracts.tool_calls import ToolCallRequest, ToolCallResponse
 from service.core.errors import InvalidRequestError
+from service.core.rendered import rendered
 from service.core.scopes import Scope
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
@@ -239,7 +240,6 @@ async def test_nothing_of_the_machine_or_the_network_gets_into_a_document(render
     [
         ({"format": "rtf"}, "params.format"),
         ({"colour": "red"}, "params.colour"),
-        ({"content": ""}, "params.content"),
         ({"content": "\u00e9" * (5 * 1024 * 1024 + 1)}, "params.content"),
         ({"margins": {"top": "wide"}}, "params.margins.top"),
         ({"pdf_variant": "pdf/x-4"}, "params.pdf_variant"),
@@ -292,3 +292,149 @@ async def test_a_rendering_tool_takes_no_code(render):
     with pytest.raises(InvalidRequestError) as refused:
         await render("pdf", "x", request={"code": "print(1)"})
     assert refused.value.message.startswith("code:")
+
+
+# ---- what went wrong is in a block that a model reads ----
+
+
+@pytest.mark.parametrize(
+    ("output", "content", "params", "code"),
+    [
+        ("png", "graph TD; A--", {"format": "mermaid"}, "diagram_failed"),
+        ("pdf", "# T\n\n![x](https://img.example/a.png)", {}, "remote_refused"),
+        ("docx", "# T\n\n![x](nowhere.png)", {}, "missing_asset"),
+        ("pdf", "<script>draw()</script><p>x</p>", {"format": "html"}, "script_ignored"),
+        ("docx", "```chart\n{]\n```", {}, "chart_failed"),
+        ("pptx", "# T\n\n" + "- a long point of the list\n" * 60, {"format": "markdown"}, "slide_split"),
+        ("pdf", "<!-- nothing -->", {}, "blank_document"),
+    ],
+)
+async def test_a_warning_of_the_renderer_is_in_the_result_block_that_a_model_reads(
+    render, output, content, params, code
+):
+    response = await render(output, content, **params)
+    assert response.ok
+    said = [warning for warning in response.ret["warnings"] if warning["code"] == code]
+    assert said != [], response.ret
+    [report] = [block for block in response.blocks if block.mime == "text/markdown"]
+    assert (report.type, report.path) == ("react.tool.result", f"tc:turn_2.{report.call_id}.result")
+    lines = report.text.splitlines()
+    assert lines[:3] == ["ok", f"- turn_2/files/report.{output}", "Warnings:"]
+    assert f"- {code}: {said[0]['message']}"[:400] in lines
+    view = rendered(response.blocks)
+    call_id = response.blocks[0].call_id
+    assert view.count(f"[TOOL RESULT {call_id}].summary rendering_tools.write_{output}") == 1
+    assert f"- {code}: " in view
+    assert "hosted_uri" not in view
+
+
+async def test_a_rendering_without_warnings_has_no_report_block(render):
+    response = await render("docx", REPORT, request={"sources_pool": [SOURCE]})
+    assert (response.ret["warnings"], len(response.blocks)) == ([], 2)
+
+
+async def test_of_many_warnings_the_block_has_some_and_their_number(render):
+    pictures = "\n\n".join(f"![x](https://img.example/{number}.png)" for number in range(30))
+    response = await render("docx", pictures)
+    [report] = [block for block in response.blocks if block.mime == "text/markdown"]
+    assert len(report.text.splitlines()) == 3 + 20 + 1
+    assert report.text.endswith(f"\n- and {len(response.ret['warnings']) - 20} more")
+
+
+@pytest.mark.parametrize("content", ["", " \n\t"])
+async def test_a_blank_content_is_a_mistake_of_the_model(render, content):
+    response = await render("pdf", content)
+    assert (response.ok, response.error.code, response.sandbox) == (False, "empty_content", None)
+    [notice] = [json.loads(block.text) for block in response.blocks if block.type == "react.notice"]
+    assert (notice["code"], notice["error"]) == ("tool_call_error", "empty_content")
+
+
+async def test_what_is_not_a_drawing_is_no_svg(render):
+    response = await render("png", "not svg", format="svg")
+    assert (response.ok, response.error.code) == (False, "invalid_svg")
+
+
+# ---- content by reference ----
+
+
+async def test_a_file_is_rendered_by_its_path_and_the_call_block_keeps_the_path(render, call):
+    call.conversation = render.conversation
+    await call(f"open('files/rep.md', 'w').write({REPORT!r})", ["rep.md"], turn_id="turn_1")
+    response = await render("pdf", "fi:turn_1.files/rep.md", request={"sources_pool": [SOURCE]})
+    assert response.ok, response.report
+    text = pypdf.PdfReader(io.BytesIO(await render.bytes_of(response))).pages[0].extract_text()
+    assert [word for word in [*WORDS, "figures"] if word not in text] == []
+    assert "fi:turn_1" not in text
+    assert json.loads(response.blocks[0].text)["params"]["content"] == "fi:turn_1.files/rep.md"
+    assert json.loads(response.blocks[1].text)["sources_used"] == [1]
+
+
+async def test_pictures_that_a_referenced_text_names_are_rehosted(render, call):
+    call.conversation = render.conversation
+    code = "from PIL import Image; Image.new('RGB', (40, 30), (0, 128, 0)).save('files/green.png')\n"
+    code += "open('files/rep.md', 'w').write('# T\\n\\n![g](turn_1/files/green.png)')"
+    await call(code, ["green.png", "rep.md"], turn_id="turn_1")
+    response = await render("docx", "ref:fi:turn_1.files/rep.md")
+    assert [line.physical_path for line in response.rehosted] == ["turn_1/files/green.png"]
+    assert response.ret["warnings"] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "output", "given", "source_format"),
+    [
+        ("deck.md", "pptx", {}, "markdown"),
+        ("page.html", "pdf", {}, "html"),
+        ("flow.mmd", "png", {}, "mermaid"),
+        ("logo.svg", "png", {}, "svg"),
+        ("deck.md", "pptx", {"format": "html"}, "html"),
+        ("flow.mmd", "docx", {}, "markdown"),
+    ],
+)
+async def test_the_extension_of_a_referenced_file_gives_the_format_unless_the_call_does(
+    render, call, name, output, given, source_format
+):
+    texts = {
+        "deck.md": "# Title\n\n- one\n",
+        "page.html": "<h1>Title</h1>",
+        "flow.mmd": "graph TD; A-->B",
+        "logo.svg": "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9'><rect width='9' height='9'/></svg>",
+    }
+    call.conversation = render.conversation
+    await call(f"open('files/{name}', 'w').write({texts[name]!r})", [name], turn_id="turn_1")
+    by_path = await render(output, f"fi:turn_1.files/{name}", "by_path." + output, **given)
+    by_text = await render(output, texts[name], "by_text." + output, format=source_format)
+    assert (by_path.ok, by_path.ret["warnings"]) == (True, by_text.ret["warnings"])
+    facts = [{**each.ret["facts"], "bytes": 0} for each in (by_path, by_text)]
+    assert facts[0] == facts[1]
+    if output == "pptx":
+        decks = [Presentation(io.BytesIO(await render.bytes_of(each))) for each in (by_path, by_text)]
+        said = [[s.text_frame.text for s in deck.slides[0].shapes if s.has_text_frame] for deck in decks]
+        assert said[0] == said[1]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "fi:turn_1.files/none.md",
+        "ref:fi:turn_1.files/none.md",
+        "turn_1/files/none.md",
+        "fi:turn_1/files/wrong-form.md",
+        "ar:turn_1.user.prompt",
+        "so:sources_pool[1]",
+    ],
+)
+async def test_a_path_that_leads_to_no_text_is_refused_and_nothing_is_rendered(render, content):
+    response = await render("pdf", content)
+    assert (response.ok, response.error.code, response.sandbox) == (False, "param_ref_not_visible", None)
+    [notice] = [json.loads(block.text) for block in response.blocks if block.type == "react.notice"]
+    assert (notice["code"], notice["error"], notice["param"], notice["ref"]) == (
+        "protocol_violation.param_ref_not_visible",
+        "param_ref_not_visible",
+        "content",
+        content.removeprefix("ref:"),
+    )
+
+
+async def test_a_document_that_mentions_a_path_among_other_words_stands_for_itself(render):
+    response = await render("pdf", "See\nfi:turn_1.files/none.md")
+    assert response.ok

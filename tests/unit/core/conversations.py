@@ -140,7 +140,8 @@ class Conversation:
                 **fields,
             }
         )
-        response = await ReactStory(["react.read"], ReadParams, read.tell).open(self.scope, request).tell(None)
+        story = ReactStory(["react.read"], ReadParams, read.tell, self.sources)
+        response = await story.open(self.scope, request).tell(None)
         if keep:
             await self.append(*response.blocks)
         return response
