@@ -1,7 +1,7 @@
 """Media types by file name, and how each is carried in a content block."""
 
 _OOXML = "application/vnd.openxmlformats-officedocument."
-_OCTET_STREAM = "application/octet-stream"
+OCTET_STREAM = "application/octet-stream"
 
 # One line per format; the inspector of the sandbox image has the same table with its checks, and a test compares.
 MIME_BY_EXTENSION = {
@@ -76,7 +76,7 @@ def mime_of_name(name: str) -> str:
         suffix = ".".join(parts[-count:])
         if len(parts) > count and suffix in MIME_BY_EXTENSION:
             return MIME_BY_EXTENSION[suffix]
-    return _OCTET_STREAM
+    return OCTET_STREAM
 
 
 def is_text(mime: str) -> bool:

@@ -56,7 +56,13 @@ def collection_frame(wanted: Wanted, bounds: InspectorBounds, nonce: bytes) -> b
     """What is to be judged, opened and sent when the program has ended."""
     request = {
         "files": [
-            {"rel": w.rel, "is_glob": w.is_glob, "matches_max": w.matches_max, "checks": w.checks}
+            {
+                "rel": w.rel,
+                "is_glob": w.is_glob,
+                "matches_max": w.matches_max,
+                "opened_max": w.opened_max,
+                "checks": w.checks,
+            }
             for w in wanted.files
         ],
         "extras_max": wanted.extras_max,
