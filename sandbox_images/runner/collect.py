@@ -31,6 +31,25 @@ _OF_LIBRARIES = frozenset(
     {
         *("pdf", "docx", "xlsx", "pptx", "parquet", "html", "htm", "xml", "svg", "zip", "tar", "gz", "tgz"),
         *("png", "jpg", "jpeg", "gif", "webp", "bmp", "tif", "tiff"),
+        *(
+            "yaml",
+            "yml",
+            "bz2",
+            "xz",
+            "tbz2",
+            "txz",
+            "npy",
+            "npz",
+            "epub",
+            "odt",
+            "ods",
+            "odp",
+            "doc",
+            "xls",
+            "ppt",
+        ),
+        *("mp4", "m4v", "m4a", "mov", "webm", "mkv", "avi", "mp3", "wav", "ogg", "flac"),
+        *("sqlite", "sqlite3", "db", "ttf", "otf", "woff", "woff2"),
     }
 )
 
@@ -183,9 +202,7 @@ class Collection:
         return verdicts
 
     def _request(self) -> dict[str, Any]:
-        seconds = self._wanted["seconds_per_file"]
-        bounds = {"seconds_per_file": seconds, **self._wanted["inspect"]}
-        return {"root": self._out.root, **bounds, "files": self._files}
+        return {"root": self._out.root, **self._wanted["inspect"], "files": self._files}
 
     def _reserve_good(self) -> None:
         """Reserves the room of OUT_DIR's size for good files: one that fails takes none from them."""

@@ -259,7 +259,7 @@ def composed(rel: str) -> str:
 
 
 def _identity(found: os.stat_result) -> tuple[int, int, int, int]:
-    # A program can set the time of change of the content, not that of the inode: `cp -p` and tar restore the former.
+    # A program can restore the time of the content, as `cp -p` and tar do; not that of the inode.
     return found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size
 
 

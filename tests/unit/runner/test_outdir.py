@@ -155,11 +155,11 @@ def test_what_is_no_regular_file_is_not_opened(out, root, monkeypatch):
 
 def test_what_was_written_anew_with_the_same_size_and_its_time_restored_is_a_new_file(out, root):
     put(out, "turn_1/files/a.csv", b"old")
-    before = os.stat(root / "turn_1/files/a.csv")
+    before = (root / "turn_1/files/a.csv").stat()
     # As shutil.copystat, cp -p, tar and rsync do: the clock of the kernel has to move on between the two.
-    while os.stat(write(root, "tick")).st_ctime_ns == before.st_ctime_ns:
+    while write(root, "tick").stat().st_ctime_ns == before.st_ctime_ns:
         pass
-    os.remove(root / "tick")
+    (root / "tick").unlink()
     write(root, "turn_1/files/a.csv", b"new")
     os.utime(root / "turn_1/files/a.csv", ns=(before.st_atime_ns, before.st_mtime_ns))
     assert out.judge("a.csv", 100) == ("file", "turn_1/files/a.csv", 3)
