@@ -13,8 +13,9 @@ _NAMES = (
 """Names of files that their programs read so."""
 _FOLDERS = (".vscode", ".devcontainer")
 
-_STRINGS_AND_COMMENTS = re.compile(r'"(?:[^"\\]|\\.)*+"?|//[^\n]*|/\*.*?\*/', re.DOTALL)
-_STRINGS_AND_LAST_COMMAS = re.compile(r'"(?:[^"\\]|\\.)*+"?|,(?=\s*+[\]}])', re.DOTALL)
+_STRINGS_AND_COMMENTS = re.compile(r'"(?:[^"\\]|\\.)*+"?|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
+_STRINGS_AND_LAST_COMMAS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[{,]\s*+,|,(?=\s*+[\]}])', re.DOTALL)
+_SHORTEST = len("/**/")
 _NOT_A_LINE_FEED = re.compile(r"[^\n]")
 
 
@@ -27,9 +28,10 @@ def takes_comments(path: str) -> bool:
 def without_comments(text: str) -> str:
     """Return the text as plain JSON: spaces in place of comments and of trailing commas, so that places hold."""
     text = text.removeprefix("\ufeff")
-    text = _STRINGS_AND_COMMENTS.sub(_blanked, text)
-    return _STRINGS_AND_LAST_COMMAS.sub(_blanked, text)
+    text = _STRINGS_AND_COMMENTS.sub(_without_comment, text)
+    return _STRINGS_AND_LAST_COMMAS.sub(lambda found: " " if found[0] == "," else found[0], text)
 
 
-def _blanked(found: re.Match[str]) -> str:
-    return found[0] if found[0].startswith('"') else _NOT_A_LINE_FEED.sub(" ", found[0])
+def _without_comment(found: re.Match[str]) -> str:
+    is_comment = found[0].startswith("//") or (found[0].endswith("*/") and len(found[0]) >= _SHORTEST)
+    return _NOT_A_LINE_FEED.sub(" ", found[0]) if is_comment and found[0].startswith("/") else found[0]

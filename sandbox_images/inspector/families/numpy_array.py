@@ -14,6 +14,8 @@ from verdict import Problem, Subject, counted, quoted
 from families.zip_members import open_zip
 
 _MAGIC = b"\x93NUMPY"
+_ENCODINGS = {1: "latin-1", 2: "latin-1", 3: "utf-8"}
+"""Of the headers of each version of the format."""
 _HEADER_BYTES_MAX = 65_536
 _ARCHIVE = "npz"
 
@@ -56,13 +58,14 @@ def _judge_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[in
 def _judge_array(file: IO[bytes], size: int, who: str) -> tuple[int, ...]:
     """Return the shape of an array; raises ``Problem`` if its data is not as long as its header says."""
     head = file.read(len(_MAGIC) + 2)
-    if head[: len(_MAGIC)] != _MAGIC or head[len(_MAGIC)] not in {1, 2, 3}:
+    if len(head) < len(_MAGIC) + 2 or head[: len(_MAGIC)] != _MAGIC or head[len(_MAGIC)] not in _ENCODINGS:
         raise Problem(f"{who}is not a NumPy array")
     width, letter = (2, "<H") if head[len(_MAGIC)] == 1 else (4, "<I")
     (length,) = struct.unpack(letter, file.read(width))
     if length > _HEADER_BYTES_MAX:
         raise Problem(f"{who}has a header of {counted(length, 'byte')}, more than are read")
-    shape, dtype = _header(file.read(length), who)
+    text = file.read(length).decode(_ENCODINGS[head[len(_MAGIC)]], "replace")
+    shape, dtype = _header(text, who)
     if dtype.hasobject:
         return shape
     wanted, there = math.prod(shape) * dtype.itemsize, size - len(head) - width - length
@@ -72,9 +75,9 @@ def _judge_array(file: IO[bytes], size: int, who: str) -> tuple[int, ...]:
     return shape
 
 
-def _header(text: bytes, who: str) -> tuple[tuple[int, ...], Any]:
+def _header(text: str, who: str) -> tuple[tuple[int, ...], Any]:
     try:
-        header = ast.literal_eval(text.decode("utf-8").strip())
+        header = ast.literal_eval(text.strip())
         shape, dtype = header["shape"], npy.descr_to_dtype(header["descr"])
     except (ValueError, SyntaxError, TypeError, KeyError, MemoryError, RecursionError) as error:
         raise Problem(f"{who}is damaged: its header cannot be read") from error
