@@ -87,6 +87,25 @@ ROWS: list[tuple[str, Any, str, str]] = [
         "contract[0].min_rows: Input should be a valid integer",
     ),
     (
+        "check_of_another_format",
+        spec(columns=["a"]),
+        "invalid_artifact_spec",
+        "contract[0] 'out.txt': columns does not apply to .txt files; "
+        + "it applies to .csv, .tsv, .xlsx, .parquet, .jsonl, .ndjson",
+    ),
+    (
+        "media_type_of_another_format",
+        spec(mime="text/csv"),
+        "invalid_artifact_spec",
+        "contract[0] 'out.txt': mime 'text/csv' cannot hold: .txt files are text/plain",
+    ),
+    (
+        "encoding_of_no_text",
+        spec(encoding="klingon"),
+        "invalid_artifact_spec",
+        "contract[0].encoding: 'klingon' is no text encoding that is known, such as cp1251 or shift_jis",
+    ),
+    (
         "filename_and_glob",
         spec(glob="*.txt"),
         "invalid_artifact_spec",
