@@ -17,7 +17,7 @@ CONTRACT = {
     ContractCode.MISSING_ARTIFACTS: "The call has no contract.",
     ContractCode.INVALID_ARTIFACTS_JSON: "The contract is a string that is no JSON.",
     ContractCode.INVALID_ARTIFACTS: "The contract is no list, empty, too long, or has an entry that is no object.",
-    ContractCode.INVALID_ARTIFACT_SPEC: "An entry has a blank name or description, an unknown visibility or check.",
+    ContractCode.INVALID_ARTIFACT_SPEC: "An entry has a blank name, an unknown field, or a check that cannot apply.",
     ContractCode.INVALID_FILENAME: "An entry's path is unsafe, or lies in another turn or among attachments.",
     ContractCode.DUPLICATE_ARTIFACT: "Two entries are the same file.",
     ContractCode.MISSING_TURN_ID: "The call has no turn id.",
@@ -47,7 +47,7 @@ VERDICT = {
     VerdictCode.NOT_REGULAR_FILE: "It is a folder, a pipe, a socket or a device.",
     VerdictCode.PATH_ESCAPE_BLOCKED: "A folder on its path is a symbolic link that leads elsewhere.",
     VerdictCode.TOO_LARGE: "It is larger than a file that is taken out of a sandbox may be.",
-    VerdictCode.INVALID: "It does not open as what its extension says, or a check of the contract failed.",
+    VerdictCode.INVALID: "It does not open as what its extension says, or a check failed. It stays `internal`.",
     VerdictCode.UNUSUALLY_SMALL: "It opens, but is smaller than any real document of its format.",
 }
 TOOL = {

@@ -15,6 +15,7 @@ ENTRY = {"filename": "out.txt", "description": "the output"}
 LIST = "params.contract is not a non-empty list of {filename, description}"
 OUTSIDE = " lies outside turn_1/files/; a call can promise files of its own turn only"
 NOT_JSON = "params.contract is a string but no JSON: Expecting property name enclosed in double quotes: "
+TABLES = "it applies to .csv, .tsv, .xlsx, .parquet, .jsonl, .ndjson"
 RELATIVE = "; give a path relative to files/"
 
 
@@ -90,8 +91,7 @@ ROWS: list[tuple[str, Any, str, str]] = [
         "check_of_another_format",
         spec(columns=["a"]),
         "invalid_artifact_spec",
-        "contract[0] 'out.txt': columns does not apply to .txt files; "
-        + "it applies to .csv, .tsv, .xlsx, .parquet, .jsonl, .ndjson",
+        "contract[0] 'out.txt': columns does not apply to .txt files; " + TABLES,
     ),
     (
         "media_type_of_another_format",
