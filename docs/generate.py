@@ -17,7 +17,7 @@ CONTRACT = {
     ContractCode.MISSING_ARTIFACTS: "The call has no contract.",
     ContractCode.INVALID_ARTIFACTS_JSON: "The contract is a string that is no JSON.",
     ContractCode.INVALID_ARTIFACTS: "The contract is no list, empty, too long, or has an entry that is no object.",
-    ContractCode.INVALID_ARTIFACT_SPEC: "An entry has a blank name, an unknown field, or a check that cannot apply.",
+    ContractCode.INVALID_ARTIFACT_SPEC: "An entry has a blank name, an unknown field or a check that cannot apply.",
     ContractCode.INVALID_FILENAME: "An entry's path is unsafe, or lies in another turn or among attachments.",
     ContractCode.DUPLICATE_ARTIFACT: "Two entries are the same file.",
     ContractCode.MISSING_TURN_ID: "The call has no turn id.",
