@@ -351,6 +351,8 @@ async def test_checks_of_the_contract_hold_for_what_was_promised(call: Caller) -
     assert response.report == "Runtime error: none\nProduced files:\n" + "\n".join(
         f"- turn_1/files/{name}" for name in kept
     )
+    shown = {block.path.rpartition("/")[2]: block.base64 is not None for block in response.blocks}
+    assert (shown["one.pdf"], shown["locked.pdf"]) == (True, False)
 
 
 @pytest.mark.parametrize(("name", "check"), [(name, fails) for name, _, fails in CHECKS])
