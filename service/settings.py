@@ -253,8 +253,7 @@ class Settings(BaseSettings):
     workspace_files_max: int = Field(default=500, ge=0)
     """Number of the turn's own files that are put into OUT_DIR unasked."""
     inspect_s_per_file: int = Field(default=10, ge=1)
-    """Processor time for opening one promised file, and six times as much wall clock; one that takes longer may be
-    tried a second time."""
+    """Processor time for opening one promised file, tried twice at most; six times as much of the wall clock."""
     inspect_image_pixels_max: int = Field(default=100_000_000, ge=1)
     """Pixels of an image that is opened."""
     inspect_unpacked_bytes_max: int = Field(default=1024 * _MIB, ge=1)
