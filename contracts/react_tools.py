@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
-from contracts.texts import utf8_at_most
+from contracts.texts import as_list, utf8_at_most
 
 CONTENT_BYTES_MAX = 10 * 1024 * 1024
 PATHS_MAX = 100
@@ -31,7 +31,7 @@ class _Params(BaseModel):
 class ReadParams(_Params):
     """Parameters of ``react.read``."""
 
-    paths: Annotated[list[PathText], Field(min_length=1, max_length=PATHS_MAX)]
+    paths: Annotated[list[PathText], BeforeValidator(as_list), Field(min_length=1, max_length=PATHS_MAX)]
     """Logical paths to load: ``fi:``, ``ar:``, ``tc:``, ``so:``, ``su:``, ``sk:``."""
 
 
@@ -75,7 +75,7 @@ class MemsearchParams(_Params):
 
     query: Annotated[str, Field(min_length=1, max_length=SHORT_CHARS_MAX)]
     """What to look for, in plain words."""
-    targets: Annotated[list[Target], Field(min_length=1, max_length=3)]
+    targets: Annotated[list[Target], BeforeValidator(as_list), Field(min_length=1, max_length=3)]
     """Whose words to search."""
     top_k: Annotated[int, Field(ge=1, le=50)] = 5
     """How many snippets to give."""
@@ -88,7 +88,15 @@ class HideParams(_Params):
 
     path: PathText
     """The logical path of what is hidden."""
-    replacement: Annotated[str, Field(min_length=1, max_length=SHORT_CHARS_MAX)]
+    replacement: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=SHORT_CHARS_MAX,
+            # The name that the parameter of react.memory_hide has had.
+            validation_alias=AliasChoices("replacement", "replacement_text"),
+        ),
+    ]
     """The short text that is shown in its place."""
 
 
@@ -107,7 +115,9 @@ class PlanParams(_Params):
     """Parameters of ``react.plan``."""
 
     steps: Annotated[
-        list[Annotated[str, Field(min_length=1, max_length=1_000)]], Field(min_length=1, max_length=STEPS_MAX)
+        list[Annotated[str, Field(min_length=1, max_length=1_000)]],
+        BeforeValidator(as_list),
+        Field(min_length=1, max_length=STEPS_MAX),
     ]
     """The steps, in their order."""
     status: dict[Annotated[str, Field(pattern=r"^[1-9]\d{0,2}$")], StepStatus] = {}
@@ -118,7 +128,9 @@ class WebSearchParams(_Params):
     """Parameters of ``web_tools.web_search``."""
 
     queries: Annotated[
-        list[Annotated[str, Field(min_length=1, max_length=1_000)]], Field(min_length=1, max_length=WEB_MAX)
+        list[Annotated[str, Field(min_length=1, max_length=1_000)]],
+        BeforeValidator(as_list),
+        Field(min_length=1, max_length=WEB_MAX),
     ]
     """What to search for; the answers of all queries are one list."""
     n: Annotated[int, Field(ge=1, le=50)] = 5
@@ -129,7 +141,9 @@ class WebFetchParams(_Params):
     """Parameters of ``web_tools.web_fetch``."""
 
     urls: Annotated[
-        list[Annotated[str, Field(min_length=1, max_length=8_192)]], Field(min_length=1, max_length=WEB_MAX)
+        list[Annotated[str, Field(min_length=1, max_length=8_192)]],
+        BeforeValidator(as_list),
+        Field(min_length=1, max_length=WEB_MAX),
     ]
     """The pages to fetch, http or https."""
 
