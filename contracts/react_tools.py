@@ -65,7 +65,7 @@ class PatchParams(_Params):
     channel: Channel
     """Where the patch is shown."""
     patch: Content
-    """A unified diff, or the whole new text."""
+    """A unified diff, a ``*** Begin Patch`` patch, SEARCH/REPLACE blocks, or the whole new text."""
     kind: Kind
     """``file`` hands the patched file over to the user."""
 
@@ -177,8 +177,8 @@ REACT_TOOLS: dict[str, ReactTool] = {
     "react.file": ReactTool(FileParams, "Writes a text file below the current turn's files/ without showing it."),
     "react.patch": ReactTool(
         PatchParams,
-        "Changes a text file by a unified diff (it begins with ---, +++ or @@) or replaces its whole text. A file "
-        "of an earlier turn is copied into the current turn first. Nothing changes if a hunk does not fit.",
+        "Changes a text file by a diff or replaces its whole text. A file of an earlier turn is copied into the "
+        "current turn first. Nothing changes if a hunk does not fit.",
     ),
     "react.memsearch": ReactTool(
         MemsearchParams, "Searches what was said and attached in this conversation by meaning; newer counts more."

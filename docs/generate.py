@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 
 # One sentence per code: what happened, for the reader of a timeline.
 CONTRACT = {
-    ContractCode.INVALID_PARAMS: "The `params` of any tool do not fit its schema: `errors` of the notice lists all.",
+    ContractCode.INVALID_PARAMS: "The `params` do not fit the tool: the notice lists all `errors`.",
     ContractCode.MISSING_ARTIFACTS: "The call has no contract.",
     ContractCode.INVALID_ARTIFACTS_JSON: "The contract is a string that is no JSON.",
     ContractCode.INVALID_ARTIFACTS: "The contract is no list, empty, too long, or has an entry that is no object.",

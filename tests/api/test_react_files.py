@@ -580,6 +580,40 @@ async def test_a_patch_that_does_not_fit_changes_nothing(agent, turn, text, deta
     assert await agent.stored("fi:turn_2.files/a.md") is None
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        "\n",
+        "diff --git a/a.txt b/a.txt\n",
+        "Index: a.txt\n",
+        "```diff\n",
+        "  ",
+        "*** Begin Patch\n*** Update File: a.txt\n",
+    ],
+)
+async def test_a_diff_below_whatever_models_write_is_applied_and_replaces_nothing(agent, head):
+    await agent("react.file", path="a.txt", content="1\n2\n")
+    diff = (
+        "@@ -1 +1 @@\n-1\n+one\n"
+        if head in {"  ", "*** Begin Patch\n*** Update File: a.txt\n"}
+        else ("--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-1\n+one\n")
+    )
+
+    answer = await patch(agent, "a.txt", head + diff, kind="file")
+
+    assert (answer["ok"], answer["ret"]["mode"]) == (True, "diff")
+    assert await agent.stored("fi:turn_1.files/a.txt") == b"one\n2\n"
+
+
+async def test_what_looks_like_a_diff_and_cannot_be_read_replaces_nothing(agent):
+    await agent("react.file", path="a.txt", content="1\n2\n")
+
+    answer = await patch(agent, "a.txt", "I changed the first line.\n\n@@ -1 +1 @@\n-1\n+one\n", kind="file")
+
+    assert answer["error"]["code"] == "invalid_hunk_header"
+    assert await agent.stored("fi:turn_1.files/a.txt") == b"1\n2\n"
+
+
 @pytest.mark.parametrize("data", [b"\xff\xfe", b"a\x00b", b"x" * (10 * 1024 * 1024 + 1)])
 async def test_what_is_no_text_cannot_be_patched(agent, saved, data):
     await saved(FilePath.from_physical("turn_1/files/a.md"), data)
