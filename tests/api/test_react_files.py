@@ -674,16 +674,27 @@ async def test_files_are_found_by_their_path_or_their_bare_name(agent):
     ]
 
 
-async def test_only_the_asked_number_of_files_is_listed_and_more_are_told(agent):
+async def test_a_search_that_takes_too_long_to_count_lists_what_it_has(agent):
+    await write(agent, "a.md", "b")
+    await write(agent, "b.md", "a" * 5_000)
+
+    answer = await agent("react.search_files", content_regex="^(a+)+b|^b", max_hits=1)
+
+    assert (answer["ok"], answer["ret"]["paths"]) == (True, ["turn_1/files/a.md"])
+    assert (answer["ret"]["truncated"], answer["ret"]["more_than_total"]) == (True, True)
+
+
+@pytest.mark.parametrize("patterns", [{}, {"name_regex": "md"}, {"content_regex": "text"}])
+async def test_only_the_asked_number_of_files_is_listed_and_all_are_counted(agent, patterns):
     for name in ("a.md", "b.md", "c.md"):
         await write(agent, name, "text")
 
-    some = (await agent("react.search_files", max_hits=2))["ret"]
-    all_of_them = (await agent("react.search_files", max_hits=3))["ret"]
+    some = (await agent("react.search_files", max_hits=2, **patterns))["ret"]
+    all_of_them = (await agent("react.search_files", max_hits=3, **patterns))["ret"]
 
     assert (some["paths"], some["total"], some["truncated"]) == (
         ["turn_1/files/a.md", "turn_1/files/b.md"],
-        2,
+        3,
         True,
     )
     assert (all_of_them["total"], all_of_them["truncated"]) == (3, False)
