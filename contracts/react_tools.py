@@ -32,7 +32,7 @@ class ReadParams(_Params):
     """Parameters of ``react.read``."""
 
     paths: Annotated[list[PathText], BeforeValidator(as_list), Field(min_length=1, max_length=PATHS_MAX)]
-    """Logical paths to load: ``fi:``, ``ar:``, ``tc:``, ``so:``, ``su:``, ``sk:``."""
+    """What to load: ``fi:``, ``ar:``, ``tc:``, ``so:``, ``su:``, ``sk:``, or a file of the current turn by its name."""
 
 
 class WriteParams(_Params):
@@ -165,8 +165,8 @@ REACT_TOOLS: dict[str, ReactTool] = {
     "react.read": ReactTool(
         ReadParams,
         "Loads artifacts and blocks of this conversation by their logical paths into view: files, attachments, "
-        "earlier results, prompts, sources (so:sources_pool[1,3-5]) and skills (sk:<id>). A stretch of a long "
-        "text: fi:<turn_id>.files/log.txt#L100-200.",
+        "earlier results, prompts, sources (so:sources_pool[1,3-5]) and skills (sk:<id>). DOCX, XLSX, PPTX and PDF "
+        "come with their text. Part of a long text: fi:<turn_id>.files/log.txt#L100-200, or #B0-9999 for bytes.",
     ),
     "react.write": ReactTool(
         WriteParams,
