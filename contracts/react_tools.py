@@ -32,7 +32,7 @@ class ReadParams(_Params):
     """Parameters of ``react.read``."""
 
     paths: Annotated[list[PathText], BeforeValidator(as_list), Field(min_length=1, max_length=PATHS_MAX)]
-    """What to load: ``fi:``, ``ar:``, ``tc:``, ``so:``, ``su:``, ``sk:``, or a file of the current turn by its name."""
+    """What to load: ``fi:``, ``ar:``, ``tc:``, ``so:``, ``su:``, ``sk:``, or a name in the current turn."""
 
 
 class WriteParams(_Params):

@@ -222,9 +222,9 @@ def _answer(
     code = ToolCode.MISSING if outcome.missing else ToolCode.MISSING_SKILLS
     missing = [*outcome.missing, *outcome.missing_skills]
     # Each path and its reason stand in the status once; notice and error only say that nothing was loaded.
-    short = "nothing could be loaded; the result has the reasons"
+    short = "nothing could be loaded"
     notice = Notice(NoticeCode.TOOL_CALL_ERROR, short, {"error": code})
-    payload = {**status, "error": {"code": code, "message": "nothing could be loaded"}}
+    payload = {**status, "error": {"code": code, "message": short}}
     response = call.refused(code, f"nothing could be loaded: {_listed(missing, outcome)}")
     return response.model_copy(
         update={"ret": status, "blocks": [*call.opening_blocks([notice]), call.write.result_json(payload)]}
