@@ -13,7 +13,7 @@ from service.core.unified_diff import HUNKS_MAX, read_hunks
 
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})[ \t]*([\w+-]*)\s*")
 _DIFF_FENCES = frozenset({"diff", "patch", "udiff", "unidiff"})
-_STARTS = ("---", "+++", "@@", "diff ", "Index: ", "*** Begin Patch", "*** Update File: ")
+_STARTS = ("---", "+++", "@@")
 _LOOKS = re.compile(
     r"^[ \t]*@@+ *-\d"
     r"|^@@[ \t\r]*$"

@@ -22,5 +22,5 @@ def test_base64_is_decoded_with_or_without_line_feeds(text, data):
 
 @pytest.mark.parametrize("text", ["!!", "aGVs!!bG8=", "aGVsbG8", "aGVsbG8==", "aGV-", "hé"])
 def test_what_is_not_base64_is_refused(text):
-    with pytest.raises(ValidationError, match="[Bb]ase64"):
+    with pytest.raises(ValidationError, match=r"[Bb]ase64"):
         Asset(physical_path="turn_1/files/a", base64=text)

@@ -219,6 +219,8 @@ def test_what_looks_like_a_diff_and_cannot_be_read_is_refused_and_not_taken_for_
         "```python\nprint(1)\n```\n",
         "*** note ***\n",
         "=======\n",
+        "diff is a tool.\n",
+        "Index: all names of the book\n",
         "if a << 3:\n",
     ],
 )
