@@ -11,7 +11,7 @@ def reader(kind: str) -> Any:
     """The module whose ``lines(path)`` reads documents of a kind; imported when the first one is read.
 
     Raises:
-        ValueError: there is none of that kind.
+        ValueError: the kind is unknown.
     """
     if kind not in KINDS:
         raise ValueError(f"documents are {', '.join(KINDS)}, not {kind[:20]}")
@@ -19,7 +19,7 @@ def reader(kind: str) -> Any:
 
 
 def document_text(path: Path, kind: str, characters_max: int) -> dict[str, Any]:
-    """What a document says: ``text``, its pages, slides or sheets under headings of their own, and ``truncated``.
+    """Extract ``text``, its pages, slides or sheets under headings of their own, and ``truncated``.
 
     Args:
         path: the file.

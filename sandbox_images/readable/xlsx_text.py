@@ -25,7 +25,7 @@ def _sheets(values: openpyxl.Workbook, formulas: openpyxl.Workbook) -> Iterator[
             yield "(a chart)"
             continue
         for part in (sheet, written):
-            part.reset_dimensions()  # what a file says of its size may be wrong
+            part.reset_dimensions()  # the size that a file gives may be wrong
         blank = 0
         rows = zip_longest(sheet.iter_rows(values_only=True), written.iter_rows(values_only=True), fillvalue=())
         for row, as_written in rows:

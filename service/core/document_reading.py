@@ -22,7 +22,7 @@ TEXT_CHARS_MAX = 1_000_000
 """How much of a document's text is read, in characters."""
 DOCUMENT_BYTES_MAX = 100 * 1024 * 1024
 """The largest document that is read."""
-_KEPT_CHARS_MAX = 4_000_000  # of texts that are read on in the next calls
+_CACHE_CHARS_MAX = 4_000_000  # of texts that are read on in the next calls
 _REASON_CHARS_MAX = 200
 DOCUMENT_KINDS = {MIME_BY_EXTENSION[kind]: kind for kind in ("docx", "xlsx", "pptx", "pdf")}
 """The kinds of documents, by media type."""
@@ -76,7 +76,7 @@ class DocumentReading:
         text = clean_text(text)[:TEXT_CHARS_MAX]
         if row.get("truncated") is True:
             text += f"\n\n(the text is cut here, after {len(text)} characters)"
-        self._keep(_key(scope, file.sha256), text)
+        self._cache(_key(scope, file.sha256), text)
         return text
 
     async def _run(
@@ -107,9 +107,9 @@ class DocumentReading:
             rows = await asyncio.to_thread(answer_rows, attempt)
         return rows[0] if rows and isinstance(rows[0], dict) else {}
 
-    def _keep(self, key: tuple[str, str, str], text: str) -> None:
+    def _cache(self, key: tuple[str, str, str], text: str) -> None:
         self._texts[key] = text
-        while len(self._texts) > 1 and sum(len(kept) for kept in self._texts.values()) > _KEPT_CHARS_MAX:
+        while len(self._texts) > 1 and sum(len(cached) for cached in self._texts.values()) > _CACHE_CHARS_MAX:
             self._texts.popitem(last=False)
 
 

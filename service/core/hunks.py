@@ -31,7 +31,7 @@ class HunkMismatchError(ValueError):
     Attributes:
         hunk: which hunk, from 1.
         line: the line of the text, from 1, that differs first.
-        expected: what the hunk says that it is; None if it says nothing of any line.
+        expected: what the hunk expects; None if it gives none.
         found: what it is; None after the end of the text.
     """
 
@@ -48,13 +48,13 @@ class Hunk:
     """One hunk of a patch.
 
     Attributes:
-        at: the index, from 0, of the line that it begins at; None if it says none.
+        at: the index, from 0, of the line that it begins at; None if it gives none.
         lines: its lines, each with its mark: a space, ``-`` or ``+``.
-        anchors: lines of the text that stand before it, in their order, for a hunk that says no line.
+        anchors: lines of the text that stand before it, in their order, for a hunk that gives no line.
         old_unended: the last line of the old text is among them, and ends without a line feed.
         new_unended: as much of the new text.
         at_end: its last line is the last one of the text.
-        creates: the patch says that there is no text yet.
+        creates: by the patch there is no text yet.
     """
 
     at: int | None
@@ -66,14 +66,14 @@ class Hunk:
     creates: bool = False
 
     @property
-    def says_end(self) -> bool:
-        """Whether it says if the text ends with a line feed."""
+    def marks_end(self) -> bool:
+        """Whether it marks how the text ends."""
         return self.old_unended or self.new_unended
 
     @property
     def reaches_end(self) -> bool:
         """Whether its last line is the last one of the file."""
-        return self.says_end or self.at_end
+        return self.marks_end or self.at_end
 
     @property
     def old(self) -> list[str]:
@@ -90,7 +90,7 @@ class Applied:
         hunks: how many hunks there were.
         added: lines that were added.
         removed: lines that were removed.
-        offsets: by how many lines a hunk, from 1, stood elsewhere than it says; 0 is left out.
+        offsets: by how many lines a hunk, from 1, stood elsewhere than its header; 0 is left out.
     """
 
     text: str
@@ -164,8 +164,8 @@ def apply_hunks(text: str, hunks: list[Hunk]) -> Applied:
         new += lines[old.floor : at]
         new += [line for mark, line in hunk.lines if mark != "-"]
         old.go_to(at + len(hunk.old))
-        # Where a diff says nothing of it, the end stays as it is: models leave the mark out.
-        if hunk.says_end:
+        # Without such a mark the end stays as it is: models leave the mark out.
+        if hunk.marks_end:
             is_ended = not hunk.new_unended
     new += lines[old.floor :]
     marks = [mark for hunk in hunks for mark, _ in hunk.lines]
@@ -174,7 +174,7 @@ def apply_hunks(text: str, hunks: list[Hunk]) -> Applied:
 
 
 def _place(old: _Old, hunk: Hunk, number: int) -> int:
-    """Where a hunk belongs: where it says, or at exactly one other place.
+    """Where a hunk belongs: at its own line, or at exactly one other place.
 
     Raises:
         HunkMismatchError: there is none, or several.
@@ -204,7 +204,7 @@ def _place_of_addition(old: _Old, hunk: Hunk, number: int) -> int:
     if hunk.creates:
         what = f"makes a new file, and the file has {len(old.lines)} lines; give their lines, or the whole new text"
     else:
-        what = "adds lines and says not where; give the lines around them"
+        what = "adds lines without a place; give the lines around them"
     raise HunkMismatchError(f"hunk {number} {what}; nothing was changed", number, 1, None, old.lines[0])
 
 
@@ -252,7 +252,7 @@ def _mismatch(old: _Old, hunk: Hunk, at: int, number: int, places: list[int]) ->
     elif found is None:
         where = f"needs a line {line}, and the file has {len(old.lines)}"
     elif wanted == found:
-        where = "is said to be at the end of the file, and is not"
+        where = "is marked as the end of the file, and is not"
     else:
         where = f"does not fit: line {line} of the file is another"
     return HunkMismatchError(f"hunk {number} {where}; nothing was changed", number, line, wanted, found)
