@@ -1,9 +1,12 @@
 """The tool call door: request, response, status, attachments."""
 
+import base64
+import binascii
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Base64Bytes, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, Base64Encoder, BaseModel, ConfigDict, EncodedBytes, Field, model_validator
 from pydantic.dataclasses import dataclass
+from pydantic_core import PydanticCustomError
 
 from contracts.blocks import Block
 from contracts.codes import VerdictCode
@@ -122,12 +125,28 @@ class SourceRow(_Wire):
         return None
 
 
+class _StrictBase64Encoder(Base64Encoder):
+    """Base64 in the standard alphabet; blanks and line feeds between are ignored, anything else is refused."""
+
+    @classmethod
+    def decode(cls, data: bytes) -> bytes:
+        """See `Base64Encoder.decode`."""
+        try:
+            return base64.b64decode(b"".join(data.split()), validate=True)
+        except binascii.Error as exc:
+            message = "Base64 decoding error: '{error}'"
+            raise PydanticCustomError("base64_decode", message, {"error": str(exc)}) from exc
+
+
+Base64Strict = Annotated[bytes, EncodedBytes(encoder=_StrictBase64Encoder)]
+
+
 class Asset(_Wire):
     """A file that the caller hands over with the call: exactly one of base64, text and uri."""
 
     physical_path: PhysicalPath
     """Where it lies in OUT_DIR."""
-    base64: Base64Bytes | None = None
+    base64: Base64Strict | None = None
     """Its bytes."""
     text: str | None = None
     """Its content, as UTF-8."""

@@ -3,8 +3,6 @@
 import asyncio
 from functools import partial
 
-from pydantic import ValidationError
-
 from contracts.artifacts import GLOB_MATCHES_MAX, Contract, ContractError
 from contracts.blocks import TEXT_BYTES_MAX
 from contracts.codes import ContractCode
@@ -16,8 +14,8 @@ from service.core.engine_port import Found, Job, Wanted, WantedFile
 from service.core.exec_answers import answered, interrupted, refused
 from service.core.exec_call import ExecCall
 from service.core.gathered import Gathered
+from service.core.invalid_params import parse_params
 from service.core.limits import CallLimits, CallPolicy
-from service.core.refusals import invalid_model
 from service.core.rehosting import Wish
 from service.core.sandbox_runs import Attempt, Program, SandboxRuns, collected_artifact, room_bytes
 from service.core.scopes import Scope
@@ -42,10 +40,7 @@ class Execution:
         language = exec_language(request.tool_id)
         if language is None:
             return None
-        try:
-            params = ExecParams.model_validate(request.params)
-        except ValidationError as exc:
-            raise invalid_model(exc, "params") from exc
+        params = parse_params(ExecParams, request.params)
         bounds = self._policy.bounds(request.limits, timeout_s=params.timeout_s)
         call = ExecCall(scope, request, language, params, bounds, self._runs.ahead(scope, request))
         return OpenedCall(partial(self.execute, call), partial(interrupted, call), call.look_ahead)

@@ -5,8 +5,6 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pydantic import ValidationError
-
 from contracts.artifacts import Checks, ContractError, Promise
 from contracts.codes import ContractCode
 from contracts.paths import FilePath, NamedPath, Namespace, UnsafePathError, in_turn
@@ -14,8 +12,9 @@ from contracts.render_tools import RENDER_PARAMS, render_format
 from contracts.tool_calls import SourceRow, ToolCallRequest, ToolCallResponse
 from service.core.artifact_answers import read_contents
 from service.core.engine_port import Job, OnOutput, StreamName, Wanted, WantedFile
+from service.core.invalid_params import parse_params
 from service.core.limits import CallPolicy
-from service.core.refusals import invalid_model, invalid_value
+from service.core.refusals import invalid_value
 from service.core.rehosting import Wish
 from service.core.render_answers import RenderCall, RenderResult, answered, interrupted, refused
 from service.core.sandbox_runs import Attempt, Program, SandboxRuns, collected_artifact, room_bytes
@@ -56,10 +55,7 @@ class Rendering:
             return None
         if request.code is not None:
             raise invalid_value("code", "a rendering tool takes no code; its document is params.content")
-        try:
-            params = RENDER_PARAMS[output].model_validate(request.params)
-        except ValidationError as exc:
-            raise invalid_model(exc, "params") from exc
+        params = parse_params(RENDER_PARAMS[output], request.params)
         bounds = self._policy.calls.bounds(request.limits, timeout_s=self._policy.wall_s)
         call = RenderCall(scope, request, output, params, bounds, self._runs.ahead(scope, request), _NO_TARGET)
         return OpenedCall(lambda watcher: self.render(call, watcher), lambda: interrupted(call), call.ahead.begin)
