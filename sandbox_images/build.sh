@@ -52,13 +52,35 @@ prepare_context() { # FOLDER: exactly the hashed files, and beside them what thi
   chmod -R u=rwX,go=rX "$context"
 }
 
-build() { # CONTEXT INPUTS FLAG...
-  local context=$1 inputs=$2
-  shift 2
+docker_build() { # CONTEXT FLAG...
+  local context=$1
+  shift
   # The classic builder is in every client and every engine; BuildKit needs a plug-in that Debian does not ship.
   # shellcheck disable=SC2046 # one argument a word
-  DOCKER_BUILDKIT=0 docker build --force-rm --network host --build-arg "BASE=$BASE" --label "proofbox.inputs=$inputs" \
-    --tag "$NAME:latest" --tag "$NAME:${inputs:0:12}" $(proxy_arguments) "$@" "$context"
+  DOCKER_BUILDKIT=0 docker build --force-rm --network host --build-arg "BASE=$BASE" $(proxy_arguments) "$@" "$context"
+}
+
+build_stage() { # CONTEXT STAGE FLAG...: one stage that needs no other; its lines in the log begin with its name
+  local context=$1 stage=$2
+  shift 2
+  awk -v stage="$stage" '/^ARG / { print } /^FROM / { inside = $NF == stage } inside' "$context/Dockerfile" \
+    >"$context/Dockerfile.$stage"
+  docker_build "$context" --file "$context/Dockerfile.$stage" "$@" 2>&1 |
+    awk -v stage="$stage" '{ print stage ": " $0; fflush() }'
+}
+
+build() { # CONTEXT INPUTS FLAG...
+  local context=$1 inputs=$2 stage pid pids=()
+  shift 2
+  # The classic builder makes one stage after the other. The two long ones are made side by side; then it finds them in its cache.
+  for stage in rootfs venv; do
+    build_stage "$context" "$stage" "$@" &
+    pids+=($!)
+  done
+  for pid in "${pids[@]}"; do
+    wait "$pid" || { kill "${pids[@]}" 2>/dev/null; return 1; }
+  done
+  docker_build "$context" --label "proofbox.inputs=$inputs" --tag "$NAME:latest" --tag "$NAME:${inputs:0:12}"
 }
 
 clean() { # what a container still uses stays, with the engine's own words for it
