@@ -236,7 +236,7 @@ def test_each_library_for_documents_does_a_small_job(sandbox):
         ("""echo '{"a": [1, 2]}' | jq -c '.a | map(. * 2)'""", "[2,4]\n"),
         ("echo x >a.txt; zip -q a.zip a.txt; rm a.txt; unzip -q a.zip; cat a.txt", "x\n"),
         ("printf '%%PDF-1.7\\n' >a; file --brief --mime-type a", "application/pdf\n"),
-        ("mkdir -p d/e; touch d/e/f; tree --noreport d", "d\n`-- e\n    `-- f\n"),
+        ("mkdir -p d/e; touch d/e/f; tree --noreport d", "d\n└── e\n    └── f\n"),
         ("echo 1 | less", "1\n"),
         ("echo a >f; printf '%s\\n' '--- f' '+++ f' '@@ -1 +1 @@' -a +b | patch -s; cat f", "b\n"),
         ("echo 'scale=3; 22 / 7' | bc", "3.142\n"),
