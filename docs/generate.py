@@ -166,12 +166,14 @@ def settings_page() -> str:
 
 def libraries_page() -> str:
     """The page of all Python packages in the sandbox image, with their pinned versions."""
-    pins = re.findall(r"^([a-z0-9-]+)==(\S+)", (IMAGES / "requirements.txt").read_text(encoding="utf-8"), re.M)
-    named = set(re.findall(r"^[a-z0-9-]+", (IMAGES / "requirements.in").read_text(encoding="utf-8"), re.M))
+    pinned, asked_for = ((IMAGES / f"requirements.{kind}").read_text(encoding="utf-8") for kind in ("txt", "in"))
+    pins = re.findall(r"^([a-z0-9-]+)==(\S+)", pinned, re.MULTILINE)
+    named = set(re.findall(r"^[a-z0-9-]+", asked_for, re.MULTILINE))
     text = (
         "# Python packages in the sandbox image\n\n"
-        "Made by `docs/generate.py` from `sandbox_images/requirements.in` and `requirements.txt`. Programs may import any of\n"
-        "them; [image.md](image.md) has the commands.\n\n| package | version |\n|---|---|\n"
+        "Made by `docs/generate.py` from `sandbox_images/requirements.in` and `requirements.txt`. "
+        "Programs may import any of\nthem; [image.md](image.md) has the commands.\n\n"
+        "| package | version |\n|---|---|\n"
     )
     text += "".join(f"| {name} | {version} |\n" for name, version in pins if name in named)
     text += "\n## What they need themselves\n\n| package | version |\n|---|---|\n"

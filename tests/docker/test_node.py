@@ -7,6 +7,11 @@ from tests.docker.calling import Caller
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
 
+WORKER = """
+const { Worker } = require('worker_threads');
+new Worker('require("worker_threads").parentPort.postMessage(7)', { eval: true }).on('message', console.log);
+"""
+
 
 @pytest.mark.parametrize(
     ("code", "printed"),
@@ -15,16 +20,14 @@ pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
         ("const path = require('path');\nconsole.log(path.basename('/a/b.txt'))", "b.txt\n"),
         ("import { basename } from 'node:path';\nconsole.log(basename('/a/b.txt'))", "b.txt\n"),
         ("const { basename } = await import('path');\nconsole.log(basename('/a/b.txt'))", "b.txt\n"),
-        ("console.log(process.cwd(), process.argv.slice(1), process.env.OUT_DIR)", "/out [ '/job/main.js' ] /out\n"),
+        (
+            "console.log(process.cwd(), process.argv.slice(1), process.env.OUT_DIR)",
+            "/out [ '/job/main.js' ] /out\n",
+        ),
         ("console.log(process.env.TURN_ID, typeof fetch)", "turn_1 function\n"),
         ("setTimeout(() => console.log('later'), 20); console.log('now')", "now\nlater\n"),
         ("console.log(require('child_process').execSync('echo shell').toString().trim())", "shell\n"),
-        (
-            "const { Worker } = require('worker_threads');\n"
-            "new Worker('require(\"worker_threads\").parentPort.postMessage(7)', { eval: true })"
-            ".on('message', console.log)",
-            "7\n",
-        ),
+        (WORKER, "7\n"),
         ("console.log(new Intl.NumberFormat('de-DE').format(1234.5))", "1.234,5\n"),
     ],
 )

@@ -37,6 +37,10 @@ HARDENED = (
     "--tmpfs=/tmp:rw,nosuid,nodev,size=128m,mode=1777",
     "--tmpfs=/out:rw,nosuid,nodev,size=64m,uid=10001,gid=10001",
 )
+READ_A_PDF = """
+python3 -c 'import weasyprint; weasyprint.HTML(string="<p>one line").write_pdf("a.pdf")'
+pdftotext a.pdf - | head -n 1; pdfinfo a.pdf | grep -c 'Pages: *1$'; pdftoppm -png a.pdf p; ls p*
+"""
 # The runner prepares HOME in the same way before it starts a program.
 PREPARED_PYTHON = 'cp -rT /opt/proofbox/skel "$HOME" && cat >/tmp/probe.py && exec python3 /tmp/probe.py'
 
@@ -166,7 +170,8 @@ def test_nothing_of_the_build_is_left_no_installer_no_compiler_no_package_source
     # The list of authorities in certifi stays: requests looks for it before it notices that there is no network.
     tools = "pip pip3 ensurepip apt apt-get npm npx corepack cc gcc g++ clang ld strip make curl wget uv conda"
     files = (
-        r"find / -xdev \( -name '*.crt' -o -name '*.pem' -not -path '*/certifi/cacert.pem' -o -name 'pip.conf' -o -name 'sources.list*'"
+        r"find / -xdev \( -name '*.crt' -o -name '*.pem' -not -path '*/certifi/cacert.pem'"
+        r" -o -name 'pip.conf' -o -name 'sources.list*'"
         r" -o -name 'ensurepip' -o -name 'pip-*' -o -path /build -o -path /etc/apt"
         r" -o -path /var/lib/apt -o -path /root/.cache \)"
     )
@@ -242,11 +247,7 @@ def test_each_library_for_documents_does_a_small_job(sandbox):
         ("echo 'scale=3; 22 / 7' | bc", "3.142\n"),
         ("sqlite3 a.db 'create table t(n); insert into t values (1), (2); select sum(n) from t'", "3\n"),
         ("printf AB | xxd -p", "4142\n"),
-        (
-            "python3 -c 'import weasyprint; weasyprint.HTML(string=\"<p>one line\").write_pdf(\"a.pdf\")';"
-            " pdftotext a.pdf - | head -n 1; pdfinfo a.pdf | grep -c 'Pages: *1$'; pdftoppm -png a.pdf p; ls p*",
-            "one line\n1\np-1.png\n",
-        ),
+        (READ_A_PDF, "one line\n1\np-1.png\n"),
         ("""node -e 'console.log([3, 1, 2].toSorted().join())'""", "1,2,3\n"),
     ],
     ids=lambda each: each[:40],

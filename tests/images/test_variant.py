@@ -15,7 +15,7 @@ from service.main import build, running
 from service.settings import Settings
 from tests.docker.calling import Caller
 
-pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = pytest.mark.docker
 
 ROOT = Path(__file__).resolve().parents[2]
 IMAGES = ROOT / "sandbox_images"
@@ -63,9 +63,12 @@ def settings_of(image: str, engine: dict[str, str]) -> dict[str, object]:
     inspected = subprocess.run(
         ["docker", "image", "inspect", image], capture_output=True, text=True, check=True, env=engine
     )
-    return {key: json.loads(inspected.stdout)[0]["Config"][key] for key in ("Env", "User", "Entrypoint", "WorkingDir")}
+    return {
+        key: json.loads(inspected.stdout)[0]["Config"][key] for key in ("Env", "User", "Entrypoint", "WorkingDir")
+    }
 
 
+@pytest.mark.asyncio(loop_scope="session")
 async def test_programs_use_what_was_added(variant, tmp_path):
     async with caller_of(variant, tmp_path / "data") as call:
         code = "import humanize, pandas\nopen('files/a.txt', 'w').write(humanize.naturalsize(10**6))"
@@ -116,6 +119,7 @@ def test_wrong_arguments_are_refused_in_one_sentence(arguments, message):
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.asyncio(loop_scope="session")
 async def test_a_dockerfile_of_one_from_line_adds_a_module_of_ones_own(engine, tmp_path):
     (tmp_path / "greeting.py").write_text("TEXT = 'hello'\n", encoding="utf-8")
     (tmp_path / "Dockerfile").write_text(

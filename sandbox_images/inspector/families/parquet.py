@@ -5,7 +5,7 @@ from __future__ import annotations
 from verdict import Problem, Subject, counted
 
 try:
-    import pyarrow.parquet as parquet
+    from pyarrow import parquet
 except ImportError:  # an image without it still tells a Parquet file from something else
     parquet = None
 

@@ -18,7 +18,10 @@ from reportlab.platypus import Paragraph, SimpleDocTemplate, Table
 
 def made_and_read_pdf() -> list[object]:
     style = getSampleStyleSheet()["Normal"]
-    page = [Paragraph("Total: 42", style), Table([["a", "b"], ["1", "2"]], style=[("GRID", (0, 0), (-1, -1), 1, "black")])]
+    page = [
+        Paragraph("Total: 42", style),
+        Table([["a", "b"], ["1", "2"]], style=[("GRID", (0, 0), (-1, -1), 1, "black")]),
+    ]
     SimpleDocTemplate("/out/a.pdf", pagesize=A4).build(page)
     with pdfplumber.open("/out/a.pdf") as pdf:
         return [pdf.pages[0].extract_text().splitlines()[0], pdf.pages[0].extract_table()]
