@@ -29,7 +29,7 @@ help: ## print this list
 $(VENV)/.done: requirements.lock pyproject.toml
 	@echo "python: installing the locked packages into $(VENV)"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < $(OLDEST))' || { echo "python: Python 3.11 or newer is needed"; exit 1; }
-	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { [ "$$(id -u)" = 0 ] && apt-get -qq update && apt-get -qq -y install python3-venv >/dev/null; } || { echo "python: install the package python3-venv"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { [ "$$(id -u)" = 0 ] && apt-get -qq update && apt-get -qq -y -o DPkg::Lock::Timeout=300 install python3-venv >/dev/null; } || { echo "python: install the package python3-venv"; exit 1; }
 	@[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
@@ -58,18 +58,22 @@ services-stop: ## stop them
 
 # ---- use ----
 
-.PHONY: demo serve exec render gallery
-demo: venv images ## run the main job: two turns on real data, and a promise that is not kept
+.PHONY: ready demo serve exec render gallery
+# Neither needs the other, and each takes a minute or two the first time.
+ready:
+	@$(MAKE) --jobs 2 venv images
+
+demo: ready ## run the main job: two turns on real data, and a promise that is not kept
 	@$(ENGINE) $(BIN)/proofbox demo --out demo-out
 
-serve: venv images ## serve the HTTP API at 127.0.0.1:$PORT (8080)
+serve: ready ## serve the HTTP API at 127.0.0.1:$PORT (8080)
 	@$(ENGINE) $(BIN)/proofbox serve --port $(PORT)
 
-exec: venv images ## run a script: CODE=x.py CONTRACT='a.md b.pdf' [IN='data.csv'] [OUT=out]
+exec: ready ## run a script: CODE=x.py CONTRACT='a.md b.pdf' [IN='data.csv'] [OUT=out]
 	@[ -n "$(CODE)" ] && [ -n "$(CONTRACT)" ] || { echo "usage: make exec CODE=script.py CONTRACT='a.md b.pdf' [IN='data.csv'] [OUT=out]"; exit 2; }
 	@$(ENGINE) $(BIN)/proofbox exec "$(CODE)" --contract "$(CONTRACT)" --in "$(IN)" --out "$(OUT)"
 
-render: venv images ## render a document: IN=doc.md OUT=report.pdf [TITLE='…'] [THEME=…] [PARAMS='{"toc": true}'] [WATCH=1]
+render: ready ## render a document: IN=doc.md OUT=report.pdf [TITLE='…'] [THEME=…] [PARAMS='{"toc": true}'] [WATCH=1]
 	@[ -n "$(IN)" ] && [ "$(OUT)" != out ] || { echo "usage: make render IN=doc.md OUT=report.pdf [TITLE='…'] [THEME=plain|dark|brand|paper] [PARAMS='{\"toc\": true}'] [WATCH=1]"; exit 2; }
 	@$(ENGINE) $(BIN)/proofbox render "$(IN)" "$(OUT)" --title "$(TITLE)" --theme "$(or $(THEME),plain)" --params '$(PARAMS)' $(if $(WATCH),--watch)
 
@@ -123,7 +127,7 @@ bench-quick: venv images ## the same in less than two minutes, only printed: [ON
 bench-memory: venv images ## measure how the size of a conversation tells on its calls; QUICK=1 for a smaller one
 	@$(ENGINE) $(BIN)/python -m bench.conversation_size $(if $(QUICK),--quick)
 
-bench-render: venv images ## measure rendering against Pandoc, LibreOffice, Chromium, Marp and others; QUICK=1 for fewer documents
+bench-render: ready ## measure rendering against Pandoc, LibreOffice, Chromium, Marp and others; QUICK=1 for fewer documents
 	@bench/peers/build.sh
 	@$(ENGINE) $(BIN)/python -m bench.render.quality $(if $(QUICK),--quick)
 	@$(ENGINE) $(BIN)/python -m bench.render.speed $(if $(QUICK),--quick)

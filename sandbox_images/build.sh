@@ -60,21 +60,21 @@ docker_build() { # CONTEXT FLAG...
   DOCKER_BUILDKIT=0 docker build --force-rm --network host --build-arg "BASE=$BASE" $(proxy_arguments) "$@" "$context"
 }
 
-build_stage() { # CONTEXT STAGE FLAG...: one stage that needs no other; its lines in the log begin with its name
-  local context=$1 stage=$2
+build_part() { # CONTEXT STAGES FLAG...: stages that need no others; their lines in the log begin with the first one's name
+  local context=$1 stages=$2 part=${2%% *}
   shift 2
-  awk -v stage="$stage" '/^ARG / { print } /^FROM / { inside = $NF == stage } inside' "$context/Dockerfile" \
-    >"$context/Dockerfile.$stage"
-  docker_build "$context" --file "$context/Dockerfile.$stage" "$@" 2>&1 |
-    awk -v stage="$stage" '{ print stage ": " $0; fflush() }'
+  awk -v stages=" $stages " '/^ARG / { print } /^FROM / { inside = index(stages, " " $NF " ") } inside' "$context/Dockerfile" \
+    >"$context/Dockerfile.$part"
+  docker_build "$context" --file "$context/Dockerfile.$part" "$@" 2>&1 |
+    awk -v part="$part" '{ print part ": " $0; fflush() }'
 }
 
 build() { # CONTEXT INPUTS FLAG...
-  local context=$1 inputs=$2 stage pid pids=()
+  local context=$1 inputs=$2 stages pid pids=()
   shift 2
-  # The classic builder makes one stage after the other. The two long ones are made side by side; then it finds them in its cache.
-  for stage in rootfs venv; do
-    build_stage "$context" "$stage" "$@" &
+  # The classic builder makes one stage after the other. The long ones are made side by side; then it finds them in its cache.
+  for stages in venv 'rootfs system'; do
+    build_part "$context" "$stages" "$@" &
     pids+=($!)
   done
   for pid in "${pids[@]}"; do
