@@ -63,7 +63,7 @@ docker_build() { # CONTEXT FLAG...
 build_part() { # CONTEXT STAGES FLAG...: stages that need no others; their lines in the log begin with the first one's name
   local context=$1 stages=$2 part=${2%% *}
   shift 2
-  awk -v stages=" $stages " '/^ARG / { print } /^FROM / { inside = index(stages, " " $NF " ") } inside' "$context/Dockerfile" \
+  awk -v stages=" $stages " '/^ARG / { print } /^FROM / { inside = / AS / && index(stages, " " $NF " ") } inside' "$context/Dockerfile" \
     >"$context/Dockerfile.$part"
   docker_build "$context" --file "$context/Dockerfile.$part" "$@" 2>&1 |
     awk -v part="$part" '{ print part ": " $0; fflush() }'
