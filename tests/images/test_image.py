@@ -269,6 +269,17 @@ def test_the_locale_of_american_english_is_there_for_those_who_set_it(sandbox):
     assert "C.UTF-8" in lines[0]
 
 
+def test_libraries_leave_no_thread_that_a_fork_would_lose(sandbox):
+    """Python warns of that, and no zygote could be made: pyarrow's jemalloc would start one."""
+    program = (
+        "import os, pandas, scipy.stats, sklearn.ensemble\n"
+        "if os.fork() == 0:\n    os._exit(0)\n"
+        "os.wait()\nprint(len(os.listdir('/proc/self/task')))\n"
+    )
+    done = sandbox.run("sh", "-c", PREPARED_PYTHON, stdin=program)
+    assert (done.stdout, done.stderr) == ("1\n", "")
+
+
 def test_what_programs_use_of_the_system_works_under_the_seccomp_profile(sandbox):
     assert sandbox.probe("everyday.py") == {
         "fork": [0, 1, 4, 9],
