@@ -1,5 +1,6 @@
-"""Writes the reference pages that the code itself holds: docs/settings.md, docs/errors.md; ``--check`` compares."""
+"""Writes the reference pages that the code itself holds: settings, errors, libraries; ``--check`` compares."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from service.core.limits import limit_names
 from service.settings import Settings
 
 HERE = Path(__file__).parent
+IMAGES = HERE.parent / "sandbox_images"
 
 # One sentence per code: what happened, for the reader of a timeline.
 CONTRACT = {
@@ -191,9 +193,25 @@ def settings_page() -> str:
     return text
 
 
+def libraries_page() -> str:
+    """The page of all Python packages in the sandbox image, with their pinned versions."""
+    pinned, asked_for = ((IMAGES / f"requirements.{kind}").read_text(encoding="utf-8") for kind in ("txt", "in"))
+    pins = re.findall(r"^([a-z0-9-]+)==(\S+)", pinned, re.MULTILINE)
+    named = set(re.findall(r"^[a-z0-9-]+", asked_for, re.MULTILINE))
+    text = (
+        "# Python packages in the sandbox image\n\n"
+        "Made by `docs/generate.py` from `sandbox_images/requirements.in` and `requirements.txt`. "
+        "Programs may import any of\nthem; [image.md](image.md) has the commands.\n\n"
+        "| package | version |\n|---|---|\n"
+    )
+    text += "".join(f"| {name} | {version} |\n" for name, version in pins if name in named)
+    text += "\n## What they need themselves\n\n| package | version |\n|---|---|\n"
+    return text + "".join(f"| {name} | {version} |\n" for name, version in pins if name not in named)
+
+
 def main() -> int:
     """Writes the pages; with ``--check`` says which are out of date."""
-    pages = {"errors.md": errors_page(), "settings.md": settings_page()}
+    pages = {"errors.md": errors_page(), "libraries.md": libraries_page(), "settings.md": settings_page()}
     stale = [name for name, text in pages.items() if (HERE / name).read_text(encoding="utf-8") != text]
     if "--check" in sys.argv[1:]:
         for name in stale:

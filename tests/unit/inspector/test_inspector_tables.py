@@ -4,7 +4,6 @@ import itertools
 import tempfile
 from pathlib import Path
 
-import fastparquet
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -19,7 +18,7 @@ def parquet(rows: int) -> bytes:
     frame = pd.DataFrame({"name": [f"n{row}" for row in range(rows)], "value": range(rows)})
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table.parquet"
-        fastparquet.write(str(path), frame)
+        frame.to_parquet(path, engine="pyarrow", index=False)
         return path.read_bytes()
 
 
