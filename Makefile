@@ -29,13 +29,13 @@ help: ## print this list
 $(VENV)/.done: requirements.lock pyproject.toml
 	@echo "python: installing the locked packages into $(VENV)"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < $(OLDEST))' || { echo "python: Python 3.11 or newer is needed"; exit 1; }
-	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { [ "$$(id -u)" = 0 ] && apt-get -qq update && apt-get -qq -y install python3-venv >/dev/null; } || { echo "python: install the package python3-venv"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { [ "$$(id -u)" = 0 ] && apt-get -qq update && apt-get -qq -y -o DPkg::Lock::Timeout=300 install python3-venv >/dev/null; } || { echo "python: install the package python3-venv"; exit 1; }
 	@[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-.PHONY: venv engine images readers services services-stop
+.PHONY: venv engine images image-with readers services services-stop
 venv: $(VENV)/.done ## make the Python environment from the lock file
 
 engine: ## find a container engine, or install and start one
@@ -43,6 +43,9 @@ engine: ## find a container engine, or install and start one
 
 images: ## build the sandbox image; returns at once if nothing changed
 	@sandbox_images/build.sh
+
+image-with: ## build the sandbox image with more packages: TAG=mine [PIP='duckdb polars'] [APT='tesseract-ocr']
+	@sandbox_images/variant.sh "$(TAG)" $(if $(PIP),--pip "$(PIP)") $(if $(APT),--apt "$(APT)")
 
 readers: ## build the programs that open rendered files after us, for the tests; returns at once if nothing changed
 	@tests/readers/build.sh
@@ -55,18 +58,22 @@ services-stop: ## stop them
 
 # ---- use ----
 
-.PHONY: demo serve exec render gallery
-demo: venv images ## run the main job: two turns on real data, and a promise that is not kept
+.PHONY: ready demo serve exec render gallery
+# Neither needs the other, and each takes a minute or two the first time.
+ready:
+	@$(MAKE) --jobs 2 venv images
+
+demo: ready ## run the main job: two turns on real data, and a promise that is not kept
 	@$(ENGINE) $(BIN)/proofbox demo --out demo-out
 
-serve: venv images ## serve the HTTP API at 127.0.0.1:$PORT (8080)
+serve: ready ## serve the HTTP API at 127.0.0.1:$PORT (8080)
 	@$(ENGINE) $(BIN)/proofbox serve --port $(PORT)
 
-exec: venv images ## run a script: CODE=x.py CONTRACT='a.md b.pdf' [IN='data.csv'] [OUT=out]
+exec: ready ## run a script: CODE=x.py CONTRACT='a.md b.pdf' [IN='data.csv'] [OUT=out]
 	@[ -n "$(CODE)" ] && [ -n "$(CONTRACT)" ] || { echo "usage: make exec CODE=script.py CONTRACT='a.md b.pdf' [IN='data.csv'] [OUT=out]"; exit 2; }
 	@$(ENGINE) $(BIN)/proofbox exec "$(CODE)" --contract "$(CONTRACT)" --in "$(IN)" --out "$(OUT)"
 
-render: venv images ## render a document: IN=doc.md OUT=report.pdf [TITLE='…'] [THEME=…] [PARAMS='{"toc": true}'] [WATCH=1]
+render: ready ## render a document: IN=doc.md OUT=report.pdf [TITLE='…'] [THEME=…] [PARAMS='{"toc": true}'] [WATCH=1]
 	@[ -n "$(IN)" ] && [ "$(OUT)" != out ] || { echo "usage: make render IN=doc.md OUT=report.pdf [TITLE='…'] [THEME=plain|dark|brand|paper] [PARAMS='{\"toc\": true}'] [WATCH=1]"; exit 2; }
 	@$(ENGINE) $(BIN)/proofbox render "$(IN)" "$(OUT)" --title "$(TITLE)" --theme "$(or $(THEME),plain)" --params '$(PARAMS)' $(if $(WATCH),--watch)
 

@@ -4,8 +4,9 @@ import json
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from contracts.checks import encoding_name, misfit
 from contracts.codes import ContractCode
 from contracts.paths import FilePath, Namespace, UnsafePathError, in_turn
 
@@ -38,7 +39,7 @@ class Checks(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, strict=True)
 
     mime: Annotated[str, Field(min_length=3, max_length=128)] | None = None
-    """The media type that the content must have, such as ``application/pdf``."""
+    """The media type that the content must have, such as ``application/pdf``; that of the extension."""
     min_bytes: Annotated[int, Field(ge=0)] | None = None
     """The smallest size, in bytes."""
     max_bytes: Annotated[int, Field(ge=0)] | None = None
@@ -52,13 +53,17 @@ class Checks(BaseModel):
     columns: Annotated[list[str], Field(min_length=1, max_length=1_000)] | None = None
     """Column names that must be there, in any order (csv, xlsx, parquet, jsonl)."""
     json_schema: dict[str, Any] | None = None
-    """A JSON Schema that the content must satisfy (json; each line of jsonl)."""
+    """A JSON Schema that the content must satisfy (json, ipynb; each line of jsonl)."""
     min_width: Annotated[int, Field(ge=1)] | None = None
     """The smallest width of an image, in pixels."""
     min_height: Annotated[int, Field(ge=1)] | None = None
     """The smallest height of an image, in pixels."""
     not_blank: bool | None = None
     """True: the file must show something."""
+    encoding: Annotated[str, Field(min_length=1, max_length=40)] | None = None
+    """The encoding of a text that is not UTF-8, such as ``cp1251`` or ``shift_jis`` (csv, tsv, txt, md, …)."""
+    password: Annotated[str, Field(min_length=1, max_length=127)] | None = None
+    """The password that a protected PDF must open with."""
 
     def inspected(self) -> dict[str, Any]:
         """The checks that need the file to be opened: all but the sizes."""
@@ -80,6 +85,14 @@ class ArtifactSpec(Checks):
     """With ``glob``: the fewest files that must match; 1 if not given."""
     max_count: Annotated[int, Field(ge=0, le=GLOB_MATCHES_MAX)] | None = None
     """With ``glob``: the most files that may match; 200 if not given."""
+
+    @field_validator("encoding")
+    @classmethod
+    def _known_encoding(cls, value: str | None) -> str | None:
+        name = None if value is None else encoding_name(value)
+        if value is not None and name is None:
+            raise ValueError(f"'{value}' is no text encoding that is known, such as cp1251 or shift_jis")
+        return name
 
     @model_validator(mode="after")
     def _one_name(self) -> Self:
@@ -235,6 +248,7 @@ def _promise(index: int, entry: dict[str, Any], turn_id: str) -> tuple[Promise, 
             "turn only",
         )
     is_glob = spec.glob is not None
+    _refuse_misfits(index, spec, named.file.rel)
     if is_glob and not _WILDCARDS & set(named.file.rel):
         raise ContractError(
             ContractCode.INVALID_ARTIFACT_SPEC,
@@ -252,6 +266,19 @@ def _promise(index: int, entry: dict[str, Any], turn_id: str) -> tuple[Promise, 
     )
     plain_spellings = {path.rel, f"files/{path.rel}", path.physical, path.logical}
     return promise, None if text in plain_spellings else text
+
+
+def _refuse_misfits(index: int, spec: ArtifactSpec, rel: str) -> None:
+    """Refuses checks that can hold for no file of the promised name.
+
+    Raises:
+        ContractError: ``invalid_artifact_spec``, for the first of them.
+    """
+    entry = f"contract[{index}] '{rel}'"
+    for check, value in spec.model_dump(include=set(Checks.model_fields), exclude_none=True).items():
+        why = misfit(check, value, rel, is_glob=spec.glob is not None)
+        if why is not None:
+            raise ContractError(ContractCode.INVALID_ARTIFACT_SPEC, f"{entry}: {why}")
 
 
 def _spec(index: int, entry: dict[str, Any]) -> ArtifactSpec:

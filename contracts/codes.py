@@ -6,6 +6,7 @@ from enum import StrEnum
 class ContractCode(StrEnum):
     """What can be wrong with a call before anything runs: the model's mistakes, answered with HTTP 200."""
 
+    INVALID_PARAMS = "invalid_params"
     MISSING_ARTIFACTS = "missing_artifacts"
     INVALID_ARTIFACTS_JSON = "invalid_artifacts_json"
     INVALID_ARTIFACTS = "invalid_artifacts"
@@ -83,6 +84,7 @@ class ToolCode(StrEnum):
 class NoticeCode(StrEnum):
     """The codes of ``react.notice`` blocks that a call can leave on the timeline."""
 
+    INVALID_PARAMS = "protocol_violation.invalid_params"
     PATH_REWRITTEN = "protocol_violation.path_rewritten"
     EXEC_CONTRACT_REWRITTEN = "protocol_violation.exec_contract_rewritten"
     EXEC_CONTRACT_INVALID = "protocol_violation.exec_contract_invalid"

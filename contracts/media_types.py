@@ -1,7 +1,7 @@
 """Media types by file name, and how each is carried in a content block."""
 
 _OOXML = "application/vnd.openxmlformats-officedocument."
-_OCTET_STREAM = "application/octet-stream"
+OCTET_STREAM = "application/octet-stream"
 
 # One line per format; the inspector of the sandbox image has the same table with its checks, and a test compares.
 MIME_BY_EXTENSION = {
@@ -43,6 +43,7 @@ MIME_BY_EXTENSION = {
     "tex": "text/x-tex",
     "mmd": "text/vnd.mermaid",
     "py": "text/x-python",
+    "pyi": "text/x-python",
     "sh": "text/x-shellscript",
     "sql": "application/sql",
     "css": "text/css",
@@ -52,6 +53,46 @@ MIME_BY_EXTENSION = {
     "yaml": "application/yaml",
     "yml": "application/yaml",
     "toml": "application/toml",
+    "jsonc": "application/json",
+    "code-workspace": "application/json",
+    "gz": "application/gzip",
+    "bz2": "application/x-bzip2",
+    "xz": "application/x-xz",
+    "tar.bz2": "application/x-bzip2",
+    "tbz2": "application/x-bzip2",
+    "tar.xz": "application/x-xz",
+    "txz": "application/x-xz",
+    "npy": "application/x-npy",
+    "npz": "application/x-npz",
+    "mp4": "video/mp4",
+    "m4v": "video/mp4",
+    "m4a": "audio/mp4",
+    "mov": "video/quicktime",
+    "webm": "video/webm",
+    "mkv": "video/x-matroska",
+    "avi": "video/x-msvideo",
+    "mp3": "audio/mpeg",
+    "wav": "audio/wav",
+    "ogg": "audio/ogg",
+    "flac": "audio/flac",
+    "epub": "application/epub+zip",
+    "odt": "application/vnd.oasis.opendocument.text",
+    "ods": "application/vnd.oasis.opendocument.spreadsheet",
+    "odp": "application/vnd.oasis.opendocument.presentation",
+    "rtf": "application/rtf",
+    "doc": "application/msword",
+    "xls": "application/vnd.ms-excel",
+    "ppt": "application/vnd.ms-powerpoint",
+    "sqlite": "application/vnd.sqlite3",
+    "sqlite3": "application/vnd.sqlite3",
+    "db": "application/vnd.sqlite3",
+    "ics": "text/calendar",
+    "vcf": "text/vcard",
+    "eml": "message/rfc822",
+    "ttf": "font/ttf",
+    "otf": "font/otf",
+    "woff": "font/woff",
+    "woff2": "font/woff2",
 }
 
 _TEXT_TYPES = frozenset(
@@ -64,19 +105,92 @@ _TEXT_TYPES = frozenset(
         "application/sql",
         "application/yaml",
         "application/toml",
+        "application/rtf",
+        "message/rfc822",
     }
 )
 
 
-def mime_of_name(name: str) -> str:
-    """The media type that a file name promises; ``application/octet-stream`` if it promises none."""
+MIME_ALIASES = {
+    "application/x-pdf": "application/pdf",
+    "image/jpg": "image/jpeg",
+    "image/pjpeg": "image/jpeg",
+    "image/x-png": "image/png",
+    "image/x-ms-bmp": "image/bmp",
+    "image/x-bmp": "image/bmp",
+    "image/tif": "image/tiff",
+    "image/svg": "image/svg+xml",
+    "text/xml": "application/xml",
+    "application/csv": "text/csv",
+    "text/x-csv": "text/csv",
+    "text/tsv": "text/tab-separated-values",
+    "application/parquet": "application/vnd.apache.parquet",
+    "application/x-parquet": "application/vnd.apache.parquet",
+    "text/json": "application/json",
+    "application/jsonl": "application/x-ndjson",
+    "application/jsonlines": "application/x-ndjson",
+    "application/x-jsonlines": "application/x-ndjson",
+    "application/ndjson": "application/x-ndjson",
+    "application/x-zip-compressed": "application/zip",
+    "application/x-gzip": "application/gzip",
+    "application/x-compressed-tar": "application/gzip",
+    "application/x-gtar": "application/x-tar",
+    "text/x-markdown": "text/markdown",
+    "text/x-log": "text/plain",
+    "application/x-python": "text/x-python",
+    "application/x-python-code": "text/x-python",
+    "application/x-sh": "text/x-shellscript",
+    "text/x-sh": "text/x-shellscript",
+    "text/x-sql": "application/sql",
+    "application/javascript": "text/javascript",
+    "application/x-javascript": "text/javascript",
+    "application/typescript": "text/x-typescript",
+    "text/typescript": "text/x-typescript",
+    "application/x-tex": "text/x-tex",
+    "text/yaml": "application/yaml",
+    "text/x-yaml": "application/yaml",
+    "application/x-yaml": "application/yaml",
+    "text/x-toml": "application/toml",
+    "application/jsonc": "application/json",
+    "application/bzip2": "application/x-bzip2",
+    "application/xz": "application/x-xz",
+    "audio/mp3": "audio/mpeg",
+    "audio/x-wav": "audio/wav",
+    "audio/wave": "audio/wav",
+    "audio/vnd.wave": "audio/wav",
+    "audio/x-m4a": "audio/mp4",
+    "audio/x-flac": "audio/flac",
+    "application/ogg": "audio/ogg",
+    "video/x-m4v": "video/mp4",
+    "video/avi": "video/x-msvideo",
+    "text/rtf": "application/rtf",
+    "application/x-sqlite3": "application/vnd.sqlite3",
+    "text/x-vcard": "text/vcard",
+    "application/font-woff": "font/woff",
+}
+"""Other names of the same media types, each pointing to the one above; the inspector has the same."""
+
+
+def extension_of(name: str) -> str:
+    """The longest known extension of a name, in small letters; else its last part, empty if there is none."""
     # A dot in front hides a file, it begins no extension.
     parts = name.rsplit("/", 1)[-1].lower().lstrip(".").split(".")
     for count in (2, 1):
         suffix = ".".join(parts[-count:])
         if len(parts) > count and suffix in MIME_BY_EXTENSION:
-            return MIME_BY_EXTENSION[suffix]
-    return _OCTET_STREAM
+            return suffix
+    return parts[-1] if len(parts) > 1 else ""
+
+
+def mime_of_name(name: str) -> str:
+    """The media type that a file name promises; ``application/octet-stream`` if it promises none."""
+    return MIME_BY_EXTENSION.get(extension_of(name), OCTET_STREAM)
+
+
+def canonical_mime(mime: str) -> str:
+    """The one name of a media type that has several: in small letters, without parameters."""
+    bare = mime.split(";", 1)[0].strip().lower()
+    return MIME_ALIASES.get(bare, bare)
 
 
 def is_text(mime: str) -> bool:

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
-from contracts.texts import utf8_at_most
+from contracts.texts import as_list, utf8_at_most
 
 CONTENT_BYTES_MAX = 10 * 1024 * 1024
 PATHS_MAX = 100
@@ -31,8 +31,8 @@ class _Params(BaseModel):
 class ReadParams(_Params):
     """Parameters of ``react.read``."""
 
-    paths: Annotated[list[PathText], Field(min_length=1, max_length=PATHS_MAX)]
-    """Logical paths to load: ``fi:``, ``ar:``, ``tc:``, ``so:``, ``su:``, ``sk:``."""
+    paths: Annotated[list[PathText], BeforeValidator(as_list), Field(min_length=1, max_length=PATHS_MAX)]
+    """What to load: ``fi:``, ``ar:``, ``tc:``, ``so:``, ``su:``, ``sk:``, or a name in the current turn."""
 
 
 class WriteParams(_Params):
@@ -65,7 +65,7 @@ class PatchParams(_Params):
     channel: Channel
     """Where the patch is shown."""
     patch: Content
-    """A unified diff, or the whole new text."""
+    """A unified diff, a ``*** Begin Patch`` patch, SEARCH/REPLACE blocks, or the whole new text."""
     kind: Kind
     """``file`` hands the patched file over to the user."""
 
@@ -75,7 +75,7 @@ class MemsearchParams(_Params):
 
     query: Annotated[str, Field(min_length=1, max_length=SHORT_CHARS_MAX)]
     """What to look for, in plain words."""
-    targets: Annotated[list[Target], Field(min_length=1, max_length=3)]
+    targets: Annotated[list[Target], BeforeValidator(as_list), Field(min_length=1, max_length=3)]
     """Whose words to search."""
     top_k: Annotated[int, Field(ge=1, le=50)] = 5
     """How many snippets to give."""
@@ -88,7 +88,15 @@ class HideParams(_Params):
 
     path: PathText
     """The logical path of what is hidden."""
-    replacement: Annotated[str, Field(min_length=1, max_length=SHORT_CHARS_MAX)]
+    replacement: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=SHORT_CHARS_MAX,
+            # The name that the parameter of react.memory_hide has had.
+            validation_alias=AliasChoices("replacement", "replacement_text"),
+        ),
+    ]
     """The short text that is shown in its place."""
 
 
@@ -107,7 +115,9 @@ class PlanParams(_Params):
     """Parameters of ``react.plan``."""
 
     steps: Annotated[
-        list[Annotated[str, Field(min_length=1, max_length=1_000)]], Field(min_length=1, max_length=STEPS_MAX)
+        list[Annotated[str, Field(min_length=1, max_length=1_000)]],
+        BeforeValidator(as_list),
+        Field(min_length=1, max_length=STEPS_MAX),
     ]
     """The steps, in their order."""
     status: dict[Annotated[str, Field(pattern=r"^[1-9]\d{0,2}$")], StepStatus] = {}
@@ -118,7 +128,9 @@ class WebSearchParams(_Params):
     """Parameters of ``web_tools.web_search``."""
 
     queries: Annotated[
-        list[Annotated[str, Field(min_length=1, max_length=1_000)]], Field(min_length=1, max_length=WEB_MAX)
+        list[Annotated[str, Field(min_length=1, max_length=1_000)]],
+        BeforeValidator(as_list),
+        Field(min_length=1, max_length=WEB_MAX),
     ]
     """What to search for; the answers of all queries are one list."""
     n: Annotated[int, Field(ge=1, le=50)] = 5
@@ -129,7 +141,9 @@ class WebFetchParams(_Params):
     """Parameters of ``web_tools.web_fetch``."""
 
     urls: Annotated[
-        list[Annotated[str, Field(min_length=1, max_length=8_192)]], Field(min_length=1, max_length=WEB_MAX)
+        list[Annotated[str, Field(min_length=1, max_length=8_192)]],
+        BeforeValidator(as_list),
+        Field(min_length=1, max_length=WEB_MAX),
     ]
     """The pages to fetch, http or https."""
 
@@ -151,8 +165,8 @@ REACT_TOOLS: dict[str, ReactTool] = {
     "react.read": ReactTool(
         ReadParams,
         "Loads artifacts and blocks of this conversation by their logical paths into view: files, attachments, "
-        "earlier results, prompts, sources (so:sources_pool[1,3-5]) and skills (sk:<id>). A stretch of a long "
-        "text: fi:<turn_id>.files/log.txt#L100-200.",
+        "earlier results, prompts, sources (so:sources_pool[1,3-5]) and skills (sk:<id>). DOCX, XLSX, PPTX and PDF "
+        "come with their text. Part of a long text: fi:<turn_id>.files/log.txt#L100-200, or #B0-9999 for bytes.",
     ),
     "react.write": ReactTool(
         WriteParams,
@@ -163,8 +177,8 @@ REACT_TOOLS: dict[str, ReactTool] = {
     "react.file": ReactTool(FileParams, "Writes a text file below the current turn's files/ without showing it."),
     "react.patch": ReactTool(
         PatchParams,
-        "Changes a text file by a unified diff (it begins with ---, +++ or @@) or replaces its whole text. A file "
-        "of an earlier turn is copied into the current turn first. Nothing changes if a hunk does not fit.",
+        "Changes a text file by a diff or replaces its whole text. A file of an earlier turn is copied into the "
+        "current turn first. Nothing changes if a hunk does not fit.",
     ),
     "react.memsearch": ReactTool(
         MemsearchParams, "Searches what was said and attached in this conversation by meaning; newer counts more."

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from contracts.texts import utf8_at_most
+from contracts.texts import as_list, utf8_at_most
 
 RENDER_TOOL_PREFIX = "rendering_tools.write_"
 CONTENT_BYTES_MAX = 10 * 1024 * 1024
@@ -91,7 +91,7 @@ class _Shared(BaseModel):
     """Who wrote it."""
     subject: _Text = ""
     """What it is about."""
-    keywords: Annotated[list[_Text], Field(max_length=100)] = []
+    keywords: Annotated[list[_Text], BeforeValidator(as_list), Field(max_length=100)] = []
     """Words that it is found by."""
     language: Annotated[str, Field(pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$")] = "en"
     """Its language, as a BCP 47 tag."""
@@ -139,7 +139,7 @@ class WritePdfParams(_Paged):
     """Which pages are written, such as ``1-3,7``; empty for all."""
     pdf_variant: PdfVariant = PdfVariant.UA_1
     """The standard that the file keeps."""
-    attachments: Annotated[list[_Path], Field(max_length=ATTACHMENTS_MAX)] = []
+    attachments: Annotated[list[_Path], BeforeValidator(as_list), Field(max_length=ATTACHMENTS_MAX)] = []
     """Files of the conversation that are embedded in the PDF."""
 
     def mentions(self) -> str:

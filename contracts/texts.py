@@ -1,6 +1,9 @@
 """Texts of bounded size, for fields that travel as UTF-8."""
 
+import contextlib
+import json
 from collections.abc import Callable
+from typing import Any
 
 
 def utf8_at_most(limit: int) -> Callable[[str], str]:
@@ -13,3 +16,13 @@ def utf8_at_most(limit: int) -> Callable[[str], str]:
         return text
 
     return bounded
+
+
+def as_list(value: Any) -> Any:
+    """A text where a list of texts is meant: the list that it is as JSON, else a list of that one text."""
+    if not isinstance(value, str):
+        return value
+    if value.lstrip().startswith("["):
+        with contextlib.suppress(ValueError, RecursionError):
+            return json.loads(value)
+    return [value]

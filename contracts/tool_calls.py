@@ -4,7 +4,7 @@ import base64
 import binascii
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, EncodedBytes, EncoderProtocol, Field, model_validator
+from pydantic import AfterValidator, Base64Encoder, BaseModel, ConfigDict, EncodedBytes, Field, model_validator
 from pydantic.dataclasses import dataclass
 from pydantic_core import PydanticCustomError
 
@@ -125,33 +125,20 @@ class SourceRow(_Wire):
         return None
 
 
-class _StrictBase64(EncoderProtocol):
-    """RFC 4648 base64 with its padding; line breaks and spaces between the characters are left out."""
+class _StrictBase64Encoder(Base64Encoder):
+    """Base64 in the standard alphabet; blanks and line feeds between are ignored, anything else is refused."""
 
     @classmethod
     def decode(cls, data: bytes) -> bytes:
-        """The bytes; another character than those of the alphabet is an error, never skipped."""
+        """See `Base64Encoder.decode`."""
         try:
             return base64.b64decode(b"".join(data.split()), validate=True)
-        except (binascii.Error, ValueError) as exc:
-            raise PydanticCustomError(
-                "base64_decode",
-                "it is not base64 ({error}); send RFC 4648 base64 with its padding",
-                {"error": str(exc)},
-            ) from exc
-
-    @classmethod
-    def encode(cls, value: bytes) -> bytes:
-        """Base64 on one line."""
-        return base64.b64encode(value)
-
-    @classmethod
-    def get_json_format(cls) -> str:
-        """The ``format`` of the JSON Schema."""
-        return "base64"
+        except binascii.Error as exc:
+            message = "Base64 decoding error: '{error}'"
+            raise PydanticCustomError("base64_decode", message, {"error": str(exc)}) from exc
 
 
-StrictBase64 = Annotated[bytes, EncodedBytes(encoder=_StrictBase64)]
+Base64Strict = Annotated[bytes, EncodedBytes(encoder=_StrictBase64Encoder)]
 
 
 class Asset(_Wire):
@@ -159,7 +146,7 @@ class Asset(_Wire):
 
     physical_path: PhysicalPath
     """Where it lies in OUT_DIR."""
-    base64: StrictBase64 | None = None
+    base64: Base64Strict | None = None
     """Its bytes."""
     text: str | None = None
     """Its content, as UTF-8."""

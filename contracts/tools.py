@@ -17,6 +17,7 @@ class Language(StrEnum):
 
     PYTHON = "python"
     BASH = "bash"
+    NODE = "node"
 
 
 class LanguageFacts(BaseModel):
@@ -33,6 +34,7 @@ class LanguageFacts(BaseModel):
 LANGUAGES = {
     Language.PYTHON: LanguageFacts(code_mime="text/x-python", suffix=".py"),
     Language.BASH: LanguageFacts(code_mime="text/x-shellscript", suffix=".sh"),
+    Language.NODE: LanguageFacts(code_mime="text/javascript", suffix=".js"),
 }
 
 EXEC_TOOL_PREFIX = "exec_tools.execute_code_"

@@ -1,23 +1,26 @@
-"""Writes the reference pages that the code itself holds: docs/settings.md, docs/errors.md; ``--check`` compares."""
+"""Writes the reference pages that the code itself holds: settings, errors, libraries; ``--check`` compares."""
 
+import re
 import sys
 from pathlib import Path
 
 from pydantic_core import PydanticUndefined
 
-from contracts.codes import ContractCode, NoticeCode, RuntimeCode, ToolCode, VerdictCode, WebCode
+from contracts.codes import ContractCode, NoticeCode, ProblemCode, RuntimeCode, ToolCode, VerdictCode, WebCode
 from service.core import errors
 from service.core.limits import limit_names
 from service.settings import Settings
 
 HERE = Path(__file__).parent
+IMAGES = HERE.parent / "sandbox_images"
 
 # One sentence per code: what happened, for the reader of a timeline.
 CONTRACT = {
+    ContractCode.INVALID_PARAMS: "The `params` do not fit the tool: the notice lists all `errors`.",
     ContractCode.MISSING_ARTIFACTS: "The call has no contract.",
     ContractCode.INVALID_ARTIFACTS_JSON: "The contract is a string that is no JSON.",
     ContractCode.INVALID_ARTIFACTS: "The contract is no list, empty, too long, or has an entry that is no object.",
-    ContractCode.INVALID_ARTIFACT_SPEC: "An entry has a blank name or description, an unknown visibility or check.",
+    ContractCode.INVALID_ARTIFACT_SPEC: "An entry has a blank name, an unknown field or a check that cannot apply.",
     ContractCode.INVALID_FILENAME: "An entry's path is unsafe, or lies in another turn or among attachments.",
     ContractCode.DUPLICATE_ARTIFACT: "Two entries are the same file.",
     ContractCode.MISSING_TURN_ID: "The call has no turn id.",
@@ -28,6 +31,32 @@ CONTRACT = {
     ContractCode.PRE_EXEC_MISSING_PATHS: "The code refers to files of other turns that cannot be had.",
     ContractCode.PARAM_REF_NOT_VISIBLE: "A parameter is the path of a text that cannot be had: `param`, `ref`.",
     ContractCode.EMPTY_CONTENT: "The document to render is blank.",
+}
+# The renderer runs in the sandbox image, so its codes are no enumeration here; a test compares them.
+RENDERING = {
+    "content_too_large": "The document, or what it becomes, is larger than is rendered.",
+    "document_too_complex": "Its nesting or its number of parts is beyond what the format's writer takes.",
+    "image_too_large": "The picture would have more pixels than are drawn.",
+    "invalid_option": "An option has a value that the format has no use for; the message names it.",
+    "invalid_page_size": "`page_size` is neither a known name nor two lengths.",
+    "invalid_request": "The request does not fit the renderer; the message names the field.",
+    "invalid_theme": "A field of the theme file has a value that it cannot have; the message names it.",
+    "layout_failed": "The layout engine could not lay the document out.",
+    "missing_assets": "The document names files that cannot be had, and `strict` was asked for.",
+    "render_failed": "The renderer failed in a way it did not foresee; the message names the error.",
+    "selector_not_found": "No element of the document fits `selector`.",
+    "too_deep": "It is nested too deep to be laid out.",
+    "too_many_elements": "The document has more elements than are rendered.",
+    "too_many_pages": "It would have more pages than are written.",
+    "too_many_slides": "It would have more slides than are written.",
+    "unknown_theme": "There is no theme of that name, or its file cannot be read.",
+    "write_failed": "The file could not be written.",
+}
+# Problems that no error of the service stands for: the HTTP layer and what nobody foresaw.
+HTTP = {
+    ProblemCode.NOT_FOUND: ("404", "no", "There is no such address."),
+    ProblemCode.METHOD_NOT_ALLOWED: ("405", "no", "The address takes other methods; `Allow` lists them."),
+    ProblemCode.INTERNAL: ("500", "yes", "The service failed in a way it did not foresee; its log has the id."),
 }
 RUNTIME = {
     RuntimeCode.TIMEOUT: "The wall clock ended the program.",
@@ -49,7 +78,7 @@ VERDICT = {
     VerdictCode.NOT_REGULAR_FILE: "It is a folder, a pipe, a socket or a device.",
     VerdictCode.PATH_ESCAPE_BLOCKED: "A folder on its path is a symbolic link that leads elsewhere.",
     VerdictCode.TOO_LARGE: "It is larger than a file that is taken out of a sandbox may be.",
-    VerdictCode.INVALID: "It does not open as what its extension says, or a check of the contract failed.",
+    VerdictCode.INVALID: "It does not open as what its extension says, or a check failed. It stays `internal`.",
     VerdictCode.UNUSUALLY_SMALL: "It opens, but is smaller than any real document of its format.",
 }
 TOOL = {
@@ -79,6 +108,7 @@ TOOL = {
     ToolCode.UNKNOWN_STEP: "The status names steps that the plan does not have: `steps`.",
 }
 NOTICE = {
+    NoticeCode.INVALID_PARAMS: "The call was refused: `errors` lists each `field` and its `message`.",
     NoticeCode.PATH_REWRITTEN: "A path was rewritten to the current turn.",
     NoticeCode.EXEC_CONTRACT_REWRITTEN: "Names of the contract were rewritten.",
     NoticeCode.EXEC_CONTRACT_INVALID: "The call was refused: `error` has one of the codes above.",
@@ -122,7 +152,7 @@ def _problems() -> str:
     return "".join(
         f"| `{cls.code}` | {cls.status} | {'yes' if cls.retryable else 'no'} | {(cls.__doc__ or '').strip()} |\n"
         for cls in classes
-    )
+    ) + "".join(f"| `{code}` | {' | '.join(row)} |\n" for code, row in HTTP.items())
 
 
 def errors_page() -> str:
@@ -137,6 +167,7 @@ def errors_page() -> str:
         "## Mistakes of the model with a react tool: nothing changed\n\n| `error.code` | |\n|---|---|\n"
         + _rows(dict(TOOL))
         + "\n"
+        "## Documents that cannot be rendered\n\n| `error.code` | |\n|---|---|\n" + _rows(dict(RENDERING)) + "\n"
         "## Pages and searches\n\n| `error.code`, of a page or of the call | |\n|---|---|\n"
         + _rows(dict(WEB))
         + "\n"
@@ -165,9 +196,25 @@ def settings_page() -> str:
     return text
 
 
+def libraries_page() -> str:
+    """The page of all Python packages in the sandbox image, with their pinned versions."""
+    pinned, asked_for = ((IMAGES / f"requirements.{kind}").read_text(encoding="utf-8") for kind in ("txt", "in"))
+    pins = re.findall(r"^([a-z0-9-]+)==(\S+)", pinned, re.MULTILINE)
+    named = set(re.findall(r"^[a-z0-9-]+", asked_for, re.MULTILINE))
+    text = (
+        "# Python packages in the sandbox image\n\n"
+        "Made by `docs/generate.py` from `sandbox_images/requirements.in` and `requirements.txt`. "
+        "Programs may import any of\nthem; [image.md](image.md) has the commands.\n\n"
+        "| package | version |\n|---|---|\n"
+    )
+    text += "".join(f"| {name} | {version} |\n" for name, version in pins if name in named)
+    text += "\n## What they need themselves\n\n| package | version |\n|---|---|\n"
+    return text + "".join(f"| {name} | {version} |\n" for name, version in pins if name not in named)
+
+
 def main() -> int:
     """Writes the pages; with ``--check`` says which are out of date."""
-    pages = {"errors.md": errors_page(), "settings.md": settings_page()}
+    pages = {"errors.md": errors_page(), "libraries.md": libraries_page(), "settings.md": settings_page()}
     stale = [name for name, text in pages.items() if (HERE / name).read_text(encoding="utf-8") != text]
     if "--check" in sys.argv[1:]:
         for name in stale:

@@ -52,13 +52,35 @@ prepare_context() { # FOLDER: exactly the hashed files, and beside them what thi
   chmod -R u=rwX,go=rX "$context"
 }
 
-build() { # CONTEXT INPUTS FLAG...
-  local context=$1 inputs=$2
-  shift 2
+docker_build() { # CONTEXT FLAG...
+  local context=$1
+  shift
   # The classic builder is in every client and every engine; BuildKit needs a plug-in that Debian does not ship.
   # shellcheck disable=SC2046 # one argument a word
-  DOCKER_BUILDKIT=0 docker build --force-rm --network host --build-arg "BASE=$BASE" --label "proofbox.inputs=$inputs" \
-    --tag "$NAME:latest" --tag "$NAME:${inputs:0:12}" $(proxy_arguments) "$@" "$context"
+  DOCKER_BUILDKIT=0 docker build --force-rm --network host --build-arg "BASE=$BASE" $(proxy_arguments) "$@" "$context"
+}
+
+build_part() { # CONTEXT STAGES FLAG...: stages that need no others; their lines in the log begin with the first one's name
+  local context=$1 stages=$2 part=${2%% *}
+  shift 2
+  awk -v stages=" $stages " '/^ARG / { print } /^FROM / { inside = / AS / && index(stages, " " $NF " ") } inside' "$context/Dockerfile" \
+    >"$context/Dockerfile.$part"
+  docker_build "$context" --file "$context/Dockerfile.$part" "$@" 2>&1 |
+    awk -v part="$part" '{ print part ": " $0; fflush() }'
+}
+
+build() { # CONTEXT INPUTS FLAG...
+  local context=$1 inputs=$2 stages pid pids=()
+  shift 2
+  # The classic builder makes one stage after the other. The long ones are made side by side; then it finds them in its cache.
+  for stages in venv 'rootfs system'; do
+    build_part "$context" "$stages" "$@" &
+    pids+=($!)
+  done
+  for pid in "${pids[@]}"; do
+    wait "$pid" || { kill "${pids[@]}" 2>/dev/null; return 1; }
+  done
+  docker_build "$context" --label "proofbox.inputs=$inputs" --tag "$NAME:latest" --tag "$NAME:${inputs:0:12}"
 }
 
 clean() { # what a container still uses stays, with the engine's own words for it

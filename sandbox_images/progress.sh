@@ -5,7 +5,7 @@
 #
 # runs COMMAND with its output in LOG and answers its exit status. METER says where the percentage comes from:
 #   apt      the status lines of `apt-get -o APT::Status-Fd=3`
-#   steps    the classic builder's "Step k/n", Podman's in capitals
+#   steps    the classic builder's "Step k/n", Podman's in capitals; builds side by side have their name in front
 #   time:N   elapsed time against the usual N seconds (never over 99 before the command has ended)
 # On a terminal it is one line that is painted over; elsewhere one line at the start and one at the end.
 
@@ -25,7 +25,17 @@ progress_percent() { # METER LOG ELAPSED_S
       percent=$(awk -F: '/^dlstatus:/ { p = $3 / 2 } /^pmstatus:/ { p = 50 + $3 / 2 } END { print int(p) }' "$2")
       ;;
     steps)
-      percent=$(awk '/^(Step|STEP) [0-9]+\/[0-9]+ ?:/ { split($2, s, "/"); p = 100 * (s[1] - 1) / s[2] } END { print int(p) }' "$2")
+      # Lines with a name in front belong to parts, which the build without a name follows: it finds them done.
+      percent=$(awk '/^([a-z]+: )?(Step|STEP) [0-9]+\/[0-9]+ ?:/ {
+          name = $1 ~ /:$/ ? $1 : ""
+          split($(name == "" ? 2 : 3), s, "/")
+          if (name != "" && !(name in done)) parts++
+          done[name] = (s[1] - 1) / s[2]
+        }
+        END {
+          for (name in done) sum += name != "" && "" in done ? 1 : done[name]
+          print int(100 * sum / (parts + 1))
+        }' "$2")
       ;;
     time:*) percent=$((100 * $3 / ${1#time:})) ;;
   esac

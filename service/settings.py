@@ -212,6 +212,8 @@ class Settings(BaseSettings):
 
     file_search_s: float = Field(default=2, gt=0, le=60)
     """How long the regular expressions of one file search may match."""
+    read_tokens_max: int = Field(default=20_000, ge=100)
+    """How many tokens of text one react.read shows; the first path is shown in any case, the others are listed."""
 
     # ---- timelines ----
     cache_point_min_rounds: int = Field(default=6, ge=1, le=1000)
@@ -237,9 +239,9 @@ class Settings(BaseSettings):
     web_fetching_max: int = Field(default=8, ge=1)
     """Calls that fetch pages at one time; the pages of each are in memory until they are read."""
     web_read_wall_s: float = Field(default=60, gt=0)
-    """Wall clock for taking the text out of all pages of a call, in the sandbox."""
+    """Wall clock for taking the text out of all pages of a call, or out of a document, in the sandbox."""
     web_read_page_s: float = Field(default=15, gt=0)
-    """Wall clock for taking the text out of one page."""
+    """Wall clock for taking the text out of one page or one document, inside of the sandbox."""
     web_search_url: str = ""
     """Search endpoint that answers as SearXNG does, such as https://search.example.org/search. Empty: no search."""
     web_search_s: float = Field(default=15, gt=0)
@@ -253,7 +255,7 @@ class Settings(BaseSettings):
     workspace_files_max: int = Field(default=500, ge=0)
     """Number of the turn's own files that are put into OUT_DIR unasked."""
     inspect_s_per_file: int = Field(default=10, ge=1)
-    """Wall clock for opening one promised file; one that takes longer may be tried a second time."""
+    """Processor time for opening one promised file, tried twice at most; six times as much of the wall clock."""
     inspect_image_pixels_max: int = Field(default=100_000_000, ge=1)
     """Pixels of an image that is opened."""
     inspect_unpacked_bytes_max: int = Field(default=1024 * _MIB, ge=1)

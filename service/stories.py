@@ -16,6 +16,7 @@ from contracts.react_tools import (
 )
 from service.core.admission import Admission
 from service.core.cache_points import CachePolicy
+from service.core.document_reading import DocumentReading
 from service.core.execution import Execution
 from service.core.hiding import HidingStory
 from service.core.limits import CallPolicy
@@ -24,7 +25,7 @@ from service.core.page_reading import PageReading, ReadingPolicy
 from service.core.patching import Patching
 from service.core.planning import PlanStory
 from service.core.react_calls import ReactStory
-from service.core.react_read import ReactRead
+from service.core.react_read import ReactRead, ReadBounds
 from service.core.references import References
 from service.core.rendering import Rendering, RenderPolicy
 from service.core.sandbox_runs import SandboxRuns
@@ -91,14 +92,20 @@ def rerunnable(settings: Settings, parts: StoryParts, runs: SandboxRuns) -> tupl
 def stories(settings: Settings, parts: StoryParts) -> tuple[Story, ...]:
     """One story for each kind of tool."""
     inline_bytes_max = settings.inline_bytes_max
-    read = ReactRead(parts.files, parts.sources, parts.skills, parts.tokens, inline_bytes_max=inline_bytes_max)
+    reading_policy = ReadingPolicy(parts.policy, settings.web_read_wall_s, settings.web_read_page_s)
+    read = ReactRead(
+        parts.files,
+        parts.sources,
+        parts.skills,
+        parts.tokens,
+        ReadBounds(inline_bytes_max, settings.read_tokens_max),
+        DocumentReading(parts.runs, reading_policy),
+    )
     texts = TextFiles(parts.artifacts, parts.sources, parts.tokens, inline_bytes_max)
     writing = Writing(texts)
     references = References(parts.files)
     searching = Searching(parts.files, settings.file_search_s)
-    reading = PageReading(
-        parts.runs, ReadingPolicy(parts.policy, settings.web_read_wall_s, settings.web_read_page_s)
-    )
+    reading = PageReading(parts.runs, reading_policy)
     fetching = WebFetching(
         parts.fetcher,
         reading,

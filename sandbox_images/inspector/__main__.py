@@ -4,8 +4,8 @@ It runs inside the sandbox, on what a hostile program left there, in a fork of a
 as ``python3 -I inspector``: one JSON request on stdin, one JSON line per file on stdout, in order and as soon as
 each is judged::
 
-    request  {root, seconds_per_file, image_pixels_max, unpacked_bytes_max, members_max, pages_max,
-              memory_bytes_max?, here?, files: [{id, path, checks}]}
+    request  {root, seconds_per_file, wall_seconds_per_file, image_pixels_max, unpacked_bytes_max, members_max,
+              pages_max, memory_bytes_max?, here?, files: [{id, path, checks}]}
     line     {id, ok, mime, problem, facts}
 
 With ``here`` a line ``{here, mimes}`` stands before them; if that says that they are judged in this process, which

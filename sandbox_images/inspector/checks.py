@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from formats import CHECKS_BY_FAMILY, CHECKS_JUDGED_ELSEWHERE, canonical_mime
-from verdict import Problem, Subject, counted, quoted
+from verdict import Subject, Unmet, counted, quoted
 
 _NAMES_SHOWN = 5
 
@@ -32,6 +32,8 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "columns": (_is_names, "a list of names"),
     "json_schema": (lambda value: isinstance(value, dict | bool), "a JSON Schema"),
     "not_blank": (lambda value: isinstance(value, bool), "true or false"),
+    "encoding": (lambda value: isinstance(value, str), "the name of an encoding"),
+    "password": (lambda value: isinstance(value, str), "a text"),
 }
 """Every check judged here: what its value must be, as a test and in words."""
 
@@ -43,17 +45,17 @@ def refuse_what_cannot_be_checked(subject: Subject) -> None:
         if check in CHECKS_JUDGED_ELSEWHERE:
             continue
         if check not in _KINDS:
-            raise Problem(f"{quoted(check)} is not a check that a file can be held to")
+            raise Unmet(f"{quoted(check)} is not a check that a file can be held to")
         fits, kind = _KINDS[check]
         if not fits(value):
-            raise Problem(f"{check} cannot be checked: its value must be {kind}")
+            raise Unmet(f"{check} cannot be checked: its value must be {kind}")
         if check not in answerable:
             kind = f"on a .{subject.extension} file" if subject.extension else "on a file without extension"
-            raise Problem(f"{check} cannot be checked {kind}")
+            raise Unmet(f"{check} cannot be checked {kind}")
 
 
 def hold_to_contract(subject: Subject) -> None:
-    """Compare what was measured with what was promised; raises the first ``Problem``."""
+    """Compare what was measured with what was promised; raises the first ``Unmet``."""
     _hold_mime(subject)
     _hold_pages(subject)
     _hold_rows(subject)
@@ -64,7 +66,7 @@ def hold_to_contract(subject: Subject) -> None:
 def _hold_mime(subject: Subject) -> None:
     wanted = subject.checks.get("mime")
     if wanted is not None and canonical_mime(wanted) != subject.format.mime:
-        raise Problem(f"is {subject.format.mime}, the contract asks for {quoted(wanted)}")
+        raise Unmet(f"is {subject.format.mime}, the contract asks for {quoted(wanted)}")
 
 
 def _hold_pages(subject: Subject) -> None:
@@ -73,16 +75,16 @@ def _hold_pages(subject: Subject) -> None:
         return
     has = f"has {counted(pages, 'slide' if subject.format.family == 'powerpoint' else 'page')}"
     if pages < subject.checks.get("min_pages", 0):
-        raise Problem(f"{has}, the contract asks for at least {subject.checks['min_pages']:,}")
+        raise Unmet(f"{has}, the contract asks for at least {subject.checks['min_pages']:,}")
     if pages > subject.checks.get("max_pages", pages):
-        raise Problem(f"{has}, the contract allows at most {subject.checks['max_pages']:,}")
+        raise Unmet(f"{has}, the contract allows at most {subject.checks['max_pages']:,}")
 
 
 def _hold_rows(subject: Subject) -> None:
     wanted = subject.checks.get("min_rows", 0)
     rows = subject.facts.get("rows", 0)
     if rows < wanted:
-        raise Problem(f"has {counted(rows, 'row')} of data, the contract asks for at least {wanted:,}")
+        raise Unmet(f"has {counted(rows, 'row')} of data, the contract asks for at least {wanted:,}")
 
 
 def _hold_columns(subject: Subject) -> None:
@@ -90,7 +92,7 @@ def _hold_columns(subject: Subject) -> None:
     missing = [name for name in subject.checks.get("columns", ()) if name.strip() not in found]
     if missing:
         lacks = f"lacks the column{'s' if len(missing) > 1 else ''} {_listed(missing)}"
-        raise Problem(f"{lacks}; it has {_listed(subject.columns or []) or 'none'}")
+        raise Unmet(f"{lacks}; it has {_listed(subject.columns or []) or 'none'}")
 
 
 def _hold_size(subject: Subject) -> None:
@@ -100,9 +102,9 @@ def _hold_size(subject: Subject) -> None:
         if wanted is None:
             continue
         if measured is None:
-            raise Problem(f"states no {side}, the contract asks for at least {wanted:,} px")
+            raise Unmet(f"states no {side}, the contract asks for at least {wanted:,} px")
         if measured < wanted:
-            raise Problem(f"is {measured:,} px {noun}, the contract asks for at least {wanted:,} px")
+            raise Unmet(f"is {measured:,} px {noun}, the contract asks for at least {wanted:,} px")
 
 
 def _listed(names: list[str]) -> str:

@@ -1,9 +1,9 @@
 """Judges files in processes of their own, so that a file can take down no more than its own verdict.
 
 Files that are opened by libraries in C have a child each; those that nothing but Python reads share one, which says
-of each file what it found before it looks at the next. A child is bounded in wall-clock time (killed from outside)
-and in memory, and can write no file; what it says comes back over a pipe, bounded, and is checked before it is
-believed.
+of each file what it found before it looks at the next. A child is bounded in processor time, in wall-clock time
+(killed from outside) and in memory, and can write no file; what it says comes back over a pipe, bounded, and is
+checked before it is believed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,21 @@ from verdict import PROBLEM_CHARS_MAX, Limits, one_line
 _ANSWER_BYTES_MAX = 65_536
 _ALONE = b"alone"
 """Said of a file that there was no memory for after others."""
-_PLAIN_FAMILIES = frozenset({"text", "binary", "delimited", "json_document", "json_lines"})
+_PLAIN_FAMILIES = frozenset(
+    {
+        *(
+            "text",
+            "binary",
+            "delimited",
+            "json_document",
+            "json_lines",
+            "notebook",
+            "python_source",
+            "toml_document",
+        ),
+        *("component_text", "email_message", "rich_text"),
+    }
+)
 _TOGETHER_MAX = 50
 _LISTENED_TO_MS = 10_000
 """How long a judge that has said all waits to be ended: who listened may have died in a way that is not told."""
@@ -101,16 +115,17 @@ def _judged(root: Path, entries: list[Entry], limits: Limits) -> Iterator[dict[s
     child = _Child(root, entries, limits)
     try:
         for entry in entries:
-            answer = child.answer(time.monotonic() + limits.seconds_per_file)
+            answer = child.answer(time.monotonic() + limits.wall_seconds_per_file)
             if answer is None:
-                yield _verdict(entry) | {"problem": f"could not be checked within {limits.seconds_per_file:g} s"}
+                late = f"could not be checked within {limits.wall_seconds_per_file:g} s"
+                yield _verdict(entry) | {"problem": late}
                 return
             if answer == _ALONE and entry is not entries[0]:
                 return
             try:
                 yield _verdict(entry) | _believable(answer)
             except ValueError:
-                yield _verdict(entry) | {"problem": child.problem()}
+                yield _verdict(entry) | {"problem": child.problem(limits)}
                 return
     finally:
         child.end()
@@ -149,10 +164,10 @@ class _Child:
         line, _, self._said = self._said.partition(b"\n")
         return line
 
-    def problem(self) -> str:
+    def problem(self, limits: Limits) -> str:
         """End it, if it has not ended; returns why it did not answer as it should."""
         status = self.end()
-        return _problem_of_death(status) if self._has_died else _CRASHED
+        return _problem_of_death(status, limits) if self._has_died else _CRASHED
 
     def end(self) -> int:
         """End it, if it has not ended; returns its wait status."""
@@ -172,7 +187,9 @@ def _be_the_judge(writing: int, root: Path, entries: list[Entry], limits: Limits
         _leave_the_others(writing)
         confine(limits)
         for number, entry in enumerate(entries):
+            end_after(limits.seconds_per_file, 0)
             _say(writing, _answer(root, entry, limits, is_alone=number == 0))
+        end_after(0, 0)
         _wait_for_the_end(writing)
     except BaseException:  # noqa: BLE001 - whatever it is, the parent's copy of the stack must not run on
         os._exit(1)
@@ -213,6 +230,12 @@ def _leave_the_others(writing: int) -> None:
     for standard in (0, 1, 2):
         # C libraries print their warnings; on stdout they would be taken for verdicts.
         os.dup2(nowhere, standard)
+
+
+def end_after(cpu_s: float, wall_s: float) -> None:
+    """Have this process end by SIGPROF after so much processor time, by SIGALRM after so much time; 0 for never."""
+    signal.setitimer(signal.ITIMER_PROF, cpu_s)
+    signal.setitimer(signal.ITIMER_REAL, wall_s)
 
 
 def confine(limits: Limits) -> None:
@@ -257,11 +280,13 @@ def _are_facts(facts: Any) -> bool:
     return all(isinstance(each, str | int) for each in values)
 
 
-def _problem_of_death(status: int) -> str:
+def _problem_of_death(status: int, limits: Limits) -> str:
     """Say why a child ended without an answer, from its wait status."""
     if not os.WIFSIGNALED(status):
         return _CRASHED
     number = os.WTERMSIG(status)
     if number == signal.SIGKILL:
         return OUT_OF_MEMORY
+    if number == signal.SIGPROF:
+        return f"could not be checked within {limits.seconds_per_file:g} s of processor time"
     return f"{_CRASHED} ({signal.Signals(number).name})"

@@ -12,7 +12,7 @@ from typing import Any
 from checks import hold_to_contract, refuse_what_cannot_be_checked
 from formats import Format, extension_of, format_of
 from request import Entry
-from verdict import PROBLEM_CHARS_MAX, Limits, Problem, Subject, one_line
+from verdict import PROBLEM_CHARS_MAX, Limits, Problem, Subject, Unmet, one_line
 
 
 def import_family(file_format: Format) -> ModuleType:
@@ -25,7 +25,7 @@ def import_family(file_format: Format) -> ModuleType:
 
 
 def judge(root: Path, entry: Entry, limits: Limits) -> dict[str, Any]:
-    """Return ``{ok, problem, facts}`` for one file.
+    """Return ``{ok, problem, facts}`` for one file; ``facts.opened`` where it opens and a check does not hold.
 
     Raises:
         MemoryError: The file needs more memory than a judge may have.
@@ -34,6 +34,8 @@ def judge(root: Path, entry: Entry, limits: Limits) -> dict[str, Any]:
     try:
         _judge(root, entry, limits, facts)
     except Problem as problem:
+        if isinstance(problem, Unmet):
+            facts["opened"] = True
         return {"ok": False, "problem": one_line(str(problem), PROBLEM_CHARS_MAX), "facts": facts}
     return {"ok": True, "problem": None, "facts": facts}
 
@@ -52,7 +54,9 @@ def _judge(root: Path, entry: Entry, limits: Limits, facts: dict[str, Any]) -> N
         os.close(descriptor)
         raise Problem("could not be opened: it is not a regular file")
     with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor has no path
-        subject = Subject(file, status.st_size, extension, file_format, entry.checks, limits, facts)
+        subject = Subject(
+            file, status.st_size, extension, file_format, entry.checks, limits, facts, path=entry.path
+        )
         _open_with_its_library(subject)
         refuse_what_cannot_be_checked(subject)
         hold_to_contract(subject)

@@ -7,11 +7,10 @@ process, so whoever asked has to have a second one made, which judges in childre
 from __future__ import annotations
 
 import json
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
-from child import OUT_OF_MEMORY, confine
+from child import OUT_OF_MEMORY, confine, end_after
 from formats import format_of
 from judge import judge
 from request import Entry
@@ -30,17 +29,17 @@ def announcement(entries: list[Entry], *, here: bool) -> str:
 def judge_here(root: Path, entries: list[Entry], limits: Limits) -> Iterator[str]:
     """Yield a line for each file, in their order: ``{ok, problem, facts}``.
 
-    A file that takes longer than it may ends this process by SIGALRM; one for which others have left no memory is
-    not judged, nor are those that follow.
+    A file that takes longer than it may ends this process, by SIGPROF or SIGALRM; one for which others have left no
+    memory is not judged, nor are those that follow.
     """
     confine(limits)
     for number, entry in enumerate(entries):
-        signal.setitimer(signal.ITIMER_REAL, limits.seconds_per_file)
+        end_after(limits.seconds_per_file, limits.wall_seconds_per_file)
         try:
             verdict = judge(root, entry, limits)
         except MemoryError:
             if number > 0:
                 return
             verdict = {"ok": False, "problem": OUT_OF_MEMORY, "facts": {}}
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        end_after(0, 0)
         yield json.dumps(verdict)

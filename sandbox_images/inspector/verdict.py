@@ -20,12 +20,17 @@ class Problem(Exception):  # noqa: N818 - a problem of the judged file is a find
     """The file is not what it promises; the text is the sentence that says so, about 'the file' as subject."""
 
 
+class Unmet(Problem):
+    """The file opens as what its extension says, and a check of the contract does not hold."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """How far one file may make the inspector go; all figures are totals for one file.
 
     Attributes:
-        seconds_per_file: Wall-clock seconds until a file's judge is killed.
+        seconds_per_file: Seconds of processor time until a file's judge is killed: a busy host changes no verdict.
+        wall_seconds_per_file: Wall-clock seconds until it is killed in any case: for one that only waits.
         image_pixels_max: Pixels of a picture, all of its decoded frames together.
         unpacked_bytes_max: Bytes that an archive or an office file may unpack to.
         members_max: Members of an archive or an office file.
@@ -34,6 +39,7 @@ class Limits:
     """
 
     seconds_per_file: float = 10
+    wall_seconds_per_file: float = 60
     image_pixels_max: int = 200_000_000
     unpacked_bytes_max: int = 1_073_741_824
     members_max: int = 10_000
@@ -50,10 +56,11 @@ class Subject:
         size: Its length in bytes.
         extension: Lower-cased and without its dot; empty for none.
         format: What the extension promises.
-        checks: The contract's checks, by name, their values of the right type.
+        checks: The contract's checks, by name; some of them may be of the wrong type.
         limits: The bounds of this inspection.
         facts: What was measured so far; kept even when a problem ends the judgement.
         columns: Every column name found, unshortened; None where the format has none.
+        path: Where it lies, relative to the root.
     """
 
     file: BinaryIO
@@ -64,6 +71,7 @@ class Subject:
     limits: Limits
     facts: dict[str, Any] = field(default_factory=dict)
     columns: list[str] | None = None
+    path: str = ""
 
     def head(self, count: int) -> bytes:
         """Return the first ``count`` bytes and leave the file at its start."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 OUT_DIR = "/out"
 JOB_DIR = "/job"
-_SUFFIX = {"python": ".py", "bash": ".sh", "render": ".json", "readable": ".json"}
+_SUFFIX = {"python": ".py", "bash": ".sh", "node": ".js", "render": ".json", "readable": ".json"}
 
 
 class Runner:

@@ -30,6 +30,11 @@ CONTROL_FD = 3
 _STACK_WORDS = 70_000
 _PANGO = "libpangoft2-1.0.so.0"
 _OWN_PROGRAMS = frozenset({"render", "readable"})
+# A program is a script with imports or with require, as it likes: node finds out which, and need not warn of that.
+_INTERPRETERS = {
+    "bash": ("/bin/bash",),
+    "node": ("/usr/bin/node", "--disable-warning=MODULE_TYPELESS_PACKAGE_JSON"),
+}
 
 
 def _fork_of_zygote() -> "zygote.Fork | None":
@@ -168,10 +173,11 @@ def _run(job: dict[str, Any], fork: "zygote.Fork | None") -> None:
         atexit.register(_keep_pango)
         _run_to_the_end(job["path"], fork)
     else:
-        # Python ignores these two; a shell and what it starts would inherit that, so `yes | head` would complain.
+        # Python ignores these two; what it becomes and starts would inherit that, so `yes | head` would complain.
         for number in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
-        os.execv("/bin/bash", ["bash", job["path"]])  # noqa: S606 - becoming it is the purpose
+        program, *options = _INTERPRETERS[job["language"]]
+        os.execv(program, [job["language"], *options, job["path"]])  # noqa: S606 - becoming it is the purpose
 
 
 def _rehearse(end: "ending.Ending") -> None:

@@ -31,6 +31,25 @@ _OF_LIBRARIES = frozenset(
     {
         *("pdf", "docx", "xlsx", "pptx", "parquet", "html", "htm", "xml", "svg", "zip", "tar", "gz", "tgz"),
         *("png", "jpg", "jpeg", "gif", "webp", "bmp", "tif", "tiff"),
+        *(
+            "yaml",
+            "yml",
+            "bz2",
+            "xz",
+            "tbz2",
+            "txz",
+            "npy",
+            "npz",
+            "epub",
+            "odt",
+            "ods",
+            "odp",
+            "doc",
+            "xls",
+            "ppt",
+        ),
+        *("mp4", "m4v", "m4a", "mov", "webm", "mkv", "avi", "mp3", "wav", "ogg", "flac"),
+        *("sqlite", "sqlite3", "db", "ttf", "otf", "woff", "woff2"),
     }
 )
 
@@ -46,12 +65,14 @@ class Collection:
         self._out = out
         self._wanted = wanted
         self._sent: dict[int, int] = {}
+        self._reserved: set[int] = set()
         self._rows: list[dict[str, Any]] = []
         self._seen: outdir.Walk | None = None
         self._has_begun = False
         self._opens_early = False
         self._extras: list[tuple[str, str]] = []
         self._files: list[dict[str, Any]] = []
+        self._surplus = 0  # matches of patterns beyond their bound, which nobody else promised
         # Sparse files claim more than OUT_DIR holds.
         self._bytes_left: int = wanted["limits"]["out_dir_bytes"]
 
@@ -107,8 +128,9 @@ class Collection:
         self._inspector.stop()
         for index, row in enumerate(self._rows):
             row["inspection"] = inspections.get(index)
-            keep = row["inspection"] is not None and row["inspection"]["ok"]
-            self._send(row, keep=keep)
+        self._reserve_good()
+        for row in self._rows:
+            self._send(row, keep=row["state"] == outdir.FILE)
         for position, (rel, path) in enumerate(extras):
             if position >= self._wanted["extras_max"]:
                 break
@@ -118,7 +140,7 @@ class Collection:
         self._channel.send_json(
             frames.COLLECTED,
             {
-                "extras_total": len(extras),
+                "extras_total": len(extras) + self._surplus,
                 "files_exceeded": walk.files_exceeded,
                 "depth_exceeded": walk.depth_exceeded,
             },
@@ -133,30 +155,35 @@ class Collection:
         for rel, _ in walked:
             if outdir.composed(rel) not in spelled or rel == outdir.composed(rel):
                 spelled[outdir.composed(rel)] = rel
-        promised = set()
+        promised, surplus = set(), set()
         for index, wanted in enumerate(self._wanted["files"]):
             if wanted["is_glob"]:
                 matches = outdir.matching(wanted["rel"], sorted(spelled.values()))[: wanted["matches_max"]]
             else:
                 # The program may have written the name in another Unicode form.
                 matches = [spelled.get(wanted["rel"], wanted["rel"])]
-            promised.update(matches)
+            opened_max = wanted["opened_max"] if wanted["is_glob"] else 1
+            promised.update(matches[:opened_max])
+            surplus.update(matches[opened_max:])
             if not matches:
                 self._rows.append(
                     {"promise": index, "rel": wanted["rel"], "path": None, "state": outdir.MISSING, "size": 0}
                 )
-            for rel in matches:
+            for position, rel in enumerate(matches):
                 state, path, size = self._out.judge(rel, bytes_max)
-                self._rows.append({"promise": index, "rel": rel, "path": path, "state": state, "size": size})
-        others = [(rel, path) for rel, path in walked if rel not in promised]
+                row = {"promise": index, "rel": rel, "path": path, "state": state, "size": size}
+                row["opens"] = position < opened_max
+                self._rows.append(row)
+        self._surplus = len(surplus - promised)
+        others = [(rel, path) for rel, path in walked if rel not in promised | surplus]
         return sorted(others, key=lambda other: spelled[outdir.composed(other[0])] != other[0])
 
     def _to_inspect(self) -> list[dict[str, Any]]:
-        """Every promised regular file that is not empty, with its row and its checks."""
+        """Every promised regular file that is not empty nor too many, with its row and its checks."""
         return [
             {"id": index, "path": row["path"], "checks": self._wanted["files"][row["promise"]]["checks"]}
             for index, row in enumerate(self._rows)
-            if row["state"] == outdir.FILE and row["size"] > 0
+            if row["state"] == outdir.FILE and row["size"] > 0 and row["opens"]
         ]
 
     def _are_plain(self) -> bool:
@@ -175,15 +202,27 @@ class Collection:
         return verdicts
 
     def _request(self) -> dict[str, Any]:
-        seconds = self._wanted["seconds_per_file"]
-        bounds = {"seconds_per_file": seconds, **self._wanted["inspect"]}
-        return {"root": self._out.root, **bounds, "files": self._files}
+        return {"root": self._out.root, **self._wanted["inspect"], "files": self._files}
+
+    def _reserve_good(self) -> None:
+        """Reserves the room of OUT_DIR's size for good files: one that fails takes none from them."""
+        for row in self._rows:
+            if row["state"] == outdir.FILE and row["opens"] and _is_good(row) and self._has_room(row):
+                self._reserve(row)
+
+    def _reserve(self, row: dict[str, Any]) -> None:
+        inode = os.lstat(os.path.join(self._out.root, row["path"])).st_ino
+        if inode not in self._reserved:
+            self._reserved.add(inode)
+            self._bytes_left -= row["size"]
 
     def _send(self, row: dict[str, Any], *, keep: bool) -> None:
         """One FOUND frame and, if the file is kept, its bytes; a second name of an inode is sent as a reference."""
         found = {key: row.get(key) for key in ("promise", "rel", "state", "size", "inspection")}
         if keep and not self._has_room(row):
-            found["state"], keep = outdir.TOO_LARGE, False
+            keep = False
+            if _is_good(row):
+                found["state"] = outdir.TOO_LARGE
         found["keep"] = keep
         if not keep:
             self._channel.send_json(frames.FOUND, found)
@@ -197,7 +236,7 @@ class Collection:
             if found["same_as"] is not None:
                 return
             self._sent[status.st_ino] = len(self._sent)
-            self._bytes_left -= status.st_size
+            self._reserve(row)
             left = status.st_size
             while left:
                 piece = file.read(min(left, _PIECE_BYTES))
@@ -206,7 +245,14 @@ class Collection:
 
     def _has_room(self, row: dict[str, Any]) -> bool:
         inode = os.lstat(os.path.join(self._out.root, row["path"])).st_ino
-        return inode in self._sent or row["size"] <= self._bytes_left
+        return inode in self._reserved or row["size"] <= self._bytes_left
+
+
+def _is_good(row: dict[str, Any]) -> bool:
+    """Whether nothing was found against a regular file; one that nobody promised, or too many, is not opened."""
+    is_opened = row["promise"] is not None and row["opens"]
+    inspection = row["inspection"]
+    return not is_opened or (inspection is not None and inspection["ok"])
 
 
 def needs_libraries(path: str) -> bool:

@@ -225,7 +225,7 @@ class Inspector:
 
 
 def _seconds(request: dict[str, Any]) -> float:
-    seconds: float = request["seconds_per_file"]
+    seconds: float = request["wall_seconds_per_file"]
     return seconds * len(request["files"])
 
 

@@ -32,7 +32,7 @@ class OutDir:
     def __init__(self, root: str) -> None:
         self.root = root
         self.turn_id = ""
-        self._put: dict[str, tuple[int, int, int]] = {}
+        self._put: dict[str, tuple[int, int, int, int]] = {}
 
     def begin_turn(self, turn_id: str) -> None:
         """Makes the current turn's folders, and ``files`` as another name of the same place."""
@@ -258,8 +258,9 @@ def composed(rel: str) -> str:
     return unicodedata.normalize("NFC", rel)
 
 
-def _identity(found: os.stat_result) -> tuple[int, int, int]:
-    return found.st_ino, found.st_mtime_ns, found.st_size
+def _identity(found: os.stat_result) -> tuple[int, int, int, int]:
+    # A program can restore the time of the content, as `cp -p` and tar do; not that of the inode.
+    return found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size
 
 
 def _make_readable(full: str, mode: int, bits: int) -> None:

@@ -10,6 +10,7 @@ from functools import partial
 
 PROGRAM = "program"
 """What forks do that run one."""
+_DRAW = frozenset({"data", "science"})
 _SINGLE_WITHIN_S = 5.0
 _LOOK_AGAIN_S = 0.01
 _MADV_COLLAPSE = 25
@@ -23,7 +24,7 @@ def warm(kind: str) -> None:
     Raises:
         RuntimeError: other threads are left, which no fork would have.
     """
-    if kind == "data":
+    if kind in _DRAW:
         _shorten_drawing()
     elif kind == "documents":
         _typeset()
@@ -40,7 +41,7 @@ def rehearsals(kind: str, short_program: Callable[[], None]) -> dict[str, Callab
     """What forks of a zygote are likely to do, once more after `warm`, by what it is."""
     if kind == "bare":
         return {PROGRAM: short_program}
-    if kind == "data":
+    if kind in _DRAW:
         return {PROGRAM: partial(_one_after_the_other, short_program, _draw)}
     if kind == "documents":
         from render.first_use import render_again  # noqa: PLC0415 - another kind has no renderer

@@ -44,7 +44,9 @@ def read_contents(verdicts: list[Verdict], inline_bytes_max: int) -> dict[str, C
     left = inline_bytes_max
     for verdict in verdicts:
         if is_kept(verdict) and verdict.found is not None:
-            content = _content(verdict.mime, verdict.found, left)
+            # No model opens a PDF that needs a password, and who calls one refuses its bytes.
+            is_locked = verdict.promise is not None and verdict.promise.checks.password is not None
+            content = Content() if is_locked else _content(verdict.mime, verdict.found, left)
             left -= verdict.found.size_bytes if content.base64 is not None else 0
             contents[verdict.path.physical] = content
     return contents

@@ -29,6 +29,7 @@ from service.core.errors import (
     UnknownToolError,
 )
 from service.core.events import CallEvent, EndedCalls, EventLog
+from service.core.invalid_params import open_call
 from service.core.log_context import about
 from service.core.meter import EndedCall, Meter, NoMeter
 from service.core.running_call import CallTicket, RunningCall
@@ -223,9 +224,8 @@ class Calls:
         return self._is_closing
 
     def _open(self, scope: Scope, request: ToolCallRequest) -> OpenedCall:
-        for story in self._stories:
-            if (call := story.open(scope, request)) is not None:
-                return call
+        if (call := open_call(self._stories, scope, request)) is not None:
+            return call
         raise UnknownToolError(f"there is no tool '{request.tool_id[:80]}'; GET /v1/tools lists them")
 
     async def _known(self, stored: StoredCall, *, detached: bool) -> CallTicket:

@@ -203,8 +203,8 @@ def _grouped(path: str, placed: Iterable[PlacedBlock]) -> list[_Group]:
     of_calls: dict[str, _Group] = {}
     for item in placed:
         block = item.block
-        if "lines" in block.meta and described_path(block) is None:
-            continue  # a stretch that react.read showed
+        if {"lines", "bytes", "extracted"} & block.meta.keys() and described_path(block) is None:
+            continue  # a stretch, or the text of a document, that react.read showed
         is_meta = block.type == "user.attachment.meta" or described_path(block) == path
         call_id = call_of(block)
         group = of_calls.get(call_id) if call_id is not None else _open_end(groups, is_meta=is_meta)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, Protocol
 
+from contracts.artifacts import GLOB_MATCHES_MAX
 from contracts.paths import FilePath
 from contracts.tool_calls import SandboxInfo
 from contracts.tools import Language
@@ -139,6 +140,7 @@ class WantedFile:
         matches_max: how many matches of a pattern are looked at.
         checks: what the inspector checks beyond opening the file.
         required: whether the promise is broken where there is no file.
+        opened_max: how many of those matches are opened; the others are more than the contract allows.
     """
 
     rel: str
@@ -146,6 +148,7 @@ class WantedFile:
     matches_max: int
     checks: dict[str, Any]
     required: bool = True
+    opened_max: int = GLOB_MATCHES_MAX
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ def answered(
     stored: dict[str, StoredArtifact],
 ) -> ToolCallResponse:
     """The answer to a call that ran, from all that is known of it."""
-    unpromised = extras(attempt.collected)
+    unpromised = extras(attempt.collected, contract.promises)
     report = RunReport(
         attempt.failure,
         verdicts if attempt.sandbox is not None else [],
@@ -97,7 +97,7 @@ def answered(
         },
         report=text,
         blocks=blocks,
-        artifacts=[artifact_result(v, stored.get(v.path.physical) if v.produced else None) for v in verdicts]
+        artifacts=[artifact_result(v, stored.get(v.path.physical)) for v in verdicts]
         + [_extra_result(f, stored) for f in unpromised if f.source is not None],
         rehosted=attempt.gathered.ledger,
         timings_ms=attempt.timings,

@@ -4,9 +4,7 @@ import asyncio
 from dataclasses import replace
 from functools import partial
 
-from pydantic import ValidationError
-
-from contracts.artifacts import Contract, ContractError
+from contracts.artifacts import GLOB_MATCHES_MAX, Contract, ContractError
 from contracts.blocks import TEXT_BYTES_MAX
 from contracts.codes import ContractCode
 from contracts.media_types import is_text, mime_of_name
@@ -17,15 +15,15 @@ from service.core.engine_port import Found, Job, Wanted, WantedFile
 from service.core.exec_answers import answered, interrupted, refused
 from service.core.exec_call import ExecCall
 from service.core.gathered import Gathered
+from service.core.invalid_params import parse_params
 from service.core.limits import CallLimits, CallPolicy
 from service.core.references import find_reference
-from service.core.refusals import invalid_model
 from service.core.rehosting import Wish
 from service.core.sandbox_runs import Attempt, Program, SandboxRuns, collected_artifact, room_bytes
 from service.core.scopes import Scope
 from service.core.store_ports import NewArtifact
 from service.core.tokens import TokenCounter
-from service.core.verdicts import Verdict, extras, is_kept, judge
+from service.core.verdicts import Verdict, extras, failed_with_bytes, is_kept, judge, mime_to_store
 from service.core.watcher import OpenedCall, Watcher
 
 EXTRAS_MAX = 50
@@ -44,10 +42,7 @@ class Execution:
         language = exec_language(request.tool_id)
         if language is None:
             return None
-        try:
-            params = ExecParams.model_validate(request.params)
-        except ValidationError as exc:
-            raise invalid_model(exc, "params") from exc
+        params = parse_params(ExecParams, request.params)
         bounds = self._policy.bounds(request.limits, timeout_s=params.timeout_s)
         call = ExecCall(scope, request, language, params, bounds, self._runs.ahead(scope, request))
         return OpenedCall(partial(self.execute, call), partial(interrupted, call), call.look_ahead)
@@ -77,7 +72,9 @@ class Execution:
             )
             verdicts = judge(contract.promises, attempt.collected, limits)
             new = [_promised(call, verdict) for verdict in verdicts if verdict.produced]
-            new += [_unpromised(call, found) for found in extras(attempt.collected) if found.source is not None]
+            new += [_failed(call, verdict) for verdict in failed_with_bytes(verdicts)]
+            unpromised = extras(attempt.collected, contract.promises)
+            new += [_unpromised(call, found) for found in unpromised if found.source is not None]
             # Before the files become sources of their own.
             sids = await self._runs.known_sids(call.scope) if _may_cite(verdicts) else frozenset()
             contents = self._contents(verdicts, sids)
@@ -131,6 +128,20 @@ def _promised(call: ExecCall, verdict: Verdict) -> NewArtifact:
     )
 
 
+def _failed(call: ExecCall, verdict: Verdict) -> NewArtifact:
+    """A file that is not as promised, for the turn's workspace: to be read, repaired and promised again."""
+    found, promise = verdict.found, verdict.promise
+    if found is None or promise is None:
+        raise AssertionError("a file that fails was found, and promised")
+    return collected_artifact(
+        call.request,
+        found,
+        mime=mime_to_store(verdict),
+        visibility="internal",
+        description=promise.description,
+    )
+
+
 def _unpromised(call: ExecCall, found: Found) -> NewArtifact:
     return collected_artifact(call.request, found, mime=mime_of_name(found.path.rel), visibility="internal")
 
@@ -147,8 +158,15 @@ def _missing_paths(gathered: Gathered) -> ContractError:
 
 def _wanted(turn_id: str, contract: Contract, limits: CallLimits) -> Wanted:
     files = tuple(
-        # One more than allowed, to see that there are too many.
-        WantedFile(p.path.rel, p.is_glob, p.max_count + 1, p.checks.inspected(), required=p.min_count > 0)
+        WantedFile(
+            p.path.rel,
+            p.is_glob,
+            # More than allowed, as those are kept too; one more than ever, to see that there are too many.
+            GLOB_MATCHES_MAX + 1 if p.is_glob else 1,
+            p.checks.inspected(),
+            required=p.min_count > 0,
+            opened_max=p.max_count,
+        )
         for p in contract.promises
     )
     return Wanted(turn_id, files, EXTRAS_MAX, limits)

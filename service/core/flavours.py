@@ -14,17 +14,27 @@ class Flavour(StrEnum):
     BARE = "bare"
     DOCUMENTS = "documents"
     DATA = "data"
+    SCIENCE = "science"
 
 
+_DATA = ("numpy", "pandas", "matplotlib.pyplot", "openpyxl")
 PREIMPORTED: dict[Flavour, tuple[str, ...]] = {
     Flavour.BARE: (),
     Flavour.DOCUMENTS: ("weasyprint", "docx", "pptx"),
-    Flavour.DATA: ("numpy", "pandas", "matplotlib.pyplot", "openpyxl"),
+    Flavour.DATA: _DATA,
+    Flavour.SCIENCE: (
+        *(*_DATA, "scipy.stats", "scipy.optimize", "seaborn", "sklearn.ensemble", "sklearn.linear_model"),
+        *("sklearn.cluster", "sklearn.model_selection", "sklearn.pipeline", "statsmodels.api"),
+    ),
 }
 """The modules of each flavour, in the order in which they are imported."""
 
 # What importing each takes in the image, in ms on the machine of docs/speed.md: what a program is spared.
 _IMPORT_MS = {
+    "statsmodels": 1500,
+    "seaborn": 1300,
+    "sklearn": 1100,
+    "scipy": 600,
     "matplotlib": 340,
     "weasyprint": 290,
     "pandas": 250,
@@ -42,7 +52,7 @@ _SCANNED_BYTES_MAX = 128 * 1024
 # What libraries look at when they are imported. A program that may change it has to import them itself.
 _CHANGES_IMPORTS = re.compile(
     rb"\b(?:MPLBACKEND|MPLCONFIGDIR|MATPLOTLIBRC|matplotlibrc|OMP_|OPENBLAS_|GOTO_|MKL_|BLIS_|NPY_|NUMPY_|PANDAS_"
-    rb"|OPENPYXL_|FONTCONFIG_|XDG_|sys\.path|sys\.modules|sys\.meta_path|__import__\b)"
+    rb"|OPENPYXL_|SCIPY_|SKLEARN_|JOBLIB_|LOKY_|ARROW_|FONTCONFIG_|XDG_|sys\.path|sys\.modules|sys\.meta_path|__import__\b)"
 )
 # What stands where a statement can begin; within a string it may mean nothing. Quantifiers are possessive, so that
 # the time grows with the length of the program and not faster.

@@ -2,88 +2,41 @@
 
 import asyncio
 import base64
-import hashlib
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from contracts.blocks import TEXT_BYTES_MAX, TRUNCATED_SUFFIX
-from contracts.logical import SkillPath, SourcesPath, TurnPath, parse
+from contracts.blocks import TEXT_BYTES_MAX
+from contracts.logical import LogicalPath, SkillPath, SourcesPath, TurnPath
 from contracts.media_types import is_inline_binary, is_text
 from contracts.paths import FilePath, UnsafePathError
 from contracts.tool_calls import SourceRow
 from service.core.artifact_answers import hosting
 from service.core.blocks import embedded_text
-from service.core.discovery import digest_of_block, discover, latest_blocks, main_block, safe_text
-from service.core.line_stretches import Stretch, excerpt, stretch_of
-from service.core.rehosting import stretches
+from service.core.discovery import discover, latest_blocks, main_block, safe_text
+from service.core.document_reading import DOCUMENT_KINDS, DocumentUnreadableError
+from service.core.line_stretches import Stretch, is_utf8, rest_of_file, stretch_of
+from service.core.loaded import EXTRACTED, JSON, CannotLoadError, Loaded, Piece, mark_of, text_mark
+from service.core.read_content import Content, bytes_of, lines_of, text_content
+from service.core.read_paths import meanings
 from service.core.scopes import Scope
 from service.core.skills import Skills
+from service.core.source_texts import row_text, source_text
 from service.core.staging import Staging
-from service.core.store_ports import ArtifactStore, PlacedBlock, SourcePool
+from service.core.store_ports import ArtifactStore, SourcePool
 from service.core.tokens import TokenCounter
 from service.core.turn_files import CallFiles, TurnFile, digest_json, digest_of
 
-JSON = "application/json"
 SOURCES_MAX = 200
 """How many sources one path shows."""
 NO_SUCH_SOURCES = "the sources pool has no such ids"
-_ROW_BYTES_MIN = 500
 _ABSENT = "the conversation has nothing at this path"
+_MARKDOWN = "text/markdown"
+_HEAD_BYTES = TEXT_BYTES_MAX + 4
 
-
-class CannotLoadError(Exception):
-    """Nothing can be shown of a path; the text says why, for the model."""
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """One block that is about to be shown.
-
-    Attributes:
-        path: its logical path; None for a digest, which stands at the path of the call's results.
-        mime: its media type.
-        text: its text.
-        base64: its binary content.
-        meta: its meta fields.
-        mark: what tells whether the same is in view already; None if nothing does.
-    """
-
-    path: str | None
-    mime: str
-    text: str | None = None
-    base64: str | None = None
-    meta: dict[str, Any] = field(default_factory=dict)
-    mark: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """What is shown of one path.
-
-    Attributes:
-        path: the canonical path.
-        pieces: the blocks, in order.
-        partly: what is left out, and how to get it; None if nothing is.
-        absent: what was asked for beside it and is not there.
-    """
-
-    path: str
-    pieces: tuple[Piece, ...]
-    partly: str | None = None
-    absent: tuple[str, ...] = ()
-
-
-def mark_of(placed: PlacedBlock) -> str | None:
-    """What two blocks have in common that show the same: the hash of a file or of a text, and what is carried."""
-    block = placed.block
-    sha256 = digest_of_block(block).get("sha256")
-    # A stretch of lines and a patch stand at a file's path with its digest, and are not what it says.
-    if isinstance(sha256, str) and not {"lines", "patch"} & block.meta.keys():
-        carried = "text" if block.text is not None else "base64" if placed.base64_chars else "nothing"
-        return f"{sha256}:{carried}"
-    text = safe_text(block)
-    return None if text is None else _text_mark(text)
+DocumentText = Callable[[TurnFile], Awaitable[str]]
+"""The text of a document; raises DocumentUnreadableError."""
 
 
 class Loading:
@@ -98,6 +51,8 @@ class Loading:
         tokens: counts tokens.
         staging: a folder for bytes that come by URI.
         inline_bytes_max: how many bytes of PDFs and images all blocks together carry.
+        turn_id: the current turn, whose files bare paths name.
+        document_text: extracts the text of a document; None if nothing does.
     """
 
     def __init__(  # noqa: PLR0913 - all that a path can lead to
@@ -111,6 +66,8 @@ class Loading:
         tokens: TokenCounter,
         staging: Staging,
         inline_bytes_max: int,
+        turn_id: str,
+        document_text: DocumentText | None = None,
     ) -> None:
         self._scope = scope
         self._files = files
@@ -120,23 +77,45 @@ class Loading:
         self._tokens = tokens
         self._staging = staging
         self._inline_bytes_left = inline_bytes_max
+        self._turn_id = turn_id
+        self._document_text = document_text
 
     async def load(self, text: str) -> list[Loaded]:
-        """What a path shows; a stretch of lines where nothing has that very name.
+        """What a path shows; a stretch of it where nothing has that very name.
 
         Raises:
             CannotLoadError: nothing; why.
             StoreFailedError: a store failed.
         """
         stretch = stretch_of(text)
-        if stretch is None:
-            return await self._whole(_parsed(text))
         try:
-            return await self._whole(_parsed(text))
+            return await self._first(text, self._whole)
         except CannotLoadError:
-            return [await self._stretch(stretch, _parsed(stretch.path))]
+            if stretch is None:
+                raise
+        if stretch.problem is not None:
+            raise CannotLoadError(stretch.problem)
+        return await self._first(stretch.path, partial(self._stretch, stretch))
 
-    async def _whole(self, path: FilePath | TurnPath | SourcesPath | SkillPath) -> list[Loaded]:
+    async def _first(self, text: str, load: Callable[[LogicalPath], Awaitable[list[Loaded]]]) -> list[Loaded]:
+        """What the first thing that a path may mean shows.
+
+        Raises:
+            CannotLoadError: none shows anything; why the likeliest one does not.
+        """
+        reason: CannotLoadError | None = None
+        try:
+            paths = meanings(text, self._turn_id)
+        except UnsafePathError as exc:
+            raise CannotLoadError(str(exc)) from exc
+        for path in paths:
+            try:
+                return await load(path)
+            except CannotLoadError as exc:
+                reason = reason or exc
+        raise reason or CannotLoadError(_ABSENT)
+
+    async def _whole(self, path: LogicalPath) -> list[Loaded]:
         match path:
             case FilePath():
                 return [await self._file(path)]
@@ -152,28 +131,34 @@ class Loading:
     async def _file(self, path: FilePath) -> Loaded:
         file = await self._found(path)
         digest = await self._digest(file)
-        text = encoded = partly = None
+        text = encoded = None
+        partly: list[str] = []
         size = file.size_bytes or 0
-        if is_text(file.mime):
-            head = b"".join([piece async for piece in self._pieces(file, TEXT_BYTES_MAX + 4)])
-            text = embedded_text(head, more=size > len(head))
-            if size > TEXT_BYTES_MAX:
-                partly = (
-                    f"the first {TEXT_BYTES_MAX} of {size} bytes; give {path.logical}#L<from>-<to> for other lines"
-                )
-            elif "tokens" not in digest:
-                digest["tokens"] = await asyncio.to_thread(self._tokens.count, text)
-        elif is_inline_binary(file.mime):
+        if is_inline_binary(file.mime):
             if size <= self._inline_bytes_left:
                 self._inline_bytes_left -= size
-                content = b"".join([piece async for piece in self._pieces(file, size)])
+                content = b"".join([piece async for piece in self._read(file, 0, size)])
                 encoded = (await asyncio.to_thread(base64.b64encode, content)).decode("ascii")
             else:
-                partly = f"its {size} bytes are too many to show; code can open it at {path.physical}"
+                partly.append(f"its {size} bytes are too many to show; code can open it at {path.physical}")
+        elif file.mime not in DOCUMENT_KINDS:
+            head = b"".join([piece async for piece in self._read(file, 0, min(size, _HEAD_BYTES))])
+            if is_text(file.mime) or (head and is_utf8(head)):
+                text = embedded_text(head, more=size > len(head))
+                if size > TEXT_BYTES_MAX:
+                    partly.append(rest_of_file(path.logical, head, size))
+                elif "tokens" not in digest:
+                    digest["tokens"] = await asyncio.to_thread(self._tokens.count, text)
         meta = self._meta(file, digest)
         carried = "base64" if encoded is not None else "text" if text is not None else "nothing"
         piece = Piece(path.logical, file.mime, text, encoded, meta, f"{digest['sha256']}:{carried}")
-        return Loaded(path.logical, (Piece(None, JSON, digest_json(digest)), piece), partly)
+        pieces = [Piece(None, JSON, digest_json(digest)), piece]
+        if file.mime in DOCUMENT_KINDS and self._document_text is not None:
+            try:
+                pieces.append(_extracted(path, await self._document_text(file), meta, digest, partly))
+            except DocumentUnreadableError as exc:
+                partly.append(f"its text cannot be extracted: {exc}")
+        return Loaded(path.logical, tuple(pieces), "; ".join(partly) or None)
 
     async def _found(self, path: FilePath) -> TurnFile:
         """A file whose size is known; one that only blocks know is in staging by now.
@@ -209,34 +194,46 @@ class Loading:
             told = {}  # of a version before the one in the store
         return {**known, **told, "sha256": known["sha256"]}
 
-    async def _stretch(self, stretch: Stretch, path: FilePath | TurnPath | SourcesPath | SkillPath) -> Loaded:
-        """Some lines of a text.
+    async def _stretch(self, stretch: Stretch, path: LogicalPath) -> list[Loaded]:
+        """Some lines or bytes.
 
         Raises:
-            CannotLoadError: nothing is there, it is no text, or it has no such lines.
+            CannotLoadError: nothing is there, or it has no such lines or bytes.
         """
-        digest: dict[str, Any] = {}
-        if isinstance(path, FilePath):
-            file = await self._found(path)
-            if not is_text(file.mime):
-                raise CannotLoadError(f"{file.mime} has no lines; give the path without #L")
-            digest = await self._digest(file)
-            pieces, mime = self._pieces(file, file.size_bytes or 0), file.mime
-            name, meta = path.logical, self._meta(file, digest)
+        content = await self._content(path)
+        if stretch.unit == "bytes":
+            shown, part, partly = await bytes_of(content, stretch)
+        elif not content.is_text:
+            raise CannotLoadError(f"{content.mime} has no lines; give the path without #L, or #B0- for its bytes")
         else:
-            loaded = await self._texts(path)
-            pieces, mime, name, meta = _one(loaded.encode(errors="replace")), "text/plain", str(path), {}
-        found = await excerpt(pieces, stretch)
-        if found.last == 0:
-            raise CannotLoadError(f"it has {found.total} lines, none from {stretch.first} on")
-        lines = {"lines": [found.first, found.last], "lines_total": found.total}
-        shown = f"{name}#L{stretch.first}-{stretch.last}"
-        partly = None
-        if found.last < min(stretch.last, found.total):
-            partly = f"lines {found.first} to {found.last}: {TEXT_BYTES_MAX} bytes are shown at once"
-        piece = Piece(shown, mime, found.shown, None, {**meta, **lines}, _text_mark(found.shown))
-        head = (Piece(None, JSON, digest_json({**digest, **lines})),) if digest else ()
-        return Loaded(shown, (*head, piece), partly)
+            shown, part, partly = await lines_of(content, stretch)
+        name = f"{content.name}{stretch.mark(stretch.first, stretch.last)}"
+        piece = Piece(name, content.mime, shown, None, {**content.meta, **part}, text_mark(shown))
+        head = (Piece(None, JSON, digest_json({**content.digest, **part})),) if content.digest else ()
+        return [Loaded(name, (*head, piece), partly)]
+
+    async def _content(self, path: LogicalPath) -> Content:
+        """What a path leads to, for stretches of it.
+
+        Raises:
+            CannotLoadError: nothing, or a document whose text cannot be extracted.
+        """
+        if not isinstance(path, FilePath):
+            text = (await self._texts(path)).encode(errors="replace")
+            return text_content(str(path), "text/plain", text)
+        file = await self._found(path)
+        digest = await self._digest(file)
+        meta = self._meta(file, digest)
+        if file.mime in DOCUMENT_KINDS and self._document_text is not None:
+            try:
+                text = (await self._document_text(file)).encode(errors="replace")
+            except DocumentUnreadableError as exc:
+                raise CannotLoadError(f"its text cannot be extracted: {exc}") from exc
+            return text_content(path.logical, _MARKDOWN, text, {**meta, EXTRACTED: True}, digest)
+        size = file.size_bytes or 0
+        head = b"".join([piece async for piece in self._read(file, 0, min(size, _HEAD_BYTES))])
+        has_lines = is_text(file.mime) or is_utf8(head)
+        return Content(path.logical, file.mime, size, partial(self._read, file), has_lines, meta, digest)
 
     def _meta(self, file: TurnFile, digest: dict[str, Any]) -> dict[str, Any]:
         hosted = hosting(file.stored) if file.stored is not None else {}
@@ -244,14 +241,16 @@ class Loading:
             hosted = {"hosted_uri": file.version.hosted_uri}
         return {"digest": digest_json(digest), **hosted, "physical_path": file.path.physical}
 
-    async def _pieces(self, file: TurnFile, limit: int) -> AsyncIterator[bytes]:
-        """The first bytes of a file, never all of a large one at once."""
+    async def _read(self, file: TurnFile, start: int, end: int) -> AsyncIterator[bytes]:
+        """Some bytes of a file, never all of a large one at once."""
         if file.stored is not None:
-            async for piece in self._artifacts.read(self._scope, file.stored, 0, limit):
+            async for piece in self._artifacts.read(self._scope, file.stored, start, end):
                 yield piece
         elif file.fetched is not None:
-            async for piece in file.fetched.pieces(limit):
-                yield piece
+            at = 0
+            async for piece in file.fetched.pieces(end):
+                yield piece[max(start - at, 0) :]
+                at += len(piece)
 
     # ---- blocks ----
 
@@ -266,7 +265,7 @@ class Loading:
             text, encoded = safe_text(block), None
             if text is not None and len(raw := text.encode(errors="replace")) > TEXT_BYTES_MAX:
                 text = embedded_text(raw[: TEXT_BYTES_MAX + 4], more=True)
-                partly = f"the first {TEXT_BYTES_MAX} of {len(raw)} bytes; give {path}#L<from>-<to> for other lines"
+                partly = rest_of_file(str(path), raw, len(raw))
             if item.base64_chars:
                 size = item.base64_chars * 3 // 4
                 if size > self._inline_bytes_left:
@@ -286,7 +285,7 @@ class Loading:
             text = await self._skill_text(path)
         else:
             found = await self._sources.pick(self._scope, path.ranges, SOURCES_MAX)
-            text = "".join(_row_text(row, None) for row in found) or None
+            text = "".join(row_text(row, None) for row in found) or None
         if text is None:
             raise CannotLoadError(_ABSENT)
         return text
@@ -309,7 +308,7 @@ class Loading:
             else:
                 others += [row] if row.file is None else []
         if others:
-            loaded.append(_source_text(others, more=len(found) > len(rows)))
+            loaded.append(source_text(others, more=len(found) > len(rows)))
         if len(found) == len(rows):
             unmet = (span for span in path.ranges if not any(span[0] <= row.sid <= span[1] for row in rows))
             loaded[0] = replace(loaded[0], absent=tuple(str(SourcesPath((span,))) for span in unmet))
@@ -319,7 +318,7 @@ class Loading:
 
     async def _skill(self, path: SkillPath) -> Loaded:
         text = await self._skill_text(path)
-        return Loaded(str(path), (Piece(str(path), "text/markdown", text, mark=_text_mark(text)),))
+        return Loaded(str(path), (Piece(str(path), _MARKDOWN, text, mark=text_mark(text)),))
 
     async def _skill_text(self, path: SkillPath) -> str:
         skill = await self._skills.read(path.skill_id)
@@ -328,50 +327,13 @@ class Loading:
         return skill.active_text
 
 
-def _parsed(text: str) -> FilePath | TurnPath | SourcesPath | SkillPath:
-    """A logical path, or the physical path that a model took for one.
-
-    Raises:
-        CannotLoadError: it is neither.
-    """
-    try:
-        return parse(text)
-    except UnsafePathError as exc:
-        try:
-            return FilePath.from_physical(text)
-        except UnsafePathError:
-            raise CannotLoadError(str(exc)) from exc
-
-
-def _source_text(rows: list[SourceRow], *, more: bool) -> Loaded:
-    """The rows as one readable text, each with a fair part of the room."""
-    path = str(SourcesPath(tuple(stretches([row.sid for row in rows]))))
-    room = max(_ROW_BYTES_MIN, TEXT_BYTES_MAX // len(rows))
-    raw = "\n".join(_row_text(row, room) for row in rows).encode(errors="replace")
-    text = embedded_text(raw[: TEXT_BYTES_MAX + 4], more=len(raw) > TEXT_BYTES_MAX + 4)
-    whole = sum(len(_row_text(row, None).encode(errors="replace")) for row in rows) + len(rows) - 1
-    partly = None
-    if more or whole > len(text.encode()):
-        partly = "texts are cut; give a single id, and #L<from>-<to> behind it for lines"
-    return Loaded(path, (Piece(path, "text/plain", text, mark=_text_mark(text)),), partly)
-
-
-def _row_text(row: SourceRow, room_bytes: int | None) -> str:
-    about = [f"[S:{row.sid}] {row.title}".rstrip(), *([f"url: {row.url}"] if row.url else [])]
-    if row.file is not None:
-        about.append(f"path: {row.file.logical}")
-    text = "\n".join([*about, *([row.text] if row.text else [])]) + "\n"
-    raw = text.encode(errors="replace")
-    if room_bytes is None or len(raw) <= room_bytes:
-        return text
-    return raw[:room_bytes].decode(errors="ignore") + "…\n"
-
-
-def _text_mark(text: str) -> str:
-    """The hash of what a block shows of a text: a long one and its cut form have the same."""
-    shown = text.removesuffix(TRUNCATED_SUFFIX).encode(errors="replace")[:TEXT_BYTES_MAX]
-    return hashlib.sha256(shown.decode(errors="ignore").encode()).hexdigest()
-
-
-async def _one(content: bytes) -> AsyncIterator[bytes]:
-    yield content
+def _extracted(
+    path: FilePath, whole: str, meta: dict[str, Any], digest: dict[str, Any], partly: list[str]
+) -> Piece:
+    """The text of a document, at the document's own path; ``partly`` learns how to read on."""
+    raw = whole.encode(errors="replace")
+    if len(raw) > TEXT_BYTES_MAX:
+        partly.append(f"of its text {rest_of_file(path.logical, raw, len(raw))}")
+    text = embedded_text(raw[:_HEAD_BYTES], more=len(raw) > _HEAD_BYTES)
+    mark = f"{digest['sha256']}:{EXTRACTED}"
+    return Piece(path.logical, _MARKDOWN, text, None, {**meta, EXTRACTED: True}, mark)

@@ -24,7 +24,8 @@ TEXT_CHARS_MAX = 100_000
 """How much of a page's text is kept, in characters."""
 _TITLE_CHARS_MAX = 500
 _ANSWER_BYTES_MAX = 64 * 1024 * 1024  # of 20 pages, a character in up to twelve bytes
-_ANSWER_NAME = "readable.json"
+ANSWER_NAME = "readable.json"
+"""The file that the program writes."""
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3}")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
@@ -84,11 +85,11 @@ class PageReading:
             inputs = await asyncio.to_thread(_staged, turn_id, pages, await staging.folder())
             attempt.gathered = Gathered({file.path.physical: file for file in inputs})
             code = _request_of(pages, inputs, turn_id, self._policy.page_s)
-            wanted = WantedFile(_ANSWER_NAME, is_glob=False, matches_max=1, checks={})
+            wanted = WantedFile(ANSWER_NAME, is_glob=False, matches_max=1, checks={})
             program = Program(
                 Job("readable", code, "readable", turn_id, bounds.limits),
                 Wanted(turn_id, (wanted,), 0, bounds.limits),
-                _unheard,
+                discard_output,
             )
             await self._runs.run(request, bounds, program, attempt=attempt, staging=staging, watcher=watcher)
             if attempt.failure is not None:
@@ -96,11 +97,11 @@ class PageReading:
                     WebCode.UNREADABLE_PAGE, f"no page could be read: {attempt.failure.message}"
                 )
                 return [failed] * len(pages)
-            rows = await asyncio.to_thread(_answer, attempt)
+            rows = await asyncio.to_thread(answer_rows, attempt)
         return [_page_text(row) for row in (rows + [None] * len(pages))[: len(pages)]]
 
 
-def _unheard(stream: StreamName, piece: bytes, truncated: bool) -> None:
+def discard_output(stream: StreamName, piece: bytes, truncated: bool) -> None:
     """What the libraries of the program print is nobody's."""
 
 
@@ -123,14 +124,14 @@ def _request_of(pages: Sequence[FetchedPage], inputs: Sequence[InputFile], turn_
             {"path": file.path.physical, "charset": page.charset, "url": str(page.url)}
             for page, file in zip(pages, inputs, strict=True)
         ],
-        "target": FilePath(turn_id, Namespace.FILES, _ANSWER_NAME).physical,
+        "target": FilePath(turn_id, Namespace.FILES, ANSWER_NAME).physical,
         "characters_max": TEXT_CHARS_MAX,
         "seconds_per_page": page_s,
     }
     return json.dumps(request).encode()
 
 
-def _answer(attempt: Attempt) -> list[Any]:
+def answer_rows(attempt: Attempt) -> list[Any]:
     """What the program wrote; a page may have taken it over, so nothing is taken for granted."""
     for found in attempt.collected.found:
         if found.state is FileState.FILE and found.source is not None and found.size_bytes <= _ANSWER_BYTES_MAX:

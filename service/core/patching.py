@@ -1,4 +1,4 @@
-"""The story of ``react.patch``: a text file gets a new version by a diff, or by its whole new text."""
+"""``react.patch``: a text file gets a new version by a diff, or by its whole new text."""
 
 import asyncio
 from dataclasses import dataclass
@@ -13,6 +13,8 @@ from contracts.tool_calls import ToolCallResponse
 from service.core.artifact_answers import hosting
 from service.core.blocks import shortened, text_head
 from service.core.errors import StoreFailedError, StoreFullError
+from service.core.hunks import HunkHeaderError, HunkMismatchError
+from service.core.patch_forms import apply_diff, is_diff
 from service.core.react_calls import ReactCall, ToolRefusedError
 from service.core.staging import Staging, staging
 from service.core.store_ports import StoredArtifact
@@ -29,7 +31,6 @@ from service.core.text_files import (
 )
 from service.core.text_formats import text_mime
 from service.core.turn_files import CallFiles, TurnFile, TurnFiles
-from service.core.unified_diff import HunkHeaderError, HunkMismatchError, apply_diff, is_unified_diff
 
 _SVG = "image/svg+xml"
 
@@ -152,7 +153,7 @@ def _patched(name: str, old: str, patch: str) -> _Patched:
     Raises:
         ToolRefusedError: it cannot be read, does not fit, or makes the file too large.
     """
-    if is_unified_diff(patch):
+    if is_diff(patch):
         bom = "\ufeff" if old.startswith("\ufeff") else ""
         try:
             applied = apply_diff(old.removeprefix(bom), patch)

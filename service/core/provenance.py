@@ -21,6 +21,7 @@ from service.core.call_lookup import find_call
 from service.core.call_ports import AuditedLine, CallKey, CallState, CallStore, StoredCall
 from service.core.call_record import CallRecord, recording
 from service.core.errors import NoProvenanceError, NotRerunnableError
+from service.core.invalid_params import open_call
 from service.core.limits import CallLimits
 from service.core.log_context import about
 from service.core.restoring import Inputs, RestoredRuns
@@ -139,9 +140,8 @@ class Provenance:
         allowed = self._again.limits
         lowered = {name: min(value, getattr(allowed, name)) for name, value in limits if value is not None}
         again = request.model_copy(update={"tool_call_id": key.tool_call_id, "limits": Limits(**lowered)})
-        for story in self._again.stories(runs):
-            if (call := story.open(key.scope, again)) is not None:
-                return call
+        if (call := open_call(self._again.stories(runs), key.scope, again)) is not None:
+            return call
         raise NotRerunnableError(f"calls of the tool '{request.tool_id}' cannot be run again")
 
     async def _run(self, asked: AuditedCall, opened: OpenedCall) -> tuple[AuditLine, AuditedLine]:

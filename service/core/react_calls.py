@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from contracts.artifacts import ContractError
 from contracts.blocks import Block
@@ -14,8 +14,9 @@ from contracts.react_tools import TOOL_ALIASES
 from contracts.tool_calls import ArtifactResult, EnvelopeError, Rehosted, Timings, ToolCallRequest, ToolCallResponse
 from service.core.blocks import BlockWriter, Notice, bounded_params, now_text
 from service.core.call_record import call_record
+from service.core.invalid_params import parse_params
 from service.core.references import References, find_reference
-from service.core.refusals import invalid_model, invalid_value
+from service.core.refusals import invalid_value
 from service.core.scopes import Scope
 from service.core.store_ports import SourcePool
 from service.core.watcher import NobodyWatches, OpenedCall, Watcher
@@ -165,11 +166,7 @@ class ReactStory(Generic[P]):
             return None
         if request.code is not None:
             raise invalid_value("code", f"{request.tool_id} takes no code")
-        try:
-            params = self._params.model_validate(request.params)
-        except ValidationError as exc:
-            raise invalid_model(exc, "params") from exc
-        call = ReactCall(scope, request, params)
+        call = ReactCall(scope, request, parse_params(self._params, request.params))
         return OpenedCall(lambda watcher: self._told(call, watcher), lambda: _interrupted(call))
 
     async def _told(self, call: ReactCall[P], watcher: Watcher) -> ToolCallResponse:

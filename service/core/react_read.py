@@ -1,4 +1,4 @@
-"""The story of ``react.read``: what a path names is brought back into view, unless the model sees it already."""
+"""``react.read``: what a path names is brought back into view, unless the model sees it already."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -10,17 +10,33 @@ from contracts.react_tools import ReadParams
 from contracts.tool_calls import ToolCallResponse
 from service.core.blocks import Notice
 from service.core.discovery import BLOCKS_MAX
-from service.core.loading import NO_SUCH_SOURCES, CannotLoadError, Loaded, Loading, mark_of
+from service.core.document_reading import DOCUMENT_KINDS, DocumentReading, DocumentUnreadableError
+from service.core.loaded import CannotLoadError, Loaded, mark_of
+from service.core.loading import NO_SUCH_SOURCES, DocumentText, Loading
 from service.core.memory import Memory
 from service.core.react_calls import ReactCall
+from service.core.sandbox_runs import Attempt
 from service.core.skills import Skills
-from service.core.staging import staging
+from service.core.staging import Staging, staging
 from service.core.store_ports import SourcePool, spelled
 from service.core.tokens import TokenCounter
-from service.core.turn_files import TurnFiles
+from service.core.turn_files import CallFiles, TurnFile, TurnFiles
 from service.core.visibility import Visibility, visibility_of
 
 _REASON_CHARS_MAX = 300
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBounds:
+    """What one read shows at most.
+
+    Attributes:
+        inline_bytes_max: how many bytes of PDFs and images.
+        tokens_max: how many tokens of text; the first path is shown whatever it has.
+    """
+
+    inline_bytes_max: int
+    tokens_max: int = 20_000
 
 
 @dataclass(slots=True)
@@ -32,18 +48,25 @@ class _Outcome:
     missing: list[str] = field(default_factory=list)
     missing_skills: list[str] = field(default_factory=list)
     reasons: dict[str, str] = field(default_factory=dict)
+    partly: dict[str, str] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
+    total_tokens: int = 0
 
-    def status(self, paths: list[str], total_tokens: int) -> dict[str, Any]:
+    def status(self, paths: list[str], tokens_max: int) -> dict[str, Any]:
         """The status block's JSON."""
-        partly = {loaded.path: loaded.partly for loaded in self.loaded if loaded.partly is not None}
+        left_out = {
+            "left_out": self.left_out,
+            "left_out_reason": f"one read shows {tokens_max} tokens; read these in further calls",
+        }
         return {
             "paths": paths,
             "missing": self.missing,
             "missing_skills": self.missing_skills,
             "exists_in_visible_context": self.in_view,
-            "total_tokens": total_tokens,
+            "total_tokens": self.total_tokens,
             **({"reasons": self.reasons} if self.reasons else {}),
-            **({"partly_shown": partly} if partly else {}),
+            **({"partly_shown": self.partly} if self.partly else {}),
+            **(left_out if self.left_out else {}),
         }
 
 
@@ -55,7 +78,8 @@ class ReactRead:
         sources: the sources pool.
         skills: the skills.
         tokens: counts tokens.
-        inline_bytes_max: how many bytes of PDFs and images one answer carries.
+        bounds: what one answer shows at most.
+        documents: extracts the text of documents; None if nothing does.
     """
 
     def __init__(
@@ -64,14 +88,15 @@ class ReactRead:
         sources: SourcePool,
         skills: Skills,
         tokens: TokenCounter,
-        *,
-        inline_bytes_max: int,
+        bounds: ReadBounds,
+        documents: DocumentReading | None = None,
     ) -> None:
         self._files = files
         self._sources = sources
         self._skills = skills
         self._tokens = tokens
-        self._inline_bytes_max = inline_bytes_max
+        self._bounds = bounds
+        self._documents = documents
 
     async def tell(self, call: ReactCall[ReadParams]) -> ToolCallResponse:
         """Loads the paths; ``ok`` unless none of them could be.
@@ -80,6 +105,7 @@ class ReactRead:
             StoreFailedError: a store failed.
         """
         files = self._files.of_call(call.scope, call.request.timeline)
+        attempt = Attempt(began=call.began)
         async with staging(self._files.artifacts) as folder:
             loading = Loading(
                 call.scope,
@@ -89,37 +115,77 @@ class ReactRead:
                 skills=self._skills,
                 tokens=self._tokens,
                 staging=folder,
-                inline_bytes_max=self._inline_bytes_max,
+                inline_bytes_max=self._bounds.inline_bytes_max,
+                turn_id=call.turn_id,
+                document_text=self._document_text(call, files, folder, attempt),
             )
-            outcome = await _outcome(call.params.paths, loading, files.memory)
+            outcome = await self._outcome(call.params.paths, loading, files.memory)
         shown = [block for loaded in outcome.loaded for block in _blocks(call, loaded)]
-        texts = [block.text for block in shown if block.text is not None]
-        total = await asyncio.to_thread(lambda: sum(self._tokens.count(text) for text in texts))
-        return _answer(call, outcome, outcome.status(call.params.paths, total), shown)
+        attempt.finish()
+        response = _answer(call, outcome, outcome.status(call.params.paths, self._bounds.tokens_max), shown)
+        return response.model_copy(update={"timings_ms": attempt.timings, "sandbox": attempt.sandbox})
 
-
-async def _outcome(paths: list[str], loading: Loading, memory: Memory) -> _Outcome:
-    outcome = _Outcome()
-    view = await visibility_of(memory)
-    seen: set[str] = set()
-    for path in dict.fromkeys(paths):
-        try:
-            found = await loading.load(path)
-        except CannotLoadError as exc:
-            (outcome.missing_skills if path.startswith("sk:") else outcome.missing).append(path)
-            outcome.reasons[path] = str(exc)[:_REASON_CHARS_MAX]
-            continue
-        for loaded in found:
-            outcome.missing += loaded.absent
-            outcome.reasons.update(dict.fromkeys(loaded.absent, NO_SUCH_SOURCES))
-            if loaded.path in seen:
+    async def _outcome(self, paths: list[str], loading: Loading, memory: Memory) -> _Outcome:
+        outcome = _Outcome()
+        view = await visibility_of(memory)
+        seen: set[str] = set()
+        for path in dict.fromkeys(paths):
+            if outcome.left_out:  # what comes after it is not even looked up
+                outcome.left_out.append(path)
                 continue
-            seen.add(loaded.path)
-            if await _is_in_view(loaded, memory, view):
-                outcome.in_view.append(loaded.path)
-            else:
-                outcome.loaded.append(loaded)
-    return outcome
+            try:
+                found = await loading.load(path)
+            except CannotLoadError as exc:
+                (outcome.missing_skills if path.startswith("sk:") else outcome.missing).append(path)
+                outcome.reasons[path] = str(exc)[:_REASON_CHARS_MAX]
+                continue
+            for loaded in found:
+                outcome.missing += loaded.absent
+                outcome.reasons.update(dict.fromkeys(loaded.absent, NO_SUCH_SOURCES))
+                if loaded.path not in seen:
+                    seen.add(loaded.path)
+                    await self._add(loaded, outcome, is_in_view=await _is_in_view(loaded, memory, view))
+        return outcome
+
+    async def _add(self, loaded: Loaded, outcome: _Outcome, *, is_in_view: bool) -> None:
+        """Adds what is shown of a path, as far as there is room; what is partly shown is listed in any case."""
+        if is_in_view:
+            outcome.in_view.append(loaded.path)
+        else:
+            texts = [piece.text for piece in loaded.pieces if piece.text is not None]
+            tokens = await asyncio.to_thread(lambda: sum(self._tokens.count(text) for text in texts))
+            if outcome.loaded and outcome.total_tokens + tokens > self._bounds.tokens_max:
+                outcome.left_out.append(loaded.path)
+                return
+            outcome.loaded.append(loaded)
+            outcome.total_tokens += tokens
+        if loaded.partly is not None:
+            outcome.partly[loaded.path] = loaded.partly
+
+    def _document_text(
+        self, call: ReactCall[ReadParams], files: CallFiles, folder: Staging, attempt: Attempt
+    ) -> DocumentText | None:
+        """Extracts the text of documents for one call; ``attempt`` gets the times and the sandbox."""
+        documents = self._documents
+        if documents is None:
+            return None
+
+        async def text_of(file: TurnFile) -> str:
+            known = documents.known_text(call.scope, file.stored.sha256) if file.stored is not None else None
+            if known is not None:
+                return known
+            fetched = await files.fetch(file, folder) if file.fetched is None else file.fetched
+            if fetched is None:
+                raise DocumentUnreadableError("its bytes cannot be had")
+            run = Attempt(timings=attempt.timings, began=attempt.began)
+            try:
+                return await documents.read(
+                    call.scope, call.request, fetched, DOCUMENT_KINDS[file.mime], run, call.watcher
+                )
+            finally:
+                attempt.sandbox = run.sandbox or attempt.sandbox
+
+        return text_of
 
 
 async def _is_in_view(loaded: Loaded, memory: Memory, view: Visibility) -> bool:
@@ -153,11 +219,11 @@ def _answer(
         return call.answered(blocks, report=report, ret=status)
     code = ToolCode.MISSING if outcome.missing else ToolCode.MISSING_SKILLS
     missing = [*outcome.missing, *outcome.missing_skills]
-    message = f"nothing could be loaded: {_listed(missing, outcome)}"
-    details = {name: status[name] for name in ("missing", "missing_skills", "reasons")}
-    notice = Notice(NoticeCode.TOOL_CALL_ERROR, message, {"error": code, **details})
-    payload = {**status, "error": {"code": code, "message": message}}
-    response = call.refused(code, message)
+    # Each path and its reason stand in the status once; notice and error only say that nothing was loaded.
+    short = "nothing could be loaded"
+    notice = Notice(NoticeCode.TOOL_CALL_ERROR, short, {"error": code})
+    payload = {**status, "error": {"code": code, "message": short}}
+    response = call.refused(code, f"nothing could be loaded: {_listed(missing, outcome)}")
     return response.model_copy(
         update={"ret": status, "blocks": [*call.opening_blocks([notice]), call.write.result_json(payload)]}
     )
@@ -169,6 +235,8 @@ def _report(outcome: _Outcome) -> str:
         ("In view already", outcome.in_view),
     ]
     lines = [f"{head}: {', '.join(paths)}" for head, paths in parts if paths]
+    lines += [f"Partly shown: {path}: {how}" for path, how in outcome.partly.items()]
+    lines += [f"Left out, read in further calls: {', '.join(outcome.left_out)}"] if outcome.left_out else []
     missing = [*outcome.missing, *outcome.missing_skills]
     return "\n".join([*lines, *([f"Missing: {_listed(missing, outcome)}"] if missing else [])])
 

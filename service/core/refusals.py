@@ -29,7 +29,7 @@ def refusal(kind: type[_Refused], errors: Sequence[Mapping[str, Any]]) -> _Refus
     """An error of ``kind`` that lists pydantic's ``errors`` (``loc``, ``type``, ``msg``) by field."""
     told = [
         FieldError(
-            field=_field(error["loc"]),
+            field=field_name(error["loc"]),
             code=error["type"],
             message=error["msg"].removeprefix("Value error, "),
         )
@@ -39,7 +39,7 @@ def refusal(kind: type[_Refused], errors: Sequence[Mapping[str, Any]]) -> _Refus
     return kind(f"{told[0].field}: {told[0].message}{more}", errors=told)
 
 
-def _field(loc: Sequence[int | str]) -> str:
+def field_name(loc: Sequence[int | str]) -> str:
     """A location as it is written in code: ``limits.wall_s``, ``assets[0].base64``; ``body`` for the whole."""
     text = ""
     for part in loc:

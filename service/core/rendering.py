@@ -16,9 +16,10 @@ from contracts.render_tools import RENDER_PARAMS, render_format
 from contracts.tool_calls import SourceRow, ToolCallRequest, ToolCallResponse
 from service.core.artifact_answers import read_contents
 from service.core.engine_port import Job, OnOutput, StreamName, Wanted, WantedFile
+from service.core.invalid_params import parse_params
 from service.core.limits import CallPolicy
 from service.core.references import find_reference
-from service.core.refusals import invalid_model, invalid_value
+from service.core.refusals import invalid_value
 from service.core.rehosting import Wish
 from service.core.render_answers import RenderCall, RenderResult, answered, interrupted, refused
 from service.core.sandbox_runs import Attempt, Program, SandboxRuns, collected_artifact, room_bytes
@@ -68,10 +69,7 @@ class Rendering:
             return None
         if request.code is not None:
             raise invalid_value("code", "a rendering tool takes no code; its document is params.content")
-        try:
-            params = RENDER_PARAMS[output].model_validate(request.params)
-        except ValidationError as exc:
-            raise invalid_model(exc, "params") from exc
+        params = parse_params(RENDER_PARAMS[output], request.params)
         bounds = self._policy.calls.bounds(request.limits, timeout_s=self._policy.wall_s)
         call = RenderCall(scope, request, output, params, bounds, self._runs.ahead(scope, request), _NO_TARGET)
         return OpenedCall(lambda watcher: self.render(call, watcher), lambda: interrupted(call), call.ahead.begin)
@@ -132,7 +130,7 @@ class Rendering:
         source_format = _FORMAT_OF_SUFFIX.get(PurePosixPath(reference.path).suffix.lower())
         if source_format is not None and "format" not in params.model_fields_set:
             with contextlib.suppress(ValidationError):  # the tool does not take that format: its default stays
-                fields = {**call.request.params, "content": text, "format": source_format}
+                fields = {**params.model_dump(exclude_unset=True), "format": source_format}
                 params = RENDER_PARAMS[call.output].model_validate(fields)
         return replace(call, params=params)
 

@@ -83,7 +83,8 @@ class _Found:
     binary: int = 0
     unread: int = 0
     lost: int = 0
-    truncated: bool = False
+    total: int = 0
+    is_counted: bool = True
 
 
 class Searching:
@@ -129,17 +130,24 @@ class Searching:
                         found.lost += 1
                         continue
                     room -= len(data)
-                    lines = await _lines(file, data, content, clock, found)
+                    try:
+                        lines = await _lines(file, data, content, clock, found)
+                    except ToolRefusedError:
+                        if len(found.hits) < params.max_hits:
+                            raise
+                        found.is_counted = False  # what is listed is complete, the count is not
+                        break
                     if not lines:
                         continue
+                found.total += 1
                 if len(found.hits) == params.max_hits:
-                    found.truncated = True
-                    break
+                    continue
                 hit = {"path": file.path.physical, "size_bytes": file.size_bytes, "mime": file.mime}
                 found.hits.append(hit if lines is None else {**hit, "lines": lines})
         result = _result(found)
         blocks = [*call.opening_blocks(), call.write.result_json(result)]
-        return call.answered(blocks, report=f"Found: {len(found.hits)} files", ret=result)
+        listed = f", {len(found.hits)} of them listed" if found.total > len(found.hits) else ""
+        return call.answered(blocks, report=f"Found: {found.total} files{listed}", ret=result)
 
 
 async def _lines(
@@ -238,10 +246,11 @@ def _result(found: _Found) -> dict[str, Any]:
     result: dict[str, Any] = {
         "paths": [hit["path"] for hit in found.hits],
         "hits": found.hits,
-        "total": len(found.hits),
-        "truncated": found.truncated,
+        "total": found.total,
+        "truncated": found.total > len(found.hits) or not found.is_counted,
     }
     extra = {
+        "more_than_total": not found.is_counted,
         "partly_searched": found.partly,
         "searched_bytes_per_file": FILE_BYTES_MAX if found.partly else 0,
         "binary_skipped": found.binary,

@@ -15,9 +15,8 @@ _UNKNOWN = "application/octet-stream"
 _RENDERED = frozenset({"pdf", "docx", "pptx", "png"})
 # Formats that are no text and that the protocol's table of media types does not know.
 _BINARY = frozenset(
-    "7z aac apk avi avif avro bin bz2 class db dll dmg doc dylib eot epub exe feather flac gz heic ico iso jar "  # noqa: SIM905 - a word list
-    "m4a mkv mov mp3 mp4 mpeg msg npy npz odp ods odt ogg otf pickle pkl ppt psd pyc rar so sqlite sqlite3 ttf "
-    "wasm wav webm whl woff woff2 xls xlsb xlsm xz zst".split()
+    "7z aac apk avif avro bin class dll dmg dylib eot exe feather heic ico iso jar mpeg msg pickle pkl psd pyc "  # noqa: SIM905 - a word list
+    "rar so wasm whl xlsb xlsm zst".split()
 )
 _SHOWN_IN_TIMELINE = frozenset({"", "md", "markdown", "txt"})
 

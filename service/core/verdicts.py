@@ -1,11 +1,11 @@
 """One verdict for each promised file: what was found, against what was promised."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 
 from contracts.artifacts import Promise
 from contracts.codes import VerdictCode
-from contracts.media_types import mime_of_name
+from contracts.media_types import OCTET_STREAM, is_inline_binary, mime_of_name
 from contracts.paths import FilePath
 from service.core.engine_port import Collected, FileState, Found
 from service.core.limits import CallLimits
@@ -80,9 +80,37 @@ def produced_once(verdicts: list[Verdict]) -> list[Verdict]:
     return list(first.values())
 
 
-def extras(collected: Collected) -> list[Found]:
-    """What was found that nobody promised."""
-    return [found for found in collected.found if found.promise is None]
+def failed_with_bytes(verdicts: list[Verdict]) -> list[Verdict]:
+    """The files that fail, and whose bytes came back all the same: they stay in the turn's workspace."""
+    return [v for v in verdicts if not v.produced and v.found is not None and v.found.source is not None]
+
+
+def extras(collected: Collected, promises: tuple[Promise, ...]) -> list[Found]:
+    """What was found that nobody promised: matches beyond a pattern's ``max_count``, and files of other names."""
+    matches: Counter[int] = Counter()
+    promised: set[FilePath] = set()
+    surplus: dict[FilePath, Found] = {}
+    for found in collected.found:
+        if found.promise is None or found.state is FileState.MISSING:
+            continue
+        matches[found.promise] += 1
+        if matches[found.promise] <= promises[found.promise].max_count:
+            promised.add(found.path)
+        else:
+            surplus.setdefault(found.path, found)
+    others = [found for found in collected.found if found.promise is None]
+    return [found for path, found in surplus.items() if path not in promised] + others
+
+
+def mime_to_store(verdict: Verdict) -> str:
+    """The media type under which a file that fails is stored.
+
+    A block of a PDF or an image carries its bytes, and who calls a model refuses those that do not open.
+    """
+    found = verdict.found
+    inspection = None if found is None else found.inspection
+    opens = inspection is not None and (inspection.ok or inspection.facts.get("opened") is True)
+    return verdict.mime if opens or not is_inline_binary(verdict.mime) else OCTET_STREAM
 
 
 def _count_verdict(promise: Promise, matches: int) -> list[Verdict]:

@@ -69,6 +69,7 @@ class Story(Protocol):
         """Reads the parameters of a call; None if the tool is none of this story's.
 
         Raises:
-            InvalidRequestError: a parameter is not what its schema asks for.
+            InvalidParamsError: a parameter is not what its schema asks for.
+            InvalidRequestError: the call has code and the tool takes none.
             LimitNotAllowedError: a limit is above the operator's.
         """

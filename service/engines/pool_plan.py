@@ -6,10 +6,16 @@ from dataclasses import dataclass, field
 from service.core.flavours import Flavour
 
 _MIB = 1024 * 1024
-WAITING_BYTES = {Flavour.BARE: 16 * _MIB, Flavour.DOCUMENTS: 64 * _MIB, Flavour.DATA: 96 * _MIB}
+WAITING_BYTES = {
+    Flavour.BARE: 16 * _MIB,
+    Flavour.DOCUMENTS: 64 * _MIB,
+    Flavour.DATA: 96 * _MIB,
+    Flavour.SCIENCE: 192 * _MIB,
+}
 """What a waiting container takes, its share of the engine's processes included; measured with the image."""
 _RATE_OVER_S = 60.0  # arrivals of so long ago count a third
-_REFILL_S = {Flavour.BARE: 0.3, Flavour.DOCUMENTS: 1.0, Flavour.DATA: 1.5}  # until one has been measured
+# Until one has been measured.
+_REFILL_S = {Flavour.BARE: 0.3, Flavour.DOCUMENTS: 1.0, Flavour.DATA: 1.5, Flavour.SCIENCE: 3.0}
 _REFILL_WEIGHT = 0.3  # of the newest refill in the moving average
 # A refill takes longer while calls run, and arrivals come in clusters.
 _SPARE = 2.0

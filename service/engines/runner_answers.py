@@ -117,10 +117,11 @@ class Row(_Answer):
     def _sound(self) -> Self:
         if not isinstance(self.rel, str) or len(self.rel) > _REL_CHARS_MAX:
             raise ValueError("no path")
-        # Of a good file the bytes come too: what is told as produced is there.
+        # Of a good file the bytes come too: what is reported as produced is there. Those of one that fails a check
+        # come where OUT_DIR's size has room for them.
         is_good = self.promise is None or (self.size > 0 and (self.inspection is None or self.inspection.ok))
         if self.keep if self.state is not FileState.FILE else is_good and not self.keep:
-            raise ValueError("exactly good files are kept")
+            raise ValueError("regular files are kept, good ones always")
         return self
 
     def path(self, wanted: Wanted) -> FilePath | None:

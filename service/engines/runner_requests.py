@@ -7,13 +7,15 @@ from service.core.engine_port import Job, Wanted
 from service.engines.file_frames import PIECE_BYTES
 from service.engines.frames import Frame, encode
 
+_WALL_FACTOR = 6
+
 
 @dataclass(frozen=True, slots=True)
 class InspectorBounds:
     """What the inspector may spend on opening files, inside the sandbox.
 
     Attributes:
-        seconds_per_file: wall clock for one file.
+        seconds_per_file: processor time for one file.
         image_pixels_max: pixels of one image.
         unpacked_bytes_max: bytes that the members of one archive may claim.
         members_max: members of one archive.
@@ -25,6 +27,11 @@ class InspectorBounds:
     unpacked_bytes_max: int
     members_max: int
     pages_max: int
+
+    @property
+    def wall_seconds_per_file(self) -> int:
+        """Wall clock for one file: far more than its processor time, so that a busy host changes no verdict."""
+        return _WALL_FACTOR * self.seconds_per_file
 
 
 def job_frames(job: Job, pass_on_bytes: int, nonce: bytes, *, collects: bool) -> bytes:
@@ -56,7 +63,13 @@ def collection_frame(wanted: Wanted, bounds: InspectorBounds, nonce: bytes) -> b
     """What is to be judged, opened and sent when the program has ended."""
     request = {
         "files": [
-            {"rel": w.rel, "is_glob": w.is_glob, "matches_max": w.matches_max, "checks": w.checks}
+            {
+                "rel": w.rel,
+                "is_glob": w.is_glob,
+                "matches_max": w.matches_max,
+                "opened_max": w.opened_max,
+                "checks": w.checks,
+            }
             for w in wanted.files
         ],
         "extras_max": wanted.extras_max,
@@ -66,8 +79,9 @@ def collection_frame(wanted: Wanted, bounds: InspectorBounds, nonce: bytes) -> b
             "artifact_bytes": wanted.limits.artifact_bytes,
             "out_dir_bytes": wanted.limits.out_dir_bytes,
         },
-        "seconds_per_file": bounds.seconds_per_file,
         "inspect": {
+            "seconds_per_file": bounds.seconds_per_file,
+            "wall_seconds_per_file": bounds.wall_seconds_per_file,
             "image_pixels_max": bounds.image_pixels_max,
             "unpacked_bytes_max": bounds.unpacked_bytes_max,
             "members_max": bounds.members_max,

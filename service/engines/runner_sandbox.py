@@ -214,7 +214,7 @@ class RunnerSandbox:
     async def collect(self, wanted: Wanted, into: Staging) -> Collected:
         """See `Sandbox.collect`."""
         # A file is judged once more if something was said against it early, or if it has ended its inspector.
-        budget_s = self._bounds.collect_s + self._inspector.seconds_per_file * 2 * len(wanted.files)
+        budget_s = self._bounds.collect_s + self._inspector.wall_seconds_per_file * 2 * len(wanted.files)
         async with self._answers_within(budget_s):
             if self._wanted is None:
                 await self._write(collection_frame(wanted, self._inspector, self._nonce))

@@ -5,8 +5,10 @@ import gzip
 import io
 import json
 import lzma
+import sqlite3
 import struct
 import tarfile
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -333,6 +335,29 @@ def parquet_lies() -> bytes:
     return b"PAR1" + b"\x15\x04" + b"\xff" * 3_000 + struct.pack("<I", 3_000) + b"PAR1"
 
 
+def npy(header: bytes, data: bytes = b"") -> bytes:
+    return b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little") + header + data
+
+
+def pickled_array() -> bytes:
+    """An array of one object, which ends the process that unpickles it."""
+    return npy(b"{'descr': '|O', 'fortran_order': False, 'shape': (1,)}", b"cos\n_exit\n(I0\ntR.")
+
+
+def endless_view() -> bytes:
+    """A database with a view that never comes to an end."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "a")
+        base = sqlite3.connect(path)
+        base.execute("CREATE TABLE t (x)")
+        base.execute(
+            "CREATE VIEW v AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c"
+        )
+        base.commit()
+        base.close()
+        return path.read_bytes()
+
+
 FILES: dict[str, Maker] = {
     "overlapping.zip": lambda: overlapping(200),
     "overlapping-few.zip": lambda: overlapping(2),
@@ -350,7 +375,7 @@ FILES: dict[str, Maker] = {
     "sparse.tar": sparse_tar,
     "pax.tar": pax_tar,
     "bomb.tar.gz": packed_tar,
-    "bomb.xz": lambda: lzma.compress(bytes(20_000_000), preset=0) * 50,
+    "bomb.xz": lambda: lzma.compress(bytes(20_000_000), preset=0) * 60,
     "large.png": lambda: png(50_000, 50_000, data=zlib.compress(bytes(1_000))),
     "text.png": text_bomb,
     "profile.png": profile_bomb,
@@ -399,6 +424,19 @@ FILES: dict[str, Maker] = {
     "deep.html": lambda: b"<div>" * 200_000,
     "tags.html": lambda: b"<!--" * 2_000_000 + b"<p " * 500_000,
     "line.txt": lambda: b"x" * 80_000_000,
+    "deep.py": lambda: b"(" * 5_000 + b")" * 5_000,
+    "runs.py": lambda: b"import os\nos.kill(os.getppid(), 9)\nraise SystemExit\n",
+    "laughs.yaml": lambda: b"a: &a [x,x]\n" + b"".join(b"k%d: &k%d [*k%d,*k%d]\n" % (n, n, n - 1, n - 1) for n in range(1, 99)).replace(b"*k0", b"*a"),
+    "deep.yaml": lambda: b"[" * 1_000_000,
+    "tag.yml": lambda: b"a: !!python/object/apply:os.system [reboot]\n",
+    "deep.toml": lambda: b"a = " + b"[" * 500_000,
+    "quotes.jsonc": lambda: b'"' + b'\\"' * 5_000_000,
+    "slashes.jsonc": lambda: b"/* " * 3_000_000,
+    "pickle.npy": pickled_array,
+    "lies.npy": lambda: npy(b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000000000,)}"),
+    "boxes.mp4": lambda: b"\0\0\0\x08ftyp" + b"\0\0\0\x08free" * 5_000_000,
+    "view.db": endless_view,
+    "braces.rtf": lambda: b"{\\rtf1" + b"{\\*" * 5_000_000,
     "font.ttf": lambda: b"\0\1\0\0\xff\xff\0\0\0\0\0\0" + b"glyf\0\0\0\0\x7f\xff\xff\xff\x7f\xff\xff\xff" * 50_000,
 }  # fmt: skip
 

@@ -33,6 +33,7 @@ PROGRAMS = {
         "while True: pass",
     ),
     "exec_tools.execute_code_bash": ("echo x > a.txt", "kill -9 $$", "yes | head -c 1000000; mkfifo a.txt"),
+    "exec_tools.execute_code_node": ("require('fs').writeFileSync('a.txt', 'x')", "process.abort()", "for (;;);"),
 }
 _runs = itertools.count()
 

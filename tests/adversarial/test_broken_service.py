@@ -47,8 +47,14 @@ COLLECTS = {
     "files": [],
     "extras_max": 5,
     "limits": {"files": 5, "depth": 5, "artifact_bytes": 100, "out_dir_bytes": 100},
-    "seconds_per_file": 1,
-    "inspect": {"image_pixels_max": 1, "unpacked_bytes_max": 1, "members_max": 1, "pages_max": 1},
+    "inspect": {
+        "seconds_per_file": 1,
+        "wall_seconds_per_file": 1,
+        "image_pixels_max": 1,
+        "unpacked_bytes_max": 1,
+        "members_max": 1,
+        "pages_max": 1,
+    },
 }
 SLEEPS = b"import time\nprint('runs', flush=True)\ntime.sleep(600)"
 SENT = {

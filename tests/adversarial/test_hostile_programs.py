@@ -211,6 +211,10 @@ def test_a_request_has_no_knob_that_weakens_its_sandbox(service, where):
         place = body if where == "body" else body.setdefault(where, {})
         place[knob] = value
         refused = service.post(body)
+        if where == "params":
+            assert refused.json()["error"]["code"] == "invalid_params", (knob, refused.text)
+            assert knob in refused.json()["error"]["message"]
+            continue
         assert (refused.status_code, refused.json()["code"]) == (422, "invalid_request"), (knob, refused.text)
         assert knob in refused.json()["detail"]
 

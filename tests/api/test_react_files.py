@@ -587,6 +587,40 @@ async def test_a_patch_that_does_not_fit_changes_nothing(agent, turn, text, deta
     assert await agent.stored("fi:turn_2.files/a.md") is None
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        "\n",
+        "diff --git a/a.txt b/a.txt\n",
+        "Index: a.txt\n",
+        "```diff\n",
+        "  ",
+        "*** Begin Patch\n*** Update File: a.txt\n",
+    ],
+)
+async def test_a_diff_below_whatever_models_write_is_applied_and_replaces_nothing(agent, head):
+    await agent("react.file", path="a.txt", content="1\n2\n")
+    diff = (
+        "@@ -1 +1 @@\n-1\n+one\n"
+        if head in {"  ", "*** Begin Patch\n*** Update File: a.txt\n"}
+        else ("--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-1\n+one\n")
+    )
+
+    answer = await patch(agent, "a.txt", head + diff, kind="file")
+
+    assert (answer["ok"], answer["ret"]["mode"]) == (True, "diff")
+    assert await agent.stored("fi:turn_1.files/a.txt") == b"one\n2\n"
+
+
+async def test_what_looks_like_a_diff_and_cannot_be_read_replaces_nothing(agent):
+    await agent("react.file", path="a.txt", content="1\n2\n")
+
+    answer = await patch(agent, "a.txt", "I changed the first line.\n\n@@ -1 +1 @@\n-1\n+one\n", kind="file")
+
+    assert answer["error"]["code"] == "invalid_hunk_header"
+    assert await agent.stored("fi:turn_1.files/a.txt") == b"1\n2\n"
+
+
 @pytest.mark.parametrize("data", [b"\xff\xfe", b"a\x00b", b"x" * (10 * 1024 * 1024 + 1)])
 async def test_what_is_no_text_cannot_be_patched(agent, saved, data):
     await saved(FilePath.from_physical("turn_1/files/a.md"), data)
@@ -647,16 +681,27 @@ async def test_files_are_found_by_their_path_or_their_bare_name(agent):
     ]
 
 
-async def test_only_the_asked_number_of_files_is_listed_and_more_are_told(agent):
+async def test_a_search_that_takes_too_long_to_count_lists_what_it_has(agent):
+    await write(agent, "a.md", "b")
+    await write(agent, "b.md", "a" * 5_000 + "!\n")
+
+    answer = await agent("react.search_files", content_regex="^b$|(a+)+$", max_hits=1)
+
+    assert (answer["ok"], answer["ret"]["paths"]) == (True, ["turn_1/files/a.md"])
+    assert (answer["ret"]["truncated"], answer["ret"]["more_than_total"]) == (True, True)
+
+
+@pytest.mark.parametrize("patterns", [{}, {"name_regex": "md"}, {"content_regex": "text"}])
+async def test_only_the_asked_number_of_files_is_listed_and_all_are_counted(agent, patterns):
     for name in ("a.md", "b.md", "c.md"):
         await write(agent, name, "text")
 
-    some = (await agent("react.search_files", max_hits=2))["ret"]
-    all_of_them = (await agent("react.search_files", max_hits=3))["ret"]
+    some = (await agent("react.search_files", max_hits=2, **patterns))["ret"]
+    all_of_them = (await agent("react.search_files", max_hits=3, **patterns))["ret"]
 
     assert (some["paths"], some["total"], some["truncated"]) == (
         ["turn_1/files/a.md", "turn_1/files/b.md"],
-        2,
+        3,
         True,
     )
     assert (all_of_them["total"], all_of_them["truncated"]) == (3, False)

@@ -14,6 +14,7 @@ def test_there_is_one_exec_tool_for_each_language():
     assert [tool.tool_id for tool in EXEC_TOOLS] == [
         "exec_tools.execute_code_python",
         "exec_tools.execute_code_bash",
+        "exec_tools.execute_code_node",
     ]
     assert set(LANGUAGES) == set(Language)
 

@@ -1,5 +1,6 @@
 """The exec contract: what is read from it, and every refusal with its code and the entry it names."""
 
+import codecs
 import json
 
 import pytest
@@ -7,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.artifacts import DEPTH_MAX, ENTRIES_MAX, GLOB_MATCHES_MAX, Checks, ContractError, parse_contract
+from contracts.checks import ENCODINGS, EXTENSIONS_OF_CHECK
+from contracts.media_types import MIME_BY_EXTENSION
 from contracts.paths import FilePath, Namespace
 
 TURN = "turn_7"
@@ -252,11 +255,98 @@ def test_every_check_reaches_the_promise_and_all_but_the_sizes_the_inspector():
         "min_width": 6,
         "min_height": 7,
         "not_blank": True,
+        "encoding": "cp1251",
+        "password": "a word",
     }
     assert set(checks) == set(Checks.model_fields)
-    [promise] = parse_contract([FILE | checks], TURN).promises
+    matches = {"glob": "*.*", "description": "whatever has an extension"}  # to which all may apply
+    [promise] = parse_contract([matches | checks], TURN).promises
     assert promise.checks.model_dump() == checks
     assert promise.checks.inspected() == {k: v for k, v in checks.items() if k not in {"min_bytes", "max_bytes"}}
+
+
+@pytest.mark.parametrize("check", EXTENSIONS_OF_CHECK)
+@pytest.mark.parametrize("name", [*MIME_BY_EXTENSION, "weird", ""])
+def test_a_check_that_cannot_apply_to_a_file_is_refused_by_its_name_and_by_a_pattern_of_its_extension(check, name):
+    value = {"columns": ["a"], "json_schema": {}, "encoding": "cp1251", "password": "x"}.get(check, 1)
+    applies = name in EXTENSIONS_OF_CHECK[check]
+    named = {"filename": f"sub/a.{name}" if name else "README", "description": "d"}
+    entries = [named, *([{"glob": f"sub/*.{name}", "description": "d"}] if name else [])]
+    for entry in entries:
+        if applies:
+            assert parse_contract([entry | {check: value}], TURN).promises[0].checks != Checks()
+            continue
+        with pytest.raises(ContractError) as refused:
+            parse_contract([FILE, entry | {check: value}], TURN)
+        assert refused.value.code == "invalid_artifact_spec"
+        kind = f".{name} files" if name else "files without an extension"
+        listed = ", ".join(f".{extension}" for extension in EXTENSIONS_OF_CHECK[check])
+        assert refused.value.message == (
+            f"contract[1] '{entry.get('filename') or entry['glob']}': {check} does not apply to {kind}; "
+            f"it applies to {listed}"
+        )
+
+
+@pytest.mark.parametrize("pattern", ["*", "**/*", "a.*", "data*", "*.[cx]sv", "*.t?t", "x.tar.*"])
+def test_a_pattern_that_leaves_the_extension_open_may_have_any_check(pattern):
+    entry = {"glob": pattern, "description": "d", "min_rows": 1, "min_pages": 1, "mime": "a/b"}
+    [promise] = parse_contract([entry], TURN).promises
+    assert promise.checks.min_rows == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "mime", "holds"),
+    [
+        ("a.csv", "text/csv; charset=cp1251", True),
+        ("a.csv", "application/csv", True),
+        ("a.csv", "text/plain", False),
+        ("a.jpg", "image/JPG", True),
+        ("a.weird", "application/octet-stream", True),
+        ("a.weird", "chemical/x-weird", False),
+        ("README", "text/plain", False),
+    ],
+)
+def test_a_media_type_that_no_file_of_the_name_has_is_refused(name, mime, holds):
+    entry = {"filename": name, "description": "d", "mime": mime}
+    if holds:
+        assert parse_contract([entry], TURN).promises[0].checks.mime == mime
+    else:
+        with pytest.raises(ContractError, match=f"^contract.0. '{name}': mime '{mime}' cannot hold: "):
+            parse_contract([entry], TURN)
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("cp1251", "cp1251"),
+        ("windows-1251", "windows_1251"),
+        (" Shift-JIS ", "shift_jis"),
+        ("UTF-8", "utf_8"),
+        ("utf-8-sig", "utf_8_sig"),
+        ("utf-16", "utf_16"),
+        ("ISO-8859-1", "iso_8859_1"),
+        ("KOI8-U", "koi8_u"),
+        *(
+            (odd, None)
+            for odd in ("hex", "rot13", "base64", "zlib", "mbcs", "undefined", "idna", "../os", "klingon")
+        ),
+    ],
+)
+def test_an_encoding_is_one_of_a_text_or_is_refused(given, name):
+    entry = {"filename": "a.csv", "description": "d", "encoding": given}
+    if name is not None:
+        [promise] = parse_contract([entry], TURN).promises
+        assert promise.checks.encoding == name
+        assert codecs.lookup(name)
+        return
+    with pytest.raises(ContractError) as refused:
+        parse_contract([entry], TURN)
+    assert refused.value.code == "invalid_artifact_spec"
+    assert "is no text encoding that is known" in refused.value.message
+
+
+def test_every_encoding_of_a_text_is_one_that_python_decodes():
+    assert [name for name in ENCODINGS if not isinstance(b"".decode(name), str)] == []
 
 
 def test_promises_keep_their_order_up_to_the_most_entries():

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.media_types import MIME_BY_EXTENSION, is_inline_binary, is_text, mime_of_name
+from contracts.artifacts import Checks
+from contracts.checks import EXTENSIONS_OF_CHECK
+from contracts.media_types import MIME_ALIASES, MIME_BY_EXTENSION, is_inline_binary, is_text, mime_of_name
 
 FORMATS_FILE = Path(__file__).parents[2] / "sandbox_images" / "inspector" / "formats.py"
 
@@ -22,6 +24,21 @@ def _inspector_formats():
 
 
 formats = _inspector_formats()
+
+
+def test_both_tables_have_the_same_other_names_of_media_types():
+    assert formats.MIME_ALIASES == MIME_ALIASES
+
+
+def _applies(check, extension):
+    return check in formats.CHECKS_BY_FAMILY[formats.FORMATS[extension].family]
+
+
+def test_the_contract_and_the_inspector_agree_on_what_each_check_applies_to():
+    checks = Checks.model_fields.keys() - {"min_bytes", "max_bytes"}
+    assert {check: {e for e in MIME_BY_EXTENSION if _applies(check, e)} for check in checks} == {
+        check: set(EXTENSIONS_OF_CHECK.get(check, MIME_BY_EXTENSION)) for check in checks
+    }
 
 
 def test_both_tables_have_the_same_extensions_and_media_types():
@@ -42,7 +59,8 @@ def test_both_read_the_same_promise_from_any_name(name):
         ("a.pdf", "application/pdf"),
         ("A.PDF", "application/pdf"),
         ("x/a.tar.gz", "application/gzip"),
-        ("a.gz", "application/octet-stream"),
+        ("a.gz", "application/gzip"),
+        ("a.bin", "application/octet-stream"),
         ("x.pdf/a", "application/octet-stream"),
         (".csv", "application/octet-stream"),
         ("README", "application/octet-stream"),
@@ -69,5 +87,16 @@ def test_a_type_is_carried_as_text_or_as_base64_or_as_neither():
         "application/zip",
         "application/x-tar",
         "application/gzip",
+        "application/x-bzip2",
+        "application/x-xz",
+        "application/x-npy",
+        "application/x-npz",
+        "application/epub+zip",
+        "application/msword",
+        "application/vnd.ms-excel",
+        "application/vnd.ms-powerpoint",
+        "application/vnd.sqlite3",
+        *(f"application/vnd.oasis.opendocument.{kind}" for kind in ("text", "spreadsheet", "presentation")),
+        *(m for m in carried if m.startswith(("audio/", "video/", "font/"))),
     }
     assert [m for m, how in carried.items() if how == ("text", True)] == []

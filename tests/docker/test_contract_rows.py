@@ -15,6 +15,7 @@ ENTRY = {"filename": "out.txt", "description": "the output"}
 LIST = "params.contract is not a non-empty list of {filename, description}"
 OUTSIDE = " lies outside turn_1/files/; a call can promise files of its own turn only"
 NOT_JSON = "params.contract is a string but no JSON: Expecting property name enclosed in double quotes: "
+TABLES = "it applies to .csv, .tsv, .xlsx, .parquet, .jsonl, .ndjson"
 RELATIVE = "; give a path relative to files/"
 
 
@@ -85,6 +86,24 @@ ROWS: list[tuple[str, Any, str, str]] = [
         spec(min_rows="3"),
         "invalid_artifact_spec",
         "contract[0].min_rows: Input should be a valid integer",
+    ),
+    (
+        "check_of_another_format",
+        spec(columns=["a"]),
+        "invalid_artifact_spec",
+        "contract[0] 'out.txt': columns does not apply to .txt files; " + TABLES,
+    ),
+    (
+        "media_type_of_another_format",
+        spec(mime="text/csv"),
+        "invalid_artifact_spec",
+        "contract[0] 'out.txt': mime 'text/csv' cannot hold: .txt files are text/plain",
+    ),
+    (
+        "encoding_of_no_text",
+        spec(encoding="klingon"),
+        "invalid_artifact_spec",
+        "contract[0].encoding: 'klingon' is no text encoding that is known, such as cp1251 or shift_jis",
     ),
     (
         "filename_and_glob",
@@ -320,9 +339,9 @@ async def test_spelling_that_was_repaired_is_told_in_a_notice(call: Caller) -> N
     }
 
 
-async def test_unknown_parameter_is_the_callers_mistake(http: httpx.AsyncClient, call: Caller) -> None:
+async def test_unknown_parameter_is_the_models_mistake(http: httpx.AsyncClient, call: Caller) -> None:
     body = call.body(NOT_RUN, ["out.txt"])
     body["params"]["timeout"] = 3
     answer = await http.post("/v1/tool-calls", json=body)
-    assert (answer.status_code, answer.headers["content-type"]) == (422, "application/problem+json")
-    assert answer.json()["errors"][0]["field"] == "params.timeout"
+    assert (answer.status_code, answer.json()["error"]["code"]) == (200, "invalid_params")
+    assert "params.timeout: is not a parameter of this tool" in answer.json()["error"]["message"]

@@ -1,5 +1,6 @@
 """Every verdict on a promised file, each produced by a real program."""
 
+import hashlib
 from typing import Any
 
 import pytest
@@ -32,6 +33,8 @@ def verdicts(response: ToolCallResponse) -> dict[str, tuple[str, str | None]]:
 def failed(name: str, message: str) -> str:
     return f"Runtime error: none\nFile errors:\n- turn_1/files/{name}: {message}"
 
+
+KEPT = {"empty_file", "artifact_invalid", "file_unusually_small"}
 
 SINGLE: dict[str, tuple[str, str, str, str]] = {
     "empty": ("open('files/a.txt', 'w')", "a.txt", "empty_file", "file is empty"),
@@ -106,7 +109,8 @@ async def test_file_that_is_not_right_gets_its_verdict(
     assert (response.ok, response.error.code, response.error.where) == (False, verdict, "check")
     assert response.error.message == f"turn_1/files/{name}: {message}"
     assert [block.path for block in response.blocks if block.path.startswith("fi:turn_1.files/")] == []
-    assert await call.stored(f"turn_1/files/{name}") is None
+    stored = await call.stored(f"turn_1/files/{name}")
+    assert stored is not None if verdict in KEPT else stored is None
 
 
 async def test_file_that_was_not_produced_is_execution_failed(call: Caller) -> None:
@@ -127,6 +131,14 @@ async def test_file_of_an_earlier_call_that_did_not_change_is_stale(call: Caller
     message = "file was there before the run and did not change"
     assert verdicts(response) == {"a.txt": ("stale_file", message)}
     assert response.report == failed("a.txt", message)
+
+
+async def test_file_whose_size_and_time_were_restored_is_produced_with_its_new_bytes(call: Caller) -> None:
+    assert (await call("open('files/a.txt', 'w').write('one')", ["a.txt"])).ok
+    code = "import os; st = os.stat('files/a.txt'); open('files/a.txt', 'w').write('two')\n"
+    code += "os.utime('files/a.txt', ns=(st.st_atime_ns, st.st_mtime_ns))"
+    response = await call(code, ["a.txt"])
+    assert (verdicts(response), await call.text("a.txt")) == ({"a.txt": ("produced", None)}, "two")
 
 
 async def test_file_written_anew_with_the_same_bytes_is_produced(call: Caller) -> None:
@@ -192,9 +204,36 @@ async def test_pattern_is_kept_by_as_many_files_as_it_promises(
     response = await call(charts(count), [{"glob": "charts/*.csv", "description": "charts", **bounds}])
     judged = verdicts(response)
     assert (response.ok, judged.pop("charts/*.csv", (None, None))) == (ok, (verdict, message))
+    assert len(judged) == count  # those that are too many, too
     kept = min(count, bounds.get("max_count", count))
     assert list(judged.values())[:kept] == [("produced", None)] * kept
     assert set(judged.values()) <= {("produced", None), ("produced", "not in the contract")}
+
+
+async def test_files_beyond_the_bound_of_a_pattern_are_listed_and_there_in_the_next_call(call: Caller) -> None:
+    pattern = {"glob": "charts/*.csv", "description": "charts", "max_count": 2}
+    response = await call(charts(60), [pattern])
+    names = sorted(f"charts/{n}.csv" for n in range(60))
+    beyond = {f"turn_1/files/{name}" for name in names[2:]}
+    assert {a.physical_path for a in response.artifacts if a.message == "not in the contract"} == beyond
+    assert {a.visibility for a in response.artifacts if a.physical_path in beyond} == {"internal"}
+    [listed] = [line for line in response.report.splitlines() if line.startswith("Not in the contract: ")]
+    assert (listed.count("turn_1/files/charts/"), listed.endswith(" and 8 more")) == (50, True)
+    again = await call("import glob; print(len(glob.glob('files/charts/*.csv')))")
+    assert (again.ok, await call.output()) == (True, "60\n")
+
+
+async def test_match_beyond_the_bound_that_another_entry_names_is_promised_by_it(call: Caller) -> None:
+    pattern = {"glob": "charts/*.csv", "description": "charts", "max_count": 1}
+    response = await call(charts(3), [pattern, "charts/2.csv"])
+    found = {(a.physical_path[-5:], str(a.verdict), a.message) for a in response.artifacts}
+    assert found == {
+        ("0.csv", "produced", None),
+        ("*.csv", "artifact_invalid", "more files match than the 1 that were promised at most"),
+        ("2.csv", "produced", None),
+        ("1.csv", "produced", "not in the contract"),
+    }
+    assert response.report.endswith("\nNot in the contract: turn_1/files/charts/1.csv")
 
 
 async def test_each_match_of_a_pattern_is_judged_by_itself(call: Caller) -> None:
@@ -212,7 +251,7 @@ async def test_file_that_two_entries_promise_is_one_version_with_one_pair_of_blo
     response = await call("open('files/a.txt', 'w').write('x')", [pattern, named, {**named, "filename": "b.txt"}])
     assert [(a.physical_path, str(a.verdict), a.visibility) for a in response.artifacts] == [
         ("turn_1/files/a.txt", "produced", "internal"),
-        ("turn_1/files/a.txt", "artifact_invalid", "external"),
+        ("turn_1/files/a.txt", "artifact_invalid", "internal"),
         ("turn_1/files/b.txt", "missing_file", "external"),
     ]
     again = await call("open('files/a.txt', 'w').write('x' * 9)", [pattern, named])
@@ -284,16 +323,21 @@ pdf = PdfWriter()
 pdf.add_metadata({"/Subject": "x" * 500})
 pdf.add_blank_page(100, 100)
 pdf.write("files/one.pdf")
+pdf.encrypt("a word", algorithm="RC4-128")
+pdf.write("files/locked.pdf")
 """
 CHECKS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("t.csv", {"min_rows": 2}, {"min_rows": 3}),
     ("t.csv", {"columns": ["sales", "month"]}, {"columns": ["sales", "year"]}),
-    ("t.csv", {"mime": "text/csv"}, {"mime": "application/json"}),
+    ("t.csv", {"mime": "text/csv"}, {"encoding": "utf-16"}),
     ("t.csv", {"min_bytes": 25, "max_bytes": 25}, {"max_bytes": 24}),
     ("t.csv", {"not_blank": True}, {"min_bytes": 26}),
     ("t.json", {"json_schema": {"required": ["total"]}}, {"json_schema": {"required": ["sum"]}}),
     ("white.png", {"min_width": 40, "min_height": 30}, {"min_width": 41}),
     ("white.png", {"mime": "image/png"}, {"not_blank": True}),
+    ("t.csv", {"encoding": "UTF-8"}, {"encoding": "utf-32"}),
+    ("locked.pdf", {"password": "a word"}, {"password": "another"}),
+    ("one.pdf", {}, {"password": "a word"}),
     ("one.pdf", {"min_pages": 1, "max_pages": 1}, {"min_pages": 2}),
 ]
 
@@ -307,6 +351,8 @@ async def test_checks_of_the_contract_hold_for_what_was_promised(call: Caller) -
     assert response.report == "Runtime error: none\nProduced files:\n" + "\n".join(
         f"- turn_1/files/{name}" for name in kept
     )
+    shown = {block.path.rpartition("/")[2]: block.base64 is not None for block in response.blocks}
+    assert (shown["one.pdf"], shown["locked.pdf"]) == (True, False)
 
 
 @pytest.mark.parametrize(("name", "check"), [(name, fails) for name, _, fails in CHECKS])
@@ -315,6 +361,13 @@ async def test_check_that_fails_makes_the_file_invalid(call: Caller, name: str, 
     verdict, message = verdicts(response)[name]
     assert verdict == "artifact_invalid"
     assert response.report.startswith(failed(name, message or "?"))
+    # It is kept for the next call, and nobody else is given it.
+    [artifact] = [a for a in response.artifacts if a.physical_path.endswith(name)]
+    content = await call.stored(artifact.physical_path)
+    assert content is not None
+    assert (artifact.visibility, artifact.size_bytes, artifact.hosted_uri) == ("internal", len(content), None)
+    assert artifact.sha256 == hashlib.sha256(content).hexdigest()
+    assert "a word" not in response.report
 
 
 @pytest.mark.parametrize(
@@ -330,3 +383,87 @@ async def test_worst_failure_names_the_error(call: Caller, code: str, error: str
     assert response.error is not None
     assert response.error.code == error
     assert verdicts(response)["bad.json"][0] == "artifact_invalid"
+
+
+async def test_file_that_fails_its_check_is_read_and_repaired_in_the_next_calls(call: Caller) -> None:
+    entry = {"filename": "x.json", "description": "the numbers", "json_schema": {"required": ["b"]}}
+    first = await call("open('files/x.json', 'w').write('{\\n  \"a\": 1,\\n}\\n')", [entry])
+    assert verdicts(first)["x.json"][0] == "artifact_invalid"
+    read = await call.tool("react.read", {"paths": ["fi:turn_1.files/x.json"]})
+    assert '{\n  "a": 1,\n}\n' in [block.text for block in read.blocks]
+    diff = '--- a/x.json\n+++ b/x.json\n@@ -1,3 +1,3 @@\n {\n-  "a": 1,\n+  "a": 1, "b": 2\n }\n'
+    patched = await call.tool(
+        "react.patch", {"path": "x.json", "channel": "internal", "patch": diff, "kind": "file"}
+    )
+    assert patched.ok, patched.report
+    again = await call("text = open('files/x.json').read(); open('files/x.json', 'w').write(text)", [entry])
+    assert (again.report, await call.text("x.json")) == (
+        "Runtime error: none\nProduced files:\n- turn_1/files/x.json",
+        '{\n  "a": 1, "b": 2\n}\n',
+    )
+
+
+async def test_pdf_that_does_not_open_is_kept_as_bytes_that_no_block_shows(call: Caller) -> None:
+    await call("open('files/a.pdf', 'w').write('junk ' * 200)", ["a.pdf"])
+    read = await call.tool("react.read", {"paths": ["fi:turn_1.files/a.pdf"]})
+    assert {(block.mime, block.base64) for block in read.blocks if block.path.startswith("fi:")} == {
+        ("application/octet-stream", None)
+    }
+
+
+async def test_files_that_fail_take_no_room_from_good_ones(call: Caller) -> None:
+    """Files with holes claim more bytes than OUT_DIR holds."""
+    code = (
+        "import os\n"
+        "for name in ('bad.json', 'good.bin'): open(f'files/{name}', 'wb').truncate(3_000_000)\n"
+        "open('files/small.json', 'w').write('{')"
+    )
+    limits = {"out_dir_bytes": 4_000_000}
+    response = await call(code, ["bad.json", "good.bin", "small.json"], limits=limits)
+    kept = {a.physical_path[13:]: (str(a.verdict), a.sha256 is not None) for a in response.artifacts}
+    assert kept == {
+        "bad.json": ("artifact_invalid", False),
+        "good.bin": ("produced", True),
+        "small.json": ("artifact_invalid", True),
+    }
+
+
+JUNK = "a.py a.yaml a.toml a.ipynb a.gz a.npz a.mp4 a.epub a.odt a.rtf a.doc a.db a.ttf a.mp3 a.wav a.ics".split()  # noqa: SIM905
+
+
+async def test_junk_is_invalid_whatever_the_image_can_open(call: Caller) -> None:
+    code = f"for name in {JUNK}: open('files/' + name, 'w').write('{{ this is: junk [' * 20)"
+    response = await call(code, JUNK)
+    assert {name: verdict for name, (verdict, _) in verdicts(response).items()} == dict.fromkeys(
+        JUNK, "artifact_invalid"
+    )
+    assert [name for name, (_, message) in verdicts(response).items() if "no reader" in (message or "")] == []
+
+
+MADE = """
+import bz2, gzip, json, lzma, sqlite3, wave, zipfile
+import numpy as np
+open("files/a.py", "w").write("print('x')\\n")
+open("files/a.yaml", "w").write("a: [1, 2]\\n")
+open("files/a.toml", "w").write("a = 1\\n")
+json.dump({"nbformat": 4, "cells": []}, open("files/a.ipynb", "w"))
+open("files/tsconfig.json", "w").write('{ // tsc --init\\n "compilerOptions": {"strict": true,} }')
+for name, pack in {"gz": gzip, "bz2": bz2, "xz": lzma}.items():
+    with pack.open(f"files/a.{name}", "wb") as file: file.write(b"x" * 9)
+np.save("files/a.npy", np.arange(9)); np.savez("files/a.npz", x=np.arange(9))
+base = sqlite3.connect("files/a.db"); base.execute("CREATE TABLE a (x)"); base.commit(); base.close()
+with wave.open("files/a.wav", "wb") as file:
+    file.setparams((1, 2, 8000, 0, "NONE", "")); file.writeframes(b"xx" * 99)
+with zipfile.ZipFile("files/a.odt", "w") as file:
+    file.writestr("mimetype", "application/vnd.oasis.opendocument.text")
+    office = "urn:oasis:names:tc:opendocument:xmlns:office:1.0"
+    file.writestr("content.xml", f'<o:document-content xmlns:o="{office}"><o:body/></o:document-content>')
+open("files/a.csv", "w", encoding="cp1251").write("имя;число\\nмы;1\\n")
+"""
+
+
+async def test_good_files_of_formats_that_the_image_opens_are_produced(call: Caller) -> None:
+    names = "a.py a.yaml a.toml a.ipynb tsconfig.json a.gz a.bz2 a.xz a.npy a.npz a.db a.wav a.odt".split()  # noqa: SIM905
+    table = {"filename": "a.csv", "description": "d", "columns": ["имя"], "min_rows": 1}
+    response = await call(MADE, [*names, table])
+    assert set(verdicts(response).values()) == {("produced", None)}, response.report

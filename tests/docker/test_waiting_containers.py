@@ -106,6 +106,21 @@ async def test_a_flavour_waits_from_its_first_call_on_and_programs_do_in_it_what
     assert hits == {'{flavour="data",got="bare"}': 1, '{flavour="data",got="warm"}': 1}
 
 
+async def test_a_program_for_statistics_finds_its_libraries_loaded(call, waiting):
+    code = (
+        "import sys\nbefore = set(vars(sys)['modules'])\nimport seaborn, statsmodels.api\n"
+        "from sklearn.ensemble import RandomForestClassifier\nfrom scipy import stats\n"
+        "print({'scipy.stats', 'seaborn', 'sklearn.ensemble', 'statsmodels.api'} - before)\n"
+        "print(RandomForestClassifier(5, random_state=0, n_jobs=2).fit([[0], [1]] * 9, [0, 1] * 9).predict([[1]]))"
+    )
+    said = []
+    for _ in range(2):
+        response = await call(code)
+        said.append((response.ok, await call.output()))
+        await until(lambda: waiting.engine.pool.waiting(Flavour.SCIENCE) == 1)
+    assert said[1] == (True, "set()\n[1]\n")
+
+
 async def test_what_waits_has_the_libraries_of_its_flavour_already(call, waiting):
     await call(CHART, ["chart.png"])
     await until(lambda: filled(waiting))

@@ -1,10 +1,9 @@
-"""An engine whose sandboxes run the program that reads web pages, unconfined, in a folder of the test."""
+"""An engine whose sandboxes run the program that reads pages and documents, unconfined, in a folder of the test."""
 
 import asyncio
 import hashlib
 import json
 import os
-import shutil
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,6 +12,7 @@ from pathlib import Path
 from contracts.paths import FilePath, Namespace
 from contracts.tool_calls import SandboxInfo
 from service.core.engine_port import Collected, FileState, Found, ProcessOutcome, SandboxLostError, SandboxSpec
+from service.core.file_bytes import all_of
 from service.engines.file_frames import PIECE_BYTES
 
 PROGRAMS = Path(__file__).parents[2] / "sandbox_images"
@@ -29,7 +29,7 @@ class ReadingSandbox:
     async def put(self, turn_id, files) -> None:
         (self._folder / turn_id / "files").mkdir(parents=True)
         for file in files:
-            shutil.copy(file.source, self._folder / file.path.physical)
+            (self._folder / file.path.physical).write_bytes(all_of(file.source))
 
     async def run(self, job, *, on_output, wanted=None) -> ProcessOutcome:
         del on_output, wanted  # what the program prints is nobody's

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from contracts.artifacts import Checks
+from contracts.media_types import MIME_BY_EXTENSION
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 _TARGET = re.compile(r"(?:^|[`\s(])make ([a-z][a-z-]*)", re.MULTILINE)
@@ -38,6 +41,29 @@ def test_every_link_of_a_page_leads_to_a_file(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_path_that_a_page_names_exists(page: Path) -> None:
     assert [path for path in _CODE_PATH.findall(page.read_text()) if not (ROOT / path).exists()] == []
+
+
+def test_the_page_of_the_contract_names_every_check_and_every_extension() -> None:
+    words = set(re.findall(r"[\w-]+(?:\.\w+)?", (ROOT / "docs" / "contract.md").read_text()))
+    aliases = {
+        "jpeg",
+        "tif",
+        "markdown",
+        "htm",
+        "tgz",
+        "tbz2",
+        "txz",
+        "rst",
+        "tex",
+        "mmd",
+        "ini",
+        "cfg",
+        "sh",
+        "mjs",
+        "ts",
+    }
+
+    assert sorted({*Checks.model_fields, *MIME_BY_EXTENSION} - words - aliases) == []
 
 
 def _code(page: Path) -> list[str]:

@@ -11,7 +11,17 @@ from service import settings
 from service.core.limits import TMPFS_SHARE_OF_MEMORY, CallLimits, limit_names
 from service.settings import Settings
 
-UNITS = ("_s", "_bytes", "_bytes_max", "_s_per_file", "_files_max", "_pixels_max", "_members_max", "_pages_max")
+UNITS = (
+    "_s",
+    "_bytes",
+    "_bytes_max",
+    "_s_per_file",
+    "_files_max",
+    "_pixels_max",
+    "_tokens_max",
+    "_members_max",
+    "_pages_max",
+)
 UNITS += ("_rounds", "_tokens", "_days")
 NAMES = {"host", "data_dir", "service_name", "tenant", "project", "user_type", "user", "asset_roots", "engine_host"}
 NAMES |= {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from PIL import Image, UnidentifiedImageError
-from verdict import Problem, Subject
+from verdict import Problem, Subject, Unmet
 
 _PILLOW_FORMATS = {
     "image/png": "PNG",
@@ -41,7 +41,7 @@ def inspect(subject: Subject) -> None:
         subject.file.seek(0)
         Image.open(subject.file, formats=["PNG"]).verify()
     if blank and subject.must_not_be_blank():
-        raise Problem("is blank: all its pixels are alike")
+        raise Unmet("is blank: all its pixels are alike")
 
 
 def _refuse_too_large(subject: Subject, size: tuple[int, int]) -> None:

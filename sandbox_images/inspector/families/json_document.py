@@ -1,9 +1,13 @@
-"""One JSON document: strict, and held against the contract's schema; blank if null, empty or white."""
+"""One JSON document, held against the contract's schema; blank if null, empty or white.
+
+It is strict, but for the settings of programs that are known to take comments and trailing commas.
+"""
 
 from __future__ import annotations
 
 from verdict import Problem, Subject
 
+from families.json_comments import takes_comments, without_comments
 from families.json_schema import schema_check
 from families.strict_json import parse_json
 from families.text_stream import whole_text
@@ -11,7 +15,8 @@ from families.text_stream import whole_text
 
 def inspect(subject: Subject) -> None:
     """Parse the document. Zero and false are values: only null, "", [], {} and white strings are blank."""
-    value = parse_json(whole_text(subject), "it")
+    text = whole_text(subject)
+    value = parse_json(without_comments(text) if takes_comments(subject.path) else text, "it")
     if "json_schema" in subject.checks:
         schema_check(subject.checks["json_schema"])(value, "")
     empty = value is None or (isinstance(value, str | list | dict) and not value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pypdfium2 as pdfium
 from pypdf.generic import DictionaryObject, IndirectObject
-from verdict import Problem, Subject, counted
+from verdict import Problem, Subject, Unmet, counted
 
 from families.pdf_reader import FrugalReader
 
@@ -33,29 +33,46 @@ def inspect(subject: Subject) -> None:
             raise Problem("has no pages")
         document[0].close()
         if subject.must_not_be_blank() and not any(_has_ink(document, index) for index in range(pages)):
-            raise Problem(f"is blank: there is neither text nor ink on its {counted(pages, 'page')}")
+            raise Unmet(f"is blank: there is neither text nor ink on its {counted(pages, 'page')}")
     finally:
         document.close()
 
 
 def _open(subject: Subject) -> pdfium.PdfDocument:
     try:
-        return pdfium.PdfDocument(subject.file)
+        document = pdfium.PdfDocument(subject.file)
     except pdfium.PdfiumError as error:
         if "password" in str(error).lower():
-            raise Problem("is encrypted: it does not open without a password") from error
+            return _open_protected(subject)
         # PDFium calls a document without pages a failure, with the reason 'Success'.
         if _count_pages(subject, None) == 0:
             subject.facts["pages"] = 0
             raise Problem("has no pages") from error
         raise Problem(f"could not be opened as a PDF: {error}") from error
+    if "password" in subject.checks:
+        document.close()
+        raise Unmet("opens without a password, the contract asks for one")
+    return document
+
+
+def _open_protected(subject: Subject) -> pdfium.PdfDocument:
+    password = subject.checks.get("password")
+    if not isinstance(password, str):
+        raise Problem(
+            "is protected by a password; if that was asked for, give it as the check password in the contract"
+        )
+    subject.file.seek(0)
+    try:
+        return pdfium.PdfDocument(subject.file, password=password)
+    except pdfium.PdfiumError as error:
+        raise Problem("does not open with the password of the contract") from error
 
 
 def _count_pages(subject: Subject, document: pdfium.PdfDocument | None) -> int:
     subject.file.seek(0)
     reader = FrugalReader(subject.file)
     if reader.is_encrypted and document is not None:
-        # An empty password opened it, and PDFium has all it needs for that; pypdf may lack the cipher.
+        # A password opened it, perhaps an empty one, and PDFium has all it needs; pypdf may lack the cipher.
         return _count_with_pdfium(document, subject.limits.pages_max)
     root = reader.trailer["/Root"].get_object()
     if not isinstance(root, DictionaryObject) or "/Pages" not in root:

@@ -1,23 +1,23 @@
-"""tar archives, plain or gzipped: read from front to back, judged member by member, never extracted."""
+"""tar archives, plain or compressed: read from front to back, judged member by member, never extracted."""
 
 from __future__ import annotations
 
-import gzip
 import tarfile
-import zlib
-from typing import BinaryIO
+from typing import IO
 
 from verdict import Problem, Subject, counted, quoted
 
+from families.compressed import UNPACKING_ERRORS, unpacked_stream, unpacking_problem
 from families.member_names import refuse_escape, refuse_link_escape
 
 _CHUNK_BYTES = 1_048_576
+_PACKINGS = {"application/gzip": "gzip", "application/x-bzip2": "bzip2", "application/x-xz": "xz"}
 
 
 class _Bounded:
     """A readable, forward-seekable view of a stream that stops a bomb, and remembers the last block it gave."""
 
-    def __init__(self, stream: BinaryIO, bytes_max: int) -> None:
+    def __init__(self, stream: IO[bytes], bytes_max: int) -> None:
         self._stream = stream
         self._bytes_max = bytes_max
         self._position = 0
@@ -55,28 +55,21 @@ class _Bounded:
 
 def inspect(subject: Subject) -> None:
     """Judge the members (``facts.members``); blank if none of them holds a byte."""
-    zipped = subject.format.mime == "application/gzip"
-    stream = _Bounded(
-        gzip.GzipFile(fileobj=subject.file) if zipped else subject.file,  # type: ignore[arg-type]
-        subject.limits.unpacked_bytes_max,
-    )
+    packing = _PACKINGS.get(subject.format.mime)
+    stream = _Bounded(unpacked_stream(subject), subject.limits.unpacked_bytes_max)
     try:
         content_bytes = _judge_members(subject, stream)
         stream.drain()
-    except (gzip.BadGzipFile, zlib.error) as error:
-        if zipped and subject.head(2) != b"\x1f\x8b":
-            raise subject.not_what_it_says() from error
-        raise Problem(f"is damaged: its gzip data does not unpack: {error}") from error
-    except EOFError as error:
-        raise Problem("is cut off: its gzip data ends too early") from error
     except tarfile.TarError as error:
         if subject.facts.get("members"):
             raise Problem(f"is damaged or cut off: {error}") from error
         raise (
             subject.not_what_it_says()
-            if not zipped
-            else Problem(f"is not {subject.format.name}: there is no tar archive in its gzip data")
+            if packing is None
+            else Problem(f"is not {subject.format.name}: there is no tar archive in its {packing} data")
         ) from error
+    except UNPACKING_ERRORS as error:
+        raise unpacking_problem(subject, error) from error
     if subject.must_not_be_blank() and content_bytes == 0:
         raise Problem("is blank: no member holds a byte")
 

@@ -13,10 +13,13 @@ ZYGOTE_MEMORY_BYTES = 1024 * 1024 * 1024
 ZYGOTE_PIDS = 64
 ZYGOTE_TMP_BYTES = 16 * 1024 * 1024
 _UMASK = 0o022
-_PLAIN_FAMILIES = ("binary", "delimited", "json_document", "json_lines", "text")
+_PLAIN_FAMILIES = (
+    "binary", "delimited", "json_document", "json_lines", "notebook", "python_source", "text", "toml_document",
+)  # fmt: skip
 _FAMILIES = (
     *_PLAIN_FAMILIES,
-    "excel", "html", "image", "pdf", "powerpoint", "svg", "tar_archive", "word", "xml", "zip_archive",
+    "excel", "html", "image", "pdf", "powerpoint", "svg", "tar_archive", "word", "xml", "yaml_document",
+    "zip_archive",
 )  # fmt: skip
 _RENDERER = (
     "render.source.front",

@@ -38,6 +38,7 @@ class Kind(StrEnum):
     BARE = "bare"
     DOCUMENTS = "documents"
     DATA = "data"
+    SCIENCE = "science"
     INSPECTOR = "inspector"
     PLAIN_INSPECTOR = "plain_inspector"
     """For files that take no large library: a smaller process is forked in a third of the time."""

@@ -6,8 +6,12 @@ import re
 from importlib import import_module, metadata
 
 MODULES = """
-    docx fastparquet fontTools jsonschema lxml.etree matplotlib.pyplot numpy numpy.testing openpyxl pandas PIL.Image
-    pptx pypdf pypdfium2 weasyprint xlsxwriter
+    bs4 docx docxtpl fontTools jinja2 jsonschema lxml.etree matplotlib.pyplot networkx numpy numpy.testing openpyxl
+    pandas pdfplumber PIL.Image plotly.express plotly.graph_objects pptx pyarrow.compute pyarrow.csv pyarrow.dataset
+    pyarrow.parquet pypdf pypdfium2 reportlab.platypus requests scipy.integrate scipy.interpolate scipy.ndimage
+    scipy.optimize scipy.signal scipy.spatial scipy.stats seaborn sklearn.cluster sklearn.ensemble
+    sklearn.linear_model sklearn.model_selection sklearn.pipeline statsmodels.api statsmodels.formula.api
+    statsmodels.tsa.api sympy tabulate tqdm.auto weasyprint xlrd xlsxwriter
     bz2 ctypes curses decimal hashlib lzma multiprocessing readline sqlite3 ssl xml.etree.ElementTree zoneinfo zlib
 """
 for module in MODULES.split():

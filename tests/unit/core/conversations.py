@@ -12,11 +12,12 @@ from contracts.tool_calls import ToolCallRequest
 from service.core.attachments import Attachments
 from service.core.file_bytes import all_of
 from service.core.react_calls import ReactStory
-from service.core.react_read import ReactRead
+from service.core.react_read import ReactRead, ReadBounds
 from service.core.rehosting import Rehosting, Wish, WorkspaceBounds
 from service.core.scopes import Principal, Scope
 from service.core.store_ports import NewArtifact
 from service.core.turn_files import TurnFiles
+from service.core.watcher import NobodyWatches
 from service.language.tokens import BpeTokenCounter
 from service.stores.artifacts import SqlArtifactStore
 from service.stores.database import Database
@@ -92,6 +93,8 @@ class Conversation:
         self.skills = folder / "skills"
         self.files = TurnFiles(artifacts, self.timelines, AssetFolders((self.shared,)))
         self.inline_bytes_max = 100_000
+        self.tokens_max = 20_000
+        self.documents = None
         self._calls = 0
 
     def of(self, scope):
@@ -128,7 +131,8 @@ class Conversation:
             self.sources,
             FolderSkills(self.skills),
             TOKENS,
-            inline_bytes_max=self.inline_bytes_max,
+            ReadBounds(self.inline_bytes_max, self.tokens_max),
+            self.documents,
         )
         request = ToolCallRequest.model_validate(
             {
@@ -141,7 +145,7 @@ class Conversation:
             }
         )
         story = ReactStory(["react.read"], ReadParams, read.tell, self.sources)
-        response = await story.open(self.scope, request).tell(None)
+        response = await story.open(self.scope, request).tell(NobodyWatches())
         if keep:
             await self.append(*response.blocks)
         return response

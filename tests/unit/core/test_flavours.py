@@ -4,7 +4,7 @@ import pytest
 
 from service.core.flavours import PREIMPORTED, Flavour, flavour_of
 
-BARE, DOCUMENTS, DATA = Flavour.BARE, Flavour.DOCUMENTS, Flavour.DATA
+BARE, DOCUMENTS, DATA, SCIENCE = Flavour.BARE, Flavour.DOCUMENTS, Flavour.DATA, Flavour.SCIENCE
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,10 @@ BARE, DOCUMENTS, DATA = Flavour.BARE, Flavour.DOCUMENTS, Flavour.DATA
         ("try: import numpy\nexcept ImportError: pass", DATA),
         ("x = 1; import numpy", DATA),
         ("import numpy\r\nprint(1)\r\n", DATA),
+        ("import seaborn as sns", SCIENCE),
+        ("from scipy import stats", SCIENCE),
+        ("import pandas as pd\nfrom sklearn.linear_model import LinearRegression", SCIENCE),
+        ("import statsmodels.api as sm", SCIENCE),
         ("import weasyprint", DOCUMENTS),
         ("from docx import Document", DOCUMENTS),
         ("from docx.shared import Pt", DOCUMENTS),
@@ -41,6 +45,7 @@ def test_a_program_gets_the_libraries_that_it_imports(code, flavour):
         ("import weasyprint, numpy", DOCUMENTS),
         ("import docx, numpy", DOCUMENTS),
         ("import pptx, pandas", DATA),
+        ("import weasyprint, scipy", SCIENCE),
     ],
 )
 def test_of_two_flavours_the_one_that_spares_more_time_serves(code, flavour):
@@ -73,6 +78,7 @@ def test_what_only_looks_like_an_import_of_a_library_asks_for_none(code):
         "os.environ.setdefault('OMP_NUM_THREADS', '1')",
         "os.environ['OPENBLAS_NUM_THREADS'] = '1'",
         "os.environ.update(NPY_DISABLE_CPU_FEATURES='AVX2')",
+        "os.environ['SCIPY_ARRAY_API'] = '1'",
         "os.environ.update(PANDAS_COPY_ON_WRITE='0')",
         "sys.path.insert(0, 'turn_1/files')",
         "sys.modules['pandas'] = None",

@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.line_stretches import Excerpt, Stretch, excerpt, stretch_of
+from service.core.line_stretches import (
+    LAST,
+    Excerpt,
+    Stretch,
+    excerpt,
+    stretch_of,
+)
 
 
 async def read(content, first, last, sizes=(7,)):
@@ -23,10 +29,16 @@ async def read(content, first, last, sizes=(7,)):
     [
         ("fi:turn_1.files/a#L1-9", Stretch("fi:turn_1.files/a", 1, 9)),
         ("a#L2-3#L4-4", Stretch("a#L2-3", 4, 4)),
-        *((path, None) for path in ("a", "a#L1", "a#L0-1", "a#L2-1", "a#L-2", "a#L1-2 ", "#L1-2", "a#B1-2")),
+        ("a#L7", Stretch("a", 7, 7)),
+        ("a#L7-", Stretch("a", 7, LAST)),
+        ("a#L7-L9", Stretch("a", 7, 9)),
+        ("a#B0-20479", Stretch("a", 0, 20_479, "bytes")),
+        ("a#B5-", Stretch("a", 5, LAST, "bytes")),
+        ("a#L5-2", Stretch("a", 5, 2)),
+        *((path, None) for path in ("a", "a#L", "a#L-2", "a#L1-2 ", "#L1-2", "a#L1-B2", "a#l1", "a#1-2")),
     ],
 )
-def test_a_path_asks_for_lines_only_in_one_way(path, expected):
+def test_a_path_asks_for_lines_or_bytes(path, expected):
     assert stretch_of(path) == expected
 
 

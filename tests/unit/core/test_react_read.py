@@ -222,8 +222,129 @@ async def test_a_long_text_is_cut_and_the_status_says_how_to_get_the_rest(conver
     path = "fi:turn_1.files/log.txt"
     response = await conversation.read(path)
     assert response.blocks[-1].text == LONG[:20_480].decode(errors="ignore") + "\n...[truncated]"
-    said = f"the first 20480 of {len(LONG)} bytes; give {path}#L<from>-<to> for other lines"
+    lines = LONG[:20_480].count(b"\n")
+    said = f"the first 20480 of {len(LONG)} bytes, lines 1 to {lines}; read on with {path}#L{lines + 1}-"
     assert status(response)["partly_shown"] == {path: said}
+    assert said in response.report
+
+
+async def test_a_long_text_in_view_already_is_told_to_be_there_in_part_and_how_to_read_on(conversation):
+    await conversation.save("turn_1/files/log.txt", LONG)
+    path = "fi:turn_1.files/log.txt"
+    first, second = await conversation.read(path), await conversation.read(path)
+    assert status(second)["exists_in_visible_context"] == [path]
+    assert status(second)["partly_shown"] == status(first)["partly_shown"] != {}
+    assert "read on with" in second.report
+
+
+async def test_reading_on_as_told_shows_every_line_of_a_text(conversation):
+    await conversation.save("turn_1/files/log.txt", LONG)
+    path, seen = "fi:turn_1.files/log.txt", ""
+    for _ in range(10):
+        response = await conversation.read(path)
+        shown = response.blocks[-1].text.removesuffix("\n...[truncated]")
+        body = shown.partition("\n")[2] if shown.startswith("[lines") else shown
+        partly = status(response).get("partly_shown", {})
+        seen += body if not partly else body[: body.rindex("\n") + 1]
+        if not partly:
+            break
+        path = next(iter(partly.values())).rpartition("read on with ")[2]
+    assert seen.encode() == LONG
+
+
+async def test_reading_on_as_told_shows_every_byte_of_a_text_of_one_line(conversation):
+    line = ("ä1" * 30_000).encode()
+    await conversation.save("turn_1/files/one.json", line, "application/json")
+    path, seen = "fi:turn_1.files/one.json", b""
+    for _ in range(10):
+        response = await conversation.read(path)
+        body = response.blocks[-1].text.removesuffix("\n...[truncated]")
+        body = body.partition("\n")[2] if body.startswith("[bytes") else body
+        partly = status(response).get("partly_shown", {})
+        assert all("#B" in how for how in partly.values())
+        seen += body.replace("1", "").encode()
+        if not partly:
+            break
+        path = next(iter(partly.values())).rpartition("read on with ")[2]
+    # A character that is cut at the end of one part is left out of both.
+    assert 30_000 - 4 <= seen.decode().count("ä") <= 30_000
+
+
+async def test_bytes_of_a_binary_file_are_shown_in_hexadecimal(conversation):
+    await conversation.save("turn_1/files/p.png", PNG, "image/png")
+    response = await conversation.read("fi:turn_1.files/p.png#B1-3")
+    assert response.blocks[-1].text == "[bytes 1-3 of 70]\n00000001: 50 4e 47"
+    [digest] = digests(response)
+    assert (digest["bytes"], digest["bytes_total"]) == ([1, 3], 70)
+    assert status(await conversation.read("fi:turn_1.files/p.png#B1-3"))["exists_in_visible_context"] != []
+    assert (await conversation.read("fi:turn_1.files/p.png")).blocks[-1].base64 is not None
+
+
+@pytest.mark.parametrize("mime", ["image/svg+xml", "application/octet-stream", "application/xhtml+xml"])
+async def test_every_text_has_lines_whatever_its_media_type(conversation, mime):
+    await conversation.save("turn_1/files/x", b"<svg>\n<g/>\n</svg>\n", mime)
+    response = await conversation.read("fi:turn_1.files/x#L2")
+    assert response.blocks[-1].text == "[lines 2-2 of 3]\n<g/>\n"
+
+
+async def test_a_text_of_an_unknown_type_is_shown_and_a_binary_is_not(conversation):
+    await conversation.save("turn_1/files/main.go", b"package main\n", "application/octet-stream")
+    await conversation.save("turn_1/files/data.bin", b"\x00\x01", "application/octet-stream")
+    response = await conversation.read("fi:turn_1.files/main.go", "fi:turn_1.files/data.bin")
+    texts = {item.path: item.text for item in response.blocks if item.path.startswith("fi:")}
+    assert texts == {"fi:turn_1.files/main.go": "package main\n", "fi:turn_1.files/data.bin": None}
+
+
+@pytest.mark.parametrize(
+    ("asked", "path"),
+    [
+        ("a.txt", "fi:turn_9.files/a.txt"),
+        ("./a.txt", "fi:turn_9.files/a.txt"),
+        ("files/a.txt", "fi:turn_9.files/a.txt"),
+        ("turn_9/files/a.txt", "fi:turn_9.files/a.txt"),
+        ("b.txt", "fi:turn_9.user.attachments/b.txt"),
+        ("attachments/b.txt", "fi:turn_9.user.attachments/b.txt"),
+        ("a.txt#L1", "fi:turn_9.files/a.txt#L1-1"),
+        ("ar:turn_9.artifacts.a.txt", "fi:turn_9.files/a.txt"),
+        ("ar:turn_9.artifacts.files/a.txt", "fi:turn_9.files/a.txt"),
+        ("ar:turn_9.artifacts.b.txt", "fi:turn_9.user.attachments/b.txt"),
+        ("ar:turn_9.artifacts.a.txt#L1-1", "fi:turn_9.files/a.txt#L1-1"),
+        ("fi:turn_9.files/c%23d.txt", "fi:turn_9.files/c#d.txt"),
+        ("c#d.txt", "fi:turn_9.files/c#d.txt"),
+    ],
+)
+async def test_a_path_of_the_current_turn_may_be_written_in_many_ways(conversation, asked, path):
+    await conversation.save("turn_9/files/a.txt")
+    await conversation.save("turn_9/files/c#d.txt")
+    await conversation.save("turn_9/attachments/b.txt")
+    response = await conversation.read(asked)
+    assert response.blocks[-1].path == path
+
+
+async def test_a_read_has_a_bound_of_tokens_and_lists_what_did_not_fit(conversation):
+    conversation.tokens_max = 600
+    paths = [f"fi:turn_1.files/{name}.txt" for name in "abcd"]
+    for path in paths:
+        await conversation.save(f"turn_1/files/{path[-5]}.txt", b"one two three four\n" * 50)
+    response = await conversation.read(*paths)
+    found = status(response)
+    assert [item.path for item in response.blocks if item.path.startswith("fi:")] == paths[:1]
+    assert (found["left_out"], found["left_out_reason"]) == (
+        paths[1:],
+        "one read shows 600 tokens; read these in further calls",
+    )
+    assert found["total_tokens"] <= 600
+    assert "Left out, read in further calls: fi:turn_1.files/b.txt" in response.report
+    again = status(await conversation.read(*paths))
+    assert (again["exists_in_visible_context"], again["left_out"]) == (paths[:1], paths[2:])
+
+
+async def test_the_first_path_is_shown_whatever_it_has(conversation):
+    conversation.tokens_max = 100
+    await conversation.save("turn_1/files/log.txt", LONG)
+    response = await conversation.read("fi:turn_1.files/log.txt", "fi:turn_1.files/none")
+    assert status(response)["total_tokens"] > 100
+    assert "left_out" not in status(response)
 
 
 async def test_a_stretch_of_lines_is_shown_with_its_place_in_the_whole(conversation):
@@ -283,9 +404,10 @@ async def test_lines_of_a_prompt_of_a_result_and_of_sources_are_shown_too(conver
     ("stretch", "reason"),
     [
         ("a.txt#L4-9", "it has 3 lines, none from 4 on"),
-        ("p.png#L1-2", "image/png has no lines; give the path without #L"),
-        ("a.txt#L2-1", "the conversation has nothing at this path"),
-        ("a.txt#L0-1", "the conversation has nothing at this path"),
+        ("a.txt#B5-", "it has 5 bytes, none from 5 on"),
+        ("p.png#L1-2", "image/png has no lines; give the path without #L, or #B0- for its bytes"),
+        ("a.txt#L2-1", "the first line is after the last; give #L1-2"),
+        ("a.txt#L0-1", "lines count from 1"),
     ],
 )
 async def test_lines_that_are_not_there_are_missing_and_the_reason_is_told(conversation, stretch, reason):
@@ -430,6 +552,12 @@ async def test_a_call_of_which_nothing_can_be_loaded_fails_with_a_notice_and_its
         ("react.tool.result", "tc:turn_9.rd.result", "text"),
     ]
     assert json.loads(response.blocks[0].text)["error"] == code
+    for path, reason in status(response)["reasons"].items():
+        # Once in the blocks: the notice and the error only say that nothing was loaded.
+        assert sum((item.text or "").count(reason) for item in response.blocks) == len(
+            [other for other in status(response)["reasons"].values() if other == reason]
+        )
+        assert f"{path} ({reason})" in response.report
     found = status(response)
     assert found["missing"] + found["missing_skills"] == paths
     assert "managed" not in json.dumps([item.text for item in response.blocks])

@@ -10,10 +10,11 @@ from contracts.codes import VerdictCode
 from contracts.paths import FilePath, Namespace
 from service.core.engine_port import Collected, FileState, Found, Inspection
 from service.core.limits import CallLimits
-from service.core.verdicts import extras, judge
+from service.core.verdicts import extras, failed_with_bytes, judge, mime_to_store
 
 LIMITS = CallLimits(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, artifact_bytes=1_000_000)
 OK = Inspection(ok=True, mime="text/csv")
+BROKEN = Inspection(ok=False, mime="", problem="is damaged")
 
 
 def path_of(rel):
@@ -144,6 +145,51 @@ def test_a_pattern_has_a_verdict_for_each_match_and_its_own_where_the_count_is_w
     assert [(v.code.value, v.message) for v in verdicts if v.found is None] == ([own] if own else [])
 
 
+def test_matches_beyond_the_bound_of_a_pattern_are_extras_unless_another_entry_promises_them():
+    promises = (promise_of("*.csv", is_glob=True, high=2), promise_of("3.csv"))
+    found = tuple(found_of(f"{n}.csv") for n in range(5))
+    named, other = found_of("3.csv", promise=1), found_of("x.txt", promise=None)
+    assert extras(Collected((*found, named, other)), promises) == [found[2], found[4], other]
+
+
+@pytest.mark.parametrize(
+    ("found", "checks"),
+    [
+        (found_of("a.csv", inspection=BROKEN), {}),
+        (found_of("a.csv", size=0, inspection=None), {}),
+        (found_of("a.pdf", size=499), {}),
+        (found_of("a.csv", size=499), {"min_bytes": 500}),
+    ],
+)
+def test_a_file_that_fails_is_kept_for_the_workspace_if_its_bytes_came(found, checks):
+    promise = promise_of(found.path.rel, **checks)
+    for source, kept in ((b"x", 1), (None, 0)):
+        verdicts = judge((promise,), Collected((replace(found, source=source),)), LIMITS)
+        assert len(failed_with_bytes(verdicts)) == kept
+
+
+@pytest.mark.parametrize("found", [found_of("a.csv"), found_of("a.csv", FileState.SYMLINK, 0, None)])
+def test_a_produced_file_and_one_that_is_no_file_are_not_kept_as_failed(found):
+    assert failed_with_bytes(judge((promise_of("a.csv"),), Collected((found,)), LIMITS)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "inspection", "mime"),
+    [
+        ("a.csv", BROKEN, "text/csv"),
+        ("a.xlsx", BROKEN, "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+        ("a.pdf", BROKEN, "application/octet-stream"),
+        ("a.png", BROKEN, "application/octet-stream"),
+        ("a.png", None, "application/octet-stream"),
+        ("a.pdf", replace(BROKEN, facts={"opened": True}), "application/pdf"),
+        ("a.pdf", Inspection(ok=True, mime=""), "application/pdf"),
+    ],
+)
+def test_a_pdf_or_an_image_that_does_not_open_is_stored_as_bytes(name, inspection, mime):
+    [verdict] = judge((promise_of(name),), Collected((found_of(name, size=9, inspection=inspection),)), LIMITS)
+    assert mime_to_store(verdict) == mime
+
+
 def test_a_match_that_is_not_right_fails_for_itself():
     promise = promise_of("*.csv", is_glob=True, high=200)
     found = found_of("b.csv", inspection=Inspection(ok=False, mime="", problem="is no CSV"))
@@ -160,7 +206,7 @@ def test_verdicts_stand_in_contract_order_whatever_order_was_found():
         ("a.csv", VerdictCode.PRODUCED),
         ("c.csv", VerdictCode.PRODUCED),
     ]
-    assert extras(Collected(found)) == [found[1]]
+    assert extras(Collected(found), promises) == [found[1]]
 
 
 @pytest.mark.parametrize(

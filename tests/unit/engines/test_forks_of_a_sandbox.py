@@ -280,7 +280,7 @@ def wanted(*files):
         (["a.csv", "b.pdf"], ["csv", "pdf"], False),
         (["*.html"], ["html"], False),
         (["data.odd", "README"], [], True),
-        (["a.tar.gz"], [], False),
+        (["a.tar.gz"], ["gz"], False),
         (["a.csv", "b.pdf?"], ["csv"], True),
     ],
 )

@@ -32,7 +32,7 @@ from service.core.engine_port import (
 )
 from service.core.limits import CallLimits
 from service.core.outcomes import classify
-from service.core.verdicts import extras, judge
+from service.core.verdicts import extras, failed_with_bytes, judge
 from service.engines.file_frames import PIECE_BYTES
 from service.engines.frames import HEADER, NO_NONCE, PAYLOAD_BYTES_MAX, Frame, encode
 from service.engines.runner_requests import InspectorBounds
@@ -75,6 +75,8 @@ EXIT = {
 ROW = {"promise": 0, "rel": "a.csv", "state": "file", "size": 3, "keep": True, "same_as": None, "inspection": GOOD}
 EXTRA = {**ROW, "promise": None, "rel": "b.csv", "inspection": None}
 LARGE_EXTRA = {**EXTRA, "rel": "c.bin", "size": len(LARGE)}
+BAD = {**GOOD, "ok": False, "problem": "is damaged"}
+BAD_MATCH = {**ROW, "promise": 1, "rel": "bad.txt", "size": 1, "inspection": BAD}
 ANSWERS = {
     Frame.READY: {"python": "3.13"},
     Frame.EXIT: EXIT,
@@ -217,6 +219,8 @@ GOOD_STEPS = [
     said(Frame.FOUND, LARGE_EXTRA),
     Said(Frame.DATA, LARGE[:-1]),
     Said(Frame.DATA, LARGE[-1:]),
+    said(Frame.FOUND, BAD_MATCH),
+    Said(Frame.DATA, b"?"),
     said(Frame.COLLECTED, ANSWERS[Frame.COLLECTED]),
 ]
 
@@ -327,7 +331,8 @@ def judged(collected: Collected) -> None:
         assert verdict.mime.isprintable()
         if verdict.produced:
             assert is_whole(verdict.found)
-    assert all(is_whole(found) for found in extras(collected) if found.state is FileState.FILE)
+    assert all(is_whole(found) for found in extras(collected, PROMISES) if found.state is FileState.FILE)
+    assert all(is_whole(verdict.found) for verdict in failed_with_bytes(judge(PROMISES, collected, LIMITS)))
 
 
 def is_whole(found: Found) -> bool:
@@ -453,5 +458,6 @@ async def test_a_runner_that_keeps_to_the_protocol_is_understood(tmp_path):
         ("a.csv", b"abc"),
         ("b.csv", b"abc"),
         ("c.bin", LARGE),
+        ("bad.txt", b"?"),
     ]
     judged(collected)

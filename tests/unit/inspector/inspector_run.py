@@ -54,7 +54,7 @@ def verdicts_of(cases: Iterable[Case], root: Path, **limits: Any) -> dict[str, d
     files = []
     for number, case in enumerate(cases):
         path = f"{number}/{case.path}"
-        (root / str(number)).mkdir()
+        (root / path).parent.mkdir(parents=True)
         (root / path).write_bytes(case.content)
         files.append({"id": case.claim, "path": path, "checks": case.checks})
     verdicts = run_inspector(root, files, **limits)

@@ -59,7 +59,7 @@ def test_up_to_50_plain_files_are_judged_here(root, count, here):
 @pytest.mark.parametrize("before", [[], ["a.txt"], ["a.txt", "broken.json", "b.csv"]])
 def test_a_file_that_takes_too_long_ends_the_process_behind_the_lines_of_those_before_it(root, before):
     files = asked(*before, "slow.json", "a.txt")
-    lines = run_inspector(root, files, here=True, seconds_per_file=0.5, status=-signal.SIGALRM)
+    lines = run_inspector(root, files, here=True, seconds_per_file=0.5, status=-signal.SIGPROF)
     assert lines[0]["here"] is True
     assert lines[1:] == run_inspector(root, files[: len(before)], here=True)[1:]
 

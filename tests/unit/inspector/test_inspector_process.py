@@ -15,7 +15,10 @@ def problems(verdicts):
     return [verdict["problem"] for verdict in verdicts]
 
 
-def started(root: Path, files: list[dict]) -> subprocess.Popen:
+CPU = " of processor time"
+
+
+def started(root: Path, files: list[dict], **bounds: float) -> subprocess.Popen:
     """An inspector at work, its request sent."""
     process = subprocess.Popen(
         [sys.executable, "-I", str(INSPECTOR)],
@@ -24,7 +27,7 @@ def started(root: Path, files: list[dict]) -> subprocess.Popen:
         stderr=subprocess.PIPE,
     )
     assert process.stdin is not None
-    process.stdin.write(json.dumps({"root": str(root), "seconds_per_file": 120, "files": files}).encode())
+    process.stdin.write(json.dumps({"root": str(root), "seconds_per_file": 120, "files": files} | bounds).encode())
     process.stdin.close()
     process.stdin = None  # or communicate() would flush it
     return process
@@ -46,7 +49,34 @@ def test_a_file_that_takes_too_long_is_given_up_and_the_next_one_is_judged(tmp_p
         [{"id": 0, "path": "slow.json", "checks": ENDLESS}, {"id": 1, "path": "a.txt", "checks": {}}],
         seconds_per_file=0.5,
     )
-    assert problems(verdicts) == ["could not be checked within 0.5 s", None]
+    assert problems(verdicts) == [f"could not be checked within 0.5 s{CPU}", None]
+
+
+def test_a_file_that_only_waits_is_given_up_by_the_clock_and_the_next_one_is_judged(tmp_path):
+    (tmp_path / "slow.json").write_text(ENDLESS_TEXT)
+    (tmp_path / "a.txt").write_text("x")
+    process = started(
+        tmp_path,
+        [{"id": 0, "path": "slow.json", "checks": ENDLESS}, {"id": 1, "path": "a.txt", "checks": {}}],
+        wall_seconds_per_file=1,
+    )
+    os.kill(judge_of(process), signal.SIGSTOP)
+    out, err = process.communicate()
+    verdicts = [json.loads(line) for line in out.splitlines()]
+    assert (problems(verdicts), process.returncode, err) == (["could not be checked within 1 s", None], 0, b"")
+
+
+def test_the_time_that_a_file_had_to_wait_for_a_processor_does_not_count(tmp_path):
+    (tmp_path / "a.json").write_text("[" + "[1, 2.5], " * 200_000 + "0]")
+    process = started(
+        tmp_path, [{"id": 0, "path": "a.json", "checks": {}}], seconds_per_file=1.5, wall_seconds_per_file=60
+    )
+    judge = judge_of(process)
+    os.kill(judge, signal.SIGSTOP)
+    time.sleep(2)
+    os.kill(judge, signal.SIGCONT)
+    out, _ = process.communicate()
+    assert problems([json.loads(line) for line in out.splitlines()]) == [None]
 
 
 def test_a_file_that_takes_too_much_memory_is_given_up_and_the_next_one_is_judged(tmp_path):
@@ -96,7 +126,7 @@ def test_files_that_take_too_long_are_each_given_up_and_those_between_them_judge
     names = ["a.txt", "slow.json", "slow.json", "a.txt", "slow.json", "a.txt"]
     files = [{"id": n, "path": name, "checks": ENDLESS if "slow" in name else {}} for n, name in enumerate(names)]
     verdicts = run_inspector(tmp_path, files, seconds_per_file=0.5)
-    late = "could not be checked within 0.5 s"
+    late = f"could not be checked within 0.5 s{CPU}"
     assert [verdict["id"] for verdict in verdicts] == list(range(6))
     assert problems(verdicts) == [None, late, late, None, late, None]
 

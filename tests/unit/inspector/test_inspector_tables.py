@@ -1,19 +1,24 @@
+import csv
+import io
+import itertools
 import tempfile
 from pathlib import Path
 
-import fastparquet
 import pandas as pd
 import pytest
-from inspector_run import Case, compared, verdicts_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from inspector_run import Case, compared, run_inspector, verdicts_of
 
 NOT_BLANK = {"not_blank": True}
+HINT = "; if another encoding is meant, give it as the check encoding"
 
 
 def parquet(rows: int) -> bytes:
     frame = pd.DataFrame({"name": [f"n{row}" for row in range(rows)], "value": range(rows)})
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table.parquet"
-        fastparquet.write(str(path), frame)
+        frame.to_parquet(path, engine="pyarrow", index=False)
         return path.read_bytes()
 
 
@@ -74,14 +79,77 @@ CASES = [
     ),
     Case("sees that a table is blank", "a.csv", b",,\n , \n", "is blank: no cell holds anything", NOT_BLANK),
     Case("sees a file of white space", "a.csv", b"\n \n", "is blank: no cell holds anything", NOT_BLANK),
+    Case("reads Latin-1", "a.csv", "a\nb\né\n".encode("latin-1"), facts={"rows": 2, "columns": ["a"]}),
+    *[
+        Case(
+            f"reads a table in {encoding}, with and without its name: {named}",
+            "a.csv",
+            f'{name};число\r\n"{name}; x";1\r\n'.encode(encoding),
+            None,
+            NOT_BLANK | {"columns": [name], "min_rows": 1} | named,
+            {"rows": 1, "columns": [name, "число"]} if named else {"rows": 1},
+        )
+        for encoding, name in [
+            ("cp1251", "имя"),
+            ("koi8_u", "имя"),
+            ("shift_jis", "名前"),
+            ("gb18030", "名字"),
+            ("utf-16", "名字"),
+        ]
+        for named in ({}, {"encoding": encoding})
+    ],
     Case(
-        "refuses Latin-1",
+        "reads UTF-16 without a mark if it is named",
+        "a.tsv",
+        "a\tb\n1\t2\n".encode("utf-16-le"),
+        None,
+        {"encoding": "utf_16_le"},
+        {"rows": 1},
+    ),
+    Case(
+        "refuses what is not in the encoding that is named",
         "a.csv",
-        "a\nb\né\n".encode("latin-1"),
-        "is not UTF-8: the byte at offset 4 does not belong there",
+        "имя\n".encode("cp1251"),
+        "is not 'shift_jis' text: the byte at offset 2 does not belong there",
+        {"encoding": "shift_jis"},
+    ),
+    Case(
+        "refuses UTF-8 where another one is named",
+        "a.csv",
+        "é\n".encode(),
+        "is not 'ascii' text: …",
+        {"encoding": "ascii"},
+    ),
+    Case(
+        "refuses an encoding that there is none of",
+        "a.csv",
+        b"a\n",
+        "cannot be checked: the encoding 'x' is …",
+        {"encoding": "x"},
+    ),
+    Case(
+        "refuses UTF-8 with a broken byte, and says what to give if another encoding is meant",
+        "a.csv",
+        "é,è,ê\n".encode() + b"\xff\n",
+        "is not UTF-8: the byte at offset 9 does not belong there" + HINT,
+    ),
+    Case(
+        "refuses bytes that are of no text", "a.csv", b"a,b\n\x01\xff,2\n", "is not UTF-8: the byte at offset 5 …"
+    ),
+    Case(
+        "names the columns of an older encoding that are missing",
+        "a.csv",
+        "имя\n1\n".encode("cp1251"),
+        "lacks the column 'x'; it …",
+        {"columns": ["x"]},
     ),
     Case("refuses a NUL", "a.csv", b"a,b\n1\x00,2\n", "is not text: it has a NUL byte at offset 5"),
-    Case("refuses a cut character", "a.csv", "a\né".encode()[:-1], "is not UTF-8: its last character is cut off"),
+    Case(
+        "refuses a cut character",
+        "a.csv",
+        "a\né".encode()[:-1],
+        "is not UTF-8: its last character is cut off" + HINT,
+    ),
     Case(
         "refuses a quotation mark that is never closed",
         "a.csv",
@@ -188,3 +256,76 @@ def verdicts(tmp_path_factory):
 def test_table(case, verdicts):
     actual, expected = compared(verdicts[case.claim], case)
     assert actual == expected
+
+
+def read_by_the_library(text: str, delimiter: str) -> tuple[list[str], int]:
+    """The header and the rows of data as Python's own reader sees them, one record after the other."""
+    lines = io.StringIO(text, newline="")
+    first = next((line for line in lines if line.strip()), "")
+    records = csv.reader(itertools.chain([first], lines), delimiter=delimiter, strict=True)
+    header = next((record for record in records if record), [])
+    return [name.strip() for name in header], sum(any(record) for record in records)
+
+
+CELLS = st.text(alphabet=[*'ab "\n\r,;\t|é'], max_size=4)
+ENDS = st.sampled_from(["\n", "\r\n", "\r"])
+
+
+@given(st.lists(st.lists(CELLS, max_size=4), max_size=6), ENDS, st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]))
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_tables_of_any_cells_have_the_columns_and_rows_that_the_library_reads(records, end, quoting):
+    out = io.StringIO(newline="")
+    csv.writer(out, lineterminator=end, quoting=quoting, delimiter="\t").writerows(records)
+    text = out.getvalue()
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "a.tsv").write_text(text, encoding="utf-8", newline="")
+        (verdict,) = run_inspector(Path(folder), [{"id": 0, "path": "a.tsv", "checks": {}}])
+    # A line of a cell may end as any line does.
+    columns, rows = read_by_the_library(text.replace("\r\n", "\n").replace("\r", "\n"), "\t")
+    shown = [name.replace("\n", "\\n").replace("\t", "\\t") for name in columns]
+    assert (verdict["problem"], verdict["facts"]) == (None, {"columns": shown, "rows": rows})
+
+
+PLAIN_BLOCK = "1,2\n,\n\n3,x y\n" * 100_000  # more than is read at once; 200,000 rows
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("a,b\n" + PLAIN_BLOCK, 200_000),
+        ("a,b\n" + PLAIN_BLOCK + "1,2", 200_001),
+        ("a,b\r\n" + PLAIN_BLOCK.replace("\n", "\r\n"), 200_000),
+        ("a,b\r" + PLAIN_BLOCK.replace("\n", "\r"), 200_000),
+        ("a,b\n" + PLAIN_BLOCK + '1,"x\n\ny"\n' + PLAIN_BLOCK, 400_001),
+        ('a,"b"\n' + PLAIN_BLOCK, 200_000),
+        ("\n \n\na,b\n" + PLAIN_BLOCK, 200_000),
+        ("a,b\n1," + "x" * 1_048_576 + "\n" + PLAIN_BLOCK, 200_001),
+        ('a,b\n1,5" disk\n' + PLAIN_BLOCK, 200_001),
+        ("a,b\n" + ",\n" * 1_000_000, 0),
+    ],
+    ids=range(10),
+)
+def test_rows_are_counted_alike_wherever_blocks_end_and_quotation_marks_begin(text, rows, tmp_path):
+    (tmp_path / "a.csv").write_text(text, newline="")
+    (verdict,) = run_inspector(tmp_path, [{"id": 0, "path": "a.csv", "checks": {"columns": ["b"]}}])
+    assert (verdict["problem"], verdict["facts"]) == (None, {"rows": rows, "columns": ["a", "b"]})
+
+
+LINES = 2_900_000  # 90 MB
+
+
+@pytest.mark.parametrize(
+    ("line", "cpu_s"),
+    [("1234567,some name here,3.14159\n", 3), ('"1234567","some name here","3.14159"\n', 8)],
+)
+def test_a_table_of_90_megabytes_is_read_within_a_part_of_its_time(line, cpu_s, tmp_path):
+    """The bound is the processor time that a file has, which no other process of the machine takes from it."""
+    with (tmp_path / "a.csv").open("w") as file:
+        file.write("id,name,value\n")
+        file.writelines(itertools.repeat(line * 1_000, LINES // 1_000))
+    file = {"id": 0, "path": "a.csv", "checks": {"min_rows": LINES, "columns": ["name"], "not_blank": True}}
+    (verdict,) = run_inspector(tmp_path, [file], seconds_per_file=cpu_s, wall_seconds_per_file=200)
+    assert (verdict["problem"], verdict["facts"]) == (
+        None,
+        {"rows": LINES, "columns": ["id", "name", "value"]},
+    )

@@ -7,6 +7,7 @@ from inspector_samples import image
 NOT_BLANK = {"not_blank": True}
 BLANK_PAGE = "is blank: it has neither visible text nor an image, a drawing or a table"
 PAGE = b"<!DOCTYPE html><html><head><title>T</title><style>p{}</style></head><body>%b</body></html>"
+ENCODING_HINT = "; if another encoding is meant, give it as the check encoding"
 RAISES = "cannot be checked: the contract's json_schema refers to "
 
 
@@ -29,7 +30,7 @@ TEXT = [
         "refuses what is not UTF-8 beyond the first megabyte",
         "a.log",
         b"x" * 1_048_575 + "é".encode() + b"\xff\n",
-        "is not UTF-8: the byte at offset 1,048,577 does not belong there",
+        "is not UTF-8: the byte at offset 1,048,577 does not belong there" + ENCODING_HINT,
     ),
     Case(
         "takes an unknown extension for bytes",

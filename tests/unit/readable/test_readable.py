@@ -109,7 +109,7 @@ def test_a_page_that_cannot_be_read_is_an_error_of_its_own(tmp_path):
 
 def test_a_page_that_takes_too_long_is_given_up(tmp_path):
     slow, _ = read(tmp_path, page(PARAGRAPHS * 2_000).encode(), b"", seconds=0.01)
-    assert slow["error"] == "the page could not be read within 0.01 s"
+    assert slow["error"] == "it could not be read within 0.01 s"
 
 
 @pytest.mark.parametrize(

@@ -153,6 +153,19 @@ def test_what_is_no_regular_file_is_not_opened(out, root, monkeypatch):
             assert out.judge(name, 100) == ("not_regular", f"turn_1/files/{name}", 0)
 
 
+def test_what_was_written_anew_with_the_same_size_and_its_time_restored_is_a_new_file(out, root):
+    put(out, "turn_1/files/a.csv", b"old")
+    before = (root / "turn_1/files/a.csv").stat()
+    # As shutil.copystat, cp -p, tar and rsync do: the clock of the kernel has to move on between the two.
+    while write(root, "tick").stat().st_ctime_ns == before.st_ctime_ns:
+        pass
+    (root / "tick").unlink()
+    write(root, "turn_1/files/a.csv", b"new")
+    os.utime(root / "turn_1/files/a.csv", ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert out.judge("a.csv", 100) == ("file", "turn_1/files/a.csv", 3)
+    assert walked(out)[0] == {"a.csv": "turn_1/files/a.csv"}
+
+
 def test_what_was_put_in_and_not_changed_is_stale(out, root):
     put(out, "turn_1/files/a.csv")
     assert out.judge("a.csv", 100) == ("stale", "turn_1/files/a.csv", 3)

@@ -1,0 +1,48 @@
+"""What a path that a model gives to ``react.read`` may mean, the likeliest first."""
+
+from urllib.parse import unquote
+
+from contracts.logical import LogicalPath, TurnPath, parse
+from contracts.paths import FilePath, Namespace, UnsafePathError, in_turn, is_turn_id
+
+_LOGICAL = ("ar:", "fi:", "so:", "su:", "tc:", "sk:")
+_ATTACHMENTS = "attachments/"
+
+
+def meanings(text: str, turn_id: str) -> list[LogicalPath]:
+    """The logical paths that a text may mean: itself, or a file or an attachment of the current turn.
+
+    Args:
+        text: a logical, a physical, a bare or a ``files/`` path; ``ar:<turn>.artifacts.<path>`` names a file, too.
+        turn_id: the current turn.
+
+    Raises:
+        UnsafePathError: it means nothing.
+    """
+    found = list(_meanings(text, turn_id))
+    plain = unquote(text)
+    if plain != text:
+        try:
+            found += _meanings(plain, turn_id)
+        except UnsafePathError:
+            return found
+    return found
+
+
+def _meanings(text: str, turn_id: str) -> list[LogicalPath]:
+    if text.startswith(_LOGICAL):
+        path = parse(text)
+        is_artifact = isinstance(path, TurnPath) and path.kind == "artifact"
+        return [path, *_files(path.item_id, path.turn_id)] if is_artifact and isinstance(path, TurnPath) else [path]
+    head, _, rest = text.removeprefix("./").partition("/")
+    if is_turn_id(head) and rest.partition("/")[0] in set(Namespace):
+        return [FilePath.from_physical(text)]
+    return list(_files(text, turn_id))
+
+
+def _files(text: str, turn_id: str) -> list[FilePath]:
+    """The file and the attachment of a turn that a bare path may mean."""
+    file = in_turn(text, turn_id).file
+    rel = file.rel.removeprefix(_ATTACHMENTS)
+    attachments = [FilePath(turn_id, Namespace.ATTACHMENTS, rel)] if "/" not in rel else []
+    return [file, *attachments] if file.turn_id == turn_id else [file]
