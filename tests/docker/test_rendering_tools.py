@@ -245,10 +245,11 @@ async def test_nothing_of_the_machine_or_the_network_gets_into_a_document(render
         ({"pdf_variant": "pdf/x-4"}, "params.pdf_variant"),
     ],
 )
-async def test_a_parameter_that_is_not_in_the_schema_is_refused(render, params, field):
-    with pytest.raises(InvalidRequestError) as refused:
-        await render("pdf", params.pop("content", "x"), **params)
-    assert [error.field for error in refused.value.errors] == [field]
+async def test_a_parameter_that_is_not_in_the_schema_is_a_mistake_of_the_model(render, params, field):
+    response = await render("pdf", params.pop("content", "x"), **params)
+    assert (response.ok, response.error.code, response.sandbox) == (False, "invalid_params", None)
+    [notice] = [json.loads(block.text) for block in response.blocks if block.type == "react.notice"]
+    assert [error["field"] for error in notice["errors"]] == [field]
 
 
 async def test_a_document_of_the_largest_size_is_answered_by_the_renderer_whatever_json_makes_of_it(render):
