@@ -49,6 +49,7 @@ RENDERING = {
     "too_many_elements": "The document has more elements than are rendered.",
     "too_many_pages": "It would have more pages than are written.",
     "too_many_slides": "It would have more slides than are written.",
+    "invalid_svg": "The content of a drawing has no `<svg>` element.",
     "unknown_theme": "There is no theme of that name, or its file cannot be read.",
     "write_failed": "The file could not be written.",
 }
