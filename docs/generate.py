@@ -40,6 +40,7 @@ RENDERING = {
     "invalid_option": "An option has a value that the format has no use for; the message names it.",
     "invalid_page_size": "`page_size` is neither a known name nor two lengths.",
     "invalid_request": "The request does not fit the renderer; the message names the field.",
+    "invalid_svg": "The content of a drawing has no `<svg>` element.",
     "invalid_theme": "A field of the theme file has a value that it cannot have; the message names it.",
     "layout_failed": "The layout engine could not lay the document out.",
     "missing_assets": "The document names files that cannot be had, and `strict` was asked for.",
@@ -49,7 +50,6 @@ RENDERING = {
     "too_many_elements": "The document has more elements than are rendered.",
     "too_many_pages": "It would have more pages than are written.",
     "too_many_slides": "It would have more slides than are written.",
-    "invalid_svg": "The content of a drawing has no `<svg>` element.",
     "unknown_theme": "There is no theme of that name, or its file cannot be read.",
     "write_failed": "The file could not be written.",
 }

@@ -72,7 +72,7 @@ class Collection:
         self._opens_early = False
         self._extras: list[tuple[str, str]] = []
         self._files: list[dict[str, Any]] = []
-        self._surplus = 0  # matches of patterns beyond their bound, which nobody else promised
+        self._surplus = 0  # matches of patterns beyond their bound, which no other entry promises
         # Sparse files claim more than OUT_DIR holds.
         self._bytes_left: int = wanted["limits"]["out_dir_bytes"]
 
@@ -249,7 +249,7 @@ class Collection:
 
 
 def _is_good(row: dict[str, Any]) -> bool:
-    """Whether nothing was found against a regular file; one that nobody promised, or too many, is not opened."""
+    """Whether a regular file passed its checks, or has none: surplus and unpromised files are not opened."""
     is_opened = row["promise"] is not None and row["opens"]
     inspection = row["inspection"]
     return not is_opened or (inspection is not None and inspection["ok"])

@@ -72,7 +72,7 @@ class Execution:
             )
             verdicts = judge(contract.promises, attempt.collected, limits)
             new = [_promised(call, verdict) for verdict in verdicts if verdict.produced]
-            new += [_failed(call, verdict) for verdict in failed_with_bytes(verdicts)]
+            new += [_promised(call, verdict) for verdict in failed_with_bytes(verdicts)]
             unpromised = extras(attempt.collected, contract.promises)
             new += [_unpromised(call, found) for found in unpromised if found.source is not None]
             # Before the files become sources of their own.
@@ -116,28 +116,15 @@ def _may_cite(verdicts: list[Verdict]) -> bool:
 
 
 def _promised(call: ExecCall, verdict: Verdict) -> NewArtifact:
+    """A promised file; one that fails stays in the turn's workspace, to be read, repaired and promised again."""
     found, promise = verdict.found, verdict.promise
     if found is None or promise is None:
-        raise AssertionError("a produced file was found, and promised")
+        raise AssertionError("a promised file that is stored was found")
     return collected_artifact(
         call.request,
         found,
-        mime=verdict.mime,
-        visibility=promise.visibility,
-        description=promise.description,
-    )
-
-
-def _failed(call: ExecCall, verdict: Verdict) -> NewArtifact:
-    """A file that is not as promised, for the turn's workspace: to be read, repaired and promised again."""
-    found, promise = verdict.found, verdict.promise
-    if found is None or promise is None:
-        raise AssertionError("a file that fails was found, and promised")
-    return collected_artifact(
-        call.request,
-        found,
-        mime=mime_to_store(verdict),
-        visibility="internal",
+        mime=verdict.mime if verdict.produced else mime_to_store(verdict),
+        visibility=promise.visibility if verdict.produced else "internal",
         description=promise.description,
     )
 
@@ -161,7 +148,7 @@ def _wanted(turn_id: str, contract: Contract, limits: CallLimits) -> Wanted:
         WantedFile(
             p.path.rel,
             p.is_glob,
-            # More than allowed, as those are kept too; one more than ever, to see that there are too many.
+            # Surplus matches are stored too; one above the bound shows that there are too many.
             GLOB_MATCHES_MAX + 1 if p.is_glob else 1,
             p.checks.inspected(),
             required=p.min_count > 0,

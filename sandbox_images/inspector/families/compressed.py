@@ -1,4 +1,4 @@
-"""Single files that are compressed (gzip, bzip2, xz): unpacked to their end, within a bound, and kept nowhere."""
+"""Single files that are compressed (gzip, bzip2, xz): unpacked to their end, within a bound, and not stored."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _LEGACY = (
     *("cp1252", "cp932", "gb18030", "big5", "cp949", "cp1251", "cp1250", "cp1253", "cp1254", "cp1255", "cp1256"),
     *("cp1257", "cp1258", "koi8_u", "cp874"),
 )
-"""The encodings that names of columns are read in, where nobody says which one it is."""
+"""The encodings that names of columns are read in, where the contract has no `encoding`."""
 
 
 @dataclass(slots=True)

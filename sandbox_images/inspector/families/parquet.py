@@ -43,7 +43,7 @@ def _refuse_what_needs_reading(subject: Subject) -> None:
 def _decode(subject: Subject, table: parquet.ParquetFile) -> None:
     """Decode the row groups, each of which must hold the rows that the footer says.
 
-    A page encoding that pyarrow does not know is no fault of the file.
+    A file whose page encoding pyarrow does not know is not broken.
     """
     budget = min(_DECODED_BYTES_MAX, subject.limits.unpacked_bytes_max)
     for number in range(table.metadata.num_row_groups):

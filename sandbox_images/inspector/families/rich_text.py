@@ -20,7 +20,7 @@ def inspect(subject: Subject) -> None:
     if not data.startswith(_HEADER):
         raise subject.not_what_it_says()
     braces = _ESCAPES.sub(b"", data)
-    # Raw bytes after \bin may be braces; nobody writes them today.
+    # Raw bytes after \bin may be braces; current programs do not write them.
     if not _BINARY.search(data) and braces.count(b"{") != braces.count(b"}"):
         raise Problem("is cut off or damaged: a group of it is not closed")
     if subject.must_not_be_blank() and not any(picture in data for picture in _PICTURES):
