@@ -7,19 +7,22 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from contracts.artifact_lists import ArtifactPage
 from contracts.artifacts import ArtifactSpec
 from contracts.blocks import Block, Digest
 from contracts.events import OutputEvent, QueuedEvent, StartedEvent
+from contracts.exec_params import ExecParams
 from contracts.problems import Problem
 from contracts.provenance import AuditLine, RerunReport
 from contracts.timeline import Sources, TimelineAppend, TimelineAppended, TimelinePage
 from contracts.tool_calls import Attachment, CallStatus, ToolCallRequest, ToolCallResponse
-from contracts.tools import ExecParams, Tool, exec_params_schema
+from contracts.tools import Tool, exec_params_schema
 
 HERE = Path(__file__).parent
 MODELS: dict[str, type[BaseModel]] = {
     "tool_call_request": ToolCallRequest,
     "tool_call_response": ToolCallResponse,
+    "artifact_page": ArtifactPage,
     "artifact_spec": ArtifactSpec,
     "exec_params": ExecParams,
     "attachment": Attachment,

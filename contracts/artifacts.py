@@ -39,31 +39,31 @@ class Checks(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, strict=True)
 
     mime: Annotated[str, Field(min_length=3, max_length=128)] | None = None
-    """The media type that the content must have, such as ``application/pdf``; that of the extension."""
+    """Media type."""
     min_bytes: Annotated[int, Field(ge=0)] | None = None
-    """The smallest size, in bytes."""
+    """Smallest size."""
     max_bytes: Annotated[int, Field(ge=0)] | None = None
-    """The largest size, in bytes."""
+    """Largest size."""
     min_pages: Annotated[int, Field(ge=0)] | None = None
-    """The fewest pages (pdf, docx) or slides (pptx)."""
+    """Fewest pages (pdf, docx) or slides (pptx)."""
     max_pages: Annotated[int, Field(ge=0)] | None = None
-    """The most pages (pdf, docx) or slides (pptx)."""
+    """Most pages or slides."""
     min_rows: Annotated[int, Field(ge=0)] | None = None
-    """The fewest data rows, the header not counted (csv, xlsx, parquet, jsonl)."""
+    """Fewest rows without the header (csv, xlsx, parquet, jsonl)."""
     columns: Annotated[list[str], Field(min_length=1, max_length=1_000)] | None = None
-    """Column names that must be there, in any order (csv, xlsx, parquet, jsonl)."""
+    """Required columns, in any order (as ``min_rows``)."""
     json_schema: dict[str, Any] | None = None
-    """A JSON Schema that the content must satisfy (json, ipynb; each line of jsonl)."""
+    """JSON Schema of the content (json, ipynb; each line of jsonl)."""
     min_width: Annotated[int, Field(ge=1)] | None = None
-    """The smallest width of an image, in pixels."""
+    """Image width in pixels."""
     min_height: Annotated[int, Field(ge=1)] | None = None
-    """The smallest height of an image, in pixels."""
+    """Image height in pixels."""
     not_blank: bool | None = None
-    """True: the file must show something."""
+    """The file must show something."""
     encoding: Annotated[str, Field(min_length=1, max_length=40)] | None = None
-    """The encoding of a text that is not UTF-8, such as ``cp1251`` or ``shift_jis`` (csv, tsv, txt, md, …)."""
+    """Encoding of a text, such as ``cp1251``."""
     password: Annotated[str, Field(min_length=1, max_length=127)] | None = None
-    """The password that a protected PDF must open with."""
+    """Of a protected PDF."""
 
     def inspected(self) -> dict[str, Any]:
         """The checks that need the file to be opened: all but the sizes."""
@@ -74,17 +74,17 @@ class ArtifactSpec(Checks):
     """One entry of a contract, as the caller writes it."""
 
     filename: Annotated[str, Field(min_length=1, max_length=2_048)] | None = None
-    """The promised file: bare, below ``files/``, physical or logical; always in the current turn."""
+    """The promised file, below ``files/`` of the current turn."""
     glob: Annotated[str, Field(min_length=1, max_length=1_024)] | None = None
-    """In place of a filename: a pattern below ``files/`` (``charts/*.png``, ``**/*.csv``)."""
+    """In place of filename: a pattern (``charts/*.png``, ``**/*.csv``)."""
     description: str
-    """What the file is, for the reader of the timeline."""
+    """What the file is, for the user."""
     visibility: Literal["external", "internal"] = "external"
-    """``external`` files are hosted for the user, ``internal`` ones stay in the workspace."""
+    """``external``: for the user; ``internal``: stays in the workspace."""
     min_count: Annotated[int, Field(ge=0, le=GLOB_MATCHES_MAX)] | None = None
-    """With ``glob``: the fewest files that must match; 1 if not given."""
+    """With ``glob``: fewest matches, default 1."""
     max_count: Annotated[int, Field(ge=0, le=GLOB_MATCHES_MAX)] | None = None
-    """With ``glob``: the most files that may match; 200 if not given."""
+    """With ``glob``: most matches, default 200."""
 
     @field_validator("encoding")
     @classmethod
@@ -151,8 +151,7 @@ def parse_contract(raw: object, turn_id: str | None) -> Contract:
         ContractError: with the code of the protocol's table and a message that names the entry.
     """
     entries = _entries(raw)
-    if not turn_id:
-        raise ContractError(ContractCode.MISSING_TURN_ID, "the call has no turn_id; give the current turn's id")
+    turn_id = _given(turn_id)
     promises: list[Promise] = []
     rewritten: list[tuple[str, str]] = []
     seen: dict[str, int] = {}
@@ -171,11 +170,28 @@ def parse_contract(raw: object, turn_id: str | None) -> Contract:
     return Contract(tuple(promises), tuple(rewritten))
 
 
+def no_promises(turn_id: str | None) -> Contract:
+    """The contract of a run that only explores.
+
+    Raises:
+        ContractError: ``missing_turn_id``.
+    """
+    _given(turn_id)
+    return Contract((), ())
+
+
+def _given(turn_id: str | None) -> str:
+    if not turn_id:
+        raise ContractError(ContractCode.MISSING_TURN_ID, "the call has no turn_id; give the current turn's id")
+    return turn_id
+
+
 def _entries(raw: object) -> list[dict[str, Any]]:
     if raw is None or raw == "":
         raise ContractError(
             ContractCode.MISSING_ARTIFACTS,
-            "params.contract is missing; give a list of {filename, description} of what the code writes",
+            "params.contract is missing; give a list of {filename, description} of what the code writes, "
+            "or explore: true for a run that promises no file",
         )
     if isinstance(raw, str):
         try:
@@ -237,6 +253,11 @@ def _promise(index: int, entry: dict[str, Any], turn_id: str) -> tuple[Promise, 
     """One entry as a promise, and its original spelling if its meaning or namespace spelling changed."""
     spec = _spec(index, entry)
     text = spec.filename if spec.filename is not None else spec.glob or ""
+    if (folder := text.strip()).endswith("/") and folder.strip("/"):
+        raise ContractError(
+            ContractCode.INVALID_FILENAME,
+            f"contract[{index}]: '{folder}' is a folder; promise the files in it: glob '{folder.strip('/')}/**'",
+        )
     try:
         named = in_turn(text.strip(), turn_id)
     except UnsafePathError as exc:

@@ -34,6 +34,7 @@ class RuntimeCode(StrEnum):
     KILLED = "killed"
     NONZERO_EXIT = "nonzero_exit"
     SANDBOX_FAILED = "sandbox_failed"
+    CANCELLED = "cancelled"
     EXECUTION_FAILED = "execution_failed"
 
 

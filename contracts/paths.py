@@ -176,8 +176,30 @@ class NamedPath:
     foreign: bool
 
 
+# Where programs of other sandboxes write their results, and what this one names its own folder.
+_OUTPUT_PLACES = re.compile(
+    r"(?:/mnt/data|/mnt/user-data/outputs|/out|/tmp/home|/tmp|~|\$\{?(?:OUT_DIR|OUTPUT_DIR)\}?|OUT_DIR|OUTPUT_DIR)/+"
+)
+
+
+def without_output_place(text: str) -> str:
+    """A path without the folder of a sandbox in front of it: ``sandbox:/mnt/data/a.csv`` is ``a.csv``.
+
+    ``/mnt/data``, ``/mnt/user-data/outputs``, OUT_DIR, ``/tmp`` and the home folder are such folders; any other
+    path comes back unchanged, so that `relative_path` refuses it.
+    """
+    path = text
+    if path.startswith("sandbox:"):
+        rest = path.removeprefix("sandbox:").lstrip("/")
+        path = f"/{rest}" if rest.startswith(("mnt/", "out/", "tmp/")) else rest
+    found = _OUTPUT_PLACES.match(path)
+    return text if path == text and found is None else path[found.end() if found else 0 :]
+
+
 def in_turn(text: str, turn_id: str) -> NamedPath:
     """Reads a path given by a caller (bare, ``files/…``, physical or logical) as a file of ``turn_id``.
+
+    A path below a folder that `without_output_place` knows is read as if it were relative.
 
     Raises:
         UnsafePathError: no form of a path, or a part that is refused.
@@ -185,7 +207,7 @@ def in_turn(text: str, turn_id: str) -> NamedPath:
     if text.startswith("fi:"):
         named = FilePath.from_logical(text)
     else:
-        path = relative_path(text)
+        path = relative_path(without_output_place(text))
         head, _, rest = path.partition("/")
         if head == Namespace.FILES and rest:
             return NamedPath(FilePath(turn_id, Namespace.FILES, rest), text, foreign=False)

@@ -64,7 +64,7 @@ class AuditRequest(_Wire):
     """What was asked for, by hash."""
 
     sha256: Sha256
-    """Of the whole request, as it is stored."""
+    """Of the whole request; the order of its keys and fields at their default do not change it."""
     params_sha256: Sha256
     """Of the parameters, as JSON with sorted keys, without spaces, in ASCII."""
     code_sha256: Sha256 | None = None

@@ -32,62 +32,60 @@ class ReadParams(_Params):
     """Parameters of ``react.read``."""
 
     paths: Annotated[list[PathText], BeforeValidator(as_list), Field(min_length=1, max_length=PATHS_MAX)]
-    """What to load: ``fi:``, ``ar:``, ``tc:``, ``so:``, ``su:``, ``sk:``, or a name in the current turn."""
+    """Logical paths: ``fi:``, ``ar:``, ``tc:``, ``so:``, ``su:``, ``sk:``, or a name in this turn."""
 
 
 class WriteParams(_Params):
     """Parameters of ``react.write`` and ``react.stream``."""
 
     path: MaybeBlankPath
-    """The file below the current turn's ``files/``."""
+    """The file, below ``files/``."""
     channel: Channel
-    """Where it is shown: ``canvas``, ``timeline_text``, or ``internal`` for notes that no user sees."""
+    """Where it is shown; ``internal``: a note that no user sees."""
     content: Content
-    """What it says, or the path of a text (``fi:…``); 10 MiB of UTF-8 at most."""
+    """The text, or the path of a text (``fi:…``); 10 MiB at most."""
     kind: Kind
-    """``display`` is shown as text, ``file`` is handed over as a file."""
+    """Shown as text, or handed over as a file."""
 
 
 class FileParams(_Params):
     """Parameters of ``react.file``."""
 
     path: MaybeBlankPath
-    """The file below the current turn's ``files/``."""
+    """The file, below ``files/``."""
     content: Content
-    """What it says, or the path of a text (``fi:…``); 10 MiB of UTF-8 at most."""
+    """The text, or the path of a text (``fi:…``); 10 MiB at most."""
 
 
 class PatchParams(_Params):
     """Parameters of ``react.patch``."""
 
     path: MaybeBlankPath
-    """The file to patch; one of an earlier turn is copied into the current turn first."""
+    """The file; one of an earlier turn is copied into this turn first."""
     channel: Channel
-    """Where the patch is shown."""
+    """Where it is shown."""
     patch: Content
     """A unified diff, a ``*** Begin Patch`` patch, SEARCH/REPLACE blocks, or the whole new text."""
     kind: Kind
-    """``file`` hands the patched file over to the user."""
+    """Shown as text, or handed over as a file."""
 
 
 class MemsearchParams(_Params):
     """Parameters of ``react.memsearch``."""
 
     query: Annotated[str, Field(min_length=1, max_length=SHORT_CHARS_MAX)]
-    """What to look for, in plain words."""
     targets: Annotated[list[Target], BeforeValidator(as_list), Field(min_length=1, max_length=3)]
     """Whose words to search."""
     top_k: Annotated[int, Field(ge=1, le=50)] = 5
-    """How many snippets to give."""
     days: Annotated[int, Field(ge=1, le=3_650)] = 365
-    """How far to look back."""
+    """How far back."""
 
 
 class HideParams(_Params):
     """Parameters of ``react.hide``."""
 
     path: PathText
-    """The logical path of what is hidden."""
+    """Logical path of what to hide."""
     replacement: Annotated[
         str,
         Field(
@@ -97,18 +95,17 @@ class HideParams(_Params):
             validation_alias=AliasChoices("replacement", "replacement_text"),
         ),
     ]
-    """The short text that is shown in its place."""
+    """Short text in its place."""
 
 
 class SearchFilesParams(_Params):
     """Parameters of ``react.search_files``."""
 
     name_regex: Annotated[str, Field(max_length=REGEX_CHARS_MAX)] | None = None
-    """What a file's path has to match."""
+    """For the path."""
     content_regex: Annotated[str, Field(max_length=REGEX_CHARS_MAX)] | None = None
-    """What a file's text has to match."""
+    """For the text."""
     max_hits: Annotated[int, Field(ge=1, le=1_000)] = 200
-    """How many files to list."""
 
 
 class PlanParams(_Params):
@@ -119,9 +116,8 @@ class PlanParams(_Params):
         BeforeValidator(as_list),
         Field(min_length=1, max_length=STEPS_MAX),
     ]
-    """The steps, in their order."""
     status: dict[Annotated[str, Field(pattern=r"^[1-9]\d{0,2}$")], StepStatus] = {}
-    """How far each is, by its number from 1; a step that is not named is pending."""
+    """By step number from 1; others are pending."""
 
 
 class WebSearchParams(_Params):
@@ -132,9 +128,7 @@ class WebSearchParams(_Params):
         BeforeValidator(as_list),
         Field(min_length=1, max_length=WEB_MAX),
     ]
-    """What to search for; the answers of all queries are one list."""
     n: Annotated[int, Field(ge=1, le=50)] = 5
-    """How many results to give for each query."""
 
 
 class WebFetchParams(_Params):
@@ -145,7 +139,7 @@ class WebFetchParams(_Params):
         BeforeValidator(as_list),
         Field(min_length=1, max_length=WEB_MAX),
     ]
-    """The pages to fetch, http or https."""
+    """http or https."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,40 +158,29 @@ class ReactTool:
 REACT_TOOLS: dict[str, ReactTool] = {
     "react.read": ReactTool(
         ReadParams,
-        "Loads artifacts and blocks of this conversation by their logical paths into view: files, attachments, "
-        "earlier results, prompts, sources (so:sources_pool[1,3-5]) and skills (sk:<id>). DOCX, XLSX, PPTX and PDF "
-        "come with their text. Part of a long text: fi:<turn_id>.files/log.txt#L100-200, or #B0-9999 for bytes.",
+        "Brings files, attachments, earlier results, prompts, sources (so:sources_pool[1,3-5]) and skills "
+        "(sk:<id>) of this conversation into view; DOCX, XLSX, PPTX and PDF as text. Part of a long text: "
+        "fi:<turn_id>.files/log.txt#L100-200, or #B0-9999 for bytes.",
     ),
-    "react.write": ReactTool(
-        WriteParams,
-        "Writes a text file below the current turn's files/ and shows it. channel internal keeps a short note "
-        "that no user sees.",
-    ),
+    "react.write": ReactTool(WriteParams, "Writes a text file and shows it."),
     "react.stream": ReactTool(WriteParams, "As react.write, for content that was streamed to the user."),
-    "react.file": ReactTool(FileParams, "Writes a text file below the current turn's files/ without showing it."),
+    "react.file": ReactTool(FileParams, "Writes a text file without showing it."),
     "react.patch": ReactTool(
         PatchParams,
-        "Changes a text file by a diff or replaces its whole text. A file of an earlier turn is copied into the "
-        "current turn first. Nothing changes if a hunk does not fit.",
+        "Changes a text file by a diff, or replaces its text. Nothing changes if a hunk does not fit.",
     ),
     "react.memsearch": ReactTool(
-        MemsearchParams, "Searches what was said and attached in this conversation by meaning; newer counts more."
+        MemsearchParams, "Searches what was written and attached in this conversation, by meaning."
     ),
     "react.hide": ReactTool(
-        HideParams,
-        "Replaces a large recent block in view by a short text. react.read brings it back. Only near the end of "
-        "the timeline.",
+        HideParams, "Replaces a large recent block in view by a short text; react.read brings it back."
     ),
     "react.search_files": ReactTool(
-        SearchFilesParams, "Lists files of the current workspace whose path and text match regular expressions."
+        SearchFilesParams, "Lists files of this turn whose path and text match regular expressions."
     ),
-    "react.plan": ReactTool(PlanParams, "Records the plan of the turn and how far each step is."),
-    "web_tools.web_search": ReactTool(
-        WebSearchParams, "Searches the web; each result becomes a source that [[S:n]] can cite."
-    ),
-    "web_tools.web_fetch": ReactTool(
-        WebFetchParams, "Fetches web pages as readable text; each becomes a source that [[S:n]] can cite."
-    ),
+    "react.plan": ReactTool(PlanParams, "Records the plan of the turn and the status of each step."),
+    "web_tools.web_search": ReactTool(WebSearchParams, "Searches the web; [[S:n]] cites a result."),
+    "web_tools.web_fetch": ReactTool(WebFetchParams, "Fetches web pages as text; [[S:n]] cites a page."),
 }
 TOOL_ALIASES = {"react.memory_hide": "react.hide"}
 """Ids that are accepted and mean another one."""

@@ -44,13 +44,9 @@ class Margins(BaseModel):
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
     top: Length | None = None
-    """Above the text."""
     right: Length | None = None
-    """Right of it."""
     bottom: Length | None = None
-    """Below it."""
     left: Length | None = None
-    """Left of it."""
 
 
 class RunningLine(BaseModel):
@@ -59,11 +55,8 @@ class RunningLine(BaseModel):
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
     left: RunningText = ""
-    """At the left edge."""
     center: RunningText = ""
-    """In the middle."""
     right: RunningText = ""
-    """At the right edge."""
 
 
 def _all_sides(value: Any) -> Any:
@@ -82,21 +75,18 @@ class _Shared(BaseModel):
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
     path: _Path
-    """The file to write, below the current turn's ``files/``."""
+    """The file, below ``files/``."""
     content: _Content
-    """The document, the deck, or what the picture shows; or the path of a text, ``fi:<turn_id>.files/<name>``."""
+    """The text, in ``format``; or the path of a text, ``fi:…``."""
     theme: _Text = "plain"
-    """``plain``, ``dark``, ``brand``, ``paper``, or the path of a theme file in the conversation."""
+    """``plain``, ``dark``, ``brand``, ``paper``, or the path of a theme file."""
     author: _Text = ""
-    """Who wrote it."""
     subject: _Text = ""
-    """What it is about."""
     keywords: Annotated[list[_Text], BeforeValidator(as_list), Field(max_length=100)] = []
-    """Words that it is found by."""
     language: Annotated[str, Field(pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$")] = "en"
-    """Its language, as a BCP 47 tag."""
+    """As a BCP 47 tag."""
     strict: bool = False
-    """True: a missing asset is an error, not a placeholder."""
+    """A missing picture is an error, not a placeholder."""
 
     def mentions(self) -> str:
         """All text in which files of the conversation can be named."""
@@ -109,38 +99,35 @@ class _Shared(BaseModel):
 
 class _Paged(_Shared):
     page_size: Annotated[str, Field(max_length=64)] | None = None
-    """``A4``, ``A3``, ``A5``, ``Letter``, ``Legal``, ``Tabloid``, or two lengths as in ``148mm 210mm``; else A4."""
+    """``A4`` (default), ``A3``, ``A5``, ``Letter``, ``Legal``, ``Tabloid``, or ``148mm 210mm``."""
     margins: _Margins = Margins()
-    """One length for all sides, or one for each; 20 mm where none is given."""
+    """``20mm`` (default) for all sides, or for each; mm, cm, in, pt or px."""
     header: _Line = RunningLine()
-    """A line above the text of each page, with ``{page}``, ``{pages}``, ``{title}``, ``{date}``, ``{author}``."""
+    """On each page; may contain ``{page}``, ``{pages}``, ``{title}``, ``{date}``, ``{author}``."""
     footer: _Line | None = None
-    """A line below it; None for page numbers."""
+    """As ``header``; default: page numbers."""
     page_numbers: bool = True
-    """Whether pages are numbered below the text where no ``footer`` is given."""
+    """Number pages if no ``footer`` is given."""
     toc: bool = False
-    """Whether a table of contents stands in front."""
+    """Table of contents in front."""
     numbered_sections: bool = False
-    """Whether headings are numbered: 1, 1.1, 1.1.1."""
+    """Number headings: 1, 1.1, 1.1.1."""
 
 
 class WritePdfParams(_Paged):
     """Parameters of ``rendering_tools.write_pdf``."""
 
     format: Literal["markdown", "html", "mermaid"] = "markdown"
-    """What ``content`` is."""
     title: _Text = ""
-    """The document's title."""
     include_sources_section: bool = True
-    """Whether the cited sources are listed at the end."""
+    """List the cited sources at the end."""
     landscape: bool = False
-    """Whether pages lie on their long side."""
     pages: Annotated[str, Field(pattern=r"^[0-9, -]*$", max_length=256)] = ""
-    """Which pages are written, such as ``1-3,7``; empty for all."""
+    """Only these pages, such as ``1-3,7``."""
     pdf_variant: PdfVariant = PdfVariant.UA_1
-    """The standard that the file keeps."""
+    """PDF/UA is accessible, PDF/A is for archives."""
     attachments: Annotated[list[_Path], BeforeValidator(as_list), Field(max_length=ATTACHMENTS_MAX)] = []
-    """Files of the conversation that are embedded in the PDF."""
+    """Paths of files to embed in the PDF."""
 
     def mentions(self) -> str:
         """All text in which files of the conversation can be named."""
@@ -151,49 +138,41 @@ class WriteDocxParams(_Paged):
     """Parameters of ``rendering_tools.write_docx``."""
 
     format: Literal["markdown", "html"] = "markdown"
-    """What ``content`` is."""
     title: _Text = ""
-    """The document's title."""
     include_sources_section: bool = True
-    """Whether the cited sources are listed at the end."""
+    """List the cited sources at the end."""
     landscape: bool = False
-    """Whether pages lie on their long side."""
 
 
 class WritePptxParams(_Shared):
     """Parameters of ``rendering_tools.write_pptx``."""
 
     format: Literal["html", "markdown"] = "html"
-    """What ``content`` is."""
     title: _Text = ""
-    """The deck's title."""
     include_sources_slide: bool = False
-    """Whether the cited sources are listed on a slide of their own."""
+    """List the cited sources on a last slide."""
     page_numbers: bool = False
-    """Whether slides are numbered; a Marp deck says so itself, with ``paginate``."""
+    """Number slides; a Marp deck sets ``paginate`` itself."""
 
 
 class WritePngParams(_Shared):
     """Parameters of ``rendering_tools.write_png``."""
 
     format: Literal["html", "markdown", "mermaid", "svg"] = "html"
-    """What ``content`` is."""
     title: _Text = ""
-    """The document's title."""
     fit: Literal["content", "viewport", "page"] = "content"
-    """What is in the picture: the content's own box, the viewport, or the whole page."""
+    """The picture shows the content's box, the viewport, or the whole page."""
     selector: Annotated[str, Field(max_length=256)] | None = None
-    """A simple CSS selector: only that element is in the picture."""
+    """Simple CSS selector: only that element."""
     padding_px: Annotated[int, Field(ge=0, le=1_000)] = 32
-    """Space around the content, in CSS pixels."""
+    """Space around the content."""
     background: Annotated[str, Field(max_length=64)] = "white"
-    """``white``, ``transparent`` or a CSS colour."""
+    """``transparent`` or a CSS colour."""
     width: Annotated[int, Field(ge=16, le=10_000)] = 1280
-    """Width of the viewport, in CSS pixels."""
+    """Of the viewport, in CSS pixels."""
     height: Annotated[int, Field(ge=16, le=10_000)] = 800
-    """Height of the viewport, in CSS pixels."""
     device_scale_factor: Annotated[float, Field(ge=1, le=4)] = 2.0
-    """Pixels of the picture for each CSS pixel."""
+    """Pixels for each CSS pixel."""
 
 
 RenderParams = WritePdfParams | WriteDocxParams | WritePptxParams | WritePngParams
@@ -203,6 +182,19 @@ RENDER_PARAMS: dict[OutputFormat, type[RenderParams]] = {
     OutputFormat.PPTX: WritePptxParams,
     OutputFormat.PNG: WritePngParams,
 }
+
+
+_IN_DOCUMENTS = (
+    "Pictures are named by path (files/<name>, <turn_id>/attachments/<name>), sources are cited by [[S:n]]; "
+    "nothing is fetched from a network."
+)
+RENDER_DESCRIPTIONS: dict[OutputFormat, str] = {
+    OutputFormat.PDF: f"Renders a document to PDF. {_IN_DOCUMENTS}",
+    OutputFormat.DOCX: "Renders a document to DOCX; pictures and sources as in write_pdf.",
+    OutputFormat.PPTX: "Renders a deck to PPTX; pictures and sources as in write_pdf.",
+    OutputFormat.PNG: "Renders HTML, Markdown, a diagram or an SVG to PNG; pictures and sources as in write_pdf.",
+}
+"""What each tool does, for the model."""
 
 
 def render_format(tool_id: str) -> OutputFormat | None:

@@ -288,6 +288,19 @@ class Usage(_Wire):
     """What it wrote to stderr, kept or not."""
 
 
+class ProgramOutput(_Wire):
+    """What the program printed; of each stream the first and the last 32 KiB, a marker between them."""
+
+    stdout: str = ""
+    """Standard output; bytes that are no UTF-8 are U+FFFD."""
+    stderr: str = ""
+    """Standard error."""
+    combined: str = ""
+    """Both, in the order in which they were written, as far as the kernel records it."""
+    truncated: bool = False
+    """Whether something was left out; ``usage`` has the bytes of each stream."""
+
+
 class SandboxInfo(_Wire):
     """Which sandbox ran the program."""
 
@@ -317,6 +330,8 @@ class ToolCallResponse(_Wire):
     """The tool's own return value."""
     report: str
     """The report, as the model reads it."""
+    output: ProgramOutput = ProgramOutput()
+    """What the program of an exec call printed; empty for every other tool."""
     blocks: list[Block]
     """The blocks of the call, in the order of the timeline."""
     artifacts: list[ArtifactResult] = []
@@ -339,11 +354,11 @@ class CallStatus(_Wire):
     conversation_id: str
     """Its conversation."""
     status: Literal["queued", "running", "done", "failed", "cancelled"]
-    """``done`` has a response, ``failed`` and ``cancelled`` have a problem."""
+    """``done`` has a response, ``failed`` has a problem, ``cancelled`` has a problem and what the call had done."""
     created: str
     """When it was accepted: UTC, RFC 3339, ``Z``."""
     response: ToolCallResponse | None = None
-    """The answer of a call that is done."""
+    """The answer of a call that is done; of one that was cancelled its blocks, and what it had printed by then."""
     problem: Problem | None = None
     """Why a call has no answer."""
 

@@ -1,15 +1,16 @@
 """The catalogue: which tools there are, and their parameters in the order of the protocol."""
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from contracts.artifacts import ArtifactSpec
+from contracts.exec_params import ExecParams
+from contracts.image_contents import ImageContents, named_commands, named_libraries
 from contracts.react_tools import REACT_TOOLS, react_params_schema
-from contracts.render_tools import RENDER_TOOL_PREFIX, OutputFormat, render_params_schema
-
-TIMEOUT_S_DEFAULT = 600
+from contracts.render_tools import RENDER_DESCRIPTIONS, RENDER_TOOL_PREFIX, OutputFormat, render_params_schema
+from contracts.tool_schemas import compact_schema, without_descriptions
 
 
 class Language(StrEnum):
@@ -37,20 +38,10 @@ LANGUAGES = {
     Language.NODE: LanguageFacts(code_mime="text/javascript", suffix=".js"),
 }
 
+IN_EVERY_IMAGE = frozenset({Language.PYTHON, Language.BASH})
+"""The languages that the runner itself cannot do without; the inventory of the image names others."""
+
 EXEC_TOOL_PREFIX = "exec_tools.execute_code_"
-
-
-class ExecParams(BaseModel):
-    """Parameters of ``exec_tools.execute_code_*``; the code travels beside them."""
-
-    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
-
-    contract: Any = None
-    """The files that the code promises to write."""
-    prog_name: Annotated[str, Field(max_length=255)] = "main"
-    """A short name of the program: its ``sys.argv[0]`` and the name in its tracebacks."""
-    timeout_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = TIMEOUT_S_DEFAULT
-    """Wall-clock time for the program, in seconds; capped by the service."""
 
 
 class Tool(BaseModel):
@@ -63,7 +54,7 @@ class Tool(BaseModel):
     description: str
     """What it does, for the model."""
     params_schema: dict[str, Any]
-    """JSON Schema (2020-12) of ``params``; its properties stand in the order of the protocol."""
+    """JSON Schema (2020-12) of ``params`` for a model; its properties stand in the order of the protocol."""
     takes_code: bool
     """Whether the call carries ``code`` beside its params."""
 
@@ -73,6 +64,7 @@ def exec_params_schema() -> dict[str, Any]:
     schema = ExecParams.model_json_schema()
     entry = ArtifactSpec.model_json_schema()
     definitions = entry.pop("$defs", {})
+    entry["properties"] = _own_first(ArtifactSpec, entry["properties"])
     schema["$defs"] = {**definitions, "ArtifactSpec": entry}
     # Any at the door, because a bad contract is the model's mistake and answered in its own words.
     schema["properties"]["contract"] |= {
@@ -82,8 +74,17 @@ def exec_params_schema() -> dict[str, Any]:
         ]
     }
     schema["properties"]["contract"].pop("default", None)
-    schema["required"] = ["contract"]
+    for name in ("stdin", "cwd"):
+        # What is optional is left out, never null.
+        options = schema["properties"][name].pop("anyOf")
+        schema["properties"][name] |= next(option for option in options if option["type"] != "null")
+        schema["properties"][name].pop("default")
     return schema
+
+
+def _own_first(model: type[BaseModel], properties: dict[str, Any]) -> dict[str, Any]:
+    """The properties of a model, those that it does not inherit first."""
+    return {name: properties[name] for name in dict.fromkeys((*model.__annotations__, *properties))}
 
 
 def exec_tool_id(language: Language) -> str:
@@ -91,30 +92,27 @@ def exec_tool_id(language: Language) -> str:
     return EXEC_TOOL_PREFIX + language
 
 
-def catalogue() -> list[Tool]:
-    """Every tool that this service offers, in a stable order."""
+def catalogue(image: ImageContents | None = None) -> list[Tool]:
+    """Every tool that this service offers, in a stable order.
+
+    Args:
+        image: what the sandbox image has; None if that is not known: then only what every image has is named.
+    """
     exec_tools = [
         Tool(
             tool_id=exec_tool_id(language),
-            description=(
-                f"Runs a {language} program in a fresh, single-use sandbox without network and checks that "
-                "every file of the contract was written and opens as what it claims to be. The working "
-                "directory is OUT_DIR; write to files/<name>. Files of earlier turns are at "
-                "<turn_id>/files/<name> and <turn_id>/attachments/<name>."
-            ),
-            params_schema=exec_params_schema(),
+            description=_exec_description(language, image),
+            params_schema=_exec_params_of_model(language),
             takes_code=True,
         )
         for language in Language
+        if language in IN_EVERY_IMAGE or (image is not None and language in image.languages)
     ]
     render_tools = [
         Tool(
             tool_id=RENDER_TOOL_PREFIX + output,
-            description=(
-                f"Renders a document to {output.upper()}. Pictures are named by <turn_id>/files/<name> or "
-                "<turn_id>/attachments/<name>, sources are cited by [[S:n]]; nothing is fetched from a network."
-            ),
-            params_schema=render_params_schema(output),
+            description=RENDER_DESCRIPTIONS[output],
+            params_schema=compact_schema(render_params_schema(output)),
             takes_code=False,
         )
         for output in OutputFormat
@@ -123,12 +121,38 @@ def catalogue() -> list[Tool]:
         Tool(
             tool_id=tool_id,
             description=tool.description,
-            params_schema=react_params_schema(tool_id),
+            params_schema=_react_params_of_model(tool_id),
             takes_code=False,
         )
         for tool_id, tool in REACT_TOOLS.items()
     ]
     return exec_tools + render_tools + react_tools
+
+
+def _exec_description(language: Language, image: ImageContents | None) -> str:
+    if language is not Language.PYTHON:
+        commands = named_commands(image.commands) if image is not None and language is Language.BASH else ""
+        has = f" Commands beside the usual ones: {commands}." if commands else ""
+        return f"Runs a {language} program as execute_code_python does, with the same parameters.{has}"
+    has = ""
+    if image is not None:
+        has = f" Python {image.python} {named_libraries(image.libraries)}."
+    return (
+        "Runs a Python program in a fresh sandbox without network; returns what it prints, and checks that every "
+        "file of the contract was written and opens as what its name says. Write to files/<name>. Attachments "
+        f"are at <turn_id>/attachments/<name>, files of earlier turns at <turn_id>/files/<name>.{has}"
+    )
+
+
+def _react_params_of_model(tool_id: str) -> dict[str, Any]:
+    schema = compact_schema(react_params_schema(tool_id))
+    return without_descriptions(schema) if tool_id == "react.stream" else schema  # react.write describes them
+
+
+def _exec_params_of_model(language: Language) -> dict[str, Any]:
+    """The schema that a model reads; only the one of the tool for Python describes each parameter."""
+    schema = compact_schema(exec_params_schema())
+    return schema if language is Language.PYTHON else without_descriptions(schema)
 
 
 def exec_language(tool_id: str) -> Language | None:
