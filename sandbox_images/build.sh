@@ -19,7 +19,7 @@ NAME=proofbox-sandbox
 BASE=proofbox-base:trixie
 LOG=$(log_file image)
 # Our own programs: each a folder with a __main__.py that ends up below /opt/proofbox.
-PROGRAMS=(runner inspector render readable)
+PROGRAMS=(runner inspector render readable inventory)
 
 fail() {
   printf 'image: %s\n' "$*" >&2
@@ -43,7 +43,7 @@ prepare_context() { # FOLDER: exactly the hashed files, and beside them what thi
   mkdir -p "$context/programs" "$context/skel"
   while IFS= read -r file; do
     target=$context/$file
-    case ${file%%/*} in runner | inspector | render | readable) target=$context/programs/$file ;; esac
+    case ${file%%/*} in runner | inspector | render | readable | inventory) target=$context/programs/$file ;; esac
     mkdir -p "$(dirname "$target")"
     cp "$here/$file" "$target"
   done < <(input_files)

@@ -24,7 +24,19 @@ if TYPE_CHECKING:
 
 OUT_DIR = "/out"
 JOB_DIR = "/job"
-_SUFFIX = {"python": ".py", "bash": ".sh", "node": ".js", "render": ".json", "readable": ".json"}
+STDIN_PATH = "/job/stdin"  # no program has this name: each has a suffix
+_PROGRAM_MARKS = (
+    b"#!",
+    b"\x7fELF",
+)  # a file that begins so can be run by its name, as it could when it was written
+_SUFFIX = {
+    "python": ".py",
+    "bash": ".sh",
+    "node": ".js",
+    "render": ".json",
+    "readable": ".json",
+    "inventory": ".json",
+}
 
 
 class Runner:
@@ -93,17 +105,25 @@ class Runner:
     def _put(self, request: dict[str, Any]) -> None:
         """Takes one file: its bytes follow in DATA frames."""
         fd = self._out.create(request["path"])
+        is_program = False
         try:
-            left = request["size"]
+            left = size = request["size"]
             while left > 0:
                 piece = self._data()
+                is_program = piece.startswith(_PROGRAM_MARKS) if left == size else is_program
                 left -= len(piece)
                 view = memoryview(piece)
                 while view:
                     view = view[os.write(fd, view) :]
         finally:
             os.close(fd)
-        self._out.seal(request["path"], writable=request["writable"])
+        self._out.seal(
+            request["path"],
+            writable=request["writable"],
+            executable=is_program,
+            links=request["links"],
+            copies=request["copies"],
+        )
 
     def _data(self) -> bytes:
         kind, piece = self._channel.receive()
@@ -111,23 +131,34 @@ class Runner:
             raise frames.StreamEndedError
         return piece
 
+    def _bytes(self, size: int) -> bytearray:
+        data = bytearray()
+        while len(data) < size:
+            data += self._data()
+        return data
+
     def _run(self, request: dict[str, Any]) -> None:
-        code = bytearray()
-        while len(code) < request["code_bytes"]:
-            code += self._data()
+        code = self._bytes(request["code_bytes"])
+        stdin = self._bytes(request["stdin_bytes"])
         if self._launcher is None:
             raise frames.StreamEndedError  # the service asks for one first
         if self._door is not None:
             self._door.close()  # from here on, who would connect is not ours
         wanted = self._wanted_then() if request.get("collects") else None
         path = _program_path(request)
-        with open(path, "wb") as file:
-            file.write(code)
-        job = {**request, "path": path, "cwd": OUT_DIR, "env": {"TURN_ID": request["turn_id"]}}
+        _write(path, code)
+        if stdin:
+            _write(STDIN_PATH, stdin)
+        job = {
+            **request,
+            "path": path,
+            "stdin": STDIN_PATH if stdin else None,
+            "out_dir": OUT_DIR,
+            "env": {**request["env"], "TURN_ID": request["turn_id"]},
+        }
         collection = None if wanted is None else Collection(self._channel, self._door, self._out, wanted)
         meanwhile = collection.go_ahead if collection is not None else None
         outcome = run.Run(self._channel, self._launcher, job).to_end(meanwhile)
-        outcome["disk_full"] = self._out.is_full()
         self._channel.send_json(frames.EXIT, outcome)
         if collection is not None:
             collection.send_all()
@@ -139,6 +170,11 @@ class Runner:
             raise frames.StreamEndedError
         request: dict[str, Any] = frames.read_json(payload)
         return request
+
+
+def _write(path: str, data: bytearray) -> None:
+    with open(path, "wb") as file:
+        file.write(data)
 
 
 def _program_path(request: dict[str, Any]) -> str:

@@ -14,6 +14,7 @@ import struct
 
 import frames
 import run
+from write_order import make_output_pipe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -112,14 +113,15 @@ def _process(connection: _socket.socket) -> int:
 def _welcomed(connection: _socket.socket) -> run.Launcher | None:
     """Gives an interpreter its output; None if it ends before it is ready."""
     pid = _process(connection)
-    out_read, out_write = os.pipe()
-    err_read, err_write = os.pipe()
+    out_read, out_write = make_output_pipe()
+    err_read, err_write = make_output_pipe()
     descriptors = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, _PAIR.pack(out_write, err_write))]
     try:
         connection.sendmsg([b"."], descriptors)
         launcher = run.Launcher(pid, connection.detach(), out_read, err_read)
         launcher.wait_ready()
     except OSError:
+        connection.close()  # or the fork would wait for its output until the zygote is ended, which serves all
         os.close(out_read)
         os.close(err_read)
         return None

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 CONTROL_FD = 3
 _STACK_WORDS = 70_000
 _PANGO = "libpangoft2-1.0.so.0"
-_OWN_PROGRAMS = frozenset({"render", "readable"})
+_OWN_PROGRAMS = frozenset({"render", "readable", "inventory"})
 # A program is a script with imports or with require, as it likes: node finds out which, and need not warn of that.
 _INTERPRETERS = {
     "bash": ("/bin/bash",),
@@ -67,6 +67,23 @@ def _confine(job: dict[str, Any]) -> None:
             file.write(b"1000")
     except OSError:
         pass  # gVisor has no such file; its runner is not in the program's address space either
+
+
+def _take_place(job: dict[str, Any]) -> str:
+    """Opens standard input and goes to the working directory, made if it is missing; returns that."""
+    if job["stdin"]:
+        fd = os.open(job["stdin"], os.O_RDONLY | os.O_CLOEXEC)
+        os.dup2(fd, 0)
+        os.close(fd)
+        os.unlink(job["stdin"])
+    cwd = os.path.join(job["out_dir"], job["cwd"]) if job["cwd"] else job["out_dir"]
+    try:
+        if job["cwd"]:
+            os.makedirs(cwd, exist_ok=True)
+        os.chdir(cwd)
+    except OSError as exc:
+        sys.exit(f"cwd {job['cwd']} cannot be used as the working directory: {exc.strerror}")
+    return str(cwd)
 
 
 def _run_python(path: str) -> None:
@@ -163,12 +180,12 @@ def _run(job: dict[str, Any], fork: "zygote.Fork | None") -> None:
     sys.modules.pop(__name__, None)  # the program's own import of such a name must not find it
     _confine(job)
     os.environ.update(job["env"])
-    os.chdir(job["cwd"])
-    sys.argv = [job["prog_name"]]
+    cwd = _take_place(job)
+    sys.argv = [job["prog_name"], *job["args"]]
     if job["language"] in _OWN_PROGRAMS:
         _run_own(job["language"], job["path"], fork.ours if fork else {})
         return
-    sys.path[0] = job["cwd"]
+    sys.path[0] = cwd
     if job["language"] == "python":
         atexit.register(_keep_pango)
         _run_to_the_end(job["path"], fork)
@@ -177,7 +194,8 @@ def _run(job: dict[str, Any], fork: "zygote.Fork | None") -> None:
         for number in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
         program, *options = _INTERPRETERS[job["language"]]
-        os.execv(program, [job["language"], *options, job["path"]])  # noqa: S606 - becoming it is the purpose
+        command = [job["language"], *options, job["path"], *job["args"]]
+        os.execv(program, command)  # noqa: S606 - becoming it is the purpose
 
 
 def _rehearse(end: "ending.Ending") -> None:
@@ -188,9 +206,17 @@ def _rehearse(end: "ending.Ending") -> None:
     for standard in (0, 1, 2):
         os.dup2(nowhere, standard)
     os.write(program, b"print(0)")
-    told = {"language": "python", "path": f"/proc/self/fd/{program}", "prog_name": "main.py", "cwd": "/", "env": {}}
+    job = {"language": "python", "path": f"/proc/self/fd/{program}", "prog_name": "main.py", "out_dir": "/"}
     ours, theirs = socket.socketpair()
-    ours.sendall(json.dumps({**told, "file_bytes": resource.RLIM_INFINITY}).encode() + b"\n")
+    told: dict[str, Any] = {
+        **job,
+        "cwd": "",
+        "env": {},
+        "args": [],
+        "stdin": None,
+        "file_bytes": resource.RLIM_INFINITY,
+    }
+    ours.sendall(json.dumps(told).encode() + b"\n")
     end.keep()
     _run(_receive_job(theirs), zygote.Fork(theirs, {}, end))
     end.take_apart()

@@ -6,6 +6,7 @@ import os
 import select
 
 import cgroup
+import elsewhere
 import frames
 import inspecting
 import outdir
@@ -73,6 +74,7 @@ class Collection:
         self._extras: list[tuple[str, str]] = []
         self._files: list[dict[str, Any]] = []
         self._surplus = 0  # matches of patterns beyond their bound, which no other entry promises
+        self._taken_in: list[tuple[int, str]] = []
         # Sparse files claim more than OUT_DIR holds.
         self._bytes_left: int = wanted["limits"]["out_dir_bytes"]
 
@@ -96,6 +98,8 @@ class Collection:
         walk = self._walk()
         if len(walk.files()) * sum(file["is_glob"] for file in self._wanted["files"]) > _EARLY_MATCHES_MAX:
             return
+        if self._take_in_missing(only_look=True):
+            return  # what lies elsewhere is copied, which takes memory
         try:
             self._look(walk, patience_s=0.0)
         except OSError:
@@ -121,6 +125,7 @@ class Collection:
         limits = self._wanted["limits"]
         walk = self._seen
         if walk is None:
+            self._take_in_missing()
             walk = self._walk()
             self._look(walk, inspecting.PATIENCE_S)
         extras = self._extras
@@ -143,9 +148,29 @@ class Collection:
                 "extras_total": len(extras) + self._surplus,
                 "files_exceeded": walk.files_exceeded,
                 "depth_exceeded": walk.depth_exceeded,
+                "removed": elsewhere.removed(self._out, self._promised_names()),
+                "in_other_turns": elsewhere.in_other_turns(self._out),
+                "taken_in": self._taken_in,
             },
         )
         self._inspector.end()
+
+    def _promised_names(self) -> set[str]:
+        return {file["rel"] for file in self._wanted["files"] if not file["is_glob"]}
+
+    def _take_in_missing(self, *, only_look: bool = False) -> bool:
+        """Moves promised files that lie elsewhere to their places; whether any promised file is missing."""
+        bytes_max, names = self._wanted["limits"]["artifact_bytes"], self._promised_names()
+        missing = [
+            index
+            for index, file in enumerate(self._wanted["files"])
+            if not file["is_glob"] and self._out.judge(file["rel"], bytes_max)[0] == outdir.MISSING
+        ]
+        for index in missing if not only_look else ():
+            place = elsewhere.take_in(self._out, self._wanted["files"][index]["rel"], names, bytes_max)
+            if place is not None:
+                self._taken_in.append((index, place))
+        return bool(missing)
 
     def _judge_promises(self, walked: list[tuple[str, str]]) -> list[tuple[str, str]]:
         """Fills the rows of the promises; returns what nobody promised, as ``(rel, path)``."""

@@ -31,17 +31,15 @@ class _FilterProgram(ctypes.Structure):
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """What every process of a container is.
+    """What every process of every container is.
 
     Attributes:
-        user: its user id.
         group: its group id.
         groups: its supplementary groups.
         umask: its mask of permissions.
         seccomp: the filter of its system calls, as the kernel takes it.
     """
 
-    user: int
     group: int
     groups: list[int]
     umask: int
@@ -51,13 +49,13 @@ class Confinement:
     def of(cls, told: dict[str, Any]) -> "Confinement":
         """As the service tells it."""
         seccomp = base64.b64decode(told["seccomp"], validate=True)
-        return cls(told["user"], told["group"], told["groups"], told["umask"], seccomp)
+        return cls(told["group"], told["groups"], told["umask"], seccomp)
 
-    def take_user(self) -> None:
-        """Becomes the user, and gives up for good what `keep_user_rights` has left. Raises OSError."""
+    def take_user(self, user: int) -> None:
+        """Becomes the container's user, and gives up for good what `keep_user_rights` has left. Raises OSError."""
         os.setgroups(self.groups)
         os.setresgid(self.group, self.group, self.group)
-        os.setresuid(self.user, self.user, self.user)
+        os.setresuid(user, user, user)
         # Root outside of a container's own namespace of users is nobody's root there, and loses nothing by that.
         _keep_capabilities(0)
         os.umask(self.umask)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import run
+from write_order import make_output_pipe
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -15,8 +16,8 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 def launch(env: dict[str, str], imports: list[str]) -> run.Launcher:
     """Starts an interpreter and waits until it is up; raises OSError if it died."""
     control, theirs = socket.socketpair()
-    out_read, out_write = os.pipe()
-    err_read, err_write = os.pipe()
+    out_read, out_write = make_output_pipe()
+    err_read, err_write = make_output_pipe()
 
     def wire() -> None:
         os.dup2(theirs.fileno(), 3)

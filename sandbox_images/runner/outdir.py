@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import stat
 
+from aliases import Aliases
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -17,6 +19,7 @@ FILE = "file"
 MISSING = "missing"
 STALE = "stale"
 SYMLINK = "symlink"
+FOLDER = "folder"
 NOT_REGULAR = "not_regular"
 ESCAPE = "escape"
 TOO_LARGE = "too_large"
@@ -32,7 +35,10 @@ class OutDir:
     def __init__(self, root: str) -> None:
         self.root = root
         self.turn_id = ""
+        self.aliases = Aliases(root)
         self._put: dict[str, tuple[int, int, int, int]] = {}
+        self._own: dict[str, None] = {}
+        self._others: dict[str, None] = {}
 
     def begin_turn(self, turn_id: str) -> None:
         """Makes the current turn's folders, and ``files`` as another name of the same place."""
@@ -48,28 +54,55 @@ class OutDir:
         os.makedirs(os.path.dirname(full), exist_ok=True)
         return os.open(full, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
 
-    def seal(self, path: str, *, writable: bool) -> None:
-        """Finishes a file that was put in, and remembers it to tell later whether the program changed it."""
-        full = os.path.join(self.root, path)
-        os.utime(full, ns=(_EPOCH_NS, _EPOCH_NS))
-        if not writable:
-            os.chmod(full, 0o444)
-        self._put[path] = _identity(os.lstat(full))
+    def seal(
+        self,
+        path: str,
+        *,
+        writable: bool,
+        executable: bool = False,
+        links: Iterable[str] = (),
+        copies: Iterable[str] = (),
+    ) -> None:
+        """Finishes a file that was put in, and remembers it to know later whether the program changed it.
 
-    def is_full(self) -> bool:
-        """Whether OUT_DIR or /tmp has no byte or no inode left."""
-        for folder in (self.root, "/tmp"):  # noqa: S108 - the container's own
-            space = os.statvfs(folder)
-            if space.f_bavail == 0 or (space.f_files and space.f_favail == 0):
-                return True
-        return False
+        Args:
+            path: where it is.
+            writable: whether the program may write to it.
+            executable: whether it can be run by its name.
+            links: further names of it, made where nothing lies.
+            copies: names of a copy that the program may change.
+        """
+        full = os.path.join(self.root, path)
+        mode = 0o755 if executable else 0o644
+        os.chmod(full, mode if writable else mode & 0o555)
+        made = [path, *self.aliases.make(path, links, copies, mode)]
+        for name in made:
+            os.utime(os.path.join(self.root, name), ns=(_EPOCH_NS, _EPOCH_NS))
+        for name in made:  # the kernel notes a new name as a change of the file
+            self._put[name] = _identity(os.lstat(os.path.join(self.root, name)))
+        (self._own if writable else self._others)[path] = None
+
+    def own(self) -> Iterable[str]:
+        """The files of the current turn that were put in."""
+        return self._own
+
+    def others(self) -> Iterable[str]:
+        """The files of other turns that were put in."""
+        return self._others
 
     def unchanged(self, path: str) -> bool:
         """Whether a file that was put in is still what was put in."""
+        put = self._put.get(path)
+        if put is None:
+            return False
         try:
-            return self._put.get(path) == _identity(os.lstat(os.path.join(self.root, path)))
+            now = _identity(os.lstat(os.path.join(self.root, path)))
         except OSError:
             return False
+        if now == put:
+            return True
+        # The kernel notes the loss of a name in the time of the inode, as it notes a change.
+        return now[:2] == put[:2] and now[3] == put[3] and self.aliases.has_lost_a_name(path)
 
     def places(self, rel: str) -> Iterator[str]:
         """Where a path below ``files/`` may have been written: in files/, or bare in the working directory."""
@@ -86,10 +119,15 @@ class OutDir:
             if state == MISSING:
                 continue
             if state == FILE and self.unchanged(path):
-                verdict = (STALE, path, size)
+                if not self._is_of_others(path):
+                    verdict = (STALE, path, size)
                 continue
             return self.look(path, bytes_max)[0], path, size
         return verdict
+
+    def _is_of_others(self, path: str) -> bool:
+        """Whether a name is that of an attachment or of another turn's file, which nobody promised to write."""
+        return path not in self._own and path not in self.aliases.links_of(f"{self.turn_id}/files/{path}")
 
     def look(self, path: str, bytes_max: int) -> tuple[str, int]:
         """What lies at a path that nobody promised: ``(state, size)``."""
@@ -106,6 +144,8 @@ class OutDir:
             return MISSING, 0
         if stat.S_ISLNK(found.st_mode):
             return SYMLINK, 0
+        if stat.S_ISDIR(found.st_mode):
+            return FOLDER, 0
         if not stat.S_ISREG(found.st_mode):
             return NOT_REGULAR, 0
         _make_readable(os.path.join(self.root, path), found.st_mode, 0o400)
@@ -154,7 +194,7 @@ class OutDir:
                 if is_dir:
                     if walk.may_enter(depth, full):
                         stack.append((path, f"{rel_prefix}{name}/", depth + 1))
-                elif not self.unchanged(path):
+                elif not self.unchanged(path) and not self.aliases.is_second_name(path):
                     walk.add(rel_prefix + name, path)
                     if walk.files_exceeded:
                         break

@@ -19,6 +19,9 @@ import time
 import cgroup
 import exiting
 import frames
+from full_places import FullPlaces
+from output_record import OutputRecord
+from write_order import PIPE_PACKETS, WriteOrder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,11 +40,11 @@ _PIPE_BYTES_MAX = 2 * 1024 * 1024  # twice what a program can set
 # and what comes meanwhile is one piece. Too short to be noticed by who watches; a large piece earns no rest.
 _SMALL_BYTES = 4096
 _REST_S = 0.025
+_REST_S_MIN = 0.001
 # At first both rest: a program that ends soon is heard once, at its end. To be woken by what it prints would be to
 # be put on its own processor, behind it: the kernel takes it that who writes into a pipe is about to wait.
 _FIRST_REST_S = 0.005
 _READY = struct.Struct(">d")  # the CPU seconds that the launcher took to start
-_TAIL_BYTES = 16_000  # 4,000 characters of at most 4 bytes
 _REAP_EVERY_S = 0.1
 _LOOK_AGAIN_S = 0.0005
 # Whether a program has ended is looked at in steps of a twentieth of the time for which it has been quiet, but ten
@@ -51,6 +54,7 @@ _LOOK_MIN_S = 0.001
 # A program that has closed its output is about to end, as a rule.
 _ENDING_S = 0.002
 _LOOK_ENDING_S = 0.00005
+_NAMES = {frames.STDOUT: 1, frames.STDERR: 2}  # of the streams, in what EXIT says
 _ENDED_EARLY_MAX = 32
 """Threads that may be left when a program is over: the kernel counts them, and the inspector needs one too."""
 
@@ -99,14 +103,12 @@ def set_dumpable(*, readable: bool) -> None:
 
 
 class Pump:
-    """Passes output on, keeps its end, and counts it."""
+    """Passes output on, and counts it."""
 
     def __init__(self, channel: frames.Channel, pass_on_bytes: int) -> None:
         self._channel = channel
         self._pass_on = pass_on_bytes
         self.counted = {frames.STDOUT: 0, frames.STDERR: 0}
-        self.log_tail = bytearray()
-        self.stderr_tail = bytearray()
 
     @property
     def total(self) -> int:
@@ -122,9 +124,6 @@ class Pump:
             self._channel.send(kind, (b"\1" if len(piece) > room else b"\0") + piece[:room])
         elif room == 0:  # the piece before filled it to the last byte, and could not know of this one
             self._channel.send(kind, b"\1")
-        for tail in (self.log_tail, self.stderr_tail) if kind == frames.STDERR else (self.log_tail,):
-            tail.extend(piece)
-            del tail[:-_TAIL_BYTES]
 
 
 class Run:
@@ -135,16 +134,21 @@ class Run:
         self._launcher = launcher
         self._job = job
         self._pump = Pump(channel, job["pass_on_bytes"])
+        self._streams = {launcher.stdout: frames.STDOUT, launcher.stderr: frames.STDERR}
+        self._order = WriteOrder(self._streams)
+        self._record = OutputRecord(_NAMES)
+        self._places = FullPlaces()
         self._status: int | None = None
         self._timed_out = False
         self._resting: dict[int, float] = {}
+        self._rest_s = _REST_S
         self._ended: set[int] = set()
         self._cpu_before = _children_cpu_s()
         self._heard_at = 0.0
         self._counted: dict[str, Any] = {}
 
     def to_end(self, meanwhile: MeanwhileUntil | None = None) -> dict[str, Any]:
-        """Runs the program until it ends or is ended; returns what EXIT says, disk_full left to the caller.
+        """Runs the program until it ends or is ended; returns what EXIT says, what was heard and counted of it.
 
         ``meanwhile`` is called again and again while the kernel takes the program apart, if it is seen that nothing
         of it runs any more; not if its time was over.
@@ -157,6 +161,8 @@ class Run:
             until = pidfd if self._status is None else None
             (_pause if meanwhile is None or self._timed_out else meanwhile)(seconds, until)
 
+        for stream in self._streams:
+            os.set_blocking(stream, False)
         self._heard_at = time.monotonic()
         self._launcher.start(self._job)
         deadline = time.monotonic() + self._job["wall_s"]
@@ -169,10 +175,13 @@ class Run:
         program = exiting.Watched(self._launcher.pid)
         self._watch(program, poll, deadline)
         program.close()
+        self._places.look()
         end_all_processes(self._reaped, ended)
         if pidfd is not None:
             os.close(pidfd)
         self._drain()
+        self._order.close()
+        self._places.look()
         return self._outcome()
 
     def _reaped(self, pid: int, status: int) -> None:
@@ -181,18 +190,15 @@ class Run:
 
     def _watch(self, program: exiting.Watched, poll: select.poll, deadline: float) -> None:
         reap_at = 0.0
-        kinds = {self._launcher.stdout: frames.STDOUT, self._launcher.stderr: frames.STDERR}
         while True:
             now = time.monotonic()
             if now >= deadline:
                 self._timed_out = True
                 return
             ready = self._ready(poll, now, deadline)
-            # stdout first: what a program printed stands before the traceback that followed.
-            for fd, kind in kinds.items():
-                if fd in ready:
-                    self._read(poll, fd, kind)
-                    ready.discard(fd)
+            if not ready.isdisjoint(self._streams):
+                self._hear(poll)
+                ready.difference_update(self._streams)
             if self._channel.read_fd in ready:
                 raise frames.StreamEndedError  # during a run the service only ever hangs up
             if ready:
@@ -222,17 +228,55 @@ class Run:
             ready = {fd for fd, _ in poll.poll(0)}
         return ready
 
-    def _read(self, poll: select.poll, fd: int, kind: int) -> None:
-        piece = os.read(fd, _READ_BYTES)
+    def _hear(self, poll: select.poll | None) -> bool:
+        """Reads what both streams have, and puts it into its order; whether there was anything."""
+        pieces: dict[int, bytes] = {}
+        packets = 0
+        all_read = True
+        self._order.note_writes()
+        for fd, kind in self._streams.items():
+            read, is_empty = self._packets(poll, fd)
+            all_read = all_read and is_empty
+            for packet in read:
+                self._order.take(kind, packet)
+            if read:
+                pieces[kind] = b"".join(read)
+                packets = max(packets, len(read))
         self._heard_at = time.monotonic()
+        for kind, part in self._order.ordered(all_read=all_read, is_end=not pieces):
+            self._record.add(kind, part)
+        for kind, piece in pieces.items():
+            self._pump.take(kind, piece)
+        if poll is not None and pieces and max(map(len, pieces.values())) < _SMALL_BYTES:
+            # A program that fills its pipe while its streams rest would wait for us.
+            is_full = packets > PIPE_PACKETS // 2
+            self._rest_s = max(_REST_S_MIN, self._rest_s / 2) if is_full else min(_REST_S, self._rest_s * 2)
+            self._rest(poll, self._rest_s)
+        return bool(pieces)
+
+    def _packets(self, poll: select.poll | None, fd: int) -> tuple[list[bytes], bool]:
+        """What a stream has, a write each, and whether that was all."""
+        packets: list[bytes] = []
+        size = 0
+        while size < _READ_BYTES and len(packets) < 2 * PIPE_PACKETS:
+            packet = self._read(poll, fd) if fd not in self._ended else b""
+            if not packet:
+                return packets, True
+            packets.append(packet)
+            size += len(packet)
+        return packets, False
+
+    def _read(self, poll: select.poll | None, fd: int) -> bytes:
+        try:
+            piece = os.read(fd, _READ_BYTES)
+        except BlockingIOError:
+            return b""
         if not piece:
             self._ended.add(fd)
             self._resting.pop(fd, None)
-            poll.unregister(fd)
-            return
-        self._pump.take(kind, piece)
-        if len(piece) < _SMALL_BYTES:
-            self._rest(poll, _REST_S)
+            if poll is not None:
+                poll.unregister(fd)
+        return piece
 
     def _rest(self, poll: select.poll, seconds: float) -> None:
         """Both streams rest together: apart, the pieces of a traceback and of what was printed before would mix.
@@ -255,16 +299,12 @@ class Run:
 
     def _drain(self) -> None:
         """What the program had written when it ended is still in the pipes."""
-        for fd, kind in ((self._launcher.stdout, frames.STDOUT), (self._launcher.stderr, frames.STDERR)):
-            os.set_blocking(fd, False)
-            try:
-                # No more than a pipe holds: an inspector that a file has taken over could find its other end.
-                for _ in range(_PIPE_BYTES_MAX // _READ_BYTES):
-                    if not (piece := os.read(fd, _READ_BYTES)):
-                        break
-                    self._pump.take(kind, piece)
-            except BlockingIOError:
-                pass
+        # No more than a pipe holds: an inspector that a file has taken over could find its other end.
+        for _ in range(_PIPE_BYTES_MAX // _READ_BYTES):
+            if not self._hear(None):
+                return
+        for kind, part in self._order.ordered(all_read=False, is_end=True):
+            self._record.add(kind, part)
 
     def _outcome(self) -> dict[str, Any]:
         exceeded = self._pump.total > self._job["output_bytes"]
@@ -278,8 +318,8 @@ class Run:
             **(self._counted or self._count()),
             "stdout_bytes": self._pump.counted[frames.STDOUT],
             "stderr_bytes": self._pump.counted[frames.STDERR],
-            "log_tail": self._pump.log_tail.decode("latin-1"),
-            "stderr_tail": self._pump.stderr_tail.decode("latin-1"),
+            "output": self._record.pieces(),
+            "rooms": self._places.rooms(),
             "cpu_ms": max(0.0, _children_cpu_s() - self._cpu_before - self._launcher.start_cpu_s) * 1000,
         }
 

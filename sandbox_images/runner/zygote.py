@@ -49,6 +49,8 @@ _COME_IN = b"."
 _REPORT_CHARS_MAX = 500
 _LOOK_AGAIN_S = 0.0003
 _TOLD_WITHIN_S = 60.0
+# A container that stalls its fork ends that fork, never the zygote: two steps are shorter than the service waits.
+_STEP_S_MAX = 4
 _PROGRAMS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _OUR_NAMES = frozenset(
     {
@@ -135,15 +137,17 @@ class Zygote:
             confining.take_label(request["label"])
             waits = "extensions" in request
             if not waits:
+                signal.alarm(_STEP_S_MAX)
                 confining.be_counted(control_groups)
             confining.enter(namespaces)
             confining.keep_user_rights()
             if waits:
                 self._wait_for_word(report, control_groups, request["extensions"])
+                signal.alarm(_STEP_S_MAX)
                 confining.be_counted(control_groups)
             for fd in control_groups if waits else fds:
                 os.close(fd)
-            self._confinement.take_user()
+            self._confinement.take_user(request["user"])
             pid = os.fork() if self._runs_programs else 0
         except BaseException as exc:  # noqa: BLE001 - none may get back to the loop
             _end(report, exc)
@@ -175,13 +179,16 @@ class Zygote:
             os._exit(0)
 
     def _as_b(self, report: int, *, ahead: bool) -> socket.socket:
+        signal.alarm(_STEP_S_MAX)  # a fork of A does not inherit its alarm
         os.setsid()
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.connect(_RUNNER)
         nowhere = os.open(os.devnull, os.O_RDWR)
         outputs = [nowhere, nowhere]
         if self._runs_programs:
-            _, outputs, _, _ = socket.recv_fds(connection, 1, 2)
+            _, outputs, _, _ = socket.recv_fds(connection, 1, len(outputs))
+            if not outputs:
+                raise OSError("the runner could not hand over the output")
         for standard, fd in enumerate([nowhere, *outputs]):
             os.dup2(fd, standard)
         for name in self.ours:
@@ -203,6 +210,7 @@ class Zygote:
         else:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # it waits for its judges
         confining.be_readable()
+        signal.alarm(0)
         os.write(report, b".")
         os.close(report)
         return socket.socket(fileno=DOOR_FD)

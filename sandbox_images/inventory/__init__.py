@@ -1,0 +1,1 @@
+"""Lists what the image has: Python and its libraries, commands, languages."""

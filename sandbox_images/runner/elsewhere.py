@@ -1,0 +1,128 @@
+"""What a program did beside the folder that is collected: files of the turn removed, results written elsewhere."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+import cgroup
+from aliases import copy_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from outdir import OutDir
+
+_REMOVED_MAX = 100  # what is sent fits one frame; the rest is put back by the next call
+_SHOWN_MAX = 20
+_SHOWN_CHARS_MAX = 300
+_VISITED_MAX = 2_000  # files and folders of other turns
+_SMALL_BYTES = 1024 * 1024  # are copied whatever the kernel counts
+_COPY_BYTES_LEFT = 64 * 1024 * 1024  # of memory that a larger copy leaves to the inspector
+# Where programs write that were trained on other sandboxes; an absolute one is another file system.
+_PLACES = ("outputs", "output", "/tmp/home", "/tmp")  # noqa: S108 - the container's own
+
+
+def removed(out: OutDir, promised: set[str]) -> list[str]:
+    """The turn's own files that were put in and that the program removed or moved away.
+
+    One that lost a second name alone counts too, unless it was promised: `rm a.csv` is meant like `rm files/a.csv`.
+    """
+    files = f"{out.turn_id}/files/"
+    found = []
+    for path in out.own():
+        gone = [name for name in (path, *out.aliases.links_of(path)) if _is_gone(out, name)]
+        left = [name for name in (path, *out.aliases.links_of(path)) if name not in gone]
+        if not gone or any(not out.unchanged(name) for name in left):
+            continue
+        if path in left and path.startswith(files) and path.removeprefix(files) in promised:
+            continue
+        found.append(path)
+    return found[:_REMOVED_MAX]
+
+
+def in_other_turns(out: OutDir) -> list[str]:
+    """What the program wrote or removed in folders of turns that are not collected: some names of it."""
+    found = [path for path in out.others() if _is_gone(out, path)]
+    stack = [name for name, is_dir in _entries(out.root, "") if is_dir and name.startswith("turn_")]
+    visited = 0
+    while stack and visited < _VISITED_MAX and len(found) < _SHOWN_MAX:
+        folder = stack.pop()
+        for path, is_dir in _entries(out.root, folder):
+            visited += 1
+            if path in (f"{out.turn_id}/files", f"{out.turn_id}/attachments"):
+                continue
+            if is_dir:
+                stack.append(path)
+            elif not out.unchanged(path):
+                found.append(path)
+    return [_shown(path) for path in sorted(set(found))[:_SHOWN_MAX]]
+
+
+def _shown(path: str) -> str:
+    """A name for display: one printable line, whatever the program called its file."""
+    text = path if path.isprintable() else path.encode("unicode_escape").decode("ascii")
+    return text[:_SHOWN_CHARS_MAX]
+
+
+def take_in(out: OutDir, rel: str, promised: set[str], bytes_max: int) -> str | None:
+    """Moves a promised file to its place, if exactly one other place has it; which place.
+
+    Nothing of the program may run any more.
+    """
+    found = [place for place in _PLACES if _has(out, place, rel, promised, bytes_max)]
+    if len(found) != 1:
+        return None
+    source = os.path.join(out.root, found[0], rel)
+    target = os.path.join(out.root, out.turn_id, "files", rel)
+    try:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        if found[0].startswith("/"):
+            copy_file(source, target, 0o644)
+            os.unlink(source)
+        else:
+            os.rename(source, target)
+    except OSError:
+        return None
+    return found[0]
+
+
+def _has(out: OutDir, place: str, rel: str, promised: set[str], bytes_max: int) -> bool:
+    if not place.startswith("/"):
+        path = f"{place}/{rel}"
+        return path not in promised and not out.unchanged(path) and out.look(path, bytes_max)[0] == "file"
+    folder = place
+    for part in rel.split("/"):
+        try:
+            found = os.lstat(folder)
+        except OSError:
+            return False
+        if not stat.S_ISDIR(found.st_mode):
+            return False
+        folder = os.path.join(folder, part)
+    try:
+        found = os.lstat(folder)
+    except OSError:
+        return False
+    room = max(_SMALL_BYTES, cgroup.memory_left_bytes() - _COPY_BYTES_LEFT)
+    return stat.S_ISREG(found.st_mode) and found.st_size <= min(bytes_max, room)
+
+
+def _is_gone(out: OutDir, path: str) -> bool:
+    try:
+        os.lstat(os.path.join(out.root, path))
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False  # it may be there
+    return False
+
+
+def _entries(root: str, folder: str) -> list[tuple[str, bool]]:
+    try:
+        with os.scandir(os.path.join(root, folder)) as entries:
+            return [
+                (f"{folder}/{entry.name}" if folder else entry.name, entry.is_dir(follow_symlinks=False))
+                for entry in entries
+            ]
+    except OSError:
+        return []
