@@ -18,11 +18,13 @@ from contracts.provenance import AuditService
 from service import process_memory
 from service.api.app import create_app, release
 from service.api.doors import Doors
+from service.api.http_protocol import ConnectionLimits
 from service.api.server import DrainingServer, server_config
 from service.core.access import Keyring
 from service.core.admission import Admission
 from service.core.attachments import Attachments
 from service.core.calls import Calls, CallSettings
+from service.core.image_inventory import ImageInventory
 from service.core.limits import CallLimits, CallPolicy, limit_names
 from service.core.links import DownloadLinks
 from service.core.memory_search import MemorySearch
@@ -55,6 +57,7 @@ from service.stores.folders import AssetFolders
 from service.stores.link_keys import LinkKeyFile
 from service.stores.local_files import LocalFiles
 from service.stores.passages import SqlPassageStore
+from service.stores.readiness import StoreReadiness
 from service.stores.skills import FolderSkills
 from service.stores.sources import SqlSourcePool
 from service.stores.timelines import SqlTimelineStore
@@ -88,6 +91,7 @@ class Service:
         recall: what logical paths mean that are no stored files.
         attachments: takes attachments in.
         engine: where sandboxes come from.
+        image: what their image has.
         calls: the calls.
         provenance: their audit lines, and running them again.
         meter: counts them.
@@ -107,6 +111,7 @@ class Service:
     recall: Recall
     attachments: Attachments
     engine: PooledEngine
+    image: ImageInventory
     calls: Calls
     provenance: Provenance
     meter: PrometheusMeter
@@ -238,12 +243,18 @@ def build(settings: Settings) -> Service:
 
     engine = sandbox_engine(settings, limits, boot_id, load, tracer)
     files = TurnFiles(artifacts, timelines, AssetFolders(settings.asset_roots))
-    workspace = WorkspaceBounds(settings.workspace_bytes_max, settings.workspace_files_max)
+    workspace = WorkspaceBounds(
+        settings.workspace_bytes_max,
+        settings.workspace_files_max,
+        settings.conversation_bytes_max,
+        settings.conversation_files_max,
+    )
     runs = SandboxRuns(admission, Rehosting(files, sources, workspace), engine, artifacts, sources)
     tokens = BpeTokenCounter()
     skills = FolderSkills(settings.skills_dir)
     resolver = SystemResolver()
     fetcher, searcher = _web(settings, resolver)
+    image = ImageInventory(engine, limits)
     parts = StoryParts(
         runs=runs,
         policy=CallPolicy(limits, settings.queue_s, settings.overhead_s, settings.inline_bytes_max),
@@ -256,6 +267,7 @@ def build(settings: Settings) -> Service:
         memory=_memory_search(settings, database, timelines, artifacts),
         fetcher=fetcher,
         searcher=searcher,
+        image=image,
     )
     meter = _meter(settings, admission, engine)
     database.seen = artifacts.seen = meter.store_used
@@ -265,7 +277,7 @@ def build(settings: Settings) -> Service:
         stories(settings, parts),
         admission,
         SqlCallStore(database),
-        CallSettings(settings.remembered_bytes_max, boot_id, audited.version),
+        CallSettings(settings.remembered_bytes_max, boot_id, audited.version, settings.lost_connection_grace_s),
         meter,
     )
     return Service(
@@ -281,6 +293,7 @@ def build(settings: Settings) -> Service:
         recall=Recall(files, sources, skills),
         attachments=_attachments(settings, artifacts, sources, timelines),
         engine=engine,
+        image=image,
         calls=calls,
         provenance=Provenance(SqlCallStore(database), SqlAuditStore(database), again),
         meter=meter,
@@ -314,6 +327,7 @@ async def running(service: Service, *, serves: bool = False) -> AsyncIterator[No
         stack.push_async_callback(service.artifacts.close)
         stack.push_async_callback(service.engine.stop)
         await service.engine.start()
+        stack.push_async_callback(service.image.close)
         if interrupted := await service.calls.recover():
             log.warning("answered %d calls that an earlier life of the service left open", interrupted)
         stack.push_async_callback(service.calls.close, service.settings.shutdown_grace_s)
@@ -331,6 +345,7 @@ def application(service: Service) -> FastAPI:
         timeline=service.timeline,
         recall=service.recall,
         engine=service.engine,
+        image=service.image,
         access=access_of(service.settings, service.principal, service.keyring),
         quotas=service.quotas,
         links=service.links,
@@ -340,6 +355,7 @@ def application(service: Service) -> FastAPI:
         meter=service.meter,
         tracer=service.tracer,
         draining=lambda: service.calls.is_closing,
+        check_stores=StoreReadiness(service.database, service.settings.data_dir).check,
         body_bytes_max=service.settings.body_bytes_max,
         bodies_bytes_max=service.settings.bodies_bytes_max,
         body_s=service.settings.body_s,
@@ -360,8 +376,12 @@ def serve(settings: Settings) -> None:
 
 def http_config(service: Service) -> uvicorn.Config:
     """What the server serves, where, and how it speaks HTTP."""
-    where, head_s = (service.settings.host, service.settings.port), service.settings.head_s
-    return server_config(application(service), where, head_s=head_s, last_answers_s=_LAST_ANSWERS_S)
+    settings = service.settings
+    limits = ConnectionLimits(
+        settings.head_s, settings.unread_s, settings.connections_max, settings.connections_per_address_max
+    )
+    where = settings.host, settings.port
+    return server_config(application(service), where, limits=limits, last_answers_s=_LAST_ANSWERS_S)
 
 
 async def _serve(service: Service) -> None:

@@ -16,6 +16,7 @@ from service.engines.pool_plan import PoolPolicy
 from service.engines.pooled import PooledEngine, PooledEngineSettings
 from service.engines.runner_requests import InspectorBounds
 from service.engines.runner_sandbox import StreamBounds
+from service.engines.sandbox_users import SandboxUsers
 from service.engines.together import Totals
 from service.settings import Settings
 from service.telemetry.metrics import Reading
@@ -70,6 +71,7 @@ def sandbox_engine(
                 members_max=settings.inspect_members_max,
                 pages_max=settings.inspect_pages_max,
             ),
+            users=SandboxUsers(settings.sandbox_user_first, settings.sandbox_users),
         ),
         load,
         tracer=tracer,

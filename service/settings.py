@@ -40,6 +40,12 @@ class Settings(BaseSettings):
     """URL of this service as clients reach it, for links; empty: links have no host."""
     head_s: float = Field(default=10, gt=0)
     """How long the head of a request may take to arrive."""
+    unread_s: float = Field(default=60, gt=0)
+    """How long a client may read nothing of an answer before its connection ends."""
+    connections_max: int = Field(default=8_000, ge=1)
+    """Connections of clients at a time; more are answered with 429 and closed."""
+    connections_per_address_max: int = Field(default=2_000, ge=1)
+    """Connections of one client address at a time; raise it where a proxy in front has one address."""
     body_s: float = Field(default=60, gt=0)
     """How long the body of a request may take to arrive, and a second more for each 64 KiB that came."""
     data_dir: Path = Path(".proofbox")
@@ -126,6 +132,10 @@ class Settings(BaseSettings):
     """Folder of what the engine oci keeps of containers while they live."""
     cgroup_parent: str = ""
     """Control group above the sandboxes of all services, a slice where systemd has them; empty: proofbox."""
+    sandbox_user_first: int = Field(default=20_000, ge=1_000, le=60_000)
+    """First of the user ids of sandboxes, one for each container that exists; the image names 20000 to 21999."""
+    sandbox_users: int = Field(default=2_000, ge=1, le=5_000)
+    """How many user ids sandboxes take in turn; services on one machine share nothing if their ranges differ."""
     import_once: Literal["auto", "on", "off"] = "auto"
     """Libraries are imported once and forked into sandboxes; auto: where that can be, on: or the service ends."""
     total_memory_bytes: int = Field(default=0, ge=0)
@@ -166,6 +176,8 @@ class Settings(BaseSettings):
     """How long putting files in, and taking them out, may take."""
     lost_grace_s: float = Field(default=10, gt=0)
     """When a sandbox that overran its wall clock counts as lost."""
+    lost_connection_grace_s: float = Field(default=120, ge=0)
+    """How long a call goes on that nobody asks for after its connection was lost; 0: it is cancelled at once."""
     remembered_bytes_max: int = Field(default=64 * _MIB, ge=0)
     """How much of the output of ended calls can still be followed as events."""
     inline_bytes_max: int = Field(default=16 * _MIB, ge=0)
@@ -254,6 +266,10 @@ class Settings(BaseSettings):
     """Bytes of the turn's own files that are put into OUT_DIR unasked."""
     workspace_files_max: int = Field(default=500, ge=0)
     """Number of the turn's own files that are put into OUT_DIR unasked."""
+    conversation_bytes_max: int = Field(default=8 * _MIB, ge=0)
+    """Bytes of files and attachments of other turns that are put into OUT_DIR unasked, the newest first."""
+    conversation_files_max: int = Field(default=64, ge=0)
+    """Number of files and attachments of other turns that are put into OUT_DIR unasked."""
     inspect_s_per_file: int = Field(default=10, ge=1)
     """Processor time for opening one promised file, tried twice at most; six times as much of the wall clock."""
     inspect_image_pixels_max: int = Field(default=100_000_000, ge=1)

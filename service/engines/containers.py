@@ -144,8 +144,12 @@ class Containers(Protocol):
         Nothing can go wrong: a container without it gets another interpreter.
         """
 
-    async def start(self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour) -> Container:
-        """Starts a container; where nothing can be forked into it, its interpreter imports what ``flavour`` says.
+    async def start(
+        self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour, user_id: int
+    ) -> Container:
+        """Starts a container whose processes run as ``user_id``.
+
+        Where nothing can be forked into it, its interpreter imports what ``flavour`` says.
 
         One that imports anything has a small share of the CPU until `begin_waiting`. Nothing of it is left when
         this raises. Not to be cancelled.

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from service.core.limits import CallLimits
 
-USER_ID = 10001
-"""User and group of everything that runs in a sandbox."""
-SHM_BYTES = 32 * 1024 * 1024
+GROUP_ID = 10001
+"""Group of everything that runs in a sandbox. Its user is the container's own, see `SandboxUsers`."""
+HOST_NAME = "sandbox"
+"""Of every sandbox; the image resolves it to the loopback interface."""
+SHM_BYTES = 64 * 1024 * 1024
 """Size of /dev/shm: multiprocessing and numpy share memory there; it counts as memory."""
 CPU_PERIOD_US = 100_000
 """The period over which the CPU share of a sandbox is kept."""
@@ -17,7 +19,7 @@ IMPORTING_SHARES = 128
 """Weight for the CPU, in place of 1024, of a container that imports libraries for a later call: those with calls go
 first, and where they use every core it is still ready in time."""
 
-_TMP_BYTES = 64 * 1024 * 1024
+_TMP_BYTES = 128 * 1024 * 1024
 _TMP_INODES = 10_000
 _JOB_BYTES = 72 * 1024 * 1024  # code of 10 MiB, or a document as JSON, which writes a character in up to six bytes
 _OPEN_FILES = 1024
@@ -28,7 +30,7 @@ RLIMITS = {
     "memlock": 64 * 1024,
     "nice": 0,
     "rtprio": 0,
-    # These are counted for all containers of our user together.
+    # These are counted for each user of the machine: of containers that share one, together.
     "msgqueue": 0,
     "sigpending": 1024,
 }
@@ -83,9 +85,8 @@ class Tmpfs:
     inodes: int
     runs_programs: bool
 
-    @property
-    def options(self) -> list[str]:
-        """As ``mount -o`` takes them."""
+    def options(self, user_id: int) -> list[str]:
+        """The options as ``mount -o`` takes them, for a folder that belongs to ``user_id``."""
         return [
             "rw",
             "nosuid",
@@ -93,8 +94,8 @@ class Tmpfs:
             "exec" if self.runs_programs else "noexec",
             f"size={self.size_bytes}",
             f"nr_inodes={self.inodes}",
-            f"uid={USER_ID}",
-            f"gid={USER_ID}",
+            f"uid={user_id}",
+            f"gid={GROUP_ID}",
             "mode=0755",
         ]
 

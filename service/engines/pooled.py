@@ -21,6 +21,7 @@ from service.engines.pool import Clock, LoopClock, Pool
 from service.engines.pool_plan import PoolPolicy
 from service.engines.runner_requests import InspectorBounds
 from service.engines.runner_sandbox import RunnerSandbox, StreamBounds
+from service.engines.sandbox_users import SandboxUsers
 from service.engines.together import TogetherGroup
 
 log = logging.getLogger("proofbox.engine")
@@ -48,6 +49,7 @@ class PooledEngineSettings:
         sweep_every_s: how often leftovers are looked for.
         stream: bounds of the stream to a runner.
         inspector: bounds of the inspector.
+        users: the user ids that containers run as.
     """
 
     boot_id: str
@@ -58,6 +60,7 @@ class PooledEngineSettings:
     sweep_every_s: float
     stream: StreamBounds
     inspector: InspectorBounds
+    users: SandboxUsers
 
 
 class PooledEngine:
@@ -88,6 +91,8 @@ class PooledEngine:
             clock=self._clock,
         )
         """The containers that wait."""
+        self._users = settings.users
+        self._user_of: dict[str, int] = {}  # by the ids of containers, until they are removed
         self._info: SandboxInfo | None = None
         self._count = 0
         self._starting: set[str] = set()  # names of containers
@@ -219,6 +224,7 @@ class PooledEngine:
         before, self._going = self._going, frozenset()
         for container_id in left:
             await self._containers.remove(container_id)
+            self._release_user(container_id)
             self._going |= {container_id}
         return len(self._going - before)
 
@@ -294,11 +300,16 @@ class PooledEngine:
         self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour
     ) -> Container:
         self._starting.add(name)
+        user = self._users.take()
         try:
-            container = await self._containers.start(name, limits, deadline_epoch_s, flavour)
-            self._held.add(container.container_id)
+            container = await self._containers.start(name, limits, deadline_epoch_s, flavour, user)
+        except BaseException:
+            self._users.release(user)
+            raise
         finally:
             self._starting.discard(name)
+        self._held.add(container.container_id)
+        self._user_of[container.container_id] = user
         return container
 
     async def _abandon(self, starting: asyncio.Task[Container]) -> None:
@@ -340,7 +351,13 @@ class PooledEngine:
         await transport.close()
         try:
             await self._containers.remove(container_id)
+            self._release_user(container_id)
         except EngineUnavailableError as exc:
             log.warning("a sandbox could not be removed yet, the sweeper will: %s", exc)
         finally:
             self._held.discard(container_id)
+
+    def _release_user(self, container_id: str) -> None:
+        """The container is removed; one of an earlier process of the service has no user of ours."""
+        if (user := self._user_of.pop(container_id, None)) is not None:
+            self._users.release(user)

@@ -5,17 +5,31 @@ store takes, one printable line for a sentence, no more rows than were asked for
 """
 
 import json
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from contracts.paths import FilePath, Namespace, UnsafePathError
-from service.core.engine_port import Collected, FileState, Inspection, ProcessOutcome, Wanted
+from contracts.paths import PATH_BYTES_MAX, FilePath, Namespace, UnsafePathError
+from service.core.engine_port import (
+    Collected,
+    FileState,
+    Inspection,
+    OutputPiece,
+    PlaceName,
+    ProcessOutcome,
+    Room,
+    StreamName,
+    Wanted,
+)
 
 _ATTACHMENT_PREFIX = "../attachments/"
 _REL_CHARS_MAX = 16_384  # a path of 4,096 bytes, each of them an escape
 _SENTENCE_CHARS_MAX = 1_000
-_TAIL_CHARS_MAX = 65_536
+_OUTPUT_BYTES_MAX = 128 * 1024  # beginning and end of both streams
+_PIECES_MAX = 8_000
+_ROOMS_MAX = 3
+_STREAMS: dict[int, StreamName] = {1: "stdout", 2: "stderr"}
+_LIST = Field(strict=False, max_length=200)  # JSON has no tuples
 
 
 def _is_line(text: str) -> str:
@@ -24,10 +38,20 @@ def _is_line(text: str) -> str:
     return text
 
 
+def _is_of_bytes(text: str) -> str:
+    text.encode("latin-1")  # a character is a byte; UnicodeEncodeError is a ValueError
+    return text
+
+
 # What JSON, SQLite and JavaScript hold without loss.
 Count = Annotated[int, Field(ge=0, le=2**53)]
 Line = Annotated[str, Field(max_length=_SENTENCE_CHARS_MAX), AfterValidator(_is_line)]
-Tail = Annotated[str, Field(max_length=_TAIL_CHARS_MAX), AfterValidator(lambda text: text.encode("latin-1"))]
+Text = Annotated[str, Field(max_length=_OUTPUT_BYTES_MAX), AfterValidator(_is_of_bytes)]
+Path = Annotated[str, Field(max_length=PATH_BYTES_MAX)]
+
+# JSON has lists in place of tuples.
+_Room = Annotated[tuple[PlaceName, Count, bool], Field(strict=False)]
+_Piece = Annotated[tuple[Literal[1, 2], Count, Text], Field(strict=False)]
 
 
 class _Answer(BaseModel):
@@ -54,17 +78,27 @@ class Exit(_Answer):
     output_exceeded: bool = False
     oom_kills: Count = 0
     pids_hits: Count = 0
-    disk_full: bool = False
+    rooms: Annotated[list[_Room], Field(max_length=_ROOMS_MAX)] = []
     stdout_bytes: Count = 0
     stderr_bytes: Count = 0
-    log_tail: Tail
-    stderr_tail: Tail
+    output: Annotated[list[_Piece], Field(max_length=_PIECES_MAX)]
     cpu_ms: Annotated[float, Field(ge=0, le=2**53)] = 0.0
     memory_peak_bytes: Count | None = None
 
+    @model_validator(mode="after")
+    def _bounded(self) -> Self:
+        if sum(len(text) for _, _, text in self.output) > _OUTPUT_BYTES_MAX:
+            raise ValueError("more output than a runner keeps")
+        return self
+
     def outcome(self) -> ProcessOutcome:
-        """The same as the port tells it."""
-        return ProcessOutcome(**dict(self))
+        """The same as the port has it."""
+        fields = dict(self)
+        fields["rooms"] = tuple(Room(*room) for room in self.rooms)
+        fields["output"] = tuple(
+            OutputPiece(_STREAMS[name], text.encode("latin-1"), out) for name, out, text in self.output
+        )
+        return ProcessOutcome(**fields)
 
 
 class Failed(_Answer):
@@ -143,11 +177,14 @@ class Row(_Answer):
 
 
 class Summary(_Answer):
-    """What was seen altogether."""
+    """What was seen altogether; the attributes are those of `Collected`."""
 
     extras_total: Count
     files_exceeded: bool
     depth_exceeded: bool
+    removed: Annotated[tuple[Path, ...], _LIST] = ()
+    in_other_turns: Annotated[tuple[Line, ...], _LIST] = ()
+    taken_in: Annotated[tuple[Annotated[tuple[Count, Line], Field(strict=False)], ...], _LIST] = ()
 
     def collected(self, **rest: Any) -> Collected:
         """The same as the port tells it, with the files."""

@@ -35,7 +35,7 @@ class InspectorBounds:
 
 
 def job_frames(job: Job, pass_on_bytes: int, nonce: bytes, *, collects: bool) -> bytes:
-    """A program: what is to be known of it, and its code in pieces.
+    """A program: what is to be known of it, its code and its input in pieces.
 
     Args:
         job: the program.
@@ -46,7 +46,11 @@ def job_frames(job: Job, pass_on_bytes: int, nonce: bytes, *, collects: bool) ->
     request = {
         "language": job.language,
         "code_bytes": len(job.code),
+        "stdin_bytes": len(job.stdin),
         "prog_name": job.prog_name,
+        "args": list(job.args),
+        "env": dict(job.env),
+        "cwd": job.cwd,
         "turn_id": job.turn_id,
         "wall_s": job.limits.wall_s,
         "file_bytes": job.limits.file_bytes,
@@ -54,7 +58,9 @@ def job_frames(job: Job, pass_on_bytes: int, nonce: bytes, *, collects: bool) ->
         "pass_on_bytes": pass_on_bytes,
         "collects": collects,
     }
-    pieces = [job.code[at : at + PIECE_BYTES] for at in range(0, len(job.code), PIECE_BYTES)]
+    pieces = [
+        data[at : at + PIECE_BYTES] for data in (job.code, job.stdin) for at in range(0, len(data), PIECE_BYTES)
+    ]
     frames = [encode(Frame.DATA, nonce, piece) for piece in pieces]
     return b"".join([encode(Frame.JOB, nonce, json.dumps(request).encode()), *frames])
 

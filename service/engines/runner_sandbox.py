@@ -179,7 +179,16 @@ class RunnerSandbox:
 
     async def put(self, turn_id: str, files: Sequence[InputFile]) -> None:
         """See `Sandbox.put`."""
-        rows = [{"path": file.path.physical, "size": file.size_bytes, "writable": file.writable} for file in files]
+        rows = [
+            {
+                "path": file.path.physical,
+                "size": file.size_bytes,
+                "writable": file.writable,
+                "links": file.links,
+                "copies": file.copies,
+            }
+            for file in files
+        ]
         async with self._answers_within(self._bounds.collect_s):
             for at in range(0, max(1, len(files)), _FILES_PER_PUT):
                 part = slice(at, at + _FILES_PER_PUT)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, Select, bindparam, delete, func, select
+from sqlalchemy import Connection, Row, Select, bindparam, delete, func, select, update
 from sqlalchemy import insert as inserting
 
 from contracts.paths import FilePath, Namespace
@@ -96,17 +96,44 @@ _NUMBERED = (
     .where(artifacts.c.id == bindparam("of_number"))
 )
 _LATER = artifacts.alias("later")
+_IS_LATEST = (
+    ~select(_LATER.c.id)
+    .where(
+        *(_LATER.c[name] == artifacts.c[name] for name in ("conversation", "turn", "namespace", "rel")),
+        _LATER.c.version > artifacts.c.version,
+    )
+    .exists()
+)
 _OF_TURN = Prepared(
     select(artifacts).where(
-        artifacts.c.conversation == CONVERSATION,
-        artifacts.c.turn == bindparam("of_turn"),
-        ~select(_LATER.c.id)
-        .where(
-            *(_LATER.c[name] == artifacts.c[name] for name in ("conversation", "turn", "namespace", "rel")),
-            _LATER.c.version > artifacts.c.version,
-        )
-        .exists(),
+        artifacts.c.conversation == CONVERSATION, artifacts.c.turn == bindparam("of_turn"), _IS_LATEST
     )
+)
+_LISTED = (
+    select(artifacts)
+    .where(artifacts.c.conversation == CONVERSATION, artifacts.c.id > bindparam("after_number"), _IS_LATEST)
+    .order_by(artifacts.c.id)
+    .limit(bindparam("rows_max"))
+)
+_RECENT = Prepared(
+    select(artifacts)
+    .where(
+        artifacts.c.conversation == CONVERSATION,
+        artifacts.c.turn != bindparam("not_turn"),
+        artifacts.c.removed.is_(None),
+        _IS_LATEST,
+    )
+    .order_by(artifacts.c.id.desc())
+    .limit(bindparam("at_most"))
+)
+_REMOVED = (
+    update(artifacts)
+    .where(
+        artifacts.c.conversation == CONVERSATION,
+        *_SAME_PATH,
+        artifacts.c.version == bindparam("of_version"),
+    )
+    .values(removed=bindparam("at"))
 )
 _BEGUN = Prepared(inserting(unfinished), "save", "name")
 _ENDED = Prepared(delete(unfinished).where(unfinished.c.save == bindparam("of_save")))
@@ -133,6 +160,7 @@ class ArtifactRow:
         description: what it is.
         created: when: UTC, RFC 3339, ``Z``.
         hosted_name: under which name the byte side hosts it; None for internal files.
+        removed: whether a program removed the file from its turn.
         number: its number among all versions that are stored; no part of what it is.
     """
 
@@ -145,6 +173,7 @@ class ArtifactRow:
     description: str
     created: str
     hosted_name: str | None
+    removed: bool = False
     number: int = field(default=0, compare=False)
 
 
@@ -285,6 +314,25 @@ def of_turn(connection: Connection, scope: Scope, turn_id: str) -> list[Artifact
     return [_row(row) for row in _OF_TURN.rows(connection, {**scope_values(scope), "of_turn": turn_id})]
 
 
+def listed(connection: Connection, scope: Scope, after: int, limit: int) -> list[ArtifactRow]:
+    """At most ``limit`` latest versions of files with a number greater than ``after``, by their numbers."""
+    values = {**scope_values(scope), "after_number": after, "rows_max": limit}
+    return [_row(row) for row in connection.execute(_LISTED, values)]
+
+
+def recent(connection: Connection, scope: Scope, limit: int, except_turn: str) -> list[ArtifactRow]:
+    """The latest versions of at most ``limit`` paths of all turns but one, not the removed ones, newest first."""
+    values = {**scope_values(scope), "not_turn": except_turn, "at_most": limit}
+    return [_row(row) for row in _RECENT.rows(connection, values)]
+
+
+def mark_removed(connection: Connection, scope: Scope, wanted: Iterable[tuple[FilePath, int]]) -> None:
+    """Marks versions as removed by a program; those that this conversation does not have are passed over."""
+    now = utc_now()
+    for path, number in wanted:
+        connection.execute(_REMOVED, {**scope_values(scope), **_path_values(path), "of_version": number, "at": now})
+
+
 # ---- hosted ----
 
 
@@ -319,6 +367,7 @@ def _row(row: Row[Any]) -> ArtifactRow:
         description=row.description,
         created=row.created,
         hosted_name=row.hosted_name,
+        removed=row.removed is not None,
         number=row.id,
     )
 

@@ -126,6 +126,26 @@ class SqlArtifactStore:
         found = await self._database.read(lambda connection: rows.of_turn(connection, scope, turn_id))
         return sorted((self._stored(scope, row) for row in found), key=lambda artifact: artifact.path)
 
+    async def listed(self, scope: Scope, after: int, limit: int) -> list[tuple[int, StoredArtifact]]:
+        """At most ``limit`` latest versions of files, by their `number_of`, which is greater than ``after``."""
+        found = await self._database.read(lambda connection: rows.listed(connection, scope, after, limit))
+        return [(row.number, self._stored(scope, row)) for row in found]
+
+    async def recent(self, scope: Scope, limit: int, *, except_turn: str) -> list[StoredArtifact]:
+        """The latest versions of at most ``limit`` paths of all turns but one, the newest first."""
+        found = await self._database.read(lambda connection: rows.recent(connection, scope, limit, except_turn))
+        return [self._stored(scope, row) for row in found]
+
+    async def remove(self, scope: Scope, artifacts: Sequence[StoredArtifact]) -> None:
+        """Marks versions as removed from their turn by a program; their rows and bytes stay.
+
+        Raises:
+            StoreFailedError: the database failed.
+            StoreFullError: no space is left.
+        """
+        wanted = [(artifact.path, artifact.version) for artifact in artifacts]
+        await self._database.write(lambda connection: rows.mark_removed(connection, scope, wanted))
+
     async def stored_bytes(self, tenant: str, project: str) -> int:
         """How many bytes all versions of the files of a project have; the same bytes twice count twice."""
         return await self._database.read(partial(rows.stored_bytes, tenant=tenant, project=project))
@@ -251,6 +271,7 @@ class SqlArtifactStore:
             visibility=row.visibility,
             description=row.description,
             created=row.created,
+            removed=row.removed,
             hosted_uri=None if hosted is None else self._files.uri_of(hosted),
             rn=None if hosted is None else rn_of(scope, row.path),
             key=None if hosted is None else key_of(scope, row.path),

@@ -68,7 +68,7 @@ _NEW_NAME = Prepared(insert(idempotency_keys), "principal", "name", "call")
 _FINISHED = Prepared(
     update(calls)
     .where(*_OWN, _IS_OPEN)
-    .values(state=bindparam("new_state"), answer=bindparam("new_answer"))
+    .values(state=bindparam("new_state"), answer=bindparam("new_answer"), partial_response=bindparam("new_partial"))
     .returning(calls.c.id, calls.c.payload_sha256, calls.c.boot_id, calls.c.created, calls.c.request)
 )
 _FORGOTTEN = delete(calls).where(
@@ -124,10 +124,13 @@ class SqlCallStore:
         answer: str,
         blocks: Sequence[Block] = (),
         audit: AuditDraft | None = None,
+        *,
+        partial_response: str | None = None,
     ) -> StoredCall:
         """Stores the answer of an open call, its blocks on the timeline and its audit line; what is stored now.
 
-        A call that has an answer keeps it, with its line, and adds nothing.
+        A call that has an answer keeps it, with its line, and adds nothing. ``partial_response`` is stored beside
+        the answer.
 
         Raises:
             CallNotStoredError: no such call is stored.
@@ -139,7 +142,8 @@ class SqlCallStore:
         def work(connection: Connection) -> StoredCall:
             conversation, _ = lock_conversation(connection, key.scope) or (None, None)
             values = {"in_conversation": conversation, "call_id": key.tool_call_id}
-            changed = _FINISHED.first(connection, {**values, "new_state": state.value, "new_answer": answer})
+            new = {"new_state": state.value, "new_answer": answer, "new_partial": partial_response}
+            changed = _FINISHED.first(connection, {**values, **new})
             if changed is not None and conversation is not None:
                 append_rows(connection, conversation, rows)
                 # Last: a project's calls wait here for each other until the transaction is over.
@@ -152,6 +156,7 @@ class SqlCallStore:
                     created=changed.created,
                     request=changed.request,
                     answer=answer,
+                    partial_response=partial_response,
                     audited=audited,
                 )
             known = _BY_KEY.first(connection, values)
@@ -252,4 +257,5 @@ def _stored(row: Row[Any]) -> StoredCall:
         created=row.created,
         request=row.request,
         answer=row.answer,
+        partial_response=row.partial_response,
     )

@@ -93,10 +93,14 @@ artifacts = Table(
     Column("tool_call_id", Words),
     Column("created", TEXT, nullable=False),
     Column("hosted_name", Words),
+    # When a program removed the file: its turn's workspace has it no more, until a later version comes.
+    Column("removed", TEXT),
     UniqueConstraint("conversation", "turn", "namespace", "rel", "version"),
     CheckConstraint("(visibility = 'external') = (hosted_name IS NOT NULL)"),
 )
 Index("artifacts_sha256", artifacts.c.sha256)
+# The newest files of a conversation, however many it has.
+Index("artifacts_newest", artifacts.c.conversation, artifacts.c.id)
 _hosted = artifacts.c.hosted_name
 # Only ever asked for as a whole, and it may have thousands of bytes.
 Index("artifacts_hosted", _hosted, sqlite_where=_hosted.is_not(None), postgresql_using="hash")
@@ -152,6 +156,8 @@ calls = Table(
     # Up to tens of megabytes of JSON.
     Column("request", TEXT, nullable=False),
     Column("answer", TEXT),
+    # Of a call that was cancelled: the blocks that it left and what it had printed.
+    Column("partial_response", TEXT),
     UniqueConstraint("conversation", "tool_call_id"),
     CheckConstraint("(state = 'open') = (answer IS NULL)"),
 )

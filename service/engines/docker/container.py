@@ -15,12 +15,13 @@ from service.engines.forking.settings import (
 )
 from service.engines.forking.zygotes import ImportOnce, Kind
 from service.engines.hardening import (
+    GROUP_ID,
+    HOST_NAME,
     IMPORTING_SHARES,
     MASKED_PATHS,
     READ_ONLY_PATHS,
     RLIMITS,
     SHM_BYTES,
-    USER_ID,
     own_folders,
 )
 from service.engines.together import Totals
@@ -121,9 +122,13 @@ def _common_host_config(settings: ContainerSettings) -> dict[str, Any]:
 
 
 def container_config(
-    settings: ContainerSettings, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour = Flavour.BARE
+    settings: ContainerSettings,
+    limits: CallLimits,
+    deadline_epoch_s: float,
+    user_id: int,
+    flavour: Flavour = Flavour.BARE,
 ) -> dict[str, Any]:
-    """The body of ``POST /containers/create``."""
+    """The body of ``POST /containers/create`` for a sandbox whose processes run as ``user_id``."""
     host_config = {
         **_common_host_config(settings),
         # gVisor's could not be raised again.
@@ -133,12 +138,13 @@ def container_config(
         "ReadonlyPaths": list(READ_ONLY_PATHS),
         "ShmSize": SHM_BYTES,
         **changing_limits(settings, limits),
-        "Tmpfs": {folder.path: ",".join(folder.options) for folder in own_folders(limits)},
+        "Tmpfs": {folder.path: ",".join(folder.options(user_id)) for folder in own_folders(limits)},
     }
     return {
         "Image": settings.image,
         "Cmd": list(PREIMPORTED[flavour]),
-        "User": f"{USER_ID}:{USER_ID}",
+        "Hostname": HOST_NAME,
+        "User": f"{user_id}:{GROUP_ID}",
         "NetworkDisabled": True,
         "AttachStdin": True,
         "AttachStdout": True,

@@ -161,12 +161,14 @@ class DockerContainers:
         """What the interpreter that a container starts itself is to import."""
         return flavour if self._zygotes is None else Flavour.BARE
 
-    async def start(self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour) -> Container:
+    async def start(
+        self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour, user_id: int
+    ) -> Container:
         """See `Containers.start`."""
         if self._together is not None:
             await asyncio.to_thread(self._together.keep)
         imported = self._imported_by_itself(flavour)
-        config = container_config(self._settings, limits, deadline_epoch_s, imported)
+        config = container_config(self._settings, limits, deadline_epoch_s, user_id, imported)
         container_id, connection = await self._client.start(config, name)
         cgroups, zygotes = self._cgroups, self._zygotes
         if cgroups is None or zygotes is None:
@@ -174,7 +176,7 @@ class DockerContainers:
         first_process = await self._first_process(cgroups, container_id)
 
         def target() -> AbstractContextManager[Target]:
-            return opened(cgroups, first_process, container_id)
+            return opened(cgroups, first_process, container_id, user_id)
 
         shortcut = partial(self._taken, first_process, container_id)
         attach = partial(AttachTransport.over, connection, shortcut)

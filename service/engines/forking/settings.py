@@ -5,7 +5,7 @@ from typing import Any
 
 from service.core.flavours import PREIMPORTED, Flavour
 from service.engines.forking.zygotes import Kind
-from service.engines.hardening import USER_ID
+from service.engines.hardening import GROUP_ID
 
 ZYGOTE_CAPABILITIES = ("CAP_SYS_ADMIN", "CAP_SYS_CHROOT", "CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
 """What entering a container's namespaces and giving up everything takes."""
@@ -51,9 +51,8 @@ def zygote_settings(kind: Kind, seccomp: bytes) -> dict[str, Any]:
         "imports": list(imports),
         "own_imports": list(own),
         "runs_programs": kind.runs_programs,
-        "user": USER_ID,
-        "group": USER_ID,
-        "groups": [USER_ID],
+        "group": GROUP_ID,
+        "groups": [GROUP_ID],
         "umask": _UMASK,
         "seccomp": base64.b64encode(seccomp).decode("ascii"),
     }

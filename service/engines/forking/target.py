@@ -28,6 +28,7 @@ class Target:
         control_groups: the files that a process writes itself to, one for each hierarchy of version 1.
         group: of version 2, its folder and the file that a process writes itself to; empty where there is none.
         label: what a security module such as AppArmor calls its processes; empty where there is none.
+        user_id: the user of its processes, as seen inside.
     """
 
     pids: int
@@ -35,10 +36,11 @@ class Target:
     control_groups: tuple[int, ...]
     group: tuple[int, ...]
     label: str
+    user_id: int
 
 
 @contextlib.contextmanager
-def opened(cgroups: Cgroups, first_process: int, container_id: str) -> Iterator[Target]:
+def opened(cgroups: Cgroups, first_process: int, container_id: str, user_id: int) -> Iterator[Target]:
     """Opens what belongs to the container whose first process, as this machine counts, is ``first_process``.
 
     A folder of /proc that is open stays that of its process, whoever is given the number next. So what is read from
@@ -68,7 +70,7 @@ def opened(cgroups: Cgroups, first_process: int, container_id: str) -> Iterator[
             label = _label(process)
         except OSError as exc:
             raise NotForkedError(f"the container has ended, or cannot be entered: {exc}") from exc
-        yield Target(pids, tuple(joined), tuple(groups), tuple(group), label)
+        yield Target(pids, tuple(joined), tuple(groups), tuple(group), label, user_id)
 
 
 def _read(process: int, name: str) -> str:

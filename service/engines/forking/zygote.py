@@ -132,7 +132,7 @@ class Zygote:
 
     def _ask(self, target: Target, report: int, wish: dict[str, Any]) -> None:
         numbers = {"namespaces": len(target.namespaces), "control_groups": len(target.control_groups)}
-        request = json.dumps({**numbers, "label": target.label, **wish}).encode()
+        request = json.dumps({**numbers, "label": target.label, "user": target.user_id, **wish}).encode()
         descriptors = [report, target.pids, *target.namespaces, *target.control_groups, *target.group]
         try:
             with self._lock:

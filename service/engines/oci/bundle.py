@@ -17,12 +17,13 @@ from service.engines.forking.settings import (
 from service.engines.forking.zygotes import Kind
 from service.engines.hardening import (
     CPU_PERIOD_US,
+    GROUP_ID,
+    HOST_NAME,
     IMPORTING_SHARES,
     MASKED_PATHS,
     READ_ONLY_PATHS,
     RLIMITS,
     SHM_BYTES,
-    USER_ID,
     own_folders,
 )
 from service.engines.oci.image import UnpackedImage
@@ -61,20 +62,20 @@ class BundleSettings:
 
 
 def bundle_config(
-    settings: BundleSettings, limits: CallLimits, cgroup: str, flavour: Flavour = Flavour.BARE
+    settings: BundleSettings, limits: CallLimits, cgroup: str, user_id: int, flavour: Flavour = Flavour.BARE
 ) -> dict[str, Any]:
-    """The ``config.json`` of a bundle whose container is to be in ``cgroup``."""
+    """The ``config.json`` of a bundle whose container is to be in ``cgroup`` and runs as ``user_id``."""
     image = settings.image
     mounts = [_mount(*mount) for mount in _MOUNTS]
     mounts += _cgroup_mounts(settings.hierarchies, cgroup)
-    mounts += [_mount(folder.path, "tmpfs", folder.options) for folder in own_folders(limits)]
+    mounts += [_mount(folder.path, "tmpfs", folder.options(user_id)) for folder in own_folders(limits)]
     return {
         "ociVersion": "1.0.2",
-        "hostname": "sandbox",
+        "hostname": HOST_NAME,
         "root": {"path": str(image.rootfs), "readonly": True},
         "process": {
             "terminal": False,
-            "user": {"uid": USER_ID, "gid": USER_ID, "additionalGids": [USER_ID], "umask": 0o022},
+            "user": {"uid": user_id, "gid": GROUP_ID, "additionalGids": [GROUP_ID], "umask": 0o022},
             "cwd": image.cwd,
             "args": [*image.args, *PREIMPORTED[flavour]],
             "env": list(image.env),

@@ -166,22 +166,24 @@ class OciContainers:
         """What the interpreter that a container starts itself is to import."""
         return flavour if self._zygotes is None else Flavour.BARE
 
-    async def start(self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour) -> Container:
+    async def start(
+        self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour, user_id: int
+    ) -> Container:
         """See `Containers.start`."""
         container_id = f"{name}-{int(deadline_epoch_s)}"
         imported = self._imported_by_itself(flavour)
-        started = await self._call("start a sandbox", lambda: self._start(container_id, limits, imported))
+        started = await self._call("start a sandbox", lambda: self._start(container_id, limits, imported, user_id))
         stream, stderr_fd, first_process = started
-        forks = self._forks_into(container_id, first_process)
+        forks = self._forks_into(container_id, first_process, user_id)
         return Container(container_id, lambda: _attached(stream, stderr_fd), forks)
 
-    def _forks_into(self, container_id: str, first_process: int) -> Forks | None:
+    def _forks_into(self, container_id: str, first_process: int, user_id: int) -> Forks | None:
         if self._zygotes is None:
             return None
         place = self._there().starter.place
 
         def target() -> AbstractContextManager[Target]:
-            return opened(place.cgroups, first_process, container_id)
+            return opened(place.cgroups, first_process, container_id, user_id)
 
         return ContainerForks(self._zygotes, target)
 
@@ -256,11 +258,13 @@ class OciContainers:
             start_new_session=True,  # it has to outlive what ends the service
         )  # fmt: skip
 
-    def _start(self, container_id: str, limits: CallLimits, flavour: Flavour) -> tuple[socket.socket, int, int]:
+    def _start(
+        self, container_id: str, limits: CallLimits, flavour: Flavour, user_id: int
+    ) -> tuple[socket.socket, int, int]:
         """The stream, the reading end of its standard error, its first process (0: it has ended)."""
         connected = self._there()
         place = connected.starter.place
-        config = bundle_config(connected.bundle, limits, place.cgroup_of(container_id), flavour)
+        config = bundle_config(connected.bundle, limits, place.cgroup_of(container_id), user_id, flavour)
         stream, stderr_fd = connected.starter.run(container_id, config)
         [first_process] = place.cgroups.processes(place.cgroup_of(container_id)) or [0]
         return stream, stderr_fd, first_process

@@ -36,7 +36,7 @@ _READS_PAST_END_MAX = 100
 _UNREADABLE = (tarfile.TarError, ValueError, OverflowError, EOFError, zlib.error, RecursionError, MemoryError)
 # What an engine mounts over the image's own, so that a name of this machine is found without a network.
 _WRITTEN = {
-    "etc/hosts": b"127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n",
+    "etc/hosts": b"127.0.0.1\tlocalhost sandbox\n::1\tlocalhost ip6-localhost ip6-loopback\n",
     "etc/hostname": b"sandbox\n",
     "etc/resolv.conf": b"",
 }
