@@ -19,6 +19,7 @@ from service.core.cache_points import CachePolicy
 from service.core.document_reading import DocumentReading
 from service.core.execution import Execution
 from service.core.hiding import HidingStory
+from service.core.image_inventory import ImageInventory
 from service.core.limits import CallPolicy
 from service.core.memory_search import MemorySearch
 from service.core.page_reading import PageReading, ReadingPolicy
@@ -59,6 +60,7 @@ class StoryParts:
         memory: searches what was said by meaning.
         fetcher: fetches web pages.
         searcher: asks a search engine; None if the operator has named none.
+        image: lists what the sandbox image has.
     """
 
     runs: SandboxRuns
@@ -72,6 +74,7 @@ class StoryParts:
     memory: MemorySearch
     fetcher: PageFetcher
     searcher: PageSearcher | None
+    image: ImageInventory | None = None
 
 
 def cache_policy(settings: Settings) -> CachePolicy:
@@ -84,7 +87,7 @@ def cache_policy(settings: Settings) -> CachePolicy:
 def rerunnable(settings: Settings, parts: StoryParts, runs: SandboxRuns) -> tuple[Story, ...]:
     """The stories of the tools that run a program of the caller's or render a document, over other runs."""
     return (
-        Execution(runs, parts.policy, parts.tokens),
+        Execution(runs, parts.policy, parts.tokens, parts.image),
         Rendering(runs, RenderPolicy(parts.policy, settings.render_wall_s)),
     )
 

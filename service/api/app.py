@@ -11,6 +11,7 @@ from fastapi_offline import FastAPIOffline
 from starlette.types import ASGIApp
 
 from service.api import (
+    artifact_list,
     artifacts,
     attachments,
     call_events,
@@ -62,6 +63,7 @@ def create_app(doors: Doors, *, lifespan: Lifespan | None = None) -> FastAPI:
         provenance,
         tools,
         attachments,
+        artifact_list,
         artifacts,
         links,
         timeline,

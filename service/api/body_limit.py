@@ -18,9 +18,10 @@ SLOWEST_BYTES_PER_S = 64 * 1024
 class BodyLimit:
     """ASGI middleware that raises out of ``receive`` as soon as a body is known to break a bound.
 
-    A declared length is refused before a byte is read, so a client that waits for ``100 Continue`` sends nothing;
-    a chunked body is refused at the first byte too many, and no more than that is ever held. A body that comes
-    drop by drop is given up.
+    A declared length above the bound is refused before a byte is read, so a client that waits for ``100 Continue``
+    sends nothing; a chunked body is refused at the first byte too many, and no more than that is ever held. Room in
+    memory is taken as bytes arrive: a length that is only declared takes none. A body that comes drop by drop is
+    given up.
 
     Args:
         app: the application behind it.
@@ -159,7 +160,7 @@ class _Counted:
         if self._size_bytes_declared > self._bytes_max:
             raise self._too_large()
         if self._size_bytes_declared and not self._has_begun:
-            self._count(self._size_bytes_declared)
+            self._count_upload(self._size_bytes_declared)
         self._has_begun = True
         message = await self._within_time()
         if message["type"] != "http.request":
@@ -169,12 +170,13 @@ class _Counted:
         self._size_bytes += size_bytes
         if self._size_bytes > self._bytes_max:
             raise self._too_large()
-        if size_bytes and not self._size_bytes_declared:
-            self._count(size_bytes)
+        if size_bytes:
+            self._take(size_bytes)
+            if not self._size_bytes_declared:
+                self._count_upload(size_bytes)
         return message
 
-    def _count(self, size_bytes: int) -> None:
-        self._take(size_bytes)
+    def _count_upload(self, size_bytes: int) -> None:
         if self._meter is not None:
             self._meter.take_upload(size_bytes)
 

@@ -1,7 +1,7 @@
 """What the HTTP doors lead to: the services and bounds that the composition root hands over."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Annotated, Protocol
 
@@ -14,6 +14,7 @@ from service.core.call_ports import CallKey
 from service.core.calls import Answer
 from service.core.engine_port import SandboxEngine
 from service.core.events import CallEvent
+from service.core.image_inventory import ImageInventory
 from service.core.links import DownloadLinks
 from service.core.meter import Meter, NoMeter
 from service.core.provenance import Provenance
@@ -38,7 +39,7 @@ class Ticket(Protocol):
         """The call's one answer when there is one, not to be cancelled; the service's failures are answers too."""
 
     async def leave(self) -> None:
-        """The client went away; the last one to leave cancels the call, unless somebody asked for it to go on."""
+        """The client went away; when the last one has, the call goes on for a grace time only."""
 
 
 class ToolCalls(Protocol):
@@ -89,6 +90,8 @@ class Doors:
         timeline: the event logs of conversations.
         recall: what logical paths mean that are no stored files.
         engine: where sandboxes come from; asked whether it answers.
+        check_stores: raises the error of a store that could not take a call now.
+        image: what the sandbox image has.
         access: who comes in, and as whom.
         quotas: how much each caller may ask for.
         links: makes and checks links to files that the store has no links to.
@@ -102,7 +105,7 @@ class Doors:
         meter: counts requests.
         tracer: traces them.
         heartbeat_s: after so many seconds without an event a stream of events shows that it is alive.
-        ping_s_max: how long the engine may take to answer when the service is asked whether it is ready.
+        ping_s_max: how long engine and stores may take to answer when the service is asked whether it is ready.
     """
 
     calls: ToolCalls
@@ -113,12 +116,14 @@ class Doors:
     timeline: Timeline
     recall: Recall
     engine: SandboxEngine
+    image: ImageInventory
     access: Access
     quotas: Quotas
     links: DownloadLinks
     hosts: frozenset[str] | None
     metrics: Callable[[], bytes]
     draining: Callable[[], bool]
+    check_stores: Callable[[], Awaitable[None]]
     body_bytes_max: int
     public_url: str = ""
     bodies_bytes_max: int = 512 * 1024 * 1024

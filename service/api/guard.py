@@ -2,6 +2,7 @@
 
 import ipaddress
 import logging
+import re
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
@@ -12,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from service.api.doors import Doors
 from service.api.responses import problem_response, request_id_of
 from service.core.access import Access, Caller, Claims
-from service.core.errors import OriginRefusedError, ServiceError
+from service.core.errors import OriginRefusedError, ServiceError, UnsafeNameError
 from service.core.quotas import CallerMeter, Quotas
 
 OPEN_PATHS = frozenset({"/livez", "/readyz", "/docs", "/openapi.json"})
@@ -22,6 +23,8 @@ OPEN_BELOW = ("/static-offline-docs/", "/v1/links/")
 CALLS = "/v1/tool-calls"
 _HEALTH = frozenset({"/livez", "/readyz"})
 _SERVER_ERROR = 500
+# As RFC 9110 7.2 has it, without what a URL may hold beside a host: a user, a path, a query, a fragment.
+_HOST = re.compile(r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?::[0-9]{0,5})?")
 _PRESENT_MAX = 200  # characters of what a client sent that are shown to it again
 _LOGGER = logging.getLogger("proofbox.api")
 
@@ -60,18 +63,19 @@ def _must_be_ours(headers: Headers, names: frozenset[str]) -> None:
             f"Host: '{hosts[0][:_PRESENT_MAX]}' is no name of this service; ask it as localhost, or have the "
             "operator add the name to PROOFBOX_ALLOWED_HOSTS"
         )
-    origin = headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc.lower() != (hosts or [""])[0].lower():
+    for origin in headers.getlist("origin"):
+        if urlsplit(origin).netloc.lower() == (hosts or [""])[0].lower():
+            continue
         raise OriginRefusedError(
             f"Origin: a web page of '{origin[:_PRESENT_MAX]}' may not use this service; call it from a program"
         )
 
 
 def _is_ours(host: str, names: frozenset[str]) -> bool:
-    try:
-        name = urlsplit(f"//{host}").hostname or ""
-    except ValueError:
+    match = _HOST.fullmatch(host)
+    if match is None:
         return False
+    name = (match["name"] or match["address"]).lower()
     if name in names:
         return True
     try:
@@ -160,5 +164,19 @@ def caller_of(state: Mapping[str, object]) -> Caller:
 
 def _claims(headers: Headers) -> Claims:
     return Claims(
-        tuple(headers.getlist("authorization")), headers.get("proofbox-tenant"), headers.get("proofbox-project")
+        tuple(headers.getlist("authorization")),
+        _single(headers, "Proofbox-Tenant"),
+        _single(headers, "Proofbox-Project"),
     )
+
+
+def _single(headers: Headers, name: str) -> str | None:
+    """The value of a header that may stand once: of two, a proxy may have checked the other one.
+
+    Raises:
+        UnsafeNameError: it stands more than once.
+    """
+    values = headers.getlist(name)
+    if len(values) > 1:
+        raise UnsafeNameError(f"{name}: the header stands {len(values)} times (limit 1); send it once")
+    return values[0] if values else None

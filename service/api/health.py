@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from service.api.documented import json_answer, problems
 from service.api.doors import OpenDoors
 from service.api.responses import NO_STORE, model_response
-from service.core.errors import EngineUnavailableError, ShuttingDownError
+from service.core.errors import EngineUnavailableError, ShuttingDownError, StoreFailedError, StoreFullError
 
 router = APIRouter(tags=["health"])
 
@@ -42,11 +42,11 @@ async def live() -> Response:
     response_class=Response,
     responses={
         200: json_answer("It can.", Health),
-        **problems(EngineUnavailableError, ShuttingDownError, for_anybody=True),
+        **problems(EngineUnavailableError, ShuttingDownError, StoreFailedError, StoreFullError, for_anybody=True),
     },
 )
 async def ready(doors: OpenDoors) -> Response:
-    """Asks the container engine itself; a service that shuts down is not ready either."""
+    """Asks the container engine, the database and the data folder; who shuts down is not ready either."""
     if doors.draining():
         raise ShuttingDownError("the service is shutting down; ask another one")
     try:
@@ -54,4 +54,9 @@ async def ready(doors: OpenDoors) -> Response:
             await doors.engine.ping()
     except TimeoutError as exc:
         raise EngineUnavailableError(f"the container engine did not answer within {doors.ping_s_max:g} s") from exc
+    try:
+        async with asyncio.timeout(doors.ping_s_max):
+            await doors.check_stores()
+    except TimeoutError as exc:
+        raise StoreFailedError(f"the database did not answer within {doors.ping_s_max:g} s") from exc
     return model_response(Health(), headers=NO_STORE)

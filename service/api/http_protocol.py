@@ -1,9 +1,14 @@
-"""HTTP/1.1 as the server speaks it: heads are bounded in time and length, and odd ones answered as problems."""
+"""HTTP/1.1 as the server speaks it: heads are bounded in time and length, and odd ones answered as problems.
+
+Connections are bounded too: their number, of one address and together, and how long a client may read nothing.
+"""
 
 import asyncio
 import re
 import sys
 import uuid
+from collections import Counter
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, ClassVar
 
@@ -23,7 +28,37 @@ _OFFER = re.compile(rb"\nupgrade[ \t]*:[^\n]*(?=\n)", re.IGNORECASE)
 _VERSIONS = {"1.0", "1.1"}
 _ANSWER_BEGINS = b"HTTP/1.1 "
 _JOINED_BYTES_MAX = 64 * 1024  # more is not copied for that
+_FIELD_BYTES = 4  # of a field beside its name and its value: ``: ``, and the end of its line
 _KEYS_TO_COME = dict.fromkeys(("method", "path", "raw_path", "query_string", "app"))
+
+
+@dataclass
+class ConnectionLimits:
+    """Bounds of the connections of one server, and how many of them there are.
+
+    Attributes:
+        head_s: how long the head of a request may take to arrive, in seconds.
+        unread_s: how long a client may read nothing of an answer, in seconds; then its connection ends.
+        connections_max: how many connections there may be.
+        per_address_max: how many of one address.
+    """
+
+    head_s: float = 10.0
+    unread_s: float = 60.0
+    connections_max: int = 8_000
+    per_address_max: int = 2_000
+    _of: Counter[str] = field(default_factory=Counter, init=False, repr=False)
+
+    def enter(self, address: str) -> bool:
+        """Counts a new connection; whether it is within the bounds. `leave` is to be called in either case."""
+        self._of[address] += 1
+        return self._of[address] <= self.per_address_max and self._of.total() <= self.connections_max
+
+    def leave(self, address: str) -> None:
+        """A connection has ended."""
+        self._of[address] -= 1
+        if not self._of[address]:
+            del self._of[address]
 
 
 class _Line(list[Any]):
@@ -101,13 +136,23 @@ class PromptProtocol(HttpToolsProtocol):
     one: the parser would take what follows such a head for that protocol.
 
     Attributes:
-        head_s: how long the head of a request may take to arrive, in seconds; of the whole process.
+        limits: the bounds, of all connections of the server.
     """
 
     # A thousand clients may wait, and these, `_Line`, `_Flow` and `_KEYS_TO_COME` save 4 KB of each.
-    __slots__ = ("_deadline", "_has_begun", "_head", "_in_head_bytes", "_is_in_body", "_is_in_head")
+    __slots__ = (
+        "_address",
+        "_deadline",
+        "_has_begun",
+        "_head",
+        "_in_head_bytes",
+        "_is_in_body",
+        "_is_in_head",
+        "_trailer_bytes",
+        "_unread",
+    )
 
-    head_s: ClassVar[float] = 10.0
+    limits: ClassVar[ConnectionLimits] = ConnectionLimits()
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
@@ -118,18 +163,41 @@ class PromptProtocol(HttpToolsProtocol):
         self._is_in_head = False  # the parser has the beginning of a head, which came right behind another request
         self._in_head_bytes = 0
         self._is_in_body = False
+        self._trailer_bytes = 0
+        self._unread: asyncio.TimerHandle | None = None
+        self._address = ""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A client is there: its first request is waited for."""
         super().connection_made(transport)
         self.transport = _OneWrite(transport)  # type: ignore[assignment]
         self.flow = _Flow(transport)
-        self._wait_for_head()
+        self._address = self.client[0] if self.client else ""
+        if self.limits.enter(self._address):
+            self._wait_for_head()
+        else:
+            told = "there are too many connections; close some, or try again later"
+            self._refuse(HTTPStatus.TOO_MANY_REQUESTS, ProblemCode.RATE_LIMITED, told)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nobody is there any more."""
         self._stop_waiting()
+        self.limits.leave(self._address)
+        if self._unread is not None:
+            self._unread.cancel()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """The client reads more slowly than it is sent to, or not at all."""
+        super().pause_writing()
+        self._unread = self.loop.call_later(self.limits.unread_s, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """It has read most of what it was sent."""
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
+        super().resume_writing()
 
     def data_received(self, data: bytes) -> None:
         """Takes bytes in; a head that is whole has come in time."""
@@ -175,9 +243,18 @@ class PromptProtocol(HttpToolsProtocol):
         self._is_in_head = True
         self._in_head_bytes = 0
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A field of a head. One behind a chunked body is a trailer, which is dropped (RFC 9110 §6.5)."""
+        if not self._is_in_body:
+            super().on_header(name, value)
+            return
+        self._trailer_bytes += len(name) + len(value) + _FIELD_BYTES
+        if self._trailer_bytes > HEAD_BYTES_MAX:
+            raise _HeadRefusedError(f"the trailers of the body are longer than {HEAD_BYTES_MAX} bytes")
+
     def on_headers_complete(self) -> None:
         """A head is whole. What HTTP/1.1 asks of it, and the parser lets pass, is looked at here."""
-        self._is_in_head, self._is_in_body = False, True
+        self._is_in_head, self._is_in_body, self._trailer_bytes = False, True, 0
         version = self.parser.get_http_version()
         hosts = sum(name == b"host" for name, _ in self.headers)
         if version not in _VERSIONS:
@@ -214,7 +291,7 @@ class PromptProtocol(HttpToolsProtocol):
 
     def _wait_for_head(self) -> None:
         if self._deadline is None:
-            self._deadline = self.loop.call_later(self.head_s, self._give_up)
+            self._deadline = self.loop.call_later(self.limits.head_s, self._give_up)
 
     def _stop_waiting(self) -> None:
         self._has_begun = False
@@ -227,7 +304,7 @@ class PromptProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if self._has_begun:
-            told = f"the head of the request did not arrive within {self.head_s:g} s"
+            told = f"the head of the request did not arrive within {self.limits.head_s:g} s"
             self._refuse(HTTPStatus.REQUEST_TIMEOUT, ProblemCode.REQUEST_TIMEOUT, told)
         else:
             self.transport.close()
@@ -246,7 +323,7 @@ class PromptProtocol(HttpToolsProtocol):
             detail=detail,
             code=code,
             request_id=request_id,
-            retryable=code is ProblemCode.REQUEST_TIMEOUT,
+            retryable=code in {ProblemCode.REQUEST_TIMEOUT, ProblemCode.RATE_LIMITED},
             where="head",
         )
         body = problem.model_dump_json(exclude_none=True).encode()
@@ -262,6 +339,6 @@ class PromptProtocol(HttpToolsProtocol):
         self.transport.close()
 
 
-def prompt_protocol(head_s: float) -> type[PromptProtocol]:
-    """The protocol with its bound, in seconds."""
-    return type("PromptProtocol", (PromptProtocol,), {"head_s": head_s})
+def prompt_protocol(limits: ConnectionLimits) -> type[PromptProtocol]:
+    """The protocol with its bounds."""
+    return type("PromptProtocol", (PromptProtocol,), {"limits": limits})

@@ -7,6 +7,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from contracts.artifact_lists import ArtifactPage
 from contracts.artifacts import ArtifactSpec
 from contracts.events import OutputEvent, QueuedEvent, StartedEvent
 from contracts.problems import Problem
@@ -15,13 +16,15 @@ from contracts.timeline import Sources, TimelineAppend, TimelineAppended, Timeli
 from contracts.tool_calls import Attachment, CallStatus, ToolCallRequest, ToolCallResponse
 from service.api.health import Health
 from service.api.responses import PROBLEM_JSON
-from service.api.tools import ToolList
+from service.api.tools import FunctionList, ToolList
 
 # The last four are spoken of in descriptions only, but a client's generator wants them too.
 _COMPONENTS: tuple[type[BaseModel], ...] = (
+    ArtifactPage,
     Attachment,
     AuditLine,
     CallStatus,
+    FunctionList,
     Health,
     Problem,
     RerunReport,

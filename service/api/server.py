@@ -9,18 +9,20 @@ from types import FrameType
 import uvicorn
 from starlette.types import ASGIApp
 
-from service.api.http_protocol import prompt_protocol
+from service.api.http_protocol import ConnectionLimits, prompt_protocol
 
 _LOOK_EVERY_S = 0.1
 
 
-def server_config(app: ASGIApp, where: tuple[str, int], *, head_s: float, last_answers_s: int) -> uvicorn.Config:
+def server_config(
+    app: ASGIApp, where: tuple[str, int], *, limits: ConnectionLimits, last_answers_s: int
+) -> uvicorn.Config:
     """How the server speaks HTTP.
 
     Args:
         app: what it serves.
         where: the address and the port that it listens on.
-        head_s: how long the head of a request may take, in seconds.
+        limits: the bounds of its connections.
         last_answers_s: how long answers that are under way may take when it stops, in seconds.
     """
     host, port = where
@@ -28,7 +30,7 @@ def server_config(app: ASGIApp, where: tuple[str, int], *, head_s: float, last_a
         app,
         host=host,
         port=port,
-        http=prompt_protocol(head_s),
+        http=prompt_protocol(limits),
         ws="none",
         lifespan="off",
         log_config=None,

@@ -17,6 +17,7 @@ from service.api.request_log import CLIENT_GONE
 from service.api.responses import JSON, NO_STORE, PROBLEM_JSON, model_response, request_id_of, retry_after
 from service.core import errors
 from service.core.calls import Answer
+from service.core.function_calls import canonical_call
 from service.core.scopes import Principal
 
 RESPOND_ASYNC = "respond-async"
@@ -108,12 +109,12 @@ async def make_tool_call(
 ) -> Response:
     """Runs a call and answers its result, or joins the same call, or answers what is stored of it.
 
-    A client that goes away before the answer cancels the call, unless another one waits for it or it was made with
-    `Prefer: respond-async`.
+    When the connection is lost, the call goes on for a grace time: the same body joins it, or gets its answer. A
+    call that nobody asks for in that time is cancelled, unless it was made with `Prefer: respond-async`.
     """
     detached = prefers_async(prefer or [])
     await must_have_room(request, doors)
-    call = await read_model(request, ToolCallRequest)
+    call = canonical_call(await read_model(request, ToolCallRequest))
     ticket = await doors.calls.submit(
         principal,
         call,
@@ -153,7 +154,7 @@ async def get_tool_call(
     tool_call_id: CallIdInPath,
     conversation_id: ConversationIdInQuery = None,
 ) -> Response:
-    """Whether a call waits, runs or has ended, and its answer."""
+    """Whether a call waits, runs or has ended, and its answer; of one that was cancelled also what it had done."""
     status = await doors.calls.status(principal, tool_call_id, conversation_id)
     return model_response(status, headers=NO_STORE)
 
@@ -174,7 +175,10 @@ async def cancel_tool_call(
     tool_call_id: CallIdInPath,
     conversation_id: ConversationIdInQuery = None,
 ) -> Response:
-    """Ends a call that waits or runs; one that has ended stays as it is, so asking twice changes nothing."""
+    """Ends a call that waits or runs; one that has ended stays as it is, so asking twice changes nothing.
+
+    The call leaves its blocks on the timeline, with what its program had printed.
+    """
     status = await doors.calls.cancel(principal, tool_call_id, conversation_id)
     return model_response(status, headers=NO_STORE)
 

@@ -30,7 +30,8 @@ class Ending:
     Attributes:
         state: the state that is stored with the answer.
         answer: what everybody is told who asks.
-        response: what the answer says, if it is no problem and is at hand.
+        response: what the answer says, if it is no problem and is at hand; of a call that was cancelled, what it
+            had done by then, which is stored beside its answer.
         audited: its audit line, once that is stored and until it is in the log.
     """
 
@@ -74,6 +75,9 @@ class AnswerKeeping:
             try:
                 return await self._kept(key, ending, await audit_of(ending))
             except StoreFullError as exc:
+                if ending.answer.is_problem and ending.response is not None:
+                    ending = replace(ending, response=None)  # the problem alone is small
+                    continue
                 if not ending.answer.is_problem:
                     log.exception("there is no space for the answer of call %s", key.tool_call_id)
                     ending = Ending(CallState.FAILED, problem_answer(_no_space(exc), request_id))
@@ -92,9 +96,13 @@ class AnswerKeeping:
             pause_s = min(2 * pause_s, _PAUSE_S_MAX)
 
     async def _kept(self, key: CallKey, ending: Ending, audit: AuditDraft) -> Ending:
-        blocks = ending.response.blocks if ending.response is not None else ()
+        response = ending.response
+        blocks = response.blocks if response is not None else ()
+        partial = response.model_dump_json() if response is not None and ending.answer.is_problem else None
         with span("finish"):
-            stored = await self._store.finish(key, ending.state, ending.answer.body, blocks, audit)
+            stored = await self._store.finish(
+                key, ending.state, ending.answer.body, blocks, audit, partial_response=partial
+            )
         if stored.answer is not None and stored.answer != ending.answer.body:
             # Cancelled while its answer was being stored: what is stored is the one answer.
             return Ending(stored.state, stored_answer(stored.state, stored.answer), audited=stored.audited)

@@ -2,6 +2,7 @@
 
 import codecs
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from contracts.blocks import TEXT_BYTES_MAX, TRUNCATED_SUFFIX, Block, Digest
 from contracts.paths import call_path, code_path, notes_path, notice_path, plan_ack_path, plan_path, result_path
 from contracts.tools import LANGUAGES, Language
+from service.core.visible_text import visible_text
 
 CONTENT_SHOWN_CHARS = 100
 """How much of a long parameter a call block shows, where a file holds all of it."""
@@ -88,9 +90,10 @@ class BlockWriter:
             text=_json(payload),
         )
 
-    def report(self, text: str) -> Block:
-        """The report of an exec call."""
-        return self._result("text/markdown", result_path(self.turn_id, self.call_id), text=text)
+    def report(self, text: str, removed: Sequence[str] = ()) -> Block:
+        """The report of an exec call, and for later calls which files of the turn its program removed."""
+        meta = {"removed": list(removed)} if removed else None
+        return self._result("text/markdown", result_path(self.turn_id, self.call_id), text=text, meta=meta)
 
     def meta(self, digest: Digest) -> Block:
         """The meta block of an artifact: its safe digest."""
@@ -185,7 +188,7 @@ class BlockWriter:
 def digest_text(digest: Digest) -> str:
     """The digest as JSON text, blanks dropped."""
     fields = digest.model_dump(exclude_none=True)
-    return _json({name: value for name, value in fields.items() if value not in ("", [], {})})
+    return visible_text(_json({name: value for name, value in fields.items() if value not in ("", [], {})}))
 
 
 def shortened(text: str, see: str) -> str:

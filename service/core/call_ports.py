@@ -59,12 +59,14 @@ class StoredCall:
 
     Attributes:
         key: its name.
-        payload_sha256: the hash of the request as it was accepted.
+        payload_sha256: the hash of the request, see `payloads.payload_sha256`.
         state: where it stands.
         boot_id: the life of the service that accepted it.
         created: when: UTC, RFC 3339, ``Z``.
         request: the request, as JSON text.
         answer: the response (state done) or the problem (failed, cancelled), as JSON text; None while open.
+        partial_response: of a call that was cancelled: its blocks and what it had printed, as the JSON text of a
+            response; None if it left nothing.
         audited: the audit line that was stored with the answer; only `CallStore.finish` says it.
     """
 
@@ -75,6 +77,7 @@ class StoredCall:
     created: str
     request: str
     answer: str | None
+    partial_response: str | None = None
     audited: AuditedLine | None = None
 
 
@@ -119,10 +122,13 @@ class CallStore(Protocol):
         answer: str,
         blocks: Sequence[Block] = (),
         audit: AuditDraft | None = None,
+        *,
+        partial_response: str | None = None,
     ) -> StoredCall:
         """Stores the answer of an open call, its blocks on the timeline and its audit line, all or none.
 
         A call that already has an answer keeps it, with its line, and adds nothing. What is stored now.
+        ``partial_response`` is stored beside the answer of a call that was cancelled.
 
         Raises:
             CallNotStoredError: no such call is stored.

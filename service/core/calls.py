@@ -21,6 +21,7 @@ from service.core.call_ports import AuditDraft, CallKey, CallState, CallStore, S
 from service.core.call_record import CallRecord, recording
 from service.core.claims import Claims, new_call
 from service.core.errors import (
+    CallAbandonedError,
     CallCancelledError,
     CallerError,
     OurError,
@@ -29,6 +30,7 @@ from service.core.errors import (
     UnknownToolError,
 )
 from service.core.events import CallEvent, EndedCalls, EventLog
+from service.core.interruptions import SERVICE_STOPPED
 from service.core.invalid_params import open_call
 from service.core.log_context import about
 from service.core.meter import EndedCall, Meter, NoMeter
@@ -62,11 +64,13 @@ class CallSettings:
         remembered_bytes_max: how much of the output of ended calls can still be followed.
         boot_id: this life of the service.
         version: the release, as audit lines name it.
+        lost_connection_grace_s: how long a call goes on that nobody asks for after its connection was lost.
     """
 
     remembered_bytes_max: int
     boot_id: str
     version: str = "0"
+    lost_connection_grace_s: float = 120.0
 
 
 class Calls:
@@ -112,7 +116,8 @@ class Calls:
         try:
             request = ToolCallRequest.model_validate_json(left.request)
             # Not the limits that it asked for: the operator may allow less than in that life.
-            response = self._open(left.key.scope, request.model_copy(update={"limits": Limits()})).interrupted()
+            call = self._open(left.key.scope, request.model_copy(update={"limits": Limits()}))
+            response = call.interrupted(SERVICE_STOPPED)
         except (CallerError, ValidationError):
             # An earlier release has taken what this one refuses; that is no reason not to start.
             return Ending(CallState.FAILED, problem_answer(stopped(may_have_run=True), left.boot_id)), None
@@ -155,21 +160,27 @@ class Calls:
                 await self._store.forget(key)
                 raise
             asked = AuditedCall(key, request, new.payload_sha256, stored.created, request_id)
-            running = RunningCall(key, asked, len(new.request), detached=detached)
+            running = RunningCall(key, asked, len(new.request), grace_s=self._settings.lost_connection_grace_s)
+            if detached:
+                running.detach()
             self._running[key] = running
             running.task = asyncio.create_task(self._run(running, call))
             # A task that is cancelled before its first step never enters _run; its call needs an answer too.
-            running.task.add_done_callback(lambda _: self._answer_unentered(running))
+            running.task.add_done_callback(lambda _: self._answer_unentered(running, call))
             return CallTicket(key, None, running)
 
     async def status(self, principal: Principal, tool_call_id: str, conversation_id: str | None) -> CallStatus:
-        """How a call stands.
+        """How a call stands. Who asks may ask again: the grace time of a lost connection starts anew.
 
         Raises:
             UnknownCallError: no call of that id.
             AmbiguousCallError: several conversations have one; ``conversation_id`` says which.
         """
-        return self._status(await find_call(self._store, principal, tool_call_id, conversation_id))
+        stored = await find_call(self._store, principal, tool_call_id, conversation_id)
+        running = self._running.get(stored.key)
+        if running is not None:
+            running.clients.restart_grace()
+        return self._status(stored)
 
     async def cancel(self, principal: Principal, tool_call_id: str, conversation_id: str | None) -> CallStatus:
         """Cancels a call; one that has ended stays as it is. Raises as `status` does."""
@@ -192,7 +203,7 @@ class Calls:
         stored = await find_call(self._store, principal, tool_call_id, conversation_id)
         running = self._running.get(stored.key)
         if running is not None:
-            return running.events.follow(after)
+            return running.follow(after)
         if stored.answer is not None:
             return self._replay(stored, stored.answer, after)
         # Open, but not ours: it has ended since we asked.
@@ -234,7 +245,8 @@ class Calls:
         running = self._running.get(stored.key)
         if running is None:
             raise ShuttingDownError("another process of the service runs this call; ask for its status instead")
-        running.detached = running.detached or detached
+        if detached:
+            running.detach()
         open_span().link(running.span.traceparent)
         return CallTicket(stored.key, None, running)
 
@@ -248,32 +260,38 @@ class Calls:
         try:
             with recording(running.record):
                 response = await call.tell(running)
+            running.clients.keep()  # it has ended: nothing is left to be abandoned
             is_short = short_blocks(response.blocks) and len(response.artifacts) <= _FEW
             body = response.model_dump_json() if is_short else await asyncio.to_thread(response.model_dump_json)
             await self._finish(running, Ending(CallState.DONE, Answer(200, body, is_problem=False), response))
         except asyncio.CancelledError:
-            await self._finish_cancelled(running)
+            await self._finish_cancelled(running, call)
         except Exception as exc:
             if not isinstance(exc, ServiceError):
                 log.exception("call %s failed in an unforeseen way", running.key.tool_call_id)
             await self._fail(running, exc)
 
-    def _answer_unentered(self, running: RunningCall) -> None:
+    def _answer_unentered(self, running: RunningCall, call: OpenedCall) -> None:
         if not running.answer.done():
-            task = asyncio.create_task(self._finish_cancelled(running))
+            task = asyncio.create_task(self._finish_cancelled(running, call))
             self._late.add(task)
             task.add_done_callback(self._late.discard)
 
-    async def _finish_cancelled(self, running: RunningCall) -> None:
+    async def _finish_cancelled(self, running: RunningCall, call: OpenedCall) -> None:
         reason = running.cancel_reason or stopped(may_have_run=not running.only_waited)
-        if running.only_waited and isinstance(reason, ShuttingDownError):
+        if running.only_waited and isinstance(reason, (ShuttingDownError, CallAbandonedError)):
             await self._fail(running, reason)
             return
-        state = CallState.CANCELLED if isinstance(reason, CallCancelledError) else CallState.FAILED
-        await self._finish(running, Ending(state, problem_answer(reason, running.request_id)))
+        answer = problem_answer(reason, running.request_id)
+        if isinstance(reason, CallCancelledError):
+            left = call.interrupted(running.interruption())
+            await self._finish(running, Ending(CallState.CANCELLED, answer, left))
+        else:
+            await self._finish(running, Ending(CallState.FAILED, answer))
 
     async def _fail(self, running: RunningCall, exc: Exception) -> None:
         """Answers a call that the service or its caller failed; one of which nothing ran may come again."""
+        running.clients.keep()
         ending = Ending(CallState.FAILED, problem_answer(exc, running.request_id))
         if running.has_started or running.detached or not isinstance(exc, ServiceError):
             await self._finish(running, ending)
@@ -285,6 +303,7 @@ class Calls:
         self._end(running, ending)
 
     async def _finish(self, running: RunningCall, ending: Ending) -> None:
+        running.clients.keep()
         audit_of, request_id = partial(self._audit_of, running), running.request_id
         try:
             ending = await self._keeping.keep(running.key, ending, audit_of, running.delay, request_id)
@@ -330,12 +349,13 @@ class Calls:
             status = "queued"
         answer = stored.answer
         is_done = stored.state is CallState.DONE
+        response = answer if is_done else stored.partial_response
         return CallStatus(
             tool_call_id=stored.key.tool_call_id,
             conversation_id=stored.key.scope.conversation_id,
             status=status,
             created=stored.created,
-            response=ToolCallResponse.model_validate_json(answer) if answer and is_done else None,
+            response=ToolCallResponse.model_validate_json(response) if response else None,
             problem=Problem.model_validate_json(answer) if answer and not is_done else None,
         )
 

@@ -1,13 +1,13 @@
 """Claims of calls: each call is run by one of them, and one that was lost on its way to the store is made anew."""
 
 import asyncio
-import hashlib
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 from contracts.tool_calls import ToolCallRequest
 from service.core.call_ports import CallKey, CallStore, NewCall, StoredCall
+from service.core.payloads import payload_sha256
 from service.core.short import short_values
 
 _LOOK_AGAIN_S = 0.01
@@ -83,13 +83,10 @@ async def new_call(key: CallKey, request: ToolCallRequest, boot_id: str, idempot
     """A call as it is to be registered."""
     # Up to 100 MB of assets are serialised and hashed beside the loop; for what is short a thread costs more.
     is_short = short_values(request.code, request.params, request.timeline, request.assets, request.sources_pool)
-    text, payload_sha256 = _payload(request) if is_short else await asyncio.to_thread(_payload, request)
-    return NewCall(
-        key=key, payload_sha256=payload_sha256, request=text, boot_id=boot_id, idempotency_key=idempotency_key
-    )
+    sha256, text = _payload(request) if is_short else await asyncio.to_thread(_payload, request)
+    return NewCall(key=key, payload_sha256=sha256, request=text, boot_id=boot_id, idempotency_key=idempotency_key)
 
 
 def _payload(request: ToolCallRequest) -> tuple[str, str]:
-    """The request as it is stored, and its hash."""
-    text = request.model_dump_json()
-    return text, hashlib.sha256(text.encode()).hexdigest()
+    """The hash of a request, and the request as it is stored."""
+    return payload_sha256(request), request.model_dump_json()

@@ -1,6 +1,6 @@
 """The port of an engine: what the story of a call needs from a sandbox, and the exception of it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -16,8 +16,8 @@ from service.core.limits import CallLimits
 from service.core.staging import Staging
 
 StreamName = Literal["stdout", "stderr"]
-ProgramKind = Language | Literal["render", "readable"]
-"""What the runner can start: a program of the user in some language, our renderer, our reader of web pages."""
+ProgramKind = Language | Literal["render", "readable", "inventory"]
+"""What the runner can start: a program of the user in some language, or one of ours."""
 OnOutput = Callable[[StreamName, bytes, bool], None]
 """Called with each piece of output as it comes: which stream, the bytes, whether the rest is not passed on."""
 
@@ -50,12 +50,16 @@ class InputFile:
         source: a local file with its bytes, which is only read; or the bytes of a small one.
         size_bytes: how many.
         writable: the program may change it; files of other turns are read-only.
+        links: further names of it, relative to OUT_DIR: a change through one is a change of the file.
+        copies: names of a copy, relative to OUT_DIR, that the program may change.
     """
 
     path: FilePath
     source: FileBytes
     size_bytes: int
     writable: bool
+    links: tuple[str, ...] = ()
+    copies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,10 @@ class Job:
         prog_name: its ``argv[0]``.
         turn_id: the current turn, whose ``files/`` is the place to write.
         limits: what it may use.
+        args: its further arguments.
+        env: variables beside those of the sandbox.
+        stdin: what it reads from standard input.
+        cwd: its working directory, relative to OUT_DIR; empty for OUT_DIR itself.
     """
 
     language: ProgramKind
@@ -75,6 +83,43 @@ class Job:
     prog_name: str
     turn_id: str
     limits: CallLimits
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    stdin: bytes = b""
+    cwd: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputPiece:
+    """A stretch of what a program wrote to one of its streams.
+
+    Attributes:
+        stream: which.
+        data: the bytes.
+        left_out: bytes of the same stream that came before it and were left out.
+    """
+
+    stream: StreamName
+    data: bytes
+    left_out: int = 0
+
+
+PlaceName = Literal["OUT_DIR", "/tmp", "/dev/shm"]  # noqa: S108 - the container's own
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """A place in the memory of a sandbox that a program can write files to.
+
+    Attributes:
+        place: which.
+        size_bytes: how much it holds.
+        is_full: it was seen without a free byte or inode.
+    """
+
+    place: PlaceName
+    size_bytes: int
+    is_full: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +133,10 @@ class ProcessOutcome:
         output_exceeded: it wrote more than ``output_bytes``.
         oom_kills: processes of the sandbox that the kernel killed for memory during the run.
         pids_hits: how often the kernel refused a new process during the run.
-        disk_full: OUT_DIR or /tmp had no byte or no inode left when it ended.
+        rooms: the places for files, as they were when it ended.
         stdout_bytes: what it wrote, kept or not.
         stderr_bytes: what it wrote, kept or not.
-        log_tail: the end of stdout and stderr together, in the order they came, as bytes.
-        stderr_tail: the end of stderr alone.
+        output: the beginning and the end of stdout and stderr, in the order of the writes.
         cpu_ms: CPU time of the program and its children.
         memory_peak_bytes: the most memory the sandbox held, where the kernel says.
         lost: why the sandbox itself is gone, if it is: then nothing else here counts.
@@ -106,11 +150,10 @@ class ProcessOutcome:
     output_exceeded: bool = False
     oom_kills: int = 0
     pids_hits: int = 0
-    disk_full: bool = False
+    rooms: tuple[Room, ...] = ()
     stdout_bytes: int = 0
     stderr_bytes: int = 0
-    log_tail: bytes = b""
-    stderr_tail: bytes = b""
+    output: tuple[OutputPiece, ...] = ()
     cpu_ms: float = 0.0
     memory_peak_bytes: int | None = None
     lost: str | None = None
@@ -125,6 +168,7 @@ class FileState(StrEnum):
     MISSING = "missing"
     STALE = "stale"
     SYMLINK = "symlink"
+    FOLDER = "folder"
     NOT_REGULAR = "not_regular"
     ESCAPE = "escape"
     TOO_LARGE = "too_large"
@@ -219,6 +263,9 @@ class Collected:
         extras_total: how many files nobody promised, brought back or not.
         files_exceeded: there are more files than the limit; the rest was not looked at.
         depth_exceeded: there are deeper folders than the limit; they were not looked at.
+        removed: physical paths of files of the turn that were put in and that the program removed.
+        in_other_turns: what it wrote or removed in folders of other turns, escaped for display; nothing is stored.
+        taken_in: promised files that lay elsewhere: the index of the promise, and in which folder.
     """
 
     found: tuple[Found, ...]
@@ -226,6 +273,9 @@ class Collected:
     extras_total: int = 0
     files_exceeded: bool = False
     depth_exceeded: bool = False
+    removed: tuple[str, ...] = ()
+    in_other_turns: tuple[str, ...] = ()
+    taken_in: tuple[tuple[int, str], ...] = ()
 
 
 class SandboxLostError(Exception):

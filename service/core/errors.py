@@ -25,6 +25,7 @@ ServiceError
 │   ├── StorageQuotaError
 │   ├── RequestTimeoutError
 │   └── CallCancelledError
+│       └── CallAbandonedError
 └── OurError               the service could not do it; the same request may succeed later
     ├── RateLimitedError
     ├── QueueFullError
@@ -188,11 +189,15 @@ class TimelineMovedError(CallerError):
 
 
 class CallCancelledError(CallerError):
-    """The call was cancelled, or its only client went away."""
+    """The call was cancelled, or nobody asked for it after its connection was lost."""
 
     code = ProblemCode.CANCELLED
     status = 409
     where = "call"
+
+
+class CallAbandonedError(CallCancelledError):
+    """Nobody asked for the call in the grace time after its connection was lost."""
 
 
 class NotAuthenticatedError(CallerError):

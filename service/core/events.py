@@ -1,11 +1,13 @@
 """The events of one call: numbered from 1, kept while anybody may still ask, exactly one terminal one."""
 
 import asyncio
+import json
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Hashable, Iterable
 from dataclasses import dataclass
 
 from contracts.events import TERMINAL_EVENTS, EventName
+from contracts.tool_calls import ProgramOutput
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,19 @@ class EventLog:
     def before_end(self) -> list[CallEvent]:
         """The events but the terminal one."""
         return [event for event in self._events if event.name not in TERMINAL_EVENTS]
+
+    def printed(self) -> ProgramOutput:
+        """What the program has printed so far, as the output events have it."""
+        texts: dict[str, list[str]] = {"stdout": [], "stderr": [], "both": []}
+        truncated = False
+        for event in self._events:
+            if event.name in {"stdout", "stderr"}:
+                piece = json.loads(event.data)
+                texts[event.name].append(piece["text"])
+                texts["both"].append(piece["text"])
+                truncated = truncated or piece["truncated"]
+        stdout, stderr, combined = ("".join(pieces) for pieces in texts.values())
+        return ProgramOutput(stdout=stdout, stderr=stderr, combined=combined, truncated=truncated)
 
     async def follow(self, after: int) -> AsyncIterator[CallEvent]:
         """The events with an id above ``after``, as they come; ends after the terminal one."""

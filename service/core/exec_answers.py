@@ -1,16 +1,22 @@
 """Writes the answer to an exec call: envelope, report, blocks and verdicts. It decides nothing."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from contracts.artifacts import Contract, ContractError
 from contracts.blocks import Block, Digest
-from contracts.codes import ContractCode, NoticeCode, RuntimeCode, VerdictCode
+from contracts.codes import ContractCode, NoticeCode, VerdictCode
 from contracts.tool_calls import ArtifactResult, EnvelopeError, ToolCallResponse
 from service.core.artifact_answers import Content, artifact_result, hosting, usage
 from service.core.blocks import BlockWriter, Notice, now_text
 from service.core.discovery import remembered_paths
 from service.core.engine_port import FileState, Found
 from service.core.exec_call import ExecCall
-from service.core.outcomes import RuntimeFailure
+from service.core.interruptions import Interruption
+from service.core.outcomes import RuntimeFailure, memory_failure
+from service.core.program_output import program_output
 from service.core.references import find_reference
+from service.core.report_hints import missing_path_hints, run_hints
 from service.core.reports import RunReport, Unpromised, refusal_text, report_text, run_error
 from service.core.sandbox_runs import Attempt
 from service.core.store_ports import StoredArtifact
@@ -21,6 +27,7 @@ _REFUSED_BY = {
     ContractCode.PARAM_REF_NOT_VISIBLE: NoticeCode.PARAM_REF_NOT_VISIBLE,
 }
 """The notices of refusals that have one of their own."""
+_STDIN_SHOWN_CHARS = 2_000
 
 
 def refused(
@@ -33,7 +40,8 @@ def refused(
     notices = [Notice(code, error.message, details)]
     if contract is not None:
         notices = [*_rewrites(contract), *attempt.gathered.notices, *notices]
-    report = refusal_text(error)
+    hints = missing_path_hints(error.details["missing"], attempt.gathered.known) if is_path else ()
+    report = refusal_text(error, hints)
     return ToolCallResponse(
         ok=False,
         error=EnvelopeError(
@@ -45,18 +53,18 @@ def refused(
     )
 
 
-def interrupted(call: ExecCall) -> ToolCallResponse:
-    """The answer to a call that was running when the service stopped; it is never run again under its id."""
-    failure = RuntimeFailure(
-        RuntimeCode.SANDBOX_FAILED,
-        "the service stopped while the call ran, its outcome is unknown; call again under a new tool_call_id",
-    )
-    report = report_text(RunReport(failure, [], [], 0, b""))
+def interrupted(call: ExecCall, why: Interruption) -> ToolCallResponse:
+    """The answer to a call that was ended from outside; it is never run again under its id."""
+    failure = RuntimeFailure(why.code, why.message)
+    report = report_text(RunReport(failure, [], [], 0, why.output.combined))
     return ToolCallResponse(
         ok=False,
         error=EnvelopeError(code=failure.code, message=failure.message, where="run", managed=True),
         report=report,
+        output=why.output,
         blocks=_opening_blocks(call, [], report),
+        usage=why.usage,
+        sandbox=why.sandbox,
     )
 
 
@@ -70,18 +78,24 @@ def answered(
 ) -> ToolCallResponse:
     """The answer to a call that ran, from all that is known of it."""
     unpromised = extras(attempt.collected, contract.promises)
+    output = program_output(attempt.outcome.output)
     report = RunReport(
         attempt.failure,
         verdicts if attempt.sandbox is not None else [],
         [_mention(found) for found in unpromised]
         + [Unpromised(n, "not kept") for n in attempt.collected.odd_names],
         attempt.collected.extras_total,
-        attempt.outcome.log_tail,
+        output.combined,
+        explored=call.params.explore,
+        notes=_notes(call, attempt),
+        removed=attempt.removed,
+        in_other_turns=list(attempt.collected.in_other_turns),
+        hints=run_hints(call.request.turn_id or "", contract, attempt, verdicts, call.libraries),
     )
     text = report_text(report)
     error = run_error(report)
     notices = [*_rewrites(contract), *attempt.gathered.notices]
-    blocks = _opening_blocks(call, notices, text)
+    blocks = _opening_blocks(call, notices, text, attempt.removed)
     if blocks:
         earlier = remembered_paths(call.request.timeline)
         for verdict in produced_once(verdicts):
@@ -96,9 +110,10 @@ def answered(
             "failed": [v.path.physical for v in verdicts if not v.produced],
         },
         report=text,
+        output=output,
         blocks=blocks,
         artifacts=[artifact_result(v, stored.get(v.path.physical)) for v in verdicts]
-        + [_extra_result(f, stored) for f in unpromised if f.source is not None],
+        + [_extra_result(f, stored, explored=call.params.explore) for f in unpromised if f.source is not None],
         rehosted=attempt.gathered.ledger,
         timings_ms=attempt.timings,
         usage=usage(attempt.outcome),
@@ -106,7 +121,14 @@ def answered(
     )
 
 
-def _opening_blocks(call: ExecCall, notices: list[Notice], report: str) -> list[Block]:
+def _notes(call: ExecCall, attempt: Attempt) -> list[str]:
+    if attempt.failure is not None or not attempt.outcome.oom_kills:
+        return []
+    failure = memory_failure(attempt.outcome, call.bounds.limits)
+    return [failure.message] if failure is not None else []
+
+
+def _opening_blocks(call: ExecCall, notices: list[Notice], report: str, removed: Sequence[str] = ()) -> list[Block]:
     """The blocks that every exec call has: notes, notices, code, call, report. None without a turn to be in."""
     request = call.request
     if request.turn_id is None:
@@ -117,7 +139,15 @@ def _opening_blocks(call: ExecCall, notices: list[Notice], report: str) -> list[
     # A program that was given by reference and not resolved is in the conversation already, if anywhere.
     if request.code and find_reference("code", request.code) is None:
         blocks.append(write.code(request.code, call.language))
-    return [*blocks, write.call(request.params), write.report(report)]
+    return [*blocks, write.call(_shown_params(request.params)), write.report(report, removed)]
+
+
+def _shown_params(params: dict[str, Any]) -> dict[str, Any]:
+    """Parameters as the call block has them: of a long input the beginning, for no file holds it."""
+    stdin = params.get("stdin")
+    if not isinstance(stdin, str) or len(stdin) <= _STDIN_SHOWN_CHARS:
+        return params
+    return {**params, "stdin": f"{stdin[:_STDIN_SHOWN_CHARS]}... [{len(stdin)} characters]"}
 
 
 def _artifact_blocks(
@@ -150,7 +180,7 @@ def _writer(call: ExecCall) -> BlockWriter:
     return BlockWriter(request.turn_id or "", request.tool_call_id, request.tool_id)
 
 
-def _extra_result(found: Found, stored: dict[str, StoredArtifact]) -> ArtifactResult:
+def _extra_result(found: Found, stored: dict[str, StoredArtifact], *, explored: bool) -> ArtifactResult:
     artifact = stored[found.path.physical]
     return ArtifactResult(
         logical_path=found.path.logical,
@@ -158,7 +188,7 @@ def _extra_result(found: Found, stored: dict[str, StoredArtifact]) -> ArtifactRe
         mime=artifact.mime,
         visibility="internal",
         verdict=VerdictCode.PRODUCED,
-        message="not in the contract",
+        message="written by a run without a contract" if explored else "not in the contract",
         size_bytes=artifact.size_bytes,
         sha256=artifact.sha256,
     )

@@ -7,18 +7,22 @@ from functools import partial
 from contracts.artifacts import GLOB_MATCHES_MAX, Contract, ContractError
 from contracts.blocks import TEXT_BYTES_MAX
 from contracts.codes import ContractCode
+from contracts.exec_params import ExecParams
 from contracts.media_types import is_text, mime_of_name
 from contracts.tool_calls import ToolCallRequest, ToolCallResponse
-from contracts.tools import ExecParams, exec_language
+from contracts.tools import exec_language
 from service.core.artifact_answers import Content, noted, read_contents
-from service.core.engine_port import Found, Job, Wanted, WantedFile
+from service.core.engine_port import Found, Wanted, WantedFile
 from service.core.exec_answers import answered, interrupted, refused
 from service.core.exec_call import ExecCall
 from service.core.gathered import Gathered
+from service.core.image_inventory import ImageInventory
 from service.core.invalid_params import parse_params
 from service.core.limits import CallLimits, CallPolicy
+from service.core.outcomes import memory_failure
 from service.core.references import find_reference
 from service.core.rehosting import Wish
+from service.core.report_hints import names_missing_library
 from service.core.sandbox_runs import Attempt, Program, SandboxRuns, collected_artifact, room_bytes
 from service.core.scopes import Scope
 from service.core.store_ports import NewArtifact
@@ -30,10 +34,20 @@ EXTRAS_MAX = 50
 
 
 class Execution:
-    """The story of ``exec_tools.execute_code_*``."""
+    """The story of ``exec_tools.execute_code_*``.
 
-    def __init__(self, runs: SandboxRuns, policy: CallPolicy, tokens: TokenCounter) -> None:
+    Args:
+        runs: runs programs in sandboxes.
+        policy: the operator's decisions about any call.
+        tokens: counts tokens.
+        image: lists the libraries of the sandbox image; None if nobody can.
+    """
+
+    def __init__(
+        self, runs: SandboxRuns, policy: CallPolicy, tokens: TokenCounter, image: ImageInventory | None = None
+    ) -> None:
         self._runs = runs
+        self._image = image
         self._policy = policy
         self._tokens = tokens
 
@@ -65,12 +79,13 @@ class Execution:
             await self._runs.gather(_wish(call), attempt, staging)
             if attempt.gathered.missing or attempt.gathered.missing_cited:
                 return refused(call, _missing_paths(attempt.gathered), attempt, contract)
-            job = Job(call.language, code, call.params.prog_name, turn_id, limits)
-            program = Program(job, _wanted(turn_id, contract, limits), watcher.output)
+            program = Program(call.job(code), _wanted(turn_id, contract, limits), watcher.output)
             await self._runs.run(
                 call.request, call.bounds, program, attempt=attempt, staging=staging, watcher=watcher
             )
             verdicts = judge(contract.promises, attempt.collected, limits)
+            if not all(verdict.produced for verdict in verdicts):
+                attempt.failure = attempt.failure or memory_failure(attempt.outcome, limits)
             new = [_promised(call, verdict) for verdict in verdicts if verdict.produced]
             new += [_promised(call, verdict) for verdict in failed_with_bytes(verdicts)]
             unpromised = extras(attempt.collected, contract.promises)
@@ -79,8 +94,17 @@ class Execution:
             sids = await self._runs.known_sids(call.scope) if _may_cite(verdicts) else frozenset()
             contents = self._contents(verdicts, sids)
             stored, read = await self._runs.host_and_read(call.scope, new, attempt, contents)
+            attempt.removed = await self._runs.remove(call.scope, attempt)
+            call = await self._with_libraries(call, attempt)
             attempt.finish()
             return answered(call, contract, attempt, verdicts, read, stored)
+
+    async def _with_libraries(self, call: ExecCall, attempt: Attempt) -> ExecCall:
+        """The call with what is installed in the image, if a hint will name that."""
+        if self._image is None or not names_missing_library(attempt):
+            return call
+        inventory = await self._image.get()
+        return replace(call, libraries=inventory.libraries) if inventory.is_known else call
 
     async def _resolved(self, call: ExecCall, attempt: Attempt) -> ExecCall:
         """The call with its program, if that was given by reference.
@@ -166,6 +190,8 @@ def _wish(call: ExecCall) -> Wish:
         scope=call.scope,
         turn_id=request.turn_id or "",
         text=request.code or "",
+        further_texts=call.further_texts(),
+        language=call.language,
         assets=request.assets,
         rows=request.sources_pool,
         timeline=request.timeline,

@@ -8,6 +8,7 @@ from service.core.blocks import Notice
 from service.core.call_record import CallRecord, UsedInput
 from service.core.engine_port import InputFile
 from service.core.places import Places, folders_of
+from service.core.store_ports import StoredArtifact
 
 _PAGE_BYTES = 4096  # a file system in memory gives a file whole pages
 _OWN_INODES = 4  # OUT_DIR itself, the turn's folder, files/ and its other name
@@ -26,6 +27,8 @@ class Gathered:
         notices: what the agent should learn.
         places: where the inputs lie.
         versions: which of the inputs are versions of the artifact store, by path.
+        known: physical paths of files of the conversation, the preferred of several with one name first.
+        stored: the inputs of the artifact store, by path.
     """
 
     inputs: dict[str, InputFile] = field(default_factory=dict)
@@ -36,6 +39,8 @@ class Gathered:
     notices: list[Notice] = field(default_factory=list)
     places: Places = field(default_factory=Places)
     versions: dict[str, int] = field(default_factory=dict)
+    known: list[str] = field(default_factory=list)
+    stored: dict[str, StoredArtifact] = field(default_factory=dict)
 
     def tell(self, record: CallRecord) -> None:
         """Writes down what the call runs with."""

@@ -71,7 +71,7 @@ def open_call(stories: Iterable[Story], scope: Scope, request: ToolCallRequest) 
     async def answer(_: Watcher) -> ToolCallResponse:
         return response
 
-    return OpenedCall(answer, lambda: response)
+    return OpenedCall(answer, lambda _why: response)
 
 
 def _refusal(request: ToolCallRequest, error: InvalidParamsError) -> ToolCallResponse:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Collection, Sequence
+from itertools import islice
 from typing import Protocol
 
 from contracts.blocks import Block
@@ -13,6 +14,7 @@ from service.core.store_ports import (
     TurnSpan,
     described_path,
     hidden_path,
+    removed_paths,
     spelled,
 )
 
@@ -40,6 +42,12 @@ class Memory(Protocol):
 
     async def files_of_turn(self, turn_id: str) -> list[str]:
         """The ``fi:`` paths of the blocks of a turn, each once."""
+
+    async def newest_files(self, limit: int) -> list[str]:
+        """The newest ``fi:`` paths of blocks, each once; none where the artifact store has them."""
+
+    async def removals(self) -> dict[str, int]:
+        """The physical paths that programs removed, with the position of the report; none if the store has them."""
 
     async def hidings(self, after: int) -> list[PlacedBlock]:
         """The blocks after a position that hide others, in order."""
@@ -89,6 +97,15 @@ class StoredMemory:
     async def files_of_turn(self, turn_id: str) -> list[str]:
         """See `Memory.files_of_turn`."""
         return await self._store.files_of_turn(self._scope, turn_id)
+
+    async def newest_files(self, limit: int) -> list[str]:
+        """See `Memory.newest_files`."""
+        del limit
+        return []
+
+    async def removals(self) -> dict[str, int]:
+        """See `Memory.removals`."""
+        return {}
 
     async def hidings(self, after: int) -> list[PlacedBlock]:
         """See `Memory.hidings`."""
@@ -153,6 +170,19 @@ class HandedMemory:
         """See `Memory.files_of_turn`."""
         paths = (spelled(p.block.path) for p in self._placed if p.block.turn_id == turn_id)
         return list(dict.fromkeys(path for path in paths if path.startswith("fi:")))
+
+    async def newest_files(self, limit: int) -> list[str]:
+        """See `Memory.newest_files`."""
+        paths = (spelled(p.block.path) for p in reversed(self._placed) if p.block.path.startswith("fi:"))
+        return list(islice(dict.fromkeys(paths), limit))
+
+    async def removals(self) -> dict[str, int]:
+        """See `Memory.removals`."""
+        found: dict[str, int] = {}
+        for placed in self._placed:
+            for path in removed_paths(placed.block):
+                found[path] = placed.position
+        return found
 
     async def hidings(self, after: int) -> list[PlacedBlock]:
         """See `Memory.hidings`."""

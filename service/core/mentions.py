@@ -38,6 +38,8 @@ MISSING_LISTED_MAX = 20
 """Of the missing ids of a range so many are listed one by one; the renderer prints as many."""
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}|%[sr]|%d(?![0-9A-Fa-f])|%0\dd|\$\{?\w+\}?")
 _WILDCARD = re.compile(r"[*\[]")
+# A question mark that is no query: what follows it ends in an extension and gives nothing a value.
+_ONE_CHARACTER = re.compile(r"\?(?=[^?/=&#]*\.\w+$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ def _mention(text: str, start: int, end: int, turn_id: str, namespace: Namespace
     if not tails:
         return Mention(folder, turn_id, namespace, ())
     pattern = None
-    if _PLACEHOLDER.search(tails[0]) or _WILDCARD.search(tails[0]):
+    if any(form.search(tails[0]) for form in (_PLACEHOLDER, _WILDCARD, _ONE_CHARACTER)):
         closed = next((tail for tail in tails if tail.count("[") == tail.count("]")), tails[0])
         pattern = _PLACEHOLDER.sub("*", closed)
     readings: dict[str, None] = {}
@@ -171,7 +173,9 @@ def _spellings(tail: str) -> list[str]:
     """A tail as it stands, percent-decoded, and without query and fragment."""
     cut = re.split(r"[?#]", tail, maxsplit=1)[0]
     spellings = (tail, unquote(tail), cut, unquote(cut))
-    cleaned = (spelling.strip().rstrip("/") for spelling in spellings)
+    cleaned = [spelling.strip().rstrip("/") for spelling in spellings]
+    if any(cleaned) and tail.strip() != tail:
+        cleaned.append(tail)  # a name that begins or ends with a blank
     return list(dict.fromkeys(spelling for spelling in cleaned if spelling))
 
 

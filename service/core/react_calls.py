@@ -3,17 +3,19 @@
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
 from contracts.artifacts import ContractError
 from contracts.blocks import Block
-from contracts.codes import ContractCode, NoticeCode, RuntimeCode
+from contracts.codes import ContractCode, NoticeCode
 from contracts.react_tools import TOOL_ALIASES
 from contracts.tool_calls import ArtifactResult, EnvelopeError, Rehosted, Timings, ToolCallRequest, ToolCallResponse
 from service.core.blocks import BlockWriter, Notice, bounded_params, now_text
 from service.core.call_record import call_record
+from service.core.interruptions import Interruption
 from service.core.invalid_params import parse_params
 from service.core.references import References, find_reference
 from service.core.refusals import invalid_value
@@ -167,7 +169,7 @@ class ReactStory(Generic[P]):
         if request.code is not None:
             raise invalid_value("code", f"{request.tool_id} takes no code")
         call = ReactCall(scope, request, parse_params(self._params, request.params))
-        return OpenedCall(lambda watcher: self._told(call, watcher), lambda: _interrupted(call))
+        return OpenedCall(lambda watcher: self._told(call, watcher), partial(_interrupted, call))
 
     async def _told(self, call: ReactCall[P], watcher: Watcher) -> ToolCallResponse:
         if not call.request.turn_id:
@@ -200,8 +202,16 @@ class ReactStory(Generic[P]):
         return replace(call, params=call.params.model_copy(update=texts)) if texts else call
 
 
-def _interrupted(call: ReactCall[Any]) -> ToolCallResponse:
-    """The answer of a call that was running when the service stopped; it is never run again under its id."""
-    return call.refused(
-        RuntimeCode.SANDBOX_FAILED, "the service stopped while the call ran; call again under a new tool_call_id"
-    )
+def _interrupted(call: ReactCall[Any], why: Interruption) -> ToolCallResponse:
+    """The answer of a call that was ended from outside; it is never run again under its id."""
+    if not call.turn_id:  # every block path needs a turn
+        return call.failed(why.code, why.message, [])
+    notice = Notice(NoticeCode.TOOL_RESULT_ERROR, why.message, {"error": why.code})
+    payload = {
+        "tool_id": call.request.tool_id,
+        "tool_call_id": call.request.tool_call_id,
+        "error": {"code": why.code, "message": why.message},
+        "ts": now_text(),
+    }
+    blocks = [*call.opening_blocks([notice]), call.write.result_json(payload)]
+    return call.failed(why.code, why.message, blocks)

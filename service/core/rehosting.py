@@ -12,9 +12,12 @@ from contracts.blocks import Block
 from contracts.codes import NoticeCode
 from contracts.paths import FilePath
 from contracts.tool_calls import Asset, Rehosted, SourceRow, ToolCallRequest
+from contracts.tools import exec_language
 from service.core.blocks import Notice
+from service.core.code_text import runnable_text
 from service.core.engine_port import InputFile
 from service.core.errors import AssetRefusedError
+from service.core.file_aliases import is_named
 from service.core.file_bytes import FileBytes, all_of
 from service.core.gathered import Gathered, inodes_of, pages_bytes
 from service.core.looking_ahead import LookAhead
@@ -32,15 +35,19 @@ _INLINE_CHARS = 16_384  # a text that is searched in less time than a thread cos
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceBounds:
-    """How much of a turn's workspace is put into OUT_DIR without being mentioned.
+    """How much is put into OUT_DIR without being mentioned.
 
     Attributes:
-        bytes_max: all files together.
-        files_max: how many.
+        bytes_max: of the turn's own workspace, all files together.
+        files_max: how many of those.
+        others_bytes_max: of files and attachments of other turns, all together.
+        others_files_max: how many of those.
     """
 
     bytes_max: int
     files_max: int
+    others_bytes_max: int = 0
+    others_files_max: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +58,14 @@ class Wish:
         scope: whose conversation.
         turn_id: the current turn.
         text: the code or content that is scanned.
+        further_texts: what else is scanned for files: the input, arguments and variables of a program.
         assets: files that the caller hands over.
         rows: rows of the sources pool that came with the call.
         timeline: the blocks that the call brings in place of the stored timeline.
         own_may_be_absent: a file of the current turn that is not there is no error, for the program may write it.
         room_bytes: what OUT_DIR can take; the workspace does not fill it beyond; None for no bound.
         room_inodes: as many files and folders.
+        language: what the text is a program in; empty for a document, where every mention counts.
         theme: where a theme file is named, if there is one: what it names in turn is gathered too.
         ahead: what was looked up while the call was registered.
     """
@@ -70,8 +79,10 @@ class Wish:
     own_may_be_absent: bool = True
     room_bytes: int | None = None
     room_inodes: int | None = None
+    language: str = ""
     theme: str = ""
     ahead: LookAhead | None = None
+    further_texts: Sequence[str] = ()
 
 
 class Rehosting:
@@ -90,9 +101,10 @@ class Rehosting:
         Nothing for one that has no turn, and will be refused, or that first has files fetched or sources stored.
         """
         look, turn_id = self._files.looked_up, request.turn_id
+        others = exec_language(request.tool_id) is not None
         if not turn_id or request.assets or request.sources_pool:
             return LookAhead(None)
-        return LookAhead(lambda: look(scope, request.timeline, turn_id))
+        return LookAhead(lambda: look(scope, request.timeline, turn_id, others=others))
 
     async def gather(self, wish: Wish, staging: Staging) -> Gathered:
         """Resolves all of a call; what it gathers is valid while ``staging`` is.
@@ -107,15 +119,21 @@ class Rehosting:
         for index, asset in enumerate(wish.assets):
             await self._take_asset(wish, index, asset, staging, gathered)
         mentions = await _mentions(wish.text)
+        for text in wish.further_texts:
+            mentions = list(dict.fromkeys([*mentions, *await _mentions(text)]))
         looked = await wish.ahead.files() if wish.ahead is not None else None
         files = looked or self._files.of_call(wish.scope, wish.timeline)
         await _fetch_together(mentions, files, staging, gathered)
         for mention in mentions:
             await self._resolve(wish, mention, files, staging, gathered)
+        if gathered.missing and wish.language:
+            gathered.missing = await asyncio.to_thread(_needed, wish, mentions, gathered.missing)
         for mention in find_mentions(wish.theme):
             await self._resolve_theme(wish, mention, files, staging, gathered)
         await self._resolve_citations(wish, files, staging, gathered)
         await self._add_workspace(wish, files, staging, gathered)
+        if wish.language:
+            await self._add_others(wish, files, staging, gathered)
         return gathered
 
     async def _take_asset(self, wish: Wish, index: int, asset: Asset, staging: Staging, gathered: Gathered) -> None:
@@ -156,8 +174,8 @@ class Rehosting:
         if _is_there(mention, known, gathered):
             return
         meant = _meant(mention, known)
-        if not meant and wish.timeline is not None:
-            meant = await _read_elsewhere(mention, files)
+        if not meant and mention.turn_id != wish.turn_id:
+            meant = await _read_elsewhere(mention, files, in_blocks=wish.timeline is not None)
         taking = [await self._take(wish, mention.asked, file, files, staging, gathered) for file in meant]
         if (wish.own_may_be_absent and mention.turn_id == wish.turn_id) or (meant and all(taking)):
             return
@@ -236,6 +254,40 @@ class Rehosting:
                 )
             )
 
+    async def _add_others(self, wish: Wish, files: CallFiles, staging: Staging, gathered: Gathered) -> None:
+        """Files and attachments of other turns, the newest first: small ones, and those that the program names.
+
+        A program names them in ways that are no mention: joined from parts, by a pattern, or by their name alone.
+        """
+        known = await files.recent(wish.turn_id)
+        waiting: dict[str, list[TurnFile]] = {"conversation": [], "named": []}
+        sizes = dict.fromkeys(waiting, 0)
+        bounds = {
+            "conversation": (self._bounds.others_bytes_max, self._bounds.others_files_max),
+            "named": (self._bounds.bytes_max, self._bounds.files_max),
+        }
+        pages, inodes = gathered.out_dir_bytes, gathered.out_dir_inodes
+        for file in known:
+            if file.path.physical in gathered.inputs or file.size_bytes is None:
+                continue
+            more_pages = pages_bytes(file.size_bytes)
+            more_inodes = inodes_of([file.path.physical])
+            if not _fit(wish, pages + more_pages, inodes + more_inodes):
+                continue
+            for asked, (bytes_max, files_max) in bounds.items():
+                fits = sizes[asked] + file.size_bytes <= bytes_max and len(waiting[asked]) < files_max
+                if fits and (asked == "conversation" or is_named(wish.text, file.path.rel)):
+                    waiting[asked].append(file)
+                    sizes[asked] += file.size_bytes
+                    pages, inodes = pages + more_pages, inodes + more_inodes
+                    break
+        await files.fetch_stored([file for group in waiting.values() for file in group], staging)
+        for asked, group in waiting.items():
+            for file in group:
+                await self._take(wish, asked, file, files, staging, gathered)
+        own = [file.path.physical for file in await files.of_turn(wish.turn_id)]
+        gathered.known = list(dict.fromkeys([*own, *gathered.inputs, *(file.path.physical for file in known)]))
+
     def _fits(self, wish: Wish, gathered: Gathered, waiting: list[TurnFile]) -> bool:
         sizes = [file.size_bytes for file in waiting]
         known = [size for size in sizes if size is not None]
@@ -260,6 +312,7 @@ class Rehosting:
             self._add(wish, file.path, got.source, got.size_bytes, gathered)
             if file.stored is not None:
                 gathered.versions[file.path.physical] = file.stored.version
+                gathered.stored[file.path.physical] = file.stored
             began -= got.ms / 1000
             gathered.ledger.append(_line(asked, got.origin, file.path, got.sha256, got.size_bytes, began))
         return True
@@ -281,13 +334,31 @@ def _has_room(wish: Wish, gathered: Gathered, waiting: list[TurnFile]) -> bool:
     """Whether OUT_DIR can take the workspace beside what was gathered."""
     pages = sum(pages_bytes(file.size_bytes or 0) for file in waiting)
     inodes = inodes_of(file.path.physical for file in waiting)
-    return (wish.room_bytes is None or gathered.out_dir_bytes + pages <= wish.room_bytes) and (
-        wish.room_inodes is None or gathered.out_dir_inodes + inodes <= wish.room_inodes
+    return _fit(wish, gathered.out_dir_bytes + pages, gathered.out_dir_inodes + inodes)
+
+
+def _fit(wish: Wish, pages: int, inodes: int) -> bool:
+    return (wish.room_bytes is None or pages <= wish.room_bytes) and (
+        wish.room_inodes is None or inodes <= wish.room_inodes
     )
 
 
 async def _mentions(text: str) -> list[Mention]:
     return find_mentions(text) if len(text) <= _INLINE_CHARS else await asyncio.to_thread(find_mentions, text)
+
+
+def _needed(wish: Wish, mentions: Sequence[Mention], missing: Sequence[str]) -> list[str]:
+    """Those missing paths that the program itself names, and not only a comment or what it prints."""
+    named = {
+        (mention.turn_id, mention.namespace, reading)
+        for mention in find_mentions(runnable_text(wish.text, wish.language))
+        for reading in mention.readings or ("",)
+    }
+    asked = {
+        mention.asked: {(mention.turn_id, mention.namespace, rel) for rel in mention.readings or ("",)}
+        for mention in mentions
+    }
+    return [path for path in missing if named & asked[path]]
 
 
 async def _fetch_together(
@@ -318,7 +389,9 @@ def _meant(mention: Mention, known: dict[str, TurnFile]) -> list[TurnFile]:
         if rel in known:
             return [known[rel]]
     if mention.pattern is not None:
-        return [file for rel, file in known.items() if fnmatch.fnmatchcase(rel, mention.pattern)]
+        # Without its slash `**/` also stands for no folder, as in Python's glob.
+        pattern = mention.pattern.replace("**/", "**")
+        return [file for rel, file in known.items() if fnmatch.fnmatchcase(rel, pattern)]
     if not mention.readings:
         return list(known.values())
     for reading in mention.readings:
@@ -328,10 +401,14 @@ def _meant(mention: Mention, known: dict[str, TurnFile]) -> list[TurnFile]:
     return []
 
 
-async def _read_elsewhere(mention: Mention, files: CallFiles) -> list[TurnFile]:
-    """A file that no block of its own turn has: a loop may hand in only what came after, and what was read then."""
+async def _read_elsewhere(mention: Mention, files: CallFiles, *, in_blocks: bool) -> list[TurnFile]:
+    """A file that its turn does not have any more, as a program removed it, or that no block of its own turn has.
+
+    A loop may hand in only the blocks that came after, and what was read then.
+    """
     for rel in mention.readings:
-        file = await files.remembered(FilePath(mention.turn_id, mention.namespace, rel))
+        path = FilePath(mention.turn_id, mention.namespace, rel)
+        file = files.removed(path) or (await files.remembered(path) if in_blocks else None)
         if file is not None:
             return [file]
     return []

@@ -13,9 +13,11 @@ from contracts.tool_calls import EnvelopeError, ToolCallRequest, ToolCallRespons
 from service.core.artifact_answers import Content, artifact_result, hosting, usage
 from service.core.blocks import BlockWriter, Notice, now_text, shortened
 from service.core.discovery import is_remembered
+from service.core.interruptions import Interruption
 from service.core.limits import CallBounds
+from service.core.log_text import error_line
 from service.core.looking_ahead import LookAhead
-from service.core.outcomes import last_line
+from service.core.program_output import stderr_text
 from service.core.references import find_reference
 from service.core.sandbox_runs import Attempt
 from service.core.scopes import Scope
@@ -93,11 +95,10 @@ def refused(call: RenderCall, error: ContractError, attempt: Attempt) -> ToolCal
     return _failed(call, str(error.code), error.message, [*attempt.gathered.notices, notice], attempt)
 
 
-def interrupted(call: RenderCall) -> ToolCallResponse:
-    """The answer to a call that was running when the service stopped; it is never run again under its id."""
-    message = "the service stopped while the call ran; call again under a new tool_call_id"
-    notice = Notice(NoticeCode.TOOL_RESULT_ERROR, message, {"error": RuntimeCode.SANDBOX_FAILED})
-    return _failed(call, RuntimeCode.SANDBOX_FAILED, message, [notice], Attempt())
+def interrupted(call: RenderCall, why: Interruption) -> ToolCallResponse:
+    """The answer to a call that was ended from outside; it is never run again under its id."""
+    notice = Notice(NoticeCode.TOOL_RESULT_ERROR, why.message, {"error": why.code})
+    return _failed(call, why.code, why.message, [notice], Attempt(sandbox=why.sandbox))
 
 
 def answered(
@@ -158,7 +159,8 @@ def _failure(attempt: Attempt, result: RenderResult, verdict: Verdict) -> tuple[
         return failure.code, failure.message
     if result.error is not None:
         code, message = result.error
-        return code, message or last_line(attempt.outcome.stderr_tail) or "the document could not be rendered"
+        last = error_line(stderr_text(attempt.outcome.output))
+        return code, message or last or "the document could not be rendered"
     return verdict.code, f"{verdict.path.physical}: {verdict.message}"
 
 

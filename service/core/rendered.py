@@ -12,10 +12,14 @@ from contracts.blocks import Block
 from contracts.logical import TurnPath, parse
 from contracts.paths import UnsafePathError
 from service.core.discovery import HOSTING_FIELDS
+from service.core.shown_json import json_text, shown_call, shown_digest, shown_notice, shown_result
 from service.core.store_ports import PlacedBlock, described_path, spelled
+from service.core.visible_text import visible_text
 
 STEP_SIGNS = {"done": "✓", "in_progress": "…", "pending": "□", "failed": "✗"}
 """How far a step of a plan is, for the eye."""
+SHORT_RESULT_CHARS = 200
+"""Up to here the JSON of a result stands without its path, which is always ``tc:<turn_id>.<call_id>.result``."""
 # Tools whose own result is a report of the files that they made; the result of any other tool is its payload.
 _FILE_TOOLS = ("exec_tools.", "rendering_tools.", "react.write", "react.stream", "react.file", "react.patch")
 
@@ -46,7 +50,11 @@ class RenderedView:
         self._turn: str | None = None
         self._call: str | None = None
         self._tool = ""
+        self._params: dict[str, Any] = {}
+        self._notices: list[dict[str, Any]] = []
         self._has_summary = False
+        self._plan_id: object = None
+        self._has_plan = False
         self._described: str | None = None
 
     def part(self, placed: PlacedBlock) -> str:
@@ -94,7 +102,11 @@ class RenderedView:
     def _forget_call(self) -> None:
         self._call = None
         self._tool = ""
+        self._params = {}
+        self._notices = []
         self._has_summary = False
+        self._plan_id = None
+        self._has_plan = False
         self._described = None
 
     def _enter_call(self, block: Block) -> None:
@@ -102,7 +114,7 @@ class RenderedView:
             self._forget_call()
             self._call = block.call_id
         if block.type == "react.tool.call":
-            self._tool = _tool_of(block)
+            self._tool = str((_object(block.text) or {}).get("tool_id", ""))
 
     def _continues(self, block: Block) -> bool:
         """Whether the block is the content of the artifact whose digest was just shown."""
@@ -125,7 +137,13 @@ class RenderedView:
         block = placed.block
         self._described = None
         if block.type != "react.tool.result":
-            return _PARTS.get(block.type, _message(block.type))(placed)
+            of_calls = {
+                "react.tool.call": self._call_lines,
+                "react.notice": self._notice_lines,
+                "react.plan": self._plan_lines,
+                "react.plan.ack": self._ack_lines,
+            }
+            return of_calls.get(block.type, _PARTS.get(block.type, _message(block.type)))(placed)
         digest = _digest(block)
         if digest is not None:
             tells_of_file = not digest["artifact_path"].startswith("tc:")
@@ -134,10 +152,50 @@ class RenderedView:
             self._described = spelled(digest["artifact_path"])
             return [*summary, *_artifact(self._tool, block, digest)]
         if not block.path.startswith("tc:"):
-            return [_head(block, "artifact", self._tool), f"[path: {block.path}]", *_content(placed)]
+            return [_head(block, "artifact", self._tool), _path_line(block.path), *_content(placed)]
         self._has_summary = True
         kind = "summary" if self._tool.startswith(_FILE_TOOLS) else "result"
-        return [_head(block, kind, self._tool), f"[path: {block.path}]", *_content(placed)]
+        payload = _object(block.text) if block.mime == "application/json" else None
+        if payload is None:
+            return [_head(block, kind, self._tool), _path_line(block.path), *_content(placed)]
+        self._plan_id = payload.get("plan_id")
+        shown = json_text(shown_result(payload, self._params, self._notices), payload, block.text)
+        # Nobody reads a short result again or hides it.
+        path = [_path_line(block.path)] if len(shown) > SHORT_RESULT_CHARS else []
+        return [_head(block, kind, self._tool), *path, shown]
+
+    def _call_lines(self, placed: PlacedBlock) -> list[str]:
+        text = placed.block.text or ""
+        payload = _object(text) or {}
+        params = payload.get("params")
+        self._params = params if isinstance(params, dict) else {}
+        return ["[react.tool.call] (JSON)", json_text(shown_call(payload), payload, text)]
+
+    def _notice_lines(self, placed: PlacedBlock) -> list[str]:
+        payload = _object(placed.block.text)
+        if payload is None:
+            return _message(placed.block.type)(placed)
+        self._notices.append(payload)
+        return [f"[{placed.block.type}]", json_text(shown_notice(payload), payload, placed.block.text)]
+
+    def _plan_lines(self, placed: PlacedBlock) -> list[str]:
+        """A plan, without the words of its steps and its id where the call and its result have them."""
+        lines = _plan(placed)
+        plan = _object(placed.block.text)
+        is_of_call = placed.block.call_id is not None and plan is not None
+        self._has_plan = is_of_call
+        if not is_of_call or plan is None or not plan.get("steps") or plan["steps"] != self._params.get("steps"):
+            return lines
+        head = lines[:1] if plan.get("plan_id") == self._plan_id else lines[:2]
+        return [*head, " ".join(line.partition(")")[0] for line in lines[2:])]
+
+    def _ack_lines(self, placed: PlacedBlock) -> list[str]:
+        """An acknowledgement, unless the plan that it acknowledges stands above."""
+        return [] if self._has_plan else _message("REACT.PLAN.ACK")(placed)
+
+
+def _path_line(path: str) -> str:
+    return visible_text(f"[path: {path}]")
 
 
 def own_line(block: Block) -> str | None:
@@ -148,12 +206,13 @@ def own_line(block: Block) -> str | None:
     return hidden_line(replacement, described_path(block) or block.path)
 
 
-def _tool_of(block: Block) -> str:
+def _object(text: str | None) -> dict[str, Any] | None:
+    """The JSON object that a text is; None for any other text."""
     try:
-        payload = json.loads(block.text or "{}")
-    except ValueError:
-        return ""
-    return str(payload.get("tool_id", "")) if isinstance(payload, dict) else ""
+        payload = json.loads(text or "")
+    except (ValueError, RecursionError):
+        return None
+    return payload if isinstance(payload, dict) else None
 
 
 def _digest(block: Block) -> dict[str, Any] | None:
@@ -164,11 +223,8 @@ def _digest(block: Block) -> dict[str, Any] | None:
 
 
 def _safe_digest(text: str | None) -> dict[str, Any] | None:
-    try:
-        payload = json.loads(text or "")
-    except ValueError:
-        return None
-    if not isinstance(payload, dict) or not isinstance(payload.get("artifact_path"), str):
+    payload = _object(text)
+    if payload is None or not isinstance(payload.get("artifact_path"), str):
         return None
     return {name: value for name, value in payload.items() if name not in HOSTING_FIELDS}
 
@@ -182,16 +238,17 @@ def _summary(tool: str, block: Block, digest: dict[str, Any]) -> list[str]:
     """The summary of a tool that gives no report of its own: what it made."""
     verdict = f"error: {digest['error']}" if digest.get("error") else "ok"
     path = digest.get("physical_path") or digest["artifact_path"]
-    return [_head(block, "summary", tool), f"[path: {block.path}]", verdict, f"- {path}", ""]
+    return [_head(block, "summary", tool), _path_line(block.path), verdict, visible_text(f"- {path}"), ""]
 
 
 def _artifact(tool: str, block: Block, digest: dict[str, Any]) -> list[str]:
     # A digest of the call's own result comes with the payload; any other is an artifact's.
     kind = "result" if digest["artifact_path"].startswith("tc:") else "artifact"
-    lines = [_head(block, kind, tool), f"[path: {digest['artifact_path']}]"]
+    lines = [_head(block, kind, tool), _path_line(digest["artifact_path"])]
     if "physical_path" in digest:
-        lines.append(f"[physical_path: {digest['physical_path']}]")
-    return [*lines, json.dumps(digest, ensure_ascii=False)]
+        lines.append(visible_text(f"[physical_path: {digest['physical_path']}]"))
+    shown = shown_digest(digest)
+    return [*lines, shown] if shown else lines
 
 
 def _kept(placed: PlacedBlock) -> list[str]:
@@ -212,10 +269,6 @@ def _content(placed: PlacedBlock) -> list[str]:
     return [f"<{tag} media_type={block.mime} b64_len={placed.base64_chars}>"]
 
 
-def _call(placed: PlacedBlock) -> list[str]:
-    return ["[react.tool.call] (JSON)", placed.block.text or ""]
-
-
 def _notes(placed: PlacedBlock) -> list[str]:
     return [f"[AI Agent say]: {placed.block.text}"]
 
@@ -223,7 +276,7 @@ def _notes(placed: PlacedBlock) -> list[str]:
 def _message(name: str) -> Callable[[PlacedBlock], list[str]]:
     def shown(placed: PlacedBlock) -> list[str]:
         block = placed.block
-        path = [f"[path: {block.path}]"] if block.path else []
+        path = [_path_line(block.path)] if block.path else []
         return [f"[{name}]", *path, *_content(placed)]
 
     return shown
@@ -233,13 +286,22 @@ def _attachment_meta(placed: PlacedBlock) -> list[str]:
     block = placed.block
     digest = _safe_digest(block.text) or {}
     path = str(digest.get("artifact_path", block.path))
-    lines = [f"[USER ATTACHMENT] {path.rpartition('/')[2]} | {digest.get('mime', block.mime)}"]
+    lines = [_attachment_head(path.rpartition("/")[2], digest, block.mime)]
     if digest.get("description"):
         lines.append(f"summary: {digest['description']}")
-    lines.append(f"[path: {path}]")
+    lines.append(_path_line(path))
     if digest.get("physical_path"):
-        lines.append(f"[physical_path: {digest['physical_path']}]")
+        lines.append(visible_text(f"[physical_path: {digest['physical_path']}]"))
     return lines
+
+
+def _attachment_head(name: str, digest: dict[str, Any], mime: str) -> str:
+    facts = [name, str(digest.get("mime", mime))]
+    if isinstance(digest.get("size_bytes"), int):
+        facts.append(f"{digest['size_bytes']} bytes")
+    if isinstance(digest.get("sid"), int):
+        facts.append(f"sid {digest['sid']}")
+    return f"[USER ATTACHMENT] {' | '.join(facts)}"
 
 
 def _plan(placed: PlacedBlock) -> list[str]:
@@ -284,9 +346,6 @@ _PARTS: dict[str, Callable[[PlacedBlock], list[str]]] = {
     "assistant.completion": _message("ASSISTANT MESSAGE"),
     "react.completion": _message("ASSISTANT MESSAGE"),
     "conv.range.summary": _message("SUMMARY OF EARLIER TURNS"),
-    "react.tool.call": _call,
-    "react.plan": _plan,
-    "react.plan.ack": _message("REACT.PLAN.ACK"),
     "react.note": _note,
     "react.notes": _notes,
 }

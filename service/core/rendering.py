@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -72,7 +73,7 @@ class Rendering:
         params = parse_params(RENDER_PARAMS[output], request.params)
         bounds = self._policy.calls.bounds(request.limits, timeout_s=self._policy.wall_s)
         call = RenderCall(scope, request, output, params, bounds, self._runs.ahead(scope, request), _NO_TARGET)
-        return OpenedCall(lambda watcher: self.render(call, watcher), lambda: interrupted(call), call.ahead.begin)
+        return OpenedCall(lambda watcher: self.render(call, watcher), partial(interrupted, call), call.ahead.begin)
 
     async def render(self, call: RenderCall, watcher: Watcher) -> ToolCallResponse:
         """Renders one document to its answer.

@@ -1,17 +1,23 @@
-"""The report of an exec call, as a model reads it: what failed, which files, the end of the log."""
+"""The report of an exec call, as a model reads it: what failed, which files, what the program printed."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from contracts.artifacts import ContractError
 from contracts.codes import RuntimeCode, VerdictCode
 from contracts.tool_calls import EnvelopeError
+from service.core.log_text import clean_text, end_of, head_and_tail
 from service.core.outcomes import RuntimeFailure
 from service.core.verdicts import Verdict, produced_once
+from service.core.visible_text import visible_text
 
 LOG_CHARS_MAX = 4_000
+SUCCESS_LOG_CHARS_MAX = 2_000
 LISTED_MAX = 100
 UNPROMISED_LISTED_MAX = 50
+CHANGES_LISTED_MAX = 20
 _MESSAGE_CHARS_MAX = 400
+_READ_CHARS = 32_000  # of each end of what was printed: progress bars may stand before what is shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +42,24 @@ class RunReport:
         verdicts: one for each promised file.
         unpromised: files that the contract does not name.
         unpromised_total: how many there are, listed or not.
-        log_tail: the end of the program's output.
+        log: what the program printed, both streams in their order.
+        explored: the call promised no file.
+        notes: what else happened that the model should know, a sentence each.
+        removed: physical paths of files of the turn that the program removed.
+        in_other_turns: what it changed in folders of other turns, where nothing is stored.
+        hints: what to write in place of what went wrong, a sentence each.
     """
 
     failure: RuntimeFailure | None
     verdicts: list[Verdict]
     unpromised: list[Unpromised]
     unpromised_total: int
-    log_tail: bytes
+    log: str
+    explored: bool = False
+    notes: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    in_other_turns: list[str] = field(default_factory=list)
+    hints: list[str] = field(default_factory=list)
 
 
 def missing_paths(verdicts: list[Verdict]) -> list[str]:
@@ -77,14 +93,23 @@ def report_text(report: RunReport) -> str:
         lines += _listed([f"- {v.path.physical}" for v in produced])
     if report.unpromised:
         lines.append(_unpromised_line(report))
-    if report.failure is not None and (log := _log(report.log_tail)):
+    if report.removed:
+        lines.append(f"Deleted: {_some(report.removed)}")
+    if report.in_other_turns:
+        lines.append(f"Not stored: {_some(report.in_other_turns)} (folder of another turn; write to files/)")
+    lines += [f"Note: {note}" for note in report.notes]
+    lines += [f"Hint: {hint}" for hint in report.hints]
+    lines = [visible_text(line) for line in lines]
+    if log := _log(report.log, keeps_end=bool(failure or failed)):
         lines += ["Program log (tail):", log]
     return "\n".join(lines)
 
 
-def refusal_text(error: ContractError) -> str:
+def refusal_text(error: ContractError, hints: Sequence[str] = ()) -> str:
     """The report of a call that was refused before anything ran."""
-    return f"Runtime error: {error.code} — {error.message}\nNothing was run."
+    return "\n".join(
+        [f"Runtime error: {error.code} — {error.message}", "Nothing was run.", *(f"Hint: {hint}" for hint in hints)]
+    )
 
 
 def _missing_failure(verdicts: list[Verdict]) -> RuntimeFailure | None:
@@ -109,15 +134,24 @@ def _unpromised_line(report: RunReport) -> str:
         for extra in report.unpromised[:UNPROMISED_LISTED_MAX]
     ]
     more = report.unpromised_total - len(shown)
-    return f"Not in the contract: {', '.join(shown)}" + (f" and {more} more" if more > 0 else "")
+    heading = "Files written (internal)" if report.explored else "Not in the contract"
+    return f"{heading}: {', '.join(shown)}" + (f" and {more} more" if more > 0 else "")
 
 
-def _log(tail: bytes) -> str:
-    """The last characters of the log; what no terminal shows as text is replaced."""
-    text = tail.decode("utf-8", errors="replace").replace("\r\n", "\n")
-    text = "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text)
-    return text.rstrip()[-LOG_CHARS_MAX:]
+def _some(paths: list[str]) -> str:
+    more = len(paths) - CHANGES_LISTED_MAX
+    return ", ".join(paths[:CHANGES_LISTED_MAX]) + (f" and {more} more" if more > 0 else "")
+
+
+def _log(text: str, *, keeps_end: bool) -> str:
+    """What was printed, for a reader: of a failure the end, else the beginning and the end."""
+    if keeps_end:
+        return end_of(clean_text(text[-_READ_CHARS:]), LOG_CHARS_MAX)
+    if len(text) > 2 * _READ_CHARS:
+        text = f"{text[:_READ_CHARS]}\n[…]\n{text[-_READ_CHARS:]}"
+    return head_and_tail(clean_text(text), SUCCESS_LOG_CHARS_MAX)
 
 
 def _bounded(message: str) -> str:
-    return message if len(message) <= _MESSAGE_CHARS_MAX else message[: _MESSAGE_CHARS_MAX - 1] + "…"
+    text = visible_text(message)
+    return text if len(text) <= _MESSAGE_CHARS_MAX else text[: _MESSAGE_CHARS_MAX - 1] + "…"

@@ -173,3 +173,7 @@ class RestoredRuns(SandboxRuns):
             )
             for new in artifacts
         }
+
+    async def remove(self, scope: Scope, attempt: Attempt) -> list[str]:  # noqa: ARG002 - that of `SandboxRuns.remove`
+        """What the program removed; nothing is noted of it."""
+        return list(attempt.collected.removed)

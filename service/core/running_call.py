@@ -3,16 +3,19 @@
 import asyncio
 import codecs
 import time
+from collections.abc import AsyncIterator
 
 from contracts.events import EventName, OutputEvent, QueuedEvent, StartedEvent
 from contracts.tool_calls import SandboxInfo
 from service.core.auditing import AuditedCall
 from service.core.call_answers import Answer
+from service.core.call_clients import CallClients
 from service.core.call_ports import CallKey
 from service.core.call_record import CallRecord
 from service.core.engine_port import StreamName
-from service.core.errors import CallCancelledError, ServiceError
-from service.core.events import EventLog
+from service.core.errors import CallAbandonedError, ServiceError
+from service.core.events import CallEvent, EventLog
+from service.core.interruptions import Interruption, cancelled
 from service.core.tracing import NO_SPAN, Span
 
 _UTF_8 = codecs.getincrementaldecoder("utf-8")
@@ -27,6 +30,7 @@ class RunningCall:
         "asked",
         "began",
         "cancel_reason",
+        "clients",
         "detached",
         "events",
         "has_started",
@@ -38,10 +42,9 @@ class RunningCall:
         "span",
         "task",
         "tool_id",
-        "waiting",
     )
 
-    def __init__(self, key: CallKey, asked: AuditedCall, request_chars: int, *, detached: bool) -> None:
+    def __init__(self, key: CallKey, asked: AuditedCall, request_chars: int, *, grace_s: float) -> None:
         self.key = key
         self.asked = asked
         self.request_chars = request_chars
@@ -51,11 +54,12 @@ class RunningCall:
         self.tool_id = asked.request.tool_id
         self.began = time.perf_counter()
         self.request_id = asked.request_id or ""
-        self.detached = detached
-        self.waiting = 0
+        self.detached = False
+        loop = asyncio.get_running_loop()
+        self.clients = CallClients(grace_s, self._abandon, loop.call_later)
         self.has_started = False
         self.events = EventLog()
-        self.answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self.answer: asyncio.Future[Answer] = loop.create_future()
         self.task: asyncio.Task[None] | None = None
         self.cancel_reason: ServiceError | None = None
         # Pieces end anywhere: a character that is cut is completed by the next piece.
@@ -88,6 +92,29 @@ class RunningCall:
         if text or truncated:
             self.emit(stream, OutputEvent(text=text, truncated=truncated).model_dump_json())
 
+    def detach(self) -> None:
+        """From here on it goes on whoever leaves: it was made, or is asked for, with ``Prefer: respond-async``."""
+        self.detached = True
+        self.clients.keep()
+
+    async def follow(self, after: int) -> AsyncIterator[CallEvent]:
+        """Its events with an id above ``after``, as they come; who follows them asks for it."""
+        self.clients.join()
+        try:
+            async for event in self.events.follow(after):
+                yield event
+        finally:
+            self.clients.leave()
+
+    def interruption(self) -> Interruption:
+        """What is known of it when it is cancelled."""
+        return cancelled(self.events.printed(), self.record.sandbox, only_waited=self.only_waited)
+
+    def _abandon(self) -> None:
+        way_out = "nothing was run, call again" if self.only_waited else "call again under a new id"
+        why = "its connection was lost and nobody asked for it again"
+        self.cancel(CallAbandonedError(f"the call was cancelled: {why}; {way_out}"))
+
     def delay(self, problem: Answer) -> None:
         """Those who wait are told that the answer cannot be stored yet; who asks from now on waits for it anew."""
         self.answer.set_result(problem)
@@ -110,7 +137,7 @@ class CallTicket:
         self._answer = answer
         self._running = running
         if running is not None:
-            running.waiting += 1
+            running.clients.join()
 
     def answered(self) -> asyncio.Future[Answer]:
         """The call's answer when there is one, to be waited for and never to be cancelled: others wait for it too.
@@ -130,10 +157,6 @@ class CallTicket:
         return await asyncio.shield(self.answered())
 
     async def leave(self) -> None:
-        """The client of a synchronous request went away; the last one to leave cancels the call."""
-        running = self._running
-        if running is None:
-            return
-        running.waiting -= 1
-        if running.waiting <= 0 and not running.detached:
-            running.cancel(CallCancelledError("the only client of the call went away; call again under a new id"))
+        """The client of a synchronous request went away; when the last one has left, a grace time begins."""
+        if self._running is not None:
+            self._running.clients.leave()

@@ -18,6 +18,7 @@ from service.core.call_record import call_record
 from service.core.engine_port import (
     Collected,
     Found,
+    InputFile,
     Job,
     OnOutput,
     ProcessOutcome,
@@ -26,6 +27,7 @@ from service.core.engine_port import (
     SandboxSpec,
     Wanted,
 )
+from service.core.file_aliases import add_aliases
 from service.core.flavours import flavour_of
 from service.core.gathered import Gathered
 from service.core.hosting import host
@@ -73,6 +75,7 @@ class Attempt:
     outcome: ProcessOutcome = field(default_factory=ProcessOutcome)
     collected: Collected = field(default_factory=lambda: Collected(()))
     sandbox: SandboxInfo | None = None
+    removed: list[str] = field(default_factory=list)
     failure: RuntimeFailure | None = None
     waited: bool = False
     began: float = field(default_factory=time.perf_counter)
@@ -193,7 +196,7 @@ class SandboxRuns:
             watcher.started(sandbox.info)
             try:
                 with attempt.phase("run") as phase:
-                    await sandbox.put(program.job.turn_id, list(attempt.gathered.inputs.values()))
+                    await sandbox.put(program.job.turn_id, _named_inputs(program.job, attempt.gathered))
                     attempt.gathered.inputs.clear()  # which may hold megabytes
                     attempt.outcome = await sandbox.run(
                         program.job, on_output=program.on_output, wanted=program.wanted
@@ -205,6 +208,24 @@ class SandboxRuns:
             except SandboxLostError as exc:
                 attempt.outcome = ProcessOutcome(lost=str(exc), lost_to_memory=exc.to_memory)
         attempt.failure = classify(attempt.outcome, limits) or left_too_much(attempt.collected, limits)
+
+    async def remove(self, scope: Scope, attempt: Attempt) -> list[str]:
+        """Notes which files of the turn the program removed: the next call of the turn finds them no more.
+
+        Returns:
+            Their physical paths; those that were made by the same call are none of them.
+
+        Raises:
+            StoreFailedError, StoreFullError: the store failed.
+        """
+        inputs = {line.physical_path for line in attempt.gathered.ledger}
+        made = {found.path.physical for found in attempt.collected.found if found.source is not None}
+        removed = [path for path in attempt.collected.removed if path in inputs and path not in made]
+        stored = [attempt.gathered.stored[path] for path in removed if path in attempt.gathered.stored]
+        if stored:
+            with attempt.phase("host"):
+                await self._artifacts.remove(scope, stored)
+        return removed
 
     async def known_sids(self, scope: Scope) -> frozenset[int]:
         """The ids of the conversation's sources.
@@ -249,6 +270,14 @@ class SandboxRuns:
         finally:
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
+
+
+def _named_inputs(job: Job, gathered: Gathered) -> list[InputFile]:
+    """What is put in; for a program of the user's with the further names that it may use."""
+    inputs = list(gathered.inputs.values())
+    if job.language in {"render", "readable"}:
+        return inputs
+    return add_aliases(inputs, job.turn_id, job.code.decode(errors="replace"))
 
 
 def _told(outcome: ProcessOutcome) -> Attributes:

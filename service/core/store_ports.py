@@ -57,6 +57,7 @@ class StoredArtifact:
         rn: its resource name; None for internal files.
         key: its key; None for internal files.
         sid: its id in the sources pool, of a version that was just saved; None for internal files.
+        removed: whether a program removed the file from its turn after this version.
     """
 
     path: FilePath
@@ -71,6 +72,7 @@ class StoredArtifact:
     rn: str | None = None
     key: str | None = None
     sid: int | None = field(default=None, compare=False)
+    removed: bool = False
 
 
 class ArtifactStore(Protocol):
@@ -95,7 +97,22 @@ class ArtifactStore(Protocol):
         """A version of a path, 1 for the first, if there is one."""
 
     async def of_turn(self, scope: Scope, turn_id: str) -> list[StoredArtifact]:
-        """The latest versions of all files and attachments of a turn, in the order of their paths."""
+        """The latest versions of all files and attachments of a turn, in the order of their paths.
+
+        Those that a program removed are among them, as ``removed``.
+        """
+
+    async def recent(self, scope: Scope, limit: int, *, except_turn: str) -> list[StoredArtifact]:
+        """The latest versions of at most ``limit`` paths of all turns but one, the newest first.
+
+        Those that a program removed are not among them.
+        """
+
+    async def remove(self, scope: Scope, artifacts: Sequence[StoredArtifact]) -> None:
+        """Marks versions as removed from their turn by a program; they stay, and a later version is not marked."""
+
+    async def listed(self, scope: Scope, after: int, limit: int) -> list[tuple[int, StoredArtifact]]:
+        """At most ``limit`` latest versions of files, by their `number_of`, which is greater than ``after``."""
 
     async def fetch_all(self, scope: Scope, artifacts: Sequence[StoredArtifact], staging: Path) -> list[Path]:
         """Local files with the bytes of those versions, their SHA-256 checked; valid while ``staging`` is."""
@@ -228,6 +245,12 @@ def hidden_path(block: Block) -> str | None:
     """The logical path whose earlier blocks a block hides: the result of ``react.hide``; None for others."""
     path = block.meta.get("hides") if block.type == "react.tool.result" else None
     return path if isinstance(path, str) else None
+
+
+def removed_paths(block: Block) -> list[str]:
+    """The physical paths of files that an exec call removed from its turn, by the block of its report."""
+    paths = block.meta.get("removed") if block.type == "react.tool.result" else None
+    return [path for path in paths if isinstance(path, str)] if isinstance(paths, list) else []
 
 
 class TimelineStore(Protocol):

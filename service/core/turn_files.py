@@ -6,7 +6,7 @@ import binascii
 import hashlib
 import json
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Protocol
@@ -21,10 +21,13 @@ from service.core.places import Places
 from service.core.scopes import Scope
 from service.core.staging import Staging
 from service.core.store_ports import ArtifactStore, StoredArtifact, TimelineStore
+from service.core.visible_text import visible_text
 
 _PIECE_BYTES = 256 * 1024
 _SMALL_BYTES_MAX = 256 * 1024  # of one file that stays in memory; so much is one piece in every store
 _IN_MEMORY_BYTES_MAX = 2 * 1024 * 1024  # of all those of a call, until they are in its sandbox
+RECENT_MAX = 100
+"""How many files of other turns are known without being named."""
 Origin = Literal["store", "asset", "uri", "timeline"]
 
 
@@ -114,14 +117,19 @@ class TurnFiles:
         memory = StoredMemory(self._timelines, scope) if timeline is None else HandedMemory(timeline)
         return CallFiles(self, scope, memory)
 
-    async def looked_up(self, scope: Scope, timeline: Sequence[Block] | None, turn_id: str) -> "CallFiles":
-        """`of_call`, and what a turn has is known.
+    async def looked_up(
+        self, scope: Scope, timeline: Sequence[Block] | None, turn_id: str, *, others: bool
+    ) -> "CallFiles":
+        """`of_call`, and what a turn has is known; with ``others`` also what is newest in other turns.
 
         Raises:
             StoreFailedError: a store failed.
         """
         files = self.of_call(scope, timeline)
-        await files.of_turn(turn_id)
+        if others:
+            await asyncio.gather(files.of_turn(turn_id), files.recent(turn_id))
+        else:
+            await files.of_turn(turn_id)
         return files
 
     async def fetch_uri(self, scope: Scope, uri: str, staging: Staging) -> Path | None:
@@ -143,6 +151,8 @@ class CallFiles:
         self._scope = scope
         self.memory = memory
         self._turns: dict[str, list[TurnFile]] = {}
+        self._recent: dict[str, list[TurnFile]] = {}
+        self._removed: dict[FilePath, TurnFile] = {}
         self._said: dict[str, list[FilePath]] = {}
         self._by_rel: dict[tuple[str, Namespace], dict[str, TurnFile]] = {}
         self._fetched: dict[StoredArtifact, Fetched] = {}
@@ -151,6 +161,8 @@ class CallFiles:
     async def of_turn(self, turn_id: str) -> list[TurnFile]:
         """The latest versions of a turn's files and attachments that can lie in one tree, by their paths.
 
+        What a program of the turn removed is not among them.
+
         Raises:
             StoreFailedError: a store failed.
         """
@@ -158,12 +170,54 @@ class CallFiles:
             stored, told = await asyncio.gather(
                 self._files.artifacts.of_turn(self._scope, turn_id), self._told(turn_id)
             )
-            found = {artifact.path: _of_store(artifact) for artifact in stored}
+            found = {artifact.path: _of_store(artifact) for artifact in stored if not artifact.removed}
+            gone = {artifact.path: _of_store(artifact) for artifact in stored if artifact.removed}
+            self._removed.update(gone)
+            out_of_blocks = await self._removed_in_blocks(path for path in told if path not in found)
             for path in told:
-                if path.turn_id == turn_id and path not in found and (file := await self.remembered(path)):
+                is_new = path.turn_id == turn_id and path not in found and path not in gone
+                if is_new and path not in out_of_blocks and (file := await self.remembered(path)):
                     found[path] = file
             self._turns[turn_id] = _standing(sorted(found.values(), key=lambda file: file.path))
         return self._turns[turn_id]
+
+    async def recent(self, except_turn: str) -> list[TurnFile]:
+        """The newest files and attachments of the other turns, the newest first, `RECENT_MAX` at most.
+
+        Raises:
+            StoreFailedError: a store failed.
+        """
+        if except_turn not in self._recent:
+            stored = await self._files.artifacts.recent(self._scope, RECENT_MAX, except_turn=except_turn)
+            found = {artifact.path: _of_store(artifact) for artifact in stored}
+            paths = [file for path in await self.memory.newest_files(RECENT_MAX) if (file := _file_path(path))]
+            gone = await self._removed_in_blocks(paths)
+            for path in paths:
+                if path.turn_id == except_turn or path in found or path in gone:
+                    continue
+                latest = await self.latest(path)
+                if latest is not None and not (latest.stored is not None and latest.stored.removed):
+                    found[path] = latest
+            self._recent[except_turn] = _standing(list(found.values()))[:RECENT_MAX]
+        return self._recent[except_turn]
+
+    def removed(self, path: FilePath) -> TurnFile | None:
+        """The last version of a file that a program removed from a turn, if `of_turn` was asked for that turn."""
+        return self._removed.get(path)
+
+    async def _removed_in_blocks(self, paths: Iterable[FilePath]) -> set[FilePath]:
+        """Those of some files that the blocks have, and that a program removed after their last version."""
+        removals = await self.memory.removals()
+        if not removals:
+            return set()
+        removed = set()
+        for path in paths:
+            at = removals.get(path.physical)
+            if at is not None and all(
+                version.position < at for version in await discover(self.memory, path.logical)
+            ):
+                removed.add(path)
+        return removed
 
     async def by_rel(self, turn_id: str, namespace: Namespace) -> dict[str, TurnFile]:
         """Those of `of_turn` in one namespace, by their paths in it.
@@ -369,7 +423,7 @@ def digest_of(stored: StoredArtifact) -> dict[str, object]:
 
 def digest_json(fields: object) -> str:
     """A digest as the text of its block."""
-    return json.dumps(fields, ensure_ascii=False)
+    return visible_text(json.dumps(fields, ensure_ascii=False))
 
 
 def _of_store(artifact: StoredArtifact) -> TurnFile:

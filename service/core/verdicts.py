@@ -17,6 +17,10 @@ _STATES = {
     FileState.MISSING: (VerdictCode.MISSING_FILE, "file not produced"),
     FileState.STALE: (VerdictCode.STALE_FILE, "file was there before the run and did not change"),
     FileState.SYMLINK: (VerdictCode.SYMLINK_BLOCKED, "is a symbolic link; write a regular file"),
+    FileState.FOLDER: (
+        VerdictCode.NOT_REGULAR_FILE,
+        "is a folder; promise the files in it with glob in place of filename: <folder>/**",
+    ),
     FileState.NOT_REGULAR: (VerdictCode.NOT_REGULAR_FILE, "is no regular file"),
     FileState.ESCAPE: (VerdictCode.PATH_ESCAPE_BLOCKED, "lies behind a symbolic link that leaves files/"),
 }

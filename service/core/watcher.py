@@ -6,6 +6,7 @@ from typing import Protocol
 
 from contracts.tool_calls import SandboxInfo, ToolCallRequest, ToolCallResponse
 from service.core.engine_port import StreamName
+from service.core.interruptions import Interruption
 from service.core.scopes import Scope
 
 
@@ -53,12 +54,12 @@ class OpenedCall:
 
     Attributes:
         tell: runs it to its answer.
-        interrupted: the answer if the service died while it ran; it is never run again under its id.
+        interrupted: the answer if it was cancelled or the service died; it is never run again under its id.
         look_ahead: begins to look up what `tell` will want to know, for a call that will hardly have to wait.
     """
 
     tell: Callable[[Watcher], Awaitable[ToolCallResponse]]
-    interrupted: Callable[[], ToolCallResponse]
+    interrupted: Callable[[Interruption], ToolCallResponse]
     look_ahead: Callable[[], None] = _nothing
 
 
