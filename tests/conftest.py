@@ -66,8 +66,12 @@ def remapped_docker() -> Iterator[PrivateDocker]:
         engine.stop()
 
 
-_WITH_CONTAINERS = frozenset({"adversarial", "docker", "faults", "images", "oci", "security"})
-"""Folders whose tests start containers, and look at all that there are."""
+_WITH_CONTAINERS = frozenset({"adversarial", "container", "docker", "faults", "oci", "security"})
+"""Folders whose tests start containers of the service, and look at all that there are.
+
+Most of ``images`` run programs in the image by the engine's own command, which no other test looks at.
+"""
+_VARIANTS = "tests/images/test_variant.py"
 
 
 class _Lanes(LoadScopeScheduling):
@@ -75,7 +79,7 @@ class _Lanes(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         path = nodeid.partition("::")[0]
-        return "containers" if path.split("/")[1] in _WITH_CONTAINERS else path
+        return "containers" if path.split("/")[1] in _WITH_CONTAINERS or path == _VARIANTS else path
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:

@@ -17,6 +17,12 @@ from service.engines.oci.remains import Place
 from service.settings import Settings
 
 IMAGE = "proofbox-sandbox:latest"
+USERS = range(Settings().sandbox_user_first, Settings().sandbox_user_first + Settings().sandbox_users)
+
+
+def is_of_sandboxes(user: str) -> bool:
+    """Whether a user id is one that containers take in turn."""
+    return int(user) in USERS
 
 
 class EngineSide(Protocol):

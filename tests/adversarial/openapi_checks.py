@@ -98,7 +98,8 @@ def no_answer_tells_of_the_machine(ctx: Any, response: Any, case: Any) -> None:
     text = response.content.decode(errors="replace")
     if response.status_code < 400:
         is_answer = case.operation.label == "POST /v1/tool-calls" and response.status_code == 200
-        text = response.json()["report"] if is_answer else ""
+        # What the program printed is its own.
+        text = response.json()["report"].partition("Program log (tail):\n")[0] if is_answer else ""
     found = [said for said in (*TRACES, *SECRETS) if said in text and said not in str(case.body)]
     if found:
         raise LeakyAnswerError(f"the answer holds {found}")

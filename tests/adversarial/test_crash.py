@@ -1,5 +1,6 @@
 """The service, its containers and its clients die at the worst moment: one answer a call, and nothing is left."""
 
+import contextlib
 import signal
 import socket
 import threading
@@ -208,18 +209,68 @@ def test_an_idle_service_ends_well_and_leaves_no_container(mortal, number):
 # ---- the client goes away, or cancels
 
 
-def test_a_client_that_hangs_up_cancels_its_call_and_its_container_goes(mortal):
-    body = request(SLEEPS)
-    raw = httpx.Request("POST", f"{mortal.url}/v1/tool-calls", json=body)
+@contextlib.contextmanager
+def lost(service: ServiceProcess, body: dict) -> Iterator[str]:
+    """A client that makes a call and loses its connection at the end of the block; the call's container."""
+    raw = httpx.Request("POST", f"{service.url}/v1/tool-calls", json=body)
     raw.read()
     host, port = raw.url.host, raw.url.port
     head = "".join(f"{name}: {value}\r\n" for name, value in raw.headers.items())
     with socket.create_connection((host, port)) as client:
         client.sendall(f"POST /v1/tool-calls HTTP/1.1\r\n{head}\r\n".encode() + raw.content)
-        [container] = eventually(mortal.busy, lambda busy: len(busy) == 1)
-    ended = eventually(lambda: mortal.status(body), lambda status: status["status"] != "running")
-    assert (ended["status"], ended["problem"]["code"]) == ("cancelled", "cancelled")
-    assert eventually(lambda: mortal.has(container), lambda there: not there) is False
+        [container] = eventually(service.busy, lambda busy: len(busy) == 1)
+        yield container
+
+
+def blocks_of(service: ServiceProcess, body: dict) -> list[dict]:
+    """The blocks on the timeline of a call's conversation."""
+    return service.client.get(f"/v1/conversations/{body['conversation_id']}/timeline").json()["blocks"]
+
+
+@pytest.mark.parametrize("grace_s", [0, 0.5])
+def test_a_call_whose_client_was_lost_is_cancelled_after_the_grace_time_and_its_container_goes(
+    tmp_path, engine, grace_s
+):
+    with serving(tmp_path / "data", engine, pool_size=1, running_max=1, lost_connection_grace_s=grace_s) as service:
+        body = request(SLEEPS)
+        with lost(service, body) as container:
+            pass
+        # Nobody asks for the call meanwhile, or it would go on.
+        assert eventually(lambda: service.has(container), lambda there: not there) is False
+        ended = eventually(lambda: service.status(body), lambda status: status["status"] != "running")
+        again = service.post(body)
+        assert (ended["status"], ended["problem"]["code"]) == ("cancelled", "cancelled")
+        assert (again.status_code, again.json()) == (409, without_nulls(ended["problem"]))
+        assert service.call(WRITES)["ok"] is True  # in the only place
+
+
+def test_the_same_body_gets_the_answer_of_a_call_whose_client_was_lost_and_it_runs_once(tmp_path, engine):
+    code = f"import subprocess\nprint('begun')\nsubprocess.run('sleep 987 & sleep 6', shell=True)\n{WRITES}"
+    with serving(tmp_path / "data", engine, pool_size=1, running_max=1) as service:
+        body = request(code)
+        with lost(service, body):
+            pass
+        answer, again = service.post(body), service.post(body)
+        assert (answer.status_code, answer.json()["ok"]) == (200, True)
+        assert (again.text, again.headers["idempotent-replayed"]) == (answer.text, "true")
+        events = service.client.get(f"/v1/tool-calls/{body['tool_call_id']}/events").text
+        printed = [event for event in events.split("\n\n") if "event: stdout" in event and "begun" in event]
+        assert (events.count("event: started"), len(printed)) == (1, 1)
+        assert [block["type"] for block in blocks_of(service, body)].count("react.tool.call") == 1
+        assert service.call(WRITES)["ok"] is True  # in the only place
+
+
+def test_a_cancelled_call_leaves_its_blocks_with_what_its_program_had_printed(mortal):
+    body = request(f"print('step 1', flush=True)\n{SLEEPS}", notes="I look.")
+    assert mortal.post(body, Prefer="respond-async").status_code == 202
+    assert len(eventually(mortal.busy, lambda busy: len(busy) == 1)) == 1
+    status, blocks = mortal.cancel(body).json(), blocks_of(mortal, body)
+    types = ["react.notes", "react.tool.code", "react.tool.call", "react.tool.result"]
+    assert [block["type"] for block in blocks] == types
+    assert (blocks, blocks[-1]["text"]) == (status["response"]["blocks"], status["response"]["report"])
+    assert "cancelled while it ran" in blocks[-1]["text"]
+    assert "step 1" in blocks[-1]["text"]
+    assert mortal.status(body) == status
 
 
 def test_a_client_that_hangs_up_leaves_a_call_alone_that_another_waits_for(mortal):

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import engine_sides
 import pytest
-from engine_sides import OciSide, kinds_held_by, side_of
+from engine_sides import OciSide, is_of_sandboxes, kinds_held_by, side_of
 from service_process import ServiceProcess, eventually, request, serving, verdicts
 
 from service.settings import Settings
@@ -149,6 +149,11 @@ told['gc'] = (gc.isenabled(), gc.get_threshold())
 @pytest.mark.parametrize("probe", [IDENTITY, PLACES, INTERPRETER], ids=["identity", "places", "interpreter"])
 def test_a_forked_program_sees_what_a_launched_one_sees(forking, launching, probe, flavour):
     forked, launched = both(forking, launching, probe, flavour)
+    for told in (forked, launched):
+        # Each container has a user of its own, which owns what is the program's.
+        users = {*map(int, told.pop("Uid", ())), *told.pop("owner", ())}
+        assert len(users) <= 1
+        assert all(is_of_sandboxes(user) for user in users)
     assert forked == launched
 
 
@@ -160,11 +165,11 @@ def test_a_forked_program_holds_no_right_and_no_descriptor(forking):
         "for name in ('Uid', 'Gid', 'Groups'):\n    told[name] = rows[name].split()\n"
         "told['fds'] = [fd for fd in range(1024) if os.path.lexists(f'/proc/self/fd/{fd}')]"
     )
+    assert {is_of_sandboxes(user) for user in told.pop("Uid")} == {True}
     assert told == {
         **{name: ["0000000000000000"] for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")},
         "NoNewPrivs": ["1"],
         "Seccomp": ["2"],
-        "Uid": ["10001"] * 4,
         "Gid": ["10001"] * 4,
         "Groups": ["10001"],
         # The fourth is that of the folder that is being listed.

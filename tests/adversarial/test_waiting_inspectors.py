@@ -12,7 +12,7 @@ from pathlib import Path
 
 import engine_sides
 import pytest
-from engine_sides import side_of
+from engine_sides import is_of_sandboxes, side_of
 from service_process import ServiceProcess, eventually, request, serving, verdicts
 
 pytestmark = pytest.mark.docker
@@ -143,7 +143,8 @@ def came_in(service: ServiceProcess) -> list[dict[str, str]]:
 
 def test_what_has_come_in_is_confined_as_programs_are(service):
     [said] = came_in(service)
-    assert said["Uid"].split() == said["Gid"].split() == ["10001"] * 4
+    assert {is_of_sandboxes(user) for user in said["Uid"].split()} == {True}
+    assert said["Gid"].split() == ["10001"] * 4
     assert {said[name] for name in RIGHTS} == {"0" * 16}
     assert (said["NoNewPrivs"], said["Seccomp"], said["Groups"].split()) == ("1", "2", ["10001"])
 
@@ -155,7 +156,7 @@ def test_what_has_come_in_is_confined_where_root_outside_is_nobody_inside(tmp_pa
     with serving(tmp_path / "data", side, **settings) as remapped:
         [said] = came_in(remapped)
     side.close()
-    assert (said["Uid"].split()[0] not in {"0", "10001"}, said["NSpid"].split()[-1] != "1") == (True, True)
+    assert (is_of_sandboxes(said["Uid"].split()[0]), said["NSpid"].split()[-1] != "1") == (False, True)
     assert {said[name] for name in RIGHTS} == {"0" * 16}
     assert (said["NoNewPrivs"], said["Seccomp"]) == ("1", "2")
 

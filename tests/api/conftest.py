@@ -18,10 +18,12 @@ from contracts.paths import FilePath
 from contracts.tools import Language, exec_tool_id
 from service.api.app import create_app
 from service.api.doors import Doors
-from service.api.http_protocol import prompt_protocol
+from service.api.http_protocol import ConnectionLimits, prompt_protocol
 from service.core.access import Access
 from service.core.attachments import Attachments
 from service.core.cache_points import CachePolicy
+from service.core.image_inventory import ImageInventory
+from service.core.limits import CallLimits
 from service.core.links import DownloadLinks, LinkKey
 from service.core.provenance import Provenance
 from service.core.quotas import NO_LIMITS, Quotas
@@ -37,6 +39,7 @@ from service.stores.calls import SqlCallStore
 from service.stores.database import Database
 from service.stores.folders import AssetFolders
 from service.stores.local_files import LocalFiles
+from service.stores.readiness import StoreReadiness
 from service.stores.skills import FolderSkills
 from service.stores.sources import SqlSourcePool
 from service.stores.timelines import SqlTimelineStore
@@ -49,6 +52,8 @@ BODY_BYTES_MAX = 300_000
 ATTACHMENT_BYTES_MAX = 3_000_000
 LINK_S = 600
 HEAD_S = 1.0
+MIB = 1024 * 1024
+LIMITS = CallLimits(60, 1.0, 256 * MIB, 64, 16 * MIB, 1_000, 16 * MIB, 100, 8, MIB, 16 * MIB)
 
 
 # Nothing is run again here: these calls have no program.
@@ -137,6 +142,7 @@ def doors(
             FolderSkills(skills_dir),
         ),
         engine=engine,
+        image=ImageInventory(engine, LIMITS),
         access=Access(PRINCIPAL),
         quotas=Quotas(NO_LIMITS),
         links=DownloadLinks(lambda: link_keys, LINK_S, lambda: flags.now),
@@ -144,6 +150,7 @@ def doors(
         metrics=meter.text,
         meter=meter,
         draining=lambda: flags.draining,
+        check_stores=StoreReadiness(stores.database, skills_dir).check,
         body_bytes_max=BODY_BYTES_MAX,
     )
 
@@ -179,7 +186,11 @@ async def server(doors: Doors) -> AsyncIterator[str]:
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         config = uvicorn.Config(
-            app, http=prompt_protocol(HEAD_S), log_config=None, lifespan="off", timeout_graceful_shutdown=1
+            app,
+            http=prompt_protocol(ConnectionLimits(head_s=HEAD_S)),
+            log_config=None,
+            lifespan="off",
+            timeout_graceful_shutdown=1,
         )
         running = AnnouncedServer(config)
         serving = asyncio.create_task(running.serve(sockets=[listening]))

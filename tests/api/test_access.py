@@ -34,6 +34,7 @@ NEEDED = {
     "watch_tool_call": "calls:read",
     "list_tools": "any",
     "put_attachment": "artifacts:write",
+    "list_artifacts": "artifacts:read",
     "get_artifact": "artifacts:read",
     "get_linked_file": "open",
     "get_timeline": "timeline:read",
@@ -217,6 +218,14 @@ async def test_a_request_that_claims_another_tenant_or_project_is_403(outsider, 
     assert answer.status_code == status
     if status == 403:
         assert answer.json()["code"] == "wrong_tenant"
+
+
+@pytest.mark.parametrize("name", ["Proofbox-Tenant", "Proofbox-Project"])
+async def test_a_claim_that_stands_twice_is_refused(outsider, issued, name):
+    headers = [*(await issued()).items(), (name, "acme"), (name, "acme")]
+    answer = await outsider.get("/v1/tools", headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (400, "unsafe_path")
+    assert answer.json()["detail"] == f"{name}: the header stands 2 times (limit 1); send it once"
 
 
 async def test_a_body_cannot_claim_a_tenant_at_all(outsider, issued, call_body):

@@ -125,9 +125,9 @@ async def test_a_name_that_is_no_plain_file_name_is_refused(client, name):
     assert (answer.status_code, answer.json()["code"]) == (400, "unsafe_path")
 
 
-async def test_a_name_of_two_lines_has_no_route_and_makes_no_header(client):
+async def test_a_name_of_two_lines_is_an_unsafe_path_and_makes_no_header(client):
     answer = await client.put(f"{BASE}/a%0D%0AX-Evil:%201", content=b"x")
-    assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+    assert (answer.status_code, answer.json()["code"]) == (400, "unsafe_path")
     assert "x-evil" not in answer.headers
 
 
@@ -202,3 +202,9 @@ async def _until(holds) -> None:
     async with asyncio.timeout(60):
         while not holds():  # noqa: ASYNC110 - what is waited for is a file
             await asyncio.sleep(0.005)
+
+
+@pytest.mark.parametrize("name", ["a%0Ab.csv", "a%00.csv", "%1Fa.csv", "a%7F.csv"])
+async def test_a_name_with_a_control_character_is_an_unsafe_path(client, name):
+    answer = await client.put(f"{BASE}/{name}", content=b"x")
+    assert (answer.status_code, answer.json()["code"]) == (400, "unsafe_path")

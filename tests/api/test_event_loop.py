@@ -94,7 +94,12 @@ def files_in(caller, folder):
     ]
     reads = ["turn_1/attachments/one.csv", "turn_1/attachments/two.csv", "turn_1/files/text.txt"]
     answer = caller.run({"a.txt": 10}, [promise("a.txt")], reads=reads, assets=assets)
-    assert len(answer["rehosted"]) == 5
+    given = {
+        "turn_1/attachments/one.csv",
+        "turn_1/attachments/two.csv",
+        *(each["physical_path"] for each in assets),
+    }
+    assert given <= {line["physical_path"] for line in answer["rehosted"]}
 
 
 def a_file_that_is_cited(caller, _folder):

@@ -39,6 +39,13 @@ async def local(doors):
         ("2130706433", False),
         ("[::ffff:10.0.0.1]", False),
         ("[::1", False),
+        ("localhost/.evil", False),
+        ("evil@localhost", False),
+        ("localhost#x", False),
+        ("localhost?x", False),
+        ("localhost:evil", False),
+        ("localhost:8080:1", False),
+        ("local host", False),
         ("", False),
     ],
 )
@@ -74,6 +81,12 @@ async def test_a_page_of_another_origin_is_refused_whatever_it_asks(local, origi
 async def test_two_hosts_are_refused(local):
     answer = await local.get("/v1/tools", headers=[(b"Host", b"localhost"), (b"Host", b"evil.example")])
     assert answer.status_code == 403
+
+
+async def test_a_second_origin_is_looked_at_too(local):
+    headers = [(b"Origin", b"http://localhost:8080"), (b"Origin", b"https://evil.example")]
+    answer = await local.get("/v1/tools", headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (403, "origin_refused")
 
 
 async def test_probes_may_ask_for_health_by_any_name(local):

@@ -1,9 +1,11 @@
+import asyncio
 from dataclasses import replace
 
 import httpx
 import pytest
 
 from service.api.app import create_app
+from service.stores.readiness import StoreReadiness
 
 
 async def test_the_process_is_alive_whatever_the_engine_does(client, engine, flags):
@@ -37,6 +39,31 @@ async def test_an_engine_that_hangs_makes_the_service_unready(doors, engine):
         answer = await client.get("/readyz")
     assert (answer.status_code, answer.json()["code"]) == (503, "engine_unavailable")
     assert "0.05 s" in answer.json()["detail"]
+
+
+async def test_a_database_whose_file_is_gone_makes_the_service_unready(client, stores):
+    for file in stores.database.data_dir.glob("proofbox.sqlite3*"):
+        file.unlink()
+    answer = await client.get("/readyz")
+    assert (answer.status_code, answer.json()["code"]) == (503, "store_failed")
+    assert (await client.get("/livez")).status_code == 200
+
+
+async def test_a_full_disk_makes_the_service_unready(doors, stores, tmp_path):
+    check = StoreReadiness(stores.database, tmp_path, free_bytes_min=2**62).check
+    transport = httpx.ASGITransport(create_app(replace(doors, check_stores=check)))
+    async with httpx.AsyncClient(transport=transport, base_url="http://proofbox") as client:
+        answer = await client.get("/readyz")
+    assert (answer.status_code, answer.json()["code"]) == (507, "store_full")
+    assert "bytes are free" in answer.json()["detail"]
+
+
+async def test_a_database_that_hangs_makes_the_service_unready(doors):
+    never = asyncio.Event()
+    transport = httpx.ASGITransport(create_app(replace(doors, ping_s_max=0.05, check_stores=never.wait)))
+    async with httpx.AsyncClient(transport=transport, base_url="http://proofbox") as client:
+        answer = await client.get("/readyz")
+    assert (answer.status_code, answer.json()["code"]) == (503, "store_failed")
 
 
 @pytest.mark.parametrize("path", ["/livez", "/readyz"])

@@ -8,6 +8,7 @@ import jsonschema
 import pytest
 
 import contracts
+from contracts.exec_params import ExecParams
 from contracts.problems import Problem
 from contracts.tools import catalogue
 
@@ -47,6 +48,7 @@ def test_every_route_is_documented_under_its_stable_name(document):
         ("post", "/v1/tool-calls/{tool_call_id}/rerun"): "rerun_tool_call",
         ("get", "/v1/tools"): "list_tools",
         ("put", "/v1/conversations/{conversation_id}/turns/{turn_id}/attachments/{name}"): "put_attachment",
+        ("get", "/v1/conversations/{conversation_id}/artifacts"): "list_artifacts",
         ("get", "/v1/conversations/{conversation_id}/artifacts/{logical_path}"): "get_artifact",
         ("get", "/v1/links/{number}"): "get_linked_file",
         ("get", "/v1/conversations/{conversation_id}/timeline"): "get_timeline",
@@ -129,8 +131,8 @@ async def test_the_page_of_documentation_loads_nothing_from_elsewhere(client):
 
 async def test_the_catalogue_is_listed_in_the_order_of_the_protocol(client):
     answer = await client.get("/v1/tools")
-    assert answer.json() == {"tools": [tool.model_dump() for tool in catalogue()]}
-    assert list(answer.json()["tools"][0]["params_schema"]["properties"]) == ["contract", "prog_name", "timeout_s"]
+    assert answer.json()["tools"] == [tool.model_dump() for tool in catalogue()]
+    assert list(answer.json()["tools"][0]["params_schema"]["properties"]) == list(ExecParams.model_fields)
 
 
 def junk_requests(document: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
@@ -157,7 +159,7 @@ async def test_every_route_answers_junk_with_a_problem_of_the_caller(client, doc
         if method == "get":
             options.pop("content")
         answers.append(await client.request(method, url, **options))
-    assert len(answers) == 12 * len(JUNK)
+    assert len(answers) == 13 * len(JUNK)
     for answer in answers:
         problem = Problem.model_validate_json(answer.content)
         assert answer.headers["content-type"] == "application/problem+json"

@@ -1,6 +1,7 @@
 """Clients that are slow, endless or odd: each is let go of with an answer, and holds nothing for long."""
 
 import asyncio
+import contextlib
 import json
 from dataclasses import replace
 from urllib.parse import urlsplit
@@ -11,7 +12,7 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from service.api.app import create_app
-from service.api.http_protocol import HEAD_BYTES_MAX, prompt_protocol
+from service.api.http_protocol import HEAD_BYTES_MAX, ConnectionLimits, prompt_protocol
 from tests.api.conftest import HEAD_S
 
 CALLS = "/v1/tool-calls"
@@ -203,8 +204,87 @@ async def test_odd_paths_lead_nowhere(server, target, statuses):
     assert b"root:" not in body
 
 
-async def test_a_protocol_has_its_own_time_limit():
-    assert (prompt_protocol(3.0).head_s, prompt_protocol(4.0).head_s) == (3.0, 4.0)
+async def test_a_protocol_has_limits_of_its_own():
+    three, four = (prompt_protocol(ConnectionLimits(head_s=head_s)) for head_s in (3.0, 4.0))
+    assert (three.limits.head_s, four.limits.head_s) == (3.0, 4.0)
+
+
+CHUNKED = b"POST /v1/tool-calls HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n"
+
+
+@pytest.mark.parametrize("name", ["Content-Type: application/json", "Authorization: Bearer x", "Host: evil"])
+async def test_a_trailer_of_a_body_is_no_header(server, name):
+    answers = []
+    for trailers in (b"", name.encode() + b"\r\n"):
+        reader, writer = await opened(server)
+        writer.write(CHUNKED + b"\r\n2\r\n{}\r\n0\r\n" + trailers + b"\r\n")
+        _, body = await answered(reader)
+        writer.close()
+        answers.append({key: value for key, value in json.loads(body).items() if key != "request_id"})
+    assert answers[0] == answers[1]
+
+
+async def sent_until_the_end(writer, piece: bytes, within_s: float = 60) -> int:
+    """How many bytes a client gets rid of before its connection ends."""
+    sent = 0
+    async with asyncio.timeout(within_s):
+        with contextlib.suppress(ConnectionError):
+            while True:
+                writer.write(piece)
+                await writer.drain()
+                sent += len(piece)
+                await asyncio.sleep(0)
+    return sent
+
+
+async def test_trailers_are_bounded(server):
+    _, writer = await opened(server)
+    writer.write(CHUNKED + b"\r\n2\r\n{}\r\n0\r\n")
+    assert await sent_until_the_end(writer, b"a:\r\n" * 300) < 20_000_000
+
+
+@pytest.fixture
+async def limited_server(doors):
+    """A server whose clients may have two connections of one address, and may read nothing for a moment."""
+    limits = ConnectionLimits(unread_s=0.2, per_address_max=2, connections_max=10)
+    config = uvicorn.Config(
+        create_app(doors), http=prompt_protocol(limits), log_config=None, lifespan="off", port=0
+    )
+    running = uvicorn.Server(config)
+    serving = asyncio.create_task(running.serve())
+    while not running.started:  # noqa: ASYNC110 - uvicorn has no event for it
+        await asyncio.sleep(0.01)
+    port = running.servers[0].sockets[0].getsockname()[1]
+    yield f"http://127.0.0.1:{port}"
+    running.should_exit = True
+    await serving
+
+
+async def test_more_connections_of_an_address_than_allowed_are_refused_and_room_comes_back(limited_server):
+    first, second = [await opened(limited_server) for _ in range(2)]
+    reader, writer = await opened(limited_server)
+    head, body = await answered(reader)
+    writer.close()
+    assert head.startswith(b"HTTP/1.1 429 ")
+    assert json.loads(body)["code"] == "rate_limited"
+    first[1].close()
+    await first[1].wait_closed()
+    second[1].write(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert (await second[0].readline()).startswith(b"HTTP/1.1 200 ")
+    while True:  # the server hears of the end a moment later
+        reader, writer = await opened(limited_server)
+        writer.write(b"GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        head, _ = await answered(reader)
+        writer.close()
+        if head.startswith(b"HTTP/1.1 200 "):
+            break
+    second[1].close()
+
+
+async def test_a_client_that_reads_nothing_loses_its_connection(limited_server):
+    reader, writer = await opened(limited_server)
+    reader._transport.pause_reading()
+    assert await sent_until_the_end(writer, b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n") > 0
 
 
 async def test_a_head_in_any_number_of_pieces_is_the_same_head(server):
@@ -332,9 +412,11 @@ class WaitingTransport(asyncio.Transport):
 
 
 async def test_who_answers_a_client_that_does_not_read_waits_until_it_does():
-    config = uvicorn.Config(None, http=prompt_protocol(HEAD_S), lifespan="off", log_config=None)
+    config = uvicorn.Config(
+        None, http=prompt_protocol(ConnectionLimits(head_s=HEAD_S)), lifespan="off", log_config=None
+    )
     config.load_app = lambda: None
-    protocol = prompt_protocol(HEAD_S)(config, ServerState(), {})
+    protocol = prompt_protocol(ConnectionLimits(head_s=HEAD_S))(config, ServerState(), {})
     protocol.connection_made(WaitingTransport())
     for _ in range(2):
         protocol.pause_writing()

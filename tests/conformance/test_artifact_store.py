@@ -137,6 +137,73 @@ async def test_a_turn_lists_latest_versions_of_files_and_attachments_in_path_ord
     ]
 
 
+async def test_files_are_listed_by_their_numbers_each_in_its_latest_version(artifact_store, scope, save):
+    await save(artifact_store, scope, {"turn_1/files/b": b"1", "turn_2/files/a": b"1"})
+    await save(artifact_store, scope, {"turn_1/attachments/z": b"1"})
+    await save(artifact_store, scope, {"turn_1/files/b": b"2"}, visibility="internal")
+    found = await artifact_store.listed(scope, 0, 10)
+    assert [(artifact.path.physical, artifact.version) for _, artifact in found] == [
+        ("turn_2/files/a", 1),
+        ("turn_1/attachments/z", 1),
+        ("turn_1/files/b", 2),
+    ]
+    assert [number for number, _ in found] == [await artifact_store.number_of(scope, each) for _, each in found]
+    assert await artifact_store.listed(scope, 0, 2) == found[:2]
+    assert await artifact_store.listed(scope, found[1][0], 10) == found[2:]
+
+
+# ---- of the whole conversation, and removed ----
+
+
+async def test_the_newest_files_of_other_turns_are_listed_in_order_and_bounded(artifact_store, scope, save):
+    for number, name in enumerate("abcba"):
+        await save(artifact_store, scope, {f"turn_{number % 3}/files/{name}": b"%d" % number})
+    await save(artifact_store, scope, {"turn_9/files/own": b"x", "turn_1/attachments/in": b"y"})
+    found = await artifact_store.recent(scope, 10, except_turn="turn_9")
+    assert [(artifact.path.physical, artifact.version) for artifact in found] == [
+        ("turn_1/attachments/in", 1),
+        ("turn_1/files/a", 1),
+        ("turn_0/files/b", 1),
+        ("turn_2/files/c", 1),
+        ("turn_1/files/b", 1),
+        ("turn_0/files/a", 1),
+    ]
+    assert found[0] == await artifact_store.latest(scope, found[0].path)
+    assert await artifact_store.recent(scope, 2, except_turn="turn_9") == found[:2]
+
+
+async def test_the_newest_files_are_latest_versions_of_this_conversation(artifact_store, scope, others, save):
+    await save(artifact_store, scope, {"turn_1/files/a": b"1", "turn_1/files/b": b"1"})
+    await save(artifact_store, scope, {"turn_1/files/a": b"2"})
+    found = await artifact_store.recent(scope, 10, except_turn="turn_2")
+    assert [(artifact.path.rel, artifact.version) for artifact in found] == [("a", 2), ("b", 1)]
+    assert [await artifact_store.recent(other, 10, except_turn="turn_2") for other in others] == [[]] * 5
+
+
+async def test_a_removed_file_stays_readable_and_a_later_version_is_there_again(
+    artifact_store, scope, save, content
+):
+    (first,) = await save(artifact_store, scope, {PATH.physical: b"1"})
+    (other,) = await save(artifact_store, scope, {"turn_1/files/other": b"o"})
+    await artifact_store.remove(scope, [first])
+    [kept, removed] = await artifact_store.of_turn(scope, "turn_1")
+    assert (kept, removed) == (other, replace(first, removed=True))
+    assert await artifact_store.latest(scope, PATH) == removed
+    assert await content(artifact_store, scope, removed) == b"1"
+    assert await artifact_store.recent(scope, 10, except_turn="turn_2") == [other]
+    (second,) = await save(artifact_store, scope, {PATH.physical: b"2"})
+    assert (second.version, second.removed) == (2, False)
+    assert await artifact_store.latest(scope, PATH) == second
+    assert [a.version for a in await artifact_store.recent(scope, 10, except_turn="turn_2")] == [2, 1]
+
+
+async def test_a_version_is_removed_in_no_other_conversation(artifact_store, scope, others, save):
+    (mine,) = await save(artifact_store, scope, {PATH.physical: b"1"})
+    for other in others:
+        await artifact_store.remove(other, [mine])
+    assert await artifact_store.latest(scope, PATH) == mine
+
+
 # ---- apart ----
 
 
@@ -144,6 +211,7 @@ async def test_no_other_scope_sees_a_file(artifact_store, scope, others, save):
     await save(artifact_store, scope, {PATH.physical: b"secret"})
     assert [await artifact_store.latest(other, PATH) for other in others] == [None] * 5
     assert [await artifact_store.of_turn(other, "turn_1") for other in others] == [[]] * 5
+    assert [await artifact_store.listed(other, 0, 10) for other in others] == [[]] * 5
 
 
 async def test_one_path_in_many_scopes_is_a_file_of_each(artifact_store, scope, others, save, content):

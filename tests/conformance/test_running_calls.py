@@ -23,7 +23,10 @@ class Story:
             self._order.append("told")
             return ToolCallResponse(ok=True, report="done", blocks=[])
 
-        return OpenedCall(tell, ToolCallResponse, lambda: self._order.append("looked ahead"))
+        def interrupted(why):
+            return ToolCallResponse(ok=False, report=why.message, blocks=[])
+
+        return OpenedCall(tell, interrupted, lambda: self._order.append("looked ahead"))
 
 
 class Meter:
@@ -122,19 +125,21 @@ async def test_the_client_is_told_before_the_call_is_logged_and_counted(calls, s
 
 
 @pytest.mark.usefixtures("audit_log")
-async def test_a_call_whose_last_client_left_while_it_was_stored_is_logged_once(
+async def test_a_call_that_is_cancelled_while_it_is_stored_is_logged_once(
     calls, call_store, scope, order, monkeypatch
 ):
-    store = call_store.finish
+    store, is_stored = call_store.finish, asyncio.Event()
 
-    async def stored_and_lost(*args):
-        await store(*args)
+    async def stored_and_cancelled(*args, **more):
+        await store(*args, **more)
         monkeypatch.setattr(call_store, "finish", store)
-        await ticket.leave()
-        await asyncio.sleep(0)  # cancelled here
+        is_stored.set()
+        await asyncio.Event().wait()  # cancelled here
 
-    monkeypatch.setattr(call_store, "finish", stored_and_lost)
+    monkeypatch.setattr(call_store, "finish", stored_and_cancelled)
     ticket = await submitted(calls, scope)
-    assert not (await ticket.answer()).is_problem  # what was stored first holds
+    await is_stored.wait()
+    status = await calls.cancel(scope.principal, "call-1", "conv-1")
+    assert (status.status, (await ticket.answer()).is_problem) == ("done", False)  # what was stored first holds
     await some_turns_of_the_loop()
     assert order.count("logged") == 1

@@ -3,7 +3,9 @@
 import pytest
 from jsonschema import Draft202012Validator
 
-from contracts.tools import LANGUAGES, ExecParams, Language, catalogue, exec_language, exec_tool_id
+from contracts.exec_params import ExecParams
+from contracts.image_contents import ImageContents
+from contracts.tools import LANGUAGES, Language, catalogue, exec_language, exec_tool_id
 
 EXEC_TOOLS = [tool for tool in catalogue() if tool.takes_code]
 RENDER_TOOLS = [tool for tool in catalogue() if tool.tool_id.startswith("rendering_tools.")]
@@ -11,12 +13,46 @@ FILE = {"filename": "a.csv", "description": "a table"}
 
 
 def test_there_is_one_exec_tool_for_each_language():
-    assert [tool.tool_id for tool in EXEC_TOOLS] == [
+    image = ImageContents(python="3.13.5", libraries={}, commands=[], languages=[*Language])
+    assert [tool.tool_id for tool in catalogue(image) if tool.takes_code] == [
         "exec_tools.execute_code_python",
         "exec_tools.execute_code_bash",
         "exec_tools.execute_code_node",
     ]
     assert set(LANGUAGES) == set(Language)
+
+
+def exec_tools(image=None):
+    return {exec_language(tool.tool_id) for tool in catalogue(image) if tool.takes_code}
+
+
+def test_a_language_that_not_every_image_has_is_offered_where_the_image_lists_it():
+    everything = ImageContents(python="3.13.5", libraries={}, commands=[], languages=[*Language, "cobol"])
+    nothing = everything.model_copy(update={"languages": []})
+    assert exec_tools(everything) == set(Language)
+    assert exec_tools(nothing) == exec_tools() == {Language.PYTHON, Language.BASH}
+
+
+def test_the_tool_for_python_names_the_main_libraries_of_the_image_and_counts_the_others():
+    libraries = {"numpy": "2.5.5", "zzz": "1.0", "pandas": "3.1.1", "tabulate": "0.9.0"}
+    image = ImageContents(
+        python="3.13.5", libraries=libraries, commands=["ls", "jq", "sqlite3"], languages=["bash"]
+    )
+    python, bash = catalogue(image)[:2]
+    named = "numpy 2.5, pandas 3.1, tabulate 0.9 and 1 more (GET /v1/tools)."
+    assert python.description.endswith(f" Python 3.13.5 with {named}")
+    assert bash.description.endswith(" Commands beside the usual ones: jq, sqlite3.")
+
+
+def test_without_an_inventory_nothing_is_claimed_of_the_image():
+    python, bash = catalogue()[:2]
+    assert "numpy" not in python.description
+    assert "Commands" not in bash.description
+
+
+def test_an_image_without_libraries_is_described_as_such():
+    image = ImageContents(python="3.13.5", libraries={}, commands=[], languages=["python"])
+    assert catalogue(image)[0].description.endswith(" Python 3.13.5 without further libraries.")
 
 
 def test_the_id_of_a_tool_names_its_language_and_nothing_else_does():
@@ -28,9 +64,9 @@ def test_the_id_of_a_tool_names_its_language_and_nothing_else_does():
 @pytest.mark.parametrize("tool", EXEC_TOOLS, ids=lambda tool: tool.tool_id)
 def test_params_stand_in_the_order_of_the_protocol_and_say_their_defaults(tool):
     properties = tool.params_schema["properties"]
-    assert list(properties) == ["contract", "prog_name", "timeout_s"]
+    assert list(properties) == ["contract", "prog_name", "timeout_s", "explore", "stdin", "args", "env", "cwd"]
     assert (properties["prog_name"]["default"], properties["timeout_s"]["default"]) == ("main", 600)
-    assert tool.params_schema["required"] == ["contract"]
+    assert "required" not in tool.params_schema  # a contract, or explore in its place
     assert list(ExecParams.model_fields) == list(properties)
 
 
@@ -42,7 +78,9 @@ def test_params_stand_in_the_order_of_the_protocol_and_say_their_defaults(tool):
         ({"contract": [FILE], "prog_name": "plot", "timeout_s": 0.5}, True),
         ({"contract": [{"glob": "*.png", "description": "d", "min_count": 2, "min_width": 5}]}, True),
         ({"contract": [FILE | {"visibility": "internal", "json_schema": {"type": "object"}}]}, True),
-        ({}, False),
+        ({"explore": True, "stdin": "a", "args": ["-v"], "env": {"MODE": "fast"}, "cwd": "work"}, True),
+        ({"contract": [FILE], "args": "-v"}, False),
+        ({"contract": [FILE], "env": {"MODE": 1}}, False),
         ({"contract": []}, False),
         ({"contract": None}, False),
         ({"contract": [5]}, False),
@@ -51,7 +89,6 @@ def test_params_stand_in_the_order_of_the_protocol_and_say_their_defaults(tool):
         ({"contract": [FILE | {"min_rows": -1}]}, False),
         ({"contract": [FILE | {"rows": 1}]}, False),
         ({"contract": [FILE], "timeout_s": 0}, False),
-        ({"contract": [FILE], "prog_name": "a" * 256}, False),
         ({"contract": [FILE], "code": "print()"}, False),
     ],
 )

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from contracts.exec_params import ExecParams
 from contracts.paths import FilePath
 from contracts.problems import Problem
 from contracts.tool_calls import Attachment, ToolCallRequest, ToolCallResponse
@@ -72,14 +73,14 @@ class Caller:
     def body(self, code: str | None, contract: Any = ANYTHING, **fields: Any) -> dict[str, Any]:
         """The JSON of a request; ``fields`` are fields of the request or parameters of the tool."""
         self.last_id = fields.pop("tool_call_id", None) or f"call_{next(_numbers)}"
-        params = {name: fields.pop(name) for name in ("prog_name", "timeout_s") if name in fields}
+        params = {name: fields.pop(name) for name in ExecParams.model_fields if name in fields}
         language = fields.pop("language", Language.PYTHON)
         return {
             "tool_id": exec_tool_id(language),
             "tool_call_id": self.last_id,
             "conversation_id": self.conversation,
             "turn_id": fields.pop("turn_id", self.turn),
-            "params": {"contract": _entries(contract), **params},
+            "params": params if "explore" in params else {"contract": _entries(contract), **params},
             "code": code,
             **fields,
         }

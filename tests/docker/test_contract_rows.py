@@ -23,18 +23,22 @@ def spec(**fields: Any) -> list[dict[str, Any]]:
     return [{**ENTRY, **fields}]
 
 
+MISSING = (
+    "params.contract is missing; give a list of {filename, description} of what the code writes, or explore: true "
+    "for a run that promises no file"
+)
 ROWS: list[tuple[str, Any, str, str]] = [
     (
         "no_contract",
         None,
         "missing_artifacts",
-        "params.contract is missing; give a list of {filename, description} of what the code writes",
+        MISSING,
     ),
     (
         "blank_contract",
         "",
         "missing_artifacts",
-        "params.contract is missing; give a list of {filename, description} of what the code writes",
+        MISSING,
     ),
     (
         "not_json",
@@ -131,9 +135,9 @@ ROWS: list[tuple[str, Any, str, str]] = [
     ),
     (
         "absolute",
-        spec(filename="/out/files/out.txt"),
+        spec(filename="/etc/out.txt"),
         "invalid_filename",
-        "contract[0]: the path '/out/files/out.txt' is absolute" + RELATIVE,
+        "contract[0]: the path '/etc/out.txt' is absolute" + RELATIVE,
     ),
     (
         "empty_segment",

@@ -107,7 +107,11 @@ open("turn_1/files/b.txt", "w").write("replaced")
 open("turn_" + "1/files/c.txt", "w").write("new")
 """
     response = await call(code, turn_id="turn_2")
-    assert (response.report, response.artifacts) == ("Runtime error: none", [])
+    changed = "turn_1/files/a.txt, turn_1/files/b.txt, turn_1/files/c.txt"
+    assert response.report == (
+        f"Runtime error: none\nNot stored: {changed} (folder of another turn; write to files/)"
+    )
+    assert response.artifacts == []
     assert await call.stored("turn_1/files/a.txt") == b"a.txt"
     assert await call.stored("turn_1/files/b.txt") == b"b.txt"
     assert await call.stored("turn_1/files/c.txt") is None
@@ -131,17 +135,19 @@ async def test_file_that_is_mentioned_and_cited_several_times_is_brought_once(ca
     assert await call.output() == "turn_1/files/a.txt\n"
 
 
-async def test_only_what_is_mentioned_of_other_turns_is_brought(call: Caller) -> None:
+async def test_small_files_of_other_turns_are_there_unasked(call: Caller) -> None:
     await write(call, "a.txt", "b.txt")
     await write(call, "a.txt", turn_id="turn_10")
-    await call(f"# turn_1/files/b.txt\n{LIST}", turn_id="turn_2")
-    assert await call.output() == "turn_1/files/b.txt\n"
+    response = await call(LIST, turn_id="turn_2")
+    assert await call.output() == "turn_1/files/a.txt\nturn_1/files/b.txt\nturn_10/files/a.txt\n"
+    assert {line.asked for line in response.rehosted} == {"conversation"}
 
 
 async def test_path_that_an_escape_ends_brings_that_file_alone(call: Caller) -> None:
     await write(call, "a.txt", "b.txt")
     response = await call(r'html = "<img src=\"turn_1/files/a.txt\">\n"', turn_id="turn_2")
-    assert [line.physical_path for line in response.rehosted] == ["turn_1/files/a.txt"]
+    named = [line.physical_path for line in response.rehosted if line.asked != "conversation"]
+    assert named == ["turn_1/files/a.txt"]
     gone = await call(r'html = "<img src=\"turn_1/files/gone.txt\">\n"', turn_id="turn_2")
     assert [notice["missing"] for notice in notices(gone)] == [["turn_1/files/gone.txt"]]
 
@@ -157,7 +163,10 @@ async def test_missing_path_of_another_turn_stops_the_call_before_anything_runs(
     assert notices(response) == [
         {"code": "tool_call_error.pre_exec_missing_paths", "message": message, "missing": missing}
     ]
-    assert response.report == f"Runtime error: pre_exec_missing_paths — {message}\nNothing was run."
+    assert response.report == (
+        f"Runtime error: pre_exec_missing_paths — {message}\nNothing was run.\n"
+        "Hint: write new files to files/<name>; folders of other turns can only be read"
+    )
     assert response.error is not None
     assert (response.error.code, response.error.where, response.sandbox) == (
         "pre_exec_missing_paths",
@@ -187,7 +196,8 @@ async def test_files_of_the_current_turn_are_there_unasked_and_writable(call: Ca
     await call.attach("in.csv", b"x\n")
     response = await call(LIST)
     expected = ["turn_1/attachments/in.csv", "turn_1/files/a.txt", "turn_1/files/sub/b.txt"]
-    assert (await call.output()).splitlines() == expected
+    further_names = ["a.txt", "in.csv", "attachments/in.csv", "sub/b.txt"]
+    assert sorted((await call.output()).splitlines()) == sorted([*expected, *further_names])
     assert ledger(response) == [("workspace", "store", path) for path in sorted(expected, key=_by_namespace)]
     assert response.artifacts == []
 
@@ -231,10 +241,10 @@ async def test_workspace_above_its_bound_brings_only_what_is_named_and_says_so(
         call = Caller(service)
         await write(call, "a.txt", "b.txt")
         assert notices(await call(LIST)) == []
-        assert await call.output() == "turn_1/files/a.txt\nturn_1/files/b.txt\n"
+        assert await call.output() == "a.txt\nb.txt\nturn_1/files/a.txt\nturn_1/files/b.txt\n"
         await write(call, "c.txt")
         response = await call(f"# turn_1/files/b.txt\n{LIST}")
-        assert await call.output() == "turn_1/files/b.txt\n"
+        assert await call.output() == "b.txt\nturn_1/files/b.txt\n"
         assert notices(response) == [
             {
                 "code": "workspace_truncated",

@@ -105,7 +105,7 @@ async def test_program_finds_itself_as_a_script_started_by_hand_does(call: Calle
         ("if True:\nprint(1)", "IndentationError: expected an indented block after 'if' statement on line 1"),
         ("input('name? ')", "EOFError: EOF when reading a line"),
         ("import nothing_of_that_name", "ModuleNotFoundError: No module named 'nothing_of_that_name'"),
-        ("raise ValueError('one\\ntwo')", "two"),
+        ("raise ValueError('one\\ntwo')", "ValueError: one"),
         ("raise KeyError", "KeyError"),
         ("assert 1 == 2, 'no'", "AssertionError: no"),
         ("def f(): f()\nf()", "RecursionError: maximum recursion depth exceeded"),
@@ -355,3 +355,17 @@ async def test_file_below_files_wins_over_a_bare_one_of_its_name(call: Caller) -
     code = "open('a.txt', 'w').write('bare'); open('files/a.txt', 'w').write('below files')"
     response = await call(code, ["a.txt"])
     assert (response.ok, await call.text("a.txt")) == (True, "below files")
+
+
+@pytest.mark.parametrize("name", ["localhost", "socket.gethostname()", "'sandbox'"])
+async def test_localhost_and_the_own_host_name_resolve_to_the_loopback_interface(call: Caller, name: str) -> None:
+    name = repr(name) if name == "localhost" else name
+    code = f"""
+import socket
+listener = socket.create_server(("", 0))
+address = socket.gethostbyname({name})
+socket.create_connection((address, listener.getsockname()[1])).close()
+print(address.startswith("127."))
+"""
+    response = await call(code)
+    assert (response.ok, await call.output()) == (True, "True\n"), response.report

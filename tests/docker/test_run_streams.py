@@ -100,9 +100,9 @@ async def test_log_of_a_failed_run_is_its_last_4000_characters(call: Caller) -> 
     assert response.report.partition("Program log (tail):\n")[2] == "é" * 1000 + "x" * 3000
 
 
-async def test_log_of_a_run_that_went_well_is_not_in_the_report(call: Caller) -> None:
+async def test_what_a_run_that_went_well_printed_is_in_the_report(call: Caller) -> None:
     response = await call("print('chatter')")
-    assert response.report == "Runtime error: none"
+    assert response.report == "Runtime error: none\nProgram log (tail):\nchatter"
 
 
 async def test_bytes_that_are_no_text_are_replaced_and_counted(call: Caller) -> None:
@@ -191,7 +191,10 @@ while not os.path.exists("files/beat.txt") or not os.path.getsize("files/beat.tx
 print("parent ends")
 """
     response = await call(code, ["beat.txt"], timeout_s=60)
-    assert response.report == "Runtime error: none\nProduced files:\n- turn_1/files/beat.txt"
+    assert (
+        response.report
+        == "Runtime error: none\nProduced files:\n- turn_1/files/beat.txt\nProgram log (tail):\nparent ends"
+    )
     assert (await call.output(), response.usage.exit_code) == ("parent ends\n", 0)
 
 

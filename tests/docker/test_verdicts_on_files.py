@@ -57,7 +57,12 @@ SINGLE: dict[str, tuple[str, str, str, str]] = {
         "is a symbolic link; write a regular file",
     ),
     "fifo": ("import os; os.mkfifo('files/a.txt')", "a.txt", "artifact_not_regular_file", "is no regular file"),
-    "folder": ("import os; os.mkdir('files/a.txt')", "a.txt", "artifact_not_regular_file", "is no regular file"),
+    "folder": (
+        "import os; os.mkdir('files/a.txt')",
+        "a.txt",
+        "artifact_not_regular_file",
+        "is a folder; promise the files in it with glob in place of filename: <folder>/**",
+    ),
     "socket": (
         "import socket; socket.socket(socket.AF_UNIX).bind('files/a.txt')",
         "a.txt",
@@ -121,7 +126,9 @@ async def test_file_that_was_not_produced_is_execution_failed(call: Caller) -> N
         "Runtime error: execution_failed — Missing output files: turn_1/files/a.txt, turn_1/files/sub/b.csv\n"
         "File errors:\n"
         "- turn_1/files/a.txt: file not produced\n"
-        "- turn_1/files/sub/b.csv: file not produced"
+        "- turn_1/files/sub/b.csv: file not produced\n"
+        "Program log (tail):\n"
+        "nothing"
     )
 
 
@@ -130,7 +137,7 @@ async def test_file_of_an_earlier_call_that_did_not_change_is_stale(call: Caller
     response = await call("print(open('files/a.txt').read())", ["a.txt"])
     message = "file was there before the run and did not change"
     assert verdicts(response) == {"a.txt": ("stale_file", message)}
-    assert response.report == failed("a.txt", message)
+    assert response.report == failed("a.txt", message) + "\nProgram log (tail):\none"
 
 
 async def test_file_whose_size_and_time_were_restored_is_produced_with_its_new_bytes(call: Caller) -> None:

@@ -1,7 +1,6 @@
 """The calls in memory: no sandbox behind them, every answer set by the test."""
 
 import asyncio
-import hashlib
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,6 +22,7 @@ from service.core.errors import (
     UnknownToolError,
 )
 from service.core.events import CallEvent
+from service.core.payloads import payload_sha256
 from service.core.problems import problem_of
 from service.core.scopes import Principal, Scope
 
@@ -100,7 +100,7 @@ class MemoryCalls:
             raise UnknownToolError(f"no tool '{request.tool_id!a}'; GET /v1/tools lists them")
         if request.tool_call_id in self.refused:
             raise self.refused[request.tool_call_id]
-        payload = hashlib.sha256(request.model_dump_json().encode()).hexdigest()
+        payload = payload_sha256(request)
         key = (principal, request.conversation_id, request.tool_call_id)
         if key in self._calls:
             call = self._calls[key]

@@ -48,7 +48,9 @@ class ScriptedContainers:
     async def prepare(self, flavour: Flavour) -> None:
         return
 
-    async def start(self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour) -> Container:
+    async def start(
+        self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour, user_id: int
+    ) -> Container:
         assert self._door is not None
         ours, theirs = socket.socketpair()
         with theirs:

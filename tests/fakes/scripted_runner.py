@@ -42,7 +42,7 @@ def _run(channel: frames.Channel, request: dict) -> dict:
     job = json.loads(code)
     if job.get("stdout"):
         channel.send(frames.STDOUT, b"\0" + job["stdout"].encode())
-    channel.send_json(frames.EXIT, {"exit_code": 0, "log_tail": "", "stderr_tail": "", "cpu_ms": 1.0})
+    channel.send_json(frames.EXIT, {"exit_code": 0, "output": [], "cpu_ms": 1.0})
     return job
 
 

@@ -230,7 +230,7 @@ def main() -> int:
     asked = parser.parse_args()
     side = chosen()
     with tempfile.TemporaryDirectory(prefix="soak-") as folder:
-        settings = {"running_max": 6, "wall_s": 60, "queue_s": 300, "starts_max": 3}
+        settings = {"running_max": 6, "wall_s": 60, "queue_s": 300, "starts_max": 3, "lost_connection_grace_s": 0}
         with serving(Path(folder) / "data", side, **settings) as service, ThreadPoolExecutor(CLIENTS) as clients:
             soak = Soak(service)
             list(clients.map(soak.one, range(WARM_CALLS)))

@@ -60,7 +60,7 @@ async def probed(**settings: Any) -> dict[str, Any]:
     program = (HERE / "probe_program.py").read_text()
     given = {"CALLS": X86_64, "UNGIVEN": NOT_YET, "UNREADABLE": sorted({*MASKED_PATHS, *SECRETS})}
     code = "\n".join([*(f"{name} = {value!r}" for name, value in given.items()), program])
-    service = build(Settings(pool_size=0, ready_s=120, **settings))
+    service = build(Settings(pool_size=0, ready_s=120, sandbox_user_first=20_007, sandbox_users=1, **settings))
     async with running(service):
         call = Caller(service)
         response = await call(code, limits=LIMITS)

@@ -37,11 +37,25 @@ NAMES |= {"image", "runtime", "cgroup_parent", "seccomp_profile", "import_once",
 NAMES |= {"web_allowed_networks", "web_ports", "web_ca_file", "web_search_url"}
 NAMES |= {"log_format", "otlp_endpoint"}
 # What each counts is its name.
-COUNTS = {"port", "pool_size", "starts_max", "running_max", "queue_max", "cpus", "pids", "files"}
+COUNTS = {
+    "connections_max",
+    "connections_per_address_max",
+    "sandbox_user_first",
+    "sandbox_users",
+    "port",
+    "pool_size",
+    "starts_max",
+    "running_max",
+    "queue_max",
+    "cpus",
+    "pids",
+    "files",
+}
 COUNTS |= {"pool_max", "total_pids", "total_cpus", "depth", "out_dir_inodes", "web_fetching_max"}
 
 # Of the doors.
 NAMES |= {"auth", "behind_authenticating_proxy", "allowed_hosts", "public_url", "limits_without_key"}
+COUNTS |= {"connections_max", "connections_per_address_max", "sandbox_user_first", "sandbox_users"}
 COUNTS |= {"key_running_calls", "key_queued_calls", "total_pids", "total_cpus"}
 UNITS += ("_per_minute",)
 

@@ -170,7 +170,7 @@ def test_the_view_of_a_call_as_a_model_reads_it():
         f"[TOOL RESULT call_1].artifact {tool}",
         "[path: fi:turn_1.files/a.csv]",
         "[physical_path: turn_1/files/a.csv]",
-        digest_text(digest()),
+        '{"mime": "text/csv", "size_bytes": 0}',
         "a,b",
     ]
     assert view.splitlines()[-1] == "<image media_type=image/png b64_len=4>"
@@ -183,7 +183,7 @@ def test_a_tool_without_a_report_has_a_summary_and_a_file_without_content_has_it
         f"[TOOL RESULT call_1].summary {tool}\n[path: tc:turn_1.call_1.result]\nok\n- turn_1/files/a.csv",
         (
             f"[TOOL RESULT call_1].artifact {tool}\n[path: fi:turn_1.files/a.csv]\n"
-            f"[physical_path: turn_1/files/a.csv]\n{digest_text(digest())}\n"
+            '[physical_path: turn_1/files/a.csv]\n{"mime": "text/csv", "size_bytes": 0}\n'
         ),
     ]
 

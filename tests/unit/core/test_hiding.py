@@ -233,8 +233,7 @@ They wrote a.md.
 [TOOL RESULT c1].artifact react.write
 [path: {FILE}]
 [physical_path: turn_1/files/a.md]
-{{"artifact_path": "{FILE}", "mime": "text/plain", "tool_call_id": "c1", "tool_id": "react.write", \
-"physical_path": "turn_1/files/a.md"}}
+{{"mime": "text/plain"}}
 
 [TURN turn_2] ts=2026-02-09T02:14:32.676425Z
 

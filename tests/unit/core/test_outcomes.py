@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.codes import RuntimeCode
-from service.core.engine_port import Collected, ProcessOutcome
+from service.core.engine_port import Collected, OutputPiece, ProcessOutcome, Room
 from service.core.limits import CallLimits
-from service.core.outcomes import RuntimeFailure, classify, last_line, left_too_much, signal_name
+from service.core.outcomes import RuntimeFailure, classify, left_too_much, memory_failure, signal_name
 
 MIB = 1024 * 1024
 LIMITS = CallLimits(
@@ -25,8 +25,17 @@ LIMITS = CallLimits(
     output_bytes=10 * MIB,
     artifact_bytes=20 * MIB,
 )
-DISK = "OUT_DIR holds 67108864 bytes and 2000 files and folders, one file 31457280 bytes"
-MEMORY = "was killed: more than 268435456 bytes of memory were needed, files in OUT_DIR and /tmp counted in"
+OUT = "OUT_DIR holds 67108864 bytes and 2000 files and folders"
+TMP = "/tmp holds 134217728 bytes"
+SHM = "/dev/shm holds 67108864 bytes"
+ROOMS = (
+    Room("OUT_DIR", 64 * MIB, is_full=False),
+    Room("/tmp", 128 * MIB, is_full=False),
+    Room("/dev/shm", 64 * MIB, is_full=False),
+)
+MEMORY = (
+    "was killed: more than 268435456 bytes of memory were needed, files in OUT_DIR, /tmp and /dev/shm counted in"
+)
 
 VALUE_ERROR = (
     b'Traceback (most recent call last):\n  File "/job/main.py", line 2, in <module>\n'
@@ -51,14 +60,28 @@ BASH_CHILD = b"/job/main.sh: line 1:     8 Segmentation fault      bash -c 'kill
 TOO_LARGE = b"OSError: [Errno 27] File too large\n"
 
 
+def full(*places):
+    """The places for files, of which some are full."""
+    return tuple(replace(room, is_full=room.place in places) for room in ROOMS)
+
+
+def on_stderr(data):
+    """What a program wrote to its standard error, and nothing else."""
+    return (OutputPiece("stderr", data),)
+
+
 @pytest.mark.parametrize(
     ("outcome", "code", "message"),
     [
-        (ProcessOutcome(exit_code=1, stderr_tail=VALUE_ERROR), "nonzero_exit", "exit status 1: ValueError: boo"),
-        (ProcessOutcome(exit_code=3, stderr_tail=b"no input\n"), "nonzero_exit", "exit status 3: no input"),
+        (
+            ProcessOutcome(exit_code=1, output=on_stderr(VALUE_ERROR)),
+            "nonzero_exit",
+            "exit status 1: ValueError: boo",
+        ),
+        (ProcessOutcome(exit_code=3, output=on_stderr(b"no input\n")), "nonzero_exit", "exit status 3: no input"),
         (ProcessOutcome(exit_code=3), "nonzero_exit", "exit status 3"),
         (
-            ProcessOutcome(exit_code=139, stderr_tail=BASH_CHILD),
+            ProcessOutcome(exit_code=139, output=on_stderr(BASH_CHILD)),
             "nonzero_exit",
             f"exit status 139: {BASH_CHILD.decode().strip()}",
         ),
@@ -66,39 +89,71 @@ TOO_LARGE = b"OSError: [Errno 27] File too large\n"
         (ProcessOutcome(signal=9), "killed", "the program was ended by SIGKILL (signal 9)"),
         (ProcessOutcome(signal=9, oom_kills=1), "out_of_memory", f"the program {MEMORY}"),
         (
-            ProcessOutcome(exit_code=1, oom_kills=1, stderr_tail=CHILD_DIED),
+            ProcessOutcome(exit_code=1, oom_kills=1, output=on_stderr(CHILD_DIED)),
             "out_of_memory",
             f"a child process of the program {MEMORY}",
         ),
         (ProcessOutcome(exit_code=137, oom_kills=1), "out_of_memory", f"a child process of the program {MEMORY}"),
         (
-            ProcessOutcome(exit_code=1, disk_full=True, stderr_tail=NO_SPACE),
+            ProcessOutcome(exit_code=1, rooms=full("/tmp"), output=on_stderr(NO_SPACE)),
             "disk_limit",
-            f"{DISK}: OSError: [Errno 28] No space left on device: 'files/1996'",
+            f"{TMP} and is full: OSError: [Errno 28] No space left on device: 'files/1996'",
         ),
         (
-            ProcessOutcome(exit_code=1, stderr_tail=NO_SPACE),
+            ProcessOutcome(exit_code=1, rooms=full("OUT_DIR"), output=on_stderr(NO_SPACE)),
             "disk_limit",
-            f"{DISK}: OSError: [Errno 28] No space left on device: 'files/1996'",
+            f"{OUT} and is full: OSError: [Errno 28] No space left on device: 'files/1996'",
         ),
         (
-            ProcessOutcome(exit_code=1, stderr_tail=TOO_LARGE),
+            ProcessOutcome(exit_code=1, rooms=full("OUT_DIR")),
             "disk_limit",
-            f"{DISK}: OSError: [Errno 27] File too large",
+            f"{OUT} and is full: no space left",
+        ),
+        # Shared memory that is full to the last byte is no failure by itself.
+        (
+            ProcessOutcome(exit_code=1, rooms=full("/dev/shm"), output=on_stderr(VALUE_ERROR)),
+            "nonzero_exit",
+            "exit status 1: ValueError: boo",
         ),
         (
-            ProcessOutcome(exit_code=153, stderr_tail=BASH_FILE),
+            ProcessOutcome(signal=7, rooms=full("/dev/shm")),
             "disk_limit",
-            f"{DISK}: {BASH_FILE.decode().strip()}",
+            (
+                f"{SHM} and is full: the program was ended by SIGBUS (signal 7) when it wrote to shared memory "
+                "beyond that"
+            ),
         ),
-        (ProcessOutcome(signal=25), "disk_limit", f"{DISK}: no space left"),
         (
-            ProcessOutcome(exit_code=1, pids_hits=1, stderr_tail=NO_THREAD),
+            ProcessOutcome(signal=7, rooms=ROOMS),
+            "killed",
+            (
+                "the program was ended by SIGBUS (signal 7): a mapped file was cut short, or found no room to "
+                f"grow; {OUT}, {TMP}, {SHM}"
+            ),
+        ),
+        (
+            ProcessOutcome(exit_code=1, rooms=ROOMS, output=on_stderr(NO_SPACE)),
+            "disk_limit",
+            f"{OUT}, {TMP}, {SHM}: OSError: [Errno 28] No space left on device: 'files/1996'",
+        ),
+        (
+            ProcessOutcome(exit_code=1, output=on_stderr(TOO_LARGE)),
+            "disk_limit",
+            "one file may have 31457280 bytes: OSError: [Errno 27] File too large",
+        ),
+        (
+            ProcessOutcome(exit_code=153, output=on_stderr(BASH_FILE)),
+            "disk_limit",
+            f"one file may have 31457280 bytes: {BASH_FILE.decode().strip()}",
+        ),
+        (ProcessOutcome(signal=25), "disk_limit", "one file may have 31457280 bytes: a file grew beyond"),
+        (
+            ProcessOutcome(exit_code=1, pids_hits=1, output=on_stderr(NO_THREAD)),
             "process_limit",
             "at most 64 processes and threads are allowed: RuntimeError: can't start new thread",
         ),
         (
-            ProcessOutcome(exit_code=254, pids_hits=2, stderr_tail=FORK),
+            ProcessOutcome(exit_code=254, pids_hits=2, output=on_stderr(FORK)),
             "process_limit",
             f"at most 64 processes and threads are allowed: {FORK.decode().splitlines()[-1]}",
         ),
@@ -109,17 +164,29 @@ TOO_LARGE = b"OSError: [Errno 27] File too large\n"
         ),
         # Words without the kernel's count, or a count without the words, are another failure.
         (
-            ProcessOutcome(exit_code=1, stderr_tail=NO_THREAD),
+            ProcessOutcome(exit_code=1, output=on_stderr(NO_THREAD)),
             "nonzero_exit",
             "exit status 1: RuntimeError: can't start new thread",
         ),
         (
-            ProcessOutcome(exit_code=1, pids_hits=1, stderr_tail=VALUE_ERROR),
+            ProcessOutcome(exit_code=1, pids_hits=1, output=on_stderr(VALUE_ERROR)),
             "nonzero_exit",
             "exit status 1: ValueError: boo",
         ),
         (ProcessOutcome(signal=9, timed_out=True), "timeout", "Timeout after 3s"),
-        (ProcessOutcome(signal=9, timed_out=True, pids_hits=2, stderr_tail=FORK), "timeout", "Timeout after 3s"),
+        (
+            ProcessOutcome(signal=9, timed_out=True, oom_kills=1),
+            "out_of_memory",
+            (
+                f"a child process of the program {MEMORY}; the program waited for it until its wall clock of 3s "
+                "ended it"
+            ),
+        ),
+        (
+            ProcessOutcome(signal=9, timed_out=True, pids_hits=2, output=on_stderr(FORK)),
+            "timeout",
+            "Timeout after 3s",
+        ),
         (
             ProcessOutcome(signal=9, output_exceeded=True, stdout_bytes=10486476),
             "output_limit",
@@ -160,8 +227,8 @@ def test_every_way_to_fail_has_its_code_and_sentence(outcome, code, message):
     "outcome",
     [
         ProcessOutcome(exit_code=0),
-        ProcessOutcome(exit_code=0, stdout_bytes=5, stderr_tail=VALUE_ERROR, log_tail=VALUE_ERROR),
-        ProcessOutcome(exit_code=0, oom_kills=1, pids_hits=3, disk_full=True),
+        ProcessOutcome(exit_code=0, stdout_bytes=5, output=on_stderr(VALUE_ERROR)),
+        ProcessOutcome(exit_code=0, oom_kills=1, pids_hits=3, rooms=full("OUT_DIR")),
     ],
 )
 def test_a_program_that_ended_well_failed_in_nothing(outcome):
@@ -189,20 +256,11 @@ def test_a_program_that_left_too_much_is_over_its_disk_limit(collected, message)
     assert left_too_much(Collected(()), LIMITS) is None
 
 
-@pytest.mark.parametrize(
-    ("tail", "line"),
-    [
-        (b"", ""),
-        (b"\n \n", ""),
-        (b"a\nb\n\n", "b"),
-        (b"ValueError: \xff\n", "ValueError: \N{REPLACEMENT CHARACTER}"),
-        (b"\x1b[31mred\x1b[0m\n", "[31mred [0m"),
-        (b"x" * 301, "x" * 299 + "…"),
-        (b"x" * 300, "x" * 300),
-    ],
-)
-def test_the_last_line_is_the_last_that_says_something(tail, line):
-    assert last_line(tail).strip() == line
+def test_a_child_that_was_killed_for_memory_explains_missing_files_of_a_program_that_ended_well():
+    outcome = ProcessOutcome(exit_code=0, oom_kills=1)
+    failure = RuntimeFailure(RuntimeCode.OUT_OF_MEMORY, f"a child process of the program {MEMORY}")
+    assert memory_failure(outcome, LIMITS) == failure
+    assert memory_failure(ProcessOutcome(exit_code=0), LIMITS) is None
 
 
 @pytest.mark.parametrize(
@@ -221,8 +279,8 @@ def test_signals_are_named(number, name):
         output_exceeded=st.booleans(),
         oom_kills=st.integers(0, 2),
         pids_hits=st.integers(0, 2),
-        disk_full=st.booleans(),
-        stderr_tail=st.binary(max_size=400),
+        rooms=st.sets(st.sampled_from(["OUT_DIR", "/tmp", "/dev/shm"])).map(lambda names: full(*names)),
+        output=st.binary(max_size=400).map(on_stderr),
         lost=st.one_of(st.none(), st.just("the sandbox ended by itself")),
         lost_to_memory=st.booleans(),
     )

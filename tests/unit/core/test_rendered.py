@@ -92,7 +92,6 @@ id=plan_abc
 
 [TOOL RESULT 0a1b2c3d4e5f].result
 [path: tc:{TURN}.0a1b2c3d4e5f.result]
-{found}
 
 [react.tool.call] (JSON)
 {patch}
@@ -105,7 +104,7 @@ ok
 [TOOL RESULT 5f4e3d2c1b0a].artifact react.patch
 [path: fi:{TURN}.files/draft.md]
 [physical_path: {TURN}/files/draft.md]
-{json.dumps(patched)}
+{{"edited": true}}
 
 [react.note] (internal)
 [INTERNAL NOTE]
@@ -147,7 +146,6 @@ ok
 [TOOL RESULT abc].artifact react.write
 [path: fi:turn_1.files/report.md]
 [physical_path: turn_1/files/report.md]
-{json.dumps(meta)}
 # Report...
 """
     )
@@ -164,13 +162,13 @@ def test_a_rendered_pdf_is_its_digest_and_a_document_and_a_pptx_its_digest_only(
 
     pdf = rendered(file_of("report.pdf", "application/pdf", base64="QUJD"))
     assert pdf.splitlines()[-2:] == [
-        '{"artifact_path": "fi:turn_1.files/report.pdf", "mime": "application/pdf", "tool_call_id": "def"}',
+        '{"mime": "application/pdf"}',
         "<document media_type=application/pdf b64_len=4>",
     ]
     pptx = rendered(file_of("deck.pptx", "application/x-pptx"))
     assert pptx.splitlines()[-2:] == [
         "[path: fi:turn_1.files/deck.pptx]",
-        '{"artifact_path": "fi:turn_1.files/deck.pptx", "mime": "application/x-pptx", "tool_call_id": "def"}',
+        '{"mime": "application/x-pptx"}',
     ]
 
 
@@ -197,7 +195,8 @@ def test_a_web_result_is_its_path_its_digest_and_its_payload(tool, content):
         json_block("react.tool.result", content, "tc:turn_1.s1.result", "s1"),
     ]
     assert rendered(blocks).partition("\n\n")[2] == (
-        f"[TOOL RESULT s1].result {tool}\n[path: tc:turn_1.s1.result]\n{json.dumps(meta)}\n{content}\n"
+        f"[TOOL RESULT s1].result {tool}\n[path: tc:turn_1.s1.result]\n"
+        f'{{"mime": "application/json", "visibility": "internal"}}\n{content}\n'
     )
 
 
@@ -209,9 +208,8 @@ def test_found_sources_are_an_artifact_of_the_search():
         digest_block(path, "s1"),
         content_block(path, "[1] Title", "s1"),
     ]
-    digest = '{"artifact_path": "so:sources_pool[1-5]", "mime": "text/plain", "tool_call_id": "s1"}'
     assert rendered(blocks).endswith(
-        f"\n[TOOL RESULT s1].artifact web_tools.web_search\n[path: {path}]\n{digest}\n[1] Title\n"
+        f'\n[TOOL RESULT s1].artifact web_tools.web_search\n[path: {path}]\n{{"mime": "text/plain"}}\n[1] Title\n'
     )
 
 
@@ -228,7 +226,7 @@ def test_what_was_read_comes_after_its_status():
     ]
     parts = rendered(blocks).split("\n\n")[1:]
     assert [part.splitlines()[:2] for part in parts] == [
-        ["[TOOL RESULT r1].result react.read", "[path: tc:turn_1.r1.result]"],
+        ["[TOOL RESULT r1].result react.read", json.dumps(status)],
         ["[TOOL RESULT r1].artifact react.read", "[path: ar:turn_1.user.prompt]"],
         ["[TOOL RESULT r1].artifact react.read", "[path: fi:turn_1.files/board.pptx]"],
     ]
@@ -314,7 +312,7 @@ def test_a_block_of_each_core_type_begins_with_its_head_and_shows_its_text(kind)
 
 def test_the_result_of_a_hiding_reads_as_any_other_result():
     text = rendered([call_block("h1", "react.hide"), hiding_block("fi:turn_1.files/a", "short", "h1")])
-    assert text.endswith("\n[TOOL RESULT h1].result react.hide\n[path: tc:turn_1.h1.result]\n{}\n")
+    assert text.endswith("\n[TOOL RESULT h1].result react.hide\n{}\n")
 
 
 def test_what_comes_after_a_hidden_report_or_a_hidden_block_has_a_head_of_its_own():

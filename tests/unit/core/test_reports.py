@@ -1,5 +1,7 @@
 """The report: its exact texts, and that nothing makes it large."""
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,6 +13,7 @@ from service.core.outcomes import RuntimeFailure
 from service.core.reports import (
     LISTED_MAX,
     LOG_CHARS_MAX,
+    SUCCESS_LOG_CHARS_MAX,
     UNPROMISED_LISTED_MAX,
     RunReport,
     Unpromised,
@@ -33,7 +36,7 @@ EMPTY = verdict("c.csv", VerdictCode.EMPTY_FILE, "file is empty")
 MADE = verdict("a.csv")
 
 
-def report(failure=None, verdicts=(), unpromised=(), log=b"", total=None):
+def report(failure=None, verdicts=(), unpromised=(), log="", total=None):
     return RunReport(failure, list(verdicts), list(unpromised), len(unpromised) if total is None else total, log)
 
 
@@ -46,12 +49,14 @@ def lines(*texts):
     [
         (report(), "Runtime error: none", None),
         (
-            report(verdicts=[MADE, verdict("x/y.csv")], log=b"hello\n"),
+            report(verdicts=[MADE, verdict("x/y.csv")], log="hello\n"),
             lines(
                 "Runtime error: none",
                 "Produced files:",
                 "- turn_1/files/a.csv",
                 "- turn_1/files/x/y.csv",
+                "Program log (tail):",
+                "hello",
             ),
             None,
         ),
@@ -89,7 +94,7 @@ def lines(*texts):
             ("execution_failed", "Missing output files: turn_1/files/b.csv", "run"),
         ),
         (
-            report(TIMEOUT, [MADE, MISSING], log=b"step 1\nstep 2\n"),
+            report(TIMEOUT, [MADE, MISSING], log="step 1\nstep 2\n"),
             lines(
                 "Runtime error: timeout — Timeout after 30s",
                 "File errors:",
@@ -103,7 +108,7 @@ def lines(*texts):
             ("timeout", "Timeout after 30s", "run"),
         ),
         (
-            report(TIMEOUT, log=b" \n"),
+            report(TIMEOUT, log=" \n"),
             lines(
                 "Runtime error: timeout — Timeout after 30s",
             ),
@@ -120,7 +125,7 @@ def lines(*texts):
             None,
         ),
         (
-            report(TIMEOUT, [MISSING], [Unpromised("turn_1/files/x.log")], b"log", total=72),
+            report(TIMEOUT, [MISSING], [Unpromised("turn_1/files/x.log")], "log", total=72),
             lines(
                 "Runtime error: timeout — Timeout after 30s",
                 "File errors:",
@@ -151,26 +156,60 @@ def test_missing_are_the_files_that_were_not_produced_at_all():
     assert missing_paths([MADE, MISSING, EMPTY]) == ["turn_1/files/b.csv"]
 
 
-def log_of(tail):
-    return report_text(report(TIMEOUT, log=tail)).partition("Program log (tail):\n")[2]
+def log_of(text, failure=TIMEOUT):
+    return report_text(report(failure, log=text)).partition("Program log (tail):\n")[2]
 
 
 @pytest.mark.parametrize(
-    ("tail", "log"),
+    ("text", "log"),
     [
-        (b"a\r\nb\r\n", "a\nb"),
-        (b"a\tb\x1b[31m\x07", "a\tb\N{REPLACEMENT CHARACTER}[31m\N{REPLACEMENT CHARACTER}"),
-        (b"\xff\xfeok", "\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}ok"),
-        ("é日😀".encode(), "é日😀"),
-        ("é".encode()[1:] + b"x", "\N{REPLACEMENT CHARACTER}x"),
-        (b"x" * 4_000, "x" * 4_000),
-        (b"first" + b"x" * 3_996 + b"last", "x" * 3_996 + "last"),
-        ("😀".encode() * 4_000, "😀" * 4_000),
-        (b"end" + b"\n" * 5_000, "end"),
+        ("a\r\nb\r\n", "a\nb"),
+        ("a\tb\x1b[31mc\x1b[0m\x07", "a\tbc"),
+        ("10%\r50%\r100%\ndone\n", "100%\ndone"),
+        ("x" * 4_000, "x" * 4_000),
+        ("first" + "x" * 3_996 + "last", "x" * 3_996 + "last"),
+        ("\N{GRINNING FACE}" * 4_001, "\N{GRINNING FACE}" * 4_000),
+        ("end" + "\n" * 5_000, "end"),
     ],
 )
-def test_the_log_is_text_of_at_most_4000_characters_and_keeps_its_end(tail, log):
-    assert log_of(tail) == log
+def test_the_log_of_a_failure_has_at_most_4000_characters_and_keeps_its_end(text, log):
+    assert log_of(text) == log
+
+
+def test_the_log_of_a_success_has_at_most_2000_characters_and_keeps_its_beginning_and_its_end():
+    assert log_of("a\n" * 1_000, None) == "a\n" * 999 + "a"
+    text = "\n".join(f"line {n}" for n in range(1_000))
+    log = log_of(text, None)
+    assert log.startswith("line 0\nline 1\n")
+    assert log.endswith("\nline 998\nline 999")
+    left_out = int(re.search(r"\n\[… (\d+) characters left out …\]\n", log)[1])
+    shown = len(re.sub(r"\n\[… \d+ characters left out …\]\n", "", log))
+    assert shown + left_out == len(text)
+    assert SUCCESS_LOG_CHARS_MAX - 100 < len(log) <= SUCCESS_LOG_CHARS_MAX
+
+
+def test_millions_of_characters_before_the_end_are_not_read():
+    assert log_of("\x1b[" + "0" * 3_000_000 + "\nend", TIMEOUT).endswith("\nend")
+    assert log_of("begin\n" + "\x1b]" * 3_000_000 + "\nend", None).startswith("begin\n")
+
+
+def test_a_run_without_a_contract_lists_what_it_wrote_and_what_it_printed():
+    made = RunReport(None, [], [Unpromised("turn_1/files/a.csv")], 1, "3 rows\n", explored=True)
+    assert report_text(made) == lines(
+        "Runtime error: none",
+        "Files written (internal): turn_1/files/a.csv",
+        "Program log (tail):",
+        "3 rows",
+    )
+
+
+def test_notes_and_hints_are_lines_of_their_own():
+    made = RunReport(TIMEOUT, [], [], 0, "", notes=["a child died"], hints=["the file is at turn_1/files/a.csv"])
+    assert report_text(made) == lines(
+        "Runtime error: timeout — Timeout after 30s",
+        "Note: a child died",
+        "Hint: the file is at turn_1/files/a.csv",
+    )
 
 
 def test_long_lists_are_cut_and_counted():
@@ -212,7 +251,7 @@ UNPROMISED = st.builds(Unpromised, st.one_of(st.text(max_size=50), st.just("u" *
     st.lists(VERDICTS, max_size=40),
     st.lists(UNPROMISED, max_size=40),
     st.integers(1, 20),
-    st.one_of(st.binary(), st.just("😀".encode() * 4_000), st.just(b"\xff" * 16_000)),
+    st.one_of(st.text(), st.just("😀" * 4_000), st.just("\x1b[\r\b" * 16_000)),
 )
 def test_no_run_has_a_report_above_the_bound(failure, verdicts, unpromised, times, log):
     made = report(failure, verdicts * times, unpromised * times, log, total=10**9)

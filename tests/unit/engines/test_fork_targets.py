@@ -22,7 +22,7 @@ def cgroups():
 def test_a_process_of_this_machine_is_no_containers_first(cgroups):
     with (
         pytest.raises(NotForkedError, match="is not the first one of its namespace"),
-        opened(cgroups, os.getpid(), "x"),
+        opened(cgroups, os.getpid(), "x", 20_000),
     ):
         pass
 
@@ -30,7 +30,7 @@ def test_a_process_of_this_machine_is_no_containers_first(cgroups):
 def test_a_process_that_has_ended_is_told(cgroups):
     done = subprocess.Popen(["true"])
     done.wait()
-    with pytest.raises(NotForkedError, match="the container has ended"), opened(cgroups, done.pid, "x"):
+    with pytest.raises(NotForkedError, match="the container has ended"), opened(cgroups, done.pid, "x", 20_000):
         pass
 
 
@@ -43,7 +43,7 @@ def test_the_first_process_of_a_namespace_outside_of_the_containers_group_is_ref
             assert outer.poll() is None
         with (
             pytest.raises(NotForkedError, match="is not in the control group of its container"),
-            opened(cgroups, int(found[0]), "proofbox-1-1-1"),
+            opened(cgroups, int(found[0]), "proofbox-1-1-1", 20_000),
         ):
             pass
     finally:

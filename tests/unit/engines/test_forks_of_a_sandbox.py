@@ -39,7 +39,7 @@ WANTED = Wanted("turn_1", (), 50, LIMITS)
 PROMISED = Wanted("turn_1", (WantedFile("a.csv", is_glob=False, matches_max=1, checks={}),), 50, LIMITS)
 COMES = {Frame.ADOPT: [(Frame.LAUNCHED, b"")], Frame.LAUNCH: []}
 DOES_NOT = {Frame.ADOPT: []}
-EXIT = (Frame.EXIT, {"exit_code": 0, "log_tail": "", "stderr_tail": ""})
+EXIT = (Frame.EXIT, {"exit_code": 0, "output": []})
 INSPECTOR, PLAIN_INSPECTOR = (Frame.INSPECTOR, b"\0"), (Frame.INSPECTOR, b"\1")
 DONE = (Frame.COLLECTED, {"extras_total": 0, "files_exceeded": False, "depth_exceeded": False})
 

@@ -69,7 +69,8 @@ MEMORY_BYTES_MAX = 40 << 20
 GOOD = {"ok": True, "mime": "text/csv", "problem": None, "facts": {"rows": 2}}
 EXIT = {
     "exit_code": 0, "signal": None, "timed_out": False, "output_exceeded": False, "oom_kills": 0, "pids_hits": 0,
-    "disk_full": False, "stdout_bytes": 3, "stderr_bytes": 0, "log_tail": "\xff", "stderr_tail": "", "cpu_ms": 1.5,
+    "rooms": [["OUT_DIR", 1024, False], ["/tmp", 512, True]], "stdout_bytes": 3, "stderr_bytes": 0,
+    "output": [[1, 0, "\xff"], [2, 0, "b"], [1, 9, "c"]], "cpu_ms": 1.5,
     "memory_peak_bytes": None,
 }  # fmt: skip
 ROW = {"promise": 0, "rel": "a.csv", "state": "file", "size": 3, "keep": True, "same_as": None, "inspection": GOOD}

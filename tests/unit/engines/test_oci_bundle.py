@@ -19,13 +19,13 @@ V1 = {"memory": Path("/sys/fs/cgroup/memory"), "pids": Path("/cgroups/pids")}
 
 @pytest.fixture
 def oci():
-    return bundle_config(SETTINGS, LIMITS, "/proofbox/service/1")
+    return bundle_config(SETTINGS, LIMITS, "/proofbox/service/1", 20_007)
 
 
 @pytest.fixture
 def docker():
     settings = ContainerSettings("image", "", "{}", "", Totals(0, 0, 0), "service", "boot")
-    return container_config(settings, LIMITS, 0)["HostConfig"]
+    return container_config(settings, LIMITS, 0, 20_007)["HostConfig"]
 
 
 def test_folders_that_can_be_written_are_the_same(oci, docker):
@@ -33,7 +33,7 @@ def test_folders_that_can_be_written_are_the_same(oci, docker):
     assert {path: folders[path] for path in docker["Tmpfs"]} == docker["Tmpfs"]
     assert set(folders) - set(docker["Tmpfs"]) == {"/dev", "/dev/shm"}
     assert f"size={docker['ShmSize']}" in folders["/dev/shm"].split(",")
-    assert folders["/out"] == ("rw,nosuid,nodev,exec,size=1048576,nr_inodes=500,uid=10001,gid=10001,mode=0755")
+    assert folders["/out"] == ("rw,nosuid,nodev,exec,size=1048576,nr_inodes=500,uid=20007,gid=10001,mode=0755")
 
 
 def test_limits_are_the_same(oci, docker):
@@ -51,7 +51,7 @@ def test_there_is_no_capability_no_way_to_new_ones_no_root_and_no_namespace_of_t
     process = oci["process"]
     assert set(map(tuple, process["capabilities"].values())) == {()}
     assert set(process["capabilities"]) == {"bounding", "effective", "inheritable", "permitted", "ambient"}
-    assert (process["noNewPrivileges"], process["user"]["uid"], process["user"]["gid"]) == (True, 10001, 10001)
+    assert (process["noNewPrivileges"], process["user"]["uid"], process["user"]["gid"]) == (True, 20_007, 10001)
     assert oci["root"] == {"path": "/images/1/rootfs", "readonly": True}
     kinds = {"pid", "mount", "ipc", "uts", "network", "cgroup"}
     assert sorted(map(str, oci["linux"]["namespaces"])) == sorted(str({"type": kind}) for kind in kinds)
@@ -80,7 +80,7 @@ def test_kernel_files_that_are_masked_or_read_only_are_the_same(oci, docker):
 
 
 def test_of_version_1_a_sandbox_sees_its_own_group_and_can_only_read_it():
-    config = bundle_config(replace(SETTINGS, hierarchies=V1), LIMITS, "/proofbox/service/1")
+    config = bundle_config(replace(SETTINGS, hierarchies=V1), LIMITS, "/proofbox/service/1", 20_007)
     seen = {m["destination"]: m for m in config["mounts"] if m["destination"].startswith("/sys/fs/cgroup")}
     assert {where: (m["type"], m["source"]) for where, m in seen.items()} == {
         "/sys/fs/cgroup": ("tmpfs", "tmpfs"),
@@ -92,5 +92,5 @@ def test_of_version_1_a_sandbox_sees_its_own_group_and_can_only_read_it():
 
 
 def test_where_the_kernel_does_not_count_swap_memory_alone_is_bounded():
-    config = bundle_config(replace(SETTINGS, counts_swap=False), LIMITS, "/x")
+    config = bundle_config(replace(SETTINGS, counts_swap=False), LIMITS, "/x", 20_007)
     assert config["linux"]["resources"]["memory"] == {"limit": 1 << 30}

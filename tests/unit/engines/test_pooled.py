@@ -20,6 +20,7 @@ from service.engines.pool_plan import PoolPolicy
 from service.engines.pooled import PooledEngine, PooledEngineSettings
 from service.engines.runner_requests import InspectorBounds
 from service.engines.runner_sandbox import StreamBounds
+from service.engines.sandbox_users import SandboxUsers
 from tests.fakes.clock import FakeClock
 
 MIB = 1024 * 1024
@@ -27,7 +28,7 @@ BARE, DATA = Flavour.BARE, Flavour.DATA
 LIMITS = CallLimits(600, 2.0, 1024 * MIB, 256, 256 * MIB, 20_000, 256 * MIB, 5_000, 32, 256 * MIB, 100 * MIB)
 ANSWERS = {
     Frame.PING: [(Frame.PONG, b"")],
-    Frame.JOB: [(Frame.EXIT, {"exit_code": 0, "log_tail": "", "stderr_tail": ""})],
+    Frame.JOB: [(Frame.EXIT, {"exit_code": 0, "output": []})],
     Frame.COLLECT: [(Frame.COLLECTED, {"extras_total": 0, "files_exceeded": False, "depth_exceeded": False})],
 }
 
@@ -58,6 +59,7 @@ class FakeContainers:
         self.log = []
         self.deadlines = {}
         self.died = set()
+        self.users = {}
         self.listing = asyncio.Event()
         self.listing.set()
         self.updates_limits = True
@@ -80,10 +82,11 @@ class FakeContainers:
     async def prepare(self, flavour):
         self.log.append(("prepared", flavour))
 
-    async def start(self, name, limits, deadline_epoch_s, flavour):
+    async def start(self, name, limits, deadline_epoch_s, flavour, user_id):
         container_id = f"id-{name.rpartition('-')[2]}"
         self.there[container_id] = (name, limits, flavour)
         self.deadlines[container_id] = deadline_epoch_s
+        self.users[container_id] = user_id
 
         async def attach():
             return Transport(ANSWERS)
@@ -126,6 +129,7 @@ def settings(**pool):
         sweep_every_s=1000,
         stream=StreamBounds(100, 5, 5),
         inspector=InspectorBounds(0, 1, 2, 3, 4),
+        users=SandboxUsers(20_000, 4),
     )
 
 

@@ -12,7 +12,7 @@ from memory_runner import HUNG_UP, MemoryRunner
 from contracts.paths import FilePath, Namespace
 from contracts.tool_calls import SandboxInfo
 from contracts.tools import Language
-from service.core.engine_port import FileState, InputFile, Job, SandboxLostError, Wanted, WantedFile
+from service.core.engine_port import FileState, InputFile, Job, OutputPiece, SandboxLostError, Wanted, WantedFile
 from service.core.errors import StoreFailedError
 from service.core.limits import CallLimits
 from service.engines.file_frames import PIECE_BYTES
@@ -51,7 +51,7 @@ async def opened(runner, *, died_of_memory=False, collect_s=5.0):
 
 
 def exit_of(**more):
-    return (Frame.EXIT, {"exit_code": 0, "log_tail": "", "stderr_tail": "", **more})
+    return (Frame.EXIT, {"exit_code": 0, "output": [], **more})
 
 
 def found(**more):
@@ -99,19 +99,26 @@ async def test_output_that_filled_its_room_to_the_last_byte_is_told_to_go_on():
 
 async def test_a_job_is_sent_whole_and_its_end_is_told():
     code = bytes(range(256)) * 3_000
-    runner = MemoryRunner({Frame.JOB: [(Frame.STDOUT, b"\0hel"), (Frame.STDERR, b"\1x"), exit_of(log_tail="\xff")]})
+    runner = MemoryRunner(
+        {Frame.JOB: [(Frame.STDOUT, b"\0hel"), (Frame.STDERR, b"\1x"), exit_of(output=[[2, 7, "\xff"]])]}
+    )
     sandbox = await opened(runner)
     said, on_output = outputs()
-    outcome = await sandbox.run(Job(Language.BASH, code, "p", "turn_1", LIMITS), on_output=on_output)
+    given = {"args": ("-v", "ü"), "env": {"MODE": "fast"}, "stdin": b"in\n", "cwd": "turn_1/files/work"}
+    outcome = await sandbox.run(Job(Language.BASH, code, "p", "turn_1", LIMITS, **given), on_output=on_output)
     assert said == [("stdout", b"hel", False), ("stderr", b"x", True)]
-    assert (outcome.exit_code, outcome.log_tail, outcome.lost) == (0, b"\xff", None)
+    assert (outcome.exit_code, outcome.output, outcome.lost) == (0, (OutputPiece("stderr", b"\xff", 7),), None)
     kinds = [kind for kind, _ in runner.received]
-    assert kinds == [Frame.LAUNCH, Frame.JOB, Frame.DATA, Frame.DATA, Frame.DATA]
-    assert b"".join(payload for kind, payload in runner.received if kind is Frame.DATA) == code
+    assert kinds == [Frame.LAUNCH, Frame.JOB, Frame.DATA, Frame.DATA, Frame.DATA, Frame.DATA]
+    assert b"".join(payload for kind, payload in runner.received if kind is Frame.DATA) == code + b"in\n"
     assert json.loads(runner.received[1][1]) == {
         "language": "bash",
         "code_bytes": len(code),
+        "stdin_bytes": 3,
         "prog_name": "p",
+        "args": ["-v", "ü"],
+        "env": {"MODE": "fast"},
+        "cwd": "turn_1/files/work",
         "turn_id": "turn_1",
         "wall_s": 0.05,
         "file_bytes": 1_000,
@@ -193,7 +200,9 @@ async def test_files_are_put_with_their_bytes(tmp_path):
     await sandbox.put("turn_1", [input_file(tmp_path, content)])
     assert json.loads(runner.received[1][1]) == {
         "turn_id": "turn_1",
-        "files": [{"path": "turn_0/files/x/a.bin", "size": len(content), "writable": False}],
+        "files": [
+            {"path": "turn_0/files/x/a.bin", "size": len(content), "writable": False, "links": [], "copies": []}
+        ],
     }
     assert b"".join(payload for kind, payload in runner.received if kind is Frame.DATA) == content
 
@@ -315,7 +324,22 @@ GONE = "the sandbox ended by itself"
         ([(Frame.EXIT, {})], "the runner sent an answer that cannot be read"),
         ([(Frame.EXIT, [])], "the runner sent an answer that cannot be read"),
         ([exit_of(unknown=1)], "the runner sent an answer that cannot be read"),
-        ([exit_of(log_tail="日")], "the runner sent an answer that cannot be read"),
+        *(
+            ([exit_of(output=output)], "the runner sent an answer that cannot be read")
+            for output in (
+                "text",
+                [[1, 0]],
+                [[1, 0, "日"]],
+                [[3, 0, "a"]],
+                [[1, -1, "a"]],
+                [["stdout", 0, "a"]],
+                [[1, 0, "a" * 131_073]],
+                [[1, 0, "a" * 100_000], [2, 0, "b" * 40_000]],
+                [[1, 0, ""]] * 8_001,
+            )
+        ),
+        ([exit_of(rooms=[["/etc", 1, False]])], "the runner sent an answer that cannot be read"),
+        ([exit_of(rooms=[["/tmp", 1, False]] * 4)], "the runner sent an answer that cannot be read"),
     ],
 )
 async def test_a_sandbox_that_is_lost_while_it_runs_is_an_outcome(answers, lost):

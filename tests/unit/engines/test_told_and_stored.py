@@ -89,7 +89,7 @@ async def executed(stores, contract, rows):
     return await opened(stores, contract, rows, Admission(running_max=1, queue_max=0)).tell(Silent())
 
 
-EXIT = (Frame.EXIT, {"exit_code": 0, "log_tail": "", "stderr_tail": ""})
+EXIT = (Frame.EXIT, {"exit_code": 0, "output": []})
 
 
 def opened(stores, contract, rows, admission, *, on_job=(EXIT,), **asked):
@@ -187,7 +187,8 @@ async def looked_ahead(stores, admission, **fields):
 
 async def test_what_was_looked_up_while_a_call_was_registered_is_not_looked_up_again(stores):
     call, asked = await looked_ahead(stores, Admission(running_max=1, queue_max=0))
-    assert asked == ["database_read"] * 2  # the files of the turn, and those that its blocks tell of
+    # The files of the turn, those that its blocks describe, and the newest of other turns.
+    assert asked == ["database_read"] * 3
     asked.clear()
     assert (await call.tell(Silent())).ok
     assert "database_read" not in asked

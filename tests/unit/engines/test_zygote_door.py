@@ -65,7 +65,7 @@ def target():
         fds = [os.open("/dev/null", os.O_RDWR) for _ in range(6)]
         for fd in fds:
             stack.callback(os.close, fd)
-        yield Target(fds[0], (fds[1], fds[2]), (fds[3],), (fds[4], fds[5]), "docker-default (enforce)")
+        yield Target(fds[0], (fds[1], fds[2]), (fds[3],), (fds[4], fds[5]), "docker-default (enforce)", 20_007)
 
 
 def reports(text):
@@ -99,7 +99,13 @@ def test_a_fork_is_asked_for_with_the_descriptors_of_its_container(side_that, ta
     zygote = Zygote(side.ours, side.end)
     zygote.fork_into(target, ahead=ahead)
     side.join()
-    asked = {"namespaces": 2, "control_groups": 1, "label": "docker-default (enforce)", "ahead": ahead}
+    asked = {
+        "namespaces": 2,
+        "control_groups": 1,
+        "label": "docker-default (enforce)",
+        "user": 20_007,
+        "ahead": ahead,
+    }
     assert side.messages == [(asked, 7)]
     assert zygote.forks == 1
 
@@ -150,7 +156,7 @@ def test_an_inspector_waits_until_it_is_called_in(side_that, target):
     waiting.wait_until_in()
     waiting.close()
     side.join()
-    asked = {"namespaces": 2, "control_groups": 1, "label": "docker-default (enforce)"}
+    asked = {"namespaces": 2, "control_groups": 1, "label": "docker-default (enforce)", "user": 20_007}
     assert side.messages == [({**asked, "ahead": False, "extensions": ["csv", "pdf"]}, 7)]
     assert (before, heard, zygote.forks) == ([], [b"."], 1)
 

@@ -19,7 +19,9 @@ OUTDIR_FILE = Path(__file__).parents[3] / "sandbox_images" / "runner" / "outdir.
 def _runner_outdir():
     spec = importlib.util.spec_from_file_location("outdir_of_the_runner", OUTDIR_FILE)
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(OUTDIR_FILE.parent))
+        spec.loader.exec_module(module)
     return module
 
 
@@ -149,8 +151,8 @@ def test_what_is_no_regular_file_is_not_opened(out, root, monkeypatch):
     (root / "files/folder").mkdir()
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind("socket")
-        for name in ("pipe", "folder", "socket"):
-            assert out.judge(name, 100) == ("not_regular", f"turn_1/files/{name}", 0)
+        for name, state in (("pipe", "not_regular"), ("folder", "folder"), ("socket", "not_regular")):
+            assert out.judge(name, 100) == (state, f"turn_1/files/{name}", 0)
 
 
 def test_what_was_written_anew_with_the_same_size_and_its_time_restored_is_a_new_file(out, root):

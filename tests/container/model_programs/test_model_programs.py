@@ -1,0 +1,62 @@
+"""Programs as models write them: each gets the report that is committed for it.
+
+``PROOFBOX_GOLDEN=write`` writes the reports anew; read the difference before you commit it.
+"""
+
+import os
+import re
+from typing import Any
+
+import pytest
+
+from contracts.tools import Language
+from service.main import Service
+from tests.container.model_programs.corpus import (
+    FOLDER,
+    ModelProgram,
+    Step,
+    read_programs,
+    read_reports,
+    write_reports,
+)
+from tests.docker.calling import Caller
+
+pytestmark = pytest.mark.docker
+
+PROGRAMS = read_programs()
+
+
+@pytest.mark.asyncio(loop_scope="session")
+@pytest.mark.parametrize("program", PROGRAMS, ids=[f"{each.area}-{each.name}" for each in PROGRAMS])
+async def test_program_gets_the_committed_report(service: Service, program: ModelProgram) -> None:
+    call = Caller(service, conversation=f"{program.area}-{program.name}", turn="turn_2")
+    reports = [await report_of(call, step) for step in program.steps]
+    if os.environ.get("PROOFBOX_GOLDEN") == "write":
+        write_reports(program.area, read_reports(program.area) | {program.name: reports})
+    assert reports == read_reports(program.area)[program.name]
+
+
+async def report_of(call: Caller, step: Step) -> str:
+    request = dict(step.request)
+    for name in request.pop("attach", ()):
+        await call.attach(name, (FOLDER / "data" / name).read_bytes(), turn_id="turn_1")
+    variable = request.pop("variable", ())
+    response = await call(step.code, **call_fields(request))
+    report = response.report
+    for pattern in variable:
+        report = re.sub(pattern, "<…>", report)
+    return report
+
+
+def call_fields(request: dict[str, Any]) -> dict[str, Any]:
+    """The request as `Caller` takes it: without a contract, none is sent."""
+    fields = {"contract": None, **request}
+    if "language" in fields:
+        fields["language"] = Language(fields["language"])
+    return fields
+
+
+def test_every_report_belongs_to_a_program() -> None:
+    programs = {(program.area, program.name) for program in PROGRAMS}
+    reports = {(path.stem, name) for path in (FOLDER / "reports").glob("*.md") for name in read_reports(path.stem)}
+    assert reports == programs
