@@ -273,6 +273,7 @@ class Run:
             return b""
         if not piece:
             self._ended.add(fd)
+            self._order.end(self._streams[fd])
             self._resting.pop(fd, None)
             if poll is not None:
                 poll.unregister(fd)

@@ -8,6 +8,10 @@ one. Where the kernel has neither (gVisor), or a signal is lost, the order is th
 
 A write that finds its pipe full is on record twice. From there on the writes of that pipe can stand one place too
 early, until a round finds both pipes empty.
+
+A program that opens its stream anew (`echo text > /dev/stderr`) writes without packets: one read can give several of
+its writes. Where more writes are on record than packets were read, and no pipe was full, such a packet is split at
+the ends of its lines.
 """
 
 from __future__ import annotations
@@ -63,6 +67,8 @@ class WriteOrder:
         self._writes: list[int] = []  # on record, with no packet yet; by name of the pipe
         self._noted = 0  # of these, how many were on record before the pipes were read
         self._packets: dict[int, list[bytes]] = {kind: [] for kind in kinds.values()}
+        self._was_full = False  # a pipe, since both were last found empty
+        self._unrecorded = dict.fromkeys(kinds.values(), 0)  # packets that were given before their records came
         try:
             self._begin()
         except (OSError, ValueError):
@@ -93,6 +99,15 @@ class WriteOrder:
         else:
             packets.append(packet)
 
+    def end(self, kind: int) -> None:
+        """Takes the end of a pipe: that its last writer closed it is on record like a write, and is removed."""
+        self._writes += self._recorded()
+        for place in range(len(self._writes) - 1, -1, -1):
+            if self._writes[place] == kind:
+                del self._writes[place]
+                self._noted -= place < self._noted
+                return
+
     def ordered(self, *, all_read: bool, is_end: bool = False) -> list[tuple[int, bytes]]:
         """The packets whose place is known by now, in the order of their writes.
 
@@ -104,6 +119,7 @@ class WriteOrder:
             self._noted = 0
         if any(self._packets.values()):
             self._writes += self._recorded()
+        self._split_merged()
         ordered = self._matched()
         while not self._writes and any(self._packets.values()) and self._wait():
             # The bytes of a write can be read a moment before its signal.
@@ -111,8 +127,21 @@ class WriteOrder:
             ordered += self._matched()
         if is_end or not self._writes:
             ordered += [(kind, packet) for kind, packets in self._packets.items() for packet in packets]
+            for kind, packets in self._packets.items():
+                self._unrecorded[kind] += len(packets)
             self._packets = {kind: [] for kind in self._packets}
+        self._was_full = self._was_full and bool(self._writes)
         return ordered
+
+    def _split_merged(self) -> None:
+        """Splits packets of several writes, where the record shows that there are some."""
+        self._was_full = self._was_full or any(len(packets) >= PIPE_PACKETS for packets in self._packets.values())
+        if self._was_full:
+            return
+        for kind, packets in self._packets.items():
+            missing = self._writes[: self._noted].count(kind) - len(packets) - self._unrecorded[kind]
+            if missing > 0:
+                self._packets[kind] = _split_at_lines(packets, missing)
 
     def _matched(self) -> list[tuple[int, bytes]]:
         ordered: list[tuple[int, bytes]] = []
@@ -122,6 +151,8 @@ class WriteOrder:
                 ordered.append((kind, self._packets[kind].pop(0)))
             elif done >= self._noted:
                 break  # written while the pipes were read: its packet comes with the next round
+            elif self._unrecorded[kind]:
+                self._unrecorded[kind] -= 1
             done += 1
         del self._writes[:done]
         self._noted = max(0, self._noted - done)
@@ -153,6 +184,17 @@ class WriteOrder:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+
+
+def _split_at_lines(packets: list[bytes], times: int) -> list[bytes]:
+    """Split packets at the ends of their lines, at most so many times."""
+    split: list[bytes] = []
+    for packet in packets:
+        lines = packet.splitlines(keepends=True) if times > 0 else [packet]
+        alone = min(len(lines) - 1, times)
+        split += [*lines[:alone], b"".join(lines[alone:])]
+        times -= alone
+    return split
 
 
 def _signal_descriptor(number: int) -> int:

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
+PIPE_PACKETS = 256
 RUNNER = Path(__file__).parents[3] / "sandbox_images" / "runner"
 # Reads what a child writes, in rounds as the runner does, and prints it in the order that it finds.
 READER = """
 import json, os, random, select, sys, time
 from write_order import WriteOrder, make_output_pipe
 
-writes, pause_s, seed = json.load(sys.stdin)
+writes, pause_s, seed, opens_anew = json.load(sys.stdin)
 pipes = [make_output_pipe() for _ in range(2)]
 order = WriteOrder({read: kind for kind, (read, _) in enumerate(pipes)})
 random.seed(seed)
@@ -21,7 +22,11 @@ if os.fork() == 0:
     for read, _ in pipes:
         os.close(read)
     for kind, text in writes:
-        os.write(pipes[kind][1], text.encode())
+        if opens_anew and kind:
+            with open(f"/proc/self/fd/{pipes[kind][1]}", "wb", buffering=0) as stream:
+                stream.write(text.encode())
+        else:
+            os.write(pipes[kind][1], text.encode())
         if pause_s and random.random() < 0.1:
             time.sleep(random.random() * pause_s)
     os._exit(0)
@@ -42,6 +47,7 @@ while len(ended) < 2:
                 break
             if not packet:
                 ended.add(read)
+                order.end(kind)
                 break
             order.take(kind, packet)
     ordered += order.ordered(all_read=True)
@@ -50,8 +56,8 @@ print(json.dumps([[kind, data.decode()] for kind, data in ordered]))
 """
 
 
-def ordered(writes, pause_s=0.0, seed=1):
-    given = json.dumps([writes, pause_s, seed]).encode()
+def ordered(writes, pause_s=0.0, seed=1, *, opens_anew=False):
+    given = json.dumps([writes, pause_s, seed, opens_anew]).encode()
     command = [sys.executable, "-c", READER]
     ran = subprocess.run(command, input=given, cwd=RUNNER, capture_output=True, check=True, timeout=60)
     return [tuple(each) for each in json.loads(ran.stdout)]
@@ -80,7 +86,8 @@ def test_of_writes_faster_than_they_are_read_none_is_lost_and_each_is_near_its_p
     found = ordered(writes)
     for pipe in (0, 1):
         assert [each for each in found if each[0] == pipe] == [each for each in writes if each[0] == pipe]
-    assert max(abs(index - int(text)) for index, (_, text) in enumerate(found)) < 100
+    distances = [abs(index - int(text)) for index, (_, text) in enumerate(found)]
+    assert max(distances) < 2 * PIPE_PACKETS, f"farthest from its place: {max(distances)}"
 
 
 def test_parts_of_lines_and_empty_lines_come_in_their_order():
@@ -98,3 +105,8 @@ def test_a_long_write_is_whole_and_stands_between_its_neighbours(size):
 def test_one_pipe_alone_keeps_every_byte(pipe):
     writes = [(pipe, "y" * (n % 6_000 + 1)) for n in range(500)]
     assert merged(ordered(writes)) == merged(writes)
+
+
+def test_lines_of_a_stream_that_is_opened_anew_for_each_keep_their_order():
+    writes = [(int(n % 3 < 2), f"{n}\n") for n in range(200)]
+    assert merged(ordered(writes, 0.01, opens_anew=True)) == merged(writes)
