@@ -9,9 +9,9 @@ one. Where the kernel has neither (gVisor), or a signal is lost, the order is th
 A write that finds its pipe full is on record twice. From there on the writes of that pipe can stand one place too
 early, until a round finds both pipes empty.
 
-A program that opens its stream anew (`echo text > /dev/stderr`) writes without packets: one read can give several of
-its writes. Where more writes are on record than packets were read, and no pipe was full, such a packet is split at
-the ends of its lines.
+A program that opens its stream anew (`echo text > /dev/stderr`) writes without packets: one read can give several
+of its writes. Where more writes are on record than packets were read, and no pipe was full, such a packet is split
+at the ends of its lines.
 """
 
 from __future__ import annotations

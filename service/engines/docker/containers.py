@@ -19,7 +19,7 @@ from service.engines.containers import Container, LeftContainer, NotForkedError
 from service.engines.docker.client import EngineClient
 from service.engines.docker.container import FULL_SHARES, ContainerSettings, changing_limits, container_config
 from service.engines.docker.gvisor import TOO_MANY_TASKS, filters_calls, gvisor_form, is_gvisor
-from service.engines.docker.taking import NotTakenError, taken_socket
+from service.engines.docker.taking import NotTakenError, take_socket
 from service.engines.docker.transport import AttachTransport
 from service.engines.docker.zygotes import DockerZygotes, check_machine
 from service.engines.forking.seccomp_filter import compiled
@@ -185,7 +185,7 @@ class DockerContainers:
     async def _taken(self, first_process: int, container_id: str) -> socket.socket:
         """See `Shortcut`."""
         try:
-            return await asyncio.to_thread(taken_socket, first_process, container_id, socket.SOCK_STREAM)
+            return await take_socket(first_process, container_id, socket.SOCK_STREAM)
         except NotTakenError as exc:
             log.log(
                 self._not_taken_level, "the stream to a sandbox goes through the engine, which is slower: %s", exc

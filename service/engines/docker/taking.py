@@ -1,5 +1,6 @@
 """A socket taken from a process in a container on this machine: an engine hands none over."""
 
+import asyncio
 import contextlib
 import ctypes
 import os
@@ -16,6 +17,25 @@ _LOOK_AGAIN_S = 0.01
 
 class NotTakenError(Exception):
     """No socket was taken; the message says why."""
+
+
+async def take_socket(process: int, container_id: str, kind: socket.SocketKind) -> socket.socket:
+    """`taken_socket` in a thread. When the caller is cancelled meanwhile, the socket is closed.
+
+    Raises:
+        NotTakenError: see `taken_socket`.
+    """
+    taking = asyncio.ensure_future(asyncio.to_thread(taken_socket, process, container_id, kind))
+    try:
+        return await asyncio.shield(taking)
+    except asyncio.CancelledError:
+        taking.add_done_callback(_close_taken)
+        raise
+
+
+def _close_taken(taking: asyncio.Future[socket.socket]) -> None:
+    if not taking.cancelled() and taking.exception() is None:
+        taking.result().close()
 
 
 def taken_socket(process: int, container_id: str, kind: socket.SocketKind, within_s: float = 0.0) -> socket.socket:

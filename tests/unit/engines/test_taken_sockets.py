@@ -1,5 +1,6 @@
 """Sockets taken from another process: here a child of the test, in the control group of both."""
 
+import asyncio
 import contextlib
 import os
 import signal
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from service.engines.docker.taking import LAID_OUT_FD, NotTakenError, taken_socket
+from service.engines.docker.taking import LAID_OUT_FD, NotTakenError, take_socket, taken_socket
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes of Linux")
 OURS = Path("/proc/self/cgroup").read_text(encoding="utf-8") if sys.platform == "linux" else ""
@@ -52,6 +53,20 @@ def test_what_was_laid_out_is_taken_and_leads_to_its_other_end():
     with process_with() as (pid, other), taken_socket(pid, OURS, socket.SOCK_STREAM) as taken:
         taken.sendall(b"x")
         assert other.recv(1) == b"x"
+
+
+async def test_a_socket_that_is_taken_after_its_caller_was_cancelled_is_closed():
+    with process_with() as (pid, other):
+        taking = asyncio.create_task(take_socket(pid, OURS, socket.SOCK_STREAM))
+        await asyncio.sleep(0)  # the thread is at work
+        taking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await taking
+        duplicate = other.dup()
+    # The process that had laid it out has ended: only an end that was taken and not closed would hold it open.
+    with duplicate:
+        duplicate.settimeout(10)
+        assert await asyncio.to_thread(duplicate.recv, 1) == b""
 
 
 def test_a_process_of_another_container_is_left_alone():
