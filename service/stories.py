@@ -32,8 +32,9 @@ from service.core.rendering import Rendering, RenderPolicy
 from service.core.sandbox_runs import SandboxRuns
 from service.core.searching import Searching
 from service.core.skills import Skills
-from service.core.store_ports import ArtifactStore, SourcePool, TimelineStore
+from service.core.store_ports import ArtifactStore, SourcePool
 from service.core.text_files import TextFiles
+from service.core.timeline_ports import TimelineStore
 from service.core.tokens import TokenCounter
 from service.core.turn_files import TurnFiles
 from service.core.watcher import Story

@@ -18,7 +18,7 @@ from service.core.memory_search import MemorySearch
 from service.core.passage_ports import Passage
 from service.core.react_calls import ReactStory
 from service.core.scopes import Principal, Scope
-from service.core.store_ports import PlacedBlock
+from service.core.timeline_ports import PlacedBlock
 from service.core.watcher import NobodyWatches
 from service.language.embeddings import MiniLmEmbedder
 

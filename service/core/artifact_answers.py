@@ -83,12 +83,6 @@ def content_of(mime: str, size_bytes: int, file: BinaryIO, inline_bytes_max: int
     return Content(text=embedded_text(head, more=size_bytes > len(head)))
 
 
-def hosting(stored: StoredArtifact) -> dict[str, str]:
-    """The hosting fields of a version that is hosted: for the caller's program, never for a model."""
-    fields = {"hosted_uri": stored.hosted_uri, "rn": stored.rn, "key": stored.key}
-    return {name: value for name, value in fields.items() if value is not None}
-
-
 def artifact_result(verdict: Verdict, artifact: StoredArtifact | None) -> ArtifactResult:
     """What became of one file, for the caller's program; ``artifact`` is what was stored of it, if it was kept."""
     promised = verdict.promise.visibility if verdict.promise else "internal"
@@ -103,7 +97,7 @@ def artifact_result(verdict: Verdict, artifact: StoredArtifact | None) -> Artifa
         size_bytes=size,
         sid=artifact.sid if artifact else None,
         sha256=artifact.sha256 if artifact else None,
-        **(hosting(artifact) if artifact else {}),
+        **(artifact.hosting() if artifact else {}),
     )
 
 

@@ -5,7 +5,6 @@ import json
 from typing import Any
 
 from contracts.blocks import Block
-from service.core.artifact_answers import hosting
 from service.core.blocks import now_text
 from service.core.store_ports import StoredArtifact
 
@@ -35,7 +34,7 @@ def attachment_blocks(stored: StoredArtifact, content: bytes | None, sid: int | 
         },
         ensure_ascii=False,
     )
-    meta = {"digest": digest, **hosting(stored), "physical_path": stored.path.physical}
+    meta = {"digest": digest, **stored.hosting(), "physical_path": stored.path.physical}
     text = None if content is None else base64.b64encode(content).decode("ascii")
     return [
         _block("user.attachment.meta", stored, "application/json", text=digest),

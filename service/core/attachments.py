@@ -15,7 +15,8 @@ from contracts.tool_calls import Attachment
 from service.core.attachment_blocks import attachment_blocks
 from service.core.errors import BodyTooLargeError, StoreFailedError, StoreFullError, UnsafeNameError
 from service.core.scopes import Scope
-from service.core.store_ports import ArtifactStore, NewArtifact, SourcePool, StoredArtifact, TimelineStore
+from service.core.store_ports import ArtifactStore, NewArtifact, SourcePool, StoredArtifact
+from service.core.timeline_ports import TimelineStore
 
 # Hashing and writing leave the event loop once for so many bytes: a thread for each 64 KB piece of a socket would
 # cost more than its work.

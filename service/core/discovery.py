@@ -15,7 +15,7 @@ from contracts.blocks import TRUNCATED_SUFFIX, Block
 from contracts.logical import TurnPath
 from contracts.paths import call_path, is_call_id, is_turn_id
 from service.core.memory import Memory
-from service.core.store_ports import PlacedBlock, described_path, spelled
+from service.core.timeline_ports import PlacedBlock, described_path, spelled
 
 HOSTING_FIELDS = frozenset({"hosted_uri", "rn", "key", "local_path"})
 """What a digest of another program may hold and no model may read."""

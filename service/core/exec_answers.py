@@ -7,7 +7,7 @@ from contracts.artifacts import Contract, ContractError
 from contracts.blocks import Block, Digest
 from contracts.codes import ContractCode, NoticeCode, VerdictCode
 from contracts.tool_calls import ArtifactResult, EnvelopeError, ToolCallResponse
-from service.core.artifact_answers import Content, artifact_result, hosting, usage
+from service.core.artifact_answers import Content, artifact_result, usage
 from service.core.blocks import BlockWriter, Notice, now_text
 from service.core.discovery import remembered_paths
 from service.core.engine_port import FileState, Found
@@ -172,7 +172,7 @@ def _artifact_blocks(
         sources_used=list(content.sources_used) or None,
         tokens=content.tokens,
     )
-    return _writer(call).artifact(digest, hosting(stored), text=content.text, base64=content.base64)
+    return _writer(call).artifact(digest, stored.hosting(), text=content.text, base64=content.base64)
 
 
 def _writer(call: ExecCall) -> BlockWriter:

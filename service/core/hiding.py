@@ -13,7 +13,7 @@ from service.core.cache_points import CachePolicy, cache_points
 from service.core.memory import Memory, memory_of
 from service.core.react_calls import ReactCall, ToolRefusedError
 from service.core.reading import read_text
-from service.core.store_ports import PlacedBlock, TimelineStore
+from service.core.timeline_ports import PlacedBlock, TimelineStore
 from service.core.tokens import TokenCounter, count_tokens
 from service.core.visibility import visibility_of
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from contracts.blocks import TEXT_BYTES_MAX, TRUNCATED_SUFFIX
 from service.core.discovery import digest_of_block, safe_text
-from service.core.store_ports import PlacedBlock
+from service.core.timeline_ports import PlacedBlock
 
 JSON = "application/json"
 EXTRACTED = "extracted"

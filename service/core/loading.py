@@ -12,7 +12,6 @@ from contracts.logical import LogicalPath, SkillPath, SourcesPath, TurnPath
 from contracts.media_types import is_inline_binary, is_text
 from contracts.paths import FilePath, UnsafePathError
 from contracts.tool_calls import SourceRow
-from service.core.artifact_answers import hosting
 from service.core.blocks import embedded_text
 from service.core.discovery import discover, latest_blocks, main_block, safe_text
 from service.core.document_reading import DOCUMENT_KINDS, DocumentUnreadableError
@@ -236,7 +235,7 @@ class Loading:
         return Content(path.logical, file.mime, size, partial(self._read, file), has_lines, meta, digest)
 
     def _meta(self, file: TurnFile, digest: dict[str, Any]) -> dict[str, Any]:
-        hosted = hosting(file.stored) if file.stored is not None else {}
+        hosted = file.stored.hosting() if file.stored is not None else {}
         if file.version is not None and file.version.hosted_uri is not None:
             hosted = {"hosted_uri": file.version.hosted_uri}
         return {"digest": digest_json(digest), **hosted, "physical_path": file.path.physical}

@@ -8,7 +8,7 @@ from typing import Protocol
 from contracts.blocks import Block
 from contracts.tool_calls import ToolCallRequest
 from service.core.scopes import Scope
-from service.core.store_ports import (
+from service.core.timeline_ports import (
     PlacedBlock,
     TimelineStore,
     TurnSpan,

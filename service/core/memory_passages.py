@@ -11,7 +11,8 @@ from contracts.paths import FilePath, UnsafePathError
 from service.core.blocks import now_text
 from service.core.passages import passages
 from service.core.scopes import Scope
-from service.core.store_ports import ArtifactStore, PlacedBlock
+from service.core.store_ports import ArtifactStore
+from service.core.timeline_ports import PlacedBlock
 
 _TARGETS = {
     "user.prompt": "user",

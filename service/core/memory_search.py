@@ -16,7 +16,8 @@ from service.core.memory_passages import Said, said_in, target_of
 from service.core.passage_ports import Passage, PassageStore
 from service.core.react_calls import ReactCall
 from service.core.scopes import Scope
-from service.core.store_ports import ArtifactStore, PlacedBlock, TimelineStore
+from service.core.store_ports import ArtifactStore
+from service.core.timeline_ports import PlacedBlock, TimelineStore
 
 _BLOCKS_AT_ONCE = 200
 _CHARS_AT_ONCE = 60_000

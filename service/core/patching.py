@@ -10,7 +10,6 @@ from contracts.media_types import is_text
 from contracts.paths import FilePath, NamedPath
 from contracts.react_tools import CONTENT_BYTES_MAX, PatchParams
 from contracts.tool_calls import ToolCallResponse
-from service.core.artifact_answers import hosting
 from service.core.blocks import shortened, text_head
 from service.core.errors import StoreFailedError, StoreFullError
 from service.core.hunks import HunkHeaderError, HunkMismatchError
@@ -212,7 +211,7 @@ def _answered(
         **more,
     }
     # The block tells the change, not the file: "patch" says so to who looks for its content.
-    marks = {**hosting(stored), "patch": str(patched.said["mode"])}
+    marks = {**stored.hosting(), "patch": str(patched.said["mode"])}
     blocks: list[Block] = [
         *call.opening_blocks(
             rewrites(named),

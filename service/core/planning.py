@@ -12,7 +12,7 @@ from service.core.blocks import now_text
 from service.core.memory import Memory, memory_of
 from service.core.react_calls import ReactCall, ToolRefusedError
 from service.core.rendered import STEP_SIGNS
-from service.core.store_ports import TimelineStore
+from service.core.timeline_ports import TimelineStore
 
 _WORDS: dict[StepStatus, str] = {"in_progress": " — in progress", "failed": " — failed"}
 _ID_CHARS = 8

@@ -18,7 +18,8 @@ from service.core.react_calls import ReactCall
 from service.core.sandbox_runs import Attempt
 from service.core.skills import Skills
 from service.core.staging import Staging, staging
-from service.core.store_ports import SourcePool, spelled
+from service.core.store_ports import SourcePool
+from service.core.timeline_ports import spelled
 from service.core.tokens import TokenCounter
 from service.core.turn_files import CallFiles, TurnFile, TurnFiles
 from service.core.visibility import Visibility, visibility_of

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from contracts.blocks import Block
 from service.core.memory import Memory
 from service.core.rendered import RenderedView, hidden_line, own_line
-from service.core.store_ports import PlacedBlock
+from service.core.timeline_ports import PlacedBlock
 from service.core.visibility import SUMMARY, Hiding, Visibility, comes_hidden, visibility_of
 
 _READ_AT_ONCE = 500

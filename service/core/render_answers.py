@@ -10,7 +10,7 @@ from contracts.codes import ContractCode, NoticeCode, RuntimeCode
 from contracts.paths import FilePath
 from contracts.render_tools import OutputFormat, RenderParams
 from contracts.tool_calls import EnvelopeError, ToolCallRequest, ToolCallResponse
-from service.core.artifact_answers import Content, artifact_result, hosting, usage
+from service.core.artifact_answers import Content, artifact_result, usage
 from service.core.blocks import BlockWriter, Notice, now_text, shortened
 from service.core.discovery import is_remembered
 from service.core.interruptions import Interruption
@@ -138,7 +138,7 @@ def answered(
     blocks.append(write.meta(digest))
     content = contents.get(call.target.physical)
     if content is not None and content.base64 is not None:
-        blocks.append(write.content(digest, hosting(artifact), text=None, base64=content.base64))
+        blocks.append(write.content(digest, artifact.hosting(), text=None, base64=content.base64))
     return ToolCallResponse(
         ok=True,
         ret={"warnings": result.warnings, "facts": result.facts},

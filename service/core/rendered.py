@@ -13,7 +13,7 @@ from contracts.logical import TurnPath, parse
 from contracts.paths import UnsafePathError
 from service.core.discovery import HOSTING_FIELDS
 from service.core.shown_json import json_text, shown_call, shown_digest, shown_notice, shown_result
-from service.core.store_ports import PlacedBlock, described_path, spelled
+from service.core.timeline_ports import PlacedBlock, described_path, spelled
 from service.core.visible_text import visible_text
 
 STEP_SIGNS = {"done": "✓", "in_progress": "…", "pending": "□", "failed": "✗"}

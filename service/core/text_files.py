@@ -11,7 +11,7 @@ from contracts.blocks import Digest
 from contracts.codes import NoticeCode, ToolCode, VerdictCode
 from contracts.paths import FilePath, NamedPath, Namespace, UnsafePathError, in_turn, is_turn_id
 from contracts.tool_calls import ArtifactResult, ToolCallResponse
-from service.core.artifact_answers import Content, content_of, hosting
+from service.core.artifact_answers import Content, content_of
 from service.core.blocks import Notice, now_text
 from service.core.discovery import is_remembered
 from service.core.errors import StoreFailedError, StoreFullError
@@ -197,7 +197,7 @@ def result_of(file: TextFile, stored: StoredArtifact) -> ArtifactResult:
         size_bytes=stored.size_bytes,
         sid=stored.sid,
         sha256=stored.sha256,
-        **hosting(stored),
+        **stored.hosting(),
     )
 
 

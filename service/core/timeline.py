@@ -9,7 +9,7 @@ from service.core.cache_points import CachePoints, CachePolicy, cache_points
 from service.core.memory import StoredMemory
 from service.core.reading import marked, read_text
 from service.core.scopes import Scope
-from service.core.store_ports import TimelineStore
+from service.core.timeline_ports import TimelineStore
 from service.core.tokens import TokenCounter, count_tokens
 from service.core.visibility import visibility_of
 

@@ -20,7 +20,8 @@ from service.core.memory import HandedMemory, Memory, StoredMemory
 from service.core.places import Places
 from service.core.scopes import Scope
 from service.core.staging import Staging
-from service.core.store_ports import ArtifactStore, StoredArtifact, TimelineStore
+from service.core.store_ports import ArtifactStore, StoredArtifact
+from service.core.timeline_ports import TimelineStore
 from service.core.visible_text import visible_text
 
 _PIECE_BYTES = 256 * 1024

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from contracts.blocks import Block
 from service.core.memory import Memory
-from service.core.store_ports import PlacedBlock, TurnSpan, described_path, hidden_path, spelled
+from service.core.timeline_ports import PlacedBlock, TurnSpan, described_path, hidden_path, spelled
 
 SUMMARY = "conv.range.summary"
 

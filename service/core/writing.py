@@ -5,7 +5,6 @@ from typing import Literal
 from contracts.codes import NoticeCode, ToolCode, VerdictCode
 from contracts.react_tools import FileParams, WriteParams
 from contracts.tool_calls import ToolCallResponse
-from service.core.artifact_answers import hosting
 from service.core.blocks import Notice, shortened, text_head
 from service.core.errors import StoreFailedError, StoreFullError
 from service.core.react_calls import ReactCall
@@ -80,7 +79,7 @@ class Writing:
             blocks.append(call.write.internal_note(digest, text_head(file.text)))
         else:
             carried = await self._files.content(file, measured)
-            blocks.append(call.write.content(digest, hosting(stored), text=carried.text, base64=carried.base64))
+            blocks.append(call.write.content(digest, stored.hosting(), text=carried.text, base64=carried.base64))
         return call.answered(
             blocks,
             report=f"Written: {file.path.physical} ({measured.size_bytes} bytes, {measured.tokens} tokens)",

@@ -13,7 +13,7 @@ from sqlalchemy import BindParameter, Connection, Row, Select, bindparam, func, 
 from contracts.blocks import Block
 from service.core.errors import StoreFailedError, TimelineMovedError
 from service.core.scopes import Scope
-from service.core.store_ports import PlacedBlock, TurnSpan, described_path, hidden_path
+from service.core.timeline_ports import PlacedBlock, TurnSpan, described_path, hidden_path
 from service.stores.conversations import CONVERSATION, ensure_conversation, scope_values
 from service.stores.database import Database
 from service.stores.prepared import Prepared

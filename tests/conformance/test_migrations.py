@@ -21,7 +21,8 @@ from contracts.tool_calls import SourceRow
 from service.core.call_ports import CallKey, CallState, NewCall, StoredCall
 from service.core.errors import StoreFailedError
 from service.core.scopes import Principal, Scope
-from service.core.store_ports import NewPage, TurnSpan
+from service.core.store_ports import NewPage
+from service.core.timeline_ports import TurnSpan
 from service.stores import artifact_rows
 from service.stores.calls import SqlCallStore
 from service.stores.database import Database

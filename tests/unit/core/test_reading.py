@@ -17,7 +17,7 @@ from service.core.memory import HandedMemory
 from service.core.react_calls import ReactCall, ToolRefusedError
 from service.core.reading import marked, read_text
 from service.core.scopes import Principal, Scope
-from service.core.store_ports import described_path
+from service.core.timeline_ports import described_path
 from service.core.visibility import visibility_of
 from tests.unit.core.timelines import (
     block,

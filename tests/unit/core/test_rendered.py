@@ -6,7 +6,7 @@ import pytest
 
 from contracts.timeline import CORE_TYPES
 from service.core.rendered import RenderedView, rendered
-from service.core.store_ports import PlacedBlock
+from service.core.timeline_ports import PlacedBlock
 from tests.unit.core.timelines import TS, block, call_block, content_block, digest_block, hiding_block, prompt
 
 TURN = "turn_1790603271112_ab12cd"
