@@ -135,9 +135,10 @@ async def serve(folder: Path) -> None:
     """The service itself, on a free port that it prints."""
     import socket  # noqa: PLC0415 - the rest is the other process's
 
-    from service import main, sandboxes  # noqa: PLC0415
     from service.api.server import DrainingServer  # noqa: PLC0415
-    from service.settings import Settings  # noqa: PLC0415
+    from service.app import bootstrap as main  # noqa: PLC0415
+    from service.app import sandbox_engine as sandboxes  # noqa: PLC0415
+    from service.app.settings import Settings  # noqa: PLC0415
     from tests.fakes.scripted_containers import ScriptedContainers  # noqa: PLC0415
 
     sandboxes._docker = lambda *_: ScriptedContainers()  # noqa: SLF001

@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 
 from bench.serving import serving
-from service.language.tokens import BpeTokenCounter
+from service.timeline.bpe_tokens import BpeTokenCounter
 
 CONVERSATION = "tokens"
 _TRIES = 60

@@ -7,9 +7,9 @@ from pathlib import Path
 from pydantic_core import PydanticUndefined
 
 from contracts.codes import ContractCode, NoticeCode, ProblemCode, RuntimeCode, ToolCode, VerdictCode, WebCode
-from service.core import errors
-from service.core.limits import limit_names
-from service.settings import Settings
+from service import errors
+from service.app.settings import Settings
+from service.sandbox.limits import limit_names
 
 HERE = Path(__file__).parent
 IMAGES = HERE.parent / "sandbox_images"
@@ -185,8 +185,8 @@ def settings_page() -> str:
     limits = set(limit_names())
     text = (
         "# Settings and limits\n\n"
-        "Made by `docs/generate.py` from `service/settings.py`. Each is an environment variable. Limits of a call "
-        "(marked) can be\nlowered, never raised, by `limits` of a request.\n\n"
+        "Made by `docs/generate.py` from `service/app/settings.py`. Each is an environment variable. Limits of a\n"
+        "call (marked) can be lowered, never raised, by `limits` of a request.\n\n"
         "| variable | default | | of a call |\n|---|---|---|---|\n"
     )
     for name, field in Settings.model_fields.items():

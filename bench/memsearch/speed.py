@@ -14,13 +14,13 @@ import numpy as np
 
 from contracts.react_tools import MemsearchParams
 from contracts.tool_calls import ToolCallRequest
-from service.core.memory_search import MemorySearch
-from service.core.passage_ports import Passage
-from service.core.react_calls import ReactStory
-from service.core.scopes import Principal, Scope
-from service.core.timeline_ports import PlacedBlock
-from service.core.watcher import NobodyWatches
-from service.language.embeddings import MiniLmEmbedder
+from service.calls.direct_tool import ReactStory
+from service.calls.tool import NobodyWatches
+from service.identity import Principal, Scope
+from service.react.memsearch.minilm import MiniLmEmbedder
+from service.react.memsearch.port import Passage
+from service.react.memsearch.tool import MemorySearch
+from service.timeline.port import PlacedBlock
 
 _COUNTS = (1_000, 10_000, 100_000)
 _ROUNDS = 5

@@ -17,9 +17,9 @@ from PIL import Image
 
 from contracts.render_tools import RENDER_TOOL_PREFIX
 from contracts.tool_calls import Asset, SourceRow
-from service.local_jobs import Console
-from service.main import build, running
-from service.settings import Settings
+from service.app.bootstrap import build, running
+from service.app.cli_local import Console
+from service.app.settings import Settings
 
 HERE = Path(__file__).parent
 SOURCES = HERE / "sources"

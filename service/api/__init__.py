@@ -1,1 +1,1 @@
-"""The HTTP doors: parse, call, return."""
+"""The HTTP API."""

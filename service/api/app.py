@@ -10,28 +10,27 @@ from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 from starlette.types import ASGIApp
 
-from service.api import (
+from service.api import docs_page, openapi
+from service.api import error_handlers as error_answers
+from service.api.call_door import CallDoor
+from service.api.middleware.access_log import RequestLog
+from service.api.middleware.authentication import Guard, HostCheck
+from service.api.middleware.body_limit import BodyLimit
+from service.api.middleware.security_headers import SafeHeaders
+from service.api.routes import (
     artifact_list,
     artifacts,
     attachments,
     call_events,
-    docs_page,
-    error_answers,
     health,
-    links,
     metrics,
-    openapi,
     provenance,
     timeline,
     tool_calls,
     tools,
 )
-from service.api.body_limit import BodyLimit
-from service.api.call_door import CallDoor
-from service.api.doors import Doors
-from service.api.guard import Guard, HostCheck
-from service.api.request_log import RequestLog
-from service.api.safe_headers import SafeHeaders
+from service.api.routes import download_links as links
+from service.api.services import Doors
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 

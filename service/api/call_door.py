@@ -16,12 +16,12 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from service.api.doors import doors_of
-from service.api.error_answers import answer_service_error
-from service.api.guard import CALLS, caller_of
-from service.api.tool_calls import IDEMPOTENCY_KEY_CHARS, IDEMPOTENCY_KEY_CHARS_MAX, make_tool_call
-from service.core.api_keys import Permission
-from service.core.errors import ServiceError
+from service.access.api_keys import Permission
+from service.api.error_handlers import answer_service_error
+from service.api.middleware.authentication import CALLS, caller_of
+from service.api.routes.tool_calls import IDEMPOTENCY_KEY_CHARS, IDEMPOTENCY_KEY_CHARS_MAX, make_tool_call
+from service.api.services import doors_of
+from service.errors import ServiceError
 
 _KEY_CHARS = re.compile(IDEMPOTENCY_KEY_CHARS)
 

@@ -3,8 +3,8 @@
 from datetime import datetime
 from email.utils import format_datetime
 
-from service.core.saved_as import content_disposition, media_type
-from service.core.store_ports import StoredArtifact
+from service.artifacts.content_disposition import content_disposition, media_type
+from service.artifacts.port import StoredArtifact
 
 
 def download_headers(artifact: StoredArtifact) -> dict[str, str]:

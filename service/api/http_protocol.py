@@ -18,8 +18,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from contracts.codes import ProblemCode
 from contracts.problems import Problem
+from service.api.middleware.security_headers import SAFE_HEADERS
 from service.api.responses import PROBLEM_JSON, REQUEST_ID_HEADER
-from service.api.safe_headers import SAFE_HEADERS
 
 HEAD_BYTES_MAX = 32 * 1024
 _HEAD_ENDS = re.compile(rb"\n\r?\n")

@@ -14,9 +14,9 @@ from contracts.problems import Problem
 from contracts.provenance import AuditLine, RerunReport
 from contracts.timeline import Sources, TimelineAppend, TimelineAppended, TimelinePage
 from contracts.tool_calls import Attachment, CallStatus, ToolCallRequest, ToolCallResponse
-from service.api.health import Health
 from service.api.responses import PROBLEM_JSON
-from service.api.tools import FunctionList, ToolList
+from service.api.routes.health import Health
+from service.api.routes.tools import FunctionList, ToolList
 
 # The last four are spoken of in descriptions only, but a client's generator wants them too.
 _COMPONENTS: tuple[type[BaseModel], ...] = (

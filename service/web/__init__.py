@@ -1,1 +1,1 @@
-"""The web, for the web tools: fetching and searching behind address checks."""
+"""The web tools and the port of the web."""

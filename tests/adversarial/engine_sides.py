@@ -10,11 +10,11 @@ from typing import Protocol
 
 import docker
 
-from service.core.errors import EngineUnavailableError
-from service.engines.oci.cgroups import Cgroups
-from service.engines.oci.containers import usable_cgroups
-from service.engines.oci.remains import Place
-from service.settings import Settings
+from service.app.settings import Settings
+from service.errors import EngineUnavailableError
+from service.sandbox.linux.cgroups import Cgroups
+from service.sandbox.oci.container_state import Place
+from service.sandbox.oci.containers import usable_cgroups
 
 IMAGE = "proofbox-sandbox:latest"
 USERS = range(Settings().sandbox_user_first, Settings().sandbox_user_first + Settings().sandbox_users)

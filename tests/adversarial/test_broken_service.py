@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from service.settings import Settings
+from service.app.settings import Settings
 
 pytestmark = pytest.mark.docker
 

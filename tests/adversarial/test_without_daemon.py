@@ -114,7 +114,14 @@ def test_a_runtime_that_is_none_is_told_in_one_line_at_the_start(tmp_path, side,
 
 
 def test_a_service_that_lacks_the_rights_is_told_so_in_one_line_at_the_start(tmp_path):
-    command = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", sys.executable, "-m", "service.cli"]
+    command = [
+        "setpriv",
+        "--bounding-set=-sys_admin",
+        "--inh-caps=-sys_admin",
+        sys.executable,
+        "-m",
+        "service.app.cli",
+    ]
     environment = {**os.environ, "PROOFBOX_ENGINE": "oci", "PROOFBOX_DATA_DIR": str(tmp_path / "data")}
     done = subprocess.run(
         [*command, "serve"], cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False

@@ -16,34 +16,34 @@ from fastapi import FastAPI
 
 from contracts.paths import FilePath
 from contracts.tools import Language, exec_tool_id
+from service.access.authenticator import Access
+from service.access.quotas import NO_LIMITS, Quotas
 from service.api.app import create_app
-from service.api.doors import Doors
 from service.api.http_protocol import ConnectionLimits, prompt_protocol
-from service.core.access import Access
-from service.core.attachments import Attachments
-from service.core.cache_points import CachePolicy
-from service.core.image_inventory import ImageInventory
-from service.core.limits import CallLimits
-from service.core.links import DownloadLinks, LinkKey
-from service.core.provenance import Provenance
-from service.core.quotas import NO_LIMITS, Quotas
-from service.core.recall import Recall
-from service.core.scopes import Principal, Scope
-from service.core.store_ports import NewArtifact, StoredArtifact
-from service.core.timeline import Timeline
-from service.core.turn_files import TurnFiles
-from service.language.tokens import BpeTokenCounter
-from service.stores.artifacts import SqlArtifactStore
-from service.stores.audit import SqlAuditStore
-from service.stores.calls import SqlCallStore
-from service.stores.database import Database
-from service.stores.folders import AssetFolders
-from service.stores.local_files import LocalFiles
-from service.stores.readiness import StoreReadiness
-from service.stores.skills import FolderSkills
-from service.stores.sources import SqlSourcePool
-from service.stores.timelines import SqlTimelineStore
-from service.telemetry.metrics import PrometheusMeter
+from service.api.services import Doors
+from service.artifacts.attachments import Attachments
+from service.artifacts.conversation_files import TurnFiles
+from service.artifacts.download_links import DownloadLinks, LinkKey
+from service.artifacts.logical_paths import Recall
+from service.artifacts.port import NewArtifact, StoredArtifact
+from service.identity import Principal, Scope
+from service.jobs.rerun import Provenance
+from service.observability.prometheus import PrometheusMeter
+from service.sandbox.image_inventory import ImageInventory
+from service.sandbox.limits import CallLimits
+from service.storage.artifacts.local_blobs import LocalFiles
+from service.storage.artifacts.store import SqlArtifactStore
+from service.storage.asset_folders import AssetFolders
+from service.storage.audit import SqlAuditStore
+from service.storage.calls import SqlCallStore
+from service.storage.database import Database
+from service.storage.readiness import StoreReadiness
+from service.storage.skill_folder import FolderSkills
+from service.storage.sources import SqlSourcePool
+from service.storage.timelines import SqlTimelineStore
+from service.timeline.bpe_tokens import BpeTokenCounter
+from service.timeline.cache_points import CachePolicy
+from service.timeline.service import Timeline
 from tests.fakes.calls import MemoryCalls
 from tests.fakes.engine import BareEngine
 

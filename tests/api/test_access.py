@@ -8,10 +8,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from service.api.app import create_app
-from service.api.guard import OPEN_PATHS
-from service.core.access import Access, Keyring
-from service.core.api_keys import (
+from service.access.api_keys import (
     ALL_PERMISSIONS,
     ApiKey,
     Permission,
@@ -19,7 +16,10 @@ from service.core.api_keys import (
     new_secret,
     secret_sha256,
 )
-from service.stores.api_keys import SqlApiKeys
+from service.access.authenticator import Access, Keyring
+from service.api.app import create_app
+from service.api.middleware.authentication import OPEN_PATHS
+from service.storage.api_keys import SqlApiKeys
 from tests.api.conftest import PRINCIPAL
 
 CALLS = "/v1/tool-calls"

@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from contracts.paths import FilePath, Namespace
-from service.stores.artifacts import SqlArtifactStore
-from service.stores.s3_files import S3Files
+from service.storage.artifacts.s3_blobs import S3Files
+from service.storage.artifacts.store import SqlArtifactStore
 from tests.services.s3_server import STATE, client_of, started
 
 PART_BYTES = 5 * 1024 * 1024

@@ -7,9 +7,9 @@ from urllib.parse import quote, urlsplit
 import pytest
 
 from contracts.tool_calls import Attachment
-from service.core.attachments import _append, _open, mime_of_name
-from service.core.errors import StoreFailedError, StoreFullError
-from service.core.scopes import Scope
+from service.artifacts.attachments import _append, _open, mime_of_name
+from service.errors import StoreFailedError, StoreFullError
+from service.identity import Scope
 from tests.api.conftest import PRINCIPAL
 
 BASE = "/v1/conversations/c1/turns/turn_1/attachments"

@@ -11,7 +11,7 @@ import pytest
 from contracts.tool_calls import ToolCallRequest
 from service.api.app import create_app
 from service.api.call_door import CallDoor
-from service.core.errors import QueueFullError
+from service.errors import QueueFullError
 from tests.fakes.calls import MemoryCalls
 
 ROUTE = "/v1/tool-calls"

@@ -2,7 +2,7 @@ import pytest
 
 from service.api.byte_ranges import ByteRange, requested_range
 from service.api.download_headers import content_disposition
-from service.core.errors import RangeNotSatisfiableError
+from service.errors import RangeNotSatisfiableError
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ import httpx
 import pytest
 import uvicorn
 
-from service import main, sandboxes
-from service.settings import Settings
+from service.app import bootstrap as main
+from service.app import sandbox_engine as sandboxes
+from service.app.settings import Settings
 from tests.fakes.loop_watch import watched_loop
 from tests.fakes.scripted_containers import ScriptedContainers
 

@@ -5,7 +5,7 @@ import httpx
 import pytest
 
 from service.api.app import create_app
-from service.stores.readiness import StoreReadiness
+from service.storage.readiness import StoreReadiness
 
 
 async def test_the_process_is_alive_whatever_the_engine_does(client, engine, flags):

@@ -6,20 +6,20 @@ import pytest
 
 from contracts.react_tools import REACT_TOOLS, TOOL_ALIASES
 from contracts.tools import catalogue, exec_language
-from service.core.admission import Admission
-from service.core.calls import Calls, CallSettings
-from service.core.limits import CallLimits, CallPolicy
-from service.core.memory_search import MemorySearch
-from service.core.rehosting import Rehosting, WorkspaceBounds
-from service.core.sandbox_runs import SandboxRuns
-from service.core.turn_files import TurnFiles
-from service.language.tokens import BpeTokenCounter
-from service.settings import Settings
-from service.stores.calls import SqlCallStore
-from service.stores.folders import AssetFolders
-from service.stores.passages import SqlPassageStore
-from service.stores.skills import FolderSkills
-from service.stories import StoryParts, stories
+from service.app.settings import Settings
+from service.app.tools import StoryParts, stories
+from service.artifacts.conversation_files import TurnFiles
+from service.calls.admission import Admission
+from service.calls.service import Calls, CallSettings
+from service.jobs.input_resolver import Rehosting, WorkspaceBounds
+from service.jobs.runner import SandboxRuns
+from service.react.memsearch.tool import MemorySearch
+from service.sandbox.limits import CallLimits, CallPolicy
+from service.storage.asset_folders import AssetFolders
+from service.storage.calls import SqlCallStore
+from service.storage.passages import SqlPassageStore
+from service.storage.skill_folder import FolderSkills
+from service.timeline.bpe_tokens import BpeTokenCounter
 
 MIB = 1024 * 1024
 LIMITS = CallLimits(60, 1, 512 * MIB, 64, 128 * MIB, 1000, 64 * MIB, 100, 8, MIB, 64 * MIB)

@@ -4,10 +4,10 @@ import math
 import pytest
 
 from contracts.tool_calls import ToolCallRequest
-from service.api import json_body
-from service.api.json_body import DEPTH_MAX, INLINE_BYTES_MAX
-from service.core.errors import InvalidRequestError
-from service.core.refusals import ERRORS_MAX
+from service.api import strict_json as json_body
+from service.api.strict_json import DEPTH_MAX, INLINE_BYTES_MAX
+from service.calls.validation import ERRORS_MAX
+from service.errors import InvalidRequestError
 
 ROUTE = "/v1/tool-calls"
 JSON = {"Content-Type": "application/json"}

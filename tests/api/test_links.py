@@ -8,12 +8,12 @@ import httpx
 import pytest
 
 from contracts.paths import FilePath, Namespace
+from service.access.authenticator import Access, Keyring
 from service.api.app import create_app
-from service.core.access import Access, Keyring
-from service.core.errors import StoreFailedError
-from service.core.links import LinkKey
-from service.core.scopes import Principal, Scope
-from service.stores.link_keys import LinkKeyFile
+from service.artifacts.download_links import LinkKey
+from service.errors import StoreFailedError
+from service.identity import Principal, Scope
+from service.storage.link_keys import LinkKeyFile
 from tests.api.conftest import LINK_S
 
 PATH = FilePath("turn_1", Namespace.FILES, "charts/ü.html")

@@ -9,18 +9,18 @@ import pytest
 
 from contracts.react_tools import FileParams
 from contracts.tool_calls import ToolCallResponse
-from service.core.admission import Admission
-from service.core.calls import Calls, CallSettings
-from service.core.execution import Execution
-from service.core.limits import CallLimits, CallPolicy
-from service.core.react_calls import ReactStory
-from service.core.rehosting import Rehosting, WorkspaceBounds
-from service.core.rendering import Rendering, RenderPolicy
-from service.core.sandbox_runs import SandboxRuns
-from service.core.turn_files import TurnFiles
-from service.language.tokens import BpeTokenCounter
-from service.stores.calls import SqlCallStore
-from service.stores.folders import AssetFolders
+from service.artifacts.conversation_files import TurnFiles
+from service.calls.admission import Admission
+from service.calls.direct_tool import ReactStory
+from service.calls.service import Calls, CallSettings
+from service.execution.tool import Execution
+from service.jobs.input_resolver import Rehosting, WorkspaceBounds
+from service.jobs.runner import SandboxRuns
+from service.rendering.tool import Rendering, RenderPolicy
+from service.sandbox.limits import CallLimits, CallPolicy
+from service.storage.asset_folders import AssetFolders
+from service.storage.calls import SqlCallStore
+from service.timeline.bpe_tokens import BpeTokenCounter
 from tests.api.test_call_events import frames
 from tests.fakes.held_engine import HeldEngine
 

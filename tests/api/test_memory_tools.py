@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
-from service.language.tokens import BpeTokenCounter
-from service.main import application, build
-from service.settings import Settings
+from service.app.bootstrap import application, build
+from service.app.settings import Settings
+from service.timeline.bpe_tokens import BpeTokenCounter
 
 HERE = "/v1/conversations/c1/timeline"
 TOKENS = BpeTokenCounter()

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 
 from contracts.problems import Problem
 from service.api.app import create_app
-from service.telemetry.logs import JsonLines
+from service.observability.log_format import JsonLines
 
 ROUTE = "/v1/tool-calls"
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 import httpx
 import pytest
 
+from service.access.authenticator import Access
+from service.access.quotas import Allowances, Quotas
 from service.api.app import create_app
-from service.api.body_limit import _Held
-from service.core.access import Access
-from service.core.errors import RateLimitedError
-from service.core.quotas import Allowances, Quotas
-from service.core.scopes import Principal
+from service.api.middleware.body_limit import _Held
+from service.errors import RateLimitedError
+from service.identity import Principal
 from tests.api.conftest import BODY_BYTES_MAX, PRINCIPAL
 
 CALLS = "/v1/tool-calls"

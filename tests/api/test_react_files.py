@@ -8,19 +8,19 @@ import pytest
 from contracts.paths import FilePath
 from contracts.react_tools import FileParams, PatchParams, SearchFilesParams, WriteParams
 from contracts.tool_calls import Asset
-from service.core.admission import Admission
-from service.core.calls import Calls, CallSettings
-from service.core.errors import StoreFailedError, StoreFullError
-from service.core.patching import Patching
-from service.core.react_calls import ReactStory
-from service.core.references import References
-from service.core.searching import Searching
-from service.core.text_files import TextFiles
-from service.core.turn_files import TurnFiles
-from service.core.writing import Writing
-from service.language.tokens import BpeTokenCounter
-from service.stores.calls import SqlCallStore
-from service.stores.folders import AssetFolders
+from service.artifacts.conversation_files import TurnFiles
+from service.calls.admission import Admission
+from service.calls.direct_tool import ReactStory
+from service.calls.param_references import References
+from service.calls.service import Calls, CallSettings
+from service.errors import StoreFailedError, StoreFullError
+from service.react.patch import Patching
+from service.react.search_files import Searching
+from service.react.text_file import TextFiles
+from service.react.write import Writing
+from service.storage.asset_folders import AssetFolders
+from service.storage.calls import SqlCallStore
+from service.timeline.bpe_tokens import BpeTokenCounter
 from tests.api.reacting import Agent, masked, meta, notices
 
 SEARCH_S = 0.3

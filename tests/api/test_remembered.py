@@ -8,7 +8,7 @@ import pytest
 
 from contracts.blocks import Block
 from contracts.tool_calls import SourceRow
-from service.core.scopes import Scope
+from service.identity import Scope
 from tests.api.conftest import PRINCIPAL
 
 BASE = "/v1/conversations/c1/artifacts"

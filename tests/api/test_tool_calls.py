@@ -5,8 +5,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from contracts.tool_calls import CallStatus, ToolCallResponse
-from service.api.tool_calls import prefers_async
-from service.core.errors import (
+from service.api.routes.tool_calls import prefers_async
+from service.errors import (
     CallCancelledError,
     EngineUnavailableError,
     LimitNotAllowedError,

@@ -7,7 +7,7 @@ import pytest
 from contracts.function_names import function_name
 from contracts.image_contents import ImageContents
 from contracts.tools import catalogue
-from service.language.tokens import BpeTokenCounter
+from service.timeline.bpe_tokens import BpeTokenCounter
 from tests.fakes.printing_engine import PrintingEngine
 
 TOKENS_MAX = 5_545

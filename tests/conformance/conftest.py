@@ -13,16 +13,16 @@ import pytest
 from pydantic import SecretStr
 
 from contracts.paths import FilePath
-from service.core.scopes import Principal, Scope
-from service.core.store_ports import NewArtifact
-from service.stores.artifacts import SqlArtifactStore
-from service.stores.calls import SqlCallStore
-from service.stores.database import Database
-from service.stores.local_files import LocalFiles
-from service.stores.passages import SqlPassageStore
-from service.stores.s3_files import S3Files
-from service.stores.sources import SqlSourcePool
-from service.stores.timelines import SqlTimelineStore
+from service.artifacts.port import NewArtifact
+from service.identity import Principal, Scope
+from service.storage.artifacts.local_blobs import LocalFiles
+from service.storage.artifacts.s3_blobs import S3Files
+from service.storage.artifacts.store import SqlArtifactStore
+from service.storage.calls import SqlCallStore
+from service.storage.database import Database
+from service.storage.passages import SqlPassageStore
+from service.storage.sources import SqlSourcePool
+from service.storage.timelines import SqlTimelineStore
 from tests.services.s3_server import STATE, emptied, started
 
 SERVICES = Path(__file__).parents[1] / "services"

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 from contracts.blocks import Block
-from service.core.scopes import Principal, Scope
-from service.stores.database import Database
-from service.stores.timelines import SqlTimelineStore
+from service.identity import Principal, Scope
+from service.storage.database import Database
+from service.storage.timelines import SqlTimelineStore
 
 SCOPE = Scope(Principal("acme", "books", "registered", "ann"), "conv-1")
 

@@ -22,13 +22,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from contracts.paths import FilePath
-from service.core.scopes import Principal, Scope
-from service.core.store_ports import NewArtifact
-from service.stores.artifacts import SqlArtifactStore
-from service.stores.database import Database
-from service.stores.local_files import LocalFiles
-from service.stores.s3_client import Bucket
-from service.stores.s3_files import S3Files
+from service.artifacts.port import NewArtifact
+from service.identity import Principal, Scope
+from service.storage.artifacts.local_blobs import LocalFiles
+from service.storage.artifacts.s3_blobs import S3Files
+from service.storage.artifacts.s3_client import Bucket
+from service.storage.artifacts.store import SqlArtifactStore
+from service.storage.database import Database
 
 SCOPE = Scope(Principal("acme", "books", "registered", "ann"), "conv-1")
 FILE_OPERATIONS = {"open", "os.rename", "os.link", "os.mkdir", "os.remove", "os.rmdir", "os.chmod"}

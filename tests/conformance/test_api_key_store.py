@@ -6,11 +6,11 @@ from contextlib import closing
 
 import pytest
 
-from service import cli
-from service.core.api_keys import ALL_PERMISSIONS, ApiKey, Permission, key_id_of, secret_sha256
-from service.core.errors import StoreFailedError
-from service.stores.api_keys import SqlApiKeys, UnknownKeyError
-from service.stores.database import Database
+from service.access.api_keys import ALL_PERMISSIONS, ApiKey, Permission, key_id_of, secret_sha256
+from service.app import cli
+from service.errors import StoreFailedError
+from service.storage.api_keys import SqlApiKeys, UnknownKeyError
+from service.storage.database import Database
 
 KEY = ApiKey(
     id="abcdefghijkm",

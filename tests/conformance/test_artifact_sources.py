@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from contracts.tool_calls import SourceRow
-from service.core.errors import StoreFailedError
-from service.stores.sources import SqlSourcePool
+from service.errors import StoreFailedError
+from service.storage.sources import SqlSourcePool
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from contracts.paths import FilePath
-from service.core.errors import StoreFailedError
+from service.errors import StoreFailedError
 
 PATH = FilePath.from_physical("turn_1/files/report.txt")
 

@@ -8,14 +8,14 @@ from itertools import pairwise
 import pytest
 from sqlalchemy import text
 
-from service.audit_jobs import verify
-from service.cli import main
-from service.core.audit_chain import AuditCheck
-from service.core.call_ports import AuditDraft, CallKey, CallState, NewCall
-from service.core.errors import StoreFailedError
-from service.settings import Settings
-from service.stores.audit import SqlAuditStore
-from service.stores.audit_reading import audit_lines
+from service.app.cli import main
+from service.app.cli_audit import verify
+from service.app.settings import Settings
+from service.calls.audit_chain import AuditCheck
+from service.calls.port import AuditDraft, CallKey, CallState, NewCall
+from service.errors import StoreFailedError
+from service.storage.audit import SqlAuditStore
+from service.storage.audit_export import audit_lines
 
 ENDED = "2026-07-04T13:18:14.000Z"
 

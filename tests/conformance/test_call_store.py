@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from contracts.blocks import Block
-from service.core.call_ports import CallKey, CallState, NewCall, StoredCall
-from service.core.errors import IdReusedError, StoreFailedError
+from service.calls.port import CallKey, CallState, NewCall, StoredCall
+from service.errors import IdReusedError, StoreFailedError
 
 
 def new_call(scope, tool_call_id="call-1", payload="a", boot_id="boot-1", idempotency_key=None):

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from service.core.call_ports import CallKey, CallState, NewCall
-from service.core.claims import Claims
+from service.calls.port import CallKey, CallState, NewCall
+from service.calls.registration import Claims
 
 
 def new_call(scope, tool_call_id="call-1", boot_id="boot-1", idempotency_key=None):

@@ -13,11 +13,11 @@ from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
 import service
-from service.core.call_ports import CallKey, CallNotStoredError, CallState, NewCall
-from service.core.errors import IdReusedError, StoreFailedError, StoreFullError
-from service.stores.calls import SqlCallStore
-from service.stores.database import Database
-from service.stores.prepared import driver_of
+from service.calls.port import CallKey, CallNotStoredError, CallState, NewCall
+from service.errors import IdReusedError, StoreFailedError, StoreFullError
+from service.storage.calls import SqlCallStore
+from service.storage.database import Database
+from service.storage.prepared import driver_of
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(service.__file__).parents[1])}
 WRITER = Path(__file__).with_name("dying_group.py")

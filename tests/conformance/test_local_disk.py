@@ -18,13 +18,13 @@ from pydantic import SecretStr
 
 import service
 from contracts.paths import FilePath
-from service.core.call_ports import CallKey, CallState, NewCall
-from service.core.errors import StoreFailedError
-from service.stores.artifacts import SqlArtifactStore
-from service.stores.calls import SqlCallStore
-from service.stores.database import Database
-from service.stores.local_files import LocalFiles
-from service.stores.sources import SqlSourcePool
+from service.calls.port import CallKey, CallState, NewCall
+from service.errors import StoreFailedError
+from service.storage.artifacts.local_blobs import LocalFiles
+from service.storage.artifacts.store import SqlArtifactStore
+from service.storage.calls import SqlCallStore
+from service.storage.database import Database
+from service.storage.sources import SqlSourcePool
 
 REPOSITORY = Path(service.__file__).parents[1]
 WRITER = Path(__file__).with_name("dying_writer.py")

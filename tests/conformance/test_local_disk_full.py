@@ -11,11 +11,11 @@ from disk_check import assert_disk_says_what_the_rows_say, path_of
 from pydantic import SecretStr
 
 from contracts.tool_calls import SourceRow
-from service.core.call_ports import CallKey, CallState, NewCall
-from service.core.errors import StoreFailedError, StoreFullError
-from service.stores.calls import SqlCallStore
-from service.stores.database import Database
-from service.stores.sources import SqlSourcePool
+from service.calls.port import CallKey, CallState, NewCall
+from service.errors import StoreFailedError, StoreFullError
+from service.storage.calls import SqlCallStore
+from service.storage.database import Database
+from service.storage.sources import SqlSourcePool
 
 
 @pytest.fixture

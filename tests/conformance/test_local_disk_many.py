@@ -11,8 +11,8 @@ import pytest
 from disk_check import assert_disk_says_what_the_rows_say, path_of
 
 import service
-from service.core.errors import StoreFullError
-from service.stores.local_files import LocalFiles
+from service.errors import StoreFullError
+from service.storage.artifacts.local_blobs import LocalFiles
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(service.__file__).parents[1])}
 WRITER = Path(__file__).with_name("dying_writer.py")

@@ -9,11 +9,11 @@ import pytest
 from contracts.blocks import TEXT_BYTES_MAX, Block
 from contracts.react_tools import MemsearchParams
 from contracts.tool_calls import ToolCallRequest
-from service.core.attachment_blocks import attachment_blocks
-from service.core.memory_search import MemorySearch
-from service.core.react_calls import ReactStory
-from service.core.watcher import NobodyWatches
-from service.language.embeddings import MiniLmEmbedder
+from service.artifacts.attachment_blocks import attachment_blocks
+from service.calls.direct_tool import ReactStory
+from service.calls.tool import NobodyWatches
+from service.react.memsearch.minilm import MiniLmEmbedder
+from service.react.memsearch.tool import MemorySearch
 
 EMBEDDER = MiniLmEmbedder()
 SAID = {

@@ -18,18 +18,18 @@ from sqlalchemy import create_engine
 from contracts.blocks import Block
 from contracts.paths import FilePath
 from contracts.tool_calls import SourceRow
-from service.core.call_ports import CallKey, CallState, NewCall, StoredCall
-from service.core.errors import StoreFailedError
-from service.core.scopes import Principal, Scope
-from service.core.store_ports import NewPage
-from service.core.timeline_ports import TurnSpan
-from service.stores import artifact_rows
-from service.stores.calls import SqlCallStore
-from service.stores.database import Database
-from service.stores.migrations import revisions, upgrading
-from service.stores.sources import SqlSourcePool
-from service.stores.tables import metadata
-from service.stores.timelines import SqlTimelineStore
+from service.artifacts.port import NewPage
+from service.calls.port import CallKey, CallState, NewCall, StoredCall
+from service.errors import StoreFailedError
+from service.identity import Principal, Scope
+from service.storage.artifacts import rows as artifact_rows
+from service.storage.calls import SqlCallStore
+from service.storage.database import Database
+from service.storage.migrations import revisions, upgrading
+from service.storage.schema import metadata
+from service.storage.sources import SqlSourcePool
+from service.storage.timelines import SqlTimelineStore
+from service.timeline.port import TurnSpan
 
 # What the releases before Alembic have made: copied from them, and never to be changed.
 STEP_1 = """
@@ -332,7 +332,7 @@ async def test_a_new_postgres_database_is_the_very_one_that_the_revisions_make(
 def test_alembic_is_not_loaded_for_a_new_database_nor_for_one_of_this_release(tmp_path):
     opens = (
         "import asyncio, pathlib, sys\n"
-        "from service.stores.database import Database\n"
+        "from service.storage.database import Database\n"
         "async def opened():\n"
         "    database = Database(pathlib.Path(sys.argv[1]))\n"
         "    await database.open()\n"

@@ -8,10 +8,10 @@ import pytest
 from contracts.blocks import Block
 from contracts.paths import FilePath
 from contracts.tool_calls import SourceRow
-from service.core.call_ports import CallKey, CallState, NewCall
-from service.core.passage_ports import Passage
-from service.core.store_ports import NewPage
-from service.stores import artifact_rows
+from service.artifacts.port import NewPage
+from service.calls.port import CallKey, CallState, NewCall
+from service.react.memsearch.port import Passage
+from service.storage.artifacts import rows as artifact_rows
 
 # Compressed, a text of one letter would fit into any index.
 LONG = "".join(random.Random(1).choices("abcdefghijklmnopqrstuvwxyzäöü你好", k=8_000))

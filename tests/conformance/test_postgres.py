@@ -12,15 +12,15 @@ from pydantic import SecretStr
 from sqlalchemy import insert, make_url, select
 
 from contracts.blocks import Block
-from service.core.call_ports import CallKey, NewCall
-from service.core.errors import StoreFailedError
-from service.main import build
-from service.settings import Settings
-from service.stores import postgres
-from service.stores.calls import SqlCallStore
-from service.stores.database import Database
-from service.stores.tables import principals
-from service.stores.timelines import SqlTimelineStore
+from service.app.bootstrap import build
+from service.app.settings import Settings
+from service.calls.port import CallKey, NewCall
+from service.errors import StoreFailedError
+from service.storage import postgres
+from service.storage.calls import SqlCallStore
+from service.storage.database import Database
+from service.storage.schema import principals
+from service.storage.timelines import SqlTimelineStore
 from tests.fakes.gate import Gate
 
 PASSWORD = "s3cr3t-0f-the-test"

@@ -6,10 +6,10 @@ import pytest
 from sqlalchemy import bindparam, delete, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
-from service.core.errors import StoreFailedError
-from service.stores.conversations import ensure_conversation
-from service.stores.prepared import Prepared, _compile
-from service.stores.tables import artifacts, blocks, turns
+from service.errors import StoreFailedError
+from service.storage.conversation_rows import ensure_conversation
+from service.storage.prepared import Prepared, _compile
+from service.storage.schema import artifacts, blocks, turns
 
 COLUMNS = ("conversation", "position", "path", "block", "content", "turn", "describes")
 ADDED = Prepared(insert(blocks), *COLUMNS)

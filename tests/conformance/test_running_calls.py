@@ -7,9 +7,9 @@ import time
 import pytest
 
 from contracts.tool_calls import ToolCallRequest, ToolCallResponse
-from service.core.admission import Admission
-from service.core.calls import Calls, CallSettings
-from service.core.watcher import OpenedCall
+from service.calls.admission import Admission
+from service.calls.service import Calls, CallSettings
+from service.calls.tool import OpenedCall
 
 
 class Story:

@@ -10,8 +10,8 @@ import pytest
 from s3_check import assert_bucket_says_what_the_rows_say, sha256_of
 
 from contracts.paths import FilePath
-from service.core.errors import StoreFailedError
-from service.stores.s3_files import S3Files
+from service.errors import StoreFailedError
+from service.storage.artifacts.s3_blobs import S3Files
 from tests.fakes.cutting_relay import CuttingRelay
 from tests.services.s3_server import client_of, objects_of
 

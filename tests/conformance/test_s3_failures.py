@@ -14,12 +14,12 @@ from s3_check import assert_bucket_says_what_the_rows_say, unfinished_of
 from test_local_disk_full import needs_mount, small_disk
 
 from contracts.paths import FilePath
-from service.core.call_ports import CallKey, NewCall
-from service.core.errors import StoreFailedError, StoreFullError
-from service.stores.artifacts import SqlArtifactStore
-from service.stores.calls import SqlCallStore
-from service.stores.s3_client import Bucket
-from service.stores.s3_files import S3Files
+from service.calls.port import CallKey, NewCall
+from service.errors import StoreFailedError, StoreFullError
+from service.storage.artifacts.s3_blobs import S3Files
+from service.storage.artifacts.s3_client import Bucket
+from service.storage.artifacts.store import SqlArtifactStore
+from service.storage.calls import SqlCallStore
 from tests.fakes.cutting_relay import CuttingRelay
 from tests.services.s3_server import REPOSITORY, killed, objects_of, started, stopped
 

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from service.core.skills import Skill
-from service.stores.skills import FolderSkills
+from service.artifacts.skills import Skill
+from service.storage.skill_folder import FolderSkills
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import pytest
 
 from contracts.paths import FilePath
 from contracts.tool_calls import SourceRow
-from service.core.errors import SidConflictError
-from service.core.store_ports import NewPage, StoredArtifact
-from service.stores.sources import FILE_SID_MIN
+from service.artifacts.port import NewPage, StoredArtifact
+from service.errors import SidConflictError
+from service.storage.sources import FILE_SID_MIN
 
 
 def stored(physical, version=1, **more):

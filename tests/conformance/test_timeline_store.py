@@ -6,8 +6,8 @@ import base64
 import pytest
 
 from contracts.blocks import Block
-from service.core.call_ports import CallKey, CallState, NewCall
-from service.core.errors import StoreFailedError, TimelineMovedError
+from service.calls.port import CallKey, CallState, NewCall
+from service.errors import StoreFailedError, TimelineMovedError
 
 
 def block(text="hello", **fields):

@@ -9,22 +9,22 @@ import pytest
 from contracts.blocks import TEXT_BYTES_MAX
 from contracts.react_tools import WebFetchParams, WebSearchParams
 from contracts.tool_calls import ToolCallRequest
-from service.core.admission import Admission
-from service.core.errors import SidConflictError
-from service.core.limits import CallLimits, CallPolicy
-from service.core.page_reading import PageReading, ReadingPolicy
-from service.core.react_calls import ReactStory
-from service.core.rehosting import Rehosting, WorkspaceBounds
-from service.core.sandbox_runs import SandboxRuns
-from service.core.turn_files import TurnFiles
-from service.core.watcher import NobodyWatches
-from service.core.web_fetching import FetchPolicy, WebFetching
-from service.core.web_searching import WebSearching
-from service.core.web_urls import WebUrl
-from service.stores.folders import AssetFolders
-from service.web.fetching import FetchBounds, HttpPageFetcher
-from service.web.searching import SearxngSearcher
-from service.web.tls import loaded_when_asked
+from service.artifacts.conversation_files import TurnFiles
+from service.calls.admission import Admission
+from service.calls.direct_tool import ReactStory
+from service.calls.tool import NobodyWatches
+from service.errors import SidConflictError
+from service.jobs.input_resolver import Rehosting, WorkspaceBounds
+from service.jobs.runner import SandboxRuns
+from service.sandbox.limits import CallLimits, CallPolicy
+from service.storage.asset_folders import AssetFolders
+from service.web.client.fetcher import FetchBounds, HttpPageFetcher
+from service.web.client.searxng import SearxngSearcher
+from service.web.client.tls import loaded_when_asked
+from service.web.fetch_tool import FetchPolicy, WebFetching
+from service.web.page_reader import PageReading, ReadingPolicy
+from service.web.search_tool import WebSearching
+from service.web.urls import WebUrl
 from tests.fakes.reading_engine import ReadingEngine
 from tests.fakes.web_server import redirect, response, web_server
 

@@ -12,9 +12,9 @@ from contracts.paths import FilePath
 from contracts.problems import Problem
 from contracts.tool_calls import Attachment, ToolCallRequest, ToolCallResponse
 from contracts.tools import Language, exec_tool_id
-from service.core.calls import Answer, CallEvent, CallTicket
-from service.core.scopes import Scope
-from service.main import Service
+from service.app.bootstrap import Service
+from service.calls.service import Answer, CallEvent, CallTicket
+from service.identity import Scope
 
 # Promises nothing and brings everything back: for tests that look at what a program did, not at a contract.
 ANYTHING: tuple[dict[str, Any], ...] = ({"glob": "**/*", "description": "whatever it writes", "min_count": 0},)

@@ -7,8 +7,8 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from service.main import Service, application, build, running
-from service.settings import Settings
+from service.app.bootstrap import Service, application, build, running
+from service.app.settings import Settings
 from tests.docker.calling import Caller
 
 

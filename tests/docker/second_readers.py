@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from contracts.tool_calls import ToolCallRequest, ToolCallResponse
-from service.core.scopes import Scope
-from service.main import Service
+from service.app.bootstrap import Service
+from service.identity import Scope
 from tests.docker.calling import Caller
 from tests.docker.golden_documents import DOCUMENTS, FOLDER, PICTURE, SOURCES_POOL, GoldenDocument
 

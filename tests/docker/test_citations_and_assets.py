@@ -11,8 +11,8 @@ import pytest
 
 from contracts.codes import ProblemCode
 from contracts.tool_calls import ToolCallRequest, ToolCallResponse
-from service.core.scopes import Principal
-from service.main import Service
+from service.app.bootstrap import Service
+from service.identity import Principal
 from tests.docker.calling import Caller
 from tests.docker.rehosted import LIST, ledger, notices, write
 

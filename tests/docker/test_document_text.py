@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 from contracts.tool_calls import ToolCallRequest, ToolCallResponse
-from service.core.scopes import Scope
+from service.identity import Scope
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from service.core.flavours import Flavour
+from service.sandbox.preload import Flavour
 from tests.fakes.loop_watch import watched_loop
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
@@ -21,7 +21,7 @@ CONTRACT = [
 ]
 REFILLED_WITHIN_S = 30
 # The reading end of a pipe, which closes at once.
-QUICK = {"posix.close in engines/pooled.py:_discard > engines/pooled.py:_hang_up > engines/oci/transport.py:close"}
+QUICK = {"posix.close in sandbox/engine.py:_discard > sandbox/engine.py:_hang_up > sandbox/oci/transport.py:close"}
 
 
 async def refilled(service):

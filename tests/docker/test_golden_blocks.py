@@ -16,8 +16,8 @@ import pytest
 
 from contracts.paths import FilePath
 from contracts.tool_calls import ArtifactResult, ToolCallResponse
-from service.core.rendered import rendered
-from service.main import Service
+from service.app.bootstrap import Service
+from service.timeline.block_text import rendered
 from tests.docker.calling import Caller
 from tests.docker.normalising import normalised, normalised_view
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from contracts.tool_calls import ToolCallResponse
-from service.core.errors import LimitNotAllowedError
-from service.main import Service
+from service.app.bootstrap import Service
+from service.errors import LimitNotAllowedError
 from tests.docker.calling import Caller
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]

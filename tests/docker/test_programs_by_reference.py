@@ -5,7 +5,7 @@ import json
 import pytest
 
 from contracts.tools import Language
-from service.core.rendered import rendered
+from service.timeline.block_text import rendered
 from tests.docker.calling import Caller
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]

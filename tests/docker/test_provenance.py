@@ -16,10 +16,10 @@ from sqlalchemy import text
 
 from contracts.provenance import AuditLine, RerunReport
 from contracts.tool_calls import ToolCallRequest
-from service.core.call_ports import CallKey, NewCall
-from service.core.errors import UnknownCallError
-from service.main import application, build, running
-from service.stores.calls import SqlCallStore
+from service.app.bootstrap import application, build, running
+from service.calls.port import CallKey, NewCall
+from service.errors import UnknownCallError
+from service.storage.calls import SqlCallStore
 from tests.docker.calling import Caller
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
@@ -353,7 +353,7 @@ async def test_a_call_is_run_again_from_the_command_line_when_the_service_is_sto
         await call(SAME, ["a.csv"])
     names = {"PROOFBOX_TENANT": "acme", "PROOFBOX_PROJECT": "reports", "PROOFBOX_USER": "u-17"}
     environment = {**os.environ, **names, "PROOFBOX_DATA_DIR": str(again.data_dir)}
-    command = [sys.executable, "-m", "service.cli", "rerun", call.last_id, "--conversation", call.conversation]
+    command = [sys.executable, "-m", "service.app.cli", "rerun", call.last_id, "--conversation", call.conversation]
     ran = await asyncio.to_thread(
         subprocess.run, command, env=environment, capture_output=True, text=True, check=False
     )

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from service.main import build, running
-from service.settings import Settings
+from service.app.bootstrap import build, running
+from service.app.settings import Settings
 from tests.docker.calling import Caller
 from tests.docker.rehosted import LIST, ledger, notices, write
 

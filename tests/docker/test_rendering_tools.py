@@ -13,9 +13,9 @@ from PIL import Image
 from pptx import Presentation
 
 from contracts.tool_calls import ToolCallRequest, ToolCallResponse
-from service.core.errors import InvalidRequestError
-from service.core.rendered import rendered
-from service.core.scopes import Scope
+from service.errors import InvalidRequestError
+from service.identity import Scope
+from service.timeline.block_text import rendered
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
 

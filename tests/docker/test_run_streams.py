@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from service.core.calls import CallEvent
+from service.calls.service import CallEvent
 from tests.docker.calling import Caller
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]

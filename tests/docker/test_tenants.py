@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from service.main import application, build, running
-from service.settings import Settings
+from service.app.bootstrap import application, build, running
+from service.app.settings import Settings
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from service.core.rendered import rendered
-from service.core.scopes import Scope
+from service.identity import Scope
+from service.timeline.block_text import rendered
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
 

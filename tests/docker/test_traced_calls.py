@@ -9,8 +9,8 @@ from itertools import pairwise
 import httpx
 import pytest
 
-from service.main import application, build, running
-from service.settings import Settings
+from service.app.bootstrap import application, build, running
+from service.app.settings import Settings
 from tests.docker.calling import Caller
 from tests.fakes.otlp_receiver import receiving
 

@@ -12,11 +12,11 @@ import pytest
 import pytest_asyncio
 
 from contracts.tools import Language
-from service.core.engine_port import Job, SandboxSpec, Wanted, WantedFile
-from service.core.flavours import Flavour
-from service.core.limits import CallLimits
-from service.main import Service, build, running
-from service.settings import Settings
+from service.app.bootstrap import Service, build, running
+from service.app.settings import Settings
+from service.sandbox.limits import CallLimits
+from service.sandbox.port import Job, SandboxSpec, Wanted, WantedFile
+from service.sandbox.preload import Flavour
 from tests.docker.calling import Caller
 from tests.fakes.staging import MadeFolder, bytes_of
 

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from contracts.tool_calls import ToolCallRequest, ToolCallResponse
-from service.core.scopes import Scope
-from service.main import build, running
-from service.settings import Settings
+from service.app.bootstrap import build, running
+from service.app.settings import Settings
+from service.identity import Scope
 from tests.fakes.web_server import response, web_server
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]

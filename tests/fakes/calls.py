@@ -11,9 +11,12 @@ from contracts.events import TERMINAL_EVENTS, EventName
 from contracts.problems import Problem
 from contracts.tool_calls import CallStatus, ToolCallRequest, ToolCallResponse
 from contracts.tools import catalogue
-from service.core.call_ports import CallKey
-from service.core.calls import Answer
-from service.core.errors import (
+from service.calls.events import CallEvent
+from service.calls.payload_hash import payload_sha256
+from service.calls.port import CallKey
+from service.calls.problem import problem_of
+from service.calls.service import Answer
+from service.errors import (
     AmbiguousCallError,
     CallCancelledError,
     IdReusedError,
@@ -21,10 +24,7 @@ from service.core.errors import (
     UnknownCallError,
     UnknownToolError,
 )
-from service.core.events import CallEvent
-from service.core.payloads import payload_sha256
-from service.core.problems import problem_of
-from service.core.scopes import Principal, Scope
+from service.identity import Principal, Scope
 
 CREATED = "2026-07-04T13:18:14Z"
 

@@ -3,8 +3,8 @@
 import asyncio
 from contextlib import AbstractAsyncContextManager
 
-from service.core.engine_port import Sandbox, SandboxSpec
-from service.core.errors import EngineUnavailableError
+from service.errors import EngineUnavailableError
+from service.sandbox.port import Sandbox, SandboxSpec
 
 
 class BareEngine:

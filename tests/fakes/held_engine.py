@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 from contracts.paths import FilePath, Namespace
 from contracts.tool_calls import SandboxInfo
-from service.core.engine_port import (
+from service.sandbox.port import (
     Collected,
     FileState,
     Found,

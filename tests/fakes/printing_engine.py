@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from contracts.tool_calls import SandboxInfo
-from service.core.engine_port import Collected, ProcessOutcome, SandboxSpec
-from service.core.errors import EngineUnavailableError
+from service.errors import EngineUnavailableError
+from service.sandbox.port import Collected, ProcessOutcome, SandboxSpec
 
 
 class PrintingSandbox:

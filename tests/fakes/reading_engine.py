@@ -11,9 +11,9 @@ from pathlib import Path
 
 from contracts.paths import FilePath, Namespace
 from contracts.tool_calls import SandboxInfo
-from service.core.engine_port import Collected, FileState, Found, ProcessOutcome, SandboxLostError, SandboxSpec
-from service.core.file_bytes import all_of
-from service.engines.file_frames import PIECE_BYTES
+from service.file_content import all_of
+from service.sandbox.port import Collected, FileState, Found, ProcessOutcome, SandboxLostError, SandboxSpec
+from service.sandbox.runner.file_frames import PIECE_BYTES
 
 PROGRAMS = Path(__file__).parents[2] / "sandbox_images"
 

@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 from contracts.tool_calls import SandboxInfo
-from service.core.flavours import Flavour
-from service.core.limits import CallLimits
-from service.engines.containers import Container, ContainerTransport, LeftContainer
-from service.engines.oci.transport import SocketTransport
+from service.sandbox.containers import Container, ContainerTransport, LeftContainer
+from service.sandbox.limits import CallLimits
+from service.sandbox.oci.transport import SocketTransport
+from service.sandbox.preload import Flavour
 
 _RUNNER = Path(__file__).with_name("scripted_runner.py")
 _MEMORY_BYTES = 16 << 30

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from service.core.file_bytes import FileBytes, opened
+from service.file_content import FileBytes, opened
 
 
 class MadeFolder:

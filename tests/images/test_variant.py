@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from contracts.tools import Language
-from service.main import build, running
-from service.settings import Settings
+from service.app.bootstrap import build, running
+from service.app.settings import Settings
 from tests.docker.calling import Caller
 
 pytestmark = pytest.mark.docker

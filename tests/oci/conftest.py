@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from service.core.errors import EngineUnavailableError
-from service.engines.oci.containers import usable_cgroups
-from service.main import Service, build, running
-from service.settings import Settings
+from service.app.bootstrap import Service, build, running
+from service.app.settings import Settings
+from service.errors import EngineUnavailableError
+from service.sandbox.oci.containers import usable_cgroups
 from tests.docker.calling import Caller
 
 

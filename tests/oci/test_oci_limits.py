@@ -5,7 +5,7 @@ import contextlib
 
 import pytest
 
-from service.main import Service
+from service.app.bootstrap import Service
 from tests.docker.calling import Caller
 
 pytestmark = [pytest.mark.oci, pytest.mark.asyncio(loop_scope="session")]

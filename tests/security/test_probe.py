@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from syscall_table import NOT_YET, X86_64
 
-from service.engines.hardening import MASKED_PATHS, READ_ONLY_PATHS
-from service.main import build, running
-from service.settings import Settings
+from service.app.bootstrap import build, running
+from service.app.settings import Settings
+from service.sandbox.hardening import MASKED_PATHS, READ_ONLY_PATHS
 from tests.docker.calling import Caller
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]

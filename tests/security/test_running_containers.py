@@ -7,9 +7,9 @@ import pytest
 import pytest_asyncio
 from cis_docker import CHECKS, DOCUMENT, document
 
-from service.main import build, running
-from service.sandboxes import service_name
-from service.settings import Settings
+from service.app.bootstrap import build, running
+from service.app.sandbox_engine import service_name
+from service.app.settings import Settings
 from tests.docker.calling import Caller
 
 pytestmark = pytest.mark.docker

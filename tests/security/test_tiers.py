@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from service.main import Service, build, running
-from service.settings import Settings
+from service.app.bootstrap import Service, build, running
+from service.app.settings import Settings
 from tests.docker.calling import Caller
 from tests.services.private_docker import PrivateDocker
 

@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import service
-from service.stores.s3_client import Bucket, client
+from service.storage.artifacts.s3_client import Bucket, client
 
 REPOSITORY = Path(service.__file__).parents[1]
 STATE = REPOSITORY / ".services"

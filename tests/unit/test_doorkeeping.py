@@ -2,9 +2,9 @@
 
 import pytest
 
-from service.core.access import Keyring
-from service.core.api_keys import ALL_PERMISSIONS, ApiKey
-from service.doorkeeping import (
+from service.access.api_keys import ALL_PERMISSIONS, ApiKey
+from service.access.authenticator import Keyring
+from service.app.auth_policy import (
     StartRefusedError,
     allowances,
     allowed_hosts,
@@ -12,7 +12,7 @@ from service.doorkeeping import (
     needs_keys,
     refuse_without_keys,
 )
-from service.settings import Settings
+from service.app.settings import Settings
 
 
 class Kept:

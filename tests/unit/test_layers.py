@@ -40,10 +40,18 @@ def test_imports_point_down_only():
 @pytest.mark.parametrize(
     ("module", "imported", "shown"),
     [
-        ("service/core/blocks.py", "service.api.health", "service.core.blocks -> service.api.health"),
-        ("service/core/limits.py", "service.settings", "service.core.limits -> service.settings"),
-        ("service/stores/disk.py", "service.engines.frames", "service.stores.disk -> service.engines.frames"),
-        ("contracts/codes.py", "service.core.limits", "contracts.codes -> service.core.limits"),
+        (
+            "service/timeline/block_writer.py",
+            "service.api.routes.health",
+            "service.timeline.block_writer -> service.api.routes.health",
+        ),
+        ("service/sandbox/limits.py", "service.app.settings", "service.sandbox.limits -> service.app.settings"),
+        (
+            "service/storage/artifacts/durable_files.py",
+            "service.api.responses",
+            "service.storage.artifacts.durable_files -> service.api.responses",
+        ),
+        ("contracts/codes.py", "service.sandbox.limits", "contracts.codes -> service.sandbox.limits"),
     ],
 )
 def test_an_import_that_points_up_or_aside_is_seen(copied, module, imported, shown):

@@ -7,8 +7,8 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from service.main import build
-from service.settings import Settings
+from service.app.bootstrap import build
+from service.app.settings import Settings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "observability.md").read_text()
 

@@ -24,29 +24,29 @@ CLIENTS = {
 }
 # Only the first four ever see an address that a caller, a model or a page has named.
 WHOSE_ADDRESSES = {
-    "service/web/connecting.py": "named by models and pages: checked and connected to here alone",
-    "service/web/resolving.py": "resolves the names of connecting.py, connects to nothing",
-    "service/web/bounded_get.py": "none of its own: it connects through service/web/connecting.py",
-    "service/core/web_urls.py": "reads addresses, connects to nothing",
-    "service/stores/postgres.py": "the operator's database",
-    "service/stores/s3_client.py": "the operator's bucket",
-    "service/stores/s3_files.py": "the operator's bucket",
-    "service/telemetry/traces.py": "the operator's receiver of traces",
-    "service/engines/docker/client.py": "the operator's engine",
-    "service/engines/docker/containers.py": "the operator's engine",
-    "service/engines/docker/deaths.py": "the operator's engine",
-    "service/engines/docker/transport.py": "the operator's engine",
-    "service/engines/oci/containers.py": "a socket pair to a container of its own",
-    "service/engines/oci/starting.py": "a socket pair to a container of its own",
-    "service/engines/oci/zygotes.py": "a socket pair to a zygote of its own",
-    "service/engines/docker/taking.py": "a socket that a process of its own lays out in a container",
-    "service/engines/docker/zygotes.py": "the operator's engine, and a socket that a zygote of its own connects to",
-    "service/engines/forking/zygote.py": "a socket pair to a zygote of its own",
-    "service/engines/oci/runtime.py": "a socket pair to a container of its own",
-    "service/engines/oci/transport.py": "a socket pair to a container of its own",
+    "service/web/client/pinned_network.py": "named by models and pages: checked and connected to here alone",
+    "service/web/client/resolver.py": "resolves the names of pinned_network.py, connects to nothing",
+    "service/web/client/limited_get.py": "none of its own: it connects through pinned_network.py",
+    "service/web/urls.py": "reads addresses, connects to nothing",
+    "service/storage/postgres.py": "the operator's database",
+    "service/storage/artifacts/s3_client.py": "the operator's bucket",
+    "service/storage/artifacts/s3_blobs.py": "the operator's bucket",
+    "service/observability/otlp.py": "the operator's receiver of traces",
+    "service/sandbox/docker/client.py": "the operator's engine",
+    "service/sandbox/docker/containers.py": "the operator's engine",
+    "service/sandbox/docker/exit_watcher.py": "the operator's engine",
+    "service/sandbox/docker/transport.py": "the operator's engine",
+    "service/sandbox/oci/containers.py": "a socket pair to a container of its own",
+    "service/sandbox/oci/container_start.py": "a socket pair to a container of its own",
+    "service/sandbox/oci/zygotes.py": "a socket pair to a zygote of its own",
+    "service/sandbox/docker/direct_socket.py": "a socket that a process of its own lays out in a container",
+    "service/sandbox/docker/zygotes.py": "the operator's engine, and a socket that a zygote of its own connects to",
+    "service/sandbox/zygotes/zygote.py": "a socket pair to a zygote of its own",
+    "service/sandbox/oci/runtime.py": "a socket pair to a container of its own",
+    "service/sandbox/oci/transport.py": "a socket pair to a container of its own",
     "service/api/server.py": "listens, and connects to nothing",
 }
-READS_ONLY = {"service/core/web_urls.py"}
+READS_ONLY = {"service/web/urls.py"}
 
 
 def clients_of(path: Path) -> set[str]:
@@ -76,6 +76,6 @@ def test_pages_are_fetched_through_the_one_module_that_checks_addresses():
         for path in (ROOT / "service").rglob("*.py")
         if "BoundedGet(" in path.read_text(encoding="utf-8")
     }
-    assert users == {"service/web/fetching.py", "service/web/searching.py"}
+    assert users == {"service/web/client/fetcher.py", "service/web/client/searxng.py"}
     for user in users:
         assert "BoundedGet(CheckedNetwork(" in (ROOT / user).read_text(encoding="utf-8")

@@ -5,18 +5,18 @@ import sys
 
 PROGRAM = """
 import gc
-from service import process_memory
+from service.app import malloc_tuning
 
 def anonymous():
     with open("/proc/self/smaps_rollup") as file:
         return next(int(line.split()[1]) for line in file if line.startswith("Anonymous:"))
 
-process_memory.share_arenas()
+malloc_tuning.share_arenas()
 kept = [bytearray(100_000) for _ in range(500)]
 last = bytearray(100_000)  # above it nothing is free, so the C library returns nothing by itself
 del kept
 before = anonymous()
-process_memory.settle()
+malloc_tuning.settle()
 print(gc.get_freeze_count() > 1_000, before - anonymous() > 30_000)
 """
 

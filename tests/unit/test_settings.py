@@ -7,9 +7,9 @@ import math
 import pytest
 from pydantic import ValidationError
 
-from service import settings
-from service.core.limits import TMPFS_SHARE_OF_MEMORY, CallLimits, limit_names
-from service.settings import Settings
+from service.app import settings
+from service.app.settings import Settings
+from service.sandbox.limits import TMPFS_SHARE_OF_MEMORY, CallLimits, limit_names
 
 UNITS = (
     "_s",

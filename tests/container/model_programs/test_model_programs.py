@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from contracts.tools import Language
-from service.main import Service
+from service.app.bootstrap import Service
 from tests.container.model_programs.corpus import (
     FOLDER,
     ModelProgram,

@@ -9,23 +9,23 @@ from contracts.blocks import Block
 from contracts.paths import FilePath
 from contracts.react_tools import ReadParams
 from contracts.tool_calls import ToolCallRequest
-from service.core.attachments import Attachments
-from service.core.file_bytes import all_of
-from service.core.react_calls import ReactStory
-from service.core.react_read import ReactRead, ReadBounds
-from service.core.rehosting import Rehosting, Wish, WorkspaceBounds
-from service.core.scopes import Principal, Scope
-from service.core.store_ports import NewArtifact
-from service.core.turn_files import TurnFiles
-from service.core.watcher import NobodyWatches
-from service.language.tokens import BpeTokenCounter
-from service.stores.artifacts import SqlArtifactStore
-from service.stores.database import Database
-from service.stores.folders import AssetFolders
-from service.stores.local_files import LocalFiles
-from service.stores.skills import FolderSkills
-from service.stores.sources import SqlSourcePool
-from service.stores.timelines import SqlTimelineStore
+from service.artifacts.attachments import Attachments
+from service.artifacts.conversation_files import TurnFiles
+from service.artifacts.port import NewArtifact
+from service.calls.direct_tool import ReactStory
+from service.calls.tool import NobodyWatches
+from service.file_content import all_of
+from service.identity import Principal, Scope
+from service.jobs.input_resolver import Rehosting, Wish, WorkspaceBounds
+from service.react.read import ReactRead, ReadBounds
+from service.storage.artifacts.local_blobs import LocalFiles
+from service.storage.artifacts.store import SqlArtifactStore
+from service.storage.asset_folders import AssetFolders
+from service.storage.database import Database
+from service.storage.skill_folder import FolderSkills
+from service.storage.sources import SqlSourcePool
+from service.storage.timelines import SqlTimelineStore
+from service.timeline.bpe_tokens import BpeTokenCounter
 from tests.fakes.staging import MadeFolder
 
 ANN = Principal("acme", "books", "registered", "ann")

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.core.admission import Admission
-from service.core.errors import QueueFullError, QueueTimeoutError
-from service.core.quotas import Share
+from service.access.quotas import Share
+from service.calls.admission import Admission
+from service.errors import QueueFullError, QueueTimeoutError
 
 
 def soon():

@@ -6,9 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from service.core import access
-from service.core.access import Access, Claims, Keyring
-from service.core.api_keys import (
+from service.access import authenticator as access
+from service.access.api_keys import (
     ALL_PERMISSIONS,
     USUAL_PERMISSIONS,
     ApiKey,
@@ -18,14 +17,15 @@ from service.core.api_keys import (
     new_secret,
     secret_sha256,
 )
-from service.core.errors import (
+from service.access.authenticator import Access, Claims, Keyring
+from service.errors import (
     MissingPermissionError,
     NotAuthenticatedError,
     StoreFailedError,
     UnsafeNameError,
     WrongTenantError,
 )
-from service.core.scopes import Principal
+from service.identity import Principal
 
 KEYLESS = Principal("default", "default", "registered", "local")
 NOW = datetime.now(UTC)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from contracts.blocks import TEXT_BYTES_MAX, TRUNCATED_SUFFIX, Block, Digest
 from contracts.tools import Language
-from service.core.blocks import BlockWriter, Notice, digest_text, embedded_text
-from service.core.rendered import rendered
+from service.timeline.block_text import rendered
+from service.timeline.block_writer import BlockWriter, Notice, digest_text, embedded_text
 
 WRITE = BlockWriter("turn_1", "call_1", "exec_tools.execute_code_python")
 HOSTING = {"hosted_uri": "file:///secret/place", "rn": "ef:acme:secret", "key": "cb/tenants/secret"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.core.call_clients import CallClients
+from service.calls.clients import CallClients
 from tests.fakes.clock import FakeClock
 
 GRACE_S = 120.0

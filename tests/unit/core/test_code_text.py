@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.core.code_text import runnable_text
+from service.jobs.code_text import runnable_text
 
 NAME = "turn_1/files/a.csv"
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from contracts.blocks import Block
 from contracts.logical import TurnPath
-from service.core.discovery import discover, is_remembered, latest_blocks, main_block, safe_text
-from service.core.memory import HandedMemory, StoredMemory
+from service.timeline.artifact_versions import discover, is_remembered, latest_blocks, main_block, safe_text
+from service.timeline.view import HandedMemory, StoredMemory
 from tests.unit.core.conversations import SCOPE, block, call_block, meta_block, opened_conversation, sha256
 
 PATH = "fi:turn_1.files/report.pdf"

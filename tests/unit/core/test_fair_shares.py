@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.fair_shares import json_bytes, shared
+from service.timeline.truncation import json_bytes, shared
 
 
 def test_texts_that_fit_stay_whole():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.core.flavours import PREIMPORTED, Flavour, flavour_of
+from service.sandbox.preload import PREIMPORTED, Flavour, flavour_of
 
 BARE, DOCUMENTS, DATA, SCIENCE = Flavour.BARE, Flavour.DOCUMENTS, Flavour.DATA, Flavour.SCIENCE
 

@@ -3,8 +3,8 @@
 import pytest
 
 from contracts.tool_calls import CODE_BYTES_MAX, ToolCallRequest
-from service.core.errors import InvalidRequestError
-from service.core.function_calls import canonical_call
+from service.calls.function_calls import canonical_call
+from service.errors import InvalidRequestError
 
 PYTHON = "exec_tools.execute_code_python"
 

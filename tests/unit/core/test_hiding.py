@@ -7,13 +7,13 @@ import pytest
 
 from contracts.react_tools import HideParams
 from contracts.tool_calls import ToolCallRequest
-from service.core.cache_points import CachePoints, CachePolicy, cache_points
-from service.core.hiding import HidingStory
-from service.core.memory import HandedMemory
-from service.core.react_calls import ReactStory
-from service.core.reading import marked, read_text
-from service.core.scopes import Principal, Scope
-from service.core.visibility import visibility_of
+from service.calls.direct_tool import ReactStory
+from service.identity import Principal, Scope
+from service.react.hide import HidingStory
+from service.timeline.cache_points import CachePoints, CachePolicy, cache_points
+from service.timeline.model_text import marked, read_text
+from service.timeline.view import HandedMemory
+from service.timeline.visibility import visibility_of
 from tests.unit.core.timelines import (
     block,
     call_block,

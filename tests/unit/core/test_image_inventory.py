@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from service.core import image_inventory
-from service.core.image_inventory import ImageInventory, Inventory
-from service.core.limits import CallLimits
+from service.sandbox import image_inventory
+from service.sandbox.image_inventory import ImageInventory, Inventory
+from service.sandbox.limits import CallLimits
 from tests.fakes.printing_engine import PrintingEngine
 
 MIB = 1024 * 1024

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.artifacts import ContractError
-from service.core.intake import read_code
+from service.execution.code_check import read_code
 
 
 @pytest.mark.parametrize("code", [None, "", " ", "\n\t\n"])

@@ -5,8 +5,8 @@ from dataclasses import fields
 import pytest
 
 from contracts.tool_calls import Limits
-from service.core.errors import LimitNotAllowedError
-from service.core.limits import CallLimits, limit_names
+from service.errors import LimitNotAllowedError
+from service.sandbox.limits import CallLimits, limit_names
 
 MIB = 1024 * 1024
 OPERATOR = CallLimits(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.line_stretches import (
+from service.artifacts.line_ranges import (
     LAST,
     Excerpt,
     Stretch,

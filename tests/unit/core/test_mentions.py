@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.paths import FilePath, Namespace
-from service.core.mentions import MENTIONS_MAX, find_mentions, find_sids
+from service.jobs.path_mentions import MENTIONS_MAX, find_mentions, find_sids
 
 T = "turn_2026-07-04-13-18-11-048"
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.codes import RuntimeCode
-from service.core.engine_port import Collected, OutputPiece, ProcessOutcome, Room
-from service.core.limits import CallLimits
-from service.core.outcomes import RuntimeFailure, classify, left_too_much, memory_failure, signal_name
+from service.jobs.failures import RuntimeFailure, classify, left_too_much, memory_failure, signal_name
+from service.sandbox.limits import CallLimits
+from service.sandbox.port import Collected, OutputPiece, ProcessOutcome, Room
 
 MIB = 1024 * 1024
 LIMITS = CallLimits(

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.hunks import HunkHeaderError, HunkMismatchError
-from service.core.patch_forms import apply_diff, is_diff
+from service.react.hunks import HunkHeaderError, HunkMismatchError
+from service.react.patch_forms import apply_diff, is_diff
 
 OLD = """\
 import os

@@ -7,9 +7,9 @@ import pytest
 
 from contracts.react_tools import PlanParams
 from contracts.tool_calls import ToolCallRequest
-from service.core.planning import PlanStory
-from service.core.react_calls import ReactStory
-from service.core.scopes import Principal, Scope
+from service.calls.direct_tool import ReactStory
+from service.identity import Principal, Scope
+from service.react.plan import PlanStory
 
 SCOPE = Scope(Principal("acme", "books", "registered", "ann"), "conv-1")
 STEPS = ["Find museums", "Compare\nhours", "Write the list", "Send it"]

@@ -7,9 +7,9 @@ import pytest
 
 from contracts.codes import ProblemCode
 from contracts.problems import FieldError
-from service.core import errors
-from service.core.errors import CallerError, InvalidRequestError, OurError, RequestTimeoutError, ServiceError
-from service.core.problems import problem_of
+from service import errors
+from service.calls.problem import problem_of
+from service.errors import CallerError, InvalidRequestError, OurError, RequestTimeoutError, ServiceError
 
 KINDS = [
     kind

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from contracts.tool_calls import SourceRow
-from service.core.rendered import rendered
-from service.core.scopes import Scope
-from service.core.store_ports import NewPage
+from service.artifacts.port import NewPage
+from service.identity import Scope
+from service.timeline.block_text import rendered
 from tests.unit.core.conversations import (
     BOB,
     EVE,

@@ -7,14 +7,14 @@ import docx
 import openpyxl
 import pytest
 
-from service.core.admission import Admission
-from service.core.discovery import discover
-from service.core.document_reading import DOCUMENT_KINDS, DocumentReading
-from service.core.errors import EngineUnavailableError
-from service.core.limits import CallLimits, CallPolicy
-from service.core.page_reading import ReadingPolicy
-from service.core.rehosting import Rehosting, WorkspaceBounds
-from service.core.sandbox_runs import SandboxRuns
+from service.calls.admission import Admission
+from service.errors import EngineUnavailableError
+from service.jobs.input_resolver import Rehosting, WorkspaceBounds
+from service.jobs.runner import SandboxRuns
+from service.react.document_reader import DOCUMENT_KINDS, DocumentReading
+from service.sandbox.limits import CallLimits, CallPolicy
+from service.timeline.artifact_versions import discover
+from service.web.page_reader import ReadingPolicy
 from tests.fakes.reading_engine import ReadingEngine
 from tests.unit.core.conversations import opened_conversation, sha256, status, told
 

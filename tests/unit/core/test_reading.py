@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from contracts.react_tools import HideParams
 from contracts.tool_calls import ToolCallRequest
-from service.core.cache_points import CachePolicy, cache_points
-from service.core.hiding import HidingStory
-from service.core.memory import HandedMemory
-from service.core.react_calls import ReactCall, ToolRefusedError
-from service.core.reading import marked, read_text
-from service.core.scopes import Principal, Scope
-from service.core.timeline_ports import described_path
-from service.core.visibility import visibility_of
+from service.calls.direct_tool import ReactCall, ToolRefusedError
+from service.identity import Principal, Scope
+from service.react.hide import HidingStory
+from service.timeline.cache_points import CachePolicy, cache_points
+from service.timeline.model_text import marked, read_text
+from service.timeline.port import described_path
+from service.timeline.view import HandedMemory
+from service.timeline.visibility import visibility_of
 from tests.unit.core.timelines import (
     block,
     call_block,

@@ -7,18 +7,18 @@ import pytest
 
 from contracts.paths import FilePath
 from contracts.tool_calls import Asset, SourceRow
-from service.core.errors import AssetRefusedError, SidConflictError
-from service.core.file_bytes import all_of
-from service.core.rehosting import Rehosting, Wish, WorkspaceBounds
-from service.core.scopes import Principal, Scope
-from service.core.store_ports import NewArtifact
-from service.core.turn_files import TurnFiles
-from service.stores.artifacts import SqlArtifactStore
-from service.stores.database import Database
-from service.stores.folders import AssetFolders
-from service.stores.local_files import LocalFiles
-from service.stores.sources import SqlSourcePool
-from service.stores.timelines import SqlTimelineStore
+from service.artifacts.conversation_files import TurnFiles
+from service.artifacts.port import NewArtifact
+from service.errors import AssetRefusedError, SidConflictError
+from service.file_content import all_of
+from service.identity import Principal, Scope
+from service.jobs.input_resolver import Rehosting, Wish, WorkspaceBounds
+from service.storage.artifacts.local_blobs import LocalFiles
+from service.storage.artifacts.store import SqlArtifactStore
+from service.storage.asset_folders import AssetFolders
+from service.storage.database import Database
+from service.storage.sources import SqlSourcePool
+from service.storage.timelines import SqlTimelineStore
 from tests.fakes.staging import MadeFolder
 
 SCOPE = Scope(Principal("acme", "books", "registered", "ann"), "conv-1")

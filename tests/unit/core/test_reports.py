@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from contracts.artifacts import ContractError
 from contracts.codes import ContractCode, RuntimeCode, VerdictCode
 from contracts.paths import PATH_BYTES_MAX, FilePath, Namespace
-from service.core.outcomes import RuntimeFailure
-from service.core.reports import (
+from service.execution.report import (
     LISTED_MAX,
     LOG_CHARS_MAX,
     SUCCESS_LOG_CHARS_MAX,
@@ -22,7 +21,8 @@ from service.core.reports import (
     report_text,
     run_error,
 )
-from service.core.verdicts import Verdict
+from service.jobs.failures import RuntimeFailure
+from service.jobs.verdicts import Verdict
 
 TIMEOUT = RuntimeFailure(RuntimeCode.TIMEOUT, "Timeout after 30s")
 

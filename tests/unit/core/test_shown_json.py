@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from service.core.rendered import SHORT_RESULT_CHARS, rendered
-from service.core.shown_json import shown_digest, shown_notice, shown_result
+from service.timeline.block_text import SHORT_RESULT_CHARS, rendered
+from service.timeline.shown_json import shown_digest, shown_notice, shown_result
 from tests.unit.core.timelines import block, call_block, content_block, digest_block
 
 TS = "2026-07-04T13:18:11.048Z"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from service.core.text_checks import CHECKED_CHARS_MAX, parse_problem
-from service.core.tokens import count_tokens
-from service.language.tokens import BpeTokenCounter
+from service.react.syntax_check import CHECKED_CHARS_MAX, parse_problem
+from service.timeline.bpe_tokens import BpeTokenCounter
+from service.timeline.token_counter import count_tokens
 
 GOOD = {
     "a.json": '{"a": [1, 2]}',

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from service.core.threads import in_thread
+from service.concurrency import in_thread
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.core.hunks import HunkHeaderError, HunkMismatchError
-from service.core.patch_forms import apply_diff
-from service.core.unified_diff import HUNKS_MAX
+from service.react.hunks import HunkHeaderError, HunkMismatchError
+from service.react.patch_forms import apply_diff
+from service.react.unified_diff import HUNKS_MAX
 
 LINE_ENDS = st.sampled_from(["\n", "\r\n"])
 WORDS = st.sampled_from(["", "a", "b", "-- x", "++ y", "@@", " b", "\\", "ünï", "a\u2028b", "a\x0bb", "\r"])

@@ -8,9 +8,9 @@ import pytest
 from contracts.artifacts import Checks, Promise
 from contracts.codes import VerdictCode
 from contracts.paths import FilePath, Namespace
-from service.core.engine_port import Collected, FileState, Found, Inspection
-from service.core.limits import CallLimits
-from service.core.verdicts import extras, failed_with_bytes, judge, mime_to_store
+from service.jobs.verdicts import extras, failed_with_bytes, judge, mime_to_store
+from service.sandbox.limits import CallLimits
+from service.sandbox.port import Collected, FileState, Found, Inspection
 
 LIMITS = CallLimits(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, artifact_bytes=1_000_000)
 OK = Inspection(ok=True, mime="text/csv")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.core.web_urls import UrlRefusedError, WebUrl
+from service.web.urls import UrlRefusedError, WebUrl
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import struct
 
 import pytest
 
-from service.engines.docker import transport as module
-from service.engines.docker.taking import NotTakenError
-from service.engines.docker.transport import AttachTransport
+from service.sandbox.docker import transport as module
+from service.sandbox.docker.direct_socket import NotTakenError
+from service.sandbox.docker.transport import AttachTransport
 
 OUT, ERR = 1, 2
 

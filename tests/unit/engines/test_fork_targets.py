@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from service.engines.containers import NotForkedError
-from service.engines.forking.target import opened
-from service.engines.oci.cgroups import Cgroups
+from service.sandbox.containers import NotForkedError
+from service.sandbox.linux.cgroups import Cgroups
+from service.sandbox.zygotes.fork_target import opened
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="containers are a matter of Linux")
 

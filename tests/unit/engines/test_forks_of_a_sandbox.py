@@ -10,14 +10,14 @@ from memory_runner import HUNG_UP, MemoryRunner
 
 from contracts.tool_calls import SandboxInfo
 from contracts.tools import Language
-from service.core.engine_port import Job, SandboxLostError, Wanted, WantedFile
-from service.core.flavours import Flavour
-from service.core.limits import CallLimits
-from service.engines.containers import NotForkedError
-from service.engines.frames import Frame
-from service.engines.inspectors import OF_LIBRARIES
-from service.engines.runner_requests import InspectorBounds
-from service.engines.runner_sandbox import RunnerSandbox, StreamBounds
+from service.sandbox.containers import NotForkedError
+from service.sandbox.inspectors import OF_LIBRARIES
+from service.sandbox.limits import CallLimits
+from service.sandbox.port import Job, SandboxLostError, Wanted, WantedFile
+from service.sandbox.preload import Flavour
+from service.sandbox.runner.frames import Frame
+from service.sandbox.runner.requests import InspectorBounds
+from service.sandbox.runner.sandbox import RunnerSandbox, StreamBounds
 
 ROOT = Path(__file__).parents[3]
 INFO = SandboxInfo(engine="memory", runtime="none", image_digest="sha256:0", acquired="cold")

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.engines.frames import HEADER, NO_NONCE, PAYLOAD_BYTES_MAX, Frame, FrameDecoder, FrameError, encode
+from service.sandbox.runner.frames import (
+    HEADER,
+    NO_NONCE,
+    PAYLOAD_BYTES_MAX,
+    Frame,
+    FrameDecoder,
+    FrameError,
+    encode,
+)
 
 NONCE = bytes(range(16))
 FRAMES_FILE = Path(__file__).parents[3] / "sandbox_images" / "runner" / "frames.py"

@@ -20,7 +20,10 @@ from contracts.artifacts import Checks, Promise
 from contracts.paths import FilePath, Namespace
 from contracts.tool_calls import ArtifactResult, SandboxInfo, Usage
 from contracts.tools import Language
-from service.core.engine_port import (
+from service.jobs.failures import classify
+from service.jobs.verdicts import extras, failed_with_bytes, judge
+from service.sandbox.limits import CallLimits
+from service.sandbox.port import (
     Collected,
     FileState,
     Found,
@@ -30,13 +33,10 @@ from service.core.engine_port import (
     Wanted,
     WantedFile,
 )
-from service.core.limits import CallLimits
-from service.core.outcomes import classify
-from service.core.verdicts import extras, failed_with_bytes, judge
-from service.engines.file_frames import PIECE_BYTES
-from service.engines.frames import HEADER, NO_NONCE, PAYLOAD_BYTES_MAX, Frame, encode
-from service.engines.runner_requests import InspectorBounds
-from service.engines.runner_sandbox import RunnerSandbox, StreamBounds
+from service.sandbox.runner.file_frames import PIECE_BYTES
+from service.sandbox.runner.frames import HEADER, NO_NONCE, PAYLOAD_BYTES_MAX, Frame, encode
+from service.sandbox.runner.requests import InspectorBounds
+from service.sandbox.runner.sandbox import RunnerSandbox, StreamBounds
 from tests.fakes.staging import MadeFolder, bytes_of
 
 MINUTES = float(os.environ.get("PROOFBOX_FUZZ_MINUTES", "0"))

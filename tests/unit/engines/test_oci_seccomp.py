@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from service.engines.oci.seccomp import runtime_form
-from service.settings import Settings
+from service.app.settings import Settings
+from service.sandbox.linux.seccomp_profile import runtime_form
 
 
 @pytest.fixture

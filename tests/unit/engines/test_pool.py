@@ -5,12 +5,12 @@ import asyncio
 import pytest
 
 from contracts.tool_calls import SandboxInfo
-from service.core.errors import EngineUnavailableError, ShuttingDownError
-from service.core.flavours import Flavour
-from service.core.log_context import about, log_context
-from service.engines.box import Box
-from service.engines.pool import Pool
-from service.engines.pool_plan import PoolPolicy
+from service.errors import EngineUnavailableError, ShuttingDownError
+from service.observability.log_context import about, log_context
+from service.sandbox.pool import Pool
+from service.sandbox.pool_sizing import PoolPolicy
+from service.sandbox.pooled_container import Box
+from service.sandbox.preload import Flavour
 from tests.fakes.clock import FakeClock
 
 BARE, DOCUMENTS, DATA = Flavour.BARE, Flavour.DOCUMENTS, Flavour.DATA

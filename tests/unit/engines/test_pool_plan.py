@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from service.core.flavours import Flavour
-from service.engines.pool_plan import WAITING_BYTES, Demands, PoolPolicy
+from service.sandbox.pool_sizing import WAITING_BYTES, Demands, PoolPolicy
+from service.sandbox.preload import Flavour
 
 BARE, DOCUMENTS, DATA = Flavour.BARE, Flavour.DOCUMENTS, Flavour.DATA
 MIB = 1024 * 1024

@@ -10,17 +10,17 @@ from memory_runner import MemoryRunner
 
 from contracts.tool_calls import SandboxInfo
 from contracts.tools import Language
-from service.core.engine_port import Job, SandboxSpec, Wanted
-from service.core.errors import EngineUnavailableError
-from service.core.flavours import Flavour
-from service.core.limits import CallLimits
-from service.engines.containers import Container, LeftContainer
-from service.engines.frames import Frame
-from service.engines.pool_plan import PoolPolicy
-from service.engines.pooled import PooledEngine, PooledEngineSettings
-from service.engines.runner_requests import InspectorBounds
-from service.engines.runner_sandbox import StreamBounds
-from service.engines.sandbox_users import SandboxUsers
+from service.errors import EngineUnavailableError
+from service.sandbox.containers import Container, LeftContainer
+from service.sandbox.engine import PooledEngine, PooledEngineSettings
+from service.sandbox.limits import CallLimits
+from service.sandbox.pool_sizing import PoolPolicy
+from service.sandbox.port import Job, SandboxSpec, Wanted
+from service.sandbox.preload import Flavour
+from service.sandbox.runner.frames import Frame
+from service.sandbox.runner.requests import InspectorBounds
+from service.sandbox.runner.sandbox import StreamBounds
+from service.sandbox.sandbox_users import SandboxUsers
 from tests.fakes.clock import FakeClock
 
 MIB = 1024 * 1024

@@ -12,13 +12,13 @@ from memory_runner import HUNG_UP, MemoryRunner
 from contracts.paths import FilePath, Namespace
 from contracts.tool_calls import SandboxInfo
 from contracts.tools import Language
-from service.core.engine_port import FileState, InputFile, Job, OutputPiece, SandboxLostError, Wanted, WantedFile
-from service.core.errors import StoreFailedError
-from service.core.limits import CallLimits
-from service.engines.file_frames import PIECE_BYTES
-from service.engines.frames import NO_NONCE, Frame, encode
-from service.engines.runner_requests import InspectorBounds
-from service.engines.runner_sandbox import RunnerSandbox, StreamBounds
+from service.errors import StoreFailedError
+from service.sandbox.limits import CallLimits
+from service.sandbox.port import FileState, InputFile, Job, OutputPiece, SandboxLostError, Wanted, WantedFile
+from service.sandbox.runner.file_frames import PIECE_BYTES
+from service.sandbox.runner.frames import NO_NONCE, Frame, encode
+from service.sandbox.runner.requests import InspectorBounds
+from service.sandbox.runner.sandbox import RunnerSandbox, StreamBounds
 from tests.fakes.staging import MadeFolder, bytes_of
 
 LIMITS = CallLimits(

@@ -1,6 +1,6 @@
 """User ids of sandboxes."""
 
-from service.engines.sandbox_users import SandboxUsers
+from service.sandbox.sandbox_users import SandboxUsers
 
 
 def test_containers_that_exist_together_have_different_users():

@@ -5,10 +5,10 @@ import platform
 
 import pytest
 
-from service.engines.containers import NotForkedError
-from service.engines.forking.seccomp_filter import compiled
-from service.engines.oci.seccomp import runtime_form
-from service.settings import Settings
+from service.app.settings import Settings
+from service.sandbox.containers import NotForkedError
+from service.sandbox.linux.seccomp_bpf import compiled
+from service.sandbox.linux.seccomp_profile import runtime_form
 from tests.fakes.kernel_filter import ALLOWED, ERRNO, verdict
 
 COLUMN = ("x86_64", "aarch64").index(platform.machine())

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from service.engines.docker.taking import LAID_OUT_FD, NotTakenError, take_socket, taken_socket
+from service.sandbox.docker.direct_socket import LAID_OUT_FD, NotTakenError, take_socket, taken_socket
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes of Linux")
 OURS = Path("/proc/self/cgroup").read_text(encoding="utf-8") if sys.platform == "linux" else ""

@@ -12,24 +12,24 @@ from memory_runner import MemoryRunner
 
 from contracts.paths import FilePath
 from contracts.tool_calls import SandboxInfo, Timings, ToolCallRequest
-from service.core.admission import Admission
-from service.core.execution import Execution
-from service.core.limits import CallLimits, CallPolicy
-from service.core.rehosting import Rehosting, WorkspaceBounds
-from service.core.sandbox_runs import SandboxRuns
-from service.core.scopes import Principal, Scope
-from service.core.store_ports import NewArtifact
-from service.core.turn_files import TurnFiles
-from service.engines.frames import Frame
-from service.engines.runner_requests import InspectorBounds
-from service.engines.runner_sandbox import RunnerSandbox, StreamBounds
-from service.language.tokens import BpeTokenCounter
-from service.stores.artifacts import SqlArtifactStore
-from service.stores.database import Database
-from service.stores.folders import AssetFolders
-from service.stores.local_files import LocalFiles
-from service.stores.sources import SqlSourcePool
-from service.stores.timelines import SqlTimelineStore
+from service.artifacts.conversation_files import TurnFiles
+from service.artifacts.port import NewArtifact
+from service.calls.admission import Admission
+from service.execution.tool import Execution
+from service.identity import Principal, Scope
+from service.jobs.input_resolver import Rehosting, WorkspaceBounds
+from service.jobs.runner import SandboxRuns
+from service.sandbox.limits import CallLimits, CallPolicy
+from service.sandbox.runner.frames import Frame
+from service.sandbox.runner.requests import InspectorBounds
+from service.sandbox.runner.sandbox import RunnerSandbox, StreamBounds
+from service.storage.artifacts.local_blobs import LocalFiles
+from service.storage.artifacts.store import SqlArtifactStore
+from service.storage.asset_folders import AssetFolders
+from service.storage.database import Database
+from service.storage.sources import SqlSourcePool
+from service.storage.timelines import SqlTimelineStore
+from service.timeline.bpe_tokens import BpeTokenCounter
 
 SCOPE = Scope(Principal("acme", "books", "registered", "ann"), "conv-1")
 LIMITS = CallLimits(5, 1, 1 << 30, 64, 1_000_000, 100, 1_000, 10, 4, 1_000, 1_000)

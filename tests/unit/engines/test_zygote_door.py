@@ -10,10 +10,10 @@ import time
 
 import pytest
 
-from service.engines.containers import NotForkedError
-from service.engines.forking import zygote as module
-from service.engines.forking.target import Target
-from service.engines.forking.zygote import Zygote
+from service.sandbox.containers import NotForkedError
+from service.sandbox.zygotes import zygote as module
+from service.sandbox.zygotes.fork_target import Target
+from service.sandbox.zygotes.zygote import Zygote
 
 
 class OtherSide:

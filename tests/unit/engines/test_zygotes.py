@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from service.engines.containers import NotForkedError
-from service.engines.forking import zygotes as module
-from service.engines.forking.zygote import WaitingFork
-from service.engines.forking.zygotes import Kind, Zygotes
+from service.sandbox.containers import NotForkedError
+from service.sandbox.zygotes import manager as module
+from service.sandbox.zygotes.manager import Kind, Zygotes
+from service.sandbox.zygotes.zygote import WaitingFork
 
 
 class Born:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import service
-from service.language.tokens import BpeTokenCounter
+from service.timeline.bpe_tokens import BpeTokenCounter
 
 COUNTER = BpeTokenCounter()
 SOURCES = sorted(Path(service.__file__).parent.rglob("*.py"))
@@ -34,7 +34,7 @@ def test_program_text_has_as_many_tokens_as_the_tokenizer_finds_in_it():
 
 @pytest.mark.parametrize("words_max", [0, 1, 50])
 def test_a_full_memory_of_words_changes_no_count(monkeypatch, words_max):
-    monkeypatch.setattr("service.language.tokens._WORDS_MAX", words_max)
+    monkeypatch.setattr("service.timeline.bpe_tokens._WORDS_MAX", words_max)
     counter = BpeTokenCounter()
     chance = random.Random(5)
     texts = [" ".join("".join(chance.choices("abcde", k=3)) for _ in range(40)) for _ in range(5)]

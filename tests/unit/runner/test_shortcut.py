@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from service.engines.docker.taking import NotTakenError, taken_socket
-from service.engines.frames import NO_NONCE, Frame, FrameDecoder, encode
+from service.sandbox.docker.direct_socket import NotTakenError, taken_socket
+from service.sandbox.runner.frames import NO_NONCE, Frame, FrameDecoder, encode
 
 RUNNER = Path(__file__).parents[3] / "sandbox_images" / "runner"
 OURS = Path("/proc/self/cgroup").read_text(encoding="utf-8")

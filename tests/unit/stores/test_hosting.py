@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.paths import FilePath
-from service.core.scopes import Principal, Scope
-from service.stores.hosting import hosted_name, hosted_name_in, hosted_uri, key_of, rn_of
+from service.identity import Principal, Scope
+from service.storage.artifacts.hosted_names import hosted_name, hosted_name_in, hosted_uri, key_of, rn_of
 
 ROOT = PurePosixPath("/var/lib/box/hosted")
 SCOPE = Scope(Principal("acme", "books", "registered", "ann@x.org"), "c:1")

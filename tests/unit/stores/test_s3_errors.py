@@ -6,12 +6,12 @@ import sys
 import pytest
 from botocore.exceptions import ClientError, NoCredentialsError, ReadTimeoutError
 
-from service.core.errors import StoreFailedError, StoreFullError
-from service.main import artifact_files
-from service.settings import Settings
-from service.stores.local_files import LocalFiles
-from service.stores.s3_client import refused, translated
-from service.stores.s3_files import S3Files
+from service.app.bootstrap import artifact_files
+from service.app.settings import Settings
+from service.errors import StoreFailedError, StoreFullError
+from service.storage.artifacts.local_blobs import LocalFiles
+from service.storage.artifacts.s3_blobs import S3Files
+from service.storage.artifacts.s3_client import refused, translated
 
 
 def answered(code, status=400):
@@ -54,7 +54,7 @@ def test_an_error_of_the_client_is_told_without_its_address(raised, message):
 
 
 def test_the_client_of_a_bucket_is_loaded_only_where_a_bucket_is_named():
-    said = "import sys, service.main as m; from service.settings import Settings as S; m.artifact_files(S()); "
+    said = "import sys, service.app.bootstrap as m; from service.app.settings import Settings as S; m.artifact_files(S()); "
     ran = subprocess.run(
         [sys.executable, "-c", said + "print('botocore' in sys.modules)"],
         check=True,

@@ -10,8 +10,8 @@ import time
 import pytest
 from sqlalchemy import text
 
-from service.stores import database as module
-from service.stores.database import Database
+from service.storage import database as module
+from service.storage.database import Database
 
 PAGE_BYTES = 4_096
 

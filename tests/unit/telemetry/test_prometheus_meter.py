@@ -5,8 +5,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from contracts.codes import VerdictCode
 from contracts.tool_calls import ArtifactResult, Rehosted, SandboxInfo, Timings, ToolCallResponse
-from service.core.meter import EndedCall
-from service.telemetry.metrics import PrometheusMeter, Reading
+from service.observability.metrics_port import EndedCall
+from service.observability.prometheus import PrometheusMeter, Reading
 
 TOOL = "exec_tools.execute_code_python"
 

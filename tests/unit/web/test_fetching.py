@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.codes import WebCode
-from service.core.web import WebFailedError
-from service.core.web_urls import UrlRefusedError, WebUrl
-from service.web.addresses import is_allowed
-from service.web.fetching import FetchBounds, HttpPageFetcher
-from service.web.resolving import SystemResolver
-from service.web.tls import loaded_when_asked
+from service.web.client.address_policy import is_allowed
+from service.web.client.fetcher import FetchBounds, HttpPageFetcher
+from service.web.client.resolver import SystemResolver
+from service.web.client.tls import loaded_when_asked
+from service.web.port import WebFailedError
+from service.web.urls import UrlRefusedError, WebUrl
 from tests.fakes.web_server import certificate, redirect, response, web_server
 
 LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"),)

@@ -1,8 +1,8 @@
 """A fetcher that is made when it is first needed."""
 
-from service.core.web import FetchedPage
-from service.core.web_urls import WebUrl
-from service.web.late_fetcher import LateFetcher
+from service.web.client.late_fetcher import LateFetcher
+from service.web.port import FetchedPage
+from service.web.urls import WebUrl
 
 URL = WebUrl.parse("https://example.org/")
 

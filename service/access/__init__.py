@@ -1,0 +1,1 @@
+"""Who may use the service, and how much of it: keys, authentication, quotas."""

@@ -1,0 +1,220 @@
+"""Who may come in, and as whom: keys, and the principal of requests without one."""
+
+import asyncio
+import hmac
+import logging
+import re
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from service.access.api_keys import ALL_PERMISSIONS, ApiKey, KeyStore, Permission, key_id_of
+from service.access.quotas import NO_LIMITS, Allowances
+from service.errors import (
+    MissingPermissionError,
+    NotAuthenticatedError,
+    OurError,
+    UnsafeNameError,
+    WrongTenantError,
+)
+from service.identity import Principal
+
+FRESH_S = 1.0
+"""For so long the store is not asked for the keys again: a key that was revoked works no longer than this."""
+USES_WRITTEN_EVERY_S = 60.0
+_PROJECT = re.compile(r"[A-Za-z0-9_.@-]{1,100}")
+
+_log = logging.getLogger("proofbox.access")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who sent a request.
+
+    Attributes:
+        principal: on whose behalf it speaks.
+        permissions: what it may do.
+        own: limits of its key in place of the operator's, by their names.
+    """
+
+    principal: Principal
+    permissions: frozenset[Permission]
+    own: Allowances
+
+    def must(self, permission: Permission) -> None:
+        """Lets a request pass that may do this.
+
+        Raises:
+            MissingPermissionError: its key has not the scope.
+        """
+        if permission not in self.permissions:
+            raise MissingPermissionError(
+                f"the key {self.principal.key_id} has not the scope {permission}; use one that has", permission
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What a request says of itself.
+
+    Attributes:
+        authorization: its headers ``Authorization``.
+        tenant: the tenant that it names.
+        project: the project that it names.
+    """
+
+    authorization: tuple[str, ...] = ()
+    tenant: str | None = None
+    project: str | None = None
+
+
+class Keyring:
+    """The keys, as they were in the store a moment ago.
+
+    All of them are held: what an unknown key costs is a look into a dictionary, whoever sends how many.
+    """
+
+    def __init__(self, store: KeyStore) -> None:
+        self._store = store
+        self._keys: dict[str, ApiKey] = {}
+        self._read_at = float("-inf")
+        self._reading = asyncio.Lock()
+        self._used: dict[str, str] = {}
+        self._writing: asyncio.Task[None] | None = None
+
+    async def find(self, secret: str) -> ApiKey | None:
+        """The key of a secret that works now; None if there is none.
+
+        Raises:
+            StoreFailedError: the keys cannot be read, so nobody is let in.
+        """
+        await self._freshen()
+        key = self._keys.get(key_id_of(secret) or "")
+        now = datetime.now(UTC)
+        if key is None or not key.has_secret(secret, now) or not key.works_at(now):
+            return None
+        self._used[key.id] = now.isoformat(timespec="seconds").replace("+00:00", "Z")
+        return key
+
+    async def has_any(self) -> bool:
+        """Whether any key works now."""
+        await self._freshen()
+        now = datetime.now(UTC)
+        return any(key.works_at(now) for key in self._keys.values())
+
+    async def _freshen(self) -> None:
+        if time.monotonic() - self._read_at < FRESH_S:
+            return
+        async with self._reading:
+            if time.monotonic() - self._read_at < FRESH_S:
+                return
+            # From before the question: what is changed while it is answered is asked for again in time.
+            asked_at = time.monotonic()
+            self._keys = {key.id: key for key in await self._store.all()}
+            self._read_at = asked_at
+
+    def start(self) -> None:
+        """Begins to write down now and then which keys were used."""
+        self._writing = asyncio.create_task(self._write_uses())
+
+    async def stop(self) -> None:
+        """Writes down what is left."""
+        if self._writing is not None:
+            self._writing.cancel()
+            await asyncio.gather(self._writing, return_exceptions=True)
+        self._writing = None
+        await self.write_uses()
+
+    async def _write_uses(self) -> None:
+        while True:
+            await asyncio.sleep(USES_WRITTEN_EVERY_S)
+            await self.write_uses()
+
+    async def write_uses(self) -> None:
+        """Writes down which keys were used since the last time; what the store refuses is tried again."""
+        used, self._used = self._used, {}
+        if not used:
+            return
+        try:
+            await self._store.note_use(used)
+        except OurError:
+            _log.warning("when keys were used could not be written down", exc_info=True)
+            self._used = {**used, **self._used}
+
+
+class Access:
+    """Turns what a request says of itself into who it is.
+
+    Args:
+        principal: of requests without a key; a key leaves its user, user type and project open, and they are these.
+        keyring: the keys; None: the header ``Authorization`` is none of ours.
+        required: whether a request without a key is refused.
+        without_key: the limits of requests without a key.
+    """
+
+    def __init__(
+        self,
+        principal: Principal,
+        keyring: Keyring | None = None,
+        *,
+        required: bool = False,
+        without_key: Allowances = NO_LIMITS,
+    ) -> None:
+        self._without_key = Caller(principal, ALL_PERMISSIONS, without_key)
+        self._principal = principal
+        self._keyring = keyring
+        self._required = required
+
+    async def caller(self, claims: Claims) -> Caller:
+        """Who sent a request.
+
+        Raises:
+            NotAuthenticatedError: it has no key and needs one, or its key does not work.
+            WrongTenantError: it names a tenant or project that is not its own.
+            StoreFailedError: the keys cannot be read.
+        """
+        if self._keyring is None or not (claims.authorization or self._required):
+            return _checked(self._without_key, claims)
+        key = await self._keyring.find(_secret(claims.authorization))
+        if key is None:
+            raise NotAuthenticatedError(
+                "the key is unknown, expired or revoked; ask the operator for another", was_given=True
+            )
+        principal = Principal(
+            key.tenant,
+            key.project if key.project is not None else self._any_project(claims.project),
+            key.user_type or self._principal.user_type,
+            key.user or self._principal.user,
+            key.id,
+        )
+        return _checked(Caller(principal, key.permissions, Allowances(**key.limits)), claims)
+
+    def _any_project(self, claimed: str | None) -> str:
+        if claimed is None:
+            return self._principal.project
+        if _PROJECT.fullmatch(claimed) is None:
+            raise UnsafeNameError("Proofbox-Project: a project has 1 to 100 characters of A-Z a-z 0-9 _ . @ -")
+        return claimed
+
+
+def _secret(authorization: tuple[str, ...]) -> str:
+    if not authorization:
+        raise NotAuthenticatedError(
+            "this service asks for an API key: send it as 'Authorization: Bearer pbx_…'; the operator makes one "
+            "with 'proofbox keys create'",
+            was_given=False,
+        )
+    scheme, _, secret = authorization[0].partition(" ")
+    if len(authorization) > 1 or scheme.lower() != "bearer":
+        raise NotAuthenticatedError("send one header, 'Authorization: Bearer pbx_…'", was_given=True)
+    return secret.strip()
+
+
+def _checked(caller: Caller, claims: Claims) -> Caller:
+    for name, claimed, own in (
+        ("Proofbox-Tenant", claims.tenant, caller.principal.tenant),
+        ("Proofbox-Project", claims.project, caller.principal.project),
+    ):
+        if claimed is not None and not hmac.compare_digest(claimed.encode(), own.encode()):
+            raise WrongTenantError(f"{name}: the request speaks for '{own}' by its key; leave the header out")
+    return caller

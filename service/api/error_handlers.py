@@ -1,0 +1,112 @@
+"""Every error of a route or of the router as a problem document."""
+
+import logging
+import re
+from http import HTTPMethod
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
+from starlette.exceptions import HTTPException
+from starlette.routing import Match
+
+from contracts.codes import ProblemCode
+from service.api.responses import problem_response, request_id_of
+from service.calls.validation import invalid_model, refusal
+from service.errors import (
+    BodyTooLargeError,
+    CallerError,
+    InvalidRequestError,
+    RateLimitedError,
+    RequestTimeoutError,
+    ServiceError,
+    UnsafeNameError,
+)
+
+_SERVER_ERROR = 500
+_CONTROL = re.compile(r"^/v1/conversations/.*[\x00-\x1f\x7f]", re.DOTALL)
+_LOGGER = logging.getLogger("proofbox.api")
+
+
+class NoRouteError(CallerError):
+    """No route has this path."""
+
+    code = ProblemCode.NOT_FOUND
+    status = 404
+    where = "route"
+
+
+class MethodNotAllowedError(CallerError):
+    """The route does not take this method; the header ``Allow`` says which it takes."""
+
+    code = ProblemCode.METHOD_NOT_ALLOWED
+    status = 405
+    where = "route"
+
+
+def install(app: FastAPI) -> None:
+    """Makes an application answer every error that it foresees with a problem document."""
+    app.add_exception_handler(ServiceError, answer_service_error)
+    app.add_exception_handler(RequestValidationError, answer_invalid_parameters)
+    app.add_exception_handler(HTTPException, answer_router_error)
+
+
+async def answer_service_error(request: Request, exc: Exception) -> Response:
+    """The problem of an error that the core raised; of ours, the log gets what the client does not."""
+    request_id = request_id_of(request)
+    if isinstance(exc, ServiceError) and exc.status >= _SERVER_ERROR:
+        _LOGGER.warning("%s", type(exc).__name__, exc_info=exc)
+    # The rest of a body that was refused is not read: a client that never ends must not hold the connection.
+    headers = (
+        {"Connection": "close"}
+        if isinstance(exc, BodyTooLargeError | RequestTimeoutError | RateLimitedError)
+        else {}
+    )
+    return problem_response(exc, request_id, headers=headers)
+
+
+async def answer_invalid_parameters(request: Request, exc: Exception) -> Response:
+    """The problem of path, query or header parameters that the route does not take."""
+    assert isinstance(exc, RequestValidationError)
+    errors = exc.errors()
+    in_path = any(error["loc"][:1] == ("path",) for error in errors)
+    located = [{**error, "loc": error["loc"][1:]} for error in errors]
+    kind: type[CallerError] = UnsafeNameError if in_path else InvalidRequestError
+    return problem_response(refusal(kind, located), request_id_of(request))
+
+
+async def answer_router_error(request: Request, exc: Exception) -> Response:
+    """The problem of a path or method that no route has; whatever else the framework raises is unforeseen."""
+    assert isinstance(exc, HTTPException)
+    error: CallerError
+    headers = exc.headers
+    if exc.status_code == NoRouteError.status and _CONTROL.search(request.scope["path"]):
+        # A name with a line feed matches no route.
+        error = UnsafeNameError("the path has a control character, such as a line feed; use a name without it")
+    elif exc.status_code == NoRouteError.status:
+        error = NoRouteError("no route has this path; GET /openapi.json lists them all")
+    elif exc.status_code == MethodNotAllowedError.status:
+        error = MethodNotAllowedError("the route does not take this method; the header Allow says which it takes")
+        headers = {"Allow": ", ".join(sorted(_methods_of_path(request)))}
+    else:
+        raise exc
+    return problem_response(error, request_id_of(request), headers=headers)
+
+
+def _methods_of_path(request: Request) -> set[str]:
+    """What a path takes, each method of it being a route of its own."""
+    return {
+        method
+        for method in HTTPMethod
+        if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in request.app.routes)
+    }
+
+
+def invalid_body(exc: ValidationError) -> InvalidRequestError:
+    """The error of a body that is JSON but not what the schema asks for."""
+    return invalid_model(exc)
+
+
+def invalid_field(field: str, code: str, message: str) -> InvalidRequestError:
+    """The error of one field, header or body as a whole."""
+    return refusal(InvalidRequestError, [{"loc": (field,), "type": code, "msg": message}])

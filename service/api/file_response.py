@@ -1,0 +1,101 @@
+"""A stored file as an answer: whole, in part, unchanged, or only its headers."""
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Header, Request, Response
+
+from service import errors
+from service.api.byte_ranges import ByteRange, requested_range
+from service.api.download_headers import download_headers, is_unchanged, range_holds
+from service.api.openapi_responses import header
+from service.api.responses import ClosingStream, problem_response, request_id_of
+from service.artifacts.port import ArtifactStore, StoredArtifact
+from service.identity import Scope
+
+BINARY = {"*/*": {"schema": {"type": "string", "format": "binary"}}}
+VERSION_HEADERS = {
+    "ETag": header("The SHA-256 of the version, quoted."),
+    "Last-Modified": header("When the version was stored."),
+    "Artifact-Version": header("Which version it is, 1 for the first.", type="integer"),
+    "Content-Disposition": header("Always `attachment`, with the file's name."),
+    "Accept-Ranges": header("`bytes`."),
+}
+PART_HEADERS = {**VERSION_HEADERS, "Content-Range": header("Which part of how many bytes.")}
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """Which bytes the client wants, and which version it has."""
+
+    wanted: Annotated[str | None, Header(alias="Range", description="One range of bytes.")] = None
+    if_range: Annotated[
+        str | None, Header(alias="If-Range", description="Serve the range only of this version.")
+    ] = None
+    if_none_match: Annotated[
+        str | None, Header(alias="If-None-Match", description="Versions that the client has.")
+    ] = None
+
+
+async def file_response(
+    request: Request, store: ArtifactStore, scope: Scope, artifact: StoredArtifact, conditions: Conditions
+) -> Response:
+    """What a request for a version of a file is answered.
+
+    Raises:
+        StoreFailedError: the store cannot read it.
+    """
+    headers = download_headers(artifact)
+    if is_unchanged(artifact, conditions.if_none_match):
+        kept = ("Cache-Control", "ETag", "Last-Modified")
+        return Response(status_code=304, headers={name: headers[name] for name in kept})
+    if request.method == "HEAD":
+        return Response(headers={**headers, "Content-Length": str(artifact.size_bytes)})
+    try:
+        wanted = conditions.wanted if range_holds(artifact, conditions.if_range) else None
+        part = requested_range(wanted, artifact.size_bytes)
+    except errors.RangeNotSatisfiableError as exc:
+        size = {"Content-Range": f"bytes */{artifact.size_bytes}"}
+        return problem_response(exc, request_id_of(request), headers=size)
+    return await _body(store, scope, artifact, part, headers)
+
+
+async def _body(
+    store: ArtifactStore,
+    scope: Scope,
+    artifact: StoredArtifact,
+    part: ByteRange | None,
+    headers: dict[str, str],
+) -> Response:
+    """The file or the part of it.
+
+    The first piece is read before the status is sent, so that a store that fails is a problem and no empty file.
+
+    Raises:
+        StoreFailedError: the store cannot read it.
+    """
+    wanted = part or ByteRange(0, artifact.size_bytes)
+    length = {"Content-Length": str(wanted.end - wanted.start)}
+    pieces = _pieces(store, scope, artifact, wanted)
+    await anext(pieces)
+    if part is None:
+        return ClosingStream(pieces, 200, {**headers, **length})
+    content_range = f"bytes {part.start}-{part.end - 1}/{artifact.size_bytes}"
+    return ClosingStream(pieces, 206, {**headers, **length, "Content-Range": content_range})
+
+
+async def _pieces(
+    store: ArtifactStore, scope: Scope, artifact: StoredArtifact, wanted: ByteRange
+) -> AsyncGenerator[bytes, None]:
+    """Nothing once the store has answered, then the bytes."""
+    reading = store.read(scope, artifact, wanted.start, wanted.end)
+    try:
+        first = await anext(reading, b"")
+        yield b""
+        yield first
+        async for piece in reading:
+            yield piece
+    finally:
+        if isinstance(reading, AsyncGenerator):
+            await reading.aclose()

@@ -1,0 +1,182 @@
+"""Who may reach the routes: no web pages of other origins, and callers that show a key and keep to their limits."""
+
+import ipaddress
+import logging
+import re
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from service.access.authenticator import Access, Caller, Claims
+from service.access.quotas import CallerMeter, Quotas
+from service.api.responses import problem_response, request_id_of
+from service.api.services import Doors
+from service.errors import OriginRefusedError, ServiceError, UnsafeNameError
+
+OPEN_PATHS = frozenset({"/livez", "/readyz", "/docs", "/openapi.json"})
+"""Routes that ask nobody for a key: what they say is the same for everybody."""
+OPEN_BELOW = ("/static-offline-docs/", "/v1/links/")
+"""The page of documentation brings its scripts along; a download link is its own key."""
+CALLS = "/v1/tool-calls"
+_HEALTH = frozenset({"/livez", "/readyz"})
+_SERVER_ERROR = 500
+# As RFC 9110 7.2 has it, without what a URL may hold beside a host: a user, a path, a query, a fragment.
+_HOST = re.compile(r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?::[0-9]{0,5})?")
+_PRESENT_MAX = 200  # characters of what a client sent that are shown to it again
+_LOGGER = logging.getLogger("proofbox.api")
+
+
+class HostCheck:
+    """ASGI middleware for a service that asks nobody for a key, because only this machine reaches it.
+
+    A browser on this machine reaches it as well, and runs what strangers wrote. A page may have its own name
+    resolve to this machine (DNS rebinding): then ``Host`` is that name. Or it may send requests to this one across
+    origins: then ``Origin`` is its own.
+
+    Args:
+        app: the application behind it.
+        names: the names under which the service may be asked; None: any, and from anywhere.
+    """
+
+    def __init__(self, app: ASGIApp, names: frozenset[str] | None) -> None:
+        self._app = app
+        self._names = names
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves one connection."""
+        if self._names is not None and scope["type"] == "http" and scope["path"] not in _HEALTH:
+            try:
+                _must_be_ours(Headers(scope=scope), self._names)
+            except OriginRefusedError as exc:
+                await problem_response(exc, request_id_of(scope))(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+def _must_be_ours(headers: Headers, names: frozenset[str]) -> None:
+    hosts = headers.getlist("host")
+    if any(not _is_ours(host, names) for host in hosts) or len(hosts) > 1:
+        raise OriginRefusedError(
+            f"Host: '{hosts[0][:_PRESENT_MAX]}' is no name of this service; ask it as localhost, or have the "
+            "operator add the name to PROOFBOX_ALLOWED_HOSTS"
+        )
+    for origin in headers.getlist("origin"):
+        if urlsplit(origin).netloc.lower() == (hosts or [""])[0].lower():
+            continue
+        raise OriginRefusedError(
+            f"Origin: a web page of '{origin[:_PRESENT_MAX]}' may not use this service; call it from a program"
+        )
+
+
+def _is_ours(host: str, names: frozenset[str]) -> bool:
+    match = _HOST.fullmatch(host)
+    if match is None:
+        return False
+    name = (match["name"] or match["address"]).lower()
+    if name in names:
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return name.endswith(".localhost")
+
+
+class Guard:
+    """ASGI middleware that knows the caller of every request before any route does.
+
+    What is not in the list of open routes is closed: a route that is added later asks for a key without doing
+    anything for it. Nothing of a body is read before.
+
+    Args:
+        app: the application behind it.
+        access: says who comes in.
+        quotas: says how much they may ask for.
+    """
+
+    def __init__(self, app: ASGIApp, access: Access, quotas: Quotas) -> None:
+        self._app = app
+        self._access = access
+        self._quotas = quotas
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves one connection."""
+        path: str = scope.get("path", "")
+        if scope["type"] != "http" or path in OPEN_PATHS or path.startswith(OPEN_BELOW):
+            await self._app(scope, receive, send)
+            return
+        meter: CallerMeter | None = None
+        try:
+            caller = await self._access.caller(_claims(Headers(scope=scope)))
+            meter = self._quotas.meter(caller.principal.caller, caller.own)
+            meter.take_request(is_call=_runs_something(scope["method"], path))
+        except ServiceError as exc:
+            if exc.status >= _SERVER_ERROR:
+                _LOGGER.warning("%s", type(exc).__name__, exc_info=exc)
+            told = {} if meter is None else meter.headers()
+            await problem_response(exc, request_id_of(scope), headers=told)(scope, receive, send)
+            return
+        scope["state"]["caller"] = caller
+        scope["state"]["meter"] = meter
+        await self._app(scope, receive, _Limited(send, meter))
+
+
+def _runs_something(method: str, path: str) -> bool:
+    """Whether a request is a call, or runs one again."""
+    return method == "POST" and (path == CALLS or (path.startswith(f"{CALLS}/") and path.endswith("/rerun")))
+
+
+class _Limited:
+    """``send`` of one request: says how much of its limits the caller has left."""
+
+    __slots__ = ("_meter", "_send")
+
+    def __init__(self, send: Send, meter: CallerMeter) -> None:
+        self._send = send
+        self._meter = meter
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start" and (told := self._meter.headers()):
+            MutableHeaders(scope=message).update(told)
+        await self._send(message)
+
+
+async def must_have_room(request: Request, doors: Doors) -> None:
+    """Refuses what would keep more bytes than the caller's project may.
+
+    Raises:
+        StorageQuotaError: it keeps as many as it may.
+        StoreFailedError: the store cannot be asked.
+    """
+    state = request.scope["state"]
+    who = caller_of(state).principal
+    await doors.quotas.must_have_room(state["meter"].allowed, who.tenant, who.project)
+
+
+def caller_of(state: Mapping[str, object]) -> Caller:
+    """The caller of a request, as the guard found it."""
+    caller = state["caller"]
+    assert isinstance(caller, Caller)
+    return caller
+
+
+def _claims(headers: Headers) -> Claims:
+    return Claims(
+        tuple(headers.getlist("authorization")),
+        _single(headers, "Proofbox-Tenant"),
+        _single(headers, "Proofbox-Project"),
+    )
+
+
+def _single(headers: Headers, name: str) -> str | None:
+    """The value of a header that may stand once: of two, a proxy may have checked the other one.
+
+    Raises:
+        UnsafeNameError: it stands more than once.
+    """
+    values = headers.getlist(name)
+    if len(values) > 1:
+        raise UnsafeNameError(f"{name}: the header stands {len(values)} times (limit 1); send it once")
+    return values[0] if values else None

@@ -1,0 +1,123 @@
+"""``GET /v1/conversations/{c}/artifacts/{logical path}``: files, and all that has a logical path."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+
+from contracts.logical import LogicalPath, parse
+from contracts.paths import FilePath, UnsafePathError
+from service import errors
+from service.api.file_response import BINARY, PART_HEADERS, VERSION_HEADERS, Conditions, file_response
+from service.api.identity import ReadsArtifacts
+from service.api.openapi_responses import answer, header, problems
+from service.api.routes.download_links import own_link
+from service.api.routes.logical_artifacts import remembered_response
+from service.api.services import Doors, OpenDoors
+from service.artifacts.port import ArtifactStore, StoredArtifact
+from service.identity import Scope
+
+ROUTE = "/v1/conversations/{conversation_id}/artifacts/{logical_path:path}"
+router = APIRouter(tags=["files"])
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which version the client wants, and how."""
+
+    link: Annotated[bool, Query(description="Answer with a link to the bytes in place of the bytes.")] = False
+    version: Annotated[int | None, Query(ge=1, le=2**31 - 1, description="An earlier version; 1 is the first.")] = (
+        None
+    )
+
+
+@router.head(ROUTE, include_in_schema=False)
+@router.get(
+    ROUTE,
+    operation_id="get_artifact",
+    summary="Read a file, or what else a logical path names",
+    response_class=Response,
+    responses={
+        200: answer("The version, the latest one unless another is asked for.", BINARY, VERSION_HEADERS),
+        206: answer(
+            "The part that `Range` asks for.",
+            BINARY,
+            PART_HEADERS,
+        ),
+        303: answer(
+            "A link to the version, as `link=1` asks for: it works for a while, for whoever has it.",
+            None,
+            {"Location": header("The link.", type="string", format="uri"), "Cache-Control": header("`no-store`.")},
+        ),
+        304: answer("It is still the version that `If-None-Match` names.", None, {"ETag": VERSION_HEADERS["ETag"]}),
+        **problems(
+            errors.UnsafeNameError,
+            errors.InvalidRequestError,
+            errors.UnknownArtifactError,
+            errors.RangeNotSatisfiableError,
+            errors.StoreFailedError,
+        ),
+    },
+)
+async def get_artifact(
+    request: Request,
+    doors: OpenDoors,
+    scope: ReadsArtifacts,
+    logical_path: Annotated[
+        str,
+        Path(
+            description="`fi:<turn_id>.files/<path>`, `fi:<turn_id>.user.attachments/<name>`: the latest version. "
+            "`fi:<turn_id>.code.<call>`, `ar:`, `tc:`, `su:`: the latest block's text or bytes. "
+            "`so:sources_pool[1,3-5]`: rows as JSON. `sk:<id>`: the skill's text."
+        ),
+    ],
+    conditions: Annotated[Conditions, Depends()],
+    choice: Annotated[Choice, Depends()],
+) -> Response:
+    """What a path means now; a browser saves it and runs nothing of it. Ranges are served of files."""
+    path = _parsed(logical_path)
+    artifact = await _stored(doors.artifacts, scope, path, choice.version)
+    if artifact is None and choice.version is not None:
+        raise errors.UnknownArtifactError(f"version: there is no version {choice.version} of a file at this path")
+    if artifact is None:
+        found = await doors.recall.find(scope, path)
+        if found is None:
+            raise errors.UnknownArtifactError("the conversation has nothing at this path")
+        return remembered_response(request, found, conditions.if_none_match)
+    if choice.link:
+        return await _link(doors, scope, artifact)
+    return await file_response(request, doors.artifacts, scope, artifact, conditions)
+
+
+async def _stored(
+    store: ArtifactStore, scope: Scope, path: LogicalPath, version: int | None
+) -> StoredArtifact | None:
+    if not isinstance(path, FilePath):
+        return None
+    return await (store.latest(scope, path) if version is None else store.version(scope, path, version))
+
+
+def _parsed(logical_path: str) -> LogicalPath:
+    """What a logical path names.
+
+    Raises:
+        UnsafeNameError: it has no form of a logical path.
+    """
+    try:
+        return parse(logical_path)
+    except UnsafePathError as exc:
+        raise errors.UnsafeNameError(str(exc)) from exc
+
+
+async def _link(doors: Doors, scope: Scope, artifact: StoredArtifact) -> Response:
+    """The answer that leads to the bytes: where they are stored, else at a door of this service without keys.
+
+    Raises:
+        StoreFailedError: the store cannot make a link.
+    """
+    url = await doors.artifacts.link(scope, artifact)
+    if url is None:
+        url = await own_link(doors, scope, artifact)
+    # The link is a key to the bytes: nobody on the way keeps it, and where it leads does not learn of this URL.
+    kept_back = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+    return Response(status_code=303, headers={"Location": url, **kept_back})

@@ -1,0 +1,99 @@
+"""``PUT /v1/conversations/{c}/turns/{t}/attachments/{name}``: handing a file of the user over."""
+
+import re
+from typing import Annotated
+from urllib.parse import quote
+
+from fastapi import APIRouter, Path, Request, Response
+
+from contracts.tool_calls import Attachment, TurnId
+from service import errors
+from service.api.error_handlers import NoRouteError, invalid_field
+from service.api.identity import WritesArtifacts
+from service.api.middleware.authentication import must_have_room
+from service.api.openapi_responses import header, json_answer, link, problems
+from service.api.responses import model_response
+from service.api.services import OpenDoors
+
+MIME_CHARS_MAX = 127
+# RFC 6838's restricted names
+_MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+")
+# What clients send without being told to (the second is curl's): they say nothing of the file, its name does.
+_SAYS_NOTHING = {"", "application/octet-stream", "application/x-www-form-urlencoded"}
+# The conversation is read by the dependency that its routes share; :path, so that an encoded slash is seen.
+ROUTE = "/v1/conversations/{conversation_id}/turns/{turn_id}/attachments/{name:path}"
+_LINKS = {
+    "read": link(
+        "get_artifact",
+        conversation_id="$request.path.conversation_id",
+        logical_path="$response.body#/logical_path",
+    )
+}
+router = APIRouter(tags=["files"])
+
+
+@router.put(
+    ROUTE,
+    operation_id="put_attachment",
+    summary="Store an attachment of a turn",
+    response_class=Response,
+    openapi_extra={
+        "requestBody": {
+            "required": False,
+            "description": "The file's bytes as they are, no multipart form; `Content-Type` is the file's own. "
+            "Without a body the file is an empty one.",
+            "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}},
+        }
+    },
+    responses={
+        200: json_answer(
+            "Its latest version has the very same bytes already.", Attachment, "attachment", links=_LINKS
+        ),
+        201: json_answer(
+            "A new attachment, or a new version of it.",
+            Attachment,
+            "attachment",
+            {"Location": header("Where it can be read.")},
+            _LINKS,
+        ),
+        **problems(
+            errors.UnsafeNameError,
+            errors.BodyTooLargeError,
+            errors.RequestTimeoutError,
+            errors.StorageQuotaError,
+            errors.InvalidRequestError,
+            NoRouteError,  # a path of two lines
+            errors.StoreFailedError,
+            errors.StoreFullError,
+        ),
+    },
+)
+async def put_attachment(
+    request: Request,
+    doors: OpenDoors,
+    scope: WritesArtifacts,
+    turn_id: Annotated[TurnId, Path(description="Which turn.")],
+    name: Annotated[str, Path(description="The file's name, without a slash.")],
+) -> Response:
+    """Stores the bytes, gives them a source id, and from then on every call of the conversation can read them."""
+    await must_have_room(request, doors)
+    stored = await doors.attachments.store(scope, turn_id, name, request.stream(), _mime(request))
+    if not stored.created:
+        return model_response(stored.attachment)
+    conversation = quote(scope.conversation_id, safe="")
+    location = f"/v1/conversations/{conversation}/artifacts/{quote(stored.attachment.logical_path)}"
+    return model_response(stored.attachment, status=201, headers={"Location": location})
+
+
+def _mime(request: Request) -> str | None:
+    """The media type that the client gives, without parameters; None if it says nothing."""
+    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if given in _SAYS_NOTHING:
+        return None
+    if len(given) > MIME_CHARS_MAX or _MIME.fullmatch(given) is None or given.startswith("multipart/"):
+        raise invalid_field(
+            "Content-Type",
+            "media_type",
+            "give the media type of the file; the body is its bytes, no multipart form",
+        )
+    return given

@@ -1,0 +1,62 @@
+"""``/livez`` and ``/readyz``: whether the process runs, and whether it can take a call now."""
+
+import asyncio
+from typing import Literal
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, ConfigDict
+
+from service.api.openapi_responses import json_answer, problems
+from service.api.responses import NO_STORE, model_response
+from service.api.services import OpenDoors
+from service.errors import EngineUnavailableError, ShuttingDownError, StoreFailedError, StoreFullError
+
+router = APIRouter(tags=["health"])
+
+
+class Health(BaseModel):
+    """The service is well, as far as it was asked."""
+
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    status: Literal["ok"] = "ok"
+    """Always ``ok``: anything else is a problem document."""
+
+
+@router.get(
+    "/livez",
+    operation_id="live",
+    summary="Whether the process is alive",
+    response_class=Response,
+    responses={200: json_answer("It is.", Health)},
+)
+async def live() -> Response:
+    """Answers as long as the process serves requests; asks nothing else."""
+    return model_response(Health(), headers=NO_STORE)
+
+
+@router.get(
+    "/readyz",
+    operation_id="ready",
+    summary="Whether the service can take a call",
+    response_class=Response,
+    responses={
+        200: json_answer("It can.", Health),
+        **problems(EngineUnavailableError, ShuttingDownError, StoreFailedError, StoreFullError, for_anybody=True),
+    },
+)
+async def ready(doors: OpenDoors) -> Response:
+    """Asks the container engine, the database and the data folder; who shuts down is not ready either."""
+    if doors.draining():
+        raise ShuttingDownError("the service is shutting down; ask another one")
+    try:
+        async with asyncio.timeout(doors.ping_s_max):
+            await doors.engine.ping()
+    except TimeoutError as exc:
+        raise EngineUnavailableError(f"the container engine did not answer within {doors.ping_s_max:g} s") from exc
+    try:
+        async with asyncio.timeout(doors.ping_s_max):
+            await doors.check_stores()
+    except TimeoutError as exc:
+        raise StoreFailedError(f"the database did not answer within {doors.ping_s_max:g} s") from exc
+    return model_response(Health(), headers=NO_STORE)

@@ -1,0 +1,19 @@
+"""What a logical path means that is no stored file: the text of blocks, rows of the sources pool, skills."""
+
+import hashlib
+
+from fastapi import Request, Response
+
+from service.api.download_headers import harmless_headers, is_same_tag
+from service.artifacts.logical_paths import Recalled
+
+
+def remembered_response(request: Request, found: Recalled, if_none_match: str | None) -> Response:
+    """The whole of it; a browser saves it and runs nothing of it."""
+    tag = f'"{hashlib.sha256(found.content).hexdigest()}"'
+    headers = {**harmless_headers(found.name, found.mime), "ETag": tag}
+    if is_same_tag(tag, if_none_match):
+        return Response(status_code=304, headers={name: headers[name] for name in ("Cache-Control", "ETag")})
+    if request.method == "HEAD":
+        return Response(headers={**headers, "Content-Length": str(len(found.content))})
+    return Response(found.content, headers=headers)

@@ -1,0 +1,230 @@
+"""``/v1/tool-calls``: making a call, asking how it stands, ending it."""
+
+import asyncio
+from typing import Annotated, Any
+from urllib.parse import quote, urlencode
+
+from fastapi import APIRouter, Header, Request, Response
+
+from contracts.tool_calls import CallStatus, ToolCallRequest, ToolCallResponse
+from service import errors
+from service.api.call_names import CallIdInPath, ConversationIdInQuery
+from service.api.identity import ReadsCalls, RunsCalls
+from service.api.middleware.access_log import CLIENT_GONE
+from service.api.middleware.authentication import must_have_room
+from service.api.openapi_responses import header, json_answer, json_content, link, problems
+from service.api.responses import JSON, NO_STORE, PROBLEM_JSON, model_response, request_id_of, retry_after
+from service.api.services import Doors, OpenDoors, Ticket
+from service.api.strict_json import read_model
+from service.calls.function_calls import canonical_call
+from service.calls.service import Answer
+from service.identity import Principal
+
+RESPOND_ASYNC = "respond-async"
+IDEMPOTENCY_KEY_CHARS_MAX = 255
+IDEMPOTENCY_KEY_CHARS = r"^[\x20-\x7e]+$"
+REPLAYED = {"Idempotent-Replayed": "true"}
+_REPLAYED_HEADER = {
+    "Idempotent-Replayed": header(
+        "`true` if the answer was stored before this request.", type="string", enum=["true"]
+    )
+}
+_OF_THE_CALL = {
+    "tool_call_id": "$request.body#/tool_call_id",
+    "conversation_id": "$request.body#/conversation_id",
+}
+_LINKS = {
+    "status": link("get_tool_call", **_OF_THE_CALL),
+    "events": link("watch_tool_call", **_OF_THE_CALL),
+    "cancel": link("cancel_tool_call", **_OF_THE_CALL),
+}
+_SAME_ERRORS = (errors.UnsafeNameError, errors.UnknownCallError, errors.AmbiguousCallError)
+router = APIRouter(prefix="/v1/tool-calls", tags=["tool calls"])
+
+
+@router.post(
+    "",
+    operation_id="make_tool_call",
+    summary="Call a tool",
+    response_class=Response,
+    openapi_extra={
+        "requestBody": {"required": True, "content": json_content(ToolCallRequest, "tool_call_request")}
+    },
+    responses={
+        200: json_answer(
+            "The result, also of a program that failed or of a call that the model has to write differently.",
+            ToolCallResponse,
+            "tool_call_response",
+            _REPLAYED_HEADER,
+            _LINKS,
+        ),
+        202: json_answer(
+            "Accepted, for `Prefer: respond-async`.",
+            CallStatus,
+            headers={
+                "Location": header("Where the call stands."),
+                "Preference-Applied": header("`respond-async`."),
+                **_REPLAYED_HEADER,
+            },
+            links=_LINKS,
+        ),
+        **problems(
+            errors.UnknownToolError,
+            errors.IdReusedError,
+            errors.SidConflictError,
+            errors.CallCancelledError,
+            errors.BodyTooLargeError,
+            errors.RequestTimeoutError,
+            errors.StorageQuotaError,
+            errors.InvalidRequestError,
+            errors.LimitNotAllowedError,
+            errors.AssetRefusedError,
+            errors.QueueFullError,
+            errors.QueueTimeoutError,
+            errors.ShuttingDownError,
+            errors.EngineUnavailableError,
+            errors.StoreFailedError,
+            errors.StoreFullError,
+        ),
+    },
+)
+async def make_tool_call(
+    request: Request,
+    doors: OpenDoors,
+    principal: RunsCalls,
+    prefer: Annotated[
+        list[str] | None,
+        Header(alias="Prefer", description="`respond-async`: answer 202 at once and let the call run."),
+    ] = None,
+    idempotency_key: Annotated[
+        str | None,
+        Header(
+            alias="Idempotency-Key",
+            min_length=1,
+            max_length=IDEMPOTENCY_KEY_CHARS_MAX,
+            pattern=IDEMPOTENCY_KEY_CHARS,
+            description="A second name of the call, of the client's own making: 1 to 255 printable characters.",
+        ),
+    ] = None,
+) -> Response:
+    """Runs a call and answers its result, or joins the same call, or answers what is stored of it.
+
+    When the connection is lost, the call goes on for a grace time: the same body joins it, or gets its answer. A
+    call that nobody asks for in that time is cancelled, unless it was made with `Prefer: respond-async`.
+    """
+    detached = prefers_async(prefer or [])
+    await must_have_room(request, doors)
+    call = canonical_call(await read_model(request, ToolCallRequest))
+    ticket = await doors.calls.submit(
+        principal,
+        call,
+        idempotency_key=idempotency_key,
+        request_id=request_id_of(request),
+        detached=detached,
+    )
+    replayed = REPLAYED if ticket.replayed else {}
+    if ticket.replayed:
+        await doors.provenance.link_replay(ticket.key)
+    if detached:
+        return await _accepted(doors, principal, call, replayed)
+    answer = await answer_or_leave(request, ticket)
+    if answer is None:
+        return Response(status_code=CLIENT_GONE)
+    return Response(
+        answer.body,
+        answer.http_status,
+        {**retry_after(answer.retry_after_s), **replayed},
+        PROBLEM_JSON if answer.is_problem else JSON,
+    )
+
+
+@router.get(
+    "/{tool_call_id}",
+    operation_id="get_tool_call",
+    summary="Ask how a call stands",
+    response_class=Response,
+    responses={
+        200: json_answer("How it stands; with the answer if there is one.", CallStatus, "call_status"),
+        **problems(*_SAME_ERRORS, errors.InvalidRequestError, errors.StoreFailedError),
+    },
+)
+async def get_tool_call(
+    doors: OpenDoors,
+    principal: ReadsCalls,
+    tool_call_id: CallIdInPath,
+    conversation_id: ConversationIdInQuery = None,
+) -> Response:
+    """Whether a call waits, runs or has ended, and its answer; of one that was cancelled also what it had done."""
+    status = await doors.calls.status(principal, tool_call_id, conversation_id)
+    return model_response(status, headers=NO_STORE)
+
+
+@router.delete(
+    "/{tool_call_id}",
+    operation_id="cancel_tool_call",
+    summary="Cancel a call",
+    response_class=Response,
+    responses={
+        200: json_answer("How it stands now.", CallStatus, "call_status"),
+        **problems(*_SAME_ERRORS, errors.InvalidRequestError, errors.StoreFailedError),
+    },
+)
+async def cancel_tool_call(
+    doors: OpenDoors,
+    principal: RunsCalls,
+    tool_call_id: CallIdInPath,
+    conversation_id: ConversationIdInQuery = None,
+) -> Response:
+    """Ends a call that waits or runs; one that has ended stays as it is, so asking twice changes nothing.
+
+    The call leaves its blocks on the timeline, with what its program had printed.
+    """
+    status = await doors.calls.cancel(principal, tool_call_id, conversation_id)
+    return model_response(status, headers=NO_STORE)
+
+
+def prefers_async(values: list[str]) -> bool:
+    """Whether the ``Prefer`` headers (RFC 7240) ask for ``respond-async``."""
+    preferences = (preference for value in values for preference in value.split(","))
+    return any(preference.partition(";")[0].strip().lower() == RESPOND_ASYNC for preference in preferences)
+
+
+async def answer_or_leave(request: Request, ticket: Ticket) -> Answer | None:
+    """The answer of a call, or None if the client went away first: then its place at the call is given up."""
+    answered = ticket.answered()
+    leaving = asyncio.create_task(disconnected(request))
+    # What asyncio.wait would do, in half of the memory: a thousand may wait here.
+    over: asyncio.Future[None] = leaving.get_loop().create_future()
+
+    def end(_: asyncio.Future[Any]) -> None:
+        if not over.done():
+            over.set_result(None)
+
+    answered.add_done_callback(end)
+    leaving.add_done_callback(end)
+    try:
+        await over
+        if answered.done():
+            return answered.result()
+        # Not when this request is cancelled: then the service stops, and that is what the call should say.
+        await ticket.leave()
+        return None
+    finally:
+        answered.remove_done_callback(end)
+        leaving.cancel()  # which the answer does not wait for
+
+
+async def disconnected(request: Request) -> None:
+    """Waits until the client has gone away."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _accepted(doors: Doors, principal: Principal, call: ToolCallRequest, headers: dict[str, str]) -> Response:
+    status = await doors.calls.status(principal, call.tool_call_id, call.conversation_id)
+    query = urlencode({"conversation_id": call.conversation_id})
+    location: dict[str, Any] = {
+        "Location": f"/v1/tool-calls/{quote(call.tool_call_id, safe='')}?{query}",
+        "Preference-Applied": RESPOND_ASYNC,
+    }
+    return model_response(status, status=202, headers={**location, **headers})

@@ -1,0 +1,1 @@
+"""Settings, wiring of the parts, and the command line."""

@@ -1,0 +1,67 @@
+"""The demo: two turns on real data, and a promise that is not kept."""
+
+import sys
+import tempfile
+from pathlib import Path
+
+from contracts.tools import Language
+from service.app.bootstrap import build, running
+from service.app.cli_local import RULE, Console, show
+from service.app.settings import Settings
+from service.timeline.block_text import rendered
+
+_PROGRAMS = Path(__file__).parents[2] / "docs" / "demo"
+
+
+async def demo(settings: Settings, out: Path) -> int:
+    """Tells the story; 0 if every call ended as the story says."""
+    service = build(settings)
+    async with running(service):
+        console = Console(service, out)
+        with tempfile.TemporaryDirectory(prefix="proofbox-demo-") as folder:
+            _say("Turn 1: the user attaches a CSV file (ground heights of the US Geological Survey)")
+            source = Console(service, Path(folder))
+            await source.run(
+                "turn_0", Language.PYTHON, _program("export_heights"), [_entry("heights.csv", "ground heights")]
+            )
+            await console.attach("turn_1", Path(folder) / "heights.csv")
+        _say("Turn 2, first call: code that promises a workbook, a chart, a PDF and a summary")
+        kept = await console.run(
+            "turn_2",
+            Language.PYTHON,
+            _program("analysis"),
+            [
+                _entry("height_bands.xlsx", "points by height", columns=["Band", "Share %"], min_rows=5),
+                _entry("chart.png", "relief map", not_blank=True, min_width=800),
+                _entry("report.pdf", "report with map and table", min_pages=1),
+                _entry("summary.md", "summary in three lines"),
+            ],
+            prog_name="analysis",
+        )
+        show(kept, out)
+        _say("Turn 2, second call: code that promises a file, does not write it, and raises")
+        broken = await console.run(
+            "turn_2",
+            Language.PYTHON,
+            _program("broken_promise"),
+            [_entry("statistics.csv", "statistics"), _entry("forecast.csv", "a forecast")],
+            prog_name="forecast",
+        )
+        show(broken, out)
+        _say("What a model reads of the second call (the rendered view of its blocks)")
+        sys.stdout.write(rendered(broken.blocks))
+    as_told = kept.ok and not broken.ok and [a.verdict for a in broken.artifacts] == ["produced", "missing_file"]
+    return 0 if as_told else 1
+
+
+def _program(name: str) -> str:
+    return (_PROGRAMS / f"{name}.py").read_text(encoding="utf-8")
+
+
+def _entry(filename: str, description: str, **checks: object) -> dict[str, object]:
+    return {"filename": filename, "description": description, **checks}
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"\n{RULE}\n{text}\n{RULE}\n")
+    sys.stdout.flush()

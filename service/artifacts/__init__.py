@@ -1,0 +1,1 @@
+"""Files of conversations: the port of their store, attachments, logical paths, links."""

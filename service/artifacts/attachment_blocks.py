@@ -1,0 +1,49 @@
+"""The blocks of an attachment: what a timeline remembers of a file that the user brought."""
+
+import base64
+import json
+from typing import Any
+
+from contracts.blocks import Block
+from service.artifacts.port import StoredArtifact
+from service.timeline.block_writer import now_text
+
+_AUTHOR = "user"
+
+
+def attachment_blocks(stored: StoredArtifact, content: bytes | None, sid: int | None = None) -> list[Block]:
+    """The meta block with the safe digest, and the file's own block.
+
+    Args:
+        stored: the version that was stored.
+        content: its bytes, if its block carries them.
+        sid: its id in the sources pool.
+    """
+    digest = json.dumps(
+        {
+            "artifact_path": stored.path.logical,
+            "physical_path": stored.path.physical,
+            "mime": stored.mime,
+            "kind": "file",
+            "visibility": stored.visibility,
+            "ts": stored.created,
+            "size_bytes": stored.size_bytes,
+            "sha256": stored.sha256,
+            **({"edited": True} if stored.version > 1 else {}),
+            **({} if sid is None else {"sid": sid}),
+        },
+        ensure_ascii=False,
+    )
+    meta = {"digest": digest, **stored.hosting(), "physical_path": stored.path.physical}
+    text = None if content is None else base64.b64encode(content).decode("ascii")
+    return [
+        _block("user.attachment.meta", stored, "application/json", text=digest),
+        _block("user.attachment", stored, stored.mime, base64=text, meta=meta),
+    ]
+
+
+def _block(kind: str, stored: StoredArtifact, mime: str, **fields: Any) -> Block:
+    path = stored.path
+    return Block(
+        type=kind, author=_AUTHOR, turn_id=path.turn_id, ts=now_text(), mime=mime, path=path.logical, **fields
+    )

@@ -1,0 +1,447 @@
+"""The files of turns: from the artifact store, else from what the blocks of the timeline hold or point to."""
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import json
+import time
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, Protocol
+
+from contracts.blocks import Block
+from contracts.paths import FilePath, Namespace, UnsafePathError
+from service.artifacts.line_ranges import stretch_of
+from service.artifacts.path_tree import Places
+from service.artifacts.port import ArtifactStore, StoredArtifact
+from service.artifacts.staging import Staging
+from service.file_content import FileBytes
+from service.identity import Scope
+from service.timeline.artifact_versions import Version, discover
+from service.timeline.port import TimelineStore
+from service.timeline.view import HandedMemory, Memory, StoredMemory
+from service.visible_text import visible_text
+
+_PIECE_BYTES = 256 * 1024
+_SMALL_BYTES_MAX = 256 * 1024  # of one file that stays in memory; so much is one piece in every store
+_IN_MEMORY_BYTES_MAX = 2 * 1024 * 1024  # of all those of a call, until they are in its sandbox
+RECENT_MAX = 100
+"""How many files of other turns are known without being named."""
+Origin = Literal["store", "asset", "uri", "timeline"]
+
+
+class AssetSource(Protocol):
+    """Where a caller's own files are read from by URI."""
+
+    async def fetch(self, uri: str, staging: Path) -> Path | None:
+        """A local file with the bytes behind ``uri``; None if it is not below a store that the operator allows.
+
+        Raises:
+            StoreFailedError: it is allowed, but cannot be read.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFile:
+    """A file or an attachment of a turn: a version of the artifact store, or one that only blocks know.
+
+    Attributes:
+        path: its path.
+        mime: its media type.
+        created: when it was made.
+        size_bytes: its size; None if nobody says it.
+        stored: the version of the artifact store, if it is there.
+        version: what the blocks say of it, if the store does not have it.
+        fetched: its bytes, once they were fetched.
+    """
+
+    path: FilePath
+    mime: str
+    created: str
+    size_bytes: int | None
+    stored: StoredArtifact | None = None
+    version: Version | None = None
+    fetched: "Fetched | None" = None
+
+    def at(self, fetched: "Fetched") -> "TurnFile":
+        """The file with its bytes at hand, and their size for sure."""
+        return replace(self, size_bytes=fetched.size_bytes, fetched=fetched)
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """The bytes of a file, in a local file, or those of a small one.
+
+    Attributes:
+        source: the file, valid while its staging folder is; or the bytes.
+        size_bytes: how many.
+        sha256: their SHA-256, in hex.
+        origin: where they came from.
+        ms: how long it took to fetch and check them, if that was before they were asked for; of files that were
+            fetched together, each one's share.
+    """
+
+    source: FileBytes
+    size_bytes: int
+    sha256: str
+    origin: Origin
+    ms: float = 0.0
+
+    async def pieces(self, limit: int) -> AsyncIterator[bytes]:
+        """The first bytes, in pieces of at most 256 KiB."""
+        for start in range(0, min(limit, self.size_bytes), _PIECE_BYTES):
+            size = min(_PIECE_BYTES, limit - start)
+            if isinstance(self.source, bytes):
+                yield self.source[start : start + size]
+            else:
+                yield await asyncio.to_thread(_piece, self.source, start, size)
+
+
+class TurnFiles:
+    """Where files of turns are found.
+
+    Args:
+        artifacts: the artifact store.
+        timelines: the stored timelines.
+        assets: where a caller's own files are read from by URI.
+    """
+
+    def __init__(self, artifacts: ArtifactStore, timelines: TimelineStore, assets: AssetSource) -> None:
+        self.artifacts = artifacts
+        self._timelines = timelines
+        self._assets = assets
+
+    def of_call(self, scope: Scope, timeline: Sequence[Block] | None = None) -> "CallFiles":
+        """The files that one call can reach; ``timeline`` is the one that it brings, in place of the stored one."""
+        memory = StoredMemory(self._timelines, scope) if timeline is None else HandedMemory(timeline)
+        return CallFiles(self, scope, memory)
+
+    async def looked_up(
+        self, scope: Scope, timeline: Sequence[Block] | None, turn_id: str, *, others: bool
+    ) -> "CallFiles":
+        """`of_call`, and what a turn has is known; with ``others`` also what is newest in other turns.
+
+        Raises:
+            StoreFailedError: a store failed.
+        """
+        files = self.of_call(scope, timeline)
+        if others:
+            await asyncio.gather(files.of_turn(turn_id), files.recent(turn_id))
+        else:
+            await files.of_turn(turn_id)
+        return files
+
+    async def fetch_uri(self, scope: Scope, uri: str, staging: Staging) -> Path | None:
+        """A local file with the bytes behind a URI: hosted for this tenant and project, or of an allowed store.
+
+        Raises:
+            StoreFailedError: it is allowed, but cannot be read.
+        """
+        folder = await staging.folder()
+        local = await self.artifacts.fetch_uri(scope, uri, folder)
+        return local or await self._assets.fetch(uri, folder)
+
+
+class CallFiles:
+    """The files that one call can reach; what was looked up once is not looked up again."""
+
+    def __init__(self, files: TurnFiles, scope: Scope, memory: Memory) -> None:
+        self._files = files
+        self._scope = scope
+        self.memory = memory
+        self._turns: dict[str, list[TurnFile]] = {}
+        self._recent: dict[str, list[TurnFile]] = {}
+        self._removed: dict[FilePath, TurnFile] = {}
+        self._said: dict[str, list[FilePath]] = {}
+        self._by_rel: dict[tuple[str, Namespace], dict[str, TurnFile]] = {}
+        self._fetched: dict[StoredArtifact, Fetched] = {}
+        self._in_memory_bytes = 0
+
+    async def of_turn(self, turn_id: str) -> list[TurnFile]:
+        """The latest versions of a turn's files and attachments that can lie in one tree, by their paths.
+
+        What a program of the turn removed is not among them.
+
+        Raises:
+            StoreFailedError: a store failed.
+        """
+        if turn_id not in self._turns:
+            stored, told = await asyncio.gather(
+                self._files.artifacts.of_turn(self._scope, turn_id), self._told(turn_id)
+            )
+            found = {artifact.path: _of_store(artifact) for artifact in stored if not artifact.removed}
+            gone = {artifact.path: _of_store(artifact) for artifact in stored if artifact.removed}
+            self._removed.update(gone)
+            out_of_blocks = await self._removed_in_blocks(path for path in told if path not in found)
+            for path in told:
+                is_new = path.turn_id == turn_id and path not in found and path not in gone
+                if is_new and path not in out_of_blocks and (file := await self.remembered(path)):
+                    found[path] = file
+            self._turns[turn_id] = _standing(sorted(found.values(), key=lambda file: file.path))
+        return self._turns[turn_id]
+
+    async def recent(self, except_turn: str) -> list[TurnFile]:
+        """The newest files and attachments of the other turns, the newest first, `RECENT_MAX` at most.
+
+        Raises:
+            StoreFailedError: a store failed.
+        """
+        if except_turn not in self._recent:
+            stored = await self._files.artifacts.recent(self._scope, RECENT_MAX, except_turn=except_turn)
+            found = {artifact.path: _of_store(artifact) for artifact in stored}
+            paths = [file for path in await self.memory.newest_files(RECENT_MAX) if (file := _file_path(path))]
+            gone = await self._removed_in_blocks(paths)
+            for path in paths:
+                if path.turn_id == except_turn or path in found or path in gone:
+                    continue
+                latest = await self.latest(path)
+                if latest is not None and not (latest.stored is not None and latest.stored.removed):
+                    found[path] = latest
+            self._recent[except_turn] = _standing(list(found.values()))[:RECENT_MAX]
+        return self._recent[except_turn]
+
+    def removed(self, path: FilePath) -> TurnFile | None:
+        """The last version of a file that a program removed from a turn, if `of_turn` was asked for that turn."""
+        return self._removed.get(path)
+
+    async def _removed_in_blocks(self, paths: Iterable[FilePath]) -> set[FilePath]:
+        """Those of some files that the blocks have, and that a program removed after their last version."""
+        removals = await self.memory.removals()
+        if not removals:
+            return set()
+        removed = set()
+        for path in paths:
+            at = removals.get(path.physical)
+            if at is not None and all(
+                version.position < at for version in await discover(self.memory, path.logical)
+            ):
+                removed.add(path)
+        return removed
+
+    async def by_rel(self, turn_id: str, namespace: Namespace) -> dict[str, TurnFile]:
+        """Those of `of_turn` in one namespace, by their paths in it.
+
+        Raises:
+            StoreFailedError: a store failed.
+        """
+        where = (turn_id, namespace)
+        if where not in self._by_rel:
+            files = await self.of_turn(turn_id)
+            self._by_rel[where] = {file.path.rel: file for file in files if file.path.namespace is namespace}
+        return self._by_rel[where]
+
+    async def latest(self, path: FilePath) -> TurnFile | None:
+        """The latest version of a path, if there is one whose bytes can be had.
+
+        Raises:
+            StoreFailedError: a store failed.
+        """
+        artifact = await self._files.artifacts.latest(self._scope, path)
+        return _of_store(artifact) if artifact is not None else await self.remembered(path)
+
+    async def remembered(self, path: FilePath) -> TurnFile | None:
+        """The latest version that the blocks know, if they have its bytes or know where they are.
+
+        Raises:
+            StoreFailedError: the store failed.
+        """
+        versions = await discover(self.memory, path.logical)
+        latest = versions[-1] if versions else None
+        if latest is None or not (latest.has_payload or latest.hosted_uri):
+            return None
+        return TurnFile(path, latest.mime, latest.ts, latest.size_bytes or _carried_bytes(latest), version=latest)
+
+    async def brought(self, turn_id: str, paths_max: int | None = None) -> list[TurnFile]:
+        """The files of other turns that ``react.read`` brought in during a turn, of the first ``paths_max`` paths.
+
+        Raises:
+            StoreFailedError: a store failed.
+        """
+        found: dict[FilePath, TurnFile] = {}
+        for path in (await self._told(turn_id))[:paths_max]:
+            stretch = stretch_of(path.logical)
+            whole = [] if stretch is None else [FilePath.from_logical(stretch.path)]
+            for meant in [path, *whole] if path.turn_id != turn_id else ():
+                if meant in found:
+                    break
+                if (file := await self.latest(meant)) is not None:
+                    found[meant] = file
+                    break
+        return list(found.values())
+
+    async def fetch_stored(self, files: Sequence[TurnFile], staging: Staging) -> None:
+        """Has the bytes of those that the artifact store has at hand for `fetch`, all at once.
+
+        Raises:
+            StoreFailedError: a store failed.
+        """
+        stored = [file.stored for file in files if file.stored is not None and file.stored not in self._fetched]
+        if not stored:
+            return
+        began = time.perf_counter()
+        small, large = list[StoredArtifact](), list[StoredArtifact]()
+        for artifact in stored:
+            (small if self._stays_in_memory(artifact) else large).append(artifact)
+        store, sources = self._files.artifacts, dict[StoredArtifact, FileBytes]()
+        if small:
+            sources.update(zip(small, await store.contents(self._scope, small), strict=True))
+        if large:
+            fetched = await store.fetch_all(self._scope, large, await staging.folder())
+            sources.update(zip(large, fetched, strict=True))
+        ms = (time.perf_counter() - began) * 1000 / len(stored)
+        for artifact, source in sources.items():
+            self._fetched[artifact] = Fetched(source, artifact.size_bytes, artifact.sha256, "store", ms)
+
+    def _stays_in_memory(self, artifact: StoredArtifact) -> bool:
+        size = artifact.size_bytes
+        if size > _SMALL_BYTES_MAX or self._in_memory_bytes + size > _IN_MEMORY_BYTES_MAX:
+            return False
+        self._in_memory_bytes += size
+        return True
+
+    async def fetch(self, file: TurnFile, staging: Staging) -> Fetched | None:
+        """The bytes of a file, checked against what is said of them; None if they cannot be had.
+
+        Raises:
+            StoreFailedError: a store failed.
+        """
+        if file.stored is not None:
+            await self.fetch_stored([file], staging)
+            return self._fetched[file.stored]
+        if file.version is None:
+            return None
+        content = await self.carried(file.version)
+        if content is not None:
+            name = hashlib.sha256(file.path.physical.encode()).hexdigest()
+            local = await staging.folder() / f"block-{name}"
+            await asyncio.to_thread(local.write_bytes, content)
+            return Fetched(local, len(content), hashlib.sha256(content).hexdigest(), "timeline")
+        return await self._hosted(file.version, staging)
+
+    async def head(self, file: TurnFile, limit: int, staging: Staging) -> bytes | None:
+        """The first ``limit`` bytes of a file; None if they cannot be had.
+
+        Raises:
+            StoreFailedError: a store failed.
+        """
+        if file.stored is not None:
+            read = self._files.artifacts.read(self._scope, file.stored, 0, min(limit, file.stored.size_bytes))
+        elif (fetched := await self.fetch(file, staging)) is not None:
+            read = fetched.pieces(limit)
+        else:
+            return None
+        return b"".join([piece async for piece in read])
+
+    async def carried(self, version: Version) -> bytes | None:
+        """What the content block of a version carries, if it is the whole file.
+
+        Raises:
+            StoreFailedError: the store failed.
+        """
+        content = version.content
+        if content is not None and content.block.base64 is None and content.base64_chars:
+            content = await self.memory.at(content.position)
+        if content is None:
+            return None
+        block = content.block
+        if block.base64 is not None:
+            carried = await asyncio.to_thread(decoded, block.base64)
+        elif block.text is not None and version.is_whole_text:
+            carried = block.text.encode(errors="replace")
+        else:
+            carried = None
+        if carried is None or not await asyncio.to_thread(version.holds, carried):
+            return None
+        return carried
+
+    async def _hosted(self, version: Version, staging: Staging) -> Fetched | None:
+        if version.hosted_uri is None:
+            return None
+        local = await self._files.fetch_uri(self._scope, version.hosted_uri, staging)
+        if local is None:
+            return None
+        size, sha256 = await asyncio.to_thread(measure, local)
+        if version.sha256 not in {None, sha256} or version.size_bytes not in {None, size}:
+            return None
+        return Fetched(local, size, sha256, "uri")
+
+    async def _told(self, turn_id: str) -> list[FilePath]:
+        """The files that the blocks of a turn have."""
+        if turn_id not in self._said:
+            paths = await self.memory.files_of_turn(turn_id)
+            self._said[turn_id] = [file for path in paths if (file := _file_path(path)) is not None]
+        return self._said[turn_id]
+
+
+def _piece(local: Path, start: int, size: int) -> bytes:
+    with local.open("rb") as file:
+        file.seek(start)
+        return file.read(size)
+
+
+def _file_path(path: str) -> FilePath | None:
+    try:
+        return FilePath.from_logical(path)
+    except UnsafePathError:  # code, or another program's own idea of a path
+        return None
+
+
+def measure(source: FileBytes) -> tuple[int, str]:
+    """Size and SHA-256 of a file."""
+    if isinstance(source, bytes):
+        return len(source), hashlib.sha256(source).hexdigest()
+    with source.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256")
+        return file.tell(), digest.hexdigest()
+
+
+def _standing(files: list[TurnFile]) -> list[TurnFile]:
+    """Those in whose place no newer one lies: a program may have made a folder where a file was, or the reverse."""
+    places = Places()
+    newest_first = sorted(files, key=lambda file: file.created, reverse=True)
+    standing = {file.path for file in newest_first if places.take(file.path)}
+    return [file for file in files if file.path in standing]
+
+
+def digest_of(stored: StoredArtifact) -> dict[str, object]:
+    """The safe digest of a stored version that no block describes."""
+    fields = {
+        "artifact_path": stored.path.logical,
+        "physical_path": stored.path.physical,
+        "mime": stored.mime,
+        "kind": "file",
+        "visibility": stored.visibility,
+        "edited": True if stored.version > 1 else None,
+        "ts": stored.created,
+        "size_bytes": stored.size_bytes,
+        "sha256": stored.sha256,
+        "description": stored.description or None,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def digest_json(fields: object) -> str:
+    """A digest as the text of its block."""
+    return visible_text(json.dumps(fields, ensure_ascii=False))
+
+
+def _of_store(artifact: StoredArtifact) -> TurnFile:
+    return TurnFile(artifact.path, artifact.mime, artifact.created, artifact.size_bytes, stored=artifact)
+
+
+def _carried_bytes(version: Version) -> int | None:
+    """How large a file is that no digest gives a size, by what its content block carries."""
+    if version.content is None or not version.has_payload:
+        return None
+    text = version.content.block.text
+    return len(text.encode(errors="replace")) if text is not None else version.content.base64_chars * 3 // 4
+
+
+def decoded(text: str) -> bytes | None:
+    """The bytes that base64 says; None if it is none."""
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return None

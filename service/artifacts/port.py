@@ -1,0 +1,190 @@
+"""The ports of the stores of artifacts and sources."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+from contracts.paths import FilePath
+from contracts.tool_calls import SourceRow
+from service.file_content import FileBytes
+from service.identity import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class NewArtifact:
+    """A file on its way into the store.
+
+    Attributes:
+        path: its path in the conversation.
+        source: its bytes, or a local file below a staging folder of the store, which may move it.
+        size_bytes: its size.
+        sha256: its SHA-256, in hex.
+        mime: its media type.
+        visibility: only ``external`` ones are hosted.
+        description: what it is.
+        tool_call_id: the call that made it; None for an attachment.
+    """
+
+    path: FilePath
+    source: FileBytes
+    size_bytes: int
+    sha256: str
+    mime: str
+    visibility: Literal["external", "internal"]
+    description: str
+    tool_call_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredArtifact:
+    """One version of a file of a conversation.
+
+    Attributes:
+        path: its path.
+        version: 1 for the first.
+        size_bytes: its size.
+        sha256: its SHA-256, in hex.
+        mime: its media type.
+        visibility: ``external`` or ``internal``.
+        description: what it is.
+        created: when: UTC, RFC 3339, ``Z``.
+        hosted_uri: where it is hosted; None for internal files.
+        rn: its resource name; None for internal files.
+        key: its key; None for internal files.
+        sid: its id in the sources pool, of a version that was just saved; None for internal files.
+        removed: whether a program removed the file from its turn after this version.
+    """
+
+    path: FilePath
+    version: int
+    size_bytes: int
+    sha256: str
+    mime: str
+    visibility: Literal["external", "internal"]
+    description: str
+    created: str
+    hosted_uri: str | None = None
+    rn: str | None = None
+    key: str | None = None
+    sid: int | None = field(default=None, compare=False)
+    removed: bool = False
+
+    def hosting(self) -> dict[str, str]:
+        """The fields that say where it is hosted: for the caller's program, never for a model."""
+        fields = {"hosted_uri": self.hosted_uri, "rn": self.rn, "key": self.key}
+        return {name: value for name, value in fields.items() if value is not None}
+
+
+class ArtifactStore(Protocol):
+    """Files of conversations, every version of them. All methods raise StoreFailedError if the store fails."""
+
+    def staging(self) -> AbstractAsyncContextManager[Path]:
+        """A fresh local folder on the store's own file system, removed on exit."""
+
+    async def save(self, scope: Scope, artifacts: Sequence[NewArtifact]) -> list[StoredArtifact]:
+        """Stores and, if external, hosts all of them or none; a path that is there gets a new version.
+
+        External ones are sources from then on, as `SourcePool.add_file` makes them, and carry their ``sid``.
+
+        Raises:
+            StoreFullError: no space is left.
+        """
+
+    async def latest(self, scope: Scope, path: FilePath) -> StoredArtifact | None:
+        """The latest version of a path, if there is one."""
+
+    async def version(self, scope: Scope, path: FilePath, number: int) -> StoredArtifact | None:
+        """A version of a path, 1 for the first, if there is one."""
+
+    async def of_turn(self, scope: Scope, turn_id: str) -> list[StoredArtifact]:
+        """The latest versions of all files and attachments of a turn, in the order of their paths.
+
+        Those that a program removed are among them, as ``removed``.
+        """
+
+    async def recent(self, scope: Scope, limit: int, *, except_turn: str) -> list[StoredArtifact]:
+        """The latest versions of at most ``limit`` paths of all turns but one, the newest first.
+
+        Those that a program removed are not among them.
+        """
+
+    async def remove(self, scope: Scope, artifacts: Sequence[StoredArtifact]) -> None:
+        """Marks versions as removed from their turn by a program; they stay, and a later version is not marked."""
+
+    async def listed(self, scope: Scope, after: int, limit: int) -> list[tuple[int, StoredArtifact]]:
+        """At most ``limit`` latest versions of files, by their `number_of`, which is greater than ``after``."""
+
+    async def fetch_all(self, scope: Scope, artifacts: Sequence[StoredArtifact], staging: Path) -> list[Path]:
+        """Local files with the bytes of those versions, their SHA-256 checked; valid while ``staging`` is."""
+
+    def read(self, scope: Scope, artifact: StoredArtifact, start: int, end: int) -> AsyncIterator[bytes]:
+        """The bytes from ``start`` to before ``end``, in pieces."""
+
+    async def contents(self, scope: Scope, artifacts: Sequence[StoredArtifact]) -> list[bytes]:
+        """The bytes of small versions, all in memory, their SHA-256 checked; in their order.
+
+        Raises:
+            StoreFailedError: this conversation has no such version, or the bytes of one are missing or damaged.
+        """
+
+    async def link(self, scope: Scope, artifact: StoredArtifact) -> str | None:
+        """A URL that gives the bytes of that version to whoever has it, for a while; None if there are no links."""
+
+    async def number_of(self, scope: Scope, artifact: StoredArtifact) -> int:
+        """The store's own number of that version, the same for ever."""
+
+    async def numbered(self, number: int) -> tuple[Scope, StoredArtifact] | None:
+        """The version that has a number, and whose it is, if there is one. Asks for no scope: the caller checks."""
+
+    async def fetch_uri(self, scope: Scope, uri: str, staging: Path) -> Path | None:
+        """A local file with the bytes behind a ``hosted_uri`` of this scope's own tenant and project.
+
+        None if the URI is not one of this store, or of another tenant or project.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class NewPage:
+    """A web page on its way into the sources pool.
+
+    Attributes:
+        url: its URL; two pages with the same one are the same source.
+        title: its title.
+        text: what it says; None keeps what is known.
+        mime: its media type.
+        turn_id: the turn that found it.
+    """
+
+    url: str
+    title: str
+    text: str | None
+    mime: str | None
+    turn_id: str
+
+
+class SourcePool(Protocol):
+    """The sources of conversations. All methods raise StoreFailedError if the store fails."""
+
+    async def rows(self, scope: Scope) -> list[SourceRow]:
+        """All rows, by ascending sid."""
+
+    async def sids(self, scope: Scope) -> frozenset[int]:
+        """The ids of all rows."""
+
+    async def pick(self, scope: Scope, ranges: Sequence[tuple[int, int]], limit: int) -> list[SourceRow]:
+        """At most ``limit`` rows whose sid lies in one of the inclusive ranges, by ascending sid."""
+
+    async def add_pages(self, scope: Scope, pages: Sequence[NewPage]) -> list[SourceRow]:
+        """The rows of web pages, in their order; a page whose URL has a row keeps its sid and gets the new text."""
+
+    async def add_file(self, scope: Scope, artifact: StoredArtifact) -> SourceRow:
+        """The row of a hosted file or attachment; made with the next free sid if there is none."""
+
+    async def complete(self, scope: Scope, rows: Sequence[SourceRow]) -> None:
+        """Adds rows of a call; rows that are there already must mean the same, and get what they left blank.
+
+        Raises:
+            SidConflictError: a sid means something else here; then no row is added.
+        """

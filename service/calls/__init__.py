@@ -1,0 +1,1 @@
+"""The life cycle of a call: registration, admission, progress, answer, audit."""

@@ -1,0 +1,46 @@
+"""The one answer of a call as it goes over the wire and into the store."""
+
+from dataclasses import dataclass
+
+from contracts.problems import Problem
+from service.calls.port import CallState
+from service.calls.problem import problem_of, retry_after_s
+from service.errors import ShuttingDownError
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The one answer of a call as it goes over the wire: serialised once, stored and sent as it is.
+
+    Attributes:
+        http_status: 200, or the problem's status.
+        body: JSON text of a response, or of a problem.
+        is_problem: which of the two.
+        retry_after_s: when to come again, for a refusal that may pass.
+    """
+
+    http_status: int
+    body: str
+    is_problem: bool
+    retry_after_s: float | None = None
+
+
+def problem_answer(exc: BaseException, request_id: str) -> Answer:
+    """The answer of a call that ended by an error; one that may pass says when to come again."""
+    problem = problem_of(exc, request_id)
+    body, seconds = problem.model_dump_json(exclude_none=True), retry_after_s(exc, problem)
+    return Answer(problem.status, body, is_problem=True, retry_after_s=seconds)
+
+
+def stored_answer(state: CallState, body: str) -> Answer:
+    """The answer as the store has it."""
+    if state is CallState.DONE:
+        return Answer(200, body, is_problem=False)
+    return Answer(Problem.model_validate_json(body).status, body, is_problem=True)
+
+
+def stopped(*, may_have_run: bool) -> ShuttingDownError:
+    """Why a call ended that the end of the service met."""
+    if may_have_run:
+        return ShuttingDownError("the service stopped while the call ran; its outcome is unknown")
+    return ShuttingDownError("the service stopped before the call ran; nothing was run, call again")

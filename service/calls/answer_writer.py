@@ -1,0 +1,120 @@
+"""Stores the answers of calls, each once, however long the store is away."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+from contracts.tool_calls import ToolCallResponse
+from service.calls.answer import Answer, problem_answer, stored_answer
+from service.calls.port import (
+    AuditDraft,
+    AuditedLine,
+    CallKey,
+    CallNotStoredError,
+    CallState,
+    CallStore,
+)
+from service.errors import OurError, StoreFailedError, StoreFullError
+from service.observability.tracing import span
+
+log = logging.getLogger("proofbox.calls")
+
+_PAUSE_S, _PAUSE_S_MAX = 0.25, 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a call ended.
+
+    Attributes:
+        state: the state that is stored with the answer.
+        answer: what everybody is told who asks.
+        response: what the answer says, if it is no problem and is at hand; of a call that was cancelled, what it
+            had done by then, which is stored beside its answer.
+        audited: its audit line, once that is stored and until it is in the log.
+    """
+
+    state: CallState
+    answer: Answer
+    response: ToolCallResponse | None = None
+    audited: AuditedLine | None = None
+
+
+class AnswerKeeping:
+    """Stores answers; tries again until the store has taken one, or the service ends.
+
+    Args:
+        store: the calls.
+        is_closing: whether the service ends: then a store that fails is not waited for, and the next life answers.
+    """
+
+    def __init__(self, store: CallStore, is_closing: Callable[[], bool]) -> None:
+        self._store = store
+        self._is_closing = is_closing
+
+    async def keep(
+        self,
+        key: CallKey,
+        ending: Ending,
+        audit_of: Callable[[Ending], Awaitable[AuditDraft]],
+        on_delay: Callable[[Answer], None],
+        request_id: str,
+    ) -> Ending:
+        """Stores an answer, its blocks and its audit line; what is stored now, which may be an earlier answer.
+
+        An answer for which there is no space is given up for the problem that says so, which is small. ``on_delay``
+        gets a problem for those who wait, each time that the store has failed: they may ask again.
+
+        Raises:
+            StoreFailedError: the call itself is no longer stored, or the service ends.
+            StoreFullError: the service ends.
+        """
+        pause_s = _PAUSE_S
+        while True:
+            try:
+                return await self._kept(key, ending, await audit_of(ending))
+            except StoreFullError as exc:
+                if ending.answer.is_problem and ending.response is not None:
+                    ending = replace(ending, response=None)  # the problem alone is small
+                    continue
+                if not ending.answer.is_problem:
+                    log.exception("there is no space for the answer of call %s", key.tool_call_id)
+                    ending = Ending(CallState.FAILED, problem_answer(_no_space(exc), request_id))
+                    continue
+                if self._is_closing():
+                    raise
+                on_delay(ending.answer)
+            except CallNotStoredError:
+                raise
+            except OurError as exc:
+                if self._is_closing():
+                    raise
+                log.warning("the answer of call %s cannot be stored yet: %s", key.tool_call_id, exc)
+                on_delay(problem_answer(_later(exc), request_id))
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, _PAUSE_S_MAX)
+
+    async def _kept(self, key: CallKey, ending: Ending, audit: AuditDraft) -> Ending:
+        response = ending.response
+        blocks = response.blocks if response is not None else ()
+        partial = response.model_dump_json() if response is not None and ending.answer.is_problem else None
+        with span("finish"):
+            stored = await self._store.finish(
+                key, ending.state, ending.answer.body, blocks, audit, partial_response=partial
+            )
+        if stored.answer is not None and stored.answer != ending.answer.body:
+            # Cancelled while its answer was being stored: what is stored is the one answer.
+            return Ending(stored.state, stored_answer(stored.state, stored.answer), audited=stored.audited)
+        return replace(ending, audited=stored.audited)
+
+
+def _later(exc: OurError) -> StoreFailedError:
+    return StoreFailedError(
+        f"{exc.message}; the call has ended and its answer waits to be stored: ask for it again under its id",
+        retry_after_s=_PAUSE_S_MAX,
+    )
+
+
+def _no_space(exc: StoreFullError) -> StoreFullError:
+    return StoreFullError(f"{exc.message}; the call has ended and its answer is lost: call again under a new id")

@@ -1,0 +1,146 @@
+"""Wrong ``params`` of any tool: the model's mistake, answered with every error, a notice and nothing run."""
+
+import difflib
+import itertools
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from contracts.blocks import TEXT_BYTES_MAX, Block
+from contracts.codes import ContractCode, NoticeCode
+from contracts.tool_calls import EnvelopeError, ToolCallRequest, ToolCallResponse
+from contracts.tools import exec_language
+from service.calls.param_references import find_reference
+from service.calls.tool import OpenedCall, Story, Watcher
+from service.calls.validation import field_name
+from service.identity import Scope
+from service.timeline.block_writer import BlockWriter, Notice, bounded_params, now_text, text_head
+
+ERRORS_MAX = 20
+"""How many errors one answer lists; a model corrects the first few."""
+_NAMES_MAX = 100
+_SHOWN_CHARS = 60
+P = TypeVar("P", bound=BaseModel)
+
+
+class InvalidParamsError(Exception):
+    """The params do not fit the tool.
+
+    Attributes:
+        errors: the first errors, each with ``field`` and ``message``.
+        total: how many there are.
+    """
+
+    def __init__(self, errors: list[dict[str, str]], total: int) -> None:
+        listed = "; ".join(f"{error['field']}: {error['message']}" for error in errors)
+        more = f"; and {total - len(errors)} more" if total > len(errors) else ""
+        super().__init__(f"{listed}{more}. Nothing was done; correct this and call again")
+        self.errors = errors
+        self.total = total
+
+
+def parse_params(model: type[P], params: Mapping[str, Any]) -> P:
+    """Validates the params of a call; ``null`` for an optional parameter is its default.
+
+    Raises:
+        InvalidParamsError: they do not fit ``model``.
+    """
+    optional = {name for name, field in model.model_fields.items() if not field.is_required()}
+    given = {name: value for name, value in params.items() if value is not None or name not in optional}
+    try:
+        return model.model_validate(given)
+    except ValidationError as exc:
+        found = exc.errors(include_url=False, include_context=False)
+        errors = [_error(error, model) for error in found[:ERRORS_MAX]]
+        raise InvalidParamsError(errors, len(found)) from exc
+
+
+def open_call(stories: Iterable[Story], scope: Scope, request: ToolCallRequest) -> OpenedCall | None:
+    """The call of a tool, ready to run, or one that answers ``invalid_params``; None if no story has the tool.
+
+    Raises:
+        InvalidRequestError, LimitNotAllowedError: the envelope of the request is wrong.
+    """
+    try:
+        return next((call for story in stories if (call := story.open(scope, request)) is not None), None)
+    except InvalidParamsError as exc:
+        response = _refusal(request, exc)
+
+    async def answer(_: Watcher) -> ToolCallResponse:
+        return response
+
+    return OpenedCall(answer, lambda _why: response)
+
+
+def _refusal(request: ToolCallRequest, error: InvalidParamsError) -> ToolCallResponse:
+    code, message = ContractCode.INVALID_PARAMS, str(error)
+    language = exec_language(request.tool_id)
+    report = f"{request.tool_id} failed: {code} — {message}"
+    if language is not None:
+        report = f"Runtime error: {code} — {message}\nNothing was run."
+    blocks: list[Block] = []
+    if request.turn_id is not None:  # every block path needs a turn
+        write = BlockWriter(request.turn_id, request.tool_call_id, request.tool_id)
+        more = {"errors_total": error.total} if error.total > len(error.errors) else {}
+        text = "the params do not fit the tool; nothing was done"
+        blocks = [write.notes(request.notes)] if request.notes else []
+        blocks.append(write.notice(Notice(NoticeCode.INVALID_PARAMS, text, {"errors": error.errors, **more})))
+        if language is not None and request.code and find_reference("code", request.code) is None:
+            blocks.append(write.code(request.code, language))
+        blocks.append(write.call(_shown(request.params)))
+        payload = {
+            "tool_id": request.tool_id,
+            "tool_call_id": request.tool_call_id,
+            "error": {"code": code, "message": message},
+            "ts": now_text(),
+        }
+        blocks.append(write.report(report) if language is not None else write.result_json(payload))
+    return ToolCallResponse(
+        ok=False,
+        error=EnvelopeError(code=code, message=message, where="params", managed=True),
+        report=report,
+        blocks=blocks,
+    )
+
+
+def _error(error: Mapping[str, Any], model: type[BaseModel]) -> dict[str, str]:
+    loc: Sequence[int | str] = error["loc"]
+    message = error["msg"].removeprefix("Value error, ")
+    if error["type"] == "missing":
+        message = "is required"
+    elif error["type"] == "extra_forbidden":
+        message = _unknown(str(loc[-1]), list(model.model_fields) if len(loc) == 1 else [])
+    elif isinstance(error["input"], str | int | float | bool | None):
+        message += f", got {_short(error['input'])}"
+    return {"field": field_name(("params", *loc)), "message": message}
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    if not known:
+        return "is not a known field"
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {close[0]}?" if close else f"the parameters are {', '.join(known)}"
+    return f"is not a parameter of this tool; {hint}"
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value[:_SHOWN_CHARS] if isinstance(value, str) else value, ensure_ascii=False)
+    text = text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…"
+    return text.encode(errors="replace").decode()
+
+
+def _shown(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The params as the call block shows them: whatever a model put there, each value at most 20,480 bytes."""
+    first = itertools.islice(params.items(), _NAMES_MAX)
+    shown = bounded_params({_name(name): value for name, value in first})
+    for name, value in shown.items():
+        if isinstance(value, list | dict):
+            text = json.dumps(value, ensure_ascii=False)
+            shown[name] = text_head(text) if len(text) > TEXT_BYTES_MAX // 4 else value
+    return shown
+
+
+def _name(name: str) -> str:
+    return name[:_SHOWN_CHARS].encode(errors="replace").decode()

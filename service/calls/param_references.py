@@ -1,0 +1,213 @@
+"""Parameters given by reference: a content or a program that is one path stands for the text behind that path."""
+
+import asyncio
+import hashlib
+import re
+from dataclasses import dataclass
+
+from contracts.artifacts import ContractError
+from contracts.codes import ContractCode
+from contracts.logical import TurnPath, parse
+from contracts.paths import FilePath, UnsafePathError
+from contracts.tool_calls import CODE_BYTES_MAX, ToolCallRequest
+from service.artifacts.conversation_files import TurnFiles
+from service.artifacts.port import StoredArtifact
+from service.artifacts.staging import Staging, staging
+from service.calls.run_record import UsedReference
+from service.file_content import FileBytes, all_of
+from service.identity import Scope
+from service.timeline.artifact_versions import latest_blocks, main_block, safe_text
+
+TEXT_BYTES_MAX = CODE_BYTES_MAX
+"""The largest text behind a reference: as large as a program or a content that a call carries itself."""
+_CHARS_MAX = 2_048
+_LOGICAL = r"(?:fi|ar|tc|so|su|sk):\S.*"
+_PHYSICAL = r"turn_[A-Za-z0-9_.-]+/(?:files|attachments)/.+"
+_CONTENT = re.compile(rf"\s*(?:ref:\s*)?({_LOGICAL}|{_PHYSICAL})\s*")
+# A program may be one command that begins with a path, so a physical path needs its "ref:".
+_CODE = re.compile(rf"\s*(?:ref:\s*({_LOGICAL}|{_PHYSICAL})|({_LOGICAL}))\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A parameter that is a path and nothing else.
+
+    Attributes:
+        param: the parameter, such as ``content``.
+        path: the path as the call has it, without ``ref:``.
+    """
+
+    param: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a path leads to.
+
+    Attributes:
+        path: the canonical logical path.
+        content: its bytes.
+        version: its version in the artifact store; None if it is not one.
+    """
+
+    path: str
+    content: bytes
+    version: int | None = None
+
+
+def find_reference(param: str, text: str) -> Reference | None:
+    """The reference that a parameter is; None for a text that stands for itself.
+
+    The whole text is one line with one logical or physical path, with or without ``ref:`` before it. A program has
+    to be a logical path, or a physical one with ``ref:``.
+    """
+    if len(text) > _CHARS_MAX:
+        return None
+    match = (_CODE if param == "code" else _CONTENT).fullmatch(text)
+    if match is None:
+        return None
+    return Reference(param, next(group for group in match.groups() if group).strip())
+
+
+class References:
+    """Finds the texts behind references, where `react.read` finds files and blocks.
+
+    Args:
+        files: the files and blocks of conversations.
+    """
+
+    def __init__(self, files: TurnFiles) -> None:
+        self._files = files
+
+    async def resolve(
+        self, scope: Scope, request: ToolCallRequest, reference: Reference
+    ) -> tuple[str, UsedReference]:
+        """The text behind a reference, and what is recorded of it.
+
+        Raises:
+            ContractError: ``param_ref_not_visible``: the conversation has no such text; the message has the reason.
+            AssetRefusedError: an asset's URI is not allowed.
+            StoreFailedError: a store failed.
+        """
+        async with staging(self._files.artifacts) as folder:
+            found = await self._find(scope, request, reference, folder)
+        return await asyncio.to_thread(_read, reference, found)
+
+    async def restore(
+        self, scope: Scope, request: ToolCallRequest, reference: Reference, used: UsedReference
+    ) -> str | None:
+        """The text that a reference stood for when it was recorded; None if it cannot be had any more.
+
+        Raises:
+            StoreFailedError: a store failed.
+        """
+        try:
+            if used.version is None:
+                text, now = await self.resolve(scope, request, reference)
+            else:
+                path = FilePath.from_logical(used.path)
+                stored = await self._files.artifacts.version(scope, path, used.version)
+                if stored is None:
+                    return None
+                text, now = _read(reference, await self._stored(scope, stored))
+        except ContractError:
+            return None
+        return text if now.sha256 == used.sha256 else None
+
+    async def _find(self, scope: Scope, request: ToolCallRequest, reference: Reference, folder: Staging) -> _Found:
+        path = _parsed(reference)
+        if isinstance(path, TurnPath):
+            return await self._block(scope, request, reference, path)
+        for asset in request.assets:
+            if asset.physical_path == path.physical:
+                source: FileBytes | None = asset.base64 if asset.text is None else asset.text.encode()
+                if asset.uri is not None:
+                    source = await self._files.fetch_uri(scope, asset.uri, folder)
+                if source is not None:
+                    return _Found(path.logical, await asyncio.to_thread(_bounded, reference, source))
+        files = self._files.of_call(scope, request.timeline)
+        file = await files.latest(path)
+        if file is None:
+            raise not_visible(reference, "the conversation has nothing at this path")
+        if file.size_bytes is not None and file.size_bytes > TEXT_BYTES_MAX:
+            raise _too_large(reference, file.size_bytes)
+        if file.stored is not None:
+            return await self._stored(scope, file.stored)
+        got = await files.fetch(file, folder)
+        if got is None:
+            raise not_visible(reference, "the timeline names the file, but its bytes cannot be had")
+        return _Found(path.logical, await asyncio.to_thread(_bounded, reference, got.source))
+
+    async def _stored(self, scope: Scope, stored: StoredArtifact) -> _Found:
+        read = self._files.artifacts.read(scope, stored, 0, stored.size_bytes)
+        content = b"".join([piece async for piece in read])
+        return _Found(stored.path.logical, content, stored.version)
+
+    async def _block(self, scope: Scope, request: ToolCallRequest, reference: Reference, path: TurnPath) -> _Found:
+        placed = await latest_blocks(self._files.of_call(scope, request.timeline).memory, path)
+        text = safe_text(main_block(placed).block) if placed else None
+        if text is None:
+            raise not_visible(reference, "the conversation has no text at this path")
+        return _Found(str(path), _bounded(reference, text.encode(errors="replace")))
+
+
+def not_visible(reference: Reference, reason: str) -> ContractError:
+    """The refusal of a reference that leads to no text."""
+    return ContractError(
+        ContractCode.PARAM_REF_NOT_VISIBLE,
+        f"{reference.param} is the reference '{reference.path}', and its text cannot be had: {reason}; give a path "
+        "that react.read or react.search_files lists, or the text itself",
+        param=reference.param,
+        ref=reference.path,
+    )
+
+
+def _too_large(reference: Reference, size_bytes: int) -> ContractError:
+    return not_visible(reference, f"it is {size_bytes} bytes large, {TEXT_BYTES_MAX} are allowed")
+
+
+def _bounded(reference: Reference, source: FileBytes) -> bytes:
+    """The bytes of a file; blocking.
+
+    Raises:
+        ContractError: they are too many.
+    """
+    size = len(source) if isinstance(source, bytes) else source.stat().st_size
+    if size > TEXT_BYTES_MAX:
+        raise _too_large(reference, size)
+    return all_of(source)
+
+
+def _parsed(reference: Reference) -> FilePath | TurnPath:
+    """The path of a reference.
+
+    Raises:
+        ContractError: it has no form of a path, or one of a source or a skill.
+    """
+    try:
+        if not re.match(r"[a-z]{2}:", reference.path):
+            return FilePath.from_physical(reference.path)
+        path = parse(reference.path)
+    except UnsafePathError as exc:
+        raise not_visible(reference, str(exc)) from exc
+    if isinstance(path, FilePath | TurnPath):
+        return path
+    raise not_visible(reference, "only fi:, ar:, tc: and su: paths can be given by reference")
+
+
+def _read(reference: Reference, found: _Found) -> tuple[str, UsedReference]:
+    """The text of what was found; blocking.
+
+    Raises:
+        ContractError: it is not a text.
+    """
+    size = len(found.content)
+    try:
+        text = found.content.decode()
+    except UnicodeDecodeError as exc:
+        raise not_visible(reference, f"it is not UTF-8 text (byte {exc.start})") from exc
+    if "\x00" in text:
+        raise not_visible(reference, "it is a binary file")
+    sha256 = hashlib.sha256(found.content).hexdigest()
+    return text, UsedReference(reference.param, found.path, sha256, size, found.version)

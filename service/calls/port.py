@@ -1,0 +1,145 @@
+"""The port of the store of calls, and what is said of a call and its audit line."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from contracts.blocks import Block
+from service.errors import StoreFailedError
+from service.identity import Principal, Scope
+
+
+class CallState(StrEnum):
+    """Where a call stands in the store."""
+
+    OPEN = "open"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class CallKey:
+    """The name of a call: its conversation and the loop's own id."""
+
+    scope: Scope
+    tool_call_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class AuditDraft:
+    """An audit line on its way into its chain.
+
+    Attributes:
+        ended: when the call ended: UTC, RFC 3339, ``Z``.
+        text: the line as a JSON object in ASCII, without its number and the hash of the line before it.
+    """
+
+    ended: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedLine:
+    """An audit line in its chain.
+
+    Attributes:
+        text: the line, a JSON object in ASCII.
+        sha256: its SHA-256, in hex.
+    """
+
+    text: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCall:
+    """A call as the store knows it.
+
+    Attributes:
+        key: its name.
+        payload_sha256: the hash of the request, see `payloads.payload_sha256`.
+        state: where it stands.
+        boot_id: the life of the service that accepted it.
+        created: when: UTC, RFC 3339, ``Z``.
+        request: the request, as JSON text.
+        answer: the response (state done) or the problem (failed, cancelled), as JSON text; None while open.
+        partial_response: of a call that was cancelled: its blocks and what it had printed, as the JSON text of a
+            response; None if it left nothing.
+        audited: the audit line that was stored with the answer; only `CallStore.finish` says it.
+    """
+
+    key: CallKey
+    payload_sha256: str
+    state: CallState
+    boot_id: str
+    created: str
+    request: str
+    answer: str | None
+    partial_response: str | None = None
+    audited: AuditedLine | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewCall:
+    """A call at the door.
+
+    Attributes:
+        key: its name.
+        payload_sha256: the hash of the request.
+        request: the request, as JSON text.
+        boot_id: the life of the service that accepts it.
+        idempotency_key: a second name that the client gave it, unique for the principal.
+    """
+
+    key: CallKey
+    payload_sha256: str
+    request: str
+    boot_id: str
+    idempotency_key: str | None
+
+
+class CallNotStoredError(StoreFailedError):
+    """A call is to be answered that the store does not know: its records were taken away."""
+
+
+class CallStore(Protocol):
+    """Accepted calls and their one answer. All methods raise StoreFailedError if the store fails."""
+
+    async def claim(self, call: NewCall) -> tuple[StoredCall, bool]:
+        """Registers a call, or finds the one that has its key or its idempotency key; True if it is new.
+
+        Raises:
+            IdReusedError: the key or the idempotency key is taken by another payload.
+            StoreFullError: no space is left.
+        """
+
+    async def finish(
+        self,
+        key: CallKey,
+        state: CallState,
+        answer: str,
+        blocks: Sequence[Block] = (),
+        audit: AuditDraft | None = None,
+        *,
+        partial_response: str | None = None,
+    ) -> StoredCall:
+        """Stores the answer of an open call, its blocks on the timeline and its audit line, all or none.
+
+        A call that already has an answer keeps it, with its line, and adds nothing. What is stored now.
+        ``partial_response`` is stored beside the answer of a call that was cancelled.
+
+        Raises:
+            CallNotStoredError: no such call is stored.
+            StoreFullError: no space is left.
+        """
+
+    async def forget(self, key: CallKey) -> None:
+        """Removes an open call that was refused before anything ran, so that it may come again."""
+
+    async def find(self, principal: Principal, tool_call_id: str) -> list[StoredCall]:
+        """The calls of that id in all conversations of the principal."""
+
+    async def left_open(self, boot_id: str) -> list[StoredCall]:
+        """Open calls of other lives of the service than ``boot_id``."""

@@ -1,0 +1,162 @@
+"""One call of this life of the service, and what a request holds of it."""
+
+import asyncio
+import codecs
+import time
+from collections.abc import AsyncIterator
+
+from contracts.events import EventName, OutputEvent, QueuedEvent, StartedEvent
+from contracts.tool_calls import SandboxInfo
+from service.calls.answer import Answer
+from service.calls.audit_record import AuditedCall
+from service.calls.clients import CallClients
+from service.calls.events import CallEvent, EventLog
+from service.calls.interruptions import Interruption, cancelled
+from service.calls.port import CallKey
+from service.calls.run_record import CallRecord
+from service.errors import CallAbandonedError, ServiceError
+from service.observability.tracing import NO_SPAN, Span
+from service.sandbox.port import StreamName
+
+_UTF_8 = codecs.getincrementaldecoder("utf-8")
+
+
+class RunningCall:
+    """One call of this life of the service: its task, its events, and who waits for it."""
+
+    __slots__ = (
+        "_decoders",
+        "answer",
+        "asked",
+        "began",
+        "cancel_reason",
+        "clients",
+        "detached",
+        "events",
+        "has_started",
+        "key",
+        "owner",
+        "record",
+        "request_chars",
+        "request_id",
+        "span",
+        "task",
+        "tool_id",
+    )
+
+    def __init__(self, key: CallKey, asked: AuditedCall, request_chars: int, *, grace_s: float) -> None:
+        self.key = key
+        self.asked = asked
+        self.request_chars = request_chars
+        self.record = CallRecord()
+        self.span: Span = NO_SPAN
+        self.owner = key.scope.principal.caller
+        self.tool_id = asked.request.tool_id
+        self.began = time.perf_counter()
+        self.request_id = asked.request_id or ""
+        self.detached = False
+        loop = asyncio.get_running_loop()
+        self.clients = CallClients(grace_s, self._abandon, loop.call_later)
+        self.has_started = False
+        self.events = EventLog()
+        self.answer: asyncio.Future[Answer] = loop.create_future()
+        self.task: asyncio.Task[None] | None = None
+        self.cancel_reason: ServiceError | None = None
+        # Pieces end anywhere: a character that is cut is completed by the next piece.
+        self._decoders: dict[StreamName, codecs.IncrementalDecoder] = {}
+
+    def emit(self, name: EventName, data: str) -> None:
+        """Adds an event for those who follow."""
+        self.events.append(name, data)
+
+    @property
+    def only_waited(self) -> bool:
+        """Whether it came as far as the queue or the engine, so that no program of it can have run."""
+        return len(self.events) > 0 and not self.has_started
+
+    def queued(self, position: int) -> None:
+        """See `Watcher.queued`."""
+        self.emit("queued", QueuedEvent(position=position).model_dump_json())
+
+    def started(self, sandbox: SandboxInfo) -> None:
+        """See `Watcher.started`."""
+        self.has_started = True
+        self.emit("started", StartedEvent(acquired=sandbox.acquired).model_dump_json())
+
+    def output(self, stream: StreamName, piece: bytes, truncated: bool) -> None:
+        """See `Watcher.output`."""
+        decoder = self._decoders.get(stream)
+        if decoder is None:
+            decoder = self._decoders[stream] = _UTF_8("replace")
+        text = decoder.decode(piece)
+        if text or truncated:
+            self.emit(stream, OutputEvent(text=text, truncated=truncated).model_dump_json())
+
+    def detach(self) -> None:
+        """From here on it goes on whoever leaves: it was made, or is asked for, with ``Prefer: respond-async``."""
+        self.detached = True
+        self.clients.keep()
+
+    async def follow(self, after: int) -> AsyncIterator[CallEvent]:
+        """Its events with an id above ``after``, as they come; who follows them asks for it."""
+        self.clients.join()
+        try:
+            async for event in self.events.follow(after):
+                yield event
+        finally:
+            self.clients.leave()
+
+    def interruption(self) -> Interruption:
+        """What is known of it when it is cancelled."""
+        return cancelled(self.events.printed(), self.record.sandbox, only_waited=self.only_waited)
+
+    def _abandon(self) -> None:
+        way_out = "nothing was run, call again" if self.only_waited else "call again under a new id"
+        why = "its connection was lost and nobody asked for it again"
+        self.cancel(CallAbandonedError(f"the call was cancelled: {why}; {way_out}"))
+
+    def delay(self, problem: Answer) -> None:
+        """Those who wait are told that the answer cannot be stored yet; who asks from now on waits for it anew."""
+        self.answer.set_result(problem)
+        self.answer = asyncio.get_running_loop().create_future()
+
+    def cancel(self, reason: ServiceError) -> None:
+        """Ends it, once; ``reason`` is what it will be answered with."""
+        if self.task is not None and self.cancel_reason is None and not self.answer.done():
+            self.cancel_reason = reason
+            self.task.cancel()
+
+
+class CallTicket:
+    """One request's hold on a call."""
+
+    def __init__(self, key: CallKey, answer: Answer | None, running: RunningCall | None) -> None:
+        self.key = key
+        self.replayed = answer is not None
+        """Whether the answer was stored before this request."""
+        self._answer = answer
+        self._running = running
+        if running is not None:
+            running.clients.join()
+
+    def answered(self) -> asyncio.Future[Answer]:
+        """The call's answer when there is one, to be waited for and never to be cancelled: others wait for it too.
+
+        A ServiceError has become a problem.
+        """
+        if self._running is not None:
+            return self._running.answer
+        if self._answer is None:
+            raise AssertionError("a ticket has an answer or a running call")
+        answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        answered.set_result(self._answer)
+        return answered
+
+    async def answer(self) -> Answer:
+        """Waits for the answer."""
+        return await asyncio.shield(self.answered())
+
+    async def leave(self) -> None:
+        """The client of a synchronous request went away; when the last one has left, a grace time begins."""
+        if self._running is not None:
+            self._running.clients.leave()

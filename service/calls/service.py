@@ -1,0 +1,364 @@
+"""Accepted calls: each is run once and has one answer, whoever asks, joins, leaves or cancels."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from pydantic import ValidationError
+
+from contracts.problems import Problem
+from contracts.provenance import AuditService
+from contracts.tool_calls import CallStatus, Limits, ToolCallRequest, ToolCallResponse
+from service.calls.admission import Admission
+from service.calls.answer import Answer, problem_answer, stopped, stored_answer
+from service.calls.answer_writer import AnswerKeeping, Ending
+from service.calls.audit_record import AuditedCall, draft_of, outcome_code, say, told
+from service.calls.events import CallEvent, EndedCalls, EventLog
+from service.calls.interruptions import SERVICE_STOPPED
+from service.calls.invalid_params import open_call
+from service.calls.lookup import find_call
+from service.calls.port import AuditDraft, CallKey, CallState, CallStore, StoredCall
+from service.calls.registration import Claims, new_call
+from service.calls.run_record import CallRecord, recording
+from service.calls.running import CallTicket, RunningCall
+from service.calls.short import short_blocks
+from service.calls.tool import OpenedCall, Story
+from service.errors import (
+    CallAbandonedError,
+    CallCancelledError,
+    CallerError,
+    OurError,
+    ServiceError,
+    ShuttingDownError,
+    UnknownToolError,
+)
+from service.identity import Principal, Scope
+from service.observability.log_context import about
+from service.observability.metrics_port import EndedCall, Meter, NoMeter
+from service.observability.tracing import open_span, span
+
+__all__ = ["Answer", "CallEvent", "CallSettings", "CallTicket", "Calls"]
+
+log = logging.getLogger("proofbox.calls")
+
+_HASHED_AT_ONCE_CHARS = 64 * 1024  # hashed in less time than a thread costs
+_FEW = 20
+_CANCELS_WITHIN_S = 5.0
+
+_STATUS = {
+    CallState.OPEN: "running",
+    CallState.DONE: "done",
+    CallState.FAILED: "failed",
+    CallState.CANCELLED: "cancelled",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CallSettings:
+    """How calls are treated.
+
+    Attributes:
+        remembered_bytes_max: how much of the output of ended calls can still be followed.
+        boot_id: this life of the service.
+        version: the release, as audit lines name it.
+        lost_connection_grace_s: how long a call goes on that nobody asks for after its connection was lost.
+    """
+
+    remembered_bytes_max: int
+    boot_id: str
+    version: str = "0"
+    lost_connection_grace_s: float = 120.0
+
+
+class Calls:
+    """The door's view of calls; one instance for each life of the service."""
+
+    def __init__(
+        self,
+        stories: Sequence[Story],
+        admission: Admission,
+        store: CallStore,
+        settings: CallSettings,
+        meter: Meter | None = None,
+    ) -> None:
+        self._stories = stories
+        self._admission = admission
+        self._store = store
+        self._settings = settings
+        self._service = AuditService(version=settings.version, boot_id=settings.boot_id)
+        self._meter = meter or NoMeter()
+        self._running: dict[CallKey, RunningCall] = {}
+        self._ended = EndedCalls(settings.remembered_bytes_max)
+        self._is_closing = False
+        self._claims = Claims(store, settings.boot_id, lambda key: key in self._running)
+        self._keeping = AnswerKeeping(store, lambda: self._is_closing)
+        self._late: set[asyncio.Task[None]] = set()
+
+    async def recover(self) -> int:
+        """Answers the calls that an earlier life of the service left open; how many.
+
+        A store has one life of the service at a time, so every other boot id in it is of a dead one.
+        """
+        count = 0
+        for left in await self._store.left_open(self._settings.boot_id):
+            ending, audit = self._interrupted(left)
+            blocks = ending.response.blocks if ending.response is not None else ()
+            stored = await self._store.finish(left.key, ending.state, ending.answer.body, blocks, audit)
+            if stored.audited is not None:
+                say(stored.audited)
+            count += 1
+        return count
+
+    def _interrupted(self, left: StoredCall) -> tuple[Ending, AuditDraft | None]:
+        try:
+            request = ToolCallRequest.model_validate_json(left.request)
+            # Not the limits that it asked for: the operator may allow less than in that life.
+            call = self._open(left.key.scope, request.model_copy(update={"limits": Limits()}))
+            response = call.interrupted(SERVICE_STOPPED)
+        except (CallerError, ValidationError):
+            # An earlier release has taken what this one refuses; that is no reason not to start.
+            return Ending(CallState.FAILED, problem_answer(stopped(may_have_run=True), left.boot_id)), None
+        ending = Ending(CallState.DONE, Answer(200, response.model_dump_json(), is_problem=False), response)
+        asked = AuditedCall(left.key, request, left.payload_sha256, left.created)
+        return ending, _draft(asked, CallRecord(), self._service, ending)
+
+    async def submit(
+        self,
+        principal: Principal,
+        request: ToolCallRequest,
+        *,
+        idempotency_key: str | None,
+        request_id: str,
+        detached: bool,
+    ) -> CallTicket:
+        """Accepts a call, joins the one that is running, or finds the answer of one that has ended.
+
+        Raises:
+            UnknownToolError, InvalidRequestError, LimitNotAllowedError: the request is wrong.
+            IdReusedError: the id or the key is taken by another payload.
+            QueueFullError, ShuttingDownError: not now; nothing was run.
+            StoreFailedError, StoreFullError: the call could not be registered; nothing was run.
+        """
+        if self._is_closing:
+            raise ShuttingDownError("the service is shutting down; call again in a moment", retry_after_s=5)
+        scope = Scope(principal, request.conversation_id)
+        call = self._open(scope, request)
+        key = CallKey(scope, request.tool_call_id)
+        new = await new_call(key, request, self._settings.boot_id, idempotency_key)
+        # Of many that come at one moment most will wait, and what they held meanwhile would hold no more.
+        if self._claims.are_idle and self._admission.has_place(principal.caller):
+            call.look_ahead()
+        async with self._claims.claimed(new) as (stored, is_new):
+            if not is_new:
+                return await self._known(stored, detached=detached)
+            try:
+                self._admission.refuse_if_full(principal.caller)
+            except ServiceError:
+                await self._store.forget(key)
+                raise
+            asked = AuditedCall(key, request, new.payload_sha256, stored.created, request_id)
+            running = RunningCall(key, asked, len(new.request), grace_s=self._settings.lost_connection_grace_s)
+            if detached:
+                running.detach()
+            self._running[key] = running
+            running.task = asyncio.create_task(self._run(running, call))
+            # A task that is cancelled before its first step never enters _run; its call needs an answer too.
+            running.task.add_done_callback(lambda _: self._answer_unentered(running, call))
+            return CallTicket(key, None, running)
+
+    async def status(self, principal: Principal, tool_call_id: str, conversation_id: str | None) -> CallStatus:
+        """How a call stands. Who asks may ask again: the grace time of a lost connection starts anew.
+
+        Raises:
+            UnknownCallError: no call of that id.
+            AmbiguousCallError: several conversations have one; ``conversation_id`` says which.
+        """
+        stored = await find_call(self._store, principal, tool_call_id, conversation_id)
+        running = self._running.get(stored.key)
+        if running is not None:
+            running.clients.restart_grace()
+        return self._status(stored)
+
+    async def cancel(self, principal: Principal, tool_call_id: str, conversation_id: str | None) -> CallStatus:
+        """Cancels a call; one that has ended stays as it is. Raises as `status` does."""
+        stored = await find_call(self._store, principal, tool_call_id, conversation_id)
+        running = self._running.get(stored.key)
+        if running is not None:
+            running.cancel(CallCancelledError("the call was cancelled; call again under a new id"))
+            # A store that does not answer holds up the end of a call, but nobody who cancels it.
+            await asyncio.wait([running.answer], timeout=_CANCELS_WITHIN_S)
+        return self._status(await find_call(self._store, principal, tool_call_id, stored.key.scope.conversation_id))
+
+    async def events(
+        self, principal: Principal, tool_call_id: str, conversation_id: str | None, *, after: int
+    ) -> AsyncIterator[CallEvent]:
+        """The events of a call with an id above ``after``, ending with the terminal one.
+
+        Of a call that ended long ago, or in an earlier life of the service, only the terminal one is left.
+        Raises as `status` does.
+        """
+        stored = await find_call(self._store, principal, tool_call_id, conversation_id)
+        running = self._running.get(stored.key)
+        if running is not None:
+            return running.follow(after)
+        if stored.answer is not None:
+            return self._replay(stored, stored.answer, after)
+        # Open, but not ours: it has ended since we asked.
+        fresh = await find_call(self._store, principal, tool_call_id, stored.key.scope.conversation_id)
+        if fresh.answer is None:
+            raise ShuttingDownError("another process of the service runs this call; ask for its status instead")
+        return self._replay(fresh, fresh.answer, after)
+
+    def _replay(self, stored: StoredCall, answer: str, after: int) -> AsyncIterator[CallEvent]:
+        """What is remembered of an ended call, and its terminal event, even if ``after`` is beyond it."""
+        log = EventLog(self._ended.events_of(stored.key))
+        log.append("result" if stored.state is CallState.DONE else "error", answer)
+        return log.follow(min(after, len(log) - 1))
+
+    async def close(self, grace_s: float) -> None:
+        """Takes no new calls, gives those that run ``grace_s`` seconds, then cancels them."""
+        self._is_closing = True
+        tasks = [running.task for running in self._running.values() if running.task is not None]
+        if tasks:
+            await asyncio.wait(tasks, timeout=grace_s)
+        for running in list(self._running.values()):
+            running.cancel(stopped(may_have_run=not running.only_waited))
+        if tasks:
+            await asyncio.wait(tasks)
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether no new calls are taken any more."""
+        return self._is_closing
+
+    def _open(self, scope: Scope, request: ToolCallRequest) -> OpenedCall:
+        if (call := open_call(self._stories, scope, request)) is not None:
+            return call
+        raise UnknownToolError(f"there is no tool '{request.tool_id[:80]}'; GET /v1/tools lists them")
+
+    async def _known(self, stored: StoredCall, *, detached: bool) -> CallTicket:
+        if stored.answer is not None:
+            return CallTicket(stored.key, stored_answer(stored.state, stored.answer), None)
+        running = self._running.get(stored.key)
+        if running is None:
+            raise ShuttingDownError("another process of the service runs this call; ask for its status instead")
+        if detached:
+            running.detach()
+        open_span().link(running.span.traceparent)
+        return CallTicket(stored.key, None, running)
+
+    async def _run(self, running: RunningCall, call: OpenedCall) -> None:
+        key = running.key
+        names = {"call_id": key.tool_call_id, "conversation_id": key.scope.conversation_id}
+        with about(**names), span("call", {"proofbox.tool": running.tool_id}) as running.span:
+            await self._tell(running, call)
+
+    async def _tell(self, running: RunningCall, call: OpenedCall) -> None:
+        try:
+            with recording(running.record):
+                response = await call.tell(running)
+            running.clients.keep()  # it has ended: nothing is left to be abandoned
+            is_short = short_blocks(response.blocks) and len(response.artifacts) <= _FEW
+            body = response.model_dump_json() if is_short else await asyncio.to_thread(response.model_dump_json)
+            await self._finish(running, Ending(CallState.DONE, Answer(200, body, is_problem=False), response))
+        except asyncio.CancelledError:
+            await self._finish_cancelled(running, call)
+        except Exception as exc:
+            if not isinstance(exc, ServiceError):
+                log.exception("call %s failed in an unforeseen way", running.key.tool_call_id)
+            await self._fail(running, exc)
+
+    def _answer_unentered(self, running: RunningCall, call: OpenedCall) -> None:
+        if not running.answer.done():
+            task = asyncio.create_task(self._finish_cancelled(running, call))
+            self._late.add(task)
+            task.add_done_callback(self._late.discard)
+
+    async def _finish_cancelled(self, running: RunningCall, call: OpenedCall) -> None:
+        reason = running.cancel_reason or stopped(may_have_run=not running.only_waited)
+        if running.only_waited and isinstance(reason, (ShuttingDownError, CallAbandonedError)):
+            await self._fail(running, reason)
+            return
+        answer = problem_answer(reason, running.request_id)
+        if isinstance(reason, CallCancelledError):
+            left = call.interrupted(running.interruption())
+            await self._finish(running, Ending(CallState.CANCELLED, answer, left))
+        else:
+            await self._finish(running, Ending(CallState.FAILED, answer))
+
+    async def _fail(self, running: RunningCall, exc: Exception) -> None:
+        """Answers a call that the service or its caller failed; one of which nothing ran may come again."""
+        running.clients.keep()
+        ending = Ending(CallState.FAILED, problem_answer(exc, running.request_id))
+        if running.has_started or running.detached or not isinstance(exc, ServiceError):
+            await self._finish(running, ending)
+            return
+        try:
+            await self._store.forget(running.key)
+        except OurError:
+            log.exception("call %s could not be forgotten", running.key.tool_call_id)
+        self._end(running, ending)
+
+    async def _finish(self, running: RunningCall, ending: Ending) -> None:
+        running.clients.keep()
+        audit_of, request_id = partial(self._audit_of, running), running.request_id
+        try:
+            ending = await self._keeping.keep(running.key, ending, audit_of, running.delay, request_id)
+        except ServiceError as exc:
+            log.exception("the answer of call %s could not be stored", running.key.tool_call_id)
+            ending = Ending(CallState.FAILED, problem_answer(exc, request_id))
+        self._end(running, ending)
+
+    async def _audit_of(self, running: RunningCall, ending: Ending) -> AuditDraft:
+        asked = replace(running.asked, traceparent=running.span.traceparent)
+        facts = (asked, running.record, self._service, ending)
+        is_long = len(ending.answer.body) + running.request_chars > _HASHED_AT_ONCE_CHARS
+        return await asyncio.to_thread(_draft, *facts) if is_long else _draft(*facts)
+
+    def _end(self, running: RunningCall, ending: Ending) -> None:
+        running.emit("result" if ending.state is CallState.DONE else "error", ending.answer.body)
+        if running.span.traceparent:  # it ends before the rest is counted
+            running.span.set(told(outcome_code(ending.answer.body, ending.response), ending.response))
+        del self._running[running.key]
+        self._ended.keep(running.key, running.events)
+        running.answer.set_result(ending.answer)
+        # Who waits is told first: two turns of the loop from here on the answer is on its way.
+        soon = asyncio.get_running_loop().call_soon
+        soon(soon, soon, self._tell_of, running, ending)
+
+    def _tell_of(self, running: RunningCall, ending: Ending) -> None:
+        """The log and the meter learn how a call has ended."""
+        if ending.audited is not None:
+            say(ending.audited)
+        answer, response = ending.answer, ending.response
+        if answer.is_problem:
+            code, response = str(Problem.model_validate_json(answer.body).code), None
+        else:
+            response = response or ToolCallResponse.model_validate_json(answer.body)
+            code = "ok" if response.error is None else response.error.code
+        seconds = time.perf_counter() - running.began
+        self._meter.call_ended(EndedCall(running.tool_id, code, seconds, response))
+
+    def _status(self, stored: StoredCall) -> CallStatus:
+        running = self._running.get(stored.key)
+        status = _STATUS[stored.state]
+        if running is not None and not running.has_started:
+            status = "queued"
+        answer = stored.answer
+        is_done = stored.state is CallState.DONE
+        response = answer if is_done else stored.partial_response
+        return CallStatus(
+            tool_call_id=stored.key.tool_call_id,
+            conversation_id=stored.key.scope.conversation_id,
+            status=status,
+            created=stored.created,
+            response=ToolCallResponse.model_validate_json(response) if response else None,
+            problem=Problem.model_validate_json(answer) if answer and not is_done else None,
+        )
+
+
+def _draft(asked: AuditedCall, record: CallRecord, service: AuditService, ending: Ending) -> AuditDraft:
+    return draft_of(asked, record, service, ending.state, ending.answer.body, ending.response)

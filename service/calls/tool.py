@@ -1,0 +1,76 @@
+"""Who is told how a call goes on, and what a story of a tool has to offer to `Calls`."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from contracts.tool_calls import SandboxInfo, ToolCallRequest, ToolCallResponse
+from service.calls.interruptions import Interruption
+from service.identity import Scope
+from service.sandbox.port import StreamName
+
+
+class Watcher(Protocol):
+    """Who is told how a call goes on.
+
+    Attributes:
+        owner: in whose share of the places it runs.
+    """
+
+    owner: str
+
+    def queued(self, position: int) -> None:
+        """It waits; so many calls are before it."""
+
+    def started(self, sandbox: SandboxInfo) -> None:
+        """It has a sandbox: from here on the program may have had effects."""
+
+    def output(self, stream: StreamName, piece: bytes, truncated: bool) -> None:
+        """The program wrote something."""
+
+
+class NobodyWatches:
+    """The watcher of a call that nobody watches."""
+
+    owner = ""
+
+    def queued(self, position: int) -> None:
+        """See `Watcher.queued`."""
+
+    def started(self, sandbox: SandboxInfo) -> None:
+        """See `Watcher.started`."""
+
+    def output(self, stream: StreamName, piece: bytes, truncated: bool) -> None:
+        """See `Watcher.output`."""
+
+
+def _nothing() -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedCall:
+    """A call whose parameters were read.
+
+    Attributes:
+        tell: runs it to its answer.
+        interrupted: the answer if it was cancelled or the service died; it is never run again under its id.
+        look_ahead: begins to look up what `tell` will want to know, for a call that will hardly have to wait.
+    """
+
+    tell: Callable[[Watcher], Awaitable[ToolCallResponse]]
+    interrupted: Callable[[Interruption], ToolCallResponse]
+    look_ahead: Callable[[], None] = _nothing
+
+
+class Story(Protocol):
+    """How the calls of some tools are told."""
+
+    def open(self, scope: Scope, request: ToolCallRequest) -> OpenedCall | None:
+        """Reads the parameters of a call; None if the tool is none of this story's.
+
+        Raises:
+            InvalidParamsError: a parameter is not what its schema asks for.
+            InvalidRequestError: the call has code and the tool takes none.
+            LimitNotAllowedError: a limit is above the operator's.
+        """

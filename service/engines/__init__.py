@@ -1,1 +1,0 @@
-"""Where sandboxes come from: one folder per kind of engine."""

@@ -1,1 +1,0 @@
-"""Processes that have imported once and are forked into containers."""

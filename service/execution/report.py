@@ -1,0 +1,157 @@
+"""The report of an exec call, as a model reads it: what failed, which files, what the program printed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from contracts.artifacts import ContractError
+from contracts.codes import RuntimeCode, VerdictCode
+from contracts.tool_calls import EnvelopeError
+from service.jobs.failures import RuntimeFailure
+from service.jobs.verdicts import Verdict, produced_once
+from service.log_text import clean_text, end_of, head_and_tail
+from service.visible_text import visible_text
+
+LOG_CHARS_MAX = 4_000
+SUCCESS_LOG_CHARS_MAX = 2_000
+LISTED_MAX = 100
+UNPROMISED_LISTED_MAX = 50
+CHANGES_LISTED_MAX = 20
+_MESSAGE_CHARS_MAX = 400
+_READ_CHARS = 32_000  # of each end of what was printed: progress bars may stand before what is shown
+
+
+@dataclass(frozen=True, slots=True)
+class Unpromised:
+    """A file that the contract does not name.
+
+    Attributes:
+        shown: its physical path, or an escaped name that the protocol refuses.
+        note: why it was not kept; None if it was.
+    """
+
+    shown: str
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """What is reported of a run.
+
+    Attributes:
+        failure: why the run failed, if it did.
+        verdicts: one for each promised file.
+        unpromised: files that the contract does not name.
+        unpromised_total: how many there are, listed or not.
+        log: what the program printed, both streams in their order.
+        explored: the call promised no file.
+        notes: what else happened that the model should know, a sentence each.
+        removed: physical paths of files of the turn that the program removed.
+        in_other_turns: what it changed in folders of other turns, where nothing is stored.
+        hints: what to write in place of what went wrong, a sentence each.
+    """
+
+    failure: RuntimeFailure | None
+    verdicts: list[Verdict]
+    unpromised: list[Unpromised]
+    unpromised_total: int
+    log: str
+    explored: bool = False
+    notes: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    in_other_turns: list[str] = field(default_factory=list)
+    hints: list[str] = field(default_factory=list)
+
+
+def missing_paths(verdicts: list[Verdict]) -> list[str]:
+    """The physical paths of promised files that were not produced at all."""
+    return [v.path.physical for v in verdicts if v.code is VerdictCode.MISSING_FILE]
+
+
+def run_error(report: RunReport) -> EnvelopeError | None:
+    """The one error of a call, by severity: the run, then missing files, then files that are not right."""
+    failure = report.failure or _missing_failure(report.verdicts)
+    if failure is not None:
+        return EnvelopeError(code=failure.code, message=_bounded(failure.message), where="run", managed=True)
+    for verdict in report.verdicts:
+        if not verdict.produced:
+            message = f"{verdict.path.physical}: {verdict.message}"
+            return EnvelopeError(code=verdict.code, message=_bounded(message), where="check", managed=True)
+    return None
+
+
+def report_text(report: RunReport) -> str:
+    """The report, as Markdown text."""
+    failure = report.failure or _missing_failure(report.verdicts)
+    failed = [v for v in report.verdicts if not v.produced]
+    produced = produced_once(report.verdicts)
+    lines = [f"Runtime error: {failure.code} — {failure.message}" if failure else "Runtime error: none"]
+    if failed:
+        lines.append("File errors:")
+        lines += _listed([f"- {v.path.physical}: {_bounded(v.message or '')}" for v in failed])
+    if produced:
+        lines.append("Succeeded:" if failure or failed else "Produced files:")
+        lines += _listed([f"- {v.path.physical}" for v in produced])
+    if report.unpromised:
+        lines.append(_unpromised_line(report))
+    if report.removed:
+        lines.append(f"Deleted: {_some(report.removed)}")
+    if report.in_other_turns:
+        lines.append(f"Not stored: {_some(report.in_other_turns)} (folder of another turn; write to files/)")
+    lines += [f"Note: {note}" for note in report.notes]
+    lines += [f"Hint: {hint}" for hint in report.hints]
+    lines = [visible_text(line) for line in lines]
+    if log := _log(report.log, keeps_end=bool(failure or failed)):
+        lines += ["Program log (tail):", log]
+    return "\n".join(lines)
+
+
+def refusal_text(error: ContractError, hints: Sequence[str] = ()) -> str:
+    """The report of a call that was refused before anything ran."""
+    return "\n".join(
+        [f"Runtime error: {error.code} — {error.message}", "Nothing was run.", *(f"Hint: {hint}" for hint in hints)]
+    )
+
+
+def _missing_failure(verdicts: list[Verdict]) -> RuntimeFailure | None:
+    missing = missing_paths(verdicts)
+    if not missing:
+        return None
+    more = f" and {len(missing) - LISTED_MAX} more" if len(missing) > LISTED_MAX else ""
+    return RuntimeFailure(
+        RuntimeCode.EXECUTION_FAILED, f"Missing output files: {', '.join(missing[:LISTED_MAX])}{more}"
+    )
+
+
+def _listed(lines: list[str]) -> list[str]:
+    if len(lines) <= LISTED_MAX:
+        return lines
+    return [*lines[:LISTED_MAX], f"- … and {len(lines) - LISTED_MAX} more"]
+
+
+def _unpromised_line(report: RunReport) -> str:
+    shown = [
+        f"{extra.shown} ({extra.note})" if extra.note else extra.shown
+        for extra in report.unpromised[:UNPROMISED_LISTED_MAX]
+    ]
+    more = report.unpromised_total - len(shown)
+    heading = "Files written (internal)" if report.explored else "Not in the contract"
+    return f"{heading}: {', '.join(shown)}" + (f" and {more} more" if more > 0 else "")
+
+
+def _some(paths: list[str]) -> str:
+    more = len(paths) - CHANGES_LISTED_MAX
+    return ", ".join(paths[:CHANGES_LISTED_MAX]) + (f" and {more} more" if more > 0 else "")
+
+
+def _log(text: str, *, keeps_end: bool) -> str:
+    """What was printed, for a reader: of a failure the end, else the beginning and the end."""
+    if keeps_end:
+        return end_of(clean_text(text[-_READ_CHARS:]), LOG_CHARS_MAX)
+    if len(text) > 2 * _READ_CHARS:
+        text = f"{text[:_READ_CHARS]}\n[…]\n{text[-_READ_CHARS:]}"
+    return head_and_tail(clean_text(text), SUCCESS_LOG_CHARS_MAX)
+
+
+def _bounded(message: str) -> str:
+    text = visible_text(message)
+    return text if len(text) <= _MESSAGE_CHARS_MAX else text[: _MESSAGE_CHARS_MAX - 1] + "…"

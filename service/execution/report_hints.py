@@ -1,0 +1,215 @@
+"""Hints of a report: what a program that met a missing file or library can write in its place."""
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from contracts.artifacts import Contract
+from contracts.codes import VerdictCode
+from contracts.image_contents import MAIN_LIBRARIES
+from service.jobs.runner import Attempt
+from service.jobs.verdicts import Verdict
+from service.sandbox.port import FileState
+from service.sandbox.program_output import stderr_text
+
+HINTS_MAX = 5
+_FILES_LISTED = 5
+_NAME_CHARS_MAX = 200
+_TAIL_CHARS = 16_000
+
+_QUOTED = r"(?P<{0}>'(?:[^'\n]{{1,1024}})'|\"(?:[^\"\n]{{1,1024}})\")"
+_NO_FILE = re.compile(
+    r"No such file or directory: (?:b?" + _QUOTED.format("python") + r")"
+    r"|ENOENT: no such file or directory, \w+ " + _QUOTED.format("node") + ""
+    r"|cannot (?:access|open|stat|remove|create regular file|create directory)"
+    r" [`']?(?P<tool>[^'`\n]{1,1024}?)'?(?: for reading)?: No such file or directory"
+    r"|^(?:[^\n:]{1,200}: )?(?:line \d+: )?(?!cannot )(?P<shell>[^\n:]{1,1024}): No such file or directory",
+    re.MULTILINE,
+)
+_NOT_WRITABLE = re.compile(
+    r"(?:Read-only file system|Permission denied): (?:b?" + _QUOTED.format("python") + r")"
+    r"|^(?:[^\n:]{1,200}: )?(?:line \d+: )?(?!cannot )(?P<shell>[^\n:]{1,1024})"
+    r": (?:Read-only file system|Permission denied)"
+    r"|cannot \w+(?: \w+){0,2} [`'](?P<tool>[^'`\n]{1,1024})': (?:Read-only file system|Permission denied)",
+    re.MULTILINE,
+)
+_NO_MODULE = re.compile(r"No module named (?P<name>'?[\w.]{1,200}'?)")
+_NO_PACKAGE = re.compile(r"Cannot find (?:module|package) '(?P<name>@?[\w./-]{1,200})'")  # of Node.js
+_NO_COMMAND = re.compile(r"(?P<name>pip3?|conda|apt|apt-get|npm|uv): (?:command )?not found")
+_SAME_FILE = re.compile(r"are the same file|SameFileError")
+_OF_OTHER_TURN = re.compile(r"(?:^|/)turn_[A-Za-z0-9_.-]+/(?:files|attachments)/")
+_INSTALLERS = frozenset({"pip", "pip3", "conda", "apt", "apt-get", "npm", "uv", "ensurepip"})
+# What a library is imported as, where that is not its name.
+_IMPORTED_AS = {
+    "bs4": "beautifulsoup4",
+    "cv2": "opencv-python",
+    "dateutil": "python-dateutil",
+    "docx": "python-docx",
+    "fitz": "PyMuPDF",
+    "PIL": "pillow",
+    "pptx": "python-pptx",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "yaml": "PyYAML",
+}
+
+
+def build_hints(
+    stderr_text: str, known_paths: Sequence[str], libraries: Mapping[str, str] | None, turn_id: str = ""
+) -> list[str]:
+    """What to write in place of what was not found, one sentence each, at most `HINTS_MAX`.
+
+    Args:
+        stderr_text: the end of what the program wrote to standard error.
+        known_paths: physical paths of the conversation's files, of several with one name the preferred one first.
+        libraries: name and version of the libraries that are installed; None if that is not known.
+        turn_id: the current turn; files of it are named as the program names them, ``files/…``.
+    """
+    text = stderr_text[-_TAIL_CHARS:]
+    hints: dict[str, None] = {}
+    for found in _NO_FILE.finditer(text):
+        hints.setdefault(_missing_file(_path_of(found), known_paths, turn_id))
+    for found in _NOT_WRITABLE.finditer(text):
+        hints.setdefault(_not_writable(_path_of(found)))
+    for form in (_NO_MODULE, _NO_COMMAND):
+        for found in form.finditer(text):
+            hints.setdefault(_missing_module(found["name"].strip("'"), libraries))
+    for found in _NO_PACKAGE.finditer(text):
+        hints.setdefault(_missing_package(found["name"]))
+    if _SAME_FILE.search(text):
+        hints.setdefault("a file of this turn has two names, its bare one and files/<name>; it need not be copied")
+    return [hint for hint in hints if hint][:HINTS_MAX]
+
+
+def run_hints(
+    turn_id: str,
+    contract: Contract,
+    attempt: Attempt,
+    verdicts: Sequence[Verdict],
+    libraries: Mapping[str, str] | None,
+) -> list[str]:
+    """The hints of a run: on promised files that lie elsewhere, then on what its error output names."""
+    hints = [
+        f"{promise.path.physical} was written to {place}/{promise.path.rel}; write it to files/{promise.path.rel}"
+        for index, place in attempt.collected.taken_in
+        if index < len(contract.promises) and (promise := contract.promises[index])
+    ]
+    written = [found.path.physical for found in attempt.collected.found if found.state is FileState.FILE]
+    hints += [
+        elsewhere_hint(verdict.path.physical, written) or ""
+        for verdict in verdicts
+        if verdict.code is VerdictCode.MISSING_FILE and verdict.promise is not None and not verdict.promise.is_glob
+    ]
+    hints += build_hints(stderr_text(attempt.outcome.output), attempt.gathered.known, libraries, turn_id)
+    return [hint for hint in hints if hint][:HINTS_MAX]
+
+
+def names_missing_library(attempt: Attempt) -> bool:
+    """Whether a program failed for a library or an installer that it did not find."""
+    text = stderr_text(attempt.outcome.output)
+    return attempt.failure is not None and bool(_NO_MODULE.search(text) or _NO_COMMAND.search(text))
+
+
+def elsewhere_hint(promised: str, others: Iterable[str]) -> str | None:
+    """Where a file lies that has the name of a promised one that is missing; None if there is none.
+
+    Args:
+        promised: the physical path of the promised file.
+        others: physical paths of files that the program wrote.
+    """
+    name = promised.rpartition("/")[2]
+    written = [path for path in others if path != promised]
+    for is_alike in (_has_name, _has_stem):
+        found = next((path for path in written if is_alike(path, name)), None)
+        if found is not None:
+            return f"{_shown(name)} was not written, but {found}; promise that, or write {_below_files(promised)}"
+    return None
+
+
+def missing_path_hints(missing: Sequence[str], known_paths: Sequence[str]) -> list[str]:
+    """What to write in place of paths that the code names and the conversation does not have."""
+    hints = []
+    for path in missing:
+        close = difflib.get_close_matches(path[:_NAME_CHARS_MAX], list(known_paths)[:500], n=1, cutoff=0.8)
+        hints += [f"the conversation has {_shown(close[0])}"] if close else []
+    hints.append("write new files to files/<name>; folders of other turns can only be read")
+    return hints[:HINTS_MAX]
+
+
+def _has_name(path: str, name: str) -> bool:
+    return path.rpartition("/")[2].lower() == name.lower()
+
+
+def _has_stem(path: str, name: str) -> bool:
+    """Whether two names differ in their extension alone, as ``chart.jpg`` and ``chart.jpeg`` do."""
+    return path.rpartition("/")[2].rpartition(".")[0].lower() == name.rpartition(".")[0].lower()
+
+
+def _path_of(found: re.Match[str]) -> str:
+    return next(text for text in found.groupdict().values() if text).strip("'\"`")
+
+
+def _missing_file(path: str, known_paths: Sequence[str], turn_id: str) -> str:
+    shown, name = _shown(path), path.rstrip("/").rpartition("/")[2]
+    by_name: dict[str, list[str]] = {}
+    for known in known_paths:
+        by_name.setdefault(known.rpartition("/")[2].lower(), []).append(known)
+    near = by_name.get(name.lower())
+    if near is None and "." in name:
+        close = difflib.get_close_matches(name.lower()[:_NAME_CHARS_MAX], list(by_name)[:500], n=1, cutoff=0.8)
+        near = by_name[close[0]] if close else None
+    if near:
+        places = ", ".join(_as_written(known, turn_id) for known in near[:_FILES_LISTED])
+        return f"{shown} does not exist; the conversation has {places}"
+    if path.startswith(("/", "~")) and "." in name:
+        return f"{shown} does not exist; write results to files/{_shown(name)}"
+    if not known_paths:
+        return f"{shown} does not exist; the conversation has no files yet"
+    listed = ", ".join(_as_written(known, turn_id) for known in known_paths[:_FILES_LISTED])
+    more = len(known_paths) - _FILES_LISTED
+    return f"{shown} does not exist; the conversation has {listed}" + (f" and {more} more" if more > 0 else "")
+
+
+def _not_writable(path: str) -> str:
+    name = _shown(path.rstrip("/").rpartition("/")[2])
+    if _OF_OTHER_TURN.search(path):
+        return f"{_shown(path)} belongs to another turn and is read-only; write to files/{name}"
+    return f"{_shown(path)} cannot be written to; write results to files/<name>, other files to /tmp"
+
+
+def _missing_module(name: str, libraries: Mapping[str, str] | None) -> str:
+    top = name.partition(".")[0]
+    if top in _INSTALLERS:
+        what = "nothing can be installed: the sandbox has no network"
+        return what if libraries is None else f"{what}; installed are {_listed(libraries)}"
+    library = _IMPORTED_AS.get(top, top)
+    what = f"the library {library} is not installed, and without a network pip cannot install it"
+    return what if libraries is None else f"{what}; installed are {_listed(libraries)}"
+
+
+def _missing_package(name: str) -> str:
+    if name.startswith((".", "/")):
+        return ""  # a file of the program's own
+    return f"the package {name} is not installed, and npm has no network; Node.js has its built-in modules alone"
+
+
+def _listed(libraries: Mapping[str, str]) -> str:
+    names = [name for name in MAIN_LIBRARIES if name in libraries]
+    more = len(libraries) - len(names)
+    return ", ".join(names) + (f" and {more} more (GET /v1/tools)" if more > 0 else "")
+
+
+def _as_written(physical: str, turn_id: str) -> str:
+    """A path as a program of the turn names it."""
+    own = f"{turn_id}/files/"
+    return _shown(_below_files(physical) if turn_id and physical.startswith(own) else physical)
+
+
+def _below_files(physical: str) -> str:
+    return physical.partition("/")[2]
+
+
+def _shown(text: str) -> str:
+    """A name on one line, of bounded length."""
+    line = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return line if len(line) <= _NAME_CHARS_MAX else "…" + line[-_NAME_CHARS_MAX + 1 :]

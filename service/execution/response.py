@@ -1,0 +1,212 @@
+"""Writes the answer to an exec call: envelope, report, blocks and verdicts. It decides nothing."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from contracts.artifacts import Contract, ContractError
+from contracts.blocks import Block, Digest
+from contracts.codes import ContractCode, NoticeCode, VerdictCode
+from contracts.tool_calls import ArtifactResult, EnvelopeError, ToolCallResponse
+from service.artifacts.port import StoredArtifact
+from service.calls.interruptions import Interruption
+from service.calls.param_references import find_reference
+from service.execution.call import ExecCall
+from service.execution.report import RunReport, Unpromised, refusal_text, report_text, run_error
+from service.execution.report_hints import missing_path_hints, run_hints
+from service.jobs.failures import RuntimeFailure, memory_failure
+from service.jobs.produced_files import Content, artifact_result, usage
+from service.jobs.runner import Attempt
+from service.jobs.verdicts import Verdict, extras, produced_once
+from service.sandbox.port import FileState, Found
+from service.sandbox.program_output import program_output
+from service.timeline.artifact_versions import remembered_paths
+from service.timeline.block_writer import BlockWriter, Notice, now_text
+
+_REFUSED_BY = {
+    ContractCode.PRE_EXEC_MISSING_PATHS: NoticeCode.PRE_EXEC_MISSING_PATHS,
+    ContractCode.PARAM_REF_NOT_VISIBLE: NoticeCode.PARAM_REF_NOT_VISIBLE,
+}
+"""The notices of refusals that have one of their own."""
+_STDIN_SHOWN_CHARS = 2_000
+
+
+def refused(
+    call: ExecCall, error: ContractError, attempt: Attempt, contract: Contract | None = None
+) -> ToolCallResponse:
+    """The answer to a call that the model has to write differently; nothing of it ran."""
+    is_path = error.code is ContractCode.PRE_EXEC_MISSING_PATHS
+    code = _REFUSED_BY.get(error.code, NoticeCode.EXEC_CONTRACT_INVALID)
+    details = error.details if is_path else {"error": error.code, **error.details}
+    notices = [Notice(code, error.message, details)]
+    if contract is not None:
+        notices = [*_rewrites(contract), *attempt.gathered.notices, *notices]
+    hints = missing_path_hints(error.details["missing"], attempt.gathered.known) if is_path else ()
+    report = refusal_text(error, hints)
+    return ToolCallResponse(
+        ok=False,
+        error=EnvelopeError(
+            code=error.code, message=error.message, where="rehost" if is_path else "contract", managed=True
+        ),
+        report=report,
+        blocks=_opening_blocks(call, notices, report),
+        timings_ms=attempt.timings,
+    )
+
+
+def interrupted(call: ExecCall, why: Interruption) -> ToolCallResponse:
+    """The answer to a call that was ended from outside; it is never run again under its id."""
+    failure = RuntimeFailure(why.code, why.message)
+    report = report_text(RunReport(failure, [], [], 0, why.output.combined))
+    return ToolCallResponse(
+        ok=False,
+        error=EnvelopeError(code=failure.code, message=failure.message, where="run", managed=True),
+        report=report,
+        output=why.output,
+        blocks=_opening_blocks(call, [], report),
+        usage=why.usage,
+        sandbox=why.sandbox,
+    )
+
+
+def answered(
+    call: ExecCall,
+    contract: Contract,
+    attempt: Attempt,
+    verdicts: list[Verdict],
+    contents: dict[str, Content],
+    stored: dict[str, StoredArtifact],
+) -> ToolCallResponse:
+    """The answer to a call that ran, from all that is known of it."""
+    unpromised = extras(attempt.collected, contract.promises)
+    output = program_output(attempt.outcome.output)
+    report = RunReport(
+        attempt.failure,
+        verdicts if attempt.sandbox is not None else [],
+        [_mention(found) for found in unpromised]
+        + [Unpromised(n, "not kept") for n in attempt.collected.odd_names],
+        attempt.collected.extras_total,
+        output.combined,
+        explored=call.params.explore,
+        notes=_notes(call, attempt),
+        removed=attempt.removed,
+        in_other_turns=list(attempt.collected.in_other_turns),
+        hints=run_hints(call.request.turn_id or "", contract, attempt, verdicts, call.libraries),
+    )
+    text = report_text(report)
+    error = run_error(report)
+    notices = [*_rewrites(contract), *attempt.gathered.notices]
+    blocks = _opening_blocks(call, notices, text, attempt.removed)
+    if blocks:
+        earlier = remembered_paths(call.request.timeline)
+        for verdict in produced_once(verdicts):
+            artifact, content = stored[verdict.path.physical], contents[verdict.path.physical]
+            is_edited = artifact.version > 1 or verdict.path.logical in earlier
+            blocks += _artifact_blocks(call, verdict, artifact, content, is_edited=is_edited)
+    return ToolCallResponse(
+        ok=error is None,
+        error=error,
+        ret={
+            "produced": [v.path.physical for v in produced_once(verdicts)],
+            "failed": [v.path.physical for v in verdicts if not v.produced],
+        },
+        report=text,
+        output=output,
+        blocks=blocks,
+        artifacts=[artifact_result(v, stored.get(v.path.physical)) for v in verdicts]
+        + [_extra_result(f, stored, explored=call.params.explore) for f in unpromised if f.source is not None],
+        rehosted=attempt.gathered.ledger,
+        timings_ms=attempt.timings,
+        usage=usage(attempt.outcome),
+        sandbox=attempt.sandbox,
+    )
+
+
+def _notes(call: ExecCall, attempt: Attempt) -> list[str]:
+    if attempt.failure is not None or not attempt.outcome.oom_kills:
+        return []
+    failure = memory_failure(attempt.outcome, call.bounds.limits)
+    return [failure.message] if failure is not None else []
+
+
+def _opening_blocks(call: ExecCall, notices: list[Notice], report: str, removed: Sequence[str] = ()) -> list[Block]:
+    """The blocks that every exec call has: notes, notices, code, call, report. None without a turn to be in."""
+    request = call.request
+    if request.turn_id is None:
+        return []
+    write = _writer(call)
+    blocks = [write.notes(request.notes)] if request.notes else []
+    blocks += [write.notice(notice) for notice in notices]
+    # A program that was given by reference and not resolved is in the conversation already, if anywhere.
+    if request.code and find_reference("code", request.code) is None:
+        blocks.append(write.code(request.code, call.language))
+    return [*blocks, write.call(_shown_params(request.params)), write.report(report, removed)]
+
+
+def _shown_params(params: dict[str, Any]) -> dict[str, Any]:
+    """Parameters as the call block has them: of a long input the beginning, for no file holds it."""
+    stdin = params.get("stdin")
+    if not isinstance(stdin, str) or len(stdin) <= _STDIN_SHOWN_CHARS:
+        return params
+    return {**params, "stdin": f"{stdin[:_STDIN_SHOWN_CHARS]}... [{len(stdin)} characters]"}
+
+
+def _artifact_blocks(
+    call: ExecCall, verdict: Verdict, stored: StoredArtifact, content: Content, *, is_edited: bool
+) -> tuple[Block, Block]:
+    promise = verdict.promise
+    if promise is None:
+        raise AssertionError("a verdict has the promise that it is on")
+    digest = Digest(
+        artifact_path=verdict.path.logical,
+        physical_path=verdict.path.physical,
+        sid=stored.sid,
+        mime=verdict.mime,
+        visibility=promise.visibility,
+        tool_call_id=call.request.tool_call_id,
+        tool_id=call.request.tool_id,
+        edited=True if is_edited else None,
+        ts=now_text(),
+        size_bytes=stored.size_bytes,
+        sha256=stored.sha256,
+        description=promise.description,
+        sources_used=list(content.sources_used) or None,
+        tokens=content.tokens,
+    )
+    return _writer(call).artifact(digest, stored.hosting(), text=content.text, base64=content.base64)
+
+
+def _writer(call: ExecCall) -> BlockWriter:
+    request = call.request
+    return BlockWriter(request.turn_id or "", request.tool_call_id, request.tool_id)
+
+
+def _extra_result(found: Found, stored: dict[str, StoredArtifact], *, explored: bool) -> ArtifactResult:
+    artifact = stored[found.path.physical]
+    return ArtifactResult(
+        logical_path=found.path.logical,
+        physical_path=found.path.physical,
+        mime=artifact.mime,
+        visibility="internal",
+        verdict=VerdictCode.PRODUCED,
+        message="written by a run without a contract" if explored else "not in the contract",
+        size_bytes=artifact.size_bytes,
+        sha256=artifact.sha256,
+    )
+
+
+def _mention(found: Found) -> Unpromised:
+    notes = {FileState.FILE: None, FileState.TOO_LARGE: "too large, not kept"}
+    return Unpromised(found.path.physical, notes.get(found.state, "no regular file, not kept"))
+
+
+def _rewrites(contract: Contract) -> list[Notice]:
+    if not contract.rewritten:
+        return []
+    rewritten = [{"original": original, "rewritten": path} for original, path in contract.rewritten]
+    return [
+        Notice(
+            NoticeCode.EXEC_CONTRACT_REWRITTEN,
+            "names of the contract were rewritten; write to the rewritten paths",
+            {"rewritten": rewritten},
+        )
+    ]

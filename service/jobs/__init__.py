@@ -1,0 +1,1 @@
+"""What every sandboxed job shares: inputs, the run, verdicts, produced files."""

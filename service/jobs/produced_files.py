@@ -1,0 +1,113 @@
+"""The parts of an answer that every file-producing tool has."""
+
+import base64
+from dataclasses import dataclass, replace
+from typing import BinaryIO
+
+from contracts.blocks import TEXT_BYTES_MAX, TRUNCATED_SUFFIX
+from contracts.media_types import is_inline_binary, is_text
+from contracts.tool_calls import ArtifactResult, Usage
+from service.artifacts.port import StoredArtifact
+from service.file_content import opened
+from service.jobs.path_mentions import find_sids
+from service.jobs.verdicts import Verdict, is_kept
+from service.sandbox.port import FileState, Found, ProcessOutcome
+from service.timeline.block_writer import embedded_text
+from service.timeline.token_counter import TokenCounter
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What the content block of a produced file carries: text, or base64, or neither.
+
+    Attributes:
+        text: its text, cut to what a block carries.
+        base64: a PDF or an image.
+        tokens: how many tokens the text has, if all of it is there.
+        sources_used: the ids of the sources that the text cites.
+    """
+
+    text: str | None = None
+    base64: str | None = None
+    tokens: int | None = None
+    sources_used: tuple[int, ...] = ()
+
+
+def read_contents(verdicts: list[Verdict], inline_bytes_max: int) -> dict[str, Content]:
+    """The contents of produced files by physical path, read from where they are.
+
+    Of PDFs and images ``inline_bytes_max`` bytes together, in contract order; the others are hosted and no more.
+    The answer is one JSON text, in memory several times until it is stored and sent: without a bound a program
+    could give one large image two hundred names by hard links, and have each of them in it.
+    """
+    contents: dict[str, Content] = {}
+    left = inline_bytes_max
+    for verdict in verdicts:
+        if is_kept(verdict) and verdict.found is not None:
+            # No model opens a PDF that needs a password, and who calls one refuses its bytes.
+            is_locked = verdict.promise is not None and verdict.promise.checks.password is not None
+            content = Content() if is_locked else _content(verdict.mime, verdict.found, left)
+            left -= verdict.found.size_bytes if content.base64 is not None else 0
+            contents[verdict.path.physical] = content
+    return contents
+
+
+def noted(contents: dict[str, Content], tokens: TokenCounter, known: frozenset[int]) -> dict[str, Content]:
+    """The contents with what their digests say of their texts; ``known`` are the ids of the sources pool."""
+    return {path: _noted(content, tokens, known) for path, content in contents.items()}
+
+
+def _noted(content: Content, tokens: TokenCounter, known: frozenset[int]) -> Content:
+    if content.text is None:
+        return content
+    count = None if content.text.endswith(TRUNCATED_SUFFIX) else tokens.count(content.text)
+    return replace(content, tokens=count, sources_used=tuple(find_sids(content.text, known)[0]))
+
+
+def _content(mime: str, found: Found, inline_bytes_max: int) -> Content:
+    if found.source is None:
+        raise AssertionError("a produced file has been collected")
+    with opened(found.source) as file:
+        return content_of(mime, found.size_bytes, file, inline_bytes_max)
+
+
+def content_of(mime: str, size_bytes: int, file: BinaryIO, inline_bytes_max: int) -> Content:
+    """What the content block of a file carries; of a text no more is read than that."""
+    if is_inline_binary(mime):
+        if size_bytes > inline_bytes_max:
+            return Content()
+        return Content(base64=base64.b64encode(file.read()).decode("ascii"))
+    if not is_text(mime):
+        return Content()
+    head = file.read(TEXT_BYTES_MAX + 4)  # four more, to see where the last character begins
+    return Content(text=embedded_text(head, more=size_bytes > len(head)))
+
+
+def artifact_result(verdict: Verdict, artifact: StoredArtifact | None) -> ArtifactResult:
+    """What became of one file, for the caller's program; ``artifact`` is what was stored of it, if it was kept."""
+    promised = verdict.promise.visibility if verdict.promise else "internal"
+    size = verdict.found.size_bytes if verdict.found and verdict.found.state is not FileState.MISSING else None
+    return ArtifactResult(
+        logical_path=verdict.path.logical,
+        physical_path=verdict.path.physical,
+        mime=verdict.mime,
+        visibility=artifact.visibility if artifact else promised,
+        verdict=verdict.code,
+        message=verdict.message,
+        size_bytes=size,
+        sid=artifact.sid if artifact else None,
+        sha256=artifact.sha256 if artifact else None,
+        **(artifact.hosting() if artifact else {}),
+    )
+
+
+def usage(outcome: ProcessOutcome) -> Usage:
+    """What the program used."""
+    return Usage(
+        exit_code=outcome.exit_code,
+        signal=outcome.signal,
+        cpu_ms=round(outcome.cpu_ms, 3),
+        memory_peak_bytes=outcome.memory_peak_bytes,
+        stdout_bytes=outcome.stdout_bytes,
+        stderr_bytes=outcome.stderr_bytes,
+    )

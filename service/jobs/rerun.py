@@ -1,0 +1,238 @@
+"""What is kept of calls beyond their answers: their audit lines, and running them again to compare."""
+
+import asyncio
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from contracts.provenance import (
+    AuditLine,
+    AuditOutput,
+    AuditService,
+    Compared,
+    ComparedOutput,
+    RerunReport,
+)
+from contracts.tool_calls import Limits, ToolCallRequest, ToolCallResponse, Usage
+from service.calls.answer import problem_answer
+from service.calls.audit_port import AuditStore
+from service.calls.audit_record import AuditedCall, canonical, draft_of, say
+from service.calls.invalid_params import open_call
+from service.calls.lookup import find_call
+from service.calls.port import AuditedLine, CallKey, CallState, CallStore, StoredCall
+from service.calls.run_record import CallRecord, recording
+from service.calls.tool import NobodyWatches, OpenedCall, Story
+from service.errors import NoProvenanceError, NotRerunnableError
+from service.identity import Principal, Scope
+from service.jobs.replay_inputs import Inputs, RestoredRuns
+from service.jobs.runner import SandboxRuns
+from service.observability.log_context import about
+from service.observability.tracing import open_span, span
+from service.sandbox.limits import CallLimits
+
+StoriesOver = Callable[[SandboxRuns], Sequence[Story]]
+"""The stories that run programs, over runs of one's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """What a call is run again with.
+
+    Attributes:
+        runs: how programs are run.
+        stories: how the calls of tools that run programs are told.
+        inputs: finds what calls ran with.
+        limits: the operator's.
+        service: which service it is.
+    """
+
+    runs: SandboxRuns
+    stories: StoriesOver
+    inputs: Inputs
+    limits: CallLimits
+    service: AuditService
+
+
+class _Alone(NobodyWatches):
+    """Nobody watches a rerun, but somebody has to wait for a place."""
+
+    def __init__(self, owner: str) -> None:
+        self.owner = owner
+
+
+class Provenance:
+    """The audit lines of calls, and running calls again."""
+
+    def __init__(self, calls: CallStore, audit: AuditStore, again: Again) -> None:
+        self._calls = calls
+        self._audit = audit
+        self._again = again
+
+    async def line(self, principal: Principal, tool_call_id: str, conversation_id: str | None) -> AuditedLine:
+        """The audit line of a call.
+
+        Raises:
+            UnknownCallError, AmbiguousCallError: no call, or several, of that id.
+            NoProvenanceError: it has no line.
+            StoreFailedError: the store failed.
+        """
+        if conversation_id is not None:  # the usual case, which needs nothing of the call itself
+            key = CallKey(Scope(principal, conversation_id), tool_call_id)
+            if (line := await self._audit.of_call(key)) is not None:
+                return line
+        return await self._line((await find_call(self._calls, principal, tool_call_id, conversation_id)).key)
+
+    async def rerun(
+        self, principal: Principal, tool_call_id: str, conversation_id: str | None, request_id: str
+    ) -> RerunReport:
+        """Runs a call again on the inputs that it had, and compares; only an audit line is stored.
+
+        Raises:
+            UnknownCallError, AmbiguousCallError: no call, or several, of that id.
+            NoProvenanceError, NotRerunnableError: it cannot be run again.
+            OurError: the service could not do it.
+        """
+        stored = await find_call(self._calls, principal, tool_call_id, conversation_id)
+        kept = await self._line(stored.key)
+        first = AuditLine.model_validate_json(kept.text)
+        if first.limits is None or first.sandbox is None:
+            raise NotRerunnableError(f"the call '{tool_call_id}' ran no program, so there is nothing to run again")
+        rerun_id = f"rerun_{uuid.uuid4().hex[:24]}"
+        key = CallKey(stored.key.scope, rerun_id)
+        with about(call_id=rerun_id, conversation_id=key.scope.conversation_id), span("rerun"):
+            request = await asyncio.to_thread(ToolCallRequest.model_validate_json, stored.request)
+            runs = RestoredRuns(self._again.runs, self._again.inputs, request, first)
+            opened = self._open(key, request, first.limits, runs)
+            asked = AuditedCall(
+                # Who asks now, which may be by another key than then.
+                CallKey(Scope(principal, key.scope.conversation_id), rerun_id),
+                request,
+                stored.payload_sha256,
+                first.outcome.ended,
+                request_id,
+                open_span().traceparent,
+                kept.sha256,
+            )
+            now, line = await self._run(asked, opened)
+        return _report(stored, (first, kept), (now, line), runs.sources_changed)
+
+    async def link_replay(self, key: CallKey) -> None:
+        """Points from the request that is being answered to the trace of the call whose answer it gets.
+
+        Raises:
+            StoreFailedError: the store failed.
+        """
+        if not open_span().traceparent:
+            return  # nobody traces: nothing is looked up
+        line = await self._audit.of_call(key)
+        if line is not None:
+            open_span().link(AuditLine.model_validate_json(line.text).call.traceparent or "")
+
+    async def _line(self, key: CallKey) -> AuditedLine:
+        line = await self._audit.of_call(key)
+        if line is None:
+            raise NoProvenanceError(
+                f"the call '{key.tool_call_id}' has no audit line: it has not ended, or an old release answered it"
+            )
+        return line
+
+    def _open(self, key: CallKey, request: ToolCallRequest, limits: Limits, runs: RestoredRuns) -> OpenedCall:
+        allowed = self._again.limits
+        lowered = {name: min(value, getattr(allowed, name)) for name, value in limits if value is not None}
+        again = request.model_copy(update={"tool_call_id": key.tool_call_id, "limits": Limits(**lowered)})
+        if (call := open_call(self._again.stories(runs), key.scope, again)) is not None:
+            return call
+        raise NotRerunnableError(f"calls of the tool '{request.tool_id}' cannot be run again")
+
+    async def _run(self, asked: AuditedCall, opened: OpenedCall) -> tuple[AuditLine, AuditedLine]:
+        record = CallRecord()
+        try:
+            with recording(record):
+                response = await opened.tell(_Alone(asked.key.scope.principal.caller))
+        except BaseException as exc:
+            if record.sandbox is not None:  # something ran: that is written down, whatever came of it
+                body = problem_answer(exc, asked.request_id or "").body
+                await asyncio.shield(self._add(asked, record, CallState.FAILED, body, None))
+            raise
+        body = await asyncio.to_thread(response.model_dump_json)
+        return await self._add(asked, record, CallState.DONE, body, response)
+
+    async def _add(
+        self, asked: AuditedCall, record: CallRecord, state: CallState, body: str, response: ToolCallResponse | None
+    ) -> tuple[AuditLine, AuditedLine]:
+        draft = await asyncio.to_thread(draft_of, asked, record, self._again.service, state, body, response)
+        line = await self._audit.add(asked.key.scope.principal, draft)
+        say(line)
+        return AuditLine.model_validate_json(line.text), line
+
+
+def _report(
+    stored: StoredCall,
+    first: tuple[AuditLine, AuditedLine],
+    now: tuple[AuditLine, AuditedLine],
+    sources_changed: list[int],
+) -> RerunReport:
+    (then, kept), (facts, line) = first, now
+    outputs = _outputs(then.outputs, facts.outputs)
+    outcome = _compared(then.outcome.code, facts.outcome.code)
+    ended = _compared(_exit(then.usage), _exit(facts.usage))
+    return RerunReport(
+        rerun_id=facts.call.tool_call_id,
+        tool_call_id=stored.key.tool_call_id,
+        conversation_id=stored.key.scope.conversation_id,
+        identical=outcome.equal and ended.equal and all(output.result == "identical" for output in outputs),
+        outputs=outputs,
+        image=_compared(
+            then.sandbox.image_digest if then.sandbox else None,
+            facts.sandbox.image_digest if facts.sandbox else None,
+        ),
+        outcome=outcome,
+        exit=ended,
+        limits=_compared(_limits(then.limits), _limits(facts.limits)),
+        sources_changed=sources_changed,
+        first_line=kept.sha256,
+        line=line.sha256,
+        sandbox=facts.sandbox,
+        usage=facts.usage,
+    )
+
+
+def _outputs(first: Sequence[AuditOutput], now: Sequence[AuditOutput]) -> list[ComparedOutput]:
+    before, after = ({output.path: output for output in outputs} for outputs in (first, now))
+    compared = []
+    for path in sorted(before.keys() | after.keys()):
+        then, later = before.get(path), after.get(path)
+        one, two = then.sha256 if then else None, later.sha256 if later else None
+        if one is None and two is None:
+            continue  # nothing came out either time; the verdict is part of the outcome
+        compared.append(
+            ComparedOutput(
+                path=path,
+                result="identical"
+                if one == two
+                else "missing"
+                if two is None
+                else "new"
+                if one is None
+                else "differs",
+                first_sha256=one,
+                now_sha256=two,
+                first_verdict=then.verdict if then else None,
+                now_verdict=later.verdict if later else None,
+            )
+        )
+    return compared
+
+
+def _compared(first: str | None, now: str | None) -> Compared:
+    return Compared(first=first, now=now, equal=first == now)
+
+
+def _exit(usage: Usage) -> str | None:
+    if usage.signal is not None:
+        return f"signal {usage.signal}"
+    return None if usage.exit_code is None else f"exit {usage.exit_code}"
+
+
+def _limits(limits: Limits | None) -> str | None:
+    return None if limits is None else canonical(limits.model_dump(exclude_none=True))

@@ -1,0 +1,136 @@
+"""Prometheus metrics: a registry for each service, in the text format that scrapers ask for."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from service.observability.metrics_port import EndedCall, ServedRequest
+
+_CALL_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
+_PHASE_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600)
+_REQUEST_S = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600)
+_STORE_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30)
+_MS = 1000.0
+Look = Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What somebody else counts, at this moment.
+
+    Attributes:
+        name: without ``proofbox_``.
+        what: what it is, in a sentence.
+        labels: the names of its labels.
+        values: a number for each combination of labels.
+        only_grows: it is a counter, else a gauge.
+    """
+
+    name: str
+    what: str
+    labels: tuple[str, ...]
+    values: Mapping[tuple[str, ...], float]
+    only_grows: bool = False
+
+
+class _Readings(Collector):
+    """Readings as metrics, taken when they are asked for."""
+
+    def __init__(self, read: Callable[[], Iterable[Reading]]) -> None:
+        self._read = read
+
+    def collect(self) -> Iterator[Metric]:
+        """See `Collector.collect`."""
+        for reading in self._read():
+            kind = CounterMetricFamily if reading.only_grows else GaugeMetricFamily
+            family = kind(f"proofbox_{reading.name}", reading.what, labels=reading.labels)
+            for labels, value in reading.values.items():
+                family.add_metric(labels, value)
+            yield family
+
+
+class PrometheusMeter:
+    """The port ``Meter`` as Prometheus metrics.
+
+    Args:
+        gauges: what is looked at when it is asked for: name without ``proofbox_``, what it is, and how to see it.
+        version: the release.
+        readings: what is looked at then and has labels.
+    """
+
+    def __init__(
+        self,
+        gauges: dict[str, tuple[str, Look]],
+        version: str = "",
+        readings: Callable[[], Iterable[Reading]] | None = None,
+    ) -> None:
+        self._registry = CollectorRegistry(auto_describe=True)
+        ProcessCollector(registry=self._registry)
+        self._calls = self._counter("calls", "Calls that have their answer.", "tool", "code")
+        self._verdicts = self._counter("verdicts", "Files of calls, by what became of them.", "verdict")
+        self._sandboxes = self._counter("sandboxes", "Sandboxes that a call got.", "acquired")
+        self._rehosted = self._counter("rehosted_bytes", "Bytes that were put into sandboxes.", "source")
+        self._call_s = Histogram(
+            "proofbox_call_seconds", "From claim to answer.", ["tool"], registry=self._registry, buckets=_CALL_S
+        )
+        self._phase_s = Histogram(
+            "proofbox_phase_seconds", "Phases of calls.", ["phase"], registry=self._registry, buckets=_PHASE_S
+        )
+        self._requests = self._counter("http_requests", "Requests that were answered.", "method", "route", "status")
+        self._request_s = Histogram(
+            "proofbox_http_request_seconds",
+            "From the head of a request to the end of its answer.",
+            ["route"],
+            registry=self._registry,
+            buckets=_REQUEST_S,
+        )
+        self._store_s = Histogram(
+            "proofbox_store_seconds",
+            "What was done in a store, waiting for its turn included.",
+            ["operation"],
+            registry=self._registry,
+            buckets=_STORE_S,
+        )
+        Gauge("proofbox_build_info", "The release, as a label.", ["version"], registry=self._registry).labels(
+            version
+        ).set(1)
+        for name, (what, look) in gauges.items():
+            Gauge(f"proofbox_{name}", what, registry=self._registry).set_function(look)
+        if readings is not None:
+            self._registry.register(_Readings(readings))
+
+    def request_ended(self, request: ServedRequest) -> None:
+        """See `Meter.request_ended`."""
+        self._requests.labels(request.method, request.route, str(request.status)).inc()
+        self._request_s.labels(request.route).observe(request.seconds)
+
+    def store_used(self, operation: str, seconds: float) -> None:
+        """Something was read from a store or written into it."""
+        self._store_s.labels(operation).observe(seconds)
+
+    def call_ended(self, call: EndedCall) -> None:
+        """See `Meter.call_ended`."""
+        self._calls.labels(call.tool_id, call.code).inc()
+        self._call_s.labels(call.tool_id).observe(call.seconds)
+        response = call.response
+        if response is None:
+            return
+        for artifact in response.artifacts:
+            self._verdicts.labels(str(artifact.verdict)).inc()
+        for line in response.rehosted:
+            self._rehosted.labels(line.source).inc(line.size_bytes)
+        if response.sandbox is not None:
+            self._sandboxes.labels(response.sandbox.acquired).inc()
+            for phase, milliseconds in asdict(response.timings_ms).items():
+                if phase != "total":
+                    self._phase_s.labels(phase).observe(milliseconds / _MS)
+
+    def text(self) -> bytes:
+        """All metrics in the text format 0.0.4."""
+        return generate_latest(self._registry)
+
+    def _counter(self, name: str, what: str, *labels: str) -> Counter:
+        return Counter(f"proofbox_{name}", what, labels, registry=self._registry)

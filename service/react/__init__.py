@@ -1,0 +1,1 @@
+"""The react tools."""

@@ -1,0 +1,118 @@
+"""Reads the text of documents (DOCX, XLSX, PPTX, PDF) in a sandbox: they are only ever opened there."""
+
+import asyncio
+import json
+from collections import OrderedDict
+from typing import Any
+
+from contracts.media_types import MIME_BY_EXTENSION
+from contracts.paths import FilePath, Namespace
+from contracts.tool_calls import ToolCallRequest
+from service.artifacts.conversation_files import Fetched
+from service.calls.tool import Watcher
+from service.errors import OurError
+from service.identity import Scope
+from service.jobs.inputs import Gathered
+from service.jobs.runner import Attempt, Program, SandboxRuns
+from service.sandbox.port import InputFile, Job, Wanted, WantedFile
+from service.web.page_reader import ANSWER_NAME, ReadingPolicy, answer_rows, discard_output
+from service.web.port import clean_text
+
+TEXT_CHARS_MAX = 1_000_000
+"""How much of a document's text is read, in characters."""
+DOCUMENT_BYTES_MAX = 100 * 1024 * 1024
+"""The largest document that is read."""
+_CACHE_CHARS_MAX = 4_000_000  # of texts that are read on in the next calls
+_REASON_CHARS_MAX = 200
+DOCUMENT_KINDS = {MIME_BY_EXTENSION[kind]: kind for kind in ("docx", "xlsx", "pptx", "pdf")}
+"""The kinds of documents, by media type."""
+
+
+class DocumentUnreadableError(Exception):
+    """A document whose text cannot be extracted; the message is for the model."""
+
+
+class DocumentReading:
+    """Runs the program that extracts the text of a document; the last texts stay at hand, by the file's hash.
+
+    Args:
+        runs: runs programs in sandboxes.
+        policy: the wall clock of a call and of one document.
+    """
+
+    def __init__(self, runs: SandboxRuns, policy: ReadingPolicy) -> None:
+        self._runs = runs
+        self._policy = policy
+        self._texts: OrderedDict[tuple[str, str, str], str] = OrderedDict()
+
+    def known_text(self, scope: Scope, sha256: str) -> str | None:
+        """The text of a document that was read before; None if it is not at hand."""
+        key = _key(scope, sha256)
+        if key in self._texts:
+            self._texts.move_to_end(key)
+        return self._texts.get(key)
+
+    async def read(
+        self, scope: Scope, request: ToolCallRequest, file: Fetched, kind: str, attempt: Attempt, watcher: Watcher
+    ) -> str:
+        """The text of a document as Markdown, its pages, slides and sheets under headings of their own.
+
+        Raises:
+            DocumentUnreadableError: it is damaged, protected, too large, or there is no sandbox now.
+        """
+        if file.size_bytes > DOCUMENT_BYTES_MAX:
+            raise DocumentUnreadableError(
+                f"it has {file.size_bytes} bytes, the text of {DOCUMENT_BYTES_MAX} at most is extracted"
+            )
+        try:
+            row = await self._run(request, file, kind, attempt, watcher)
+        except OurError as exc:
+            raise DocumentUnreadableError("there is no free sandbox to read it in; read it again later") from exc
+        text = row.get("text")
+        if not isinstance(text, str):
+            reason = row.get("error")
+            reason = reason if isinstance(reason, str) else "the reader gave no answer"
+            raise DocumentUnreadableError(clean_text(reason)[:_REASON_CHARS_MAX])
+        text = clean_text(text)[:TEXT_CHARS_MAX]
+        if row.get("truncated") is True:
+            text += f"\n\n(the text is cut here, after {len(text)} characters)"
+        self._cache(_key(scope, file.sha256), text)
+        return text
+
+    async def _run(
+        self, request: ToolCallRequest, file: Fetched, kind: str, attempt: Attempt, watcher: Watcher
+    ) -> dict[str, Any]:
+        bounds = self._policy.calls.bounds(request.limits, timeout_s=self._policy.wall_s)
+        turn_id = request.turn_id or ""
+        path = FilePath(turn_id, Namespace.FILES, f"document.{kind}")
+        job = {
+            "pages": [{"path": path.physical, "kind": kind}],
+            "target": FilePath(turn_id, Namespace.FILES, ANSWER_NAME).physical,
+            "characters_max": TEXT_CHARS_MAX,
+            "seconds_per_page": self._policy.page_s,
+        }
+        wanted = WantedFile(ANSWER_NAME, is_glob=False, matches_max=1, checks={})
+        program = Program(
+            Job("readable", json.dumps(job).encode(), "readable", turn_id, bounds.limits),
+            Wanted(turn_id, (wanted,), 0, bounds.limits),
+            discard_output,
+        )
+        async with self._runs.place(bounds, attempt, watcher) as staging:
+            attempt.gathered = Gathered(
+                {path.physical: InputFile(path, file.source, file.size_bytes, writable=False)}
+            )
+            await self._runs.run(request, bounds, program, attempt=attempt, staging=staging, watcher=watcher)
+            if attempt.failure is not None:
+                return {"error": attempt.failure.message}
+            rows = await asyncio.to_thread(answer_rows, attempt)
+        return rows[0] if rows and isinstance(rows[0], dict) else {}
+
+    def _cache(self, key: tuple[str, str, str], text: str) -> None:
+        self._texts[key] = text
+        while len(self._texts) > 1 and sum(len(cached) for cached in self._texts.values()) > _CACHE_CHARS_MAX:
+            self._texts.popitem(last=False)
+
+
+def _key(scope: Scope, sha256: str) -> tuple[str, str, str]:
+    principal = scope.principal
+    return principal.tenant, principal.project, sha256

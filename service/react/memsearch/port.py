@@ -1,0 +1,56 @@
+"""The port of the store of passages, which memory searches look through."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from service.identity import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A stretch of a conversation that can be searched by meaning.
+
+    Attributes:
+        position: of its block in the timeline.
+        turn_id: its turn.
+        target: ``assistant``, ``user`` or ``attachment``.
+        ts: when it was said: UTC, RFC 3339, ``Z``.
+        path: the logical path of its block.
+        text: what it says.
+        vector: its embedding: little-endian 32-bit floats; empty until a search needs it.
+    """
+
+    position: int
+    turn_id: str
+    target: str
+    ts: str
+    path: str
+    text: str
+    vector: bytes
+
+
+class PassageStore(Protocol):
+    """Passages of conversations and their embeddings. All methods raise StoreFailedError."""
+
+    async def through(self, scope: Scope) -> int:
+        """Up to which position of the timeline the passages are there."""
+
+    async def add(self, scope: Scope, passages: Sequence[Passage], *, since: int, through: int) -> bool:
+        """Adds the passages of the blocks after ``since`` up to ``through``.
+
+        False, and nothing added, if the store does not end at ``since`` any more.
+        """
+
+    async def vectors(self, scope: Scope, targets: Collection[str], since_ts: str) -> list[tuple[int, str, bytes]]:
+        """Id, time and embedding (empty if there is none yet) of the passages of some targets from a time on."""
+
+    async def set_vectors(self, scope: Scope, vectors: Mapping[int, bytes]) -> None:
+        """Stores the embeddings of passages by their ids.
+
+        Raises:
+            StoreFullError: no space is left.
+        """
+
+    async def pick(self, scope: Scope, ids: Collection[int]) -> dict[int, Passage]:
+        """Passages by their ids."""

@@ -1,0 +1,229 @@
+"""``react.patch``: a text file gets a new version by a diff, or by its whole new text."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+from contracts.blocks import Block
+from contracts.codes import ToolCode
+from contracts.media_types import is_text
+from contracts.paths import FilePath, NamedPath
+from contracts.react_tools import CONTENT_BYTES_MAX, PatchParams
+from contracts.tool_calls import ToolCallResponse
+from service.artifacts.conversation_files import CallFiles, TurnFile, TurnFiles
+from service.artifacts.port import StoredArtifact
+from service.artifacts.staging import Staging, staging
+from service.calls.direct_tool import ReactCall, ToolRefusedError
+from service.errors import StoreFailedError, StoreFullError
+from service.react.hunks import HunkHeaderError, HunkMismatchError
+from service.react.patch_forms import apply_diff, is_diff
+from service.react.syntax_check import parse_problem
+from service.react.text_file import (
+    Measured,
+    TextFile,
+    TextFiles,
+    digest_of,
+    named_file,
+    not_hosted,
+    result_of,
+    rewrites,
+)
+from service.react.text_formats import text_mime
+from service.timeline.block_writer import shortened, text_head
+
+_SVG = "image/svg+xml"
+
+
+@dataclass(frozen=True, slots=True)
+class _Patched:
+    """What a patch came to.
+
+    Attributes:
+        text: the new text.
+        said: what the summary says of it: mode, hunks, lines, offsets.
+        warning: what is odd about the new text; None if nothing is.
+    """
+
+    text: str
+    said: dict[str, Any]
+    warning: str | None
+
+
+class Patching:
+    """Patches texts. A file of another turn, or an attachment, is copied into the current turn first."""
+
+    def __init__(self, files: TextFiles, turn_files: TurnFiles) -> None:
+        self._files = files
+        self._turn_files = turn_files
+
+    async def patch(self, call: ReactCall[PatchParams]) -> ToolCallResponse:
+        """Answers ``react.patch``.
+
+        Raises:
+            ToolRefusedError: there is no patch, no such text, or the patch does not fit; nothing is stored.
+            ServiceError: the caller's program or the service is at fault; nothing is stored.
+        """
+        params = call.params
+        named = named_file(params.path, call.turn_id)
+        if not params.patch.strip():
+            raise ToolRefusedError(
+                ToolCode.MISSING_PATCH, "patch is blank; give a unified diff or the whole new text"
+            )
+        files = self._turn_files.of_call(call.scope, call.request.timeline)
+        source = await _source(call, named, files)
+        async with staging(self._turn_files.artifacts) as folder:
+            old = await _read(source, files, folder)
+        patched = await asyncio.to_thread(_patched, named.file.rel, old, params.patch)
+        if named.foreign:
+            await self._files.refuse_folder(call.scope, named.file)
+        file = _file(call, named.file, source.mime, patched.text)
+        copy = TextFile(named.file, old, file.mime, "file", "internal", None)
+        measured = await self._files.measure(call, file.text)
+        try:
+            *_, stored = await self._files.store(call, [copy, file] if named.foreign else [file])
+        except (StoreFailedError, StoreFullError) as exc:
+            return not_hosted(call, file, measured, rewrites(named), exc)
+        return _answered(call, named, file, measured, patched, stored)
+
+
+async def _source(call: ReactCall[PatchParams], named: NamedPath, files: CallFiles) -> TurnFile:
+    path = named.file
+    if named.foreign:
+        text = call.params.path.strip()
+        path = FilePath.from_logical(text) if text.startswith("fi:") else FilePath.from_physical(text)
+    source = await files.latest(path)
+    if source is None:
+        raise ToolRefusedError(
+            ToolCode.PATCH_TARGET_MISSING,
+            f"there is no file {path.physical}; react.search_files lists those of this turn",
+            path=path.physical,
+        )
+    return source
+
+
+async def _read(source: TurnFile, files: CallFiles, folder: Staging) -> str:
+    """The text of a file.
+
+    Raises:
+        ToolRefusedError: ``patch_target_unreadable``.
+        StoreFailedError: a store failed.
+    """
+    content = b""
+    size = source.size_bytes or 0
+    if size <= CONTENT_BYTES_MAX:
+        content = await files.head(source, CONTENT_BYTES_MAX + 1, folder) or b""
+        size = max(size, len(content))
+    if size > CONTENT_BYTES_MAX:
+        reason = f"it is {size} bytes large, {CONTENT_BYTES_MAX} are allowed"
+    elif len(content) < size:
+        reason = "only a description of it is left, its bytes cannot be had"
+    else:
+        try:
+            text = content.decode()
+        except UnicodeDecodeError as exc:
+            reason = f"it is no UTF-8 text (byte {exc.start})"
+        else:
+            if "\x00" not in text:
+                return text
+            reason = "it is a binary file"
+    raise ToolRefusedError(
+        ToolCode.PATCH_TARGET_UNREADABLE,
+        f"{source.path.physical} cannot be patched: {reason}",
+        path=source.path.physical,
+    )
+
+
+def _file(call: ReactCall[PatchParams], path: FilePath, mime: str, text: str) -> TextFile:
+    kind, channel = call.params.kind, call.params.channel
+    is_external = kind == "file" and channel != "internal"
+    return TextFile(
+        path,
+        text,
+        mime if is_text(mime) or mime == _SVG else text_mime(path, kind),
+        kind,
+        "external" if is_external else "internal",
+        channel,
+    )
+
+
+def _patched(name: str, old: str, patch: str) -> _Patched:
+    """Applies a patch and looks at what it made; blocking.
+
+    Raises:
+        ToolRefusedError: it cannot be read, does not fit, or makes the file too large.
+    """
+    if is_diff(patch):
+        bom = "\ufeff" if old.startswith("\ufeff") else ""
+        try:
+            applied = apply_diff(old.removeprefix(bom), patch)
+        except HunkHeaderError as exc:
+            raise ToolRefusedError(
+                ToolCode.INVALID_HUNK_HEADER, f"{exc}; nothing was changed", line=exc.line, text=exc.text
+            ) from exc
+        except HunkMismatchError as exc:
+            raise ToolRefusedError(
+                ToolCode.HUNK_MISMATCH,
+                str(exc),
+                hunk=exc.hunk,
+                line=exc.line,
+                expected=exc.expected,
+                found=exc.found,
+            ) from exc
+        text = bom + applied.text
+        offsets = [{"hunk": hunk, "lines": lines} for hunk, lines in applied.offsets.items()]
+        said: dict[str, Any] = {
+            "mode": "diff",
+            "hunks": applied.hunks,
+            "added": applied.added,
+            "removed": applied.removed,
+            **({"offsets": offsets} if offsets else {}),
+        }
+    else:
+        text, said = patch, {"mode": "replacement"}
+    size = len(text.encode())
+    if size > CONTENT_BYTES_MAX:
+        raise ToolRefusedError(
+            ToolCode.CONTENT_TOO_LARGE,
+            f"the patched file would have {size} bytes, {CONTENT_BYTES_MAX} are allowed; nothing was changed",
+        )
+    warning = parse_problem(name, text) if text else "file is empty"
+    return _Patched(text, said, warning)
+
+
+def _answered(
+    call: ReactCall[PatchParams],
+    named: NamedPath,
+    file: TextFile,
+    measured: Measured,
+    patched: _Patched,
+    stored: StoredArtifact,
+) -> ToolCallResponse:
+    more = {} if patched.warning is None else {"write_warning": patched.warning}
+    digest = digest_of(call, file, measured, stored, **more)
+    patch = call.params.patch
+    # No artifact_path: that would make it another description of the file.
+    summary = {
+        "status": "patched",
+        "path": file.path.physical,
+        **patched.said,
+        "size_bytes": measured.size_bytes,
+        **({"copied_from": named.original} if named.foreign else {}),
+        **more,
+    }
+    # The block tells the change, not the file: "patch" says so to who looks for its content.
+    marks = {**stored.hosting(), "patch": str(patched.said["mode"])}
+    blocks: list[Block] = [
+        *call.opening_blocks(
+            rewrites(named),
+            shown_params={**call.request.params, "patch": shortened(patch, file.path.logical)},
+        ),
+        *call.write.artifact(digest, marks, text=text_head(patch), base64=None),
+        call.write.result_json(summary),
+    ]
+    report = f"Patched: {file.path.physical}"
+    return call.answered(
+        blocks,
+        report=report if patched.warning is None else f"{report}\n- {patched.warning}",
+        ret=summary,
+        artifacts=[result_of(file, stored)],
+    )

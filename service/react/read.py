@@ -1,0 +1,246 @@
+"""``react.read``: what a path names is brought back into view, unless the model sees it already."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+from contracts.blocks import Block
+from contracts.codes import NoticeCode, ToolCode
+from contracts.react_tools import ReadParams
+from contracts.tool_calls import ToolCallResponse
+from service.artifacts.conversation_files import CallFiles, TurnFile, TurnFiles
+from service.artifacts.port import SourcePool
+from service.artifacts.skills import Skills
+from service.artifacts.staging import Staging, staging
+from service.calls.direct_tool import ReactCall
+from service.jobs.runner import Attempt
+from service.react.document_reader import DOCUMENT_KINDS, DocumentReading, DocumentUnreadableError
+from service.react.read_items import CannotLoadError, Loaded, mark_of
+from service.react.read_loader import NO_SUCH_SOURCES, DocumentText, Loading
+from service.timeline.artifact_versions import BLOCKS_MAX
+from service.timeline.block_writer import Notice
+from service.timeline.port import spelled
+from service.timeline.token_counter import TokenCounter
+from service.timeline.view import Memory
+from service.timeline.visibility import Visibility, visibility_of
+
+_REASON_CHARS_MAX = 300
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBounds:
+    """What one read shows at most.
+
+    Attributes:
+        inline_bytes_max: how many bytes of PDFs and images.
+        tokens_max: how many tokens of text; the first path is shown whatever it has.
+    """
+
+    inline_bytes_max: int
+    tokens_max: int = 20_000
+
+
+@dataclass(slots=True)
+class _Outcome:
+    """What became of the paths of a call."""
+
+    loaded: list[Loaded] = field(default_factory=list)
+    in_view: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    missing_skills: list[str] = field(default_factory=list)
+    reasons: dict[str, str] = field(default_factory=dict)
+    partly: dict[str, str] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
+    total_tokens: int = 0
+
+    def status(self, paths: list[str], tokens_max: int) -> dict[str, Any]:
+        """The status block's JSON."""
+        left_out = {
+            "left_out": self.left_out,
+            "left_out_reason": f"one read shows {tokens_max} tokens; read these in further calls",
+        }
+        return {
+            "paths": paths,
+            "missing": self.missing,
+            "missing_skills": self.missing_skills,
+            "exists_in_visible_context": self.in_view,
+            "total_tokens": self.total_tokens,
+            **({"reasons": self.reasons} if self.reasons else {}),
+            **({"partly_shown": self.partly} if self.partly else {}),
+            **(left_out if self.left_out else {}),
+        }
+
+
+class ReactRead:
+    """Answers ``react.read``.
+
+    Args:
+        files: where files are found, in the store and in blocks.
+        sources: the sources pool.
+        skills: the skills.
+        tokens: counts tokens.
+        bounds: what one answer shows at most.
+        documents: extracts the text of documents; None if nothing does.
+    """
+
+    def __init__(
+        self,
+        files: TurnFiles,
+        sources: SourcePool,
+        skills: Skills,
+        tokens: TokenCounter,
+        bounds: ReadBounds,
+        documents: DocumentReading | None = None,
+    ) -> None:
+        self._files = files
+        self._sources = sources
+        self._skills = skills
+        self._tokens = tokens
+        self._bounds = bounds
+        self._documents = documents
+
+    async def tell(self, call: ReactCall[ReadParams]) -> ToolCallResponse:
+        """Loads the paths; ``ok`` unless none of them could be.
+
+        Raises:
+            StoreFailedError: a store failed.
+        """
+        files = self._files.of_call(call.scope, call.request.timeline)
+        attempt = Attempt(began=call.began)
+        async with staging(self._files.artifacts) as folder:
+            loading = Loading(
+                call.scope,
+                files=files,
+                artifacts=self._files.artifacts,
+                sources=self._sources,
+                skills=self._skills,
+                tokens=self._tokens,
+                staging=folder,
+                inline_bytes_max=self._bounds.inline_bytes_max,
+                turn_id=call.turn_id,
+                document_text=self._document_text(call, files, folder, attempt),
+            )
+            outcome = await self._outcome(call.params.paths, loading, files.memory)
+        shown = [block for loaded in outcome.loaded for block in _blocks(call, loaded)]
+        attempt.finish()
+        response = _answer(call, outcome, outcome.status(call.params.paths, self._bounds.tokens_max), shown)
+        return response.model_copy(update={"timings_ms": attempt.timings, "sandbox": attempt.sandbox})
+
+    async def _outcome(self, paths: list[str], loading: Loading, memory: Memory) -> _Outcome:
+        outcome = _Outcome()
+        view = await visibility_of(memory)
+        seen: set[str] = set()
+        for path in dict.fromkeys(paths):
+            if outcome.left_out:  # what comes after it is not even looked up
+                outcome.left_out.append(path)
+                continue
+            try:
+                found = await loading.load(path)
+            except CannotLoadError as exc:
+                (outcome.missing_skills if path.startswith("sk:") else outcome.missing).append(path)
+                outcome.reasons[path] = str(exc)[:_REASON_CHARS_MAX]
+                continue
+            for loaded in found:
+                outcome.missing += loaded.absent
+                outcome.reasons.update(dict.fromkeys(loaded.absent, NO_SUCH_SOURCES))
+                if loaded.path not in seen:
+                    seen.add(loaded.path)
+                    await self._add(loaded, outcome, is_in_view=await _is_in_view(loaded, memory, view))
+        return outcome
+
+    async def _add(self, loaded: Loaded, outcome: _Outcome, *, is_in_view: bool) -> None:
+        """Adds what is shown of a path, as far as there is room; what is partly shown is listed in any case."""
+        if is_in_view:
+            outcome.in_view.append(loaded.path)
+        else:
+            texts = [piece.text for piece in loaded.pieces if piece.text is not None]
+            tokens = await asyncio.to_thread(lambda: sum(self._tokens.count(text) for text in texts))
+            if outcome.loaded and outcome.total_tokens + tokens > self._bounds.tokens_max:
+                outcome.left_out.append(loaded.path)
+                return
+            outcome.loaded.append(loaded)
+            outcome.total_tokens += tokens
+        if loaded.partly is not None:
+            outcome.partly[loaded.path] = loaded.partly
+
+    def _document_text(
+        self, call: ReactCall[ReadParams], files: CallFiles, folder: Staging, attempt: Attempt
+    ) -> DocumentText | None:
+        """Extracts the text of documents for one call; ``attempt`` gets the times and the sandbox."""
+        documents = self._documents
+        if documents is None:
+            return None
+
+        async def text_of(file: TurnFile) -> str:
+            known = documents.known_text(call.scope, file.stored.sha256) if file.stored is not None else None
+            if known is not None:
+                return known
+            fetched = await files.fetch(file, folder) if file.fetched is None else file.fetched
+            if fetched is None:
+                raise DocumentUnreadableError("its bytes cannot be had")
+            run = Attempt(timings=attempt.timings, began=attempt.began)
+            try:
+                return await documents.read(
+                    call.scope, call.request, fetched, DOCUMENT_KINDS[file.mime], run, call.watcher
+                )
+            finally:
+                attempt.sandbox = run.sandbox or attempt.sandbox
+
+        return text_of
+
+
+async def _is_in_view(loaded: Loaded, memory: Memory, view: Visibility) -> bool:
+    """Whether a model sees blocks of this path that show the very same."""
+    wanted = {piece.mark for piece in loaded.pieces if piece.path is not None}
+    if None in wanted:
+        return False
+    placed = await memory.of_path(loaded.path, BLOCKS_MAX, binaries=False)
+    at_path = (item for item in placed if spelled(item.block.path) == loaded.path)
+    return wanted <= {mark_of(item) for item in at_path if view.shows(item)}
+
+
+def _blocks(call: ReactCall[ReadParams], loaded: Loaded) -> list[Block]:
+    """The blocks that show a path again: never hidden, whatever hid them before."""
+    return [
+        call.write.result_text(piece.mime, piece.text or "", {"hidden": False})
+        if piece.path is None
+        else call.write.loaded(
+            piece.mime, piece.path, text=piece.text, base64=piece.base64, meta={**piece.meta, "hidden": False}
+        )
+        for piece in loaded.pieces
+    ]
+
+
+def _answer(
+    call: ReactCall[ReadParams], outcome: _Outcome, status: dict[str, Any], shown: list[Block]
+) -> ToolCallResponse:
+    report = _report(outcome)
+    if outcome.loaded or outcome.in_view:
+        blocks = [*call.opening_blocks(), call.write.result_json(status), *shown]
+        return call.answered(blocks, report=report, ret=status)
+    code = ToolCode.MISSING if outcome.missing else ToolCode.MISSING_SKILLS
+    missing = [*outcome.missing, *outcome.missing_skills]
+    # Each path and its reason stand in the status once; notice and error only say that nothing was loaded.
+    short = "nothing could be loaded"
+    notice = Notice(NoticeCode.TOOL_CALL_ERROR, short, {"error": code})
+    payload = {**status, "error": {"code": code, "message": short}}
+    response = call.refused(code, f"nothing could be loaded: {_listed(missing, outcome)}")
+    return response.model_copy(
+        update={"ret": status, "blocks": [*call.opening_blocks([notice]), call.write.result_json(payload)]}
+    )
+
+
+def _report(outcome: _Outcome) -> str:
+    parts = [
+        ("Loaded", [loaded.path for loaded in outcome.loaded]),
+        ("In view already", outcome.in_view),
+    ]
+    lines = [f"{head}: {', '.join(paths)}" for head, paths in parts if paths]
+    lines += [f"Partly shown: {path}: {how}" for path, how in outcome.partly.items()]
+    lines += [f"Left out, read in further calls: {', '.join(outcome.left_out)}"] if outcome.left_out else []
+    missing = [*outcome.missing, *outcome.missing_skills]
+    return "\n".join([*lines, *([f"Missing: {_listed(missing, outcome)}"] if missing else [])])
+
+
+def _listed(paths: list[str], outcome: _Outcome) -> str:
+    return "; ".join(f"{path} ({outcome.reasons[path]})" for path in paths)

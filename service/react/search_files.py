@@ -1,0 +1,260 @@
+"""The story of ``react.search_files``: files of the current workspace by name and by what they say.
+
+The workspace of a turn: its own files and attachments, and the files of other turns that it has brought into view.
+Patterns are a model's, so they run under a clock, and without the lock that would hold up everything else.
+"""
+
+import asyncio
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from contracts.codes import ToolCode
+from contracts.react_tools import SearchFilesParams
+from contracts.tool_calls import ToolCallResponse
+from service.artifacts.conversation_files import TurnFile, TurnFiles
+from service.artifacts.staging import staging
+from service.calls.direct_tool import ReactCall, ToolRefusedError
+
+if TYPE_CHECKING:
+    import regex
+
+FILE_BYTES_MAX = 10 * 1024 * 1024
+"""As much of a file is searched."""
+CALL_BYTES_MAX = 512 * 1024 * 1024
+"""As much is read for one call."""
+BROUGHT_MAX = 1_000
+"""As many files of other turns are looked at."""
+_LINES_SHOWN = 5
+_SNIFFED_BYTES = 8_192
+STRETCH_CHARS = 64 * 1024
+"""As much of a text is matched at one time."""
+REPEATS_MAX = 100_000
+"""What the numbers of all repeats of a pattern may multiply to."""
+_VERBOSE = re.compile(r"\(\?[A-Za-z0-9-]*x")
+_BRACES = re.compile(r"\{([^{}]*)\}")
+_NUMBER = re.compile(r"\d{1,9}")
+_TIMEOUT_S_MIN = 0.001  # 0 would be none
+
+
+@dataclass(slots=True)
+class _Clock:
+    """What is left of the time that patterns may take.
+
+    Attributes:
+        left_s: in seconds.
+        limit_s: what there was at first.
+    """
+
+    left_s: float
+    limit_s: float
+
+    def search(
+        self, field_name: str, pattern: "regex.Pattern[str]", text: str, at: int = 0
+    ) -> "regex.Match[str] | None":
+        """The first match from ``at`` on.
+
+        Raises:
+            ToolRefusedError: ``regex_timeout``.
+        """
+        began = time.monotonic()
+        try:
+            # Concurrent: the matcher gives up the interpreter's lock. Its time-out is one of processor time.
+            return pattern.search(text, at, timeout=max(self.left_s, _TIMEOUT_S_MIN), concurrent=True)
+        except (TimeoutError, MemoryError) as exc:
+            raise ToolRefusedError(
+                ToolCode.REGEX_TIMEOUT,
+                f"{field_name} took more than the {self.limit_s:g} s that a search has; write a simpler pattern, "
+                "or name fewer files",
+                field=field_name,
+            ) from exc
+        finally:
+            self.left_s -= time.monotonic() - began
+
+
+@dataclass(slots=True)
+class _Found:
+    """What has been found so far."""
+
+    hits: list[dict[str, Any]] = field(default_factory=list)
+    partly: list[str] = field(default_factory=list)
+    binary: int = 0
+    unread: int = 0
+    lost: int = 0
+    total: int = 0
+    is_counted: bool = True
+
+
+class Searching:
+    """Searches the files of a turn.
+
+    Args:
+        files: where they are found.
+        search_s: how long the patterns of one call may take, in seconds.
+    """
+
+    def __init__(self, files: TurnFiles, search_s: float) -> None:
+        self._files = files
+        self._search_s = search_s
+
+    async def search(self, call: ReactCall[SearchFilesParams]) -> ToolCallResponse:
+        """Answers ``react.search_files``.
+
+        Raises:
+            ToolRefusedError: a pattern cannot be read, or takes too long.
+            StoreFailedError: a store failed.
+        """
+        params = call.params
+        name = await asyncio.to_thread(_compiled, "name_regex", params.name_regex)
+        content = await asyncio.to_thread(_compiled, "content_regex", params.content_regex)
+        clock = _Clock(self._search_s, self._search_s)
+        reach = self._files.of_call(call.scope, call.request.timeline)
+        brought = await reach.brought(call.turn_id, BROUGHT_MAX)
+        files = await reach.of_turn(call.turn_id) + sorted(brought, key=lambda file: file.path)
+        if name is not None:
+            files = await asyncio.to_thread(_named, files, name, clock)
+        found = _Found()
+        room = CALL_BYTES_MAX
+        async with staging(self._files.artifacts) as folder:
+            for file in files:
+                lines = None
+                if content is not None:
+                    size = FILE_BYTES_MAX if file.size_bytes is None else min(file.size_bytes, FILE_BYTES_MAX)
+                    if size > room:
+                        found.unread += 1
+                        continue
+                    data = await reach.head(file, FILE_BYTES_MAX, folder)
+                    if data is None:
+                        found.lost += 1
+                        continue
+                    room -= len(data)
+                    try:
+                        lines = await _lines(file, data, content, clock, found)
+                    except ToolRefusedError:
+                        if len(found.hits) < params.max_hits:
+                            raise
+                        found.is_counted = False  # what is listed is complete, the count is not
+                        break
+                    if not lines:
+                        continue
+                found.total += 1
+                if len(found.hits) == params.max_hits:
+                    continue
+                hit = {"path": file.path.physical, "size_bytes": file.size_bytes, "mime": file.mime}
+                found.hits.append(hit if lines is None else {**hit, "lines": lines})
+        result = _result(found)
+        blocks = [*call.opening_blocks(), call.write.result_json(result)]
+        listed = f", {len(found.hits)} of them listed" if found.total > len(found.hits) else ""
+        return call.answered(blocks, report=f"Found: {found.total} files{listed}", ret=result)
+
+
+async def _lines(
+    file: TurnFile, data: bytes, pattern: "regex.Pattern[str]", clock: _Clock, found: _Found
+) -> list[int]:
+    """The first lines, from 1, where a pattern matches in the first bytes of a file."""
+    if b"\x00" in data[:_SNIFFED_BYTES]:
+        found.binary += 1
+        return []
+    if len(data) == FILE_BYTES_MAX and file.size_bytes != FILE_BYTES_MAX:
+        found.partly.append(file.path.physical)
+    return await asyncio.to_thread(_matches, data, pattern, clock)
+
+
+def _compiled(field_name: str, text: str | None) -> "regex.Pattern[str] | None":
+    """A pattern; ``^`` and ``$`` stand for the ends of lines.
+
+    Raises:
+        ToolRefusedError: ``invalid_regex``.
+    """
+    if not text:
+        return None
+    import regex  # noqa: PLC0415 - 2 MB that a service in which nobody searches is spared
+
+    try:
+        _refuse_expensive(text)
+        return regex.compile(text, regex.MULTILINE | regex.VERSION0, cache_pattern=False)
+    except (regex.error, RecursionError, MemoryError, OverflowError, ValueError) as exc:
+        position = getattr(exc, "pos", None)
+        at = "" if position is None else f" at position {position}"
+        said = getattr(exc, "msg", None) or (str(exc) if isinstance(exc, ValueError) else "it is nested too deep")
+        raise ToolRefusedError(
+            ToolCode.INVALID_REGEX,
+            f"{field_name} is no regular expression that can be searched for: {said}{at}",
+            field=field_name,
+            position=position,
+        ) from exc
+
+
+def _refuse_expensive(text: str) -> None:
+    """Refuses repeats that would fill the memory when the pattern is compiled, where no clock runs.
+
+    Raises:
+        ValueError: all the repeats together, or a flag that would hide them.
+    """
+    if _VERBOSE.search(text):
+        raise ValueError("the flag x is not taken; write the pattern without spaces and comments")
+    product = 1
+    for braces in _BRACES.findall(text):
+        product *= max([int(number) for number in _NUMBER.findall(braces)] or [1]) or 1
+        if product > REPEATS_MAX:
+            raise ValueError(f"its repeats {{n}} multiply to more than {REPEATS_MAX}; use * or + in place of some")
+
+
+def _named(files: list[TurnFile], pattern: "regex.Pattern[str]", clock: _Clock) -> list[TurnFile]:
+    """The files whose path in the workspace, or whose path below files/ or attachments/, matches."""
+    return [
+        file
+        for file in files
+        if any(
+            clock.search("name_regex", pattern, name)
+            for name in (file.path.rel, file.path.physical, file.path.rel.rpartition("/")[2])
+        )
+    ]
+
+
+def _matches(data: bytes, pattern: "regex.Pattern[str]", clock: _Clock) -> list[int]:
+    """The first lines where a pattern matches; a byte that is no UTF-8 stands for U+FFFD."""
+    text = data.decode("utf-8", "replace")
+    lines: list[int] = []
+    line = 1
+    for stretch in _stretches(text):
+        at = 0
+        while at < len(stretch) and (match := clock.search("content_regex", pattern, stretch, at)):
+            lines.append(line + stretch.count("\n", 0, match.start()))
+            if len(lines) == _LINES_SHOWN:
+                return lines
+            # On from the next line.
+            at = stretch.find("\n", match.start()) + 1 or len(stretch)
+        line += stretch.count("\n")
+    return lines
+
+
+def _stretches(text: str) -> Iterator[str]:
+    """A text in stretches of whole lines, or of one long line: the matcher's memory grows with what it reads."""
+    begin = 0
+    while begin < len(text):
+        end = begin + STRETCH_CHARS
+        if end < len(text):
+            end = text.rfind("\n", begin, end) + 1 or end
+        yield text[begin:end]
+        begin = end
+
+
+def _result(found: _Found) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "paths": [hit["path"] for hit in found.hits],
+        "hits": found.hits,
+        "total": found.total,
+        "truncated": found.total > len(found.hits) or not found.is_counted,
+    }
+    extra = {
+        "more_than_total": not found.is_counted,
+        "partly_searched": found.partly,
+        "searched_bytes_per_file": FILE_BYTES_MAX if found.partly else 0,
+        "binary_skipped": found.binary,
+        "too_much_to_read": found.unread,
+        "not_to_be_had": found.lost,
+    }
+    return {**result, **{name: value for name, value in extra.items() if value}}

@@ -1,0 +1,241 @@
+"""Text files of the current turn: named, read, measured, stored and told in the blocks of a call."""
+
+import asyncio
+import hashlib
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from contracts.blocks import Digest
+from contracts.codes import NoticeCode, ToolCode, VerdictCode
+from contracts.paths import FilePath, NamedPath, Namespace, UnsafePathError, in_turn, is_turn_id
+from contracts.tool_calls import ArtifactResult, ToolCallResponse
+from service.artifacts.port import ArtifactStore, NewArtifact, SourcePool, StoredArtifact
+from service.calls.direct_tool import ReactCall, ToolRefusedError
+from service.errors import StoreFailedError, StoreFullError
+from service.identity import Scope
+from service.jobs.hosting import host
+from service.jobs.path_mentions import find_sids
+from service.jobs.produced_files import Content, content_of
+from service.timeline.artifact_versions import is_remembered
+from service.timeline.block_writer import Notice, now_text
+from service.timeline.token_counter import TokenCounter, count_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class TextFile:
+    """A text on its way into the store.
+
+    Attributes:
+        path: the file, in the current turn.
+        text: what it says.
+        mime: its media type.
+        kind: ``display`` or ``file``.
+        visibility: only ``external`` ones are hosted.
+        channel: where it is shown.
+    """
+
+    path: FilePath
+    text: str
+    mime: str
+    kind: Literal["display", "file"]
+    visibility: Literal["external", "internal"]
+    channel: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What is known of a text before it is stored.
+
+    Attributes:
+        size_bytes: its size as UTF-8.
+        sha256: the SHA-256 of that, in hex.
+        tokens: its length in tokens.
+        cited: the source ids that it cites, ascending.
+        unknown: cited ids that the pool does not have, and ranges of such.
+    """
+
+    size_bytes: int
+    sha256: str
+    tokens: int
+    cited: list[int]
+    unknown: list[int | str]
+
+
+class TextFiles:
+    """Measures and stores text files; holds nothing of any call.
+
+    Args:
+        artifacts: where they are stored.
+        sources: the pool that they cite, and that external ones become part of.
+        tokens: counts their tokens.
+        inline_bytes_max: how many bytes of an image (SVG) a block carries.
+    """
+
+    def __init__(
+        self, artifacts: ArtifactStore, sources: SourcePool, tokens: TokenCounter, inline_bytes_max: int
+    ) -> None:
+        self._artifacts = artifacts
+        self._sources = sources
+        self._tokens = tokens
+        self._inline_bytes_max = inline_bytes_max
+
+    async def refuse_folder(self, scope: Scope, path: FilePath) -> None:
+        """Refuses a path that cannot lie in one tree with the files of its turn.
+
+        Raises:
+            ToolRefusedError: ``missing_artifact_name`` if files lie below it, ``unsafe_path`` if it lies below a
+                file.
+            StoreFailedError: the store failed.
+        """
+        for other in await self._artifacts.of_turn(scope, path.turn_id):
+            if other.path.namespace is not Namespace.FILES:
+                continue
+            if other.path.rel.startswith(path.rel + "/"):
+                raise ToolRefusedError(
+                    ToolCode.MISSING_ARTIFACT_NAME, f"'{path.rel}' is a folder; give the name of a file below it"
+                )
+            if path.rel.startswith(other.path.rel + "/"):
+                raise ToolRefusedError(
+                    ToolCode.UNSAFE_PATH, f"'{other.path.rel}' is a file, so nothing can lie below it"
+                )
+
+    async def measure(self, call: ReactCall[Any], text: str) -> Measured:
+        """Measures a text against the pool.
+
+        Raises:
+            StoreFailedError: the store failed.
+        """
+        known = await self._sources.sids(call.scope) if "[[" in text else frozenset()
+        return await asyncio.to_thread(_measured, text, known, self._tokens)
+
+    async def store(self, call: ReactCall[Any], files: Sequence[TextFile]) -> list[StoredArtifact]:
+        """Stores texts as new versions, all of them or none.
+
+        Raises:
+            StoreFailedError, StoreFullError: nothing was stored, or only a row of the sources pool is missing.
+        """
+        new = [await asyncio.to_thread(_new, file, call.request.tool_call_id) for file in files]
+        return await host(self._artifacts, call.scope, new)
+
+    async def content(self, file: TextFile, measured: Measured) -> Content:
+        """What the content block of a stored text carries."""
+        encoded = io.BytesIO(file.text.encode())
+        return await asyncio.to_thread(content_of, file.mime, measured.size_bytes, encoded, self._inline_bytes_max)
+
+
+def named_file(path: str, turn_id: str) -> NamedPath:
+    """The file of the current turn that a path means.
+
+    Raises:
+        ToolRefusedError: ``missing_artifact_name`` or ``unsafe_path``.
+    """
+    text = path.strip()
+    try:
+        named = in_turn(text.rstrip("/") or text or "none", turn_id)
+    except UnsafePathError as exc:
+        raise ToolRefusedError(ToolCode.UNSAFE_PATH, f"path: {exc}") from exc
+    if not text or _is_folder(text, turn_id):
+        raise ToolRefusedError(
+            ToolCode.MISSING_ARTIFACT_NAME,
+            f"path: '{text}' names no file; give a file below files/, such as report.md",
+        )
+    return named
+
+
+def _is_folder(text: str, turn_id: str) -> bool:
+    head, _, rest = text.removeprefix("./").partition("/")
+    is_namespace = is_turn_id(head) and rest in set(Namespace)
+    return text.endswith("/") or is_namespace or (not rest and head in {Namespace.FILES, turn_id})
+
+
+def rewrites(named: NamedPath) -> list[Notice]:
+    """The notice of a path that meant another turn or an attachment."""
+    if not named.foreign:
+        return []
+    details = {"original": named.original, "rewritten": named.file.physical}
+    return [Notice(NoticeCode.PATH_REWRITTEN, "the path was rewritten to the current turn", details)]
+
+
+def digest_of(
+    call: ReactCall[Any], file: TextFile, measured: Measured, stored: StoredArtifact | None = None, **more: str
+) -> Digest:
+    """The digest of a text; ``stored`` is None if it could not be stored."""
+    is_edited = stored is not None and (
+        stored.version > 1 or is_remembered(call.request.timeline, file.path.logical)
+    )
+    return Digest(
+        artifact_path=file.path.logical,
+        physical_path=file.path.physical,
+        sid=None if stored is None else stored.sid,
+        mime=file.mime,
+        kind=file.kind,
+        visibility=file.visibility,
+        channel=file.channel,
+        tool_call_id=call.request.tool_call_id,
+        tool_id=call.request.tool_id,
+        edited=True if is_edited else None,
+        ts=now_text(),
+        size_bytes=measured.size_bytes,
+        sha256=measured.sha256,
+        sources_used=measured.cited or None,
+        tokens=measured.tokens,
+        **more,
+    )
+
+
+def result_of(file: TextFile, stored: StoredArtifact) -> ArtifactResult:
+    """What became of a text, for the caller's program."""
+    return ArtifactResult(
+        logical_path=file.path.logical,
+        physical_path=file.path.physical,
+        mime=file.mime,
+        kind=file.kind,
+        visibility=stored.visibility,
+        verdict=VerdictCode.PRODUCED,
+        size_bytes=stored.size_bytes,
+        sid=stored.sid,
+        sha256=stored.sha256,
+        **stored.hosting(),
+    )
+
+
+def not_hosted(
+    call: ReactCall[Any],
+    file: TextFile,
+    measured: Measured,
+    notices: Sequence[Notice],
+    error: StoreFailedError | StoreFullError,
+) -> ToolCallResponse:
+    """The answer of a call whose file could not be stored or hosted: the text is still in its call block."""
+    # Not the store's own words: they may name places that no model is told.
+    message = f"the file could not be stored ({error.code}); call again under a new tool_call_id"
+    details = {"error": str(error.code), "path": file.path.physical, "retryable": error.retryable}
+    notice = Notice(NoticeCode.HOSTING_FAILED, message, details)
+    digest = digest_of(call, file, measured, error=f"{ToolCode.HOSTING_FAILED}: {error.code}")
+    return call.failed(
+        ToolCode.HOSTING_FAILED, message, [*call.opening_blocks([*notices, notice]), call.write.meta(digest)]
+    )
+
+
+def _measured(text: str, known: frozenset[int], tokens: TokenCounter) -> Measured:
+    content = text.encode()
+    cited, unknown = find_sids(text, known)
+    return Measured(
+        len(content), hashlib.sha256(content).hexdigest(), count_tokens(tokens, text), sorted(cited), unknown
+    )
+
+
+def _new(file: TextFile, tool_call_id: str) -> NewArtifact:
+    content = file.text.encode()
+    return NewArtifact(
+        path=file.path,
+        source=content,
+        size_bytes=len(content),
+        sha256=hashlib.sha256(content).hexdigest(),
+        mime=file.mime,
+        visibility=file.visibility,
+        description="",
+        tool_call_id=tool_call_id,
+    )

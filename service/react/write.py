@@ -1,0 +1,103 @@
+"""The stories of ``react.write``, ``react.stream`` and ``react.file``: a text becomes a file of the turn."""
+
+from typing import Literal
+
+from contracts.codes import NoticeCode, ToolCode, VerdictCode
+from contracts.react_tools import FileParams, WriteParams
+from contracts.tool_calls import ToolCallResponse
+from service.calls.direct_tool import ReactCall
+from service.calls.param_references import find_reference
+from service.errors import StoreFailedError, StoreFullError
+from service.react.text_file import (
+    Measured,
+    TextFile,
+    TextFiles,
+    digest_of,
+    named_file,
+    not_hosted,
+    result_of,
+    rewrites,
+)
+from service.react.text_formats import refuse_format, text_mime
+from service.timeline.block_writer import Notice, shortened, text_head
+
+
+class Writing:
+    """Writes texts, new ones and new versions of old ones."""
+
+    def __init__(self, files: TextFiles) -> None:
+        self._files = files
+
+    async def write(self, call: ReactCall[WriteParams]) -> ToolCallResponse:
+        """Answers ``react.write`` and ``react.stream``. Raises as `_write`."""
+        return await self._write(call, call.params.channel, call.params.kind)
+
+    async def file(self, call: ReactCall[FileParams]) -> ToolCallResponse:
+        """Answers ``react.file``. Raises as `_write`."""
+        return await self._write(call, None, "file")
+
+    async def _write(
+        self,
+        call: ReactCall[WriteParams] | ReactCall[FileParams],
+        channel: str | None,
+        kind: Literal["display", "file"],
+    ) -> ToolCallResponse:
+        """Writes a text and tells it in blocks.
+
+        Raises:
+            ToolRefusedError: the path or the format is not one that can be written; nothing is stored.
+            ServiceError: the caller's program or the service is at fault; nothing is stored.
+        """
+        named = named_file(call.params.path, call.turn_id)
+        refuse_format(named.file, channel, kind)
+        await self._files.refuse_folder(call.scope, named.file)
+        file = TextFile(
+            named.file,
+            call.params.content,
+            text_mime(named.file, kind),
+            kind,
+            "internal" if channel == "internal" else "external",
+            channel,
+        )
+        measured = await self._files.measure(call, file.text)
+        notices = rewrites(named)
+        if not file.text:
+            return _empty(call, file, measured, notices)
+        if measured.unknown:
+            text = "the text cites sources that are not in the pool"
+            notices.append(Notice(NoticeCode.MISSING_SOURCES, text, {"missing_sids": measured.unknown}))
+        try:
+            [stored] = await self._files.store(call, [file])
+        except (StoreFailedError, StoreFullError) as exc:
+            return not_hosted(call, file, measured, notices, exc)
+        digest = digest_of(call, file, measured, stored)
+        given = str(call.request.params["content"])
+        content = given if find_reference("content", given) else shortened(given, file.path.logical)
+        shown = {**call.request.params, "content": content}
+        blocks = [*call.opening_blocks(notices, shown_params=shown), call.write.meta(digest)]
+        if channel == "internal":
+            blocks.append(call.write.internal_note(digest, text_head(file.text)))
+        else:
+            carried = await self._files.content(file, measured)
+            blocks.append(call.write.content(digest, stored.hosting(), text=carried.text, base64=carried.base64))
+        return call.answered(
+            blocks,
+            report=f"Written: {file.path.physical} ({measured.size_bytes} bytes, {measured.tokens} tokens)",
+            ret={
+                "artifact_path": file.path.logical,
+                "physical_path": file.path.physical,
+                "size_bytes": measured.size_bytes,
+                "edited": bool(digest.edited),
+            },
+            artifacts=[result_of(file, stored)],
+        )
+
+
+def _empty(
+    call: ReactCall[WriteParams] | ReactCall[FileParams], file: TextFile, measured: Measured, notices: list[Notice]
+) -> ToolCallResponse:
+    message = f"{file.path.physical}: file is empty; nothing was written. Give the text as content"
+    notice = Notice(NoticeCode.TOOL_RESULT_ERROR, message, {"error": ToolCode.EMPTY_FILE})
+    digest = digest_of(call, file, measured, error=f"{VerdictCode.EMPTY_FILE}: file is empty")
+    blocks = [*call.opening_blocks([*notices, notice]), call.write.meta(digest)]
+    return call.failed(ToolCode.EMPTY_FILE, message, blocks)

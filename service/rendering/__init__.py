@@ -1,0 +1,1 @@
+"""The tools that render a document."""

@@ -1,0 +1,1 @@
+"""Single-use sandboxes: the port, the warm pool and its engines."""

@@ -1,0 +1,108 @@
+"""The limits of one call: the operator's, lowered by what the request asks for."""
+
+import time
+from dataclasses import dataclass, fields, replace
+
+from contracts.tool_calls import Limits
+from service.errors import LimitNotAllowedError
+
+# A sandbox that lowers its memory must not be filled by its own temporary file systems, which count as memory.
+TMPFS_SHARE_OF_MEMORY = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class CallLimits:
+    """Every limit of a call, filled in; the units stand in the names."""
+
+    wall_s: float
+    cpus: float
+    memory_bytes: int
+    pids: int
+    out_dir_bytes: int
+    out_dir_inodes: int
+    file_bytes: int
+    files: int
+    depth: int
+    output_bytes: int
+    artifact_bytes: int
+
+    def lowered(self, asked: Limits, *, timeout_s: float | None = None) -> "CallLimits":
+        """These limits with what a request asks for in place of the operator's.
+
+        ``timeout_s``, the model's own parameter, is capped; ``limits`` come from the caller's program and are
+        refused when they ask for more.
+
+        Raises:
+            LimitNotAllowedError: a limit above the operator's.
+        """
+        given = {name: value for name, value in asked.model_dump().items() if value is not None}
+        for name, value in given.items():
+            allowed = getattr(self, name)
+            if value > allowed:
+                raise LimitNotAllowedError(
+                    f"limits.{name} is {value}, the operator allows {allowed} at most; ask for less or leave it out"
+                )
+        wall_s = given.get("wall_s", self.wall_s)
+        given["wall_s"] = wall_s if timeout_s is None else min(wall_s, timeout_s)
+        room = int(given.get("memory_bytes", self.memory_bytes) * TMPFS_SHARE_OF_MEMORY)
+        given["out_dir_bytes"] = min(given.get("out_dir_bytes", self.out_dir_bytes), room)
+        return replace(self, **given)
+
+    def needs_own_container(self, default: "CallLimits") -> bool:
+        """Whether a container started with ``default`` limits cannot serve a call with these, whatever is done.
+
+        The size of a file system is settled when it is mounted.
+        """
+        return self._differs(default, "out_dir_bytes", "out_dir_inodes")
+
+    def needs_update(self, default: "CallLimits") -> bool:
+        """Whether the control group of a container started with ``default`` limits has to be changed.
+
+        The runner inside keeps the wall clock, file size, counts and output itself.
+        """
+        return self._differs(default, "cpus", "memory_bytes", "pids")
+
+    def _differs(self, other: "CallLimits", *names: str) -> bool:
+        return any(getattr(self, name) != getattr(other, name) for name in names)
+
+
+@dataclass(frozen=True, slots=True)
+class CallBounds:
+    """What one call may use.
+
+    Attributes:
+        limits: its limits, the request's in place.
+        deadline: until when it has to have a place, on the monotonic clock.
+        lifetime_s: how long its sandbox may exist.
+    """
+
+    limits: CallLimits
+    deadline: float
+    lifetime_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class CallPolicy:
+    """The operator's decisions about any call.
+
+    Attributes:
+        limits: the highest limits.
+        queue_s: how long a call may wait for a place beyond its own wall clock.
+        overhead_s: what a sandbox may exist beyond the program's wall clock.
+        inline_bytes_max: how many bytes of PDFs and images one answer carries.
+    """
+
+    limits: CallLimits
+    queue_s: float
+    overhead_s: float
+    inline_bytes_max: int
+
+    def bounds(self, asked: Limits, *, timeout_s: float | None = None) -> CallBounds:
+        """The bounds of a call that comes now. Raises as `CallLimits.lowered`."""
+        limits = self.limits.lowered(asked, timeout_s=timeout_s)
+        return CallBounds(limits, time.monotonic() + limits.wall_s + self.queue_s, limits.wall_s + self.overhead_s)
+
+
+def limit_names() -> tuple[str, ...]:
+    """The names of all limits, for docs and tests."""
+    return tuple(field.name for field in fields(CallLimits))

@@ -1,0 +1,1 @@
+"""Kernel interfaces that both engines use: control groups and seccomp."""

@@ -1,0 +1,359 @@
+"""Containers that are created, started and waiting before a call comes; each serves one call and is gone.
+
+A call takes a container of its flavour that waits, else a bare one, else it waits for one that is started for it.
+Starts for calls that wait go first; what is started goes to their owners in turn, so that many calls of one delay a
+call of another by one start. What waits is refilled a moment after it was taken, few at a time, and not
+while calls use all of the machine, or while any call runs and enough still wait.
+"""
+
+import asyncio
+import logging
+import time
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable
+from contextvars import Context
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from contracts.tool_calls import SandboxInfo
+from service.errors import EngineUnavailableError, ShuttingDownError
+from service.sandbox.pool_queue import Waiter, Waiters
+from service.sandbox.pool_sizing import Demands, PoolPolicy
+from service.sandbox.pooled_container import Box
+from service.sandbox.preload import Flavour
+
+log = logging.getLogger("proofbox.pool")
+
+Took = Literal["warm", "bare", "cold", "own"]
+"""What a call got: a container of its flavour that waited, a bare one that waited instead, one that was started for
+lack of them, or one with limits of its own, which none that waits can have."""
+
+_REFILL_AFTER_S = 0.15  # most calls are over by then
+_LOOK_AGAIN_S = 0.1
+# Calls may hold all places for minutes without using a core: so often one container is started nevertheless.
+_HELD_BACK_S_MAX = 2.0
+_RETRY_S, _RETRY_S_MAX = 0.25, 5.0
+_ENOUGH_SHARE = 0.5  # of what should wait: with that many left, a start can wait for the calls that run
+_OLD_SHARE = 0.8  # of the age at which a waiting container is not given to a call any more
+_SURPLUS = 1  # kept, so that a number that wavers starts and removes nothing
+
+
+class Timer(Protocol):
+    """Something that will be called."""
+
+    def cancel(self) -> None:
+        """It will not be called."""
+
+
+class Clock(Protocol):
+    """Time and timers."""
+
+    def time(self) -> float:
+        """Now, in seconds of a clock that never goes back."""
+
+    def call_later(self, delay_s: float, callback: Callable[[], object]) -> Timer:
+        """Calls something once, after so many seconds."""
+
+
+class LoopClock:
+    """The port `Clock` of the running event loop."""
+
+    def time(self) -> float:
+        """See `Clock.time`."""
+        return time.monotonic()
+
+    def call_later(self, delay_s: float, callback: Callable[[], object]) -> Timer:
+        """See `Clock.call_later`."""
+        return asyncio.get_running_loop().call_later(delay_s, callback)
+
+
+@dataclass(slots=True)
+class PoolCounts:
+    """What has happened since the service started.
+
+    Attributes:
+        taken: calls by the flavour they wanted and what they got.
+        failed: starts that failed.
+        ended: containers that waited and had to go: ended by themselves, or gave no answer.
+        starts: containers started, to wait or for a call that waits, by flavour.
+        start_s: how long that took, by flavour, in seconds.
+    """
+
+    taken: Counter[tuple[Flavour, Took]] = field(default_factory=Counter)
+    failed: int = 0
+    ended: int = 0
+    starts: Counter[Flavour] = field(default_factory=Counter)
+    start_s: dict[Flavour, float] = field(default_factory=lambda: dict.fromkeys(Flavour, 0.0))
+
+
+class Pool:
+    """Keeps containers waiting.
+
+    Args:
+        start: starts one of a flavour; may be cancelled.
+        discard: has one removed, later.
+        policy: how many, how long; can be replaced.
+        load: the share of the machine that calls use, 1 for all of it.
+        clock: time and timers.
+    """
+
+    def __init__(
+        self,
+        start: Callable[[Flavour], Awaitable[Box]],
+        discard: Callable[[Box], None],
+        policy: PoolPolicy,
+        *,
+        load: Callable[[], float],
+        clock: Clock,
+    ) -> None:
+        self._start = start
+        self._discard = discard
+        self.policy = policy
+        self._load = load
+        self._clock = clock
+        self._demands = Demands()
+        self._ready: dict[Flavour, deque[Box]] = {flavour: deque() for flavour in Flavour}
+        self._waiting = Waiters()
+        self._starting: dict[asyncio.Task[bool], Flavour] = {}
+        self._timer: Timer | None = None
+        self._refilled = clock.time()
+        self._retry_s = 0.0
+        self._retry_at = 0.0
+        self._stopped = False
+        self.counts = PoolCounts()
+
+    @property
+    def ready(self) -> int:
+        """Containers that wait for a call."""
+        return sum(len(boxes) for boxes in self._ready.values())
+
+    def waiting(self, flavour: Flavour) -> int:
+        """Containers of a flavour that wait for a call."""
+        return len(self._ready[flavour])
+
+    def starting(self, flavour: Flavour) -> int:
+        """Containers of a flavour that are being started."""
+        return sum(started is flavour for started in self._starting.values())
+
+    def wanted(self) -> dict[Flavour, int]:
+        """How many should wait."""
+        return self._demands.wanted(self.policy, self._clock.time())
+
+    async def take(self, flavour: Flavour = Flavour.BARE, owner: str = "") -> Box:
+        """The next container; its ``info.acquired`` says whether it waited.
+
+        Args:
+            flavour: what its interpreter should have imported.
+            owner: whose call it is for; those whose calls have to wait are served in turn.
+
+        Raises:
+            EngineUnavailableError: the engine could not start one.
+            ShuttingDownError: the pool is being drained.
+        """
+        if self._stopped:
+            raise ShuttingDownError("the service is shutting down")
+        self._demands.of[flavour].arrived(self._clock.time())
+        for found in dict.fromkeys((flavour, Flavour.BARE)):
+            box = await self._waited(found)
+            if box is not None:
+                self._refill_after(_REFILL_AFTER_S)
+                self._waiting.note_served(owner)
+                return self._given(box, flavour, "warm" if found is flavour else "bare")
+        return self._given(await self._started_for(flavour, owner), flavour, "cold")
+
+    def _given(self, box: Box, flavour: Flavour, took: Took) -> Box:
+        self.counts.taken[flavour, took] += 1
+        box.sandbox.info = _acquired(box, warm=took != "cold")
+        return box
+
+    async def _started_for(self, flavour: Flavour, owner: str) -> Box:
+        if self._stopped:  # while a container that waited was asked
+            raise ShuttingDownError("the service is shutting down")
+        waiter = Waiter(flavour, owner, asyncio.get_running_loop().create_future(), self._clock.time())
+        self._waiting.add(waiter)
+        self._start_for_calls()
+        try:
+            return await waiter.box
+        except asyncio.CancelledError:
+            if waiter.box.done() and not waiter.box.cancelled() and waiter.box.exception() is None:
+                self._put(waiter.box.result())
+            raise
+        finally:
+            self._waiting.remove(waiter)
+
+    async def _waited(self, flavour: Flavour) -> Box | None:
+        """A container that has waited and can be used."""
+        boxes = self._ready[flavour]
+        while boxes:
+            box = boxes.popleft()
+            if await self._can_be_used(box):
+                return box
+        return None
+
+    async def _can_be_used(self, box: Box) -> bool:
+        """Whether a container is fit for a call; one that is not is discarded."""
+        fit = False
+        try:
+            fit = self._age_s(box) < self.policy.age_max_s and await self._answers(box)
+        finally:
+            if not fit:
+                self._discard(box)
+        return fit
+
+    async def _answers(self, box: Box) -> bool:
+        if box.transport.is_open and await box.sandbox.answers():
+            return True
+        self.counts.ended += 1
+        log.warning("a waiting sandbox had ended by itself or gave no answer: %s", box.container_id[:12])
+        return False
+
+    def _age_s(self, box: Box) -> float:
+        return self._clock.time() - box.born
+
+    async def renew(self) -> None:
+        """Replaces containers that ended, hang or get old, and removes what is not wanted any more.
+
+        To be called again and again. Of the old ones it replaces one of a flavour at a time: those that were
+        started together do not leave the pool empty together.
+        """
+        for flavour, boxes in self._ready.items():
+            surplus = len(boxes) - self._most(flavour)
+            if surplus <= 0 and boxes and self._age_s(boxes[0]) > _OLD_SHARE * self.policy.age_max_s:
+                surplus = 1
+            for box in list(boxes):
+                if box not in boxes:  # taken meanwhile
+                    continue
+                boxes.remove(box)
+                if surplus > 0:
+                    surplus -= 1
+                    self._discard(box)
+                elif await self._can_be_used(box):
+                    self._put(box)
+        self._refill_after(0)
+
+    def _most(self, flavour: Flavour) -> int:
+        wanted = self.wanted()[flavour]
+        return wanted + _SURPLUS if wanted else 0
+
+    def fill(self) -> None:
+        """Begins to start what should wait."""
+        self._refill_after(0)
+
+    def _refill_after(self, seconds: float) -> None:
+        """Looks after a while whether containers are missing; a look that is near already stays."""
+        if self._timer is None and not self._stopped:
+            self._timer = self._clock.call_later(seconds, self._refill)
+
+    def _refill(self) -> None:
+        self._timer = None
+        if self._stopped:
+            return
+        now = self._clock.time()
+        flavour = self._most_missing(now)
+        if flavour is None or self._waiting or len(self._starting) >= max(1, self.policy.starts_max // 2):
+            return  # the end of a start brings us back
+        if now < self._retry_at:
+            self._refill_after(self._retry_at - now)
+        elif self._yields(now) and now - self._refilled < _HELD_BACK_S_MAX:
+            self._refill_after(_LOOK_AGAIN_S)
+        else:
+            self._refilled = now
+            self._begin(flavour)
+            self._refill_after(0)
+
+    def _yields(self, now: float) -> bool:
+        """Whether calls that run go first: all of them where they use the machine, any where enough still wait."""
+        load = self._load()
+        wanted = sum(self._demands.wanted(self.policy, now).values())
+        return load >= 1 or (load > 0 and self.ready >= _ENOUGH_SHARE * wanted)
+
+    def _most_missing(self, now: float) -> Flavour | None:
+        """The flavour of which the smallest share waits or is being started; None if nothing is missing."""
+        shares: dict[Flavour, float] = {}
+        for flavour, wanted in self._demands.wanted(self.policy, now).items():
+            there = len(self._ready[flavour]) + self.starting(flavour)
+            if there < wanted:
+                shares[flavour] = there / wanted
+        return min(shares, key=shares.__getitem__) if shares else None
+
+    def _start_for_calls(self) -> None:
+        """One start for each call that waits; bare ones, as importing takes the same time in the call."""
+        bare = self.starting(Flavour.BARE)
+        for _ in range(min(len(self._waiting), self.policy.starts_max) - bare):
+            self._begin(Flavour.BARE)
+
+    def _begin(self, flavour: Flavour) -> None:
+        # In a context of its own: it is not a part of the call that happened to ask for it.
+        task = asyncio.get_running_loop().create_task(self._start_one(flavour), context=Context())
+        self._starting[task] = flavour
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[bool]) -> None:
+        del self._starting[task]
+        if not self._stopped:
+            self._start_for_calls()
+            serves_call = not task.cancelled() and task.result()
+            self._refill_after(_REFILL_AFTER_S if serves_call else 0)
+
+    async def _start_one(self, flavour: Flavour) -> bool:
+        """Starts one; whether a call that waited got it."""
+        began = self._clock.time()
+        try:
+            box = await self._start(flavour)
+        except Exception as exc:  # noqa: BLE001 - whatever went wrong, a call that waits is told
+            log.warning("a sandbox could not be started: %s", exc)
+            self._failed(exc, began)
+            return False
+        took_s = self._clock.time() - began
+        self._retry_s = self._retry_at = 0.0
+        self._demands.of[flavour].refilled(took_s)
+        self.counts.starts[flavour] += 1
+        self.counts.start_s[flavour] += took_s
+        box.born = self._clock.time()
+        return self._put(box)
+
+    def _failed(self, exc: Exception, began: float) -> None:
+        """One failure answers one call, but none that came after that start ``began``: it gets one of its own.
+
+        What only waits is tried again after a pause that grows.
+        """
+        self.counts.failed += 1
+        self._retry_s = min(_RETRY_S_MAX, max(_RETRY_S, 2 * self._retry_s))
+        self._retry_at = self._clock.time() + self._retry_s
+        error = exc if isinstance(exc, EngineUnavailableError) else None
+        for waiter in self._waiting:
+            if not waiter.box.done() and waiter.since <= began:
+                waiter.box.set_exception(error or EngineUnavailableError("a sandbox could not be started"))
+                return
+
+    def _put(self, box: Box) -> bool:
+        """Gives a container to a call that waits and that it serves, or lets it wait; whether a call got it."""
+        if self._stopped:
+            self._discard(box)
+            return False
+        if self._waiting.give(box):
+            return True
+        self._ready[box.flavour].append(box)
+        return False
+
+    async def drain(self) -> None:
+        """Takes no more calls and discards what waits."""
+        self._stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        starting = list(self._starting)
+        for task in starting:
+            task.cancel()
+        await asyncio.gather(*starting, return_exceptions=True)
+        for waiter in self._waiting:
+            self._waiting.remove(waiter)
+            if not waiter.box.done():
+                waiter.box.set_exception(ShuttingDownError("the service is shutting down"))
+        for boxes in self._ready.values():
+            while boxes:
+                self._discard(boxes.popleft())
+
+
+def _acquired(box: Box, *, warm: bool) -> SandboxInfo:
+    return box.sandbox.info.model_copy(update={"acquired": "warm" if warm else "cold"})

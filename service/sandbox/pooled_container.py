@@ -1,0 +1,28 @@
+"""A container that was started, as the pool and the calls hold it."""
+
+from dataclasses import dataclass
+
+from service.sandbox.containers import ContainerTransport
+from service.sandbox.preload import Flavour
+from service.sandbox.runner.sandbox import RunnerSandbox
+
+
+@dataclass(slots=True, eq=False)
+class Box:
+    """One started container.
+
+    Attributes:
+        container_id: its id.
+        name: what it was started as.
+        transport: the stream to its runner.
+        sandbox: the sandbox behind it, ready for a call.
+        flavour: what its interpreter has imported.
+        born: when it began to wait, on the pool's clock.
+    """
+
+    container_id: str
+    name: str
+    transport: ContainerTransport
+    sandbox: RunnerSandbox
+    flavour: Flavour = Flavour.BARE
+    born: float = 0.0

@@ -1,0 +1,1 @@
+"""The protocol with the runner in a container."""

@@ -1,0 +1,202 @@
+"""What a runner answers, read strictly: one that a program took over knows the nonce and may say anything.
+
+A runner of ours never sends what is refused here. Whatever passes is safe to keep and to show: numbers that every
+store takes, one printable line for a sentence, no more rows than were asked for.
+"""
+
+import json
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from contracts.paths import PATH_BYTES_MAX, FilePath, Namespace, UnsafePathError
+from service.sandbox.port import (
+    Collected,
+    FileState,
+    Inspection,
+    OutputPiece,
+    PlaceName,
+    ProcessOutcome,
+    Room,
+    StreamName,
+    Wanted,
+)
+
+_ATTACHMENT_PREFIX = "../attachments/"
+_REL_CHARS_MAX = 16_384  # a path of 4,096 bytes, each of them an escape
+_SENTENCE_CHARS_MAX = 1_000
+_OUTPUT_BYTES_MAX = 128 * 1024  # beginning and end of both streams
+_PIECES_MAX = 8_000
+_ROOMS_MAX = 3
+_STREAMS: dict[int, StreamName] = {1: "stdout", 2: "stderr"}
+_LIST = Field(strict=False, max_length=200)  # JSON has no tuples
+
+
+def _is_line(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("a sentence is one printable line")
+    return text
+
+
+def _is_of_bytes(text: str) -> str:
+    text.encode("latin-1")  # a character is a byte; UnicodeEncodeError is a ValueError
+    return text
+
+
+# What JSON, SQLite and JavaScript hold without loss.
+Count = Annotated[int, Field(ge=0, le=2**53)]
+Line = Annotated[str, Field(max_length=_SENTENCE_CHARS_MAX), AfterValidator(_is_line)]
+Text = Annotated[str, Field(max_length=_OUTPUT_BYTES_MAX), AfterValidator(_is_of_bytes)]
+Path = Annotated[str, Field(max_length=PATH_BYTES_MAX)]
+
+# JSON has lists in place of tuples.
+_Room = Annotated[tuple[PlaceName, Count, bool], Field(strict=False)]
+_Piece = Annotated[tuple[Literal[1, 2], Count, Text], Field(strict=False)]
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+
+    @classmethod
+    def read(cls, payload: bytes) -> Self:
+        """The answer in a frame's payload.
+
+        Raises:
+            ValueError: it is none.
+            RecursionError: it is JSON without end.
+        """
+        # Not pydantic's own parser: names that are no UTF-8 come with half surrogates, which it refuses.
+        return cls.model_validate(json.loads(payload))
+
+
+class Exit(_Answer):
+    """How the program ended; the attributes are those of `ProcessOutcome`."""
+
+    exit_code: Annotated[int, Field(ge=0, le=255)] | None = None
+    signal: Annotated[int, Field(ge=1, le=64)] | None = None
+    timed_out: bool = False
+    output_exceeded: bool = False
+    oom_kills: Count = 0
+    pids_hits: Count = 0
+    rooms: Annotated[list[_Room], Field(max_length=_ROOMS_MAX)] = []
+    stdout_bytes: Count = 0
+    stderr_bytes: Count = 0
+    output: Annotated[list[_Piece], Field(max_length=_PIECES_MAX)]
+    cpu_ms: Annotated[float, Field(ge=0, le=2**53)] = 0.0
+    memory_peak_bytes: Count | None = None
+
+    @model_validator(mode="after")
+    def _bounded(self) -> Self:
+        if sum(len(text) for _, _, text in self.output) > _OUTPUT_BYTES_MAX:
+            raise ValueError("more output than a runner keeps")
+        return self
+
+    def outcome(self) -> ProcessOutcome:
+        """The same as the port has it."""
+        fields = dict(self)
+        fields["rooms"] = tuple(Room(*room) for room in self.rooms)
+        fields["output"] = tuple(
+            OutputPiece(_STREAMS[name], text.encode("latin-1"), out) for name, out, text in self.output
+        )
+        return ProcessOutcome(**fields)
+
+
+class Failed(_Answer):
+    """Why files could not be put in."""
+
+    reason: Line
+
+
+class Inspected(_Answer):
+    """What the inspector said of a file."""
+
+    ok: bool
+    mime: Line
+    problem: Line | None
+    facts: dict[str, Any]
+
+    @model_validator(mode="after")
+    def _one_word(self) -> Self:
+        if self.ok is not (self.problem is None):
+            raise ValueError("a file is well, or it has a problem")
+        return self
+
+    def inspection(self) -> Inspection:
+        """The same as the port tells it."""
+        return Inspection(self.ok, self.mime, self.problem, self.facts)
+
+
+class Row(_Answer):
+    """One file that was looked at.
+
+    Attributes:
+        promise: the index of the promise that it is for; None if nobody promised it.
+        rel: its path below ``files/``, or ``../attachments/<name>``; may hold half surrogates.
+        state: what lies there.
+        size: its bytes.
+        inspection: what the inspector said; None if it was not opened.
+        keep: its bytes follow, or are those of an earlier file.
+        same_as: the number of that earlier file.
+    """
+
+    promise: Count | None
+    rel: Any
+    state: Annotated[FileState, Field(strict=False)]
+    size: Count
+    inspection: Inspected | None
+    keep: bool
+    same_as: Count | None = None
+
+    @model_validator(mode="after")
+    def _sound(self) -> Self:
+        if not isinstance(self.rel, str) or len(self.rel) > _REL_CHARS_MAX:
+            raise ValueError("no path")
+        # Of a good file the bytes come too: what is reported as produced is there. Those of one that fails a check
+        # come where OUT_DIR's size has room for them.
+        is_good = self.promise is None or (self.size > 0 and (self.inspection is None or self.inspection.ok))
+        if self.keep if self.state is not FileState.FILE else is_good and not self.keep:
+            raise ValueError("regular files are kept, good ones always")
+        return self
+
+    def path(self, wanted: Wanted) -> FilePath | None:
+        """Where it is in the turn; None if its name is one that the protocol refuses.
+
+        Raises:
+            ValueError: it is not what its promise names.
+        """
+        if self.promise is not None and self.promise >= len(wanted.files):
+            raise ValueError("there is no such promise")
+        try:
+            path = _file_path(wanted.turn_id, self.rel)
+        except UnsafePathError:
+            return None
+        promised = None if self.promise is None else wanted.files[self.promise]
+        if promised is not None and not promised.is_glob and path.rel != promised.rel:
+            raise ValueError("the file of a promise has the promised name")
+        return path
+
+
+class Summary(_Answer):
+    """What was seen altogether; the attributes are those of `Collected`."""
+
+    extras_total: Count
+    files_exceeded: bool
+    depth_exceeded: bool
+    removed: Annotated[tuple[Path, ...], _LIST] = ()
+    in_other_turns: Annotated[tuple[Line, ...], _LIST] = ()
+    taken_in: Annotated[tuple[Annotated[tuple[Count, Line], Field(strict=False)], ...], _LIST] = ()
+
+    def collected(self, **rest: Any) -> Collected:
+        """The same as the port tells it, with the files."""
+        return Collected(**rest, **dict(self))
+
+
+def rows_max(wanted: Wanted) -> int:
+    """How many rows answer a request: one for a name, one for each match of a pattern, and the unpromised."""
+    return sum(max(1, file.matches_max) for file in wanted.files) + wanted.extras_max
+
+
+def _file_path(turn_id: str, rel: str) -> FilePath:
+    if rel.startswith(_ATTACHMENT_PREFIX):
+        return FilePath(turn_id, Namespace.ATTACHMENTS, rel.removeprefix(_ATTACHMENT_PREFIX))
+    return FilePath(turn_id, Namespace.FILES, rel)

@@ -1,0 +1,390 @@
+"""A sandbox behind a stream to its runner: what every engine shares, whatever starts the container."""
+
+import asyncio
+import contextlib
+import json
+import logging
+import secrets
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from contracts.paths import FilePath
+from contracts.tool_calls import SandboxInfo
+from service.artifacts.staging import Staging
+from service.sandbox.containers import Forks, NotForkedError
+from service.sandbox.inspectors import Inspectors
+from service.sandbox.port import (
+    Collected,
+    Found,
+    InputFile,
+    Job,
+    OnOutput,
+    ProcessOutcome,
+    SandboxLostError,
+    StreamName,
+    Wanted,
+)
+from service.sandbox.preload import Flavour
+from service.sandbox.runner.file_frames import Received, ReceivedFiles, file_frames
+from service.sandbox.runner.frames import NO_NONCE, Frame, FrameDecoder, FrameError, encode
+from service.sandbox.runner.requests import InspectorBounds, collection_frame, job_frames
+from service.sandbox.runner.responses import Exit, Failed, Row, Summary, rows_max
+
+log = logging.getLogger("proofbox.engine")
+
+_ODD_NAMES_MAX = 50
+_FILES_PER_PUT = 100  # of paths of 1,024 bytes, escaped as JSON: they have to fit a frame
+_ODD_NAME_CHARS_MAX = 300
+# A runner of ours lets both outputs rest for 25 ms after a piece smaller than this.
+_PIECE_BYTES_MIN = 4096
+_PIECES_PER_S = 100
+_PIECES_SPARE = 1_000
+
+
+class Transport(Protocol):
+    """The bytes to and from a runner."""
+
+    async def read(self) -> bytes:
+        """The next bytes; empty when the other side is gone. Raises OSError."""
+
+    async def write(self, data: bytes | bytearray) -> None:
+        """Writes all of it, waiting while the other side is slow. Raises OSError."""
+
+    async def shorten(self) -> None:
+        """Before the first word: goes on over a shorter way that the runner offers, if there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamBounds:
+    """How long the service waits and what it passes on.
+
+    Attributes:
+        pass_on_bytes: how much of each of stdout and stderr is passed on as it comes.
+        grace_s: what the runner has beyond the program's wall clock before it counts as lost.
+        collect_s: how long putting files in and taking them out may take.
+        answers_s: how long a runner that waits may take to answer; a sound one needs a millisecond.
+    """
+
+    pass_on_bytes: int
+    grace_s: float
+    collect_s: float
+    answers_s: float = 2.0
+
+
+class RunnerSandbox:
+    """The port `Sandbox` over a stream to a runner."""
+
+    def __init__(  # noqa: PLR0913 - what a container is made of
+        self,
+        transport: Transport,
+        info: SandboxInfo,
+        bounds: StreamBounds,
+        inspector: InspectorBounds,
+        *,
+        died_of_memory: Callable[[], Awaitable[bool]],
+        died_of_processes: Callable[[], Awaitable[bool]] | None = None,
+        forks: Forks | None = None,
+    ) -> None:
+        self._transport = transport
+        self._forks = forks
+        self._inspectors = Inspectors(lambda: self._forks, self._without_inspector)
+        self._bounds = bounds
+        self._inspector = inspector
+        self._died_of_memory = died_of_memory
+        self._died_of_processes = died_of_processes
+        self._decoder = FrameDecoder()
+        self._nonce = NO_NONCE
+        self._frames: deque[tuple[Frame, bytes]] = deque()
+        self._put_unanswered = False
+        self._wanted: Wanted | None = None  # what the runner collects without being asked again
+        self.info = info
+        self.flavour = Flavour.BARE
+        """What the interpreter that waits inside has imported."""
+        self.is_over = False
+        """Whether the call had an orderly end: its files were collected, and no process of its program is left."""
+
+    async def wait_ready(self, flavour: Flavour = Flavour.BARE) -> None:
+        """Waits for READY, draws the nonce that every later frame has to carry, gets an interpreter to wait inside.
+
+        Args:
+            flavour: what that one has imported, if it can be had.
+
+        Raises:
+            SandboxLostError: the container ended before.
+        """
+        kind, _ = await self._receive()
+        if kind is not Frame.READY:
+            raise SandboxLostError(f"the runner began with {kind.name}")
+        self._nonce = self._decoder.nonce = secrets.token_bytes(16)
+        await self._transport.shorten()
+        forks = self._forks
+        if forks is None:
+            self.flavour = flavour  # its container was told to import that
+        else:
+            ready = next(filter(forks.has, (flavour, Flavour.BARE)), None)
+            if ready is not None:
+                await self._fork(forks, ready, ahead=True)
+                return
+        await self._launch()
+        await self._expect(Frame.LAUNCHED)
+
+    async def become(self, flavour: Flavour) -> bool:
+        """Puts an interpreter that has imported what ``flavour`` says in the place of the one that waits.
+
+        A bare one is put in no other's place. False if none can be had: any interpreter runs any program.
+
+        Raises:
+            SandboxLostError: the container has ended, or does not answer in time.
+        """
+        if flavour in {self.flavour, Flavour.BARE}:
+            return True
+        return (
+            self._forks is not None
+            and self._forks.has(flavour)
+            and await self._fork(self._forks, flavour, ahead=False)
+        )
+
+    async def _fork(self, forks: Forks, flavour: Flavour, *, ahead: bool) -> bool:
+        """Has an interpreter forked in; where that fails the runner starts one, unless it has one."""
+        async with self._answers_within(self._bounds.collect_s):
+            await self._send(Frame.ADOPT, {})
+            try:
+                await forks.interpreter(flavour, ahead=ahead)
+            except NotForkedError as exc:
+                log.warning("no %s interpreter was forked, the sandbox starts its own: %s", flavour.value, exc)
+                await self._launch()
+                await self._expect(Frame.LAUNCHED)
+                return False
+            await self._expect(Frame.LAUNCHED)
+        self.flavour = flavour
+        return True
+
+    async def _launch(self) -> None:
+        """Has the runner start an interpreter if none waits; from here on nothing is forked in."""
+        self._forks = None
+        await self._write(encode(Frame.LAUNCH, self._nonce))
+
+    async def answers(self) -> bool:
+        """Whether the runner answers at once; only to be asked before anything else is wanted of it."""
+        try:
+            async with asyncio.timeout(self._bounds.answers_s):
+                await self._write(encode(Frame.PING, self._nonce))
+                kind, _ = await self._receive()
+        except (TimeoutError, SandboxLostError):
+            return False
+        return kind is Frame.PONG
+
+    async def put(self, turn_id: str, files: Sequence[InputFile]) -> None:
+        """See `Sandbox.put`."""
+        rows = [
+            {
+                "path": file.path.physical,
+                "size": file.size_bytes,
+                "writable": file.writable,
+                "links": file.links,
+                "copies": file.copies,
+            }
+            for file in files
+        ]
+        async with self._answers_within(self._bounds.collect_s):
+            for at in range(0, max(1, len(files)), _FILES_PER_PUT):
+                part = slice(at, at + _FILES_PER_PUT)
+                await self._send(Frame.PUT, {"turn_id": turn_id, "files": rows[part]})
+                if not files:
+                    self._put_unanswered = True
+                    return
+                async with aclosing(file_frames(files[part], self._nonce)) as pieces:
+                    async for piece in pieces:
+                        await self._write(piece)
+                await self._expect(Frame.PUT_DONE)
+
+    async def run(self, job: Job, *, on_output: OnOutput, wanted: Wanted | None = None) -> ProcessOutcome:
+        """See `Sandbox.run`."""
+        limits = job.limits
+        try:
+            async with self._answers_within(limits.wall_s + self._bounds.grace_s):
+                said = job_frames(job, self._bounds.pass_on_bytes, self._nonce, collects=wanted is not None)
+                if wanted is not None:
+                    said += collection_frame(wanted, self._inspector, self._nonce)
+                    self._wanted = wanted
+                    self._inspectors.have_one_wait(wanted)
+                await self._write(said)
+                if self._put_unanswered:
+                    await self._expect(Frame.PUT_DONE)
+                return await self._follow(on_output, limits.wall_s)
+        except SandboxLostError as exc:
+            of_memory = await self._died_of_memory()
+            of_processes = self._died_of_processes is not None and await self._died_of_processes()
+            return ProcessOutcome(lost=str(exc), lost_to_memory=of_memory, lost_to_processes=of_processes)
+
+    async def collect(self, wanted: Wanted, into: Staging) -> Collected:
+        """See `Sandbox.collect`."""
+        # A file is judged once more if something was said against it early, or if it has ended its inspector.
+        budget_s = self._bounds.collect_s + self._inspector.wall_seconds_per_file * 2 * len(wanted.files)
+        async with self._answers_within(budget_s):
+            if self._wanted is None:
+                await self._write(collection_frame(wanted, self._inspector, self._nonce))
+            elif self._wanted is not wanted:
+                raise AssertionError("the runner collects what it was told with the job")
+            files = ReceivedFiles(into)
+            try:
+                collected = await self._receive_collection(wanted, files)
+            finally:
+                await files.close()
+        self.is_over = True
+        return collected
+
+    def close(self) -> None:
+        """Nothing more is wanted of it; its container is removed by whoever started that."""
+        self._inspectors.close()
+
+    async def _receive_collection(self, wanted: Wanted, files: ReceivedFiles) -> Collected:
+        found: list[tuple[Found, Received | None]] = []
+        odd_names: list[str] = []
+        sent: list[Received] = []
+        rows_left = rows_max(wanted)
+        taken: set[FilePath] = set()  # a name in another Unicode form is no version of the file it looks like
+        bytes_left = wanted.limits.out_dir_bytes
+        while True:
+            kind, payload = await self._receive()
+            if kind is Frame.COLLECTED:
+                await files.all_written()
+                with _reading():
+                    names = tuple(odd_names[:_ODD_NAMES_MAX])
+                    files_found = tuple(_kept(*each) for each in found)
+                    return Summary.read(payload).collected(found=files_found, odd_names=names)
+            if kind is Frame.INSPECTOR and self._inspectors.are_left:
+                self._inspectors.call(payload)
+                continue
+            if kind is not Frame.FOUND:
+                raise SandboxLostError(f"the runner sent {kind.name} while it collected")
+            rows_left -= 1
+            if rows_left < 0:
+                raise SandboxLostError("the runner told of more files than it was asked for")
+            with _reading():
+                row = Row.read(payload)
+                path, same_as = row.path(wanted), row.same_as if row.keep else None
+            if row.keep and same_as is None:
+                bytes_left -= row.size
+                if bytes_left < 0:
+                    raise SandboxLostError("the runner sent more bytes than OUT_DIR can hold")
+                same_as = len(sent)
+                sent.append(await self._receive_file(files, row.size))
+            if path is None or (row.promise is None and path in taken):
+                odd_names.append(row.rel.encode("unicode_escape").decode("ascii")[:_ODD_NAME_CHARS_MAX])
+                continue
+            taken.add(path)
+            with _reading():
+                found.append((_found(path, row), sent[same_as] if same_as is not None else None))
+
+    async def _without_inspector(self, why: NotForkedError) -> None:
+        """The runner waits for one; where none comes it forks itself."""
+        if self.is_over or self._forks is None:  # nobody waits for it, or has been told already
+            return
+        log.warning("no inspector was forked, the sandbox starts its own: %s", why)
+        with contextlib.suppress(SandboxLostError):  # whoever reads is told
+            await self._launch()
+
+    async def _receive_file(self, files: ReceivedFiles, size: int) -> Received:
+        file = await files.begin(size)
+        left = size
+        while left > 0:
+            kind, piece = await self._receive()
+            if kind is not Frame.DATA or not 0 < len(piece) <= left:
+                raise SandboxLostError("the runner broke off in a file")
+            left -= len(piece)
+            await files.add(file, piece)
+        return file
+
+    async def _follow(self, on_output: OnOutput, wall_s: float) -> ProcessOutcome:
+        names: dict[Frame, StreamName] = {Frame.STDOUT: "stdout", Frame.STDERR: "stderr"}
+        bytes_left = dict.fromkeys(names, self._bounds.pass_on_bytes)
+        pieces_left = _PIECES_SPARE + self._bounds.pass_on_bytes // _PIECE_BYTES_MIN + int(wall_s * _PIECES_PER_S)
+        while True:
+            kind, payload = await self._receive()
+            if kind in names:
+                bytes_left[kind] -= len(payload) - 1
+                pieces_left -= 1
+                is_empty = len(payload) <= 1 and payload != b"\1"  # that one says that more is not passed on
+                if is_empty or bytes_left[kind] < 0 or pieces_left < 0:
+                    raise SandboxLostError("the runner passed on more output than it may")
+                on_output(names[kind], payload[1:], payload[:1] == b"\1")
+            elif kind is Frame.EXIT:
+                with _reading():
+                    return Exit.read(payload).outcome()
+            elif kind is Frame.INSPECTOR and self._inspectors.are_left and self._wanted is not None:
+                self._inspectors.call(payload)  # nothing of the program runs any more
+            else:
+                raise SandboxLostError(f"the runner sent {kind.name} while the program ran")
+
+    async def _send(self, kind: Frame, value: dict[str, Any]) -> None:
+        await self._write(encode(kind, self._nonce, json.dumps(value).encode()))
+
+    async def _write(self, data: bytes | bytearray) -> None:
+        try:
+            await self._transport.write(data)
+        except OSError as exc:
+            raise await self._lost() from exc
+
+    async def _expect(self, wanted: Frame) -> None:
+        kind, payload = await self._receive()
+        if kind is Frame.FAILED:
+            with _reading():
+                reason = Failed.read(payload).reason
+            raise SandboxLostError(reason)
+        if kind is not wanted:
+            raise SandboxLostError(f"the runner sent {kind.name} in place of {wanted.name}")
+
+    async def _receive(self) -> tuple[Frame, bytes]:
+        while not self._frames:
+            try:
+                data = await self._transport.read()
+            except OSError as exc:
+                raise await self._lost() from exc
+            if not data:
+                raise await self._lost()
+            try:
+                self._frames.extend(self._decoder.feed(data))
+            except FrameError as exc:
+                raise SandboxLostError(f"the stream of the sandbox is broken: {exc}") from exc
+        return self._frames.popleft()
+
+    async def _lost(self) -> SandboxLostError:
+        if await self._died_of_memory():
+            return SandboxLostError("the sandbox was killed for memory", to_memory=True)
+        return SandboxLostError("the sandbox ended by itself")
+
+    @contextlib.asynccontextmanager
+    async def _answers_within(self, seconds: float) -> AsyncIterator[None]:
+        """The host's own clock: a runner that does not answer in time counts as lost."""
+        try:
+            async with asyncio.timeout(seconds):
+                yield
+        except TimeoutError as exc:
+            raise SandboxLostError(f"the sandbox did not answer within {seconds:.0f} s") from exc
+
+
+@contextlib.contextmanager
+def _reading() -> Iterator[None]:
+    """A payload that no runner of ours sends means a broken sandbox, not a mistake of the service."""
+    try:
+        yield
+    except (ValueError, IndexError, RecursionError) as exc:
+        raise SandboxLostError("the runner sent an answer that cannot be read") from exc
+
+
+def _found(path: FilePath, row: Row) -> Found:
+    return Found(
+        path=path,
+        promise=row.promise,
+        state=row.state,
+        size_bytes=row.size,
+        inspection=None if row.inspection is None else row.inspection.inspection(),
+    )
+
+
+def _kept(found: Found, received: Received | None) -> Found:
+    return found if received is None else replace(found, source=received.source, sha256=received.sha256)

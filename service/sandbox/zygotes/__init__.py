@@ -1,0 +1,1 @@
+"""Zygotes: processes that sandboxes are forked from."""

@@ -1,0 +1,58 @@
+"""What a zygote is told once: what to import, and what its forks have to be."""
+
+import base64
+from typing import Any
+
+from service.sandbox.hardening import GROUP_ID
+from service.sandbox.preload import PREIMPORTED, Flavour
+from service.sandbox.zygotes.manager import Kind
+
+ZYGOTE_CAPABILITIES = ("CAP_SYS_ADMIN", "CAP_SYS_CHROOT", "CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
+"""What entering a container's namespaces and giving up everything takes."""
+ZYGOTE_MEMORY_BYTES = 1024 * 1024 * 1024
+ZYGOTE_PIDS = 64
+ZYGOTE_TMP_BYTES = 16 * 1024 * 1024
+_UMASK = 0o022
+_PLAIN_FAMILIES = (
+    "binary", "delimited", "json_document", "json_lines", "notebook", "python_source", "text", "toml_document",
+)  # fmt: skip
+_FAMILIES = (
+    *_PLAIN_FAMILIES,
+    "excel", "html", "image", "pdf", "powerpoint", "svg", "tar_archive", "word", "xml", "yaml_document",
+    "zip_archive",
+)  # fmt: skip
+_RENDERER = (
+    "render.source.front",
+    "render.paged.pdf_writer",
+    "render.paged.png_writer",
+    "render.docx.writer",
+    "render.pptx.writer",
+    "render.first_use",
+)
+
+
+def zygote_command(kind: Kind) -> str:
+    """What the program of the image is told to be a zygote of."""
+    return "programs" if kind.runs_programs else "inspectors"
+
+
+def zygote_settings(kind: Kind, seccomp: bytes) -> dict[str, Any]:
+    """The first message to a zygote; ``seccomp`` is the filter as the kernel takes it."""
+    own: tuple[str, ...] = ()
+    imports: tuple[str, ...]
+    if not kind.runs_programs:
+        families = _FAMILIES if kind is Kind.INSPECTOR else _PLAIN_FAMILIES
+        imports = ("inspection", *(f"families.{family}" for family in families))
+    else:
+        imports = PREIMPORTED[Flavour(kind.value)]
+        own = _RENDERER if kind is Kind.DOCUMENTS else ()
+    return {
+        "kind": kind.value,
+        "imports": list(imports),
+        "own_imports": list(own),
+        "runs_programs": kind.runs_programs,
+        "group": GROUP_ID,
+        "groups": [GROUP_ID],
+        "umask": _UMASK,
+        "seccomp": base64.b64encode(seccomp).decode("ascii"),
+    }

@@ -1,0 +1,189 @@
+"""One zygote, from the service's side: a process that has imported once, and is asked to fork into containers.
+
+Its program is in the image, ``runner/zygote.py``. All methods block.
+"""
+
+import contextlib
+import json
+import os
+import select
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from service.sandbox.containers import NotForkedError
+from service.sandbox.zygotes.fork_target import Target
+
+T = TypeVar("T")
+_MESSAGE_BYTES_MAX = 65_536
+_REPORT_BYTES_MAX = 4_096
+_FORK_S_MAX = 10.0
+_DONE = b"."
+_COME_IN = b"."
+
+
+class _SilentError(NotForkedError):
+    """Nobody answered in time."""
+
+
+class WaitingFork:
+    """An inspector that waits in a container, out of the program's reach."""
+
+    def __init__(self, word: socket.socket) -> None:
+        self._word = word
+
+    def call_in(self) -> None:
+        """Says that it is to come in; does not block."""
+        with contextlib.suppress(OSError):  # what has become of it is told to who waits
+            self._word.send(_COME_IN)
+
+    def wait_until_in(self) -> None:
+        """Waits until it has met the runner.
+
+        Raises:
+            NotForkedError: it has not; once it is closed, it ends, at the latest when it would say that it has.
+        """
+        _hear_done(self._word.fileno())
+
+    def close(self) -> None:
+        """Ends it, if it still waits."""
+        with contextlib.suppress(OSError):  # it may have gone first
+            self._word.shutdown(socket.SHUT_RDWR)
+        self._word.close()
+
+
+class Zygote:
+    """A zygote behind its socket.
+
+    Attributes:
+        forks: how many processes have been forked from it.
+        born: when it was ready, on the monotonic clock.
+    """
+
+    def __init__(self, door: socket.socket, end: Callable[[], None]) -> None:
+        self._door = door
+        self._end = end
+        self._lock = threading.Lock()
+        self.forks = 0
+        self.born = 0.0
+
+    def prepare(self, settings: dict[str, Any], within_s: float) -> None:
+        """Tells it what to import and what its forks have to be, and waits until it is ready.
+
+        Raises:
+            NotForkedError: it died, or was not ready in time.
+        """
+        try:
+            self._door.settimeout(within_s)
+            self._door.send(json.dumps(settings).encode())
+            said = self._door.recv(_MESSAGE_BYTES_MAX)
+        except OSError as exc:
+            raise NotForkedError(f"a zygote was not ready within {within_s:.0f} s: {exc}") from exc
+        if not said:
+            raise NotForkedError("a zygote died while it imported")
+        self.born = time.monotonic()
+
+    def fork_into(self, target: Target, *, ahead: bool = False) -> None:
+        """Forks a process into a container; it is confined and has met the runner when this returns.
+
+        Args:
+            target: the container.
+            ahead: whether the process will wait for its call: it copies the memory that one writes to, then.
+
+        Raises:
+            NotForkedError: it was not; nothing of it is left.
+        """
+        reading, writing = _pair(os.pipe)
+        try:
+            try:
+                self._ask(target, writing, {"ahead": ahead})
+            finally:
+                os.close(writing)
+            _hear_done(reading)
+        except _SilentError:
+            self.end()  # with it ends whatever it was about to do
+            raise
+        finally:
+            os.close(reading)
+        self.forks += 1
+
+    def fork_ahead(self, target: Target, extensions: Sequence[str]) -> WaitingFork:
+        """Forks an inspector that waits in a container until it is called in, however long a program runs there.
+
+        Args:
+            target: the container.
+            extensions: those of the files that it is likely to open; the memory that this takes is copied ahead.
+
+        Raises:
+            NotForkedError: the zygote has died; if anything else is wrong, that is told when it is to come in.
+        """
+        ours, theirs = _pair(socket.socketpair)
+        try:
+            self._ask(target, theirs.fileno(), {"ahead": False, "extensions": list(extensions)})
+        except NotForkedError:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        self.forks += 1
+        return WaitingFork(ours)
+
+    def _ask(self, target: Target, report: int, wish: dict[str, Any]) -> None:
+        numbers = {"namespaces": len(target.namespaces), "control_groups": len(target.control_groups)}
+        request = json.dumps({**numbers, "label": target.label, "user": target.user_id, **wish}).encode()
+        descriptors = [report, target.pids, *target.namespaces, *target.control_groups, *target.group]
+        try:
+            with self._lock:
+                socket.send_fds(self._door, [request], descriptors)
+        except OSError as exc:
+            self.end()
+            raise NotForkedError("the zygote has died") from exc
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it can still be asked."""
+        if self._door.fileno() < 0:
+            return False
+        poll = select.poll()
+        poll.register(self._door.fileno(), 0)
+        return not any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll(0))
+
+    def end(self) -> None:
+        """Hangs up, which ends it, and removes what is left of it; never raises."""
+        with self._lock:
+            if self._door.fileno() < 0:
+                return
+            self._door.close()
+        with contextlib.suppress(OSError):
+            self._end()
+
+
+def _pair(make: Callable[[], tuple[T, T]]) -> tuple[T, T]:
+    try:
+        return make()
+    except OSError as exc:
+        raise NotForkedError(f"there is nothing to be told by: {exc}") from exc
+
+
+def _hear_done(fd: int) -> None:
+    """Waits until a fork says that it has met the runner. Raises NotForkedError: it says or does something else."""
+    told = b""
+    deadline = time.monotonic() + _FORK_S_MAX
+    # Not select: a service with many clients has descriptors above the thousand that it knows.
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    while told != _DONE:
+        if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+            raise _SilentError(f"the zygote did not answer within {_FORK_S_MAX:.0f} s")
+        try:
+            piece = os.read(fd, _REPORT_BYTES_MAX)
+        except ConnectionResetError:
+            piece = b""
+        if not piece:
+            raise NotForkedError(
+                told.decode(errors="replace")
+                or "it was killed, by a lack of memory in the sandbox for one, or the zygote died"
+            )
+        told += piece

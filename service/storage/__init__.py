@@ -1,0 +1,1 @@
+"""Stores in a database and in files."""

@@ -1,0 +1,1 @@
+"""The artifact store, on disk or S3."""

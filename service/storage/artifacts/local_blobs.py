@@ -1,0 +1,207 @@
+"""Artifacts in a local folder: blobs, hosted files, staging.
+
+``blobs/ab/<sha256>`` holds bytes under their hash, ``hosted/<hosted name>`` is a link to a blob, ``staging/`` is
+for files on their way. All three are on one file system, so every file gets its place by a rename or a link.
+"""
+
+import os
+import threading
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from contracts.paths import FilePath
+from service.artifacts.port import NewArtifact
+from service.errors import StoreFailedError
+from service.identity import Scope
+from service.storage.artifacts.blob_port import Served, checked_sha256, wrong_size
+from service.storage.artifacts.durable_files import (
+    gone_if_it_fails,
+    link,
+    link_over,
+    make_folders,
+    seal,
+    sha256_of,
+    sync_folders,
+    write_durably,
+)
+from service.storage.artifacts.hosted_names import hosted_name, hosted_name_in, hosted_uri
+from service.storage.artifacts.staging import Staging
+from service.storage.error_translation import translated
+
+
+class LocalFiles:
+    """The port ``ArtifactFiles`` on the three folders below ``root``."""
+
+    threads = 16  # most of their time they wait for the disk, which writes for all of them at once
+    at_once = 16
+    read_at_once = 128  # mostly there is no disk to wait for, and threads would wait for each other
+    piece_bytes = 256 * 1024
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.resolve()
+        self.hosted = self.root / "hosted"
+        self._blobs = self.root / "blobs"
+        self._staging = Staging(self.root / "staging")
+        self._making = threading.Lock()
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """Turns errors of the file system into errors of the core."""
+        with translated("the artifact folder", self.root):
+            yield
+
+    def prepare(self) -> None:
+        """Makes the folders and removes what an earlier life of the service left in staging."""
+        with self.translated():
+            for folder in (self._blobs, self.hosted):
+                folder.mkdir(exist_ok=True)
+            self._staging.prepare()
+            sync_folders([self.root])
+
+    def stage(self) -> Path:
+        """A fresh folder on the same file system, so that a file gets its place by a rename."""
+        with self.translated():
+            return self._staging.stage()
+
+    def unstage(self, folder: Path) -> None:
+        """Removes a folder of staging; never raises for the file system, the next start tries again."""
+        self._staging.unstage(folder)
+
+    def blob(self, sha256: str) -> Path:
+        """Where the bytes of a hash are.
+
+        Raises:
+            ValueError: it is no SHA-256 in lower-case hex.
+        """
+        return self._blobs / checked_sha256(sha256)[:2] / sha256
+
+    def seal(self, artifacts: Sequence[NewArtifact]) -> None:
+        """Makes the sources read-only and durable.
+
+        Raises:
+            StoreFailedError: one is no regular file of the size it is said to have.
+            ValueError: its hash is none.
+        """
+        in_files: list[tuple[Path, int]] = []
+        for artifact in artifacts:
+            checked_sha256(artifact.sha256)
+            if not isinstance(artifact.source, bytes):
+                in_files.append((artifact.source, artifact.size_bytes))
+            elif len(artifact.source) != artifact.size_bytes:
+                raise wrong_size(artifact)
+        with self.translated():
+            wrong = seal(in_files)
+        if wrong is not None:
+            raise wrong_size(next(each for each in artifacts if (each.source, each.size_bytes) == wrong))
+
+    def place(self, artifacts: Sequence[NewArtifact]) -> None:
+        """Brings sealed sources to their blobs, unless those are there and whole."""
+        with self.translated():
+            files: dict[Path, Path] = {}  # by the blobs that they become
+            contents: dict[Path, bytes] = {}
+            for artifact in artifacts:
+                blob, source = self.blob(artifact.sha256), artifact.source
+                if blob.exists() and sha256_of(blob) == artifact.sha256:
+                    continue
+                if isinstance(source, bytes):
+                    files[blob] = self._passing()
+                    contents[files[blob]] = source
+                else:
+                    files[blob] = source
+            with gone_if_it_fails(contents):
+                write_durably(contents)
+                for folder in {blob.parent for blob in files}:
+                    self._make_folder(folder)
+                for blob, file in files.items():
+                    file.replace(blob)
+            sync_folders({blob.parent for blob in files})
+
+    def hosted_name(self, scope: Scope, path: FilePath) -> str:
+        """Where a file is hosted below the folder of hosted files."""
+        return hosted_name(scope, path)
+
+    def uri_of(self, name: str) -> str:
+        """The ``file://`` URI of a hosted name."""
+        return hosted_uri(self.hosted, name)
+
+    def name_of_uri(self, uri: str) -> str | None:
+        """The hosted name that a URI gives, if it is a plain ``file:///`` URI below the folder of hosted files."""
+        return hosted_name_in(self.hosted, uri)
+
+    def host(self, served: Mapping[str, Served]) -> None:
+        """Serves blobs under hosted names, over what was served before."""
+        with self.translated():
+            folders = set()
+            for name, each in served.items():
+                target = self.hosted / name
+                if target.parent not in folders:
+                    self._make_folder(target.parent)
+                    folders.add(target.parent)
+                link_over(self.blob(each.sha256), target, self._passing)
+            sync_folders(folders)
+
+    def link(self, served: Served) -> None:
+        """A folder has no links."""
+
+    def end_uploads(self, sha256: str) -> None:
+        """A rename leaves nothing half done."""
+
+    def _passing(self) -> Path:
+        """A free name on the same file system."""
+        return self._staging.folder / f"passing-{uuid.uuid4().hex}"
+
+    def _make_folder(self, folder: Path) -> None:
+        # One thread at a time: a folder that another thread has made must be durable before it is relied on.
+        with self._making:
+            sync_folders(make_folders(folder))
+
+    def remove_blob(self, sha256: str) -> None:
+        """Removes the bytes of a hash, if they are there."""
+        self._remove(self.blob(sha256))
+
+    def remove_hosted(self, name: str) -> None:
+        """Removes a hosted file, if it is there."""
+        self._remove(self.hosted / name)
+
+    def _remove(self, file: Path) -> None:
+        with self.translated():
+            if file.parent.is_dir():
+                file.unlink(missing_ok=True)
+                sync_folders([file.parent])
+
+    def fetch(self, hashes: Sequence[str], folder: Path) -> list[Path]:
+        """Links to the bytes of hashes in ``folder``, checked.
+
+        Raises:
+            StoreFailedError: the bytes of one are missing or have changed.
+        """
+        return [self._fetch(sha256, folder) for sha256 in hashes]
+
+    def _fetch(self, sha256: str, folder: Path) -> Path:
+        with self.translated():
+            blob, fetched = self.blob(sha256), folder / f"fetched-{uuid.uuid4().hex}"
+            if not blob.is_file():
+                raise StoreFailedError("the stored bytes of an artifact are missing")
+            link(blob, fetched)
+            if sha256_of(fetched) != sha256:
+                raise StoreFailedError("the stored bytes of an artifact are damaged: their SHA-256 has changed")
+            return fetched
+
+    def piece(self, sha256: str, at: int, size_bytes: int) -> bytes:
+        """At most ``size_bytes`` bytes from ``at`` on.
+
+        Raises:
+            StoreFailedError: the blob is missing or ends before ``at``.
+        """
+        with self.translated():
+            try:
+                stream = self.blob(sha256).open("rb", buffering=0)
+            except FileNotFoundError as exc:
+                raise StoreFailedError("the stored bytes of an artifact are missing") from exc
+            with stream:
+                piece = os.pread(stream.fileno(), size_bytes, at)
+        if not piece:
+            raise StoreFailedError("the stored bytes of an artifact are cut off")
+        return piece

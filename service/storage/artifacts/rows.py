@@ -1,0 +1,387 @@
+"""The rows of artifacts: versions of files, and what saves are about to put into the store. Knows no bytes.
+
+Every function takes a connection inside a transaction of its caller and answers plain values.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, Literal
+
+from sqlalchemy import Connection, Row, Select, bindparam, delete, func, select, update
+from sqlalchemy import insert as inserting
+
+from contracts.paths import FilePath, Namespace
+from service.artifacts.port import NewArtifact
+from service.identity import Principal, Scope
+from service.storage.conversation_rows import CONVERSATION, scope_values, utc_now
+from service.storage.prepared import Prepared
+from service.storage.schema import artifacts, conversations, principals, unfinished
+from service.storage.text_columns import storable
+
+_SAME_PATH = (
+    artifacts.c.turn == bindparam("of_turn"),
+    artifacts.c.namespace == bindparam("of_namespace"),
+    artifacts.c.rel == bindparam("of_rel"),
+)
+_VERSIONS = select(artifacts).where(artifacts.c.conversation == CONVERSATION, *_SAME_PATH)
+_LATEST = _VERSIONS.order_by(artifacts.c.version.desc()).limit(1)
+_VERSION = _VERSIONS.where(artifacts.c.version == bindparam("of_version"))
+_AMONG_PATHS = (
+    artifacts.c.turn == bindparam("of_turn"),
+    artifacts.c.namespace == bindparam("of_namespace"),
+    artifacts.c.rel.in_(bindparam("of_rels", expanding=True)),
+)
+_THESE = select(artifacts).where(
+    artifacts.c.conversation == CONVERSATION,
+    *_AMONG_PATHS,
+    artifacts.c.version.in_(bindparam("of_versions", expanding=True)),
+)
+_NEWEST = (
+    select(artifacts.c.rel, func.max(artifacts.c.version))
+    .where(artifacts.c.conversation == bindparam("in_conversation"), *_AMONG_PATHS)
+    .group_by(artifacts.c.rel)
+)
+_ADDED = Prepared(
+    inserting(artifacts),
+    "conversation",
+    "turn",
+    "namespace",
+    "rel",
+    "version",
+    "sha256",
+    "size_bytes",
+    "mime",
+    "visibility",
+    "description",
+    "tool_call_id",
+    "created",
+    "hosted_name",
+)
+_PATHS_AT_ONCE = 500  # a statement takes tens of thousands of values, and not more
+_HOSTED = (
+    select(artifacts)
+    .where(artifacts.c.hosted_name == bindparam("of_name"))
+    .order_by(artifacts.c.version.desc())
+    .limit(1)
+)
+_HOSTED_IN = (
+    _HOSTED.join_from(artifacts, conversations)
+    .join(principals)
+    .where(
+        principals.c.tenant == bindparam("scope_tenant"),
+        principals.c.project == bindparam("scope_project"),
+    )
+)
+_STORED_BYTES = (
+    select(func.coalesce(func.sum(artifacts.c.size_bytes), 0))
+    .join_from(artifacts, conversations)
+    .join(principals)
+    .where(
+        principals.c.tenant == bindparam("scope_tenant"),
+        principals.c.project == bindparam("scope_project"),
+    )
+)
+_NUMBERED = (
+    select(
+        artifacts,
+        conversations.c.name.label("conversation_name"),
+        principals.c.tenant,
+        principals.c.project,
+        principals.c.user_type,
+        principals.c.user,
+    )
+    .join_from(artifacts, conversations)
+    .join(principals)
+    .where(artifacts.c.id == bindparam("of_number"))
+)
+_LATER = artifacts.alias("later")
+_IS_LATEST = (
+    ~select(_LATER.c.id)
+    .where(
+        *(_LATER.c[name] == artifacts.c[name] for name in ("conversation", "turn", "namespace", "rel")),
+        _LATER.c.version > artifacts.c.version,
+    )
+    .exists()
+)
+_OF_TURN = Prepared(
+    select(artifacts).where(
+        artifacts.c.conversation == CONVERSATION, artifacts.c.turn == bindparam("of_turn"), _IS_LATEST
+    )
+)
+_LISTED = (
+    select(artifacts)
+    .where(artifacts.c.conversation == CONVERSATION, artifacts.c.id > bindparam("after_number"), _IS_LATEST)
+    .order_by(artifacts.c.id)
+    .limit(bindparam("rows_max"))
+)
+_RECENT = Prepared(
+    select(artifacts)
+    .where(
+        artifacts.c.conversation == CONVERSATION,
+        artifacts.c.turn != bindparam("not_turn"),
+        artifacts.c.removed.is_(None),
+        _IS_LATEST,
+    )
+    .order_by(artifacts.c.id.desc())
+    .limit(bindparam("at_most"))
+)
+_REMOVED = (
+    update(artifacts)
+    .where(
+        artifacts.c.conversation == CONVERSATION,
+        *_SAME_PATH,
+        artifacts.c.version == bindparam("of_version"),
+    )
+    .values(removed=bindparam("at"))
+)
+_BEGUN = Prepared(inserting(unfinished), "save", "name")
+_ENDED = Prepared(delete(unfinished).where(unfinished.c.save == bindparam("of_save")))
+_UNFINISHED = select(unfinished.c.save, unfinished.c.name).order_by(unfinished.c.save, unfinished.c.name)
+_WANTED = select(
+    select(artifacts.c.id).where(artifacts.c.sha256 == bindparam("of_sha256")).exists()
+    | select(unfinished.c.id)
+    .where(unfinished.c.name == bindparam("of_name"), unfinished.c.save != bindparam("of_save"))
+    .exists()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactRow:
+    """One version of a file, as the database has it.
+
+    Attributes:
+        path: its path.
+        version: 1 for the first.
+        sha256: the SHA-256 of its bytes, in hex.
+        size_bytes: its size.
+        mime: its media type.
+        visibility: ``external`` or ``internal``.
+        description: what it is.
+        created: when: UTC, RFC 3339, ``Z``.
+        hosted_name: under which name the byte side hosts it; None for internal files.
+        removed: whether a program removed the file from its turn.
+        number: its number among all versions that are stored; no part of what it is.
+    """
+
+    path: FilePath
+    version: int
+    sha256: str
+    size_bytes: int
+    mime: str
+    visibility: Literal["external", "internal"]
+    description: str
+    created: str
+    hosted_name: str | None
+    removed: bool = False
+    number: int = field(default=0, compare=False)
+
+
+# ---- saves that are under way ----
+
+
+def begin_save(connection: Connection, save: str, names: Iterable[str]) -> None:
+    """Writes down what a save is about to put into the store (``blobs/<sha256>``, ``hosted/<hosted name>``)."""
+    _BEGUN.run_all(connection, [{"save": save, "name": name} for name in names])
+
+
+def end_save(connection: Connection, save: str) -> None:
+    """Forgets what a save was about to do: it is done, or undone."""
+    _ENDED.run(connection, {"of_save": save})
+
+
+def unfinished_saves(connection: Connection) -> dict[str, list[str]]:
+    """The saves that have begun and not ended, each with the names that it wrote down."""
+    saves: dict[str, list[str]] = {}
+    for save, name in connection.execute(_UNFINISHED):
+        saves.setdefault(save, []).append(name)
+    return saves
+
+
+def is_wanted(connection: Connection, sha256: str, save: str) -> bool:
+    """Whether a version has these bytes, or a save other than ``save`` is about to."""
+    values = {"of_sha256": sha256, "of_name": f"blobs/{sha256}", "of_save": save}
+    return bool(connection.execute(_WANTED, values).scalar_one())
+
+
+# ---- versions ----
+
+
+def insert(
+    connection: Connection, conversation: int, new: Sequence[tuple[NewArtifact, str | None]]
+) -> list[ArtifactRow]:
+    """Adds the next versions of the artifacts' paths; of two with one path the later gets the later version.
+
+    Args:
+        connection: the database.
+        conversation: its number.
+        new: the files, each with the name under which it is hosted; None exactly for an internal file.
+    """
+    newest = _newest(connection, conversation, [artifact.path for artifact, _ in new])
+    made = []
+    for artifact, hosted_name in new:
+        newest[artifact.path] = number = newest.get(artifact.path, 0) + 1
+        row = ArtifactRow(
+            path=artifact.path,
+            version=number,
+            sha256=artifact.sha256,
+            size_bytes=artifact.size_bytes,
+            mime=artifact.mime,
+            visibility=artifact.visibility,
+            description=storable(artifact.description),
+            created=utc_now(),
+            hosted_name=hosted_name,
+        )
+        made.append(row)
+    _ADDED.run_all(
+        connection,
+        [
+            {
+                "conversation": conversation,
+                "turn": row.path.turn_id,
+                "namespace": row.path.namespace.value,
+                "rel": row.path.rel,
+                "version": row.version,
+                "sha256": row.sha256,
+                "size_bytes": row.size_bytes,
+                "mime": row.mime,
+                "visibility": row.visibility,
+                "description": row.description,
+                "tool_call_id": artifact.tool_call_id,
+                "created": row.created,
+                "hosted_name": row.hosted_name,
+            }
+            for row, (artifact, _) in zip(made, new, strict=True)
+        ],
+    )
+    return made
+
+
+def _newest(connection: Connection, conversation: int, paths: Iterable[FilePath]) -> dict[FilePath, int]:
+    """The latest versions of those paths that have one."""
+    newest = {}
+    for where, group in _grouped(paths):
+        for rel, number in connection.execute(
+            _NEWEST, {"in_conversation": conversation, **where, "of_rels": group}
+        ):
+            newest[FilePath(where["of_turn"], Namespace(where["of_namespace"]), rel)] = number
+    return newest
+
+
+def _grouped(paths: Iterable[FilePath]) -> Iterator[tuple[dict[str, str], list[str]]]:
+    """The paths below each turn and namespace, as many as a statement takes."""
+    groups: dict[tuple[str, str], dict[str, None]] = {}
+    for path in paths:
+        groups.setdefault((path.turn_id, path.namespace.value), {})[path.rel] = None
+    for (turn, namespace), rels in groups.items():
+        left = iter(rels)
+        while group := list(islice(left, _PATHS_AT_ONCE)):
+            yield {"of_turn": turn, "of_namespace": namespace}, group
+
+
+def latest(connection: Connection, scope: Scope, path: FilePath) -> ArtifactRow | None:
+    """The latest version of a path, if there is one."""
+    return _one(connection, _LATEST, {**scope_values(scope), **_path_values(path)})
+
+
+def version(connection: Connection, scope: Scope, path: FilePath, number: int) -> ArtifactRow | None:
+    """That version of a path in this conversation, if there is one."""
+    return _one(connection, _VERSION, {**scope_values(scope), **_path_values(path), "of_version": number})
+
+
+def versions(
+    connection: Connection, scope: Scope, wanted: Iterable[tuple[FilePath, int]]
+) -> dict[tuple[FilePath, int], ArtifactRow]:
+    """Those of some versions that this conversation has."""
+    asked = set(wanted)
+    numbers: dict[FilePath, list[int]] = {}
+    for path, number in asked:
+        numbers.setdefault(path, []).append(number)
+    found = {}
+    for where, group in _grouped(numbers):
+        of = (FilePath(where["of_turn"], Namespace(where["of_namespace"]), rel) for rel in group)
+        among = sorted({number for path in of for number in numbers[path]})
+        for start in range(0, len(among), _PATHS_AT_ONCE):
+            few = among[start : start + _PATHS_AT_ONCE]
+            values = {**scope_values(scope), **where, "of_rels": group, "of_versions": few}
+            for row in map(_row, connection.execute(_THESE, values)):
+                found[row.path, row.version] = row
+    return {each: row for each, row in found.items() if each in asked}
+
+
+def of_turn(connection: Connection, scope: Scope, turn_id: str) -> list[ArtifactRow]:
+    """The latest versions of all files and attachments of a turn, in no order."""
+    return [_row(row) for row in _OF_TURN.rows(connection, {**scope_values(scope), "of_turn": turn_id})]
+
+
+def listed(connection: Connection, scope: Scope, after: int, limit: int) -> list[ArtifactRow]:
+    """At most ``limit`` latest versions of files with a number greater than ``after``, by their numbers."""
+    values = {**scope_values(scope), "after_number": after, "rows_max": limit}
+    return [_row(row) for row in connection.execute(_LISTED, values)]
+
+
+def recent(connection: Connection, scope: Scope, limit: int, except_turn: str) -> list[ArtifactRow]:
+    """The latest versions of at most ``limit`` paths of all turns but one, not the removed ones, newest first."""
+    values = {**scope_values(scope), "not_turn": except_turn, "at_most": limit}
+    return [_row(row) for row in _RECENT.rows(connection, values)]
+
+
+def mark_removed(connection: Connection, scope: Scope, wanted: Iterable[tuple[FilePath, int]]) -> None:
+    """Marks versions as removed by a program; those that this conversation does not have are passed over."""
+    now = utc_now()
+    for path, number in wanted:
+        connection.execute(_REMOVED, {**scope_values(scope), **_path_values(path), "of_version": number, "at": now})
+
+
+# ---- hosted ----
+
+
+def hosted_latest(connection: Connection, name: str) -> ArtifactRow | None:
+    """The latest version that is hosted under a name."""
+    return _one(connection, _HOSTED, {"of_name": name})
+
+
+def hosted_latest_in(connection: Connection, scope: Scope, name: str) -> ArtifactRow | None:
+    """The same, if it belongs to the scope's tenant and project."""
+    who = {"scope_tenant": scope.principal.tenant, "scope_project": scope.principal.project}
+    return _one(connection, _HOSTED_IN, {"of_name": name, **who})
+
+
+def _path_values(path: FilePath) -> dict[str, object]:
+    return {"of_turn": path.turn_id, "of_namespace": path.namespace.value, "of_rel": path.rel}
+
+
+def _one(connection: Connection, query: Select[Any], values: dict[str, Any]) -> ArtifactRow | None:
+    row = connection.execute(query, values).first()
+    return None if row is None else _row(row)
+
+
+def _row(row: Row[Any]) -> ArtifactRow:
+    return ArtifactRow(
+        path=FilePath(row.turn, Namespace(row.namespace), row.rel),
+        version=row.version,
+        sha256=row.sha256,
+        size_bytes=row.size_bytes,
+        mime=row.mime,
+        visibility=row.visibility,
+        description=row.description,
+        created=row.created,
+        hosted_name=row.hosted_name,
+        removed=row.removed is not None,
+        number=row.id,
+    )
+
+
+def numbered(connection: Connection, number: int) -> tuple[Scope, ArtifactRow] | None:
+    """The version that has a number, and whose it is, if there is one."""
+    row = connection.execute(_NUMBERED, {"of_number": number}).first()
+    if row is None:
+        return None
+    who = Principal(row.tenant, row.project, row.user_type, row.user)
+    return Scope(who, row.conversation_name), _row(row)
+
+
+def stored_bytes(connection: Connection, tenant: str, project: str) -> int:
+    """How many bytes all versions of all files of a project have together."""
+    values = {"scope_tenant": tenant, "scope_project": project}
+    return int(connection.execute(_STORED_BYTES, values).scalar_one())

@@ -1,0 +1,324 @@
+"""Artifacts in a bucket of an S3-compatible server; only staging is local.
+
+``<prefix>/blobs/<sha256>`` holds bytes under their hash. ``<prefix>/<key>`` is the hosted copy of a file, made by
+the server itself, and ``<prefix>/attachments/<key>`` that of an attachment: a file and an attachment can have one
+key, and must not overwrite each other. Every object is stored as an attachment, so that no browser renders one.
+"""
+
+import base64
+import hashlib
+import logging
+import unicodedata
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import ClientError
+
+from contracts.paths import FilePath, Namespace
+from service.artifacts.content_disposition import content_disposition, media_type
+from service.artifacts.port import NewArtifact
+from service.errors import OurError, StoreFailedError
+from service.file_content import opened
+from service.identity import Scope
+from service.storage.artifacts.blob_port import Served, checked_sha256, wrong_size
+from service.storage.artifacts.durable_files import READ_ONLY, holds
+from service.storage.artifacts.hosted_names import key_of
+from service.storage.artifacts.s3_client import MISSING, Bucket, client, code_of, translated
+from service.storage.artifacts.staging import Staging
+from service.storage.error_translation import translated as disk_translated
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3.type_defs import CompletedPartTypeDef
+
+_NAME_BYTES_MAX = 1024  # S3's own limit for the name of an object
+_READ_BYTES = 1024 * 1024
+# A blob is served through links only, which say what it is; as it stands it must not be rendered.
+_BLOB_TYPE, _BLOB_DISPOSITION = "application/octet-stream", "attachment"
+
+_log = logging.getLogger(__name__)
+
+
+class S3Files:
+    """The port ``ArtifactFiles`` on a bucket.
+
+    Args:
+        bucket: where the objects are.
+        staging: a local folder for files on their way; emptied at each start.
+        part_bytes: larger files are sent in parts of this size, each of which is in memory once.
+        link_s: how long a link works, in seconds.
+
+    Raises:
+        StoreFailedError: the settings make no client.
+    """
+
+    threads = 8  # each may hold one part in memory
+    at_once = read_at_once = 1  # requests side by side, not one after the other
+    piece_bytes = 4 * 1024 * 1024  # one request for each: larger than for a disk, small enough to wait in memory
+
+    def __init__(self, bucket: Bucket, staging: Path, part_bytes: int, link_s: int) -> None:
+        self._bucket = bucket.name
+        self._below = f"{bucket.prefix}/" if bucket.prefix else ""
+        self._client = client(bucket, bucket.endpoint, self.threads)
+        self._link_client = client(bucket, bucket.link_endpoint, 1) if bucket.link_endpoint else self._client
+        self._staging = Staging(staging.resolve())
+        self._part_bytes = part_bytes
+        self._link_s = link_s
+
+    def prepare(self) -> None:
+        """Empties staging and asks whether the bucket is there.
+
+        Raises:
+            StoreFailedError: the server does not answer, refuses the credentials or has no such bucket.
+        """
+        with self._local():
+            self._staging.prepare()
+        try:
+            with translated():
+                self._client.head_bucket(Bucket=self._bucket)
+        except StoreFailedError as exc:
+            if isinstance(exc.__cause__, ClientError) and code_of(exc.__cause__) in MISSING:
+                raise StoreFailedError(
+                    f"the object store has no bucket '{self._bucket}'; make it, or change the setting s3_bucket"
+                ) from exc
+            raise
+
+    def stage(self) -> Path:
+        """A fresh local folder."""
+        with self._local():
+            return self._staging.stage()
+
+    def unstage(self, folder: Path) -> None:
+        """Removes a folder of staging; never raises for the file system, the next start tries again."""
+        self._staging.unstage(folder)
+
+    # ---- blobs ----
+
+    def seal(self, artifacts: Sequence[NewArtifact]) -> None:
+        """Looks whether the sources can be sent.
+
+        Raises:
+            StoreFailedError: one is no regular file of the size it is said to have.
+            ValueError: its hash is none.
+        """
+        for artifact in artifacts:
+            checked_sha256(artifact.sha256)
+            with self._local():
+                if not holds(artifact.source, artifact.size_bytes):
+                    raise wrong_size(artifact)
+
+    def place(self, artifacts: Sequence[NewArtifact]) -> None:
+        """Sends sources; a large one only if its bytes are not there, which is asked first.
+
+        Raises:
+            StoreFailedError: also if a source has not the hash it is said to have.
+        """
+        for artifact in artifacts:
+            self._place(artifact)
+
+    def _place(self, artifact: NewArtifact) -> None:
+        if artifact.size_bytes <= self._part_bytes:
+            data = b"".join(self._parts(artifact))
+            with translated():
+                self._client.put_object(
+                    Bucket=self._bucket,
+                    Key=self._blob(artifact.sha256),
+                    Body=data,
+                    ChecksumSHA256=_base64(bytes.fromhex(artifact.sha256)),
+                    ContentType=_BLOB_TYPE,
+                    ContentDisposition=_BLOB_DISPOSITION,
+                )
+        elif not self._is_there(artifact):
+            self._send_in_parts(artifact)
+
+    def _parts(self, artifact: NewArtifact) -> Iterator[bytes]:
+        """The bytes of a source, the hash of all of them checked before the last part is given."""
+        digest, left = hashlib.sha256(), artifact.size_bytes
+        with self._local(), opened(artifact.source) as stream:
+            while left > 0:
+                part = stream.read(min(self._part_bytes, left))
+                digest.update(part)
+                left -= len(part)
+                if not part or (left == 0 and (digest.hexdigest() != artifact.sha256 or stream.read(1))):
+                    raise StoreFailedError(f"the bytes for {artifact.path.logical} have changed on their way")
+                yield part
+
+    def _is_there(self, artifact: NewArtifact) -> bool:
+        try:
+            with translated():
+                found = self._client.head_object(Bucket=self._bucket, Key=self._blob(artifact.sha256))
+        except StoreFailedError as exc:
+            if isinstance(exc.__cause__, ClientError) and code_of(exc.__cause__) in MISSING:
+                return False
+            raise
+        # An object that somebody put in its place has not our mark: it is overwritten.
+        return found["ContentLength"] == artifact.size_bytes and found["Metadata"].get("sha256") == artifact.sha256
+
+    def _send_in_parts(self, artifact: NewArtifact) -> None:
+        key = self._blob(artifact.sha256)
+        with translated():
+            upload = self._client.create_multipart_upload(
+                Bucket=self._bucket,
+                Key=key,
+                ChecksumAlgorithm="SHA256",
+                ContentType=_BLOB_TYPE,
+                ContentDisposition=_BLOB_DISPOSITION,
+                Metadata={"sha256": artifact.sha256},
+            )["UploadId"]
+            sent: list[CompletedPartTypeDef] = []
+            try:
+                for number, part in enumerate(self._parts(artifact), start=1):
+                    checksum = _base64(hashlib.sha256(part).digest())
+                    answer = self._client.upload_part(
+                        Bucket=self._bucket,
+                        Key=key,
+                        UploadId=upload,
+                        PartNumber=number,
+                        Body=part,
+                        ChecksumSHA256=checksum,
+                    )
+                    sent.append({"PartNumber": number, "ETag": answer["ETag"], "ChecksumSHA256": checksum})
+                self._client.complete_multipart_upload(
+                    Bucket=self._bucket, Key=key, UploadId=upload, MultipartUpload={"Parts": sent}
+                )
+            except Exception:
+                self._abort_soon(artifact.sha256)
+                raise
+
+    def _abort_soon(self, sha256: str) -> None:
+        try:
+            self.end_uploads(sha256)
+        except OurError:
+            # Nothing is lost: the save that failed is undone later, and its uploads with it.
+            _log.warning("an upload in parts could not be aborted yet", exc_info=True)
+
+    def end_uploads(self, sha256: str) -> None:
+        """Aborts uploads in parts of these bytes that were cut off; the server frees their space."""
+        key = self._blob(sha256)
+        with translated():
+            found = self._client.list_multipart_uploads(Bucket=self._bucket, Prefix=key).get("Uploads", [])
+            for upload in found:
+                self._client.abort_multipart_upload(Bucket=self._bucket, Key=key, UploadId=upload["UploadId"])
+
+    def remove_blob(self, sha256: str) -> None:
+        """Removes the bytes of a hash, if they are there."""
+        self._remove(self._blob(sha256))
+
+    def _blob(self, sha256: str) -> str:
+        return f"{self._below}blobs/{checked_sha256(sha256)}"
+
+    def _remove(self, key: str) -> None:
+        with translated():
+            self._client.delete_object(Bucket=self._bucket, Key=key)
+
+    # ---- hosted ----
+
+    def hosted_name(self, scope: Scope, path: FilePath) -> str:
+        """The key below the prefix; too long a one keeps its head and is told apart by a hash."""
+        name = key_of(scope, path)
+        if path.namespace is Namespace.ATTACHMENTS:
+            name = f"attachments/{name}"
+        space = _NAME_BYTES_MAX - len(self._below.encode())
+        if len(name.encode()) <= space:
+            return name
+        tail = f"/~{hashlib.sha256(name.encode()).hexdigest()}"
+        head = name.encode()[: space - len(tail)].decode(errors="ignore").rstrip("/")
+        return head + tail
+
+    def uri_of(self, name: str) -> str:
+        """``s3://<bucket>/<prefix>/<name>``, the name as it is: what programs for S3 take."""
+        return f"s3://{self._bucket}/{self._below}{name}"
+
+    def name_of_uri(self, uri: str) -> str | None:
+        """What stands behind bucket and prefix."""
+        head = self.uri_of("")
+        return unicodedata.normalize("NFC", uri.removeprefix(head)) if uri.startswith(head) else None
+
+    def host(self, served: Mapping[str, Served]) -> None:
+        """Copies blobs to hosted names, within the server."""
+        for name, each in served.items():
+            self._host(name, each)
+
+    def _host(self, name: str, served: Served) -> None:
+        with translated():
+            self._client.copy_object(
+                Bucket=self._bucket,
+                Key=self._below + name,
+                CopySource={"Bucket": self._bucket, "Key": self._blob(served.sha256)},
+                MetadataDirective="REPLACE",
+                ContentType=media_type(served.mime),
+                ContentDisposition=content_disposition(served.file_name),
+            )
+
+    def remove_hosted(self, name: str) -> None:
+        """Removes a hosted object, if it is there."""
+        self._remove(self._below + name)
+
+    # ---- read ----
+
+    def fetch(self, hashes: Sequence[str], folder: Path) -> list[Path]:
+        """Local files with the bytes of hashes, checked; read-only.
+
+        Raises:
+            StoreFailedError: the bytes of one are missing or have changed.
+        """
+        return [self._fetch(sha256, folder) for sha256 in hashes]
+
+    def _fetch(self, sha256: str, folder: Path) -> Path:
+        fetched, digest = folder / f"fetched-{uuid.uuid4().hex}", hashlib.sha256()
+        with translated(), self._local(), fetched.open("xb") as file:
+            body = self._client.get_object(Bucket=self._bucket, Key=self._blob(sha256))["Body"]
+            with body:
+                for data in iter(partial(body.read, _READ_BYTES), b""):
+                    digest.update(data)
+                    file.write(data)
+        if digest.hexdigest() != sha256:
+            raise StoreFailedError("the stored bytes of an artifact are damaged: their SHA-256 has changed")
+        with self._local():
+            fetched.chmod(READ_ONLY)
+        return fetched
+
+    def piece(self, sha256: str, at: int, size_bytes: int) -> bytes:
+        """At most ``size_bytes`` bytes from ``at`` on.
+
+        Raises:
+            StoreFailedError: the bytes are missing or end before ``at``.
+        """
+        try:
+            with translated():
+                answer = self._client.get_object(
+                    Bucket=self._bucket, Key=self._blob(sha256), Range=f"bytes={at}-{at + size_bytes - 1}"
+                )
+                with answer["Body"] as body:
+                    piece = body.read()
+        except StoreFailedError as exc:
+            if isinstance(exc.__cause__, ClientError) and code_of(exc.__cause__) == "InvalidRange":
+                raise StoreFailedError("the stored bytes of an artifact are cut off") from exc
+            raise
+        if not piece:
+            raise StoreFailedError("the stored bytes of an artifact are cut off")
+        return piece
+
+    def link(self, served: Served) -> str:
+        """A signed URL of the blob; its answer has the file's name and type, and is always an attachment."""
+        with translated():
+            return self._link_client.generate_presigned_url(
+                "get_object",
+                Params={
+                    "Bucket": self._bucket,
+                    "Key": self._blob(served.sha256),
+                    "ResponseContentType": media_type(served.mime),
+                    "ResponseContentDisposition": content_disposition(served.file_name),
+                },
+                ExpiresIn=self._link_s,
+            )
+
+    def _local(self) -> AbstractContextManager[None]:
+        return disk_translated("the artifact folder", self._staging.folder.parent)
+
+
+def _base64(digest: bytes) -> str:
+    return base64.b64encode(digest).decode()

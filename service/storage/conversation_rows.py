@@ -1,0 +1,93 @@
+"""Whose rows are whose: principals, conversations, and the lock that a conversation's writers wait for."""
+
+from datetime import UTC, datetime
+from functools import cache
+
+from sqlalchemy import Connection, Table, bindparam, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from service.identity import Principal, Scope
+from service.storage.prepared import Prepared
+from service.storage.schema import conversations, principals
+
+_NAMED = (
+    principals.c.tenant == bindparam("scope_tenant"),
+    principals.c.project == bindparam("scope_project"),
+    principals.c.user_type == bindparam("scope_user_type"),
+    principals.c.user == bindparam("scope_user"),
+)
+_FOUND = (
+    select(conversations.c.id, conversations.c.principal)
+    .join_from(conversations, principals)
+    .where(*_NAMED, conversations.c.name == bindparam("scope_conversation"))
+)
+_LOCKED = Prepared(_FOUND.with_for_update(key_share=True, of=conversations))
+_LOCKED_PRINCIPAL = (
+    select(principals.c.id).where(principals.c.id == bindparam("principal")).with_for_update(key_share=True)
+)
+
+PRINCIPAL = select(principals.c.id).where(*_NAMED).scalar_subquery()
+"""The row of the principal of `principal_values`, inside another query."""
+CONVERSATION = _FOUND.with_only_columns(conversations.c.id).scalar_subquery()
+"""The row of the conversation of `scope_values`, inside another query."""
+
+
+def principal_values(principal: Principal) -> dict[str, str]:
+    """What `PRINCIPAL` is asked with."""
+    return {
+        "scope_tenant": principal.tenant,
+        "scope_project": principal.project,
+        "scope_user_type": principal.user_type,
+        "scope_user": principal.user,
+    }
+
+
+def scope_values(scope: Scope) -> dict[str, str]:
+    """What `CONVERSATION` is asked with."""
+    return {**principal_values(scope.principal), "scope_conversation": scope.conversation_id}
+
+
+def lock_conversation(connection: Connection, scope: Scope) -> tuple[int, int] | None:
+    """The rows of a conversation and of its principal, if it is known; its other writers wait for this transaction.
+
+    So what is counted in a conversation, such as positions and versions, is counted by one writer at a time. SQLite
+    has one writer anyway.
+    """
+    found = _LOCKED.first(connection, scope_values(scope))
+    return None if found is None else (found.id, found.principal)
+
+
+def ensure_conversation(connection: Connection, scope: Scope) -> tuple[int, int]:
+    """As `lock_conversation`; the rows are made if they are new."""
+    if (known := lock_conversation(connection, scope)) is not None:
+        return known
+    who = scope.principal
+    connection.execute(
+        new_or_known(principals, connection.dialect.name),
+        {"tenant": who.tenant, "project": who.project, "user_type": who.user_type, "user": who.user},
+    )
+    owner = connection.scalar(select(PRINCIPAL), principal_values(who))
+    connection.execute(
+        new_or_known(conversations, connection.dialect.name), {"principal": owner, "name": scope.conversation_id}
+    )
+    made = lock_conversation(connection, scope)
+    assert made is not None
+    return made
+
+
+def lock_principal(connection: Connection, principal: int) -> None:
+    """Makes others that lock the principal wait; taken after the conversation's lock, never before it."""
+    if connection.dialect.name != "sqlite":  # whose one writer has locked all there is
+        connection.execute(_LOCKED_PRINCIPAL, {"principal": principal})
+
+
+@cache
+def new_or_known(table: Table, dialect: str) -> postgresql.Insert | sqlite.Insert:
+    """Adds a row unless one is there that is unique as it would be."""
+    insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
+    return insert(table).on_conflict_do_nothing()
+
+
+def utc_now() -> str:
+    """The time as the stores write it: UTC, RFC 3339, milliseconds, ``Z``."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

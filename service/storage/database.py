@@ -1,0 +1,234 @@
+"""The database that all stores of records share: its threads and transactions, and the lock of the data folder."""
+
+import asyncio
+import fcntl
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from pydantic import SecretStr
+from sqlalchemy import Connection
+
+from service.concurrency import ended, in_thread
+from service.errors import StoreFailedError
+from service.storage.error_translation import InUseError, translated
+from service.storage.group_commit import GroupCommit, Work
+from service.storage.timing import Seen, timed, unseen
+
+T = TypeVar("T")
+
+_ROLE = "the database of artifacts, sources and calls"
+_READERS = 3  # reads are short; more threads than cores gain nothing
+_NO_URL = SecretStr("")
+_FOLDED_AFTER_S = 0.3  # most calls are over by then, and their clients are not back yet
+
+
+class Backend(Protocol):
+    """One kind of database. Its methods block, and raise what its driver raises.
+
+    Attributes:
+        writers: how many threads may write at once.
+        group_max: how many writes may share a transaction.
+    """
+
+    writers: int
+    group_max: int
+
+    def open(self, readers: int) -> None:
+        """Connects, brings the schema up to date, and keeps other processes of the service out."""
+
+    def close(self) -> None:
+        """Disconnects; also after an `open` that failed."""
+
+    def writing(self) -> AbstractContextManager[Connection]:
+        """A connection that no other thread uses, in a transaction that is committed unless the block raises."""
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """A connection that no other thread uses, on which nothing can be written."""
+
+    def savepoint(self, connection: Connection) -> AbstractContextManager[Any]:
+        """A part of what `writing` has begun, which is undone alone if the block raises."""
+
+    def give_space_back(self) -> None:
+        """Called in a writer's thread after a write for which there was no space."""
+
+    def fold_log(self) -> None:
+        """Called a moment after a write, beside all others, in a reader's thread: what a commit would do else."""
+
+
+class Database:
+    """The records of one data folder, for one process: SQLite in the folder, or a PostgreSQL server.
+
+    Work is written as blocking functions that take a connection, and runs in threads.
+
+    Args:
+        data_dir: the folder of all local stores; made if it is missing, readable for its owner only.
+        url: ``postgresql://user:password@host/database``; empty: ``proofbox.sqlite3`` in the folder.
+        timeout_s: how long one statement to a server may take.
+    """
+
+    def __init__(self, data_dir: Path, url: SecretStr = _NO_URL, timeout_s: float = 30) -> None:
+        self.data_dir = data_dir
+        self.seen: Seen = unseen
+        self._url = url
+        self._timeout_s = timeout_s
+        self._lock: int | None = None
+        self._backend: Backend | None = None
+        self._writes: GroupCommit | None = None
+        self._readers: ThreadPoolExecutor | None = None
+        self._folding: asyncio.TimerHandle | None = None
+
+    async def open(self) -> None:
+        """Opens the database, brings its schema up to date and keeps other processes out until `close`.
+
+        Raises:
+            StoreFailedError: the folder or database cannot be used, another process uses it, or it is too new.
+            StoreFullError: no space is left.
+        """
+        await self._start(self._made(), beside=False)
+
+    async def open_beside(self) -> None:
+        """As `open`, also while a service uses the database: for commands that read or change a few rows.
+
+        Raises:
+            StoreFailedError: the folder or database cannot be used, or the service is of another release.
+            StoreFullError: no space is left.
+        """
+        try:
+            await self.open()
+        except InUseError:
+            await self._start(self._made(beside=True), beside=True)
+
+    async def _start(self, backend: Backend, *, beside: bool) -> None:
+        self._writes = GroupCommit(_Translating(backend, self.data_dir), backend.writers, backend.group_max)
+        self._readers = ThreadPoolExecutor(_READERS, "database-reader")
+        try:
+            # In the writer's own thread: its connection is no other's.
+            await ended(self._writes.run(partial(self._open, backend, beside=beside)))
+        except BaseException:
+            await self.close()
+            raise
+
+    def _open(self, backend: Backend, *, beside: bool) -> None:
+        if not beside:
+            self._lock_folder()
+        with translated(_ROLE, self.data_dir):
+            self._backend = backend
+            backend.open(_READERS)
+
+    def _lock_folder(self) -> None:
+        with translated("the data folder", self.data_dir):
+            self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._lock = os.open(self.data_dir / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as exc:
+                raise InUseError("the data folder is in use by another process of the service") from exc
+
+    def _made(self, *, beside: bool = False) -> Backend:
+        # Only the chosen one is imported: a service on SQLite needs no client of PostgreSQL in memory.
+        if url := self._url.get_secret_value():
+            from service.storage.postgres import PostgresServer  # noqa: PLC0415
+
+            return PostgresServer(url, self._timeout_s, beside=beside)
+        from service.storage.sqlite import SqliteFile  # noqa: PLC0415
+
+        return SqliteFile(self.data_dir / "proofbox.sqlite3", beside=beside)
+
+    async def close(self) -> None:
+        """Ends what is under way and closes the database; a second call does nothing.
+
+        Raises:
+            StoreFailedError: it cannot be closed cleanly; its log is played back at the next start.
+        """
+        writes, readers = self._writes, self._readers
+        self._writes = self._readers = None
+        if self._folding is not None:
+            self._folding.cancel()
+        self._folding = None
+        if writes is not None and readers is not None:
+            with ThreadPoolExecutor(1, "database-closer") as closer:
+                await in_thread(closer, partial(self._close, writes, readers))
+
+    def _close(self, writes: GroupCommit, readers: ThreadPoolExecutor) -> None:
+        writes.close()
+        readers.shutdown()
+        try:
+            if self._backend is not None:
+                with translated(_ROLE, self.data_dir):
+                    self._backend.close()
+        finally:
+            self._backend = None
+            if self._lock is not None:
+                os.close(self._lock)
+            self._lock = None
+
+    @timed("database_write")
+    async def write(self, work: Work[T]) -> T:
+        """Runs ``work`` as one transaction: all of it is kept, or nothing; what is kept is durable.
+
+        It may share its commit with others, see `GroupCommit`, so it does nothing but use the connection.
+
+        Raises:
+            StoreFailedError: the database failed or is closed.
+            StoreFullError: no space is left.
+            Exception: whatever ``work`` raises; nothing is kept then.
+        """
+        if self._writes is None or self._backend is None:
+            raise StoreFailedError(f"{_ROLE} is closed")
+        try:
+            return await ended(self._writes.submit(work))
+        finally:  # not before: a commit may take longer, and who looks then finds nothing to fold
+            if self._folding is None and self._readers is not None:
+                self._folding = asyncio.get_running_loop().call_later(_FOLDED_AFTER_S, self._fold_log)
+
+    def _fold_log(self) -> None:
+        self._folding = None
+        if self._readers is not None and self._backend is not None:
+            self._readers.submit(self._backend.fold_log)
+
+    @timed("database_read")
+    async def read(self, work: Work[T]) -> T:
+        """Runs ``work``, which only reads, beside the writers.
+
+        Raises:
+            StoreFailedError: the database failed or is closed.
+            Exception: whatever ``work`` raises.
+        """
+        backend = self._backend
+        if self._readers is None or backend is None:
+            raise StoreFailedError(f"{_ROLE} is closed")
+
+        def translating() -> T:
+            with translated(_ROLE, self.data_dir), backend.reading() as connection:
+                return work(connection)
+
+        return await in_thread(self._readers, translating)
+
+
+class _Translating:
+    """The port ``Writers`` over a backend."""
+
+    def __init__(self, backend: Backend, data_dir: Path) -> None:
+        self._backend = backend
+        self._data_dir = data_dir
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """See `Writers.transaction`."""
+        with translated(_ROLE, self._data_dir), self._backend.writing() as connection:
+            yield connection
+
+    @contextmanager
+    def savepoint(self, connection: Connection) -> Iterator[None]:
+        """See `Writers.savepoint`."""
+        with translated(_ROLE, self._data_dir), self._backend.savepoint(connection):
+            yield
+
+    def give_space_back(self) -> None:
+        """See `Writers.give_space_back`."""
+        self._backend.give_space_back()

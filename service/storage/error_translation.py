@@ -1,0 +1,109 @@
+"""Errors of databases and of the file system, translated once into the errors that the ports list."""
+
+import errno
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
+
+from service.errors import StoreFailedError, StoreFullError
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+# What SQLite reports for a refused quota and for a shared memory file that cannot grow.
+_MAYBE_FULL = frozenset({sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN})
+_PROBE_BYTES = 64 * 1024  # more than SQLite asks for at once
+
+_SQLITE_SAYS = {
+    sqlite3.SQLITE_READONLY: "is read-only",
+    sqlite3.SQLITE_CORRUPT: "is damaged",
+    sqlite3.SQLITE_NOTADB: "is damaged or no database",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened",
+    sqlite3.SQLITE_PERM: "cannot be opened",
+    sqlite3.SQLITE_BUSY: "is locked by another process",
+    sqlite3.SQLITE_IOERR: "cannot be read or written",
+    sqlite3.SQLITE_TOOBIG: "does not take a value of that size",
+}
+
+# SQLSTATE, or the class in its first two characters. https://www.postgresql.org/docs/current/errcodes-appendix.html
+_POSTGRES_FULL = frozenset({"53100"})
+_POSTGRES_SAYS = {
+    "08": "does not answer, or refuses the connection",
+    "22": "does not take such a value",
+    "25006": "is read-only",
+    "28": "does not accept the user or password",
+    "3D": "does not exist on its server",
+    "42501": "does not let its user do that",
+    "53300": "has no connection left",
+    "54": "does not take a value of that size",
+    "57014": "did not answer in time",
+    "57": "has gone away",
+    "XX": "is damaged",
+}
+
+
+class InUseError(StoreFailedError):
+    """Another process of the service has the data folder or the database."""
+
+
+@contextmanager
+def translated(role: str, folder: Path) -> Iterator[None]:
+    """Turns what the block raises into an error of the core.
+
+    Args:
+        role: what is used, as the client's text names it: absolute paths stay in the log.
+        folder: where it lies; asked for free space when SQLite does not say why it failed.
+
+    Raises:
+        StoreFullError: no space or no quota is left.
+        StoreFailedError: any other ``SQLAlchemyError``, ``sqlite3.Error`` or ``OSError``.
+    """
+    try:
+        yield
+    except DBAPIError as exc:
+        raise _of_sqlalchemy(exc, role, folder) from exc
+    except SQLAlchemyError as exc:
+        raise StoreFailedError(f"{role} failed") from exc
+    except sqlite3.Error as exc:
+        raise _of_sqlite(exc, role, folder) from exc
+    except OSError as exc:
+        if exc.errno in _FULL:
+            raise _full(role) from exc
+        reason = "is read-only" if exc.errno == errno.EROFS else f"failed: {os.strerror(exc.errno or 0)}"
+        raise StoreFailedError(f"{role} {reason}") from exc
+
+
+def _of_sqlalchemy(exc: DBAPIError, role: str, folder: Path) -> StoreFailedError | StoreFullError:
+    if isinstance(exc.orig, sqlite3.Error):
+        return _of_sqlite(exc.orig, role, folder)
+    state = getattr(exc.orig, "sqlstate", None)
+    if state is None and isinstance(exc, OperationalError):
+        state = "08"  # no connection: what a server says then has no state
+    if state in _POSTGRES_FULL:
+        return _full(role)
+    said = _POSTGRES_SAYS.get(state or "") or _POSTGRES_SAYS.get((state or "")[:2], "failed")
+    return StoreFailedError(f"{role} {said}")
+
+
+def _of_sqlite(exc: sqlite3.Error, role: str, folder: Path) -> StoreFailedError | StoreFullError:
+    code = getattr(exc, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_FULL or (code in _MAYBE_FULL and _no_space(folder)):
+        return _full(role)
+    return StoreFailedError(f"{role} {_SQLITE_SAYS.get(code, 'failed')}")
+
+
+def _full(role: str) -> StoreFullError:
+    return StoreFullError(f"{role} has no space left; the operator has to free some")
+
+
+def _no_space(folder: Path) -> bool:
+    try:
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            probe.write(bytes(_PROBE_BYTES))
+            probe.flush()
+    except OSError as exc:
+        return exc.errno in _FULL
+    return False

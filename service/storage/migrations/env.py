@@ -1,0 +1,8 @@
+"""Runs revisions on the connection, and in the transaction, of whoever calls Alembic."""
+
+from alembic import context
+
+from service.storage.schema import metadata
+
+context.configure(connection=context.config.attributes["connection"], target_metadata=metadata)
+context.run_migrations()

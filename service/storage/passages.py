@@ -1,0 +1,137 @@
+"""Passages of conversations and their embeddings in the database."""
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, bindparam, insert, select, update
+
+from service.identity import Scope
+from service.react.memsearch.port import Passage
+from service.storage.conversation_rows import CONVERSATION, ensure_conversation, scope_values
+from service.storage.database import Database
+from service.storage.schema import passages as rows
+from service.storage.schema import passages_through as ends
+
+_PICKED_AT_ONCE = 500  # a statement takes tens of thousands of values, and not more
+
+_END = select(ends.c.position).where(ends.c.conversation == CONVERSATION)
+_END_MOVES = (
+    update(ends)
+    .where(ends.c.conversation == bindparam("in_conversation"))
+    .values(position=bindparam("new_position"))
+)
+_HERE = rows.c.conversation == CONVERSATION
+_VECTORS = (
+    select(rows.c.id, rows.c.ts, rows.c.vector).where(_HERE, rows.c.ts >= bindparam("since")).order_by(rows.c.id)
+)
+_VECTOR_SET = (
+    update(rows)
+    .where(rows.c.conversation == bindparam("in_conversation"), rows.c.id == bindparam("of_id"))
+    .values(vector=bindparam("new_vector"))
+)
+
+
+class SqlPassageStore:
+    """The port ``PassageStore`` in the database.
+
+    Args:
+        database: the open database.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def through(self, scope: Scope) -> int:
+        """Up to which position of the timeline the passages are there.
+
+        Raises:
+            StoreFailedError: the database failed.
+        """
+        return await self._database.read(lambda connection: connection.scalar(_END, scope_values(scope)) or 0)
+
+    async def add(self, scope: Scope, passages: Sequence[Passage], *, since: int, through: int) -> bool:
+        """Adds the passages of the blocks after ``since`` up to ``through``, unless somebody else has.
+
+        Raises:
+            StoreFailedError: the database failed.
+            StoreFullError: no space is left.
+        """
+
+        def work(connection: Connection) -> bool:
+            conversation, _ = ensure_conversation(connection, scope)
+            if (connection.scalar(_END, scope_values(scope)) or 0) != since:
+                return False
+            if passages:
+                connection.execute(insert(rows), [_columns(conversation, passage) for passage in passages])
+            values = {"in_conversation": conversation, "new_position": through}
+            if connection.execute(_END_MOVES, values).rowcount == 0:
+                connection.execute(insert(ends), {"conversation": conversation, "position": through})
+            return True
+
+        return await self._database.write(work)
+
+    async def vectors(self, scope: Scope, targets: Collection[str], since_ts: str) -> list[tuple[int, str, bytes]]:
+        """Id, time and embedding (empty if there is none yet) of the passages of some targets from a time on.
+
+        Raises:
+            StoreFailedError: the database failed.
+        """
+        query = _VECTORS.where(rows.c.target.in_(list(targets)))
+        values = {**scope_values(scope), "since": since_ts}
+
+        def work(connection: Connection) -> list[tuple[int, str, bytes]]:
+            return [(row.id, row.ts, row.vector) for row in connection.execute(query, values)]
+
+        return await self._database.read(work)
+
+    async def set_vectors(self, scope: Scope, vectors: Mapping[int, bytes]) -> None:
+        """Stores the embeddings of passages by their ids; an id of another conversation changes nothing.
+
+        Raises:
+            StoreFailedError: the database failed.
+            StoreFullError: no space is left.
+        """
+        values = [{"of_id": number, "new_vector": vector} for number, vector in vectors.items()]
+        if not values:
+            return
+
+        def work(connection: Connection) -> None:
+            conversation, _ = ensure_conversation(connection, scope)
+            connection.execute(_VECTOR_SET, [{"in_conversation": conversation, **row} for row in values])
+
+        await self._database.write(work)
+
+    async def pick(self, scope: Scope, ids: Collection[int]) -> dict[int, Passage]:
+        """Passages of this conversation by their ids.
+
+        Raises:
+            StoreFailedError: the database failed.
+        """
+
+        def work(connection: Connection) -> dict[int, Passage]:
+            found = {}
+            left = iter(ids)
+            while group := list(islice(left, _PICKED_AT_ONCE)):
+                query: Select[Any] = select(rows).where(_HERE, rows.c.id.in_(group))
+                found.update({row.id: _passage(row) for row in connection.execute(query, scope_values(scope))})
+            return found
+
+        return await self._database.read(work)
+
+
+def _columns(conversation: int, passage: Passage) -> dict[str, object]:
+    return {
+        "conversation": conversation,
+        "position": passage.position,
+        "turn": passage.turn_id,
+        "target": passage.target,
+        "ts": passage.ts,
+        "path": passage.path,
+        "text": passage.text,
+        "vector": passage.vector,
+    }
+
+
+def _passage(row: Row[Any]) -> Passage:
+    return Passage(row.position, row.turn, row.target, row.ts, row.path, row.text, row.vector)

@@ -1,0 +1,260 @@
+"""Records on a PostgreSQL server: pools of connections, and the lock that keeps other services off the database."""
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import psycopg
+from psycopg.abc import RV, PQGen
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, make_url, text
+from sqlalchemy.exc import ArgumentError, DBAPIError
+
+from service.errors import StoreFailedError
+from service.storage.error_translation import InUseError
+from service.storage.migrations import migrate, refuse_others
+
+_SCHEMES = frozenset({"postgresql", "postgres"})
+_CONNECT_S = 10
+_LOCK_CHECKED_EVERY_S = 5.0  # for so long another service could take a database whose lock was lost
+_MIGRATION_S = 3600  # one statement of a revision may read every row
+_ANSWERS_LATE_S = 5.0  # a server that keeps its own time limit has said so by then
+_OUR_LOCK = 0x50_42_4F_58  # "PBOX": the lock is ours among all advisory locks of a database
+_TRY_LOCK = text("SELECT pg_try_advisory_lock(:ours, hashtext(current_schema()))")
+
+_log = logging.getLogger(__name__)
+
+
+class _PatientConnection(psycopg.Connection[Any]):
+    """A connection that is closed when the server does not answer in time.
+
+    The server keeps the time of a statement; one that was stopped, or that something in between keeps from us,
+    keeps no time, and without this whoever waits for it would wait for ever.
+    """
+
+    answers_s: float | None = None
+    """How long an answer may take; None: for ever."""
+
+    def wait(self, gen: PQGen[RV], interval: float = 0.1, timeout: float | None = None) -> RV:
+        """As psycopg's, and no longer than the answer may take."""
+        timeout = self.answers_s if timeout is None else timeout
+        began = time.monotonic()
+        try:
+            return super().wait(gen, interval, timeout)
+        except psycopg.OperationalError as exc:
+            if timeout is None or time.monotonic() - began < timeout:
+                raise
+            self.pgconn.finish()
+            raise psycopg.OperationalError(f"the server did not answer within {timeout:g} s") from exc
+
+
+class PostgresServer:
+    """One schema of a database on a server, which one process of the service uses at a time.
+
+    A connection that was lost fails the work that meets it and is replaced for the next. That a commit waits for
+    the disk is the server's own setting (``synchronous_commit``, on unless somebody turned it off).
+
+    Args:
+        url: ``postgresql://user:password@host:port/database``; what it says in ``?options`` goes to the server.
+        timeout_s: how long one statement may take, waiting for another transaction included.
+        beside: whether a service may be using it: then nothing is locked and the schema is left as it is.
+    """
+
+    writers = 4  # more than one: a commit waits for the server's disk, and others can go on meanwhile
+    group_max = 1  # of transactions that wait for disk at one time the server itself makes one write
+
+    def __init__(self, url: str, timeout_s: float, *, beside: bool = False) -> None:
+        self._beside = beside
+        self._url = parsed_url(url)
+        self._timeout_s = timeout_s
+        self._engines: list[Engine] = []
+        self._lock = _SchemaLock(self._engine(poolclass=NullPool, isolation_level="AUTOCOMMIT"))
+
+    def open(self, readers: int) -> None:
+        """Connects, locks the schema and brings it up to date.
+
+        Raises:
+            StoreFailedError: it is in use, newer than this release, or does not hold Unicode.
+            SQLAlchemyError: the server cannot be reached, or refuses.
+        """
+        if not self._beside:
+            self._lock.take()
+        pool: dict[str, Any] = {"max_overflow": 0, "pool_pre_ping": True}
+        self._writing = self._engine(pool_size=self.writers, **pool)
+        # No transaction around a reading query, and so no more round trips: each sees what is committed by then.
+        self._reading = self._engine(read_only=True, pool_size=readers, isolation_level="AUTOCOMMIT", **pool)
+        with self._writing.connect() as connection:
+            _check(connection)
+            connection.exec_driver_sql(f"SET statement_timeout = '{_MIGRATION_S}s'")
+            driver = connection.connection.driver_connection
+            assert isinstance(driver, _PatientConnection)
+            driver.answers_s = _MIGRATION_S + _ANSWERS_LATE_S
+            connection.commit()
+            with connection.begin():
+                (refuse_others if self._beside else migrate)(connection)
+            connection.detach()
+
+    def _engine(self, *, read_only: bool = False, **options: Any) -> Engine:
+        engine = create_engine(
+            self._url,
+            connect_args={
+                "connect_timeout": _CONNECT_S,
+                "application_name": "proofbox",
+                "client_encoding": "utf8",
+                # A server that vanished without a word is noticed within a minute, not after hours.
+                "keepalives_idle": 30,
+                "keepalives_interval": 10,
+                "keepalives_count": 3,
+                "tcp_user_timeout": 60_000,
+            },
+            hide_parameters=True,
+            **options,
+        )
+        self._engines.append(engine)
+
+        @event.listens_for(engine, "do_connect")
+        def connect(_dialect: Any, _record: Any, given: Any, named: Any) -> psycopg.Connection[Any]:
+            connection = _PatientConnection.connect(*given, **named)
+            connection.answers_s = self._timeout_s + _ANSWERS_LATE_S
+            return connection
+
+        @event.listens_for(engine, "connect")
+        def prepare(connection: psycopg.Connection[Any], _record: Any) -> None:
+            milliseconds = int(self._timeout_s * 1000)
+            before, connection.autocommit = connection.autocommit, True
+            connection.execute(f"SET statement_timeout = {milliseconds}")
+            connection.execute(f"SET idle_in_transaction_session_timeout = {milliseconds}")
+            connection.execute(f"SET default_transaction_read_only = {'on' if read_only else 'off'}")
+            connection.autocommit = before
+
+        return engine
+
+    def close(self) -> None:
+        """Disconnects, which gives the schema free."""
+        self._lock.give_free()
+        while self._engines:
+            self._engines.pop().dispose()
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A connection of the writers' pool, in a transaction."""
+        if not self._beside:
+            self._lock.check()
+        with self._lock.suspected_on_failure(), self._writing.begin() as connection:
+            yield connection
+
+    def savepoint(self, connection: Connection) -> AbstractContextManager[Any]:
+        """See `Backend.savepoint`."""
+        return connection.begin_nested()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection of the readers' pool."""
+        with self._lock.suspected_on_failure(), self._reading.connect() as connection:
+            yield connection
+
+    def give_space_back(self) -> None:
+        """Nothing to do: the server keeps house by itself."""
+
+    def fold_log(self) -> None:
+        """Nothing to do, for the same reason."""
+
+
+class _SchemaLock:
+    """An advisory lock on a schema, held by a connection of its own for as long as the service lives.
+
+    A connection may be lost, and the lock with it: it is taken again before anything more is written.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._holder: Connection | None = None
+        self._checked_at = 0.0
+        self._turn = threading.Lock()
+
+    def take(self) -> None:
+        """Takes the lock.
+
+        Raises:
+            StoreFailedError: another process of the service has it.
+        """
+        try:
+            holder = self._engine.connect()
+        except DBAPIError as exc:
+            # For the operator: clients get a text of ours, which names neither host nor user.
+            _log.error("no connection to the database: %s", exc.orig)
+            raise
+        try:
+            is_ours = holder.execute(_TRY_LOCK, {"ours": _OUR_LOCK}).scalar_one()
+        except BaseException:
+            holder.close()
+            raise
+        if not is_ours:
+            holder.close()
+            raise InUseError("the database is in use by another process of the service")
+        self._holder = holder
+        self._checked_at = time.monotonic()
+
+    def check(self) -> None:
+        """Makes sure that the lock is still ours, unless that is known from a moment ago.
+
+        Raises:
+            StoreFailedError: another process of the service has it.
+            SQLAlchemyError: the server cannot be asked.
+        """
+        if time.monotonic() - self._checked_at < _LOCK_CHECKED_EVERY_S:
+            return
+        with self._turn:
+            if time.monotonic() - self._checked_at < _LOCK_CHECKED_EVERY_S:
+                return
+            try:
+                if self._holder is not None:
+                    self._holder.exec_driver_sql("SELECT 1")
+                    self._checked_at = time.monotonic()
+                    return
+            except DBAPIError:
+                _log.warning("the connection that holds the lock of the database was lost; taking it again")
+                self.give_free()
+            self.take()
+
+    @contextmanager
+    def suspected_on_failure(self) -> Iterator[None]:
+        """Has the lock checked before the next write if the block loses its connection."""
+        try:
+            yield
+        except DBAPIError as exc:
+            if exc.connection_invalidated:
+                self._checked_at = 0.0
+            raise
+
+    def give_free(self) -> None:
+        """Lets others have it."""
+        holder, self._holder = self._holder, None
+        if holder is not None:
+            holder.close()
+
+
+def parsed_url(url: str) -> URL:
+    """What a setting names, for the driver.
+
+    Raises:
+        StoreFailedError: it is no URL of a PostgreSQL database.
+    """
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError):
+        # Whatever it is, it may hold a password: it is told to nobody.
+        parsed = None
+    if parsed is None or parsed.drivername not in _SCHEMES:
+        raise StoreFailedError("database_url is no URL of the form postgresql://user:password@host:port/database")
+    return parsed.set(drivername="postgresql+psycopg")
+
+
+def _check(connection: Connection) -> None:
+    encoding = connection.exec_driver_sql("SHOW server_encoding").scalar_one()
+    if encoding != "UTF8":
+        raise StoreFailedError(f"the database has the encoding {encoding}; create it with ENCODING 'UTF8'")
+    if connection.exec_driver_sql("SELECT current_schema()").scalar_one() is None:
+        raise StoreFailedError("the search path of the database's user names no schema; create one or set the path")

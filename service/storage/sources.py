@@ -1,0 +1,306 @@
+"""The sources of conversations in the database: rows whose ids never change their meaning."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count, islice
+from typing import Any
+
+from pydantic import ValidationError
+from sqlalchemy import Connection, Select, bindparam, func, insert, select, update
+
+from contracts.paths import Namespace
+from contracts.tool_calls import SourceRow
+from service.artifacts.port import NewPage, StoredArtifact
+from service.errors import SidConflictError, StoreFailedError
+from service.identity import Scope
+from service.storage.conversation_rows import CONVERSATION, ensure_conversation, scope_values
+from service.storage.database import Database
+from service.storage.prepared import Prepared
+from service.storage.schema import is_short, is_text, short, sources
+from service.storage.text_columns import json_text, storable
+
+FILE_SID_MIN = 10_001
+"""Files and attachments are numbered from here: a loop that numbers its own sources from 1 never meets them. One
+call may bring 10,000 rows."""
+_SID_MAX = 10**9  # as the wire allows
+_MIME_MAX = 128  # as the wire allows
+_TITLE_MAX = 1_000  # as the wire allows
+_FILLED = ("title", "url", "text", "mime", "size_bytes", "turn_id")
+"""Fields of a stored row that a later call may fill; none of them changes what a row of its kind means."""
+_SHOWN_MAX = 120  # of a meaning in an error's text
+
+_ALL = select(sources.c.sid, sources.c.source).where(sources.c.conversation == CONVERSATION).order_by(sources.c.sid)
+_HERE = sources.c.conversation == bindparam("in_conversation")
+_OLDEST = select(sources.c.sid, sources.c.source).where(_HERE).order_by(sources.c.sid).limit(1)
+_OF_SID = _OLDEST.where(sources.c.sid == bindparam("of_sid"))
+_OF_LONG = (
+    select(sources.c.file, sources.c.source)
+    .where(_HERE, sources.c.file.in_(bindparam("of_files", expanding=True)))
+    .order_by(sources.c.sid)
+)
+_OF_SHORT = _OF_LONG.where(short(sources.c.file))
+_FILES_AT_ONCE = 500  # a statement takes tens of thousands of values, and not more
+_ADDED = Prepared(insert(sources), "conversation", "sid", "file", "url", "source")
+_CHANGED = (
+    update(sources)
+    .where(_HERE, sources.c.sid == bindparam("of_sid"))
+    .values(file=bindparam("new_file"), url=bindparam("new_url"), source=bindparam("new_source"))
+)
+_HIGHEST_OF_ALL = select(func.coalesce(func.max(sources.c.sid), 0)).where(_HERE)
+_HIGHEST = Prepared(_HIGHEST_OF_ALL)
+_HIGHEST_PAGE = Prepared(_HIGHEST_OF_ALL.where(sources.c.sid < FILE_SID_MIN))
+
+
+class SqlSourcePool:
+    """The port ``SourcePool`` in the database.
+
+    Args:
+        database: the open database.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def rows(self, scope: Scope) -> list[SourceRow]:
+        """All rows, by ascending sid.
+
+        Raises:
+            StoreFailedError: the database failed, or holds a row that is none.
+        """
+
+        def work(connection: Connection) -> list[SourceRow]:
+            return [_parsed(row.source) for row in connection.execute(_ALL, scope_values(scope))]
+
+        return await self._database.read(work)
+
+    async def sids(self, scope: Scope) -> frozenset[int]:
+        """The ids of all rows.
+
+        Raises:
+            StoreFailedError: the database failed.
+        """
+        query = _ALL.with_only_columns(sources.c.sid)
+        return await self._database.read(
+            lambda connection: frozenset(connection.scalars(query, scope_values(scope)))
+        )
+
+    async def pick(self, scope: Scope, ranges: Sequence[tuple[int, int]], limit: int) -> list[SourceRow]:
+        """At most ``limit`` rows whose sid lies in one of the inclusive ranges, by ascending sid.
+
+        Raises:
+            StoreFailedError: the database failed, or holds a row that is none.
+        """
+        query = _ALL.where(sources.c.sid.between(bindparam("first"), bindparam("last"))).limit(limit)
+
+        def work(connection: Connection) -> list[SourceRow]:
+            found: dict[int, str] = {}
+            for first, last in ranges:
+                # No sid lies beyond, and no column takes any number that a caller may write.
+                values = {**scope_values(scope), "first": min(first, _SID_MAX + 1), "last": min(last, _SID_MAX)}
+                found.update({row.sid: row.source for row in connection.execute(query, values)})
+            return [_parsed(found[sid]) for sid in sorted(found)[:limit]]
+
+        return await self._database.read(work)
+
+    async def add_pages(self, scope: Scope, pages: Sequence[NewPage]) -> list[SourceRow]:
+        """The rows of web pages, in their order; a page whose URL has a row keeps its sid and gets the new text.
+
+        Raises:
+            StoreFailedError: the database failed.
+            StoreFullError: no space is left.
+        """
+
+        def work(connection: Connection) -> list[SourceRow]:
+            conversation, _ = ensure_conversation(connection, scope)
+            return [_put_page(connection, conversation, page) for page in pages]
+
+        return await self._database.write(work)
+
+    async def add_file(self, scope: Scope, artifact: StoredArtifact) -> SourceRow:
+        """The row of the artifact's path, made with the next free sid, or brought to this version.
+
+        Raises:
+            StoreFailedError: the database failed.
+            StoreFullError: no space is left.
+        """
+
+        def work(connection: Connection) -> SourceRow:
+            conversation, _ = ensure_conversation(connection, scope)
+            (row,) = put_files(connection, conversation, [artifact])
+            return row
+
+        return await self._database.write(work)
+
+    async def complete(self, scope: Scope, rows: Sequence[SourceRow]) -> None:
+        """Adds the rows whose sid is free; the others must mean what is stored, or each other.
+
+        A stored row keeps what it has; a blank field of it is filled from the row of the same meaning.
+
+        Raises:
+            SidConflictError: a sid means something else here; nothing is added then.
+            StoreFailedError: the database failed.
+            StoreFullError: no space is left.
+        """
+        if not rows:
+            return
+
+        def work(connection: Connection) -> None:
+            conversation, _ = ensure_conversation(connection, scope)
+            for row in rows:
+                known = _known(connection, conversation, _OF_SID, of_sid=row.sid)
+                if known is None:
+                    _add(connection, conversation, [row])
+                elif (stored := _meaning(known)) != (given := _meaning(row)):
+                    raise SidConflictError(
+                        f"source {row.sid} is {_shown(stored)} in this conversation and {_shown(given)} in "
+                        "sources_pool; give the new source another sid"
+                    )
+                elif (filled := _filled(known, row)) != known:
+                    _change(connection, conversation, [filled])
+
+        await self._database.write(work)
+
+
+def put_files(connection: Connection, conversation: int, artifacts: Sequence[StoredArtifact]) -> list[SourceRow]:
+    """The rows of the artifacts' paths: made with the next free sids, or brought to these versions."""
+    rows = _of_files(connection, conversation, {_file_of(artifact) for artifact in artifacts})
+    old, free = frozenset(rows), _free_file_sids(connection, conversation)
+    for artifact in artifacts:
+        file = _file_of(artifact)
+        known = rows.get(file)
+        rows[file] = _row_of(artifact, next(free)) if known is None else _brought_to(known, artifact)
+    _add(connection, conversation, [row for file, row in rows.items() if file not in old])
+    _change(connection, conversation, [row for file, row in rows.items() if file in old])
+    return [rows[_file_of(artifact)] for artifact in artifacts]
+
+
+def _of_files(connection: Connection, conversation: int, files: Iterable[str]) -> dict[str, SourceRow]:
+    """The rows of those files that have one; of several the oldest."""
+    rows: dict[str, SourceRow] = {}
+    left = iter(sorted(files))
+    while some := list(islice(left, _FILES_AT_ONCE)):
+        short_ones, long_ones = ([file for file in some if is_short(file) is wanted] for wanted in (True, False))
+        for query, names in ((_OF_SHORT, short_ones), (_OF_LONG, long_ones)):
+            if names:
+                for row in connection.execute(query, {"in_conversation": conversation, "of_files": names}):
+                    rows.setdefault(row.file, _parsed(row.source))
+    return rows
+
+
+def _file_of(artifact: StoredArtifact) -> str:
+    """The artifact's path as the database keeps it."""
+    return storable(artifact.path.logical)
+
+
+def _brought_to(known: SourceRow, artifact: StoredArtifact) -> SourceRow:
+    """What a caller said about the file stays; what the store knows about it is brought up to date."""
+    row = _row_of(artifact, known.sid)
+    said = {"title": known.title or row.title, "url": known.url, "text": known.text}
+    return row.model_copy(update=said)
+
+
+def _filled(known: SourceRow, given: SourceRow) -> SourceRow:
+    """A stored row whose blank fields have the values of a row of the same meaning."""
+    blank = [name for name in _FILLED if getattr(known, name) in (None, "")]
+    return known.model_copy(update={name: getattr(given, name) for name in blank})
+
+
+def _known(connection: Connection, conversation: int, query: Select[Any], **values: object) -> SourceRow | None:
+    found = connection.execute(query, {"in_conversation": conversation, **values}).first()
+    return None if found is None else _parsed(found.source)
+
+
+def _columns(row: SourceRow) -> dict[str, object]:
+    file = row.file
+    return {
+        "file": None if file is None else file.logical,
+        "url": row.url if file is None else None,
+        "source": json_text(row, exclude_none=True),
+    }
+
+
+def _add(connection: Connection, conversation: int, rows: Sequence[SourceRow]) -> None:
+    if rows:
+        values = [{"conversation": conversation, "sid": row.sid, **_columns(row)} for row in rows]
+        _ADDED.run_all(connection, values)
+
+
+def _change(connection: Connection, conversation: int, rows: Sequence[SourceRow]) -> None:
+    here = {"in_conversation": conversation}
+    for row in rows:
+        new = {f"new_{name}": value for name, value in _columns(row).items()}
+        connection.execute(_CHANGED, {**here, "of_sid": row.sid, **new})
+
+
+def _put_page(connection: Connection, conversation: int, page: NewPage) -> SourceRow:
+    known = _known(connection, conversation, _OLDEST.where(is_text(sources.c.url, page.url)))
+    row = known or SourceRow(
+        sid=next(_free_page_sids(connection, conversation)), source_type="web", url=page.url, turn_id=page.turn_id
+    )
+    new = {"title": page.title[:_TITLE_MAX], "text": page.text, "mime": page.mime}
+    row = row.model_copy(update={name: value for name, value in new.items() if value})
+    (_add if known is None else _change)(connection, conversation, [row])
+    return row
+
+
+def _free_file_sids(connection: Connection, conversation: int) -> Iterator[int]:
+    """Numbers for files: those above all others, then the lowest free ones from `FILE_SID_MIN` on."""
+    (highest,) = _HIGHEST.first(connection, {"in_conversation": conversation})
+    yield from range(max(highest + 1, FILE_SID_MIN), _SID_MAX + 1)
+    # A caller took the highest number that there is.
+    taken = _taken_sids(connection, conversation)
+    yield from (sid for sid in count(FILE_SID_MIN) if sid not in taken)
+
+
+def _free_page_sids(connection: Connection, conversation: int) -> Iterator[int]:
+    """Numbers for web pages: those above all others below `FILE_SID_MIN`, then the lowest free ones."""
+    (highest,) = _HIGHEST_PAGE.first(connection, {"in_conversation": conversation})
+    yield from range(highest + 1, FILE_SID_MIN)
+    taken = _taken_sids(connection, conversation)
+    yield from (sid for sid in count(1) if sid not in taken)
+
+
+def _taken_sids(connection: Connection, conversation: int) -> frozenset[int]:
+    query = select(sources.c.sid).where(_HERE)
+    return frozenset(connection.scalars(query, {"in_conversation": conversation}))
+
+
+def _row_of(artifact: StoredArtifact, sid: int) -> SourceRow:
+    path = artifact.path
+    return SourceRow(
+        sid=sid,
+        source_type="attachment" if path.namespace is Namespace.ATTACHMENTS else "file",
+        title=path.rel.rpartition("/")[2],
+        mime=artifact.mime if len(artifact.mime) <= _MIME_MAX else None,
+        size_bytes=artifact.size_bytes,
+        artifact_path=path.logical,
+        physical_path=path.physical,
+        hosted_uri=artifact.hosted_uri,
+        rn=artifact.rn,
+        key=artifact.key,
+        turn_id=path.turn_id,
+    )
+
+
+def _meaning(row: SourceRow) -> tuple[str, ...]:
+    """What a sid stands for: a file by its path, a page by its URL, anything else by its title and text."""
+    file = row.file
+    if file is not None:
+        return "the file", file.logical
+    if row.artifact_path is not None:
+        return "the artifact", row.artifact_path
+    if row.url is not None:
+        return "the page", row.url
+    return "the text", row.title, row.text or ""
+
+
+def _shown(meaning: tuple[str, ...]) -> str:
+    kind, *what = meaning
+    text = " — ".join(part for part in what if part)
+    return f"{kind} '{text[:_SHOWN_MAX]}'"
+
+
+def _parsed(source: str) -> SourceRow:
+    try:
+        return SourceRow.model_validate_json(source)
+    except ValidationError as exc:
+        raise StoreFailedError("the database holds a source that this release cannot read") from exc

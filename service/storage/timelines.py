@@ -1,0 +1,309 @@
+"""The timelines of conversations in the database: an event log each, whose blocks are added and never changed."""
+
+import asyncio
+import base64
+import binascii
+from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
+from typing import Any
+
+from pydantic import ValidationError
+from sqlalchemy import BindParameter, Connection, Row, Select, bindparam, func, insert, null, select, union, update
+
+from contracts.blocks import Block
+from service.errors import StoreFailedError, TimelineMovedError
+from service.identity import Scope
+from service.storage.conversation_rows import CONVERSATION, ensure_conversation, scope_values
+from service.storage.database import Database
+from service.storage.prepared import Prepared
+from service.storage.schema import blocks, is_text, short, turns
+from service.storage.text_columns import json_text
+from service.timeline.port import PlacedBlock, TurnSpan, described_path, hidden_path
+
+BlockRow = dict[str, object]
+"""Turn, call, path, described path, hidden path, JSON text without base64, and what the base64 says."""
+_GROUP_MAX = 1_000  # blocks of one call; a contract has at most as many files as a call may leave
+_TURNS_AT_ONCE = 500  # a statement takes tens of thousands of values, and not more
+
+_SIZE = func.length(blocks.c.content).label("size")
+_WHOLE = select(blocks.c.position, blocks.c.block, blocks.c.content, _SIZE).where(
+    blocks.c.conversation == CONVERSATION
+)
+_BARE = _WHOLE.with_only_columns(blocks.c.position, blocks.c.block, null().label("content"), _SIZE)
+_AT: BindParameter[int] = bindparam("at")
+# Not grouped by the path: SQLite would walk the paths of the whole conversation in place of one turn.
+_PATHS_OF_TURN = Prepared(
+    select(blocks.c.path)
+    .where(blocks.c.conversation == CONVERSATION, blocks.c.turn == bindparam("of_turn"))
+    .order_by(blocks.c.position)
+)
+_LAST = select(func.coalesce(func.max(blocks.c.position), 0))
+_LAST_OF = Prepared(_LAST.where(blocks.c.conversation == bindparam("in_conversation")))
+_ADDED = Prepared(
+    insert(blocks),
+    "conversation",
+    "position",
+    "turn",
+    "call_id",
+    "path",
+    "describes",
+    "hides",
+    "block",
+    "content",
+)
+_TURN_BEGINS = Prepared(insert(turns), "conversation", "turn", "first", "last")
+_TURN_GROWS = Prepared(
+    update(turns)
+    .where(turns.c.conversation == bindparam("in_conversation"), turns.c.turn == bindparam("of_turn"))
+    .values(last=bindparam("new_last"))
+    .returning(turns.c.first)
+)
+
+
+class SqlTimelineStore:
+    """The port ``TimelineStore`` in the database.
+
+    Args:
+        database: the open database.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def append(self, scope: Scope, blocks: Sequence[Block], *, if_last: int | None = None) -> int:
+        """Adds blocks at the end, all or none; the position of the last one.
+
+        Raises:
+            TimelineMovedError: the last position is not ``if_last``.
+            StoreFailedError: the database failed.
+            StoreFullError: no space is left.
+        """
+        rows = await asyncio.to_thread(block_rows, blocks)
+
+        def work(connection: Connection) -> int:
+            conversation, _ = ensure_conversation(connection, scope)
+            last = _last(connection, conversation)
+            if if_last not in (None, last):
+                raise TimelineMovedError(
+                    f"if_last: the timeline ends at {last}, not at {if_last}; read what came after and decide again"
+                )
+            return _append_after(connection, conversation, last, rows)
+
+        return await self._database.write(work)
+
+    async def after(self, scope: Scope, position: int, limit: int, *, binaries: bool) -> list[PlacedBlock]:
+        """At most ``limit`` blocks after a position, in order.
+
+        Raises:
+            StoreFailedError: the database failed, or holds a block that is none.
+        """
+        query = (_WHOLE if binaries else _BARE).where(blocks.c.position > _AT).order_by(blocks.c.position)
+        return await self._found(scope, query.limit(limit), at=position)
+
+    async def last(self, scope: Scope) -> int:
+        """The position of the last block; 0 if there is none.
+
+        Raises:
+            StoreFailedError: the database failed.
+        """
+        query = _LAST.where(blocks.c.conversation == CONVERSATION)
+        return await self._database.read(
+            lambda connection: connection.execute(query, scope_values(scope)).scalar_one()
+        )
+
+    async def before(self, scope: Scope, position: int, limit: int) -> list[PlacedBlock]:
+        """At most ``limit`` blocks at or before a position, the newest first, without base64.
+
+        Raises:
+            StoreFailedError: the database failed, or holds a block that is none.
+        """
+        query = _BARE.where(blocks.c.position <= _AT).order_by(blocks.c.position.desc())
+        return await self._found(scope, query.limit(limit), at=position)
+
+    async def of_path(self, scope: Scope, path: str, limit: int, *, binaries: bool) -> list[PlacedBlock]:
+        """The newest ``limit`` blocks of a logical path, or whose digest describes it, in order.
+
+        Raises:
+            StoreFailedError: the database failed, or holds a block that is none.
+        """
+
+        def newest(column: Any) -> Select[Any]:
+            where = (blocks.c.conversation == CONVERSATION, is_text(column, path))
+            found = select(blocks.c.position).where(*where).order_by(blocks.c.position.desc()).limit(limit)
+            return select(found.subquery().c.position)
+
+        # Each of the two by its own index; an OR would read the whole timeline.
+        both = union(newest(blocks.c.path), newest(blocks.c.describes)).subquery()
+        kept = select(both.c.position).order_by(both.c.position.desc()).limit(limit)
+        query = (_WHOLE if binaries else _BARE).where(blocks.c.position.in_(kept)).order_by(blocks.c.position)
+        return await self._found(scope, query)
+
+    async def of_call(self, scope: Scope, tool_call_id: str, limit: int) -> list[PlacedBlock]:
+        """The first ``limit`` blocks of a call, in order, without base64.
+
+        Raises:
+            StoreFailedError: the database failed, or holds a block that is none.
+        """
+        query = _BARE.where(is_text(blocks.c.call_id, tool_call_id)).order_by(blocks.c.position)
+        return await self._found(scope, query.limit(limit))
+
+    async def of_turns(self, scope: Scope, turn_ids: Collection[str], *, described: bool) -> list[PlacedBlock]:
+        """The blocks of some turns, in order, without base64; with ``described`` only those that hold a digest.
+
+        Raises:
+            StoreFailedError: the database failed, or holds a block that is none.
+        """
+        query = _BARE.where(blocks.c.describes.is_not(None)) if described else _BARE
+        found: list[PlacedBlock] = []
+        left = iter(turn_ids)
+        while group := list(islice(left, _TURNS_AT_ONCE)):
+            found += await self._found(scope, query.where(blocks.c.turn.in_(group)))
+        return sorted(found, key=lambda placed: placed.position)
+
+    async def files_of_turn(self, scope: Scope, turn_id: str) -> list[str]:
+        """The ``fi:`` paths of the blocks of a turn, each once, in the order in which they came.
+
+        Raises:
+            StoreFailedError: the database failed.
+        """
+        values = {**scope_values(scope), "of_turn": turn_id}
+        rows = await self._database.read(lambda connection: _PATHS_OF_TURN.rows(connection, values))
+        return list(dict.fromkeys(row.path for row in rows if row.path.startswith("fi:")))
+
+    async def hidings(self, scope: Scope, after: int) -> list[PlacedBlock]:
+        """The blocks after a position that hide others, in order.
+
+        Raises:
+            StoreFailedError: the database failed, or holds a block that is none.
+        """
+        query = _BARE.where(blocks.c.position > _AT, blocks.c.hides.is_not(None)).order_by(blocks.c.position)
+        return await self._found(scope, query, at=after)
+
+    async def summaries(self, scope: Scope) -> list[PlacedBlock]:
+        """The blocks of type ``conv.range.summary``, in order.
+
+        Raises:
+            StoreFailedError: the database failed, or holds a block that is none.
+        """
+        # A range of the index by path; what was read of a summary has its path too.
+        path = blocks.c.path
+        query = _BARE.where(path >= "su:", path < "su;", short(path)).order_by(blocks.c.position)
+        return [placed for placed in await self._found(scope, query) if placed.block.type == "conv.range.summary"]
+
+    async def turns(self, scope: Scope) -> list[TurnSpan]:
+        """Where each turn begins and ends, by their beginning.
+
+        Raises:
+            StoreFailedError: the database failed.
+        """
+        query = (
+            select(turns.c.turn, turns.c.first, turns.c.last)
+            .where(turns.c.conversation == CONVERSATION)
+            .order_by(turns.c.first)
+        )
+
+        def work(connection: Connection) -> list[TurnSpan]:
+            return [TurnSpan(*row) for row in connection.execute(query, scope_values(scope))]
+
+        return await self._database.read(work)
+
+    async def group_before(self, scope: Scope, position: int) -> list[PlacedBlock]:
+        """The block at ``position`` and those right before it of the same call, in order, without base64.
+
+        Raises:
+            StoreFailedError: the database failed, or holds a block that is none.
+        """
+        query = (
+            _BARE.add_columns(blocks.c.call_id)
+            .where(blocks.c.position <= _AT)
+            .order_by(blocks.c.position.desc())
+            .limit(_GROUP_MAX)
+        )
+
+        def work(connection: Connection) -> list[PlacedBlock]:
+            group: list[PlacedBlock] = []
+            call_id = None
+            with connection.execute(query, {**scope_values(scope), "at": position}) as found:
+                for row in found:
+                    if group and (call_id is None or row.call_id != call_id):
+                        break
+                    call_id = row.call_id
+                    group.append(_placed(row))
+            return group[::-1]
+
+        return await self._database.read(work)
+
+    async def _found(self, scope: Scope, query: Select[Any], **values: object) -> list[PlacedBlock]:
+        def work(connection: Connection) -> list[PlacedBlock]:
+            return [_placed(row) for row in connection.execute(query, {**scope_values(scope), **values})]
+
+        return await self._database.read(work)
+
+
+def block_rows(blocks: Iterable[Block]) -> list[BlockRow]:
+    """Blocks as they are kept."""
+    return [_row(block) for block in blocks]
+
+
+def append_rows(connection: Connection, conversation: int, rows: Sequence[BlockRow]) -> None:
+    """Adds rows at the end of a timeline whose conversation this transaction has locked."""
+    if rows:
+        _append_after(connection, conversation, _last(connection, conversation), rows)
+
+
+def _append_after(connection: Connection, conversation: int, last: int, rows: Sequence[BlockRow]) -> int:
+    spans: dict[object, tuple[int, int]] = {}
+    placed = []
+    for position, row in enumerate(rows, start=last + 1):
+        first, _ = spans.get(row["turn"], (position, position))
+        spans[row["turn"]] = first, position
+        placed.append({"conversation": conversation, "position": position, **row})
+    if placed:
+        _ADDED.run_all(connection, placed)
+    for turn, (first, newest) in spans.items():
+        values = {"in_conversation": conversation, "of_turn": turn, "new_last": newest}
+        if _TURN_GROWS.first(connection, values) is None:
+            new = {"conversation": conversation, "turn": turn, "first": first, "last": newest}
+            _TURN_BEGINS.run(connection, new)
+    return last + len(rows)
+
+
+def _last(connection: Connection, conversation: int) -> int:
+    (last,) = _LAST_OF.first(connection, {"in_conversation": conversation})
+    return int(last)
+
+
+def _row(block: Block) -> BlockRow:
+    content = _decoded(block.base64)
+    kept = block if content is None else block.model_copy(update={"base64": None})
+    return {
+        "turn": block.turn_id,
+        "call_id": block.call_id,
+        "path": block.path,
+        "describes": described_path(block),
+        "hides": hidden_path(block),
+        "block": json_text(kept),
+        "content": content,
+    }
+
+
+def _decoded(text: str | None) -> bytes | None:
+    """What base64 says, if that text comes back from it: then a quarter of the space is saved."""
+    if text is None:
+        return None
+    try:
+        content = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    return content if base64.b64encode(content).decode() == text else None
+
+
+def _placed(row: Row[Any]) -> PlacedBlock:
+    try:
+        block = Block.model_validate_json(row.block)
+    except ValidationError as exc:
+        raise StoreFailedError("the database holds a block that this release cannot read") from exc
+    if row.content is not None:
+        block.base64 = base64.b64encode(row.content).decode()
+    size = row.size
+    return PlacedBlock(row.position, block, len(block.base64 or "") if size is None else -(-size // 3) * 4)

@@ -1,1 +1,0 @@
-"""Where artifacts, sources and calls are kept."""

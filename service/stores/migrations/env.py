@@ -1,8 +1,0 @@
-"""Runs revisions on the connection, and in the transaction, of whoever calls Alembic."""
-
-from alembic import context
-
-from service.stores.tables import metadata
-
-context.configure(connection=context.config.attributes["connection"], target_metadata=metadata)
-context.run_migrations()

@@ -1,1 +1,0 @@
-"""What an operator sees of the service from outside: logs, metrics, traces."""

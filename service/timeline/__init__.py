@@ -1,0 +1,1 @@
+"""Timelines: their blocks, what a model reads of them, versions of files."""

@@ -1,0 +1,351 @@
+"""The rendered view of blocks: what a model reads. Hosting fields never appear in it.
+
+Each block becomes one part of the text, from what stands before it and never from what comes after: so the text of
+a timeline that has grown begins with the text of before, and a prompt cache keeps hitting.
+"""
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from contracts.blocks import Block
+from contracts.logical import TurnPath, parse
+from contracts.paths import UnsafePathError
+from service.timeline.artifact_versions import HOSTING_FIELDS
+from service.timeline.port import PlacedBlock, described_path, spelled
+from service.timeline.shown_json import json_text, shown_call, shown_digest, shown_notice, shown_result
+from service.visible_text import visible_text
+
+STEP_SIGNS = {"done": "✓", "in_progress": "…", "pending": "□", "failed": "✗"}
+"""How far a step of a plan is, for the eye."""
+SHORT_RESULT_CHARS = 200
+"""Up to here the JSON of a result stands without its path, which is always ``tc:<turn_id>.<call_id>.result``."""
+# Tools whose own result is a report of the files that they made; the result of any other tool is its payload.
+_FILE_TOOLS = ("exec_tools.", "rendering_tools.", "react.write", "react.stream", "react.file", "react.patch")
+
+
+def rendered(blocks: Iterable[Block]) -> str:
+    """The text of the blocks of a call, as a model reads them; byte-stable for the same blocks."""
+    view = RenderedView()
+    placed = (PlacedBlock(0, block, len(block.base64 or "")) for block in blocks)
+    return "".join(view.part(item) for item in placed)
+
+
+def hidden_line(replacement: str, path: str) -> str:
+    """What stands in place of hidden blocks, on one line."""
+    return f"HIDDEN — {' '.join(replacement.split())}. Retrieve with react.read({path})"
+
+
+class RenderedView:
+    """Turns the blocks of a timeline into text, one after the other.
+
+    Args:
+        turns: whether a line says where a turn begins.
+        begins: whether the first block is the timeline's first.
+    """
+
+    def __init__(self, *, turns: bool = False, begins: bool = True) -> None:
+        self._turns = turns
+        self._is_empty = begins
+        self._turn: str | None = None
+        self._call: str | None = None
+        self._tool = ""
+        self._params: dict[str, Any] = {}
+        self._notices: list[dict[str, Any]] = []
+        self._has_summary = False
+        self._plan_id: object = None
+        self._has_plan = False
+        self._described: str | None = None
+
+    def part(self, placed: PlacedBlock) -> str:
+        """The text of the next block; empty for a block that shows nothing."""
+        if placed.block.meta.get("hidden") is True:
+            return self.hidden(placed, own_line(placed.block))
+        self._enter_call(placed.block)
+        continues = self._continues(placed.block)
+        return self._in_turn(
+            placed.block, _content(placed) if continues else self._lines(placed), continues=continues
+        )
+
+    def hidden(self, placed: PlacedBlock, line: str | None) -> str:
+        """The next block, which is hidden: the line in place of its group, or nothing if that was shown."""
+        self._enter_call(placed.block)
+        self._has_summary = self._has_summary or placed.block.type == "react.tool.result"
+        self._described = None
+        return self._in_turn(placed.block, [] if line is None else [line])
+
+    def covered(self, placed: PlacedBlock) -> str:
+        """The next block, for which a summary stands: the digest of an artifact stays, all else goes."""
+        self.skip_covered()
+        return "" if described_path(placed.block) is None else self._told(_kept(placed))
+
+    def skip_covered(self) -> None:
+        """Blocks for which a summary stands come next, and are not read."""
+        self._forget_call()
+        self._turn = None
+
+    def summary(self, placed: PlacedBlock) -> str:
+        """A summary in the place of its turns."""
+        self._forget_call()
+        return self._told(_PARTS[placed.block.type](placed))
+
+    def hidden_summary(self, line: str | None) -> str:
+        """A summary that is hidden itself: the line in place of its group, or nothing if that was shown."""
+        self._forget_call()
+        return self._told([] if line is None else [line])
+
+    def pass_summary(self) -> str:
+        """The next block is a summary; it stands in another place, so nothing is shown here."""
+        self._forget_call()
+        return ""
+
+    def _forget_call(self) -> None:
+        self._call = None
+        self._tool = ""
+        self._params = {}
+        self._notices = []
+        self._has_summary = False
+        self._plan_id = None
+        self._has_plan = False
+        self._described = None
+
+    def _enter_call(self, block: Block) -> None:
+        if block.call_id != self._call:
+            self._forget_call()
+            self._call = block.call_id
+        if block.type == "react.tool.call":
+            self._tool = str((_object(block.text) or {}).get("tool_id", ""))
+
+    def _continues(self, block: Block) -> bool:
+        """Whether the block is the content of the artifact whose digest was just shown."""
+        return block.type == "react.tool.result" and block.path == self._described and _digest(block) is None
+
+    def _in_turn(self, block: Block, lines: list[str], *, continues: bool = False) -> str:
+        if self._turns and block.turn_id != self._turn:
+            lines = [f"[TURN {block.turn_id}] ts={block.ts}", *([""] if lines else []), *lines]
+        self._turn = block.turn_id
+        return self._told(lines, continues=continues)
+
+    def _told(self, lines: list[str], *, continues: bool = False) -> str:
+        if not lines:
+            return ""
+        gap = "" if continues or self._is_empty else "\n"
+        self._is_empty = False
+        return gap + "\n".join(lines) + "\n"
+
+    def _lines(self, placed: PlacedBlock) -> list[str]:
+        block = placed.block
+        self._described = None
+        if block.type != "react.tool.result":
+            of_calls = {
+                "react.tool.call": self._call_lines,
+                "react.notice": self._notice_lines,
+                "react.plan": self._plan_lines,
+                "react.plan.ack": self._ack_lines,
+            }
+            return of_calls.get(block.type, _PARTS.get(block.type, _message(block.type)))(placed)
+        digest = _digest(block)
+        if digest is not None:
+            tells_of_file = not digest["artifact_path"].startswith("tc:")
+            summary = _summary(self._tool, block, digest) if tells_of_file and not self._has_summary else []
+            self._has_summary = True
+            self._described = spelled(digest["artifact_path"])
+            return [*summary, *_artifact(self._tool, block, digest)]
+        if not block.path.startswith("tc:"):
+            return [_head(block, "artifact", self._tool), _path_line(block.path), *_content(placed)]
+        self._has_summary = True
+        kind = "summary" if self._tool.startswith(_FILE_TOOLS) else "result"
+        payload = _object(block.text) if block.mime == "application/json" else None
+        if payload is None:
+            return [_head(block, kind, self._tool), _path_line(block.path), *_content(placed)]
+        self._plan_id = payload.get("plan_id")
+        shown = json_text(shown_result(payload, self._params, self._notices), payload, block.text)
+        # Nobody reads a short result again or hides it.
+        path = [_path_line(block.path)] if len(shown) > SHORT_RESULT_CHARS else []
+        return [_head(block, kind, self._tool), *path, shown]
+
+    def _call_lines(self, placed: PlacedBlock) -> list[str]:
+        text = placed.block.text or ""
+        payload = _object(text) or {}
+        params = payload.get("params")
+        self._params = params if isinstance(params, dict) else {}
+        return ["[react.tool.call] (JSON)", json_text(shown_call(payload), payload, text)]
+
+    def _notice_lines(self, placed: PlacedBlock) -> list[str]:
+        payload = _object(placed.block.text)
+        if payload is None:
+            return _message(placed.block.type)(placed)
+        self._notices.append(payload)
+        return [f"[{placed.block.type}]", json_text(shown_notice(payload), payload, placed.block.text)]
+
+    def _plan_lines(self, placed: PlacedBlock) -> list[str]:
+        """A plan, without the words of its steps and its id where the call and its result have them."""
+        lines = _plan(placed)
+        plan = _object(placed.block.text)
+        is_of_call = placed.block.call_id is not None and plan is not None
+        self._has_plan = is_of_call
+        if not is_of_call or plan is None or not plan.get("steps") or plan["steps"] != self._params.get("steps"):
+            return lines
+        head = lines[:1] if plan.get("plan_id") == self._plan_id else lines[:2]
+        return [*head, " ".join(line.partition(")")[0] for line in lines[2:])]
+
+    def _ack_lines(self, placed: PlacedBlock) -> list[str]:
+        """An acknowledgement, unless the plan that it acknowledges stands above."""
+        return [] if self._has_plan else _message("REACT.PLAN.ACK")(placed)
+
+
+def _path_line(path: str) -> str:
+    return visible_text(f"[path: {path}]")
+
+
+def own_line(block: Block) -> str | None:
+    """What a block that came hidden shows: the line, if it is the one of its group that holds the replacement."""
+    replacement = block.meta.get("replacement_text")
+    if not isinstance(replacement, str) or not replacement:
+        return None
+    return hidden_line(replacement, described_path(block) or block.path)
+
+
+def _object(text: str | None) -> dict[str, Any] | None:
+    """The JSON object that a text is; None for any other text."""
+    try:
+        payload = json.loads(text or "")
+    except (ValueError, RecursionError):
+        return None
+    return payload if isinstance(payload, dict) else None
+
+
+def _digest(block: Block) -> dict[str, Any] | None:
+    """The digest that a meta block holds; None for any other block."""
+    if block.type != "react.tool.result" or block.mime != "application/json" or not block.path.startswith("tc:"):
+        return None
+    return _safe_digest(block.text)
+
+
+def _safe_digest(text: str | None) -> dict[str, Any] | None:
+    payload = _object(text)
+    if payload is None or not isinstance(payload.get("artifact_path"), str):
+        return None
+    return {name: value for name, value in payload.items() if name not in HOSTING_FIELDS}
+
+
+def _head(block: Block, part: str, tool: str) -> str:
+    """The line above a result; the tool is unknown if its call is not there."""
+    return f"[TOOL RESULT {block.call_id}].{part} {tool}".rstrip()
+
+
+def _summary(tool: str, block: Block, digest: dict[str, Any]) -> list[str]:
+    """The summary of a tool that gives no report of its own: what it made."""
+    verdict = f"error: {digest['error']}" if digest.get("error") else "ok"
+    path = digest.get("physical_path") or digest["artifact_path"]
+    return [_head(block, "summary", tool), _path_line(block.path), verdict, visible_text(f"- {path}"), ""]
+
+
+def _artifact(tool: str, block: Block, digest: dict[str, Any]) -> list[str]:
+    # A digest of the call's own result comes with the payload; any other is an artifact's.
+    kind = "result" if digest["artifact_path"].startswith("tc:") else "artifact"
+    lines = [_head(block, kind, tool), _path_line(digest["artifact_path"])]
+    if "physical_path" in digest:
+        lines.append(visible_text(f"[physical_path: {digest['physical_path']}]"))
+    shown = shown_digest(digest)
+    return [*lines, shown] if shown else lines
+
+
+def _kept(placed: PlacedBlock) -> list[str]:
+    """The digest of a block for which a summary stands: how its artifact is found again."""
+    digest = _digest(placed.block)
+    if digest is None:
+        return _attachment_meta(placed)
+    return _artifact(str(digest.get("tool_id", "")), placed.block, digest)
+
+
+def _content(placed: PlacedBlock) -> list[str]:
+    block = placed.block
+    if block.text is not None:
+        return [block.text]
+    if not placed.base64_chars:
+        return []
+    tag = "image" if block.mime.startswith("image/") else "document"
+    return [f"<{tag} media_type={block.mime} b64_len={placed.base64_chars}>"]
+
+
+def _notes(placed: PlacedBlock) -> list[str]:
+    return [f"[AI Agent say]: {placed.block.text}"]
+
+
+def _message(name: str) -> Callable[[PlacedBlock], list[str]]:
+    def shown(placed: PlacedBlock) -> list[str]:
+        block = placed.block
+        path = [_path_line(block.path)] if block.path else []
+        return [f"[{name}]", *path, *_content(placed)]
+
+    return shown
+
+
+def _attachment_meta(placed: PlacedBlock) -> list[str]:
+    block = placed.block
+    digest = _safe_digest(block.text) or {}
+    path = str(digest.get("artifact_path", block.path))
+    lines = [_attachment_head(path.rpartition("/")[2], digest, block.mime)]
+    if digest.get("description"):
+        lines.append(f"summary: {digest['description']}")
+    lines.append(_path_line(path))
+    if digest.get("physical_path"):
+        lines.append(visible_text(f"[physical_path: {digest['physical_path']}]"))
+    return lines
+
+
+def _attachment_head(name: str, digest: dict[str, Any], mime: str) -> str:
+    facts = [name, str(digest.get("mime", mime))]
+    if isinstance(digest.get("size_bytes"), int):
+        facts.append(f"{digest['size_bytes']} bytes")
+    if isinstance(digest.get("sid"), int):
+        facts.append(f"sid {digest['sid']}")
+    return f"[USER ATTACHMENT] {' | '.join(facts)}"
+
+
+def _plan(placed: PlacedBlock) -> list[str]:
+    block = placed.block
+    try:
+        plan = json.loads(block.text or "")
+        status = plan.get("status") or {}
+        steps = [
+            f"{_sign(status.get(str(number)))} {number}) {' '.join(str(step).split())}"
+            for number, step in enumerate(plan["steps"], start=1)
+        ]
+        return ["[REACT.PLAN]", f"id={plan.get('plan_id') or _plan_id(block.path)}", *steps]
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return ["[REACT.PLAN]", block.text or ""]
+
+
+def _sign(status: object) -> str:
+    return STEP_SIGNS.get(str(status), STEP_SIGNS["pending"])
+
+
+def _plan_id(path: str) -> str:
+    try:
+        parsed = parse(path)
+    except UnsafePathError:
+        return path
+    return parsed.item_id if isinstance(parsed, TurnPath) else path
+
+
+def _note(placed: PlacedBlock) -> list[str]:
+    return ["[react.note] (internal)", "[INTERNAL NOTE]", placed.block.text or ""]
+
+
+def _nothing(_: PlacedBlock) -> list[str]:
+    return []
+
+
+_PARTS: dict[str, Callable[[PlacedBlock], list[str]]] = {
+    "turn.header": _nothing,  # where a turn begins is told by the first block of it
+    "user.prompt": _message("USER MESSAGE"),
+    "user.attachment.meta": _attachment_meta,
+    "user.attachment": _content,
+    "assistant.completion": _message("ASSISTANT MESSAGE"),
+    "react.completion": _message("ASSISTANT MESSAGE"),
+    "conv.range.summary": _message("SUMMARY OF EARLIER TURNS"),
+    "react.note": _note,
+    "react.notes": _notes,
+}

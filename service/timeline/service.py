@@ -1,0 +1,85 @@
+"""A conversation's timeline: what its loop adds, and the two ways to read it."""
+
+import asyncio
+from dataclasses import dataclass
+
+from contracts.timeline import TimelineAppend, TimelineAppended, TimelinePage
+from service.identity import Scope
+from service.timeline.block_writer import now_text
+from service.timeline.cache_points import CachePoints, CachePolicy, cache_points
+from service.timeline.model_text import marked, read_text
+from service.timeline.port import TimelineStore
+from service.timeline.token_counter import TokenCounter, count_tokens
+from service.timeline.view import StoredMemory
+from service.timeline.visibility import visibility_of
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedTimeline:
+    """The text that a model reads.
+
+    Attributes:
+        text: the text of all blocks after the position that was asked for.
+        last: where the timeline ends.
+        revision: the position of the block that last changed earlier text; 0 if none ever did.
+        tokens: how long the text is.
+        cache_points: up to where a prompt cache may hold the text.
+    """
+
+    text: str
+    last: int
+    revision: int
+    tokens: int
+    cache_points: CachePoints
+
+
+class Timeline:
+    """Reads and extends timelines; the service's own calls and attachments add their blocks by themselves."""
+
+    def __init__(self, store: TimelineStore, tokens: TokenCounter, cache_policy: CachePolicy) -> None:
+        self._store = store
+        self._tokens = tokens
+        self._cache_policy = cache_policy
+
+    async def append(self, scope: Scope, addition: TimelineAppend) -> TimelineAppended:
+        """Adds the blocks of a loop.
+
+        Raises:
+            TimelineMovedError: the timeline does not end where the loop thinks.
+            StoreFailedError, StoreFullError: nothing was added.
+        """
+        now = now_text()
+        blocks = [block if block.ts else block.model_copy(update={"ts": now}) for block in addition.blocks]
+        last = await self._store.append(scope, blocks, if_last=addition.if_last)
+        return TimelineAppended(last=last)
+
+    async def page(self, scope: Scope, after: int, limit: int) -> TimelinePage:
+        """At most ``limit`` blocks after a position, with their base64; those that are hidden now say so.
+
+        Raises:
+            StoreFailedError: the store failed.
+        """
+        found = await self._store.after(scope, after, limit + 1, binaries=True)
+        kept = found[:limit]
+        memory = StoredMemory(self._store, scope)
+        blocks = await marked(memory, await visibility_of(memory), kept)
+        return TimelinePage(blocks=blocks, last=kept[-1].position if kept else after, more=len(found) > limit)
+
+    async def rendered(self, scope: Scope, after: int) -> RenderedTimeline:
+        """The text of all blocks after a position.
+
+        The text after 0 is the text after 0 of any earlier time with more behind it, as long as the revision is
+        the same, and ``after`` cuts it between two blocks: what a prompt cache holds stays right.
+
+        Raises:
+            StoreFailedError: the store failed.
+        """
+        memory = StoredMemory(self._store, scope)
+        read = await read_text(memory, after)
+        return RenderedTimeline(
+            text=read.text,
+            last=max(read.last, after),
+            revision=read.revision,
+            tokens=await asyncio.to_thread(count_tokens, self._tokens, read.text),
+            cache_points=await cache_points(memory, self._cache_policy, read.last),
+        )

@@ -1,0 +1,82 @@
+"""Makes connections to addresses that were checked: what a name resolves to is looked at once, here."""
+
+from collections.abc import Iterable, Sequence
+
+import httpcore
+
+from contracts.codes import WebCode
+from service.web.client.address_policy import Network, is_allowed
+from service.web.client.resolver import Resolver
+from service.web.port import WebFailedError
+
+_TRIED_MAX = 4
+_CONNECT_S = 5.0  # for each: an address that does not answer must not take the time of the next one
+
+
+class CheckedNetwork(httpcore.AsyncNetworkBackend):
+    """Connects to public addresses only.
+
+    The name is resolved here and the connection goes to the very address that was checked, so an answer of the
+    name server that changes in between changes nothing. The layers above keep the name: for the header Host, for
+    the name that TLS asks for, and for the certificate.
+
+    Args:
+        resolve: how names become addresses.
+        opened: networks that the operator opens; None opens all.
+    """
+
+    def __init__(self, resolve: Resolver, opened: Sequence[Network] | None) -> None:
+        self._resolve = resolve
+        self._opened = opened
+        self._plain = httpcore.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - the signature of the library
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        """Connects to the first address that answers.
+
+        Raises:
+            WebFailedError: ``dns_failed``, ``url_not_allowed`` if any address is not allowed, ``connect_failed``.
+        """
+        del timeout
+        try:
+            addresses = await self._resolve(host, port)
+        except (OSError, UnicodeError) as exc:
+            raise WebFailedError(WebCode.DNS_FAILED, f"the host {host} has no address") from exc
+        if not addresses:
+            raise WebFailedError(WebCode.DNS_FAILED, f"the host {host} has no address")
+        if self._opened is not None and not all(is_allowed(address, self._opened) for address in addresses):
+            # Which address it is would tell the model about the network that the service runs in.
+            raise WebFailedError(
+                WebCode.URL_NOT_ALLOWED,
+                f"the host {host} is not on the public internet; no page is fetched from it",
+            )
+        for address in addresses[:_TRIED_MAX]:
+            try:
+                return await self._plain.connect_tcp(address, port, _CONNECT_S, local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout, OSError):
+                continue
+        raise WebFailedError(WebCode.CONNECT_FAILED, f"the host {host} takes no connection at port {port}")
+
+    async def connect_unix_socket(
+        self,
+        path: str,
+        timeout: float | None = None,  # noqa: ASYNC109 - the signature of the library
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        """Never.
+
+        Raises:
+            WebFailedError: always.
+        """
+        del timeout, socket_options
+        raise WebFailedError(WebCode.URL_NOT_ALLOWED, f"{path} is no host")
+
+    async def sleep(self, seconds: float) -> None:
+        """Waits."""
+        await self._plain.sleep(seconds)

@@ -1,0 +1,198 @@
+"""The story of ``web_tools.web_fetch``: check, fetch, read in a sandbox, remember as sources, blocks."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from contracts.blocks import TEXT_BYTES_MAX
+from contracts.codes import WebCode
+from contracts.react_tools import WebFetchParams
+from contracts.tool_calls import ToolCallResponse
+from service.artifacts.port import NewPage, SourcePool
+from service.calls.admission import Admission
+from service.calls.direct_tool import ReactCall, ToolRefusedError
+from service.jobs.runner import Attempt
+from service.timeline.truncation import json_bytes, shared
+from service.web.page_reader import PageReading, PageText, plain_text
+from service.web.port import FetchedPage, PageFetcher, WebFailedError
+from service.web.response import result_blocks
+from service.web.urls import UrlRefusedError, WebUrl
+
+_AT_ONCE = 5
+_SHOWN_TITLE_CHARS = 200
+
+Outcome = FetchedPage | WebFailedError
+
+
+@dataclass(frozen=True, slots=True)
+class FetchPolicy:
+    """The operator's decisions about fetching.
+
+    Attributes:
+        call_s: wall clock for fetching all pages of a call.
+        queue_s: how long a call may wait until others have fetched theirs.
+    """
+
+    call_s: float
+    queue_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPage:
+    """A page that was fetched and read.
+
+    Attributes:
+        page: what came.
+        text: what it says.
+        sid: its id in the sources pool.
+    """
+
+    page: FetchedPage
+    text: PageText
+    sid: int
+
+
+class WebFetching:
+    """Fetches pages for a model."""
+
+    def __init__(
+        self,
+        fetcher: PageFetcher,
+        reading: PageReading,
+        sources: SourcePool,
+        admission: Admission,
+        policy: FetchPolicy,
+    ) -> None:
+        self._fetcher = fetcher
+        self._reading = reading
+        self._sources = sources
+        self._admission = admission
+        self._policy = policy
+
+    async def tell(self, call: ReactCall[WebFetchParams]) -> ToolCallResponse:
+        """Answers one call; a page that cannot be had is told in its own place.
+
+        Raises:
+            ToolRefusedError: ``fetch_failed``, if no page could be had.
+            ServiceError: the service is at fault.
+        """
+        asked = {text: _parsed(text) for text in call.params.urls}
+        wanted = list(dict.fromkeys(url for url in asked.values() if isinstance(url, WebUrl)))
+        attempt = Attempt(began=call.began)
+        fetched = dict(zip(wanted, await self._fetch(wanted, call), strict=True))
+        texts = await self._read(call, fetched, attempt)
+        known = await self._remember(call, fetched, texts)
+        answers: dict[str, ReadPage | WebFailedError] = {}
+        for text, url in asked.items():
+            answers[text] = url if isinstance(url, WebFailedError) else known[url]
+        content = _content(answers)
+        read = [answer.sid for answer in answers.values() if isinstance(answer, ReadPage)]
+        if not read:
+            raise ToolRefusedError(WebCode.FETCH_FAILED, "no page could be fetched; urls says why", urls=content)
+        attempt.finish()
+        response = call.answered(result_blocks(call, content, read), report=_report(answers), ret=content)
+        return response.model_copy(update={"timings_ms": attempt.timings, "sandbox": attempt.sandbox})
+
+    async def _fetch(self, urls: Sequence[WebUrl], call: ReactCall[WebFetchParams]) -> list[Outcome]:
+        """What became of each address; all that is not there in time counts as failed."""
+        if not urls:
+            return []
+        some = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(url: WebUrl) -> Outcome:
+            try:
+                async with asyncio.timeout_at(ends), some:
+                    return await self._fetcher.fetch(url)
+            except WebFailedError as exc:
+                return exc
+            except TimeoutError:
+                return WebFailedError(
+                    WebCode.FETCH_TIMEOUT,
+                    f"the {len(urls)} pages of the call took longer than {self._policy.call_s:g} s; ask for fewer",
+                )
+
+        deadline, watcher = time.monotonic() + self._policy.queue_s, call.watcher
+        with await self._admission.enter(deadline, watcher.queued, watcher.owner):
+            ends = asyncio.get_running_loop().time() + self._policy.call_s
+            return list(await asyncio.gather(*(one(url) for url in urls)))
+
+    async def _read(
+        self, call: ReactCall[WebFetchParams], fetched: dict[WebUrl, Outcome], attempt: Attempt
+    ) -> dict[WebUrl, PageText | WebFailedError]:
+        texts: dict[WebUrl, PageText | WebFailedError] = {}
+        markup: dict[WebUrl, FetchedPage] = {}
+        for url, outcome in fetched.items():
+            if isinstance(outcome, WebFailedError):
+                texts[url] = outcome
+            elif outcome.is_html:
+                markup[url] = outcome
+            else:
+                texts[url] = await asyncio.to_thread(plain_text, outcome)
+        if markup:
+            read = await self._reading.read(call.request, list(markup.values()), attempt, call.watcher)
+            texts |= dict(zip(markup, read, strict=True))
+        return texts
+
+    async def _remember(
+        self,
+        call: ReactCall[WebFetchParams],
+        fetched: dict[WebUrl, Outcome],
+        texts: dict[WebUrl, PageText | WebFailedError],
+    ) -> dict[WebUrl, ReadPage | WebFailedError]:
+        """The pages as sources: the row of the address that was asked for, which a search may have found before."""
+        known: dict[WebUrl, ReadPage | WebFailedError] = {}
+        new: dict[WebUrl, NewPage] = {}
+        for url, outcome in fetched.items():
+            text = texts[url]
+            if isinstance(text, WebFailedError):
+                known[url] = text
+            elif isinstance(outcome, FetchedPage):
+                new[url] = NewPage(str(url), text.title, text.text, outcome.mime, call.turn_id)
+        rows = await self._sources.add_pages(call.scope, list(new.values())) if new else []
+        for url, row in zip(new, rows, strict=True):
+            page, text = fetched[url], texts[url]
+            if isinstance(page, FetchedPage) and isinstance(text, PageText):
+                known[url] = ReadPage(page, text, row.sid)
+        return known
+
+
+def _parsed(text: str) -> WebUrl | WebFailedError:
+    try:
+        return WebUrl.parse(text)
+    except UrlRefusedError as exc:
+        return WebFailedError(WebCode.URL_NOT_ALLOWED, str(exc))
+
+
+def _content(answers: dict[str, ReadPage | WebFailedError]) -> dict[str, Any]:
+    """The content block: by address, 20,480 bytes at most unless the addresses alone take more."""
+    content = {asked: _entry(asked, answer) for asked, answer in answers.items()}
+    read = {asked: answer for asked, answer in answers.items() if isinstance(answer, ReadPage)}
+    room = TEXT_BYTES_MAX - json_bytes(content)
+    shares = shared([answer.text.text for answer in read.values()], max(room, 0))
+    for asked, text in zip(read, shares, strict=True):
+        content[asked]["content"] = text
+    return content
+
+
+def _entry(asked: str, answer: ReadPage | WebFailedError) -> dict[str, Any]:
+    if isinstance(answer, WebFailedError):
+        return {"error": {"code": answer.code, "message": answer.message}}
+    page, text = answer.page, answer.text
+    came_from = str(page.url)
+    entry: dict[str, Any] = {"content": "", "title": text.title[:_SHOWN_TITLE_CHARS], "sid": answer.sid}
+    entry["mime"] = page.mime
+    if came_from != asked:
+        entry["url"] = came_from
+    if text.language:
+        entry["language"] = text.language
+    if text.published:
+        entry["published"] = text.published
+    return entry
+
+
+def _report(answers: dict[str, ReadPage | WebFailedError]) -> str:
+    read = [f"- [[S:{a.sid}]] {url}" for url, a in answers.items() if isinstance(a, ReadPage)]
+    failed = [f"- {url}: {a.code} — {a.message}" for url, a in answers.items() if isinstance(a, WebFailedError)]
+    return "\n".join(["Fetched pages:", *read, *(["Not fetched:", *failed] if failed else [])])

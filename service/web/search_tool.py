@@ -1,0 +1,120 @@
+"""The story of ``web_tools.web_search``: ask the operator's engine, merge, remember as sources, blocks."""
+
+import asyncio
+from typing import Any
+
+from contracts.blocks import TEXT_BYTES_MAX
+from contracts.codes import WebCode
+from contracts.react_tools import WebSearchParams
+from contracts.tool_calls import SourceRow, ToolCallResponse
+from service.artifacts.port import NewPage, SourcePool
+from service.calls.direct_tool import ReactCall, ToolRefusedError
+from service.timeline.truncation import json_bytes, shared
+from service.web.port import Hit, PageSearcher, WebFailedError
+from service.web.response import result_blocks
+
+_AT_ONCE = 4
+_SHOWN_TITLE_CHARS = 200
+# A text shorter than that tells nothing; results are left out before texts become so short.
+_TEXT_BYTES_MIN = 60
+
+
+class WebSearching:
+    """Searches the web for a model.
+
+    Args:
+        searcher: the operator's search engine; None if there is none.
+        sources: where results are remembered.
+    """
+
+    def __init__(self, searcher: PageSearcher | None, sources: SourcePool) -> None:
+        self._searcher = searcher
+        self._sources = sources
+
+    async def tell(self, call: ReactCall[WebSearchParams]) -> ToolCallResponse:
+        """Answers one call; a query that fails costs the others nothing.
+
+        Raises:
+            ToolRefusedError: ``search_not_configured``, or no query could be asked.
+            ServiceError: the service is at fault.
+        """
+        if self._searcher is None:
+            raise ToolRefusedError(
+                WebCode.SEARCH_NOT_CONFIGURED,
+                "this service has no search engine; its operator names one: PROOFBOX_WEB_SEARCH_URL. "
+                "Pages whose address is known can be fetched with web_tools.web_fetch",
+            )
+        searcher, some = self._searcher, asyncio.Semaphore(_AT_ONCE)
+
+        async def one(query: str) -> list[Hit] | WebFailedError:
+            try:
+                async with some:
+                    return await searcher.search(query, call.params.n)
+            except WebFailedError as exc:
+                return exc
+
+        queries = list(dict.fromkeys(call.params.queries))
+        answers = await asyncio.gather(*(one(query) for query in queries))
+        failed = [answer for answer in answers if isinstance(answer, WebFailedError)]
+        if len(failed) == len(answers):
+            raise ToolRefusedError(failed[0].code, failed[0].message)
+        hits = _fitting(_merged([answer for answer in answers if isinstance(answer, list)]))
+        rows = await self._remember(call, hits)
+        content = _content(hits, rows)
+        blocks = result_blocks(call, content, [row.sid for row in rows])
+        return call.answered(blocks, report=_report(rows, failed), ret=content)
+
+    async def _remember(self, call: ReactCall[WebSearchParams], hits: list[Hit]) -> list[SourceRow]:
+        """The results as sources. What a page itself says, if it was fetched before, stays its text."""
+        if not hits:
+            return []
+        pages = [NewPage(str(hit.url), hit.title, None, None, call.turn_id) for hit in hits]
+        rows = await self._sources.add_pages(call.scope, pages)
+        bare = [
+            NewPage(str(hit.url), hit.title, hit.text, None, call.turn_id)
+            for hit, row in zip(hits, rows, strict=True)
+            if row.text is None and hit.text
+        ]
+        if bare:
+            await self._sources.add_pages(call.scope, bare)
+        return rows
+
+
+def _merged(answers: list[list[Hit]]) -> list[Hit]:
+    """The best of each query first, then the second of each; every address once."""
+    merged: dict[str, Hit] = {}
+    for rank in range(max(map(len, answers), default=0)):
+        for hits in answers:
+            if rank < len(hits):
+                merged.setdefault(str(hits[rank].url), hits[rank])
+    return list(merged.values())
+
+
+def _fitting(hits: list[Hit]) -> list[Hit]:
+    """As many of the first results as the content block has room for."""
+    used = 2
+    for count, hit in enumerate(hits):
+        used += json_bytes(_row(hit, 10**9)) + 2 + min(_TEXT_BYTES_MIN, json_bytes(hit.text))
+        if used > TEXT_BYTES_MAX:
+            return hits[:count]
+    return hits
+
+
+def _row(hit: Hit, sid: int) -> dict[str, Any]:
+    row = {"sid": sid, "title": hit.title[:_SHOWN_TITLE_CHARS], "url": str(hit.url)}
+    return {**row, "text": ""} if hit.text else row
+
+
+def _content(hits: list[Hit], rows: list[SourceRow]) -> list[dict[str, Any]]:
+    content = [_row(hit, row.sid) for hit, row in zip(hits, rows, strict=True)]
+    with_text = [(entry, hit.text) for entry, hit in zip(content, hits, strict=True) if hit.text]
+    shares = shared([text for _, text in with_text], max(0, TEXT_BYTES_MAX - json_bytes(content)))
+    for (entry, _), text in zip(with_text, shares, strict=True):
+        entry["text"] = text
+    return content
+
+
+def _report(rows: list[SourceRow], failed: list[WebFailedError]) -> str:
+    found = [f"- [[S:{row.sid}]] {row.title} {row.url}" for row in rows] or ["- nothing"]
+    missed = [f"- {exc.message}" for exc in dict.fromkeys(failed)]
+    return "\n".join(["Found:", *found, *([f"Failed queries: {len(failed)}", *missed] if failed else [])])
