@@ -54,7 +54,8 @@ def test_an_error_of_the_client_is_told_without_its_address(raised, message):
 
 
 def test_the_client_of_a_bucket_is_loaded_only_where_a_bucket_is_named():
-    said = "import sys, service.app.bootstrap as m; from service.app.settings import Settings as S; m.artifact_files(S()); "
+    said = "import sys, service.app.bootstrap as m; from service.app.settings import Settings as S; "
+    said += "m.artifact_files(S()); "
     ran = subprocess.run(
         [sys.executable, "-c", said + "print('botocore' in sys.modules)"],
         check=True,
