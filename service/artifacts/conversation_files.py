@@ -118,21 +118,6 @@ class TurnFiles:
         memory = StoredMemory(self._timelines, scope) if timeline is None else HandedMemory(timeline)
         return CallFiles(self, scope, memory)
 
-    async def looked_up(
-        self, scope: Scope, timeline: Sequence[Block] | None, turn_id: str, *, others: bool
-    ) -> "CallFiles":
-        """`of_call`, and what a turn has is known; with ``others`` also what is newest in other turns.
-
-        Raises:
-            StoreFailedError: a store failed.
-        """
-        files = self.of_call(scope, timeline)
-        if others:
-            await asyncio.gather(files.of_turn(turn_id), files.recent(turn_id))
-        else:
-            await files.of_turn(turn_id)
-        return files
-
     async def fetch_uri(self, scope: Scope, uri: str, staging: Staging) -> Path | None:
         """A local file with the bytes behind a URI: hosted for this tenant and project, or of an allowed store.
 

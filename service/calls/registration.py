@@ -31,11 +31,6 @@ class Claims:
         self._is_running = is_running
         self._under_way: Counter[CallKey] = Counter()
 
-    @property
-    def are_idle(self) -> bool:
-        """Whether no call is being registered."""
-        return not self._under_way
-
     @asynccontextmanager
     async def claimed(self, new: NewCall) -> AsyncIterator[tuple[StoredCall, bool]]:
         """The stored call and whether it is new; a new one has to run, or be forgotten, when the block ends.

@@ -148,9 +148,6 @@ class Calls:
         call = self._open(scope, request)
         key = CallKey(scope, request.tool_call_id)
         new = await new_call(key, request, self._settings.boot_id, idempotency_key)
-        # Of many that come at one moment most will wait, and what they held meanwhile would hold no more.
-        if self._claims.are_idle and self._admission.has_place(principal.caller):
-            call.look_ahead()
         async with self._claims.claimed(new) as (stored, is_new):
             if not is_new:
                 return await self._known(stored, detached=detached)

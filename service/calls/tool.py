@@ -44,10 +44,6 @@ class NobodyWatches:
         """See `Watcher.output`."""
 
 
-def _nothing() -> None:
-    pass
-
-
 @dataclass(frozen=True, slots=True)
 class OpenedCall:
     """A call whose parameters were read.
@@ -55,12 +51,10 @@ class OpenedCall:
     Attributes:
         tell: runs it to its answer.
         interrupted: the answer if it was cancelled or the service died; it is never run again under its id.
-        look_ahead: begins to look up what `tell` will want to know, for a call that will hardly have to wait.
     """
 
     tell: Callable[[Watcher], Awaitable[ToolCallResponse]]
     interrupted: Callable[[Interruption], ToolCallResponse]
-    look_ahead: Callable[[], None] = _nothing
 
 
 class Story(Protocol):

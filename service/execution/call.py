@@ -1,7 +1,5 @@
 """One exec call, its parameters read."""
 
-import asyncio
-import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -9,7 +7,6 @@ from contracts.artifacts import Contract, no_promises, parse_contract
 from contracts.exec_params import ExecParams, working_folder
 from contracts.tool_calls import ToolCallRequest
 from contracts.tools import Language
-from service.calls.looking_ahead import LookAhead
 from service.execution.code_check import read_code
 from service.identity import Scope
 from service.sandbox.limits import CallBounds
@@ -26,7 +23,6 @@ class ExecCall:
         language: what its code is.
         params: its parameters.
         bounds: what it may use.
-        ahead: what is looked up before it is told.
         libraries: name and version of what is installed in the image; None if that is not known.
     """
 
@@ -35,7 +31,6 @@ class ExecCall:
     language: Language
     params: ExecParams
     bounds: CallBounds
-    ahead: LookAhead
     libraries: Mapping[str, str] | None = None
     _plan: tuple[Contract, bytes] | None = field(default=None, init=False, repr=False)
 
@@ -73,12 +68,3 @@ class ExecCall:
         if folder := working_folder(given.cwd or "", self.request.turn_id or ""):
             values.append(folder)
         return (given.stdin or "", *(f'"{value}"' for value in values))
-
-    def look_ahead(self) -> None:
-        """Begins with what can be done while the call is registered, and changes nothing."""
-        self.ahead.begin()
-        asyncio.get_running_loop().call_soon(self._read_early)
-
-    def _read_early(self) -> None:
-        with contextlib.suppress(Exception):  # who wants it meets that too
-            self.plan()

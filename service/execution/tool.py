@@ -58,8 +58,8 @@ class Execution:
             return None
         params = parse_params(ExecParams, request.params)
         bounds = self._policy.bounds(request.limits, timeout_s=params.timeout_s)
-        call = ExecCall(scope, request, language, params, bounds, self._runs.ahead(scope, request))
-        return OpenedCall(partial(self.execute, call), partial(interrupted, call), call.look_ahead)
+        call = ExecCall(scope, request, language, params, bounds)
+        return OpenedCall(partial(self.execute, call), partial(interrupted, call))
 
     async def execute(self, call: ExecCall, watcher: Watcher) -> ToolCallResponse:
         """Runs one call to its answer.
@@ -197,5 +197,4 @@ def _wish(call: ExecCall) -> Wish:
         timeline=request.timeline,
         room_bytes=room_bytes(limits),
         room_inodes=limits.out_dir_inodes,
-        ahead=call.ahead,
     )

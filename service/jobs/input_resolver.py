@@ -11,12 +11,10 @@ from pathlib import PurePosixPath
 from contracts.blocks import Block
 from contracts.codes import NoticeCode
 from contracts.paths import FilePath
-from contracts.tool_calls import Asset, Rehosted, SourceRow, ToolCallRequest
-from contracts.tools import exec_language
+from contracts.tool_calls import Asset, Rehosted, SourceRow
 from service.artifacts.conversation_files import CallFiles, Origin, TurnFile, TurnFiles, measure
 from service.artifacts.port import SourcePool
 from service.artifacts.staging import Staging
-from service.calls.looking_ahead import LookAhead
 from service.calls.param_references import References
 from service.errors import AssetRefusedError
 from service.file_content import FileBytes, all_of
@@ -67,7 +65,6 @@ class Wish:
         room_inodes: as many files and folders.
         language: what the text is a program in; empty for a document, where every mention counts.
         theme: where a theme file is named, if there is one: what it names in turn is gathered too.
-        ahead: what was looked up while the call was registered.
     """
 
     scope: Scope
@@ -81,7 +78,6 @@ class Wish:
     room_inodes: int | None = None
     language: str = ""
     theme: str = ""
-    ahead: LookAhead | None = None
     further_texts: Sequence[str] = ()
 
 
@@ -94,17 +90,6 @@ class Rehosting:
         self._bounds = bounds
         self.references = References(files)
         """Finds the texts that parameters name by their paths."""
-
-    def ahead(self, scope: Scope, request: ToolCallRequest) -> LookAhead:
-        """What a call wants to know of its turn, to be begun before it is gathered.
-
-        Nothing for one that has no turn, and will be refused, or that first has files fetched or sources stored.
-        """
-        look, turn_id = self._files.looked_up, request.turn_id
-        others = exec_language(request.tool_id) is not None
-        if not turn_id or request.assets or request.sources_pool:
-            return LookAhead(None)
-        return LookAhead(lambda: look(scope, request.timeline, turn_id, others=others))
 
     async def gather(self, wish: Wish, staging: Staging) -> Gathered:
         """Resolves all of a call; what it gathers is valid while ``staging`` is.
@@ -121,8 +106,7 @@ class Rehosting:
         mentions = await _mentions(wish.text)
         for text in wish.further_texts:
             mentions = list(dict.fromkeys([*mentions, *await _mentions(text)]))
-        looked = await wish.ahead.files() if wish.ahead is not None else None
-        files = looked or self._files.of_call(wish.scope, wish.timeline)
+        files = self._files.of_call(wish.scope, wish.timeline)
         await _fetch_together(mentions, files, staging, gathered)
         for mention in mentions:
             await self._resolve(wish, mention, files, staging, gathered)

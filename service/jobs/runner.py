@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
@@ -15,7 +15,6 @@ from contracts.tool_calls import SandboxInfo, Timings, ToolCallRequest
 from service.artifacts.port import ArtifactStore, NewArtifact, SourcePool, StoredArtifact
 from service.artifacts.staging import Staging, staging
 from service.calls.admission import Admission
-from service.calls.looking_ahead import LookAhead
 from service.calls.param_references import Reference
 from service.calls.run_record import call_record
 from service.calls.tool import Watcher
@@ -77,7 +76,6 @@ class Attempt:
     sandbox: SandboxInfo | None = None
     removed: list[str] = field(default_factory=list)
     failure: RuntimeFailure | None = None
-    waited: bool = False
     began: float = field(default_factory=time.perf_counter)
 
     def phase(self, name: str) -> "_Phase":
@@ -140,15 +138,10 @@ class SandboxRuns:
             QueueFullError, QueueTimeoutError: there is no place.
         """
         with attempt.phase("queue"):
-            attempt.waited = not self._admission.has_place(watcher.owner)
             place = await self._admission.enter(bounds.deadline, watcher.queued, watcher.owner)
         with place:
             async with staging(self._artifacts) as folder:
                 yield folder
-
-    def ahead(self, scope: Scope, request: ToolCallRequest) -> LookAhead:
-        """See `Rehosting.ahead`."""
-        return self._rehosting.ahead(scope, request)
 
     async def resolve(self, scope: Scope, request: ToolCallRequest, reference: Reference, attempt: Attempt) -> str:
         """The text that a parameter names by its path.
@@ -165,8 +158,6 @@ class SandboxRuns:
     async def gather(self, wish: Wish, attempt: Attempt, staging: Staging) -> None:
         """Resolves what the call refers to; raises what `Rehosting.gather` does."""
         with attempt.phase("rehost"):
-            if attempt.waited:
-                wish = replace(wish, ahead=None)
             attempt.gathered = await self._rehosting.gather(wish, staging)
             attempt.gathered.tell(call_record())
 

@@ -12,7 +12,6 @@ from contracts.render_tools import OutputFormat, RenderParams
 from contracts.tool_calls import EnvelopeError, ToolCallRequest, ToolCallResponse
 from service.artifacts.port import StoredArtifact
 from service.calls.interruptions import Interruption
-from service.calls.looking_ahead import LookAhead
 from service.calls.param_references import find_reference
 from service.identity import Scope
 from service.jobs.produced_files import Content, artifact_result, usage
@@ -44,7 +43,6 @@ class RenderCall:
         output: the format that is written.
         params: its parameters.
         bounds: what it may use.
-        ahead: what is looked up before it is told.
         target: the file that is written.
         is_rewritten: the path meant another turn or an attachment, and was rewritten.
     """
@@ -54,7 +52,6 @@ class RenderCall:
     output: OutputFormat
     params: RenderParams
     bounds: CallBounds
-    ahead: LookAhead
     target: FilePath
     is_rewritten: bool = False
 

@@ -72,8 +72,8 @@ class Rendering:
             raise invalid_value("code", "a rendering tool takes no code; its document is params.content")
         params = parse_params(RENDER_PARAMS[output], request.params)
         bounds = self._policy.calls.bounds(request.limits, timeout_s=self._policy.wall_s)
-        call = RenderCall(scope, request, output, params, bounds, self._runs.ahead(scope, request), _NO_TARGET)
-        return OpenedCall(lambda watcher: self.render(call, watcher), partial(interrupted, call), call.ahead.begin)
+        call = RenderCall(scope, request, output, params, bounds, _NO_TARGET)
+        return OpenedCall(lambda watcher: self.render(call, watcher), partial(interrupted, call))
 
     async def render(self, call: RenderCall, watcher: Watcher) -> ToolCallResponse:
         """Renders one document to its answer.
@@ -183,7 +183,6 @@ def _wish(call: RenderCall) -> Wish:
         room_bytes=room_bytes(limits),
         room_inodes=limits.out_dir_inodes,
         theme=call.params.theme,
-        ahead=call.ahead,
     )
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import time
 
 import pytest
 
@@ -26,7 +25,7 @@ class Story:
         def interrupted(why):
             return ToolCallResponse(ok=False, report=why.message, blocks=[])
 
-        return OpenedCall(tell, interrupted, lambda: self._order.append("looked ahead"))
+        return OpenedCall(tell, interrupted)
 
 
 class Meter:
@@ -64,25 +63,7 @@ async def submitted(calls, scope, tool_call_id="call-1"):
     )
 
 
-async def test_a_call_looks_ahead_before_it_is_told(calls, scope, order):
-    await (await submitted(calls, scope)).answer()
-    assert order[:2] == ["looked ahead", "told"]
-
-
-async def test_a_call_that_will_have_to_wait_does_not_look_ahead(calls, scope, admission, order):
-    with await admission.enter(time.monotonic() + 5, lambda _: None):
-        await (await submitted(calls, scope)).answer()
-    assert "looked ahead" not in order
-
-
-async def test_of_many_calls_at_one_moment_one_looks_ahead(calls, scope, order):
-    tickets = await asyncio.gather(*(submitted(calls, scope, f"call-{number}") for number in range(2)))
-    for ticket in tickets:
-        await ticket.answer()
-    assert order.count("looked ahead") == 1
-
-
-async def test_an_answer_that_is_stored_is_given_again_whatever_was_looked_up_for_it(calls, scope, order):
+async def test_an_answer_that_is_stored_is_given_again(calls, scope, order):
     first = await (await submitted(calls, scope)).answer()
     ticket = await submitted(calls, scope)
     assert (ticket.replayed, await ticket.answer()) == (True, first)
@@ -121,7 +102,7 @@ async def test_the_client_is_told_before_the_call_is_logged_and_counted(calls, s
     await (await submitted(calls, scope)).answer()
     order.append("answered")
     await some_turns_of_the_loop()
-    assert order == ["looked ahead", "told", "answered", "logged", "counted"]
+    assert order == ["told", "answered", "logged", "counted"]
 
 
 @pytest.mark.usefixtures("audit_log")

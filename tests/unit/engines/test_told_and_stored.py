@@ -174,36 +174,9 @@ async def test_an_answer_times_each_of_its_phases(stores):
 CSV = [{"filename": "a.csv", "description": "d"}]
 
 
-async def looked_ahead(stores, admission, **fields):
-    """A call whose turn was looked up before it is told, and what the database was asked for that."""
-    asked = []
-    stores[-1].seen = lambda operation, _: asked.append(operation)
-    call = opened(stores, CSV, [found(0), (Frame.DATA, b"a,b")], admission, **fields)
-    others = asyncio.all_tasks()
-    call.look_ahead()
-    await asyncio.gather(*(asyncio.all_tasks() - others))
-    return call, asked
-
-
-async def test_what_was_looked_up_while_a_call_was_registered_is_not_looked_up_again(stores):
-    call, asked = await looked_ahead(stores, Admission(running_max=1, queue_max=0))
-    # The files of the turn, those that its blocks describe, and the newest of other turns.
-    assert asked == ["database_read"] * 3
-    asked.clear()
-    assert (await call.tell(Silent())).ok
-    assert "database_read" not in asked
-
-
-async def test_a_call_is_told_with_what_was_there_when_it_was_registered(stores):
-    await saved(stores, "turn_1/files/before.txt")
-    call, _ = await looked_ahead(stores, Admission(running_max=1, queue_max=0))
-    response = await call.tell(Silent())
-    assert [line.physical_path for line in response.rehosted] == ["turn_1/files/before.txt"]
-
-
 async def test_a_call_that_had_to_wait_finds_what_was_stored_meanwhile(stores):
     admission = Admission(running_max=1, queue_max=1)
-    call, _ = await looked_ahead(stores, admission)
+    call = opened(stores, CSV, [found(0), (Frame.DATA, b"a,b")], admission)
     with await admission.enter(time.monotonic() + 5, lambda _: None):  # somebody was quicker
         telling = asyncio.create_task(call.tell(Silent()))
         await asyncio.sleep(0)
@@ -213,41 +186,8 @@ async def test_a_call_that_had_to_wait_finds_what_was_stored_meanwhile(stores):
     assert [line.physical_path for line in response.rehosted] == ["turn_1/files/meanwhile.txt"]
 
 
-async def test_a_store_that_failed_when_it_was_asked_ahead_is_asked_again(stores):
-    await saved(stores, "turn_1/files/before.txt")
-    database = stores[-1]
-    await database.close()
-    call, asked = await looked_ahead(stores, Admission(running_max=1, queue_max=0))
-    assert "database_read" in asked
-    await database.open()
-    response = await call.tell(Silent())
-    assert [line.physical_path for line in response.rehosted] == ["turn_1/files/before.txt"]
-
-
 ASSET = {"physical_path": "turn_1/attachments/a.txt", "text": "a"}
 ROW = {"sid": 1, "title": "A page", "url": "https://example.com", "source_type": "web"}
-
-
-@pytest.mark.parametrize("fields", [{"assets": [ASSET]}, {"sources_pool": [ROW]}, {"turn_id": None}])
-async def test_who_has_something_else_to_do_first_does_not_look_ahead(stores, fields):
-    _, asked = await looked_ahead(stores, Admission(running_max=1, queue_max=0), **fields)
-    assert asked == []
-
-
-async def test_what_was_stored_while_a_call_took_its_own_files_is_there(stores):
-    call, _ = await looked_ahead(stores, Admission(running_max=1, queue_max=0), assets=[ASSET])
-    await saved(stores, "turn_1/files/meanwhile.txt")
-    response = await call.tell(Silent())
-    there = {line.physical_path for line in response.rehosted}
-    assert there == {"turn_1/attachments/a.txt", "turn_1/files/meanwhile.txt"}
-
-
-async def test_an_unforeseen_failure_to_look_ahead_is_logged_and_fails_no_call(stores, monkeypatch, caplog):
-    with monkeypatch.context() as patch:
-        patch.setattr(SqlArtifactStore, "of_turn", None)  # which is not even a method
-        call, _ = await looked_ahead(stores, Admission(running_max=1, queue_max=0))
-    assert [record.exc_info[0] for record in caplog.records] == [TypeError]
-    assert (await call.tell(Silent())).ok
 
 
 class Held:
