@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager, contextmanager
 from contracts.tool_calls import ToolCallRequest
 from service.calls.payload_hash import payload_sha256
 from service.calls.port import CallKey, CallStore, NewCall, StoredCall
-from service.calls.short import short_values
 
 _LOOK_AGAIN_S = 0.01
 
@@ -76,9 +75,7 @@ class Claims:
 
 async def new_call(key: CallKey, request: ToolCallRequest, boot_id: str, idempotency_key: str | None) -> NewCall:
     """A call as it is to be registered."""
-    # Up to 100 MB of assets are serialised and hashed beside the loop; for what is short a thread costs more.
-    is_short = short_values(request.code, request.params, request.timeline, request.assets, request.sources_pool)
-    sha256, text = _payload(request) if is_short else await asyncio.to_thread(_payload, request)
+    sha256, text = await asyncio.to_thread(_payload, request)  # with up to 100 MB of assets
     return NewCall(key=key, payload_sha256=sha256, request=text, boot_id=boot_id, idempotency_key=idempotency_key)
 
 

@@ -37,17 +37,15 @@ class RunningCall:
         "key",
         "owner",
         "record",
-        "request_chars",
         "request_id",
         "span",
         "task",
         "tool_id",
     )
 
-    def __init__(self, key: CallKey, asked: AuditedCall, request_chars: int, *, grace_s: float) -> None:
+    def __init__(self, key: CallKey, asked: AuditedCall, *, grace_s: float) -> None:
         self.key = key
         self.asked = asked
-        self.request_chars = request_chars
         self.record = CallRecord()
         self.span: Span = NO_SPAN
         self.owner = key.scope.principal.caller

@@ -24,7 +24,6 @@ from service.calls.port import AuditDraft, CallKey, CallState, CallStore, Stored
 from service.calls.registration import Claims, new_call
 from service.calls.run_record import CallRecord, recording
 from service.calls.running import CallTicket, RunningCall
-from service.calls.short import short_blocks
 from service.calls.tool import OpenedCall, Story
 from service.errors import (
     CallAbandonedError,
@@ -44,8 +43,6 @@ __all__ = ["Answer", "CallEvent", "CallSettings", "CallTicket", "Calls"]
 
 log = logging.getLogger("proofbox.calls")
 
-_HASHED_AT_ONCE_CHARS = 64 * 1024  # hashed in less time than a thread costs
-_FEW = 20
 _CANCELS_WITHIN_S = 5.0
 
 _STATUS = {
@@ -157,7 +154,7 @@ class Calls:
                 await self._store.forget(key)
                 raise
             asked = AuditedCall(key, request, new.payload_sha256, stored.created, request_id)
-            running = RunningCall(key, asked, len(new.request), grace_s=self._settings.lost_connection_grace_s)
+            running = RunningCall(key, asked, grace_s=self._settings.lost_connection_grace_s)
             if detached:
                 running.detach()
             self._running[key] = running
@@ -258,8 +255,7 @@ class Calls:
             with recording(running.record):
                 response = await call.tell(running)
             running.clients.keep()  # it has ended: nothing is left to be abandoned
-            is_short = short_blocks(response.blocks) and len(response.artifacts) <= _FEW
-            body = response.model_dump_json() if is_short else await asyncio.to_thread(response.model_dump_json)
+            body = await asyncio.to_thread(response.model_dump_json)
             await self._finish(running, Ending(CallState.DONE, Answer(200, body, is_problem=False), response))
         except asyncio.CancelledError:
             await self._finish_cancelled(running, call)
@@ -311,9 +307,7 @@ class Calls:
 
     async def _audit_of(self, running: RunningCall, ending: Ending) -> AuditDraft:
         asked = replace(running.asked, traceparent=running.span.traceparent)
-        facts = (asked, running.record, self._service, ending)
-        is_long = len(ending.answer.body) + running.request_chars > _HASHED_AT_ONCE_CHARS
-        return await asyncio.to_thread(_draft, *facts) if is_long else _draft(*facts)
+        return await asyncio.to_thread(_draft, asked, running.record, self._service, ending)
 
     def _end(self, running: RunningCall, ending: Ending) -> None:
         running.emit("result" if ending.state is CallState.DONE else "error", ending.answer.body)

@@ -28,7 +28,6 @@ from service.timeline.block_writer import Notice
 
 _LEFT_OUT_LISTED = 20
 _THEME_BYTES_MAX = 200_000
-_INLINE_CHARS = 16_384  # a text that is searched in less time than a thread costs
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,7 +327,7 @@ def _fit(wish: Wish, pages: int, inodes: int) -> bool:
 
 
 async def _mentions(text: str) -> list[Mention]:
-    return find_mentions(text) if len(text) <= _INLINE_CHARS else await asyncio.to_thread(find_mentions, text)
+    return await asyncio.to_thread(find_mentions, text)
 
 
 def _needed(wish: Wish, mentions: Sequence[Mention], missing: Sequence[str]) -> list[str]:

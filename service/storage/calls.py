@@ -13,7 +13,6 @@ from sqlalchemy import Connection, Row, bindparam, delete, insert, select, updat
 
 from contracts.blocks import Block
 from service.calls.port import AuditDraft, CallKey, CallNotStoredError, CallState, NewCall, StoredCall
-from service.calls.short import short_blocks
 from service.errors import IdReusedError
 from service.identity import Principal, Scope
 from service.storage.audit import add_line, line_of
@@ -137,7 +136,7 @@ class SqlCallStore:
             StoreFailedError: ``state`` is ``open``, or the database failed.
             StoreFullError: no space is left.
         """
-        rows = block_rows(blocks) if short_blocks(blocks) else await asyncio.to_thread(block_rows, blocks)
+        rows = await asyncio.to_thread(block_rows, blocks)
 
         def work(connection: Connection) -> StoredCall:
             conversation, _ = lock_conversation(connection, key.scope) or (None, None)

@@ -23,7 +23,6 @@ T = TypeVar("T")
 PIECE_BYTES = 256 * 1024
 _BATCH_BYTES = 1024 * 1024  # what one trip to a thread reads or writes
 _STAY_BYTES_MAX = 4 * 1024 * 1024  # of one call
-_HASHED_AT_ONCE_BYTES = 32 * 1024  # in less time than a thread costs
 _WRITTEN_BEFORE_SYNC_BYTES = 8 * 1024 * 1024
 
 
@@ -159,9 +158,6 @@ class ReceivedFiles:
         """The next piece of the newest file. Raises as `begin`."""
         due = file.due(piece)
         if due is None:
-            return
-        if isinstance(file.source, bytes) and len(due) <= _HASHED_AT_ONCE_BYTES:
-            file.write(due)
             return
         self._pieces.append((file, due))
         self._held += len(due)
