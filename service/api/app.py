@@ -4,15 +4,12 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
 
 from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
-from starlette.types import ASGIApp
 
 from service.api import docs_page, openapi
 from service.api import error_handlers as error_answers
-from service.api.call_door import CallDoor
 from service.api.middleware.access_log import RequestLog
 from service.api.middleware.authentication import Guard, HostCheck
 from service.api.middleware.body_limit import BodyLimit
@@ -73,10 +70,6 @@ def create_app(doors: Doors, *, lifespan: Lifespan | None = None) -> FastAPI:
     for module in routed:
         app.include_router(module.router)
     error_answers.install(app)
-    making_calls = next(
-        r for r in tool_calls.router.routes if getattr(r, "endpoint", None) is tool_calls.make_tool_call
-    )
-    app.add_middleware(CallDoor, route=making_calls)
     app.add_middleware(
         BodyLimit,
         bytes_max=doors.body_bytes_max,
@@ -89,21 +82,8 @@ def create_app(doors: Doors, *, lifespan: Lifespan | None = None) -> FastAPI:
     app.add_middleware(HostCheck, names=doors.hosts)
     app.add_middleware(SafeHeaders)
     app.add_middleware(RequestLog, meter=doors.meter, tracer=doors.tracer)  # the last one added is the outermost
-    app.build_middleware_stack = partial(_from_request_log_on, app)  # type: ignore[method-assign]
     app.openapi = partial(openapi.document, app)  # type: ignore[method-assign]  # as FastAPI documents it
     return app
-
-
-def _from_request_log_on(app: FastAPI) -> ASGIApp:
-    """The middlewares from the request log on, which answers whatever is raised behind it.
-
-    What the framework puts around it would answer that as well, measure it, or bound bodies: nothing is left for it
-    to do here, and a call that waits holds a frame of each.
-    """
-    stack: Any = FastAPI.build_middleware_stack(app)
-    while not isinstance(stack, RequestLog):
-        stack = stack.app
-    return stack
 
 
 def release() -> str:

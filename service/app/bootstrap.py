@@ -61,8 +61,9 @@ from service.storage.sources import SqlSourcePool
 from service.storage.timelines import SqlTimelineStore
 from service.timeline.bpe_tokens import BpeTokenCounter
 from service.timeline.service import Timeline
-from service.web.client.late_fetcher import LateFetcher
+from service.web.client.fetcher import FetchBounds, HttpPageFetcher
 from service.web.client.resolver import SystemResolver
+from service.web.client.searxng import SearxngSearcher
 from service.web.client.tls import loaded_when_asked
 from service.web.port import PageFetcher, PageSearcher
 from service.web.urls import WebUrl
@@ -126,23 +127,17 @@ def _call_limits(settings: Settings) -> CallLimits:
 def _web(settings: Settings, resolver: SystemResolver) -> tuple[PageFetcher, PageSearcher | None]:
     tls = loaded_when_asked(settings.web_ca_file)
 
-    def fetcher() -> PageFetcher:
-        from service.web.client.fetcher import FetchBounds, HttpPageFetcher  # noqa: PLC0415 - most services never need it
-
-        bounds = FetchBounds(
-            page_s=settings.web_page_s,
-            bytes_max=settings.web_page_bytes_max,
-            ports=frozenset(settings.web_ports),
-            opened=settings.web_allowed_networks,
-        )
-        return HttpPageFetcher(bounds, resolver, tls)
-
+    bounds = FetchBounds(
+        page_s=settings.web_page_s,
+        bytes_max=settings.web_page_bytes_max,
+        ports=frozenset(settings.web_ports),
+        opened=settings.web_allowed_networks,
+    )
+    fetcher = HttpPageFetcher(bounds, resolver, tls)
     if not settings.web_search_url:
-        return LateFetcher(fetcher), None
-    from service.web.client.searxng import SearxngSearcher  # noqa: PLC0415 - as above
-
+        return fetcher, None
     endpoint = WebUrl.parse(settings.web_search_url)
-    return LateFetcher(fetcher), SearxngSearcher(endpoint, settings.web_search_s, resolver, tls)
+    return fetcher, SearxngSearcher(endpoint, settings.web_search_s, resolver, tls)
 
 
 def _meter(settings: Settings, admission: Admission, engine: PooledEngine) -> PrometheusMeter:
