@@ -82,8 +82,11 @@ gallery: venv images readers ## render the documents of docs/gallery/sources and
 
 # ---- checks ----
 
-.PHONY: test check lint types layers schemas tests test-security fuzz bench bench-quick bench-memory bench-memsearch bench-render bench-tokens corpus humaneval
-test: check ## all that CI does: lint, types, layers, schemas, tests
+.PHONY: test test-area check lint types layers schemas tests tests-slow test-security fuzz bench bench-quick bench-memory bench-memsearch bench-render bench-tokens corpus humaneval
+test: $(if $(AREA),test-area,check) ## all that CI does: lint, types, layers, schemas, tests; AREA=react: one area's tests alone
+
+test-area: venv
+	@$(ENGINE) $(BIN)/python -m pytest -q $(or $(wildcard tests/unit/$(AREA) tests/$(AREA)),$(error AREA=$(AREA): no folder tests/unit/$(AREA) or tests/$(AREA)))
 
 check: venv images readers services lint types layers schemas tests ## the same
 
@@ -107,14 +110,17 @@ schemas: venv ## committed JSON Schemas and examples are what the models say
 
 # Those that start containers run one after the other; the rest beside them.
 tests: venv images readers services ## the tests, against the real engine, databases and object store; `make faults` has the rest
-	@$(ENGINE) $(BIN)/python -m pytest --ignore tests/faults -n 2
+	@$(ENGINE) $(BIN)/python -m pytest --ignore tests/faults -m 'not slow' -n 2
+
+tests-slow: venv images readers services ## the tests that take minutes
+	@$(ENGINE) $(BIN)/python -m pytest --ignore tests/faults -m slow
 
 test-security: venv images readers services ## the hostile cases of tests/security/cases.toml alone, and how many of them hold
 	@$(ENGINE) $(BIN)/python -m pytest -m security
 
 fuzz: venv images ## look for what breaks the API, the stream protocol and the reader of archives: [MINUTES=10] [SEED=n]
 	@$(ENGINE) PROOFBOX_FUZZ_MINUTES=$(or $(MINUTES),10) PROOFBOX_FUZZ_SEED=$(or $(SEED),$$RANDOM) $(BIN)/python -m pytest --timeout 0 \
-		tests/adversarial/test_openapi_fuzz.py tests/unit/engines/test_hostile_runner.py tests/oci/test_hostile_archives.py
+		tests/adversarial/test_openapi_fuzz.py tests/unit/sandbox/test_hostile_runner.py tests/oci/test_hostile_archives.py
 
 bench: venv images ## measure against docker run, llm-sandbox, epicbox and bare runtimes: [ONLY='print pdf'] (half an hour)
 	@PYTHON=$(BIN)/python bench/peers/sandboxes.sh

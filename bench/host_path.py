@@ -139,7 +139,7 @@ async def serve(folder: Path) -> None:
     from service.app import bootstrap as main  # noqa: PLC0415
     from service.app import sandbox_engine as sandboxes  # noqa: PLC0415
     from service.app.settings import Settings  # noqa: PLC0415
-    from tests.fakes.scripted_containers import ScriptedContainers  # noqa: PLC0415
+    from tests.support.scripted_containers import ScriptedContainers  # noqa: PLC0415
 
     sandboxes._docker = lambda *_: ScriptedContainers()  # noqa: SLF001
     service = main.build(Settings(data_dir=folder, running_max=8, pool_size=8))

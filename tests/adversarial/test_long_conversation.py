@@ -163,6 +163,7 @@ def conversation(service: ServiceProcess, *, restarted: bool) -> tuple[str, ...]
     return tuple(masked(part) for part in remembered(service))
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_twenty_turns_with_a_restart_in_each_leave_the_same_bytes_as_without(
     tmp_path: Path, engine: docker.DockerClient

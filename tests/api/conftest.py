@@ -44,8 +44,8 @@ from service.storage.timelines import SqlTimelineStore
 from service.timeline.bpe_tokens import BpeTokenCounter
 from service.timeline.cache_points import CachePolicy
 from service.timeline.service import Timeline
-from tests.fakes.calls import MemoryCalls
-from tests.fakes.engine import BareEngine
+from tests.support.calls import MemoryCalls
+from tests.support.engine import BareEngine
 
 PRINCIPAL = Principal("acme", "sales", "registered", "u-17")
 BODY_BYTES_MAX = 300_000

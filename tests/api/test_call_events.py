@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from tests.fakes.calls import result
+from tests.support.calls import result
 
 ROUTE = "/v1/tool-calls/held1/events"
 C1 = {"conversation_id": "c1"}

@@ -13,8 +13,8 @@ import uvicorn
 from service.app import bootstrap as main
 from service.app import sandbox_engine as sandboxes
 from service.app.settings import Settings
-from tests.fakes.loop_watch import watched_loop
-from tests.fakes.scripted_containers import ScriptedContainers
+from tests.support.loop_watch import watched_loop
+from tests.support.scripted_containers import ScriptedContainers
 
 PYTHON = "exec_tools.execute_code_python"
 TURN = "/v1/conversations/conv-1/turns/turn_1"

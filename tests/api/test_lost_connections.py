@@ -22,7 +22,7 @@ from service.storage.asset_folders import AssetFolders
 from service.storage.calls import SqlCallStore
 from service.timeline.bpe_tokens import BpeTokenCounter
 from tests.api.test_call_events import frames
-from tests.fakes.held_engine import HeldEngine
+from tests.support.held_engine import HeldEngine
 
 MIB = 1024 * 1024
 LIMITS = CallLimits(60, 1, 512 * MIB, 64, 128 * MIB, 1000, 64 * MIB, 100, 8, MIB, 64 * MIB)

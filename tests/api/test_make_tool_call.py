@@ -7,7 +7,7 @@ import httpx
 from contracts.tool_calls import ToolCallRequest
 from service.api.app import create_app
 from service.errors import QueueFullError
-from tests.fakes.calls import MemoryCalls
+from tests.support.calls import MemoryCalls
 
 ROUTE = "/v1/tool-calls"
 JSON = {"Content-Type": "application/json"}

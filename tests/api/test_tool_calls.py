@@ -13,7 +13,7 @@ from service.errors import (
     QueueFullError,
     SidConflictError,
 )
-from tests.fakes.calls import problem, result
+from tests.support.calls import problem, result
 
 ROUTE = "/v1/tool-calls"
 C1 = {"conversation_id": "c1"}

@@ -8,7 +8,7 @@ from contracts.function_names import function_name
 from contracts.image_contents import ImageContents
 from contracts.tools import catalogue
 from service.timeline.bpe_tokens import BpeTokenCounter
-from tests.fakes.printing_engine import PrintingEngine
+from tests.support.printing_engine import PrintingEngine
 
 TOKENS_MAX = 5_545
 CONTENTS = ImageContents(

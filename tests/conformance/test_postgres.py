@@ -21,7 +21,7 @@ from service.storage.calls import SqlCallStore
 from service.storage.database import Database
 from service.storage.schema import principals
 from service.storage.timelines import SqlTimelineStore
-from tests.fakes.gate import Gate
+from tests.support.gate import Gate
 
 PASSWORD = "s3cr3t-0f-the-test"
 ROLE = "the database of artifacts, sources and calls"

@@ -12,8 +12,8 @@ from s3_check import assert_bucket_says_what_the_rows_say, sha256_of
 from contracts.paths import FilePath
 from service.errors import StoreFailedError
 from service.storage.artifacts.s3_blobs import S3Files
-from tests.fakes.cutting_relay import CuttingRelay
 from tests.services.s3_server import client_of, objects_of
+from tests.support.cutting_relay import CuttingRelay
 
 MIB = 1024 * 1024
 LARGE = bytes(range(256)) * (12 * 4096)  # 12 MiB: three parts of 5 MiB

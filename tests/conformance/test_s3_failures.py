@@ -20,8 +20,8 @@ from service.storage.artifacts.s3_blobs import S3Files
 from service.storage.artifacts.s3_client import Bucket
 from service.storage.artifacts.store import SqlArtifactStore
 from service.storage.calls import SqlCallStore
-from tests.fakes.cutting_relay import CuttingRelay
 from tests.services.s3_server import REPOSITORY, killed, objects_of, started, stopped
+from tests.support.cutting_relay import CuttingRelay
 
 MIB = 1024 * 1024
 LARGE = bytes(range(256)) * (12 * 4096)  # 12 MiB: three parts of 5 MiB

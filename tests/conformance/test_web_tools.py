@@ -25,8 +25,8 @@ from service.web.fetch_tool import FetchPolicy, WebFetching
 from service.web.page_reader import PageReading, ReadingPolicy
 from service.web.search_tool import WebSearching
 from service.web.urls import WebUrl
-from tests.fakes.reading_engine import ReadingEngine
-from tests.fakes.web_server import redirect, response, web_server
+from tests.support.reading_engine import ReadingEngine
+from tests.support.web_server import redirect, response, web_server
 
 MIB = 1024 * 1024
 LIMITS = CallLimits(60, 1, 512 * MIB, 64, 128 * MIB, 1000, 64 * MIB, 100, 8, MIB, 64 * MIB)

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from service.sandbox.preload import Flavour
-from tests.fakes.loop_watch import watched_loop
+from tests.support.loop_watch import watched_loop
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
 

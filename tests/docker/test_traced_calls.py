@@ -12,7 +12,7 @@ import pytest
 from service.app.bootstrap import application, build, running
 from service.app.settings import Settings
 from tests.docker.calling import Caller
-from tests.fakes.otlp_receiver import receiving
+from tests.support.otlp_receiver import receiving
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
 

@@ -18,7 +18,7 @@ from service.sandbox.limits import CallLimits
 from service.sandbox.port import Job, SandboxSpec, Wanted, WantedFile
 from service.sandbox.preload import Flavour
 from tests.docker.calling import Caller
-from tests.fakes.staging import MadeFolder, bytes_of
+from tests.support.staging import MadeFolder, bytes_of
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
 

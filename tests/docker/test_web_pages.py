@@ -8,7 +8,7 @@ from contracts.tool_calls import ToolCallRequest, ToolCallResponse
 from service.app.bootstrap import build, running
 from service.app.settings import Settings
 from service.identity import Scope
-from tests.fakes.web_server import response, web_server
+from tests.support.web_server import response, web_server
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
 

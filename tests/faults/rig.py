@@ -16,8 +16,8 @@ from engine_sides import DockerSide
 from service_process import ServiceProcess, eventually, request
 
 from service.storage.artifacts.s3_client import Bucket
-from tests.fakes.gate import Gate
 from tests.services.s3_server import client_of, uploads_of
+from tests.support.gate import Gate
 
 GONE_WITHIN_S = 30.0  # dockerd waits 10 s for the end of a container that nobody can tell it of any more
 CONVERSATION_TURN = "turn_1"

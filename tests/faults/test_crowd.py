@@ -16,7 +16,7 @@ from phases import SLEEPS, WRITES
 from rig import told
 from service_process import ServiceProcess, eventually, request, serving
 
-from tests.fakes.gate import Gate
+from tests.support.gate import Gate
 
 pytestmark = pytest.mark.docker
 

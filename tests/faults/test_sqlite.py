@@ -17,7 +17,7 @@ from rig import Call, told
 from service_process import ServiceProcess, eventually, request, serving
 from test_local_disk_full import ballast_of_bytes, ballast_of_files, small_disk
 
-from tests.fakes.gate import Gate
+from tests.support.gate import Gate
 
 pytestmark = [pytest.mark.docker]
 BALLASTS = [(ballast_of_bytes, 12), (ballast_of_files, 3)]

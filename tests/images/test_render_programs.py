@@ -51,6 +51,7 @@ def test_the_renderer_passes_its_own_tests_in_the_image(runner):
     assert done.returncode == 0, done.stdout[-8_000:] + done.stderr[-2_000:]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_hostile_documents_reach_nothing_and_end_in_time(runner):
     def part(number: int) -> subprocess.CompletedProcess[str]:

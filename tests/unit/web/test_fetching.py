@@ -16,7 +16,7 @@ from service.web.client.resolver import SystemResolver
 from service.web.client.tls import loaded_when_asked
 from service.web.port import WebFailedError
 from service.web.urls import UrlRefusedError, WebUrl
-from tests.fakes.web_server import certificate, redirect, response, web_server
+from tests.support.web_server import certificate, redirect, response, web_server
 
 LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"),)
 

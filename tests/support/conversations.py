@@ -26,7 +26,7 @@ from service.storage.skill_folder import FolderSkills
 from service.storage.sources import SqlSourcePool
 from service.storage.timelines import SqlTimelineStore
 from service.timeline.bpe_tokens import BpeTokenCounter
-from tests.fakes.staging import MadeFolder
+from tests.support.staging import MadeFolder
 
 ANN = Principal("acme", "books", "registered", "ann")
 BOB = Principal("acme", "books", "registered", "bob")

@@ -19,7 +19,7 @@ from service.timeline.model_text import marked, read_text
 from service.timeline.port import described_path
 from service.timeline.view import HandedMemory
 from service.timeline.visibility import visibility_of
-from tests.unit.core.timelines import (
+from tests.support.timelines import (
     block,
     call_block,
     content_block,

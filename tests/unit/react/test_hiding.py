@@ -14,7 +14,7 @@ from service.timeline.cache_points import CachePoints, CachePolicy, cache_points
 from service.timeline.model_text import marked, read_text
 from service.timeline.view import HandedMemory
 from service.timeline.visibility import visibility_of
-from tests.unit.core.timelines import (
+from tests.support.timelines import (
     block,
     call_block,
     content_block,

@@ -12,7 +12,7 @@ from contracts.tool_calls import SourceRow
 from service.artifacts.port import NewPage
 from service.identity import Scope
 from service.timeline.block_text import rendered
-from tests.unit.core.conversations import (
+from tests.support.conversations import (
     BOB,
     EVE,
     PNG,

@@ -18,7 +18,7 @@ _MEMORY_BYTES = 16 << 30
 
 
 class ScriptedContainers:
-    """The port ``Containers``; jobs are scripts of `tests.fakes.scripted_runner`."""
+    """The port ``Containers``; jobs are scripts of `tests.support.scripted_runner`."""
 
     updates_limits = False
     together = None

@@ -3,7 +3,7 @@
 import pytest
 
 from service.calls.clients import CallClients
-from tests.fakes.clock import FakeClock
+from tests.support.clock import FakeClock
 
 GRACE_S = 120.0
 

@@ -12,7 +12,7 @@ import pytest
 from service.app.settings import Settings
 from service.observability.otlp import OtlpTracer
 from service.observability.tracing import NO_SPAN, NoTracer, inside, open_span, span, trace_id_of
-from tests.fakes.otlp_receiver import receiving
+from tests.support.otlp_receiver import receiving
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 ONE_QUEUE = 2048

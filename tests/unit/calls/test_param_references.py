@@ -7,7 +7,7 @@ import pytest
 from contracts.artifacts import ContractError
 from contracts.tool_calls import ToolCallRequest
 from service.calls.param_references import TEXT_BYTES_MAX, References, find_reference
-from tests.unit.core.conversations import (
+from tests.support.conversations import (
     BOB,
     PNG,
     SCOPE,

@@ -7,7 +7,7 @@ import pytest
 from contracts.timeline import CORE_TYPES
 from service.timeline.block_text import RenderedView, rendered
 from service.timeline.port import PlacedBlock
-from tests.unit.core.timelines import TS, block, call_block, content_block, digest_block, hiding_block, prompt
+from tests.support.timelines import TS, block, call_block, content_block, digest_block, hiding_block, prompt
 
 TURN = "turn_1790603271112_ab12cd"
 

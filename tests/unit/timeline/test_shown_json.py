@@ -6,7 +6,7 @@ import pytest
 
 from service.timeline.block_text import SHORT_RESULT_CHARS, rendered
 from service.timeline.shown_json import shown_digest, shown_notice, shown_result
-from tests.unit.core.timelines import block, call_block, content_block, digest_block
+from tests.support.timelines import block, call_block, content_block, digest_block
 
 TS = "2026-07-04T13:18:11.048Z"
 FULL = {

@@ -19,7 +19,7 @@ from service.storage.asset_folders import AssetFolders
 from service.storage.database import Database
 from service.storage.sources import SqlSourcePool
 from service.storage.timelines import SqlTimelineStore
-from tests.fakes.staging import MadeFolder
+from tests.support.staging import MadeFolder
 
 SCOPE = Scope(Principal("acme", "books", "registered", "ann"), "conv-1")
 OTHER = Scope(Principal("acme", "books", "registered", "bob"), "conv-1")

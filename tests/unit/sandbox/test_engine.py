@@ -6,7 +6,6 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 
 import pytest
-from memory_runner import MemoryRunner
 
 from contracts.tool_calls import SandboxInfo
 from contracts.tools import Language
@@ -21,7 +20,8 @@ from service.sandbox.runner.frames import Frame
 from service.sandbox.runner.requests import InspectorBounds
 from service.sandbox.runner.sandbox import StreamBounds
 from service.sandbox.sandbox_users import SandboxUsers
-from tests.fakes.clock import FakeClock
+from tests.support.clock import FakeClock
+from tests.support.memory_runner import MemoryRunner
 
 MIB = 1024 * 1024
 BARE, DATA = Flavour.BARE, Flavour.DATA

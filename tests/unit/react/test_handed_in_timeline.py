@@ -6,7 +6,7 @@ import json
 import pytest
 
 from contracts.tool_calls import SourceRow, ToolCallRequest
-from tests.unit.core.conversations import (
+from tests.support.conversations import (
     PNG,
     SCOPE,
     block,

@@ -8,7 +8,6 @@ import tracemalloc
 from contextlib import asynccontextmanager
 
 import pytest
-from memory_runner import MemoryRunner
 
 from contracts.paths import FilePath
 from contracts.tool_calls import SandboxInfo, Timings, ToolCallRequest
@@ -30,6 +29,7 @@ from service.storage.database import Database
 from service.storage.sources import SqlSourcePool
 from service.storage.timelines import SqlTimelineStore
 from service.timeline.bpe_tokens import BpeTokenCounter
+from tests.support.memory_runner import MemoryRunner
 
 SCOPE = Scope(Principal("acme", "books", "registered", "ann"), "conv-1")
 LIMITS = CallLimits(5, 1, 1 << 30, 64, 1_000_000, 100, 1_000, 10, 4, 1_000, 1_000)

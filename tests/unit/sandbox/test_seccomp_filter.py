@@ -9,7 +9,7 @@ from service.app.settings import Settings
 from service.sandbox.containers import NotForkedError
 from service.sandbox.linux.seccomp_bpf import compiled
 from service.sandbox.linux.seccomp_profile import runtime_form
-from tests.fakes.kernel_filter import ALLOWED, ERRNO, verdict
+from tests.support.kernel_filter import ALLOWED, ERRNO, verdict
 
 COLUMN = ("x86_64", "aarch64").index(platform.machine())
 # Numbers of asm/unistd.h, x86_64 and aarch64.

@@ -37,7 +37,7 @@ from service.sandbox.runner.file_frames import PIECE_BYTES
 from service.sandbox.runner.frames import HEADER, NO_NONCE, PAYLOAD_BYTES_MAX, Frame, encode
 from service.sandbox.runner.requests import InspectorBounds
 from service.sandbox.runner.sandbox import RunnerSandbox, StreamBounds
-from tests.fakes.staging import MadeFolder, bytes_of
+from tests.support.staging import MadeFolder, bytes_of
 
 MINUTES = float(os.environ.get("PROOFBOX_FUZZ_MINUTES", "0"))
 # The same examples in every run of the suite; `make fuzz` looks for new ones.

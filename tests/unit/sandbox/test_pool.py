@@ -11,7 +11,7 @@ from service.sandbox.pool import Pool
 from service.sandbox.pool_sizing import PoolPolicy
 from service.sandbox.pooled_container import Box
 from service.sandbox.preload import Flavour
-from tests.fakes.clock import FakeClock
+from tests.support.clock import FakeClock
 
 BARE, DOCUMENTS, DATA = Flavour.BARE, Flavour.DOCUMENTS, Flavour.DATA
 

@@ -15,8 +15,8 @@ from service.react.document_reader import DOCUMENT_KINDS, DocumentReading
 from service.sandbox.limits import CallLimits, CallPolicy
 from service.timeline.artifact_versions import discover
 from service.web.page_reader import ReadingPolicy
-from tests.fakes.reading_engine import ReadingEngine
-from tests.unit.core.conversations import opened_conversation, sha256, status, told
+from tests.support.conversations import opened_conversation, sha256, status, told
+from tests.support.reading_engine import ReadingEngine
 
 MIB = 1024 * 1024
 LIMITS = CallLimits(60, 1, 512 * MIB, 64, 128 * MIB, 1000, 64 * MIB, 100, 8, MIB, 64 * MIB)

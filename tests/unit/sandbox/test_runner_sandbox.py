@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from memory_runner import HUNG_UP, MemoryRunner
 
 from contracts.paths import FilePath, Namespace
 from contracts.tool_calls import SandboxInfo
@@ -19,7 +18,8 @@ from service.sandbox.runner.file_frames import PIECE_BYTES
 from service.sandbox.runner.frames import NO_NONCE, Frame, encode
 from service.sandbox.runner.requests import InspectorBounds
 from service.sandbox.runner.sandbox import RunnerSandbox, StreamBounds
-from tests.fakes.staging import MadeFolder, bytes_of
+from tests.support.memory_runner import HUNG_UP, MemoryRunner
+from tests.support.staging import MadeFolder, bytes_of
 
 LIMITS = CallLimits(
     wall_s=0.05,

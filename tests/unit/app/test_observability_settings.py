@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from service.app.bootstrap import build
 from service.app.settings import Settings
 
-PAGE = (Path(__file__).parents[2] / "docs" / "observability.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "observability.md").read_text()
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +35,6 @@ def test_alerts_ask_for_metrics_that_there_are(families):
 
 
 def test_alerts_ask_for_codes_that_there_are():
-    errors = (Path(__file__).parents[2] / "docs" / "errors.md").read_text()
+    errors = (Path(__file__).parents[3] / "docs" / "errors.md").read_text()
     [codes] = re.findall(r'code=~"([\w|]+)"', PAGE)
     assert [code for code in codes.split("|") if f"| `{code}` |" not in errors and code != "internal"] == []

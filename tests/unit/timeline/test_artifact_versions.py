@@ -11,7 +11,7 @@ from contracts.blocks import Block
 from contracts.logical import TurnPath
 from service.timeline.artifact_versions import discover, is_remembered, latest_blocks, main_block, safe_text
 from service.timeline.view import HandedMemory, StoredMemory
-from tests.unit.core.conversations import SCOPE, block, call_block, meta_block, opened_conversation, sha256
+from tests.support.conversations import SCOPE, block, call_block, meta_block, opened_conversation, sha256
 
 PATH = "fi:turn_1.files/report.pdf"
 

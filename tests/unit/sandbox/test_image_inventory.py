@@ -8,7 +8,7 @@ import pytest
 from service.sandbox import image_inventory
 from service.sandbox.image_inventory import ImageInventory, Inventory
 from service.sandbox.limits import CallLimits
-from tests.fakes.printing_engine import PrintingEngine
+from tests.support.printing_engine import PrintingEngine
 
 MIB = 1024 * 1024
 LIMITS = CallLimits(600, 1.0, 256 * MIB, 64, 16 * MIB, 1_000, 16 * MIB, 100, 8, MIB, 16 * MIB)

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from memory_runner import HUNG_UP, MemoryRunner
 
 from contracts.tool_calls import SandboxInfo
 from contracts.tools import Language
@@ -18,6 +17,7 @@ from service.sandbox.preload import Flavour
 from service.sandbox.runner.frames import Frame
 from service.sandbox.runner.requests import InspectorBounds
 from service.sandbox.runner.sandbox import RunnerSandbox, StreamBounds
+from tests.support.memory_runner import HUNG_UP, MemoryRunner
 
 ROOT = Path(__file__).parents[3]
 INFO = SandboxInfo(engine="memory", runtime="none", image_digest="sha256:0", acquired="cold")
