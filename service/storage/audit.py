@@ -15,20 +15,19 @@ from service.calls.port import AuditDraft, AuditedLine, CallKey
 from service.identity import Principal
 from service.storage.conversation_rows import CONVERSATION, new_or_known, scope_values
 from service.storage.database import Database
-from service.storage.prepared import Prepared
 from service.storage.schema import audit, calls, chains
 
 _CHAIN = select(chains.c.id).where(
     chains.c.tenant == bindparam("of_tenant"), chains.c.project == bindparam("of_project")
 )
-_LOCKED = Prepared(_CHAIN.with_for_update())
-_LAST = Prepared(
+_LOCKED = _CHAIN.with_for_update()
+_LAST = (
     select(audit.c.seq, audit.c.sha256)
     .where(audit.c.chain == bindparam("in_chain"))
     .order_by(audit.c.seq.desc())
     .limit(1)
 )
-_ADDED = Prepared(insert(audit), "chain", "seq", "call", "ended", "sha256", "line")
+_ADDED = insert(audit)
 _LINE = select(audit.c.line, audit.c.sha256)
 _OF_CALL = _LINE.join_from(audit, calls).where(
     calls.c.conversation == CONVERSATION, calls.c.tool_call_id == bindparam("call_id")
@@ -72,12 +71,12 @@ def add_line(connection: Connection, principal: Principal, draft: AuditDraft, ca
     The chain is locked after everything else that the transaction locks, so that nobody waits in a circle.
     """
     chain = _locked(connection, principal)
-    last = _LAST.first(connection, {"in_chain": chain})
+    last = connection.execute(_LAST, {"in_chain": chain}).first()
     seq, previous = (1, None) if last is None else (last.seq + 1, last.sha256)
     text = f'{{"seq":{seq},"previous":{json.dumps(previous)},{draft.text.removeprefix("{")}'
     sha256 = hashlib.sha256(text.encode("ascii")).hexdigest()
     row = {"chain": chain, "seq": seq, "call": call, "ended": draft.ended, "sha256": sha256, "line": text}
-    _ADDED.run(connection, row)
+    connection.execute(_ADDED, row)
     return AuditedLine(text, sha256)
 
 
@@ -95,9 +94,9 @@ def _first(
 
 def _locked(connection: Connection, principal: Principal) -> int:
     values = {"of_tenant": principal.tenant, "of_project": principal.project}
-    found = _LOCKED.first(connection, values)
+    found = connection.execute(_LOCKED, values).first()
     if found is None:
         made = new_or_known(chains, connection.dialect.name)
         connection.execute(made, {"tenant": principal.tenant, "project": principal.project})
-        found = _LOCKED.first(connection, values)
+        found = connection.execute(_LOCKED, values).one()
     return int(found.id)

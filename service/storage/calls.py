@@ -27,7 +27,6 @@ from service.storage.conversation_rows import (
     utc_now,
 )
 from service.storage.database import Database
-from service.storage.prepared import Prepared
 from service.storage.schema import calls, conversations, idempotency_keys, principals
 from service.storage.timelines import append_rows, block_rows
 
@@ -45,26 +44,15 @@ _NAMED = (
     .join_from(calls, conversations)
     .join(principals)
 )
-_BY_KEY = Prepared(_NAMED.where(*_OWN))
-_BY_NAME = Prepared(
-    _NAMED.join(idempotency_keys, idempotency_keys.c.call == calls.c.id).where(
-        idempotency_keys.c.principal == bindparam("principal"), idempotency_keys.c.name == bindparam("name")
-    )
+_BY_KEY = _NAMED.where(*_OWN)
+_BY_NAME = _NAMED.join(idempotency_keys, idempotency_keys.c.call == calls.c.id).where(
+    idempotency_keys.c.principal == bindparam("principal"), idempotency_keys.c.name == bindparam("name")
 )
 _BY_ID = _NAMED.where(conversations.c.principal == PRINCIPAL, calls.c.tool_call_id == bindparam("call_id"))
 _LEFT_OPEN = _NAMED.where(_IS_OPEN, calls.c.boot_id != bindparam("boot_id"))
-_NEW = Prepared(
-    insert(calls).returning(calls.c.id),
-    "conversation",
-    "tool_call_id",
-    "payload_sha256",
-    "state",
-    "boot_id",
-    "created",
-    "request",
-)
-_NEW_NAME = Prepared(insert(idempotency_keys), "principal", "name", "call")
-_FINISHED = Prepared(
+_NEW = insert(calls).returning(calls.c.id)
+_NEW_NAME = insert(idempotency_keys)
+_FINISHED = (
     update(calls)
     .where(*_OWN, _IS_OPEN)
     .values(state=bindparam("new_state"), answer=bindparam("new_answer"), partial_response=bindparam("new_partial"))
@@ -99,19 +87,21 @@ class SqlCallStore:
         def work(connection: Connection) -> tuple[StoredCall, bool]:
             conversation, principal = ensure_conversation(connection, call.key.scope)
             values: dict[str, object] = {"in_conversation": conversation, "call_id": call.key.tool_call_id}
-            own = _same_payload(_BY_KEY.first(connection, values), call, _id_taken(call))
+            own = _same_payload(connection.execute(_BY_KEY, values).first(), call, _id_taken(call))
             named = None
             if call.idempotency_key is not None:
                 lock_principal(connection, principal)
                 values = {"principal": principal, "name": call.idempotency_key}
-                named = _same_payload(_BY_NAME.first(connection, values), call, _name_taken(call))
+                named = _same_payload(connection.execute(_BY_NAME, values).first(), call, _name_taken(call))
             found = own or named
             if found is None:
                 number, stored = _insert(connection, conversation, call)
             else:
                 number, stored = found.id, _stored(found)
             if named is None and call.idempotency_key is not None:
-                _NEW_NAME.run(connection, {"principal": principal, "name": call.idempotency_key, "call": number})
+                connection.execute(
+                    _NEW_NAME, {"principal": principal, "name": call.idempotency_key, "call": number}
+                )
             return stored, found is None
 
         return await self._database.write(work)
@@ -142,7 +132,7 @@ class SqlCallStore:
             conversation, _ = lock_conversation(connection, key.scope) or (None, None)
             values = {"in_conversation": conversation, "call_id": key.tool_call_id}
             new = {"new_state": state.value, "new_answer": answer, "new_partial": partial_response}
-            changed = _FINISHED.first(connection, {**values, **new})
+            changed = connection.execute(_FINISHED, {**values, **new}).first()
             if changed is not None and conversation is not None:
                 append_rows(connection, conversation, rows)
                 # Last: a project's calls wait here for each other until the transaction is over.
@@ -158,7 +148,7 @@ class SqlCallStore:
                     partial_response=partial_response,
                     audited=audited,
                 )
-            known = _BY_KEY.first(connection, values)
+            known = connection.execute(_BY_KEY, values).first()
             if known is None:
                 raise CallNotStoredError(f"the call '{key.tool_call_id}' is not stored, so its answer cannot be")
             return replace(_stored(known), audited=line_of(connection, known.id))
@@ -211,8 +201,8 @@ def _insert(connection: Connection, conversation: int, call: NewCall) -> tuple[i
         request=call.request,
         answer=None,
     )
-    inserted = _NEW.first(
-        connection,
+    inserted = connection.execute(
+        _NEW,
         {
             "conversation": conversation,
             "tool_call_id": call.key.tool_call_id,
@@ -222,7 +212,7 @@ def _insert(connection: Connection, conversation: int, call: NewCall) -> tuple[i
             "created": stored.created,
             "request": stored.request,
         },
-    )
+    ).one()
     return inserted.id, stored
 
 

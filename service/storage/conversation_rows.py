@@ -7,7 +7,6 @@ from sqlalchemy import Connection, Table, bindparam, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from service.identity import Principal, Scope
-from service.storage.prepared import Prepared
 from service.storage.schema import conversations, principals
 
 _NAMED = (
@@ -21,7 +20,7 @@ _FOUND = (
     .join_from(conversations, principals)
     .where(*_NAMED, conversations.c.name == bindparam("scope_conversation"))
 )
-_LOCKED = Prepared(_FOUND.with_for_update(key_share=True, of=conversations))
+_LOCKED = _FOUND.with_for_update(key_share=True, of=conversations)
 _LOCKED_PRINCIPAL = (
     select(principals.c.id).where(principals.c.id == bindparam("principal")).with_for_update(key_share=True)
 )
@@ -53,7 +52,7 @@ def lock_conversation(connection: Connection, scope: Scope) -> tuple[int, int] |
     So what is counted in a conversation, such as positions and versions, is counted by one writer at a time. SQLite
     has one writer anyway.
     """
-    found = _LOCKED.first(connection, scope_values(scope))
+    found = connection.execute(_LOCKED, scope_values(scope)).first()
     return None if found is None else (found.id, found.principal)
 
 

@@ -3,28 +3,28 @@
 import asyncio
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from pydantic import SecretStr
 from sqlalchemy import Connection
 
-from service.concurrency import ended, in_thread
-from service.errors import StoreFailedError
+from service.concurrency import in_thread
+from service.errors import StoreFailedError, StoreFullError
 from service.storage.error_translation import InUseError, translated
-from service.storage.group_commit import GroupCommit, Work
 from service.storage.timing import Seen, timed, unseen
 
 T = TypeVar("T")
+Work = Callable[[Connection], T]
 
 _ROLE = "the database of artifacts, sources and calls"
 _READERS = 3  # reads are short; more threads than cores gain nothing
 _NO_URL = SecretStr("")
-_FOLDED_AFTER_S = 0.3  # most calls are over by then, and their clients are not back yet
+_FOLDED_AFTER_S = 5.0  # calls in a row share it: the first commit after it waits for the disk twice
 
 
 class Backend(Protocol):
@@ -32,11 +32,9 @@ class Backend(Protocol):
 
     Attributes:
         writers: how many threads may write at once.
-        group_max: how many writes may share a transaction.
     """
 
     writers: int
-    group_max: int
 
     def open(self, readers: int) -> None:
         """Connects, brings the schema up to date, and keeps other processes of the service out."""
@@ -49,9 +47,6 @@ class Backend(Protocol):
 
     def reading(self) -> AbstractContextManager[Connection]:
         """A connection that no other thread uses, on which nothing can be written."""
-
-    def savepoint(self, connection: Connection) -> AbstractContextManager[Any]:
-        """A part of what `writing` has begun, which is undone alone if the block raises."""
 
     def give_space_back(self) -> None:
         """Called in a writer's thread after a write for which there was no space."""
@@ -78,7 +73,7 @@ class Database:
         self._timeout_s = timeout_s
         self._lock: int | None = None
         self._backend: Backend | None = None
-        self._writes: GroupCommit | None = None
+        self._writers: ThreadPoolExecutor | None = None
         self._readers: ThreadPoolExecutor | None = None
         self._folding: asyncio.TimerHandle | None = None
 
@@ -104,11 +99,11 @@ class Database:
             await self._start(self._made(beside=True), beside=True)
 
     async def _start(self, backend: Backend, *, beside: bool) -> None:
-        self._writes = GroupCommit(_Translating(backend, self.data_dir), backend.writers, backend.group_max)
+        self._writers = ThreadPoolExecutor(backend.writers, "database-writer")
         self._readers = ThreadPoolExecutor(_READERS, "database-reader")
         try:
             # In the writer's own thread: its connection is no other's.
-            await ended(self._writes.run(partial(self._open, backend, beside=beside)))
+            await in_thread(self._writers, partial(self._open, backend, beside=beside))
         except BaseException:
             await self.close()
             raise
@@ -145,17 +140,17 @@ class Database:
         Raises:
             StoreFailedError: it cannot be closed cleanly; its log is played back at the next start.
         """
-        writes, readers = self._writes, self._readers
-        self._writes = self._readers = None
+        writers, readers = self._writers, self._readers
+        self._writers = self._readers = None
         if self._folding is not None:
             self._folding.cancel()
         self._folding = None
-        if writes is not None and readers is not None:
+        if writers is not None and readers is not None:
             with ThreadPoolExecutor(1, "database-closer") as closer:
-                await in_thread(closer, partial(self._close, writes, readers))
+                await in_thread(closer, partial(self._close, writers, readers))
 
-    def _close(self, writes: GroupCommit, readers: ThreadPoolExecutor) -> None:
-        writes.close()
+    def _close(self, writers: ThreadPoolExecutor, readers: ThreadPoolExecutor) -> None:
+        writers.shutdown()
         readers.shutdown()
         try:
             if self._backend is not None:
@@ -171,17 +166,25 @@ class Database:
     async def write(self, work: Work[T]) -> T:
         """Runs ``work`` as one transaction: all of it is kept, or nothing; what is kept is durable.
 
-        It may share its commit with others, see `GroupCommit`, so it does nothing but use the connection.
-
         Raises:
             StoreFailedError: the database failed or is closed.
             StoreFullError: no space is left.
             Exception: whatever ``work`` raises; nothing is kept then.
         """
-        if self._writes is None or self._backend is None:
+        backend = self._backend
+        if self._writers is None or backend is None:
             raise StoreFailedError(f"{_ROLE} is closed")
+
+        def transaction() -> T:
+            try:
+                with translated(_ROLE, self.data_dir), backend.writing() as connection:
+                    return work(connection)
+            except StoreFullError:
+                backend.give_space_back()
+                raise
+
         try:
-            return await ended(self._writes.submit(work))
+            return await in_thread(self._writers, transaction)
         finally:  # not before: a commit may take longer, and who looks then finds nothing to fold
             if self._folding is None and self._readers is not None:
                 self._folding = asyncio.get_running_loop().call_later(_FOLDED_AFTER_S, self._fold_log)
@@ -208,27 +211,3 @@ class Database:
                 return work(connection)
 
         return await in_thread(self._readers, translating)
-
-
-class _Translating:
-    """The port ``Writers`` over a backend."""
-
-    def __init__(self, backend: Backend, data_dir: Path) -> None:
-        self._backend = backend
-        self._data_dir = data_dir
-
-    @contextmanager
-    def transaction(self) -> Iterator[Connection]:
-        """See `Writers.transaction`."""
-        with translated(_ROLE, self._data_dir), self._backend.writing() as connection:
-            yield connection
-
-    @contextmanager
-    def savepoint(self, connection: Connection) -> Iterator[None]:
-        """See `Writers.savepoint`."""
-        with translated(_ROLE, self._data_dir), self._backend.savepoint(connection):
-            yield
-
-    def give_space_back(self) -> None:
-        """See `Writers.give_space_back`."""
-        self._backend.give_space_back()

@@ -4,7 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
@@ -144,10 +144,6 @@ class PostgresServer:
             self._lock.check()
         with self._lock.suspected_on_failure(), self._writing.begin() as connection:
             yield connection
-
-    def savepoint(self, connection: Connection) -> AbstractContextManager[Any]:
-        """See `Backend.savepoint`."""
-        return connection.begin_nested()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:

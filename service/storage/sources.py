@@ -14,7 +14,6 @@ from service.errors import SidConflictError, StoreFailedError
 from service.identity import Scope
 from service.storage.conversation_rows import CONVERSATION, ensure_conversation, scope_values
 from service.storage.database import Database
-from service.storage.prepared import Prepared
 from service.storage.schema import is_short, is_text, short, sources
 from service.storage.text_columns import json_text, storable
 
@@ -39,15 +38,15 @@ _OF_LONG = (
 )
 _OF_SHORT = _OF_LONG.where(short(sources.c.file))
 _FILES_AT_ONCE = 500  # a statement takes tens of thousands of values, and not more
-_ADDED = Prepared(insert(sources), "conversation", "sid", "file", "url", "source")
+_ADDED = insert(sources)
 _CHANGED = (
     update(sources)
     .where(_HERE, sources.c.sid == bindparam("of_sid"))
     .values(file=bindparam("new_file"), url=bindparam("new_url"), source=bindparam("new_source"))
 )
 _HIGHEST_OF_ALL = select(func.coalesce(func.max(sources.c.sid), 0)).where(_HERE)
-_HIGHEST = Prepared(_HIGHEST_OF_ALL)
-_HIGHEST_PAGE = Prepared(_HIGHEST_OF_ALL.where(sources.c.sid < FILE_SID_MIN))
+
+_HIGHEST_PAGE = _HIGHEST_OF_ALL.where(sources.c.sid < FILE_SID_MIN)
 
 
 class SqlSourcePool:
@@ -221,7 +220,7 @@ def _columns(row: SourceRow) -> dict[str, object]:
 def _add(connection: Connection, conversation: int, rows: Sequence[SourceRow]) -> None:
     if rows:
         values = [{"conversation": conversation, "sid": row.sid, **_columns(row)} for row in rows]
-        _ADDED.run_all(connection, values)
+        connection.execute(_ADDED, values)
 
 
 def _change(connection: Connection, conversation: int, rows: Sequence[SourceRow]) -> None:
@@ -244,7 +243,7 @@ def _put_page(connection: Connection, conversation: int, page: NewPage) -> Sourc
 
 def _free_file_sids(connection: Connection, conversation: int) -> Iterator[int]:
     """Numbers for files: those above all others, then the lowest free ones from `FILE_SID_MIN` on."""
-    (highest,) = _HIGHEST.first(connection, {"in_conversation": conversation})
+    (highest,) = connection.execute(_HIGHEST_OF_ALL, {"in_conversation": conversation}).one()
     yield from range(max(highest + 1, FILE_SID_MIN), _SID_MAX + 1)
     # A caller took the highest number that there is.
     taken = _taken_sids(connection, conversation)
@@ -253,7 +252,7 @@ def _free_file_sids(connection: Connection, conversation: int) -> Iterator[int]:
 
 def _free_page_sids(connection: Connection, conversation: int) -> Iterator[int]:
     """Numbers for web pages: those above all others below `FILE_SID_MIN`, then the lowest free ones."""
-    (highest,) = _HIGHEST_PAGE.first(connection, {"in_conversation": conversation})
+    (highest,) = connection.execute(_HIGHEST_PAGE, {"in_conversation": conversation}).one()
     yield from range(highest + 1, FILE_SID_MIN)
     taken = _taken_sids(connection, conversation)
     yield from (sid for sid in count(1) if sid not in taken)

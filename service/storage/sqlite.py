@@ -1,8 +1,6 @@
 """Records in a SQLite file: a writer and a few readers, each connection used by one thread at a time."""
 
-import os
 import sqlite3
-import struct
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -14,14 +12,10 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from service.errors import StoreFailedError
 from service.storage.migrations import migrate, refuse_others
-from service.storage.prepared import driver_of
 
 _BUSY_TIMEOUT_MS = 5_000  # only a backup tool or a shell can hold the file: the service itself has one writer
 _WAL_BYTES_KEPT = 64 * 1024 * 1024  # an answer of tens of megabytes must not leave the log that large for ever
 _WAL_PAGES = 4_000  # 16 MB: beyond them a commit folds the log itself, if `fold_log` did not get that far
-_FOLDED_PAGES_MIN = 256  # the first commit after a fold waits for the disk twice, as the log begins anew
-_LOGGED = struct.Struct("=I")  # in the first header of the log's index: how many pages are in the log
-_LOGGED_AT, _IN_FILE_AT = 16, 96  # and how many of them are in the file already
 _LOG = (
     "journal_mode = WAL",
     f"journal_size_limit = {_WAL_BYTES_KEPT}",
@@ -43,7 +37,6 @@ class SqliteFile:
     """
 
     writers = 1
-    group_max = 64
 
     def __init__(self, file: Path, *, beside: bool = False) -> None:
         self._file = file
@@ -51,7 +44,6 @@ class SqliteFile:
         self._engines: list[Engine] = []
         self._writer: Connection | None = None
         self._folder: sqlite3.Connection | None = None
-        self._index_fd = -1
         self._readers: list[Connection] = []
         self._of_thread = threading.local()
         self._identity = (0, 0)  # device and number of the file
@@ -79,9 +71,6 @@ class SqliteFile:
         self._folder.execute("PRAGMA synchronous = FULL")
         with suppress(sqlite3.Error):  # a full disk
             self._folder.execute(_FOLD)  # which opens the log: later another file may lie there by its name
-        # Open as long as the connections are: who closes a file gives up all locks that its process has on it. So
-        # a process opens one database once.
-        self._index_fd = os.open(self._file.with_name(f"{self._file.name}-shm"), os.O_RDONLY | os.O_CLOEXEC)
 
     def _engine(self, connections: int, pragmas: Sequence[str]) -> Engine:
         engine = create_engine(
@@ -119,9 +108,6 @@ class SqliteFile:
         while self._engines:
             # The writer's last: only a connection that may write can fold the log.
             self._engines.pop().dispose()
-        if self._index_fd >= 0:
-            os.close(self._index_fd)
-        self._index_fd = -1
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -139,26 +125,13 @@ class SqliteFile:
         driver.execute("BEGIN IMMEDIATE")
         try:
             yield writer
-            # Where all statements were prepared ones, SQLAlchemy knows of no transaction.
+            # SQLAlchemy knows of no transaction where nothing was executed.
             (writer if writer.in_transaction() else driver).commit()
         except BaseException:
             with suppress(sqlite3.Error, SQLAlchemyError):  # the next write tries it again
                 writer.rollback()
                 driver.rollback()
             raise
-
-    @contextmanager
-    def savepoint(self, connection: Connection) -> Iterator[None]:
-        """See `Backend.savepoint`; said to the driver, as in `writing`, and one is open at a time."""
-        driver = driver_of(connection)
-        driver.execute("SAVEPOINT part")
-        try:
-            yield
-        except BaseException:
-            driver.execute("ROLLBACK TO part")  # which fails where the whole transaction has been rolled back
-            driver.execute("RELEASE part")
-            raise
-        driver.execute("RELEASE part")
 
     def _check_file(self) -> None:
         """What is written to a file that has no name any more would be accepted, and lost at the next start."""
@@ -186,18 +159,12 @@ class SqliteFile:
                 reader.rollback()  # nothing: it only ends what SQLAlchemy takes for a transaction
 
     def fold_log(self) -> None:
-        """Brings the write-ahead log into the file beside those who read and write, if there is enough of it."""
+        """Brings the write-ahead log into the file beside readers and the writer."""
         assert self._folder is not None
         # A full disk: the next write that meets it says so.
         with suppress(sqlite3.Error, OSError, StoreFailedError):
             self._check_file()
-            if self._pages_to_fold() >= _FOLDED_PAGES_MIN:
-                self._folder.execute(_FOLD)
-
-    def _pages_to_fold(self) -> int:
-        """How many pages of the log are not in the file yet; https://sqlite.org/walformat.html has the index."""
-        logged, in_file = (os.pread(self._index_fd, _LOGGED.size, at) for at in (_LOGGED_AT, _IN_FILE_AT))
-        return int(_LOGGED.unpack(logged)[0] - _LOGGED.unpack(in_file)[0])
+            self._folder.execute(_FOLD)
 
     def give_space_back(self) -> None:
         """Brings the write-ahead log into the file and gives its space back, or leaves that to a later write.
@@ -214,3 +181,10 @@ class SqliteFile:
         assert self._writer is not None
         driver_of(self._writer).execute(f"PRAGMA wal_checkpoint({how})")
         self._is_log_owed = False  # also if a reader was in the way: the next write without space owes it again
+
+
+def driver_of(connection: Connection) -> sqlite3.Connection:
+    """The connection of SQLite's driver behind one of SQLAlchemy's."""
+    driver = connection.connection.dbapi_connection
+    assert isinstance(driver, sqlite3.Connection)
+    return driver

@@ -15,7 +15,6 @@ from service.errors import StoreFailedError, TimelineMovedError
 from service.identity import Scope
 from service.storage.conversation_rows import CONVERSATION, ensure_conversation, scope_values
 from service.storage.database import Database
-from service.storage.prepared import Prepared
 from service.storage.schema import blocks, is_text, short, turns
 from service.storage.text_columns import json_text
 from service.timeline.port import PlacedBlock, TurnSpan, described_path, hidden_path
@@ -32,27 +31,16 @@ _WHOLE = select(blocks.c.position, blocks.c.block, blocks.c.content, _SIZE).wher
 _BARE = _WHOLE.with_only_columns(blocks.c.position, blocks.c.block, null().label("content"), _SIZE)
 _AT: BindParameter[int] = bindparam("at")
 # Not grouped by the path: SQLite would walk the paths of the whole conversation in place of one turn.
-_PATHS_OF_TURN = Prepared(
+_PATHS_OF_TURN = (
     select(blocks.c.path)
     .where(blocks.c.conversation == CONVERSATION, blocks.c.turn == bindparam("of_turn"))
     .order_by(blocks.c.position)
 )
 _LAST = select(func.coalesce(func.max(blocks.c.position), 0))
-_LAST_OF = Prepared(_LAST.where(blocks.c.conversation == bindparam("in_conversation")))
-_ADDED = Prepared(
-    insert(blocks),
-    "conversation",
-    "position",
-    "turn",
-    "call_id",
-    "path",
-    "describes",
-    "hides",
-    "block",
-    "content",
-)
-_TURN_BEGINS = Prepared(insert(turns), "conversation", "turn", "first", "last")
-_TURN_GROWS = Prepared(
+_LAST_OF = _LAST.where(blocks.c.conversation == bindparam("in_conversation"))
+_ADDED = insert(blocks)
+_TURN_BEGINS = insert(turns)
+_TURN_GROWS = (
     update(turns)
     .where(turns.c.conversation == bindparam("in_conversation"), turns.c.turn == bindparam("of_turn"))
     .values(last=bindparam("new_last"))
@@ -167,7 +155,7 @@ class SqlTimelineStore:
             StoreFailedError: the database failed.
         """
         values = {**scope_values(scope), "of_turn": turn_id}
-        rows = await self._database.read(lambda connection: _PATHS_OF_TURN.rows(connection, values))
+        rows = await self._database.read(lambda connection: connection.execute(_PATHS_OF_TURN, values).all())
         return list(dict.fromkeys(row.path for row in rows if row.path.startswith("fi:")))
 
     async def hidings(self, scope: Scope, after: int) -> list[PlacedBlock]:
@@ -259,17 +247,17 @@ def _append_after(connection: Connection, conversation: int, last: int, rows: Se
         spans[row["turn"]] = first, position
         placed.append({"conversation": conversation, "position": position, **row})
     if placed:
-        _ADDED.run_all(connection, placed)
+        connection.execute(_ADDED, placed)
     for turn, (first, newest) in spans.items():
         values = {"in_conversation": conversation, "of_turn": turn, "new_last": newest}
-        if _TURN_GROWS.first(connection, values) is None:
+        if connection.execute(_TURN_GROWS, values).first() is None:
             new = {"conversation": conversation, "turn": turn, "first": first, "last": newest}
-            _TURN_BEGINS.run(connection, new)
+            connection.execute(_TURN_BEGINS, new)
     return last + len(rows)
 
 
 def _last(connection: Connection, conversation: int) -> int:
-    (last,) = _LAST_OF.first(connection, {"in_conversation": conversation})
+    (last,) = connection.execute(_LAST_OF, {"in_conversation": conversation}).one()
     return int(last)
 
 

@@ -15,7 +15,6 @@ from contracts.paths import FilePath, Namespace
 from service.artifacts.port import NewArtifact
 from service.identity import Principal, Scope
 from service.storage.conversation_rows import CONVERSATION, scope_values, utc_now
-from service.storage.prepared import Prepared
 from service.storage.schema import artifacts, conversations, principals, unfinished
 from service.storage.text_columns import storable
 
@@ -42,22 +41,7 @@ _NEWEST = (
     .where(artifacts.c.conversation == bindparam("in_conversation"), *_AMONG_PATHS)
     .group_by(artifacts.c.rel)
 )
-_ADDED = Prepared(
-    inserting(artifacts),
-    "conversation",
-    "turn",
-    "namespace",
-    "rel",
-    "version",
-    "sha256",
-    "size_bytes",
-    "mime",
-    "visibility",
-    "description",
-    "tool_call_id",
-    "created",
-    "hosted_name",
-)
+_ADDED = inserting(artifacts)
 _PATHS_AT_ONCE = 500  # a statement takes tens of thousands of values, and not more
 _HOSTED = (
     select(artifacts)
@@ -104,10 +88,8 @@ _IS_LATEST = (
     )
     .exists()
 )
-_OF_TURN = Prepared(
-    select(artifacts).where(
-        artifacts.c.conversation == CONVERSATION, artifacts.c.turn == bindparam("of_turn"), _IS_LATEST
-    )
+_OF_TURN = select(artifacts).where(
+    artifacts.c.conversation == CONVERSATION, artifacts.c.turn == bindparam("of_turn"), _IS_LATEST
 )
 _LISTED = (
     select(artifacts)
@@ -115,7 +97,7 @@ _LISTED = (
     .order_by(artifacts.c.id)
     .limit(bindparam("rows_max"))
 )
-_RECENT = Prepared(
+_RECENT = (
     select(artifacts)
     .where(
         artifacts.c.conversation == CONVERSATION,
@@ -135,8 +117,8 @@ _REMOVED = (
     )
     .values(removed=bindparam("at"))
 )
-_BEGUN = Prepared(inserting(unfinished), "save", "name")
-_ENDED = Prepared(delete(unfinished).where(unfinished.c.save == bindparam("of_save")))
+_BEGUN = inserting(unfinished)
+_ENDED = delete(unfinished).where(unfinished.c.save == bindparam("of_save"))
 _UNFINISHED = select(unfinished.c.save, unfinished.c.name).order_by(unfinished.c.save, unfinished.c.name)
 _WANTED = select(
     select(artifacts.c.id).where(artifacts.c.sha256 == bindparam("of_sha256")).exists()
@@ -182,12 +164,12 @@ class ArtifactRow:
 
 def begin_save(connection: Connection, save: str, names: Iterable[str]) -> None:
     """Writes down what a save is about to put into the store (``blobs/<sha256>``, ``hosted/<hosted name>``)."""
-    _BEGUN.run_all(connection, [{"save": save, "name": name} for name in names])
+    connection.execute(_BEGUN, [{"save": save, "name": name} for name in names])
 
 
 def end_save(connection: Connection, save: str) -> None:
     """Forgets what a save was about to do: it is done, or undone."""
-    _ENDED.run(connection, {"of_save": save})
+    connection.execute(_ENDED, {"of_save": save})
 
 
 def unfinished_saves(connection: Connection) -> dict[str, list[str]]:
@@ -233,8 +215,8 @@ def insert(
             hosted_name=hosted_name,
         )
         made.append(row)
-    _ADDED.run_all(
-        connection,
+    connection.execute(
+        _ADDED,
         [
             {
                 "conversation": conversation,
@@ -311,7 +293,7 @@ def versions(
 
 def of_turn(connection: Connection, scope: Scope, turn_id: str) -> list[ArtifactRow]:
     """The latest versions of all files and attachments of a turn, in no order."""
-    return [_row(row) for row in _OF_TURN.rows(connection, {**scope_values(scope), "of_turn": turn_id})]
+    return [_row(row) for row in connection.execute(_OF_TURN, {**scope_values(scope), "of_turn": turn_id}).all()]
 
 
 def listed(connection: Connection, scope: Scope, after: int, limit: int) -> list[ArtifactRow]:
@@ -323,7 +305,7 @@ def listed(connection: Connection, scope: Scope, after: int, limit: int) -> list
 def recent(connection: Connection, scope: Scope, limit: int, except_turn: str) -> list[ArtifactRow]:
     """The latest versions of at most ``limit`` paths of all turns but one, not the removed ones, newest first."""
     values = {**scope_values(scope), "not_turn": except_turn, "at_most": limit}
-    return [_row(row) for row in _RECENT.rows(connection, values)]
+    return [_row(row) for row in connection.execute(_RECENT, values).all()]
 
 
 def mark_removed(connection: Connection, scope: Scope, wanted: Iterable[tuple[FilePath, int]]) -> None:
