@@ -55,13 +55,11 @@ class ArtifactFiles(Protocol):
     Attributes:
         threads: how many blocking calls at one time make sense.
         at_once: how many files one call of `seal`, `place`, `host` or `fetch` best takes.
-        read_at_once: how many small files one thread best reads, as long as that is quick.
         piece_bytes: how much one call of `piece` best asks for.
     """
 
     threads: int
     at_once: int
-    read_at_once: int
     piece_bytes: int
 
     def prepare(self) -> None:

@@ -36,7 +36,6 @@ class LocalFiles:
 
     threads = 16  # most of their time they wait for the disk, which writes for all of them at once
     at_once = 16
-    read_at_once = 128  # mostly there is no disk to wait for, and threads would wait for each other
     piece_bytes = 256 * 1024
 
     def __init__(self, root: Path) -> None:

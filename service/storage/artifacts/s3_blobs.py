@@ -56,7 +56,7 @@ class S3Files:
     """
 
     threads = 8  # each may hold one part in memory
-    at_once = read_at_once = 1  # requests side by side, not one after the other
+    at_once = 1  # requests side by side, not one after the other
     piece_bytes = 4 * 1024 * 1024  # one request for each: larger than for a disk, small enough to wait in memory
 
     def __init__(self, bucket: Bucket, staging: Path, part_bytes: int, link_s: int) -> None:

@@ -23,7 +23,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from math import ceil, inf
+from math import ceil
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -39,9 +39,9 @@ from service.storage.artifacts.blob_port import ArtifactFiles, Served, checked_s
 from service.storage.artifacts.hosted_names import key_of, rn_of
 from service.storage.artifacts.key_locks import NameLocks
 from service.storage.artifacts.rows import ArtifactRow
+from service.storage.artifacts.whole_files import read_whole
 from service.storage.conversation_rows import ensure_conversation
 from service.storage.database import Database
-from service.storage.small_files import PATIENCE_S, read_whole
 from service.storage.sources import put_files
 from service.storage.timing import Seen, timed, unseen
 
@@ -179,14 +179,10 @@ class SqlArtifactStore:
             StoreFailedError: this conversation has no such version, or the bytes of one are missing or damaged.
         """
         found = await self._versions(scope, artifacts)
-        contents = await self._read_whole(_parts(found, self._files.read_at_once), PATIENCE_S)
-        if left := [row for row in found if row.sha256 not in contents]:  # a slow disk, which many may wait for
-            contents |= await self._read_whole(_parts(left, ceil(len(left) / self._files.threads)), inf)
+        parts = _parts(found, ceil(len(found) / self._files.threads) or 1)
+        read = await _all(self._off_loop(partial(read_whole, self._files, part)) for part in parts)
+        contents = {sha256: content for contents in read for sha256, content in contents.items()}
         return [contents[row.sha256] for row in found]
-
-    async def _read_whole(self, parts: Sequence[Sequence[ArtifactRow]], within_s: float) -> dict[str, bytes]:
-        read = await _all(self._off_loop(partial(read_whole, self._files, part, within_s)) for part in parts)
-        return {sha256: content for contents in read for sha256, content in contents.items()}
 
     async def _versions(self, scope: Scope, artifacts: Sequence[StoredArtifact]) -> list[ArtifactRow]:
         asked = [(artifact.path, artifact.version) for artifact in artifacts]

@@ -1,0 +1,22 @@
+"""Small files, read whole."""
+
+import hashlib
+from collections.abc import Sequence
+
+from service.errors import StoreFailedError
+from service.storage.artifacts.blob_port import ArtifactFiles
+from service.storage.artifacts.rows import ArtifactRow
+
+
+def read_whole(files: ArtifactFiles, found: Sequence[ArtifactRow]) -> dict[str, bytes]:
+    """The bytes of files by their SHA-256, which is checked; StoreFailedError where one is missing or damaged."""
+    return {row.sha256: _whole(files, row) for row in found}
+
+
+def _whole(files: ArtifactFiles, row: ArtifactRow) -> bytes:
+    content = b""
+    while (left := row.size_bytes - len(content)) > 0:
+        content += files.piece(row.sha256, len(content), left)
+    if hashlib.sha256(content).hexdigest() != row.sha256:
+        raise StoreFailedError("the stored bytes of an artifact are damaged: their SHA-256 has changed")
+    return content
