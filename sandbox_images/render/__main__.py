@@ -23,11 +23,6 @@ STACK_BYTES = 512 * 1024 * 1024
 """Layout recurses some ten frames per level. It is address space: only what is used becomes memory."""
 RECURSION_MAX = 15_000
 WARNINGS_MAX = 100
-STACK_WORDS = 70_000
-"""What the first function of the thread that renders says it needs. The interpreter keeps frames in pieces of 16 KB and gives
-a piece back as soon as it is empty, so calls that go back and forth over an edge cost two system calls and a page each:
-150 times for a page of PDF. A frame that is larger than that gets a piece of a power of two, here 1 MB, and those behind
-it find 450 KB of room there. What is not used is address space."""
 COLLECTED_AFTER = (100_000, 20, 100)
 """Objects made between collections: the tree of a long document lives to the end, and looking through it again and
 again takes a third of the time."""
@@ -121,7 +116,6 @@ def run(path: str) -> dict[str, Any]:
         except RenderError as exc:
             answers.append(_failed(exc.code, exc.message))
 
-    work.__code__ = work.__code__.replace(co_stacksize=STACK_WORDS)
     gc.freeze()
     gc.set_threshold(*COLLECTED_AFTER)
     threading.stack_size(STACK_BYTES)

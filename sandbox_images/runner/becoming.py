@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     import zygote
 
 CONTROL_FD = 3
-_STACK_WORDS = 70_000
 _PANGO = "libpangoft2-1.0.so.0"
 _OWN_PROGRAMS = frozenset({"render", "readable", "inventory"})
 # A program is a script with imports or with require, as it likes: node finds out which, and need not warn of that.
@@ -108,10 +107,6 @@ def _run_python(path: str) -> None:
             sys.excepthook = lambda *_: None
             raise
         sys.exit(1)
-
-
-# The frames of a program find room behind this one, in one piece of memory: see STACK_WORDS of render/__main__.py.
-_run_python.__code__ = _run_python.__code__.replace(co_stacksize=_STACK_WORDS)
 
 
 def _run_to_the_end(path: str, fork: "zygote.Fork | None") -> None:

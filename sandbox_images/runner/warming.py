@@ -63,11 +63,9 @@ def _one_after_the_other(*works: Callable[[], None]) -> None:
 def _shorten_drawing() -> None:
     from found_fonts import keep_found_fonts  # noqa: PLC0415 - other kinds have no matplotlib
     from kept_fonts import keep_opened_fonts  # noqa: PLC0415
-    from late_drawing import draw_late  # noqa: PLC0415
 
     keep_found_fonts()
     keep_opened_fonts(_draw)
-    draw_late()
 
 
 def _draw() -> None:

@@ -54,7 +54,7 @@ _STEP_S_MAX = 4
 _PROGRAMS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _OUR_NAMES = frozenset(
     {
-        *("zygote", "becoming", "cloning", "confining", "ending", "found_fonts", "kept_fonts", "late_drawing"),
+        *("zygote", "becoming", "cloning", "confining", "ending", "found_fonts", "kept_fonts"),
         *("prefaulting", "warming", "render", "readable"),
     }
 )

@@ -132,7 +132,7 @@ told['frames'] = []
 frame = sys._getframe()
 while frame: told['frames'].append(frame.f_code.co_name); frame = frame.f_back
 ours = ('zygote', 'confining', 'warming', 'ending', 'render', 'readable', 'frames', 'run', 'home', 'inspection',
-        'prefaulting', 'found_fonts', 'kept_fonts', 'late_drawing', 'becoming', 'launcher')
+        'prefaulting', 'found_fonts', 'kept_fonts', 'becoming', 'launcher')
 told['ours'] = sorted(n for n in vars(sys)['modules'] if n.partition('.')[0] in ours)
 told['hooks'] = (sys.excepthook is sys.__excepthook__, sys.displayhook is sys.__displayhook__,
                  len(vars(sys)['meta_path']), len(vars(sys)['path_hooks']))
@@ -311,7 +311,6 @@ def test_a_program_imports_its_own_module_where_one_of_ours_has_the_same_name(fo
         "prefaulting",
         "found_fonts",
         "kept_fonts",
-        "late_drawing",
     )
     told = forking.probe(
         "import importlib, pathlib\n"
