@@ -177,12 +177,17 @@ bench-engines: venv images ## measure the engines and docker run side by side; Q
 
 # ---- upkeep ----
 
-.PHONY: golden golden-probe lock sbom clean
+.PHONY: golden golden-probe advisories lock sbom clean
 golden-probe: venv images services ## renew what the probe of sandboxes found; look at what changed before you commit it
 	@PROOFBOX_RENEW_PROBE=1 $(ENGINE) $(BIN)/python -m pytest -q tests/security/test_probe.py
 
 golden: venv images readers ## renew the pictures of the golden documents; look at them before you commit
 	@PROOFBOX_RENEW_PICTURES=1 $(ENGINE) $(BIN)/python -m pytest -q tests/docker/test_second_readers.py -k picture
+
+PINNED := requirements.lock sandbox_images/requirements.txt tests/readers/requirements.txt bench/peers/requirements.txt bench/peers/sandboxes.txt bench/humaneval.txt
+DB ?= .advisories/pypi.zip
+advisories: venv ## look the pinned packages up in a copy of OSV's archive of PyPI: [DB=pypi.zip] [ACCEPT='GHSA-…']
+	@$(BIN)/python -m upkeep.advisories --database "$(DB)" $(foreach id,$(ACCEPT),--accept $(id)) $(PINNED)
 
 lock: venv ## re-pin the service's own packages
 	@$(BIN)/python -m pip install --quiet pip-tools

@@ -322,3 +322,9 @@ class StoreFullError(OurError):
     code = ProblemCode.STORE_FULL
     status = 507
     where = "store"
+
+
+class StoreNotReadyError(StoreFullError):
+    """The store has too little space left for another call."""
+
+    status = 503

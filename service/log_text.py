@@ -12,11 +12,6 @@ _SEQUENCES = re.compile(
 )
 _SILENT = re.compile("[\x00\x07\ufeff]")
 _JOINERS = frozenset("\t\u200c\u200d")
-_LINE_CHARS_MAX = 300
-_GROUP_HEADER = "Exception Group Traceback (most recent call last):"
-_HEADER = re.compile(rf"^(?:Traceback \(most recent call last\):|  \+ {re.escape(_GROUP_HEADER)})$")
-_NODE_ERROR = re.compile(r"^(?:Uncaught )?(?:[A-Z]\w*)?Error\b")
-_EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?::|$)")
 
 
 def clean_text(text: str) -> str:
@@ -25,7 +20,7 @@ def clean_text(text: str) -> str:
     Escape sequences are removed. Of a line that was written over by carriage returns the last state is left, and
     backspaces remove what was before them. Any other character without a picture becomes U+FFFD.
     """
-    text = _SILENT.sub("", _SEQUENCES.sub("", text))
+    text = _SILENT.sub("", without_sequences(text))
     return "\n".join(map(_clean_line, text.split("\n"))).rstrip()
 
 
@@ -79,37 +74,6 @@ def _left_out(chars: int) -> str:
     return f"\n[… {chars} characters left out …]\n"
 
 
-def error_line(stderr: str) -> str:
-    """The line that says best why a program failed, at most 300 characters; empty if there is none.
-
-    That is the first line of the last exception of a traceback, such as ``ValueError: boo``: a message may have
-    further lines, and a group of exceptions ends with a frame. Of a Node.js program it is the line of its error.
-    Otherwise it is the last line.
-    """
-    lines = [line.rstrip() for line in stderr.replace("\r", "\n").split("\n")]
-    found = (
-        _exception_line(lines)
-        or _node_error_line(lines)
-        or next((line.strip() for line in reversed(lines) if line.strip()), "")
-    )
-    text = "".join(c if c.isprintable() else " " for c in _SEQUENCES.sub("", found))
-    return text if len(text) <= _LINE_CHARS_MAX else text[: _LINE_CHARS_MAX - 1] + "…"
-
-
-def _node_error_line(lines: list[str]) -> str | None:
-    """The error of a Node.js program: its version is the last line then."""
-    last = next((line for line in reversed(lines) if line), "")
-    if not last.startswith("Node.js v"):
-        return None
-    return next((line for line in lines if _NODE_ERROR.match(line)), None)
-
-
-def _exception_line(lines: list[str]) -> str | None:
-    header = next((at for at in range(len(lines) - 1, -1, -1) if _HEADER.match(lines[at])), None)
-    if header is None:
-        return None
-    margin = "  | " if lines[header].endswith(_GROUP_HEADER) else ""
-    for line in lines[header + 1 :]:
-        if line.startswith(margin) and _EXCEPTION.match(line, len(margin)):
-            return line[len(margin) :]
-    return None
+def without_sequences(text: str) -> str:
+    """A text without escape sequences for a terminal."""
+    return _SEQUENCES.sub("", text)

@@ -10,14 +10,17 @@ _HIDDEN_CATEGORIES = frozenset({"Cf", "Cc", "Cn", "Co", "Cs", "Zl", "Zp"})
 _BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 _VARIATION_SELECTORS = ((0x180B, 0x180F), (0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
 _KEPT = frozenset("\n\t")
+_KNOWN_MAX = 4_096  # characters whose form is remembered; names may hold all that there are
 
 
 class _Table(dict[int, int | str]):
     """What `str.translate` puts in place of each character: an escape for a hidden one, else the same."""
 
     def __missing__(self, code: int) -> int | str:
-        self[code] = _escape(code) if _is_hidden(chr(code)) else code
-        return self[code]
+        shown = _escape(code) if _is_hidden(chr(code)) else code
+        if len(self) < _KNOWN_MAX:
+            self[code] = shown
+        return shown
 
 
 def _is_hidden(character: str) -> bool:
@@ -42,3 +45,13 @@ def visible_text(text: str) -> str:
     JSON text stays JSON of the same value.
     """
     return text if text.isascii() and text.isprintable() else text.translate(_TABLE)
+
+
+def visible_line(text: str) -> str:
+    """A text as `visible_text` shows it, on one line."""
+    return visible_text(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def without_hidden(text: str, mark: str) -> str:
+    """A text with ``mark`` in place of each hidden character, line feeds and tabs included."""
+    return "".join(mark if character in _KEPT or _is_hidden(character) else character for character in text)

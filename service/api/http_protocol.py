@@ -1,14 +1,12 @@
 """HTTP/1.1 as the server speaks it: heads are bounded in time and length, and odd ones answered as problems.
 
-Connections are bounded too: their number, of one address and together, and how long a client may read nothing.
+Connections are bounded too (`connections`).
 """
 
 import asyncio
 import re
 import sys
 import uuid
-from collections import Counter
-from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, ClassVar
 
@@ -18,10 +16,12 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from contracts.codes import ProblemCode
 from contracts.problems import Problem
+from service.api.connections import PIPELINED_MAX, ConnectionLimits, UnreadClock, client_network
 from service.api.middleware.security_headers import SAFE_HEADERS
 from service.api.responses import PROBLEM_JSON, REQUEST_ID_HEADER
 
 HEAD_BYTES_MAX = 32 * 1024
+_LONG_TRAILERS = f"the trailers or a chunk's head of the body are longer than {HEAD_BYTES_MAX} bytes"
 _HEAD_ENDS = re.compile(rb"\n\r?\n")
 _BEGINS_A_HEAD = re.compile(rb"[A-Z\r\n]")
 _OFFER = re.compile(rb"\nupgrade[ \t]*:[^\n]*(?=\n)", re.IGNORECASE)
@@ -30,35 +30,6 @@ _ANSWER_BEGINS = b"HTTP/1.1 "
 _JOINED_BYTES_MAX = 64 * 1024  # more is not copied for that
 _FIELD_BYTES = 4  # of a field beside its name and its value: ``: ``, and the end of its line
 _KEYS_TO_COME = dict.fromkeys(("method", "path", "raw_path", "query_string", "app"))
-
-
-@dataclass
-class ConnectionLimits:
-    """Bounds of the connections of one server, and how many of them there are.
-
-    Attributes:
-        head_s: how long the head of a request may take to arrive, in seconds.
-        unread_s: how long a client may read nothing of an answer, in seconds; then its connection ends.
-        connections_max: how many connections there may be.
-        per_address_max: how many of one address.
-    """
-
-    head_s: float = 10.0
-    unread_s: float = 60.0
-    connections_max: int = 8_000
-    per_address_max: int = 2_000
-    _of: Counter[str] = field(default_factory=Counter, init=False, repr=False)
-
-    def enter(self, address: str) -> bool:
-        """Counts a new connection; whether it is within the bounds. `leave` is to be called in either case."""
-        self._of[address] += 1
-        return self._of[address] <= self.per_address_max and self._of.total() <= self.connections_max
-
-    def leave(self, address: str) -> None:
-        """A connection has ended."""
-        self._of[address] -= 1
-        if not self._of[address]:
-            del self._of[address]
 
 
 class _Line(list[Any]):
@@ -141,13 +112,13 @@ class PromptProtocol(HttpToolsProtocol):
 
     # A thousand clients may wait, and these, `_Line`, `_Flow` and `_KEYS_TO_COME` save 4 KB of each.
     __slots__ = (
-        "_address",
         "_deadline",
         "_has_begun",
         "_head",
-        "_in_head_bytes",
         "_is_in_body",
         "_is_in_head",
+        "_network",
+        "_pending_bytes",
         "_trailer_bytes",
         "_unread",
     )
@@ -161,19 +132,21 @@ class PromptProtocol(HttpToolsProtocol):
         self._has_begun = False
         self._head = b""  # of the next request, as far as it has come; the parser has nothing of it
         self._is_in_head = False  # the parser has the beginning of a head, which came right behind another request
-        self._in_head_bytes = 0
+        self._pending_bytes = 0  # that the parser was given since a request began, or since something of its body
         self._is_in_body = False
         self._trailer_bytes = 0
-        self._unread: asyncio.TimerHandle | None = None
-        self._address = ""
+        self._unread: UnreadClock | None = None
+        self._network = ""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A client is there: its first request is waited for."""
         super().connection_made(transport)
+        # Whoever writes waits, and the clock runs, as long as anything is unread: the end of an answer too.
+        transport.set_write_buffer_limits(high=0)
         self.transport = _OneWrite(transport)  # type: ignore[assignment]
         self.flow = _Flow(transport)
-        self._address = self.client[0] if self.client else ""
-        if self.limits.enter(self._address):
+        self._network = client_network(self.client[0]) if self.client else ""
+        if self.limits.enter(self._network):
             self._wait_for_head()
         else:
             told = "there are too many connections; close some, or try again later"
@@ -182,20 +155,20 @@ class PromptProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Nobody is there any more."""
         self._stop_waiting()
-        self.limits.leave(self._address)
-        if self._unread is not None:
-            self._unread.cancel()
+        self.limits.leave(self._network)
+        self.resume_writing()
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """The client reads more slowly than it is sent to, or not at all."""
+        """Something that was written is unread."""
         super().pause_writing()
-        self._unread = self.loop.call_later(self.limits.unread_s, self.transport.abort)
+        if self._unread is None:
+            self._unread = UnreadClock(self.transport, self.limits.unread_s)
 
     def resume_writing(self) -> None:
-        """It has read most of what it was sent."""
+        """All that was written is read, or nobody reads any more."""
         if self._unread is not None:
-            self._unread.cancel()
+            self._unread.stop()
             self._unread = None
         super().resume_writing()
 
@@ -228,10 +201,12 @@ class PromptProtocol(HttpToolsProtocol):
             super().data_received(head)
 
     def _go_on(self, data: bytes) -> None:
-        self._in_head_bytes += len(data)
+        self._pending_bytes += len(data)
         super().data_received(data)
-        if self._is_in_head and self._in_head_bytes > HEAD_BYTES_MAX:
+        if self._pending_bytes > HEAD_BYTES_MAX and self._is_in_head:
             self._refuse_long_head()
+        elif self._pending_bytes > HEAD_BYTES_MAX and self._is_in_body:
+            self._refuse(HTTPStatus.BAD_REQUEST, ProblemCode.INVALID_REQUEST, _LONG_TRAILERS)
 
     # ---- what the parser tells ----
 
@@ -241,7 +216,7 @@ class PromptProtocol(HttpToolsProtocol):
         # A dictionary that grows takes twice as much as one that is as large as it will be.
         self.scope = {**self.scope, **_KEYS_TO_COME}  # type: ignore[typeddict-item]
         self._is_in_head = True
-        self._in_head_bytes = 0
+        self._pending_bytes = 0
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A field of a head. One behind a chunked body is a trailer, which is dropped (RFC 9110 §6.5)."""
@@ -250,20 +225,27 @@ class PromptProtocol(HttpToolsProtocol):
             return
         self._trailer_bytes += len(name) + len(value) + _FIELD_BYTES
         if self._trailer_bytes > HEAD_BYTES_MAX:
-            raise _HeadRefusedError(f"the trailers of the body are longer than {HEAD_BYTES_MAX} bytes")
+            raise _HeadRefusedError(_LONG_TRAILERS)
 
     def on_headers_complete(self) -> None:
         """A head is whole. What HTTP/1.1 asks of it, and the parser lets pass, is looked at here."""
-        self._is_in_head, self._is_in_body, self._trailer_bytes = False, True, 0
+        self._is_in_head, self._is_in_body, self._trailer_bytes, self._pending_bytes = False, True, 0, 0
         version = self.parser.get_http_version()
         hosts = sum(name == b"host" for name, _ in self.headers)
         if version not in _VERSIONS:
             raise _HeadRefusedError(f"HTTP/{version} is not spoken here; use HTTP/1.1")
         if hosts != 1 and (hosts or version != "1.0"):
             raise _HeadRefusedError("a request has one header Host")
-        if not self.url.startswith(b"/"):
-            raise _HeadRefusedError("the target of a request begins with /; this is no proxy")
+        if not self.url.startswith(b"/") or b"#" in self.url:
+            raise _HeadRefusedError("the target of a request begins with / and has no #; this is no proxy")
+        if len(self.pipeline) >= PIPELINED_MAX:
+            raise _HeadRefusedError(f"more than {PIPELINED_MAX} requests wait for one; read its answer first")
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of a body."""
+        self._pending_bytes = 0
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         """A request is whole."""

@@ -9,7 +9,8 @@ from types import FrameType
 import uvicorn
 from starlette.types import ASGIApp
 
-from service.api.http_protocol import ConnectionLimits, prompt_protocol
+from service.api.connections import ConnectionLimits
+from service.api.http_protocol import prompt_protocol
 
 _LOOK_EVERY_S = 0.1
 

@@ -101,7 +101,7 @@ class Doors:
         draining: whether the service takes no new calls any more.
         body_bytes_max: the largest request body but for attachments, in bytes.
         bodies_bytes_max: how many bytes of bodies, but for attachments, may be in memory at one time.
-        body_s: how long a request's body may take, and a second more for each 64 KiB that came.
+        body_s: how long a request's body may keep the service waiting, beyond a second for each 64 KiB.
         meter: counts requests.
         tracer: traces them.
         heartbeat_s: after so many seconds without an event a stream of events shows that it is alive.

@@ -18,7 +18,7 @@ from contracts.provenance import AuditService
 from service.access.authenticator import Keyring
 from service.access.quotas import Quotas
 from service.api.app import create_app, release
-from service.api.http_protocol import ConnectionLimits
+from service.api.connections import ConnectionLimits, make_room_for_connections
 from service.api.server import DrainingServer, server_config
 from service.api.services import Doors
 from service.app import malloc_tuning as process_memory
@@ -372,8 +372,9 @@ def serve(settings: Settings) -> None:
 def http_config(service: Service) -> uvicorn.Config:
     """What the server serves, where, and how it speaks HTTP."""
     settings = service.settings
+    connections_max = make_room_for_connections(settings.connections_max)
     limits = ConnectionLimits(
-        settings.head_s, settings.unread_s, settings.connections_max, settings.connections_per_address_max
+        settings.head_s, settings.unread_s, connections_max, settings.connections_per_address_max
     )
     where = settings.host, settings.port
     return server_config(application(service), where, limits=limits, last_answers_s=_LAST_ANSWERS_S)

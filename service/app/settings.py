@@ -41,13 +41,13 @@ class Settings(BaseSettings):
     head_s: float = Field(default=10, gt=0)
     """How long the head of a request may take to arrive."""
     unread_s: float = Field(default=60, gt=0)
-    """How long a client may read nothing of an answer before its connection ends."""
+    """How long a client may read less of an answer than 1 KiB in a second before its connection ends."""
     connections_max: int = Field(default=8_000, ge=1)
-    """Connections of clients at a time; more are answered with 429 and closed."""
+    """Connections of clients at a time, at most half of the open files that the system allows; more are 429."""
     connections_per_address_max: int = Field(default=2_000, ge=1)
-    """Connections of one client address at a time; raise it where a proxy in front has one address."""
+    """Connections of one client address, of IPv6 one /64 network; raise it where a proxy has one address."""
     body_s: float = Field(default=60, gt=0)
-    """How long the body of a request may take to arrive, and a second more for each 64 KiB that came."""
+    """How long the body of a request may keep the service waiting, beyond a second for each 64 KiB that comes."""
     data_dir: Path = Path(".proofbox")
     """Folder of artifacts, staging and, unless database_url names a server, the database."""
     database_url: SecretStr = SecretStr("")
@@ -223,7 +223,7 @@ class Settings(BaseSettings):
     """Wall clock of one rendering."""
 
     file_search_s: float = Field(default=2, gt=0, le=60)
-    """How long the regular expressions of one file search may match."""
+    """Processor time that the regular expressions of one file search may take, in all its files together."""
     read_tokens_max: int = Field(default=20_000, ge=100)
     """How many tokens of text one react.read shows; the first path is shown in any case, the others are listed."""
 

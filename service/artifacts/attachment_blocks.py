@@ -1,10 +1,10 @@
 """The blocks of an attachment: what a timeline remembers of a file that the user brought."""
 
 import base64
-import json
 from typing import Any
 
 from contracts.blocks import Block
+from service.artifacts.conversation_files import digest_json
 from service.artifacts.port import StoredArtifact
 from service.timeline.block_writer import now_text
 
@@ -19,7 +19,7 @@ def attachment_blocks(stored: StoredArtifact, content: bytes | None, sid: int | 
         content: its bytes, if its block carries them.
         sid: its id in the sources pool.
     """
-    digest = json.dumps(
+    digest = digest_json(
         {
             "artifact_path": stored.path.logical,
             "physical_path": stored.path.physical,
@@ -31,8 +31,7 @@ def attachment_blocks(stored: StoredArtifact, content: bytes | None, sid: int | 
             "sha256": stored.sha256,
             **({"edited": True} if stored.version > 1 else {}),
             **({} if sid is None else {"sid": sid}),
-        },
-        ensure_ascii=False,
+        }
     )
     meta = {"digest": digest, **stored.hosting(), "physical_path": stored.path.physical}
     text = None if content is None else base64.b64encode(content).decode("ascii")

@@ -3,12 +3,12 @@
 import re
 from urllib.parse import quote
 
+from service.visible_text import without_hidden
+
 _MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+")
 _UNKNOWN_MIME = "application/octet-stream"
 # Control characters end a header; quotes and backslashes end its text; % is read as an escape by some browsers.
 _NOT_PLAIN = re.compile(r'[^\x20-\x7e]|["\\%]')
-# Line and paragraph separators and marks of writing direction: a shown name must not read as another one.
-_MISLEADING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 # RFC 8187's attr-char; what stands here besides letters and digits may stay as it is.
 _ATTR_CHARS = "!#$&+-.^_`|~"
 
@@ -20,6 +20,6 @@ def media_type(mime: str) -> str:
 
 def content_disposition(name: str) -> str:
     """``attachment`` with a file name (RFC 6266): an ASCII one for old clients, the real one beside it."""
-    shown = _MISLEADING.sub("_", name)
+    shown = without_hidden(name, "_")  # a shown name must not read as another one
     plain = _NOT_PLAIN.sub("_", shown)
     return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(shown, safe=_ATTR_CHARS)}"

@@ -22,6 +22,7 @@ from service.calls.tool import NobodyWatches, OpenedCall, Watcher
 from service.calls.validation import invalid_value
 from service.identity import Scope
 from service.timeline.block_writer import BlockWriter, Notice, bounded_params, now_text
+from service.visible_text import visible_text
 
 P = TypeVar("P", bound=BaseModel)
 _BY_REFERENCE = ("content", "patch")
@@ -94,7 +95,7 @@ class ReactCall(Generic[P]):
         return ToolCallResponse(
             ok=True,
             ret=ret,
-            report=report,
+            report=visible_text(report),
             blocks=blocks,
             artifacts=list(artifacts),
             rehosted=list(rehosted),
@@ -124,6 +125,7 @@ class ReactCall(Generic[P]):
 
     def failed(self, code: str, message: str, blocks: list[Block]) -> ToolCallResponse:
         """The answer of a call that did not do what it was asked for; ``blocks`` are all of the call's."""
+        message = visible_text(message)
         return ToolCallResponse(
             ok=False,
             error=EnvelopeError(code=code, message=message, where=self.request.tool_id, managed=True),

@@ -17,6 +17,7 @@ from service.calls.tool import OpenedCall, Story, Watcher
 from service.calls.validation import field_name
 from service.identity import Scope
 from service.timeline.block_writer import BlockWriter, Notice, bounded_params, now_text, text_head
+from service.visible_text import visible_text
 
 ERRORS_MAX = 20
 """How many errors one answer lists; a model corrects the first few."""
@@ -75,7 +76,7 @@ def open_call(stories: Iterable[Story], scope: Scope, request: ToolCallRequest) 
 
 
 def _refusal(request: ToolCallRequest, error: InvalidParamsError) -> ToolCallResponse:
-    code, message = ContractCode.INVALID_PARAMS, str(error)
+    code, message = ContractCode.INVALID_PARAMS, visible_text(str(error))
     language = exec_language(request.tool_id)
     report = f"{request.tool_id} failed: {code} — {message}"
     if language is not None:

@@ -9,7 +9,7 @@ from contracts.tool_calls import EnvelopeError
 from service.jobs.failures import RuntimeFailure
 from service.jobs.verdicts import Verdict, produced_once
 from service.log_text import clean_text, end_of, head_and_tail
-from service.visible_text import visible_text
+from service.visible_text import visible_line
 
 LOG_CHARS_MAX = 4_000
 SUCCESS_LOG_CHARS_MAX = 2_000
@@ -99,7 +99,7 @@ def report_text(report: RunReport) -> str:
         lines.append(f"Not stored: {_some(report.in_other_turns)} (folder of another turn; write to files/)")
     lines += [f"Note: {note}" for note in report.notes]
     lines += [f"Hint: {hint}" for hint in report.hints]
-    lines = [visible_text(line) for line in lines]
+    lines = [visible_line(line) for line in lines]
     if log := _log(report.log, keeps_end=bool(failure or failed)):
         lines += ["Program log (tail):", log]
     return "\n".join(lines)
@@ -107,9 +107,9 @@ def report_text(report: RunReport) -> str:
 
 def refusal_text(error: ContractError, hints: Sequence[str] = ()) -> str:
     """The report of a call that was refused before anything ran."""
-    return "\n".join(
-        [f"Runtime error: {error.code} — {error.message}", "Nothing was run.", *(f"Hint: {hint}" for hint in hints)]
-    )
+    lines = [f"Runtime error: {error.code} — {error.message}", "Nothing was run."]
+    lines += [f"Hint: {hint}" for hint in hints]
+    return "\n".join(visible_line(line) for line in lines)
 
 
 def _missing_failure(verdicts: list[Verdict]) -> RuntimeFailure | None:
@@ -153,5 +153,5 @@ def _log(text: str, *, keeps_end: bool) -> str:
 
 
 def _bounded(message: str) -> str:
-    text = visible_text(message)
+    text = visible_line(message)
     return text if len(text) <= _MESSAGE_CHARS_MAX else text[: _MESSAGE_CHARS_MAX - 1] + "…"

@@ -21,6 +21,7 @@ from service.sandbox.port import FileState, Found
 from service.sandbox.program_output import program_output
 from service.timeline.artifact_versions import remembered_paths
 from service.timeline.block_writer import BlockWriter, Notice, now_text
+from service.visible_text import visible_line
 
 _REFUSED_BY = {
     ContractCode.PRE_EXEC_MISSING_PATHS: NoticeCode.PRE_EXEC_MISSING_PATHS,
@@ -45,7 +46,10 @@ def refused(
     return ToolCallResponse(
         ok=False,
         error=EnvelopeError(
-            code=error.code, message=error.message, where="rehost" if is_path else "contract", managed=True
+            code=error.code,
+            message=visible_line(error.message),
+            where="rehost" if is_path else "contract",
+            managed=True,
         ),
         report=report,
         blocks=_opening_blocks(call, notices, report),

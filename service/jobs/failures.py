@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from contracts.codes import RuntimeCode
-from service.log_text import error_line
+from service.jobs.error_lines import error_line
 from service.sandbox.limits import CallLimits
-from service.sandbox.port import Collected, ProcessOutcome, Room
+from service.sandbox.port import Collected, Job, ProcessOutcome, Room
 from service.sandbox.program_output import stderr_text
 
 _SIGBUS_REASON = "a mapped file was cut short, or found no room to grow"
@@ -28,8 +28,13 @@ class RuntimeFailure:
     message: str
 
 
-def classify(outcome: ProcessOutcome, limits: CallLimits) -> RuntimeFailure | None:
+def classify(outcome: ProcessOutcome, limits: CallLimits, job: Job | None = None) -> RuntimeFailure | None:
     """The failure of a run; None if the program ended well.
+
+    Args:
+        outcome: what was measured.
+        limits: what the program might use.
+        job: the program, where it is known: its lines tell its own errors from imitations.
 
     The causes outside of the program come first: what follows from them (a traceback, an exit code) is noise.
     """
@@ -52,7 +57,7 @@ def classify(outcome: ProcessOutcome, limits: CallLimits) -> RuntimeFailure | No
         )
     if outcome.exit_code == 0:
         return None
-    return _failed_exit(outcome, limits)
+    return _failed_exit(outcome, limits, job)
 
 
 def memory_failure(outcome: ProcessOutcome, limits: CallLimits) -> RuntimeFailure | None:
@@ -60,12 +65,12 @@ def memory_failure(outcome: ProcessOutcome, limits: CallLimits) -> RuntimeFailur
     return _out_of_memory(_CHILD, limits) if outcome.oom_kills else None
 
 
-def _failed_exit(outcome: ProcessOutcome, limits: CallLimits) -> RuntimeFailure:
+def _failed_exit(outcome: ProcessOutcome, limits: CallLimits, job: Job | None) -> RuntimeFailure:
     said = stderr_text(outcome.output)
-    last = error_line(said)
+    last = error_line(said, job)
     if outcome.oom_kills:
         return _out_of_memory("the program" if outcome.signal == signal.SIGKILL else _CHILD, limits)
-    if (disk := _disk_failure(outcome, said, limits)) is not None:
+    if (disk := _disk_failure(outcome, (said, last), limits)) is not None:
         return disk
     if outcome.pids_hits and (outcome.exit_code is None or _PROCESS_WORDS.search(said)):
         return _too_many_processes(last or "no more could be started", limits)
@@ -81,9 +86,15 @@ def _killed(number: int, reason: str = "") -> RuntimeFailure:
     return RuntimeFailure(RuntimeCode.KILLED, f"the program was ended by {signal_name(number)}{reason}")
 
 
-def _disk_failure(outcome: ProcessOutcome, said: str, limits: CallLimits) -> RuntimeFailure | None:
-    """Which place for files has no room, if that is why the program failed."""
-    last = error_line(said)
+def _disk_failure(outcome: ProcessOutcome, error: tuple[str, str], limits: CallLimits) -> RuntimeFailure | None:
+    """Which place for files has no room, if that is why the program failed.
+
+    Args:
+        outcome: what was measured.
+        error: stderr, and its error line.
+        limits: what the program might use.
+    """
+    said, last = error
     full = [room for room in outcome.rooms if room.is_full]
     if outcome.signal == signal.SIGXFSZ or _FILE_WORDS.search(said):
         return RuntimeFailure(

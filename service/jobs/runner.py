@@ -198,7 +198,8 @@ class SandboxRuns:
                         attempt.collected = await sandbox.collect(program.wanted, staging)
             except SandboxLostError as exc:
                 attempt.outcome = ProcessOutcome(lost=str(exc), lost_to_memory=exc.to_memory)
-        attempt.failure = classify(attempt.outcome, limits) or left_too_much(attempt.collected, limits)
+        failure = classify(attempt.outcome, limits, program.job)
+        attempt.failure = failure or left_too_much(attempt.collected, limits)
 
     async def remove(self, scope: Scope, attempt: Attempt) -> list[str]:
         """Notes which files of the turn the program removed: the next call of the turn finds them no more.

@@ -14,18 +14,16 @@ from datetime import UTC, datetime
 from typing import Any, Literal, TextIO
 
 from service.observability.log_context import log_context
+from service.visible_text import visible_text
 
 LogFormat = Literal["json", "text"]
-# C0, DEL, C1 (NEL and CSI among them), ends of lines and paragraphs, marks that turn or hide text, halves of pairs.
-_UNSAFE = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
-)
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f]")  # NEL and CSI among them
 _INDENT = "\n    | "
 
 
 def escaped(text: str) -> str:
     """A text on one line, as it is shown to nobody but a terminal."""
-    return _UNSAFE.sub(lambda found: found[0].encode("unicode_escape", "surrogatepass").decode(), text)
+    return visible_text(_CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text))
 
 
 class _Lines(logging.Formatter):

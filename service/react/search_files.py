@@ -1,13 +1,15 @@
 """The story of ``react.search_files``: files of the current workspace by name and by what they say.
 
 The workspace of a turn: its own files and attachments, and the files of other turns that it has brought into view.
-Patterns are a model's, so they run under a clock, and without the lock that would hold up everything else.
+Patterns are a model's, so they run under a clock of processor time, and without the lock that would hold up
+everything else.
 """
 
 import asyncio
 import re
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -36,12 +38,13 @@ REPEATS_MAX = 100_000
 _VERBOSE = re.compile(r"\(\?[A-Za-z0-9-]*x")
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _NUMBER = re.compile(r"\d{1,9}")
-_TIMEOUT_S_MIN = 0.001  # 0 would be none
 
 
 @dataclass(slots=True)
 class _Clock:
-    """What is left of the time that patterns may take.
+    """What is left of the processor time that the patterns of one call may take.
+
+    It is no time of day: where other programs keep the processors busy, the same search takes longer to answer.
 
     Attributes:
         left_s: in seconds.
@@ -59,19 +62,32 @@ class _Clock:
         Raises:
             ToolRefusedError: ``regex_timeout``.
         """
-        began = time.monotonic()
+        if self.left_s <= 0:
+            raise self._refusal(field_name)
+        with self.counting():
+            try:
+                # Concurrent: the matcher gives up the interpreter's lock. Its time-out counts the processor time of
+                # all threads, so it never comes later than that of this one.
+                return pattern.search(text, at, timeout=self.left_s, concurrent=True)
+            except (TimeoutError, MemoryError) as exc:
+                raise self._refusal(field_name) from exc
+
+    @contextmanager
+    def counting(self) -> Iterator[None]:
+        """Takes the processor time of the block, which stays in one thread, from what is left."""
+        began = time.thread_time()
         try:
-            # Concurrent: the matcher gives up the interpreter's lock. Its time-out is one of processor time.
-            return pattern.search(text, at, timeout=max(self.left_s, _TIMEOUT_S_MIN), concurrent=True)
-        except (TimeoutError, MemoryError) as exc:
-            raise ToolRefusedError(
-                ToolCode.REGEX_TIMEOUT,
-                f"{field_name} took more than the {self.limit_s:g} s that a search has; write a simpler pattern, "
-                "or name fewer files",
-                field=field_name,
-            ) from exc
+            yield
         finally:
-            self.left_s -= time.monotonic() - began
+            self.left_s -= time.thread_time() - began
+
+    def _refusal(self, field_name: str) -> ToolRefusedError:
+        return ToolRefusedError(
+            ToolCode.REGEX_TIMEOUT,
+            f"{field_name} took more than the {self.limit_s:g} s of processor time that a search has; "
+            "write a simpler pattern, or name fewer files",
+            field=field_name,
+        )
 
 
 @dataclass(slots=True)
@@ -92,7 +108,7 @@ class Searching:
 
     Args:
         files: where they are found.
-        search_s: how long the patterns of one call may take, in seconds.
+        search_s: the processor time that the patterns of one call may take, in seconds.
     """
 
     def __init__(self, files: TurnFiles, search_s: float) -> None:
@@ -107,9 +123,9 @@ class Searching:
             StoreFailedError: a store failed.
         """
         params = call.params
-        name = await asyncio.to_thread(_compiled, "name_regex", params.name_regex)
-        content = await asyncio.to_thread(_compiled, "content_regex", params.content_regex)
         clock = _Clock(self._search_s, self._search_s)
+        name = await asyncio.to_thread(_read, "name_regex", params.name_regex, clock)
+        content = await asyncio.to_thread(_read, "content_regex", params.content_regex, clock)
         reach = self._files.of_call(call.scope, call.request.timeline)
         brought = await reach.brought(call.turn_id, BROUGHT_MAX)
         files = await reach.of_turn(call.turn_id) + sorted(brought, key=lambda file: file.path)
@@ -160,6 +176,12 @@ async def _lines(
     if len(data) == FILE_BYTES_MAX and file.size_bytes != FILE_BYTES_MAX:
         found.partly.append(file.path.physical)
     return await asyncio.to_thread(_matches, data, pattern, clock)
+
+
+def _read(field_name: str, text: str | None, clock: _Clock) -> "regex.Pattern[str] | None":
+    """What `_compiled` gives; the time for it counts."""
+    with clock.counting():
+        return _compiled(field_name, text)
 
 
 def _compiled(field_name: str, text: str | None) -> "regex.Pattern[str] | None":

@@ -14,14 +14,15 @@ from service.artifacts.port import StoredArtifact
 from service.calls.interruptions import Interruption
 from service.calls.param_references import find_reference
 from service.identity import Scope
+from service.jobs.error_lines import error_line
 from service.jobs.produced_files import Content, artifact_result, usage
 from service.jobs.runner import Attempt
 from service.jobs.verdicts import Verdict
-from service.log_text import error_line
 from service.sandbox.limits import CallBounds
 from service.sandbox.program_output import stderr_text
 from service.timeline.artifact_versions import is_remembered
 from service.timeline.block_writer import BlockWriter, Notice, now_text, shortened
+from service.visible_text import visible_line
 
 _WARNINGS_MAX = 100
 _WARNINGS_SHOWN_MAX = 20
@@ -169,6 +170,7 @@ def _failed(
     attempt: Attempt,
     result: RenderResult | None = None,
 ) -> ToolCallResponse:
+    message = visible_line(message)
     blocks = _opening_blocks(call, notices)
     if blocks:
         payload = {
@@ -218,17 +220,19 @@ def _opening_blocks(call: RenderCall, notices: list[Notice]) -> list[Block]:
 
 
 def _report(call: RenderCall, result: RenderResult) -> str:
-    return "\n".join([f"Rendered: {call.target.physical}", *_warning_lines(result)])
+    return "\n".join([visible_line(f"Rendered: {call.target.physical}"), *_warning_lines(result)])
 
 
 def _summary(call: RenderCall, result: RenderResult) -> str:
     """The report block of a rendering that went well with warnings: what was made, and what is wrong with it."""
-    return "\n".join(["ok", f"- {call.target.physical}", "Warnings:", *_warning_lines(result)])
+    return "\n".join(["ok", visible_line(f"- {call.target.physical}"), "Warnings:", *_warning_lines(result)])
 
 
 def _warning_lines(result: RenderResult) -> list[str]:
     shown = result.warnings[:_WARNINGS_SHOWN_MAX]
-    lines = [f"- {warning.get('code')}: {warning.get('message')}"[:_WARNING_CHARS_MAX] for warning in shown]
+    lines = [
+        visible_line(f"- {warning.get('code')}: {warning.get('message')}")[:_WARNING_CHARS_MAX] for warning in shown
+    ]
     more = len(result.warnings) - len(shown)
     return [*lines, *([f"- and {more} more"] if more else [])]
 

@@ -1,14 +1,16 @@
 """Whether the stores could take a call now: the database answers, and the data folder has space left."""
 
 import asyncio
+import os
 from pathlib import Path
 
-from service.errors import StoreFullError
-from service.storage.artifacts.disk_usage import free_bytes
+from service.errors import StoreFailedError, StoreFullError
 from service.storage.database import Database
 
 FREE_BYTES_MIN = 16 * 1024 * 1024
 """Below this the data folder counts as full: the database needs space even for the answer that says so."""
+FREE_FILES_MIN = 64
+"""Below this it counts as full too, on a file system that has a number of files."""
 
 
 class StoreReadiness:
@@ -26,15 +28,31 @@ class StoreReadiness:
         self._free_bytes_min = free_bytes_min
 
     async def check(self) -> None:
-        """Begins and ends an empty transaction, and asks the file system for its free space.
+        """Asks the file system for its free space, and begins and ends an empty transaction.
 
         Raises:
-            StoreFailedError: the database cannot be written to.
-            StoreFullError: the data folder has less than ``free_bytes_min`` free.
+            StoreFailedError: the data folder is gone or read-only, or the database cannot be written to.
+            StoreFullError: the data folder has less than ``free_bytes_min`` or `FREE_FILES_MIN` free.
         """
-        free = await asyncio.to_thread(free_bytes, self._data_dir)
-        if free < self._free_bytes_min:
-            raise StoreFullError(
-                f"data_dir: {free:.0f} bytes are free, {self._free_bytes_min} are needed; free space or add some"
-            )
+        await asyncio.to_thread(self._check_folder)
         await self._database.write(lambda _connection: None)
+
+    def _check_folder(self) -> None:
+        try:
+            found = os.statvfs(self._data_dir)
+        except OSError as exc:
+            raise StoreFailedError(
+                f"data_dir: the folder cannot be read ({os.strerror(exc.errno or 0)}); mount or make it, and start "
+                "the service again"
+            ) from exc
+        if found.f_flag & os.ST_RDONLY:
+            raise StoreFailedError("data_dir: the file system is read-only; mount it for writing")
+        free_bytes = found.f_bavail * found.f_frsize
+        if free_bytes < self._free_bytes_min:
+            raise StoreFullError(
+                f"data_dir: {free_bytes} bytes are free, {self._free_bytes_min} are needed; free space or add some"
+            )
+        if found.f_files and found.f_favail < FREE_FILES_MIN:
+            raise StoreFullError(
+                f"data_dir: {found.f_favail} more files can be made, {FREE_FILES_MIN} are needed; remove some"
+            )

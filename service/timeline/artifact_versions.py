@@ -16,6 +16,7 @@ from contracts.logical import TurnPath
 from contracts.paths import call_path, is_call_id, is_turn_id
 from service.timeline.port import PlacedBlock, described_path, spelled
 from service.timeline.view import Memory
+from service.visible_text import visible_text
 
 HOSTING_FIELDS = frozenset({"hosted_uri", "rn", "key", "local_path"})
 """What a digest of another program may hold and no model may read."""
@@ -153,9 +154,8 @@ def safe_text(block: Block) -> str | None:
     fields = _object(block.text) if block.mime == "application/json" else None
     if not fields or not HOSTING_FIELDS & fields.keys():
         return block.text
-    return json.dumps(
-        {name: value for name, value in fields.items() if name not in HOSTING_FIELDS}, ensure_ascii=False
-    )
+    safe = {name: value for name, value in fields.items() if name not in HOSTING_FIELDS}
+    return visible_text(json.dumps(safe, ensure_ascii=False))
 
 
 def versions_of(

@@ -14,7 +14,7 @@ from contracts.paths import UnsafePathError
 from service.timeline.artifact_versions import HOSTING_FIELDS
 from service.timeline.port import PlacedBlock, described_path, spelled
 from service.timeline.shown_json import json_text, shown_call, shown_digest, shown_notice, shown_result
-from service.visible_text import visible_text
+from service.visible_text import visible_line, visible_text
 
 STEP_SIGNS = {"done": "✓", "in_progress": "…", "pending": "□", "failed": "✗"}
 """How far a step of a plan is, for the eye."""
@@ -33,7 +33,7 @@ def rendered(blocks: Iterable[Block]) -> str:
 
 def hidden_line(replacement: str, path: str) -> str:
     """What stands in place of hidden blocks, on one line."""
-    return f"HIDDEN — {' '.join(replacement.split())}. Retrieve with react.read({path})"
+    return visible_text(f"HIDDEN — {' '.join(replacement.split())}. Retrieve with react.read({path})")
 
 
 class RenderedView:
@@ -195,7 +195,7 @@ class RenderedView:
 
 
 def _path_line(path: str) -> str:
-    return visible_text(f"[path: {path}]")
+    return visible_line(f"[path: {path}]")
 
 
 def own_line(block: Block) -> str | None:
@@ -236,9 +236,9 @@ def _head(block: Block, part: str, tool: str) -> str:
 
 def _summary(tool: str, block: Block, digest: dict[str, Any]) -> list[str]:
     """The summary of a tool that gives no report of its own: what it made."""
-    verdict = f"error: {digest['error']}" if digest.get("error") else "ok"
+    verdict = visible_line(f"error: {digest['error']}") if digest.get("error") else "ok"
     path = digest.get("physical_path") or digest["artifact_path"]
-    return [_head(block, "summary", tool), _path_line(block.path), verdict, visible_text(f"- {path}"), ""]
+    return [_head(block, "summary", tool), _path_line(block.path), verdict, visible_line(f"- {path}"), ""]
 
 
 def _artifact(tool: str, block: Block, digest: dict[str, Any]) -> list[str]:
@@ -246,7 +246,7 @@ def _artifact(tool: str, block: Block, digest: dict[str, Any]) -> list[str]:
     kind = "result" if digest["artifact_path"].startswith("tc:") else "artifact"
     lines = [_head(block, kind, tool), _path_line(digest["artifact_path"])]
     if "physical_path" in digest:
-        lines.append(visible_text(f"[physical_path: {digest['physical_path']}]"))
+        lines.append(visible_line(f"[physical_path: {digest['physical_path']}]"))
     shown = shown_digest(digest)
     return [*lines, shown] if shown else lines
 
@@ -288,10 +288,10 @@ def _attachment_meta(placed: PlacedBlock) -> list[str]:
     path = str(digest.get("artifact_path", block.path))
     lines = [_attachment_head(path.rpartition("/")[2], digest, block.mime)]
     if digest.get("description"):
-        lines.append(f"summary: {digest['description']}")
+        lines.append(visible_line(f"summary: {digest['description']}"))
     lines.append(_path_line(path))
     if digest.get("physical_path"):
-        lines.append(visible_text(f"[physical_path: {digest['physical_path']}]"))
+        lines.append(visible_line(f"[physical_path: {digest['physical_path']}]"))
     return lines
 
 
@@ -301,7 +301,7 @@ def _attachment_head(name: str, digest: dict[str, Any], mime: str) -> str:
         facts.append(f"{digest['size_bytes']} bytes")
     if isinstance(digest.get("sid"), int):
         facts.append(f"sid {digest['sid']}")
-    return f"[USER ATTACHMENT] {' | '.join(facts)}"
+    return visible_line(f"[USER ATTACHMENT] {' | '.join(facts)}")
 
 
 def _plan(placed: PlacedBlock) -> list[str]:

@@ -188,7 +188,7 @@ class BlockWriter:
 def digest_text(digest: Digest) -> str:
     """The digest as JSON text, blanks dropped."""
     fields = digest.model_dump(exclude_none=True)
-    return visible_text(_json({name: value for name, value in fields.items() if value not in ("", [], {})}))
+    return _json({name: value for name, value in fields.items() if value not in ("", [], {})})
 
 
 def shortened(text: str, see: str) -> str:
@@ -223,4 +223,4 @@ def embedded_text(content: bytes, *, more: bool) -> str:
 
 
 def _json(value: Any) -> str:
-    return _ENCODER.encode(value)
+    return visible_text(_ENCODER.encode(value))

@@ -73,7 +73,7 @@ def _beyond(notice: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, A
 
 def json_text(shown: Mapping[str, Any], payload: Mapping[str, Any], text: str | None) -> str:
     """The JSON of what is shown of ``payload``; ``text``, which has all of it, if nothing is left out."""
-    return _json(shown) if shown != payload or text is None else text
+    return _json(shown) if shown != payload or text is None else visible_text(text)
 
 
 def _is_blank(value: Any) -> bool:

@@ -19,7 +19,8 @@ from contracts.tools import Language, exec_tool_id
 from service.access.authenticator import Access
 from service.access.quotas import NO_LIMITS, Quotas
 from service.api.app import create_app
-from service.api.http_protocol import ConnectionLimits, prompt_protocol
+from service.api.connections import ConnectionLimits
+from service.api.http_protocol import prompt_protocol
 from service.api.services import Doors
 from service.artifacts.attachments import Attachments
 from service.artifacts.conversation_files import TurnFiles

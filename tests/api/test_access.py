@@ -225,7 +225,7 @@ async def test_a_claim_that_stands_twice_is_refused(outsider, issued, name):
     headers = [*(await issued()).items(), (name, "acme"), (name, "acme")]
     answer = await outsider.get("/v1/tools", headers=headers)
     assert (answer.status_code, answer.json()["code"]) == (400, "unsafe_path")
-    assert answer.json()["detail"] == f"{name}: the header stands 2 times (limit 1); send it once"
+    assert answer.json()["detail"] == f"{name}: the header stands more than once (limit 1); send it once"
 
 
 async def test_a_body_cannot_claim_a_tenant_at_all(outsider, issued, call_body):

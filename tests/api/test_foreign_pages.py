@@ -45,6 +45,27 @@ async def local(doors):
         ("localhost?x", False),
         ("localhost:evil", False),
         ("localhost:8080:1", False),
+        ("localhost:65535", True),
+        ("localhost:65536", False),
+        ("localhost:99999", False),
+        ("localhost:-1", False),
+        ("localhost:", True),
+        ("localhost:8080/", False),
+        ("localhost:8080#x", False),
+        ("user:pass@localhost:8080", False),
+        ("localhost%00.evil", False),
+        ("localhost,evil.example", False),
+        (".localhost", False),
+        ("a..localhost", False),
+        ("[127.0.0.1]", False),
+        ("[localhost]", False),
+        ("[::1%25lo]", False),
+        ("[::1]x", False),
+        ("[::1]:", True),
+        ("[0:0:0:0:0:0:0:1]:80", True),
+        ("::1", False),
+        ("127.1", False),
+        ("0177.0.0.1", False),
         ("local host", False),
         ("", False),
     ],
@@ -70,6 +91,13 @@ async def test_a_name_that_was_made_to_lead_here_is_refused(local, host, allowed
         ("", False),
         ("file://", False),
         ("chrome-extension://abc", False),
+        ("https://localhost:8080", True),
+        ("http://localhost:8080/", False),
+        ("http://localhost:8080#x", False),
+        ("ftp://localhost:8080", False),
+        ("localhost:8080", False),
+        ("//localhost:8080", False),
+        ("http://[", False),
     ],
 )
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "OPTIONS"])
@@ -81,6 +109,30 @@ async def test_a_page_of_another_origin_is_refused_whatever_it_asks(local, origi
 async def test_two_hosts_are_refused(local):
     answer = await local.get("/v1/tools", headers=[(b"Host", b"localhost"), (b"Host", b"evil.example")])
     assert answer.status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "status"),
+    [
+        ("Host", "localhost:8080", 403),
+        ("Origin", "http://localhost:8080", 403),
+        ("Authorization", "Bearer x", 401),
+        ("Content-Type", "application/json", 400),
+        ("content-type", "application/json", 400),
+        ("Content-Length", "0", 400),
+        ("Proofbox-Tenant", "acme", 400),
+        ("Proofbox-Project", "sales", 400),
+        ("Proofbox-Later", "x", 400),
+    ],
+)
+@pytest.mark.parametrize("names", [NAMES, None])
+@pytest.mark.parametrize("path", ["/v1/tools", "/livez", "/v1/links/1"])
+async def test_a_header_that_says_who_asks_for_what_stands_once(doors, names, name, value, status, path):
+    transport = httpx.ASGITransport(create_app(replace(doors, hosts=names)), raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost:8080") as client:
+        answer = await client.get(path, headers=[(name, value), (name.upper(), value)])
+    assert answer.status_code == status
+    assert "more than once" in answer.json()["detail"]
 
 
 async def test_a_second_origin_is_looked_at_too(local):

@@ -5,7 +5,15 @@ import httpx
 import pytest
 
 from service.api.app import create_app
+from service.errors import StoreFullError
 from service.storage.readiness import StoreReadiness
+
+
+async def ready(doors):
+    """The answer of a service about itself."""
+    transport = httpx.ASGITransport(create_app(doors))
+    async with httpx.AsyncClient(transport=transport, base_url="http://proofbox") as client:
+        return await client.get("/readyz")
 
 
 async def test_the_process_is_alive_whatever_the_engine_does(client, engine, flags):
@@ -51,11 +59,35 @@ async def test_a_database_whose_file_is_gone_makes_the_service_unready(client, s
 
 async def test_a_full_disk_makes_the_service_unready(doors, stores, tmp_path):
     check = StoreReadiness(stores.database, tmp_path, free_bytes_min=2**62).check
-    transport = httpx.ASGITransport(create_app(replace(doors, check_stores=check)))
-    async with httpx.AsyncClient(transport=transport, base_url="http://proofbox") as client:
-        answer = await client.get("/readyz")
-    assert (answer.status_code, answer.json()["code"]) == (507, "store_full")
+    answer = await ready(replace(doors, check_stores=check))
+    assert (answer.status_code, answer.json()["code"]) == (503, "store_full")
+    assert answer.json()["detail"].startswith("data_dir: ")
     assert "bytes are free" in answer.json()["detail"]
+
+
+async def test_a_database_that_finds_no_space_makes_the_service_unready(doors):
+    async def full():
+        raise StoreFullError("the database has no space left; the operator has to free some")
+
+    answer = await ready(replace(doors, check_stores=full))
+    assert (answer.status_code, answer.json()["code"]) == (503, "store_full")
+
+
+async def test_a_data_folder_that_is_gone_makes_the_service_unready(doors, stores, tmp_path):
+    check = StoreReadiness(stores.database, tmp_path / "gone").check
+    answer = await ready(replace(doors, check_stores=check))
+    assert (answer.status_code, answer.json()["code"]) == (503, "store_failed")
+    assert answer.json()["detail"].startswith("data_dir: ")
+
+
+async def test_a_database_whose_file_was_replaced_makes_the_service_unready(client, stores):
+    file = stores.database.data_dir / "proofbox.sqlite3"
+    copy = file.with_name("copy")
+    copy.write_bytes(file.read_bytes())
+    copy.replace(file)
+    answer = await client.get("/readyz")
+    assert (answer.status_code, answer.json()["code"]) == (503, "store_failed")
+    assert "database" in answer.json()["detail"]
 
 
 async def test_a_database_that_hangs_makes_the_service_unready(doors):

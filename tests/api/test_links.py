@@ -1,6 +1,8 @@
 """Download links of the folder store: their own key to one version, for a while, and to nothing else."""
 
+import asyncio
 import json
+import re
 from dataclasses import replace
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -123,6 +125,45 @@ async def test_a_signature_that_is_nearly_right_is_403(stranger, link, bend):
     told = dict(parse_qsl(urlsplit(link).query))
     answer = await stranger.get(bent(link, signature=bend(told["signature"])))
     assert (answer.status_code, answer.json()["code"]) == (403, "link_refused")
+
+
+@pytest.mark.parametrize(
+    ("respelled", "status"),
+    [
+        (lambda link: link, 200),
+        (lambda link: link.replace("/links/", "/links/0"), 403),
+        (lambda link: re.sub(r"/links/(\d)", r"/links/%3\1", link), 403),
+        (lambda link: link.replace("/links/", "/%6cinks/"), 403),
+        (lambda link: link.replace("/v1/", "/v%31/"), 403),
+        (lambda link: link.replace("expires=", "expires=0"), 403),
+        (lambda link: link.replace("expires=", "expires=%31&expires="), 403),
+        (lambda link: link.replace("expires=", "expires=1&expires="), 403),
+        (lambda link: f"{link}&{link.partition('?')[2]}", 403),
+        (lambda link: link.replace("expires=1", "expires=%31"), 403),
+        (lambda link: link.replace("expires=", "%65xpires="), 403),
+        (lambda link: link.replace("expires=", "expires=+"), 403),
+        (lambda link: link.replace("key=", "key=%6b1&key="), 403),
+        (lambda link: link.replace("key=k1", "key=%6b1"), 403),
+        (lambda link: link.replace("signature=", "signature=&signature="), 403),
+        (lambda link: re.sub(r"\?(.*)&(.*)", r"?\2&\1", link), 403),
+        (lambda link: f"{link}&", 403),
+        (lambda link: f"{link}&x=1", 403),
+        (lambda link: link.replace("?", "?&"), 403),
+        (lambda link: link.replace("&", ";"), 403),
+        (lambda link: f"{link}%20", 403),
+        (lambda link: f"{link}#x", 400),
+        (lambda link: link.replace("?", "/?"), 404),
+        (lambda link: link.replace("/links/", "//links/"), 404),
+    ],
+)  # fmt: skip
+async def test_a_link_works_only_as_it_was_made(server, link, respelled, status):
+    """Over a real connection: a client's library would mend some of these."""
+    parts = urlsplit(server)
+    reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
+    writer.write(f"GET {respelled(link)} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+    line = await reader.readline()
+    writer.close()
+    assert int(line.split()[1]) == status
 
 
 @pytest.mark.parametrize("method", ["HEAD", "POST", "PUT", "PATCH", "DELETE"])

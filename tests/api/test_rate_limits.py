@@ -135,6 +135,26 @@ async def test_bodies_in_memory_are_bounded_and_of_one_caller_to_half(doors, cal
         assert served.status_code == 200
 
 
+async def test_a_length_that_is_only_declared_takes_no_room(doors, call_body):
+    app = create_app(replace(doors, bodies_bytes_max=2 * BODY_BYTES_MAX))
+    stop = asyncio.Event()
+
+    async def nothing():
+        yield b" "
+        await stop.wait()
+
+    declared = {"Content-Type": "application/json", "Content-Length": str(BODY_BYTES_MAX)}
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://x") as client:
+        idle = [asyncio.ensure_future(client.post(CALLS, content=nothing(), headers=declared)) for _ in range(5)]
+        await asyncio.sleep(0.05)
+        body = json.dumps(call_body).ljust(BODY_BYTES_MAX - 100)
+        served = await client.post(CALLS, content=body, headers={"Content-Type": "application/json"})
+        assert served.status_code == 200
+        assert not any(each.done() for each in idle)
+        stop.set()
+        assert {answer.status_code for answer in await asyncio.gather(*idle)} == {422}
+
+
 def test_others_find_room_while_one_caller_has_its_half():
     held = _Held(200, 100)
     with held.room("a") as a, held.room("b") as b, held.room("c") as c:

@@ -2,12 +2,12 @@
 
 import hashlib
 import sqlite3
-from pathlib import Path
 from urllib.parse import unquote
 
 
-def path_of(uri):
-    return Path(unquote(uri.removeprefix("file://")))
+def path_of(uri, data_dir):
+    """The hosted file of a URI, which itself names no folder of the machine."""
+    return data_dir / unquote(uri.removeprefix("file://proofbox/"))
 
 
 def files_below(folder):

@@ -56,16 +56,16 @@ def blob_of(tmp_path, artifact):
 
 async def test_a_hosted_uri_is_a_file_with_the_bytes_named_by_its_key(artifact_store, scope, save, tmp_path):
     (saved,) = await save(artifact_store, scope, {"turn_1/files/a b/ü.txt": b"bytes"})
-    assert path_of(saved.hosted_uri).read_bytes() == b"bytes"
-    assert path_of(saved.hosted_uri) == tmp_path / "data" / "hosted" / "files" / "2" / saved.key
+    assert path_of(saved.hosted_uri, tmp_path / "data").read_bytes() == b"bytes"
+    assert path_of(saved.hosted_uri, tmp_path / "data") == tmp_path / "data" / "hosted" / "files" / "2" / saved.key
 
 
 async def test_a_new_version_replaces_the_hosted_file_and_keeps_the_old_blob(artifact_store, scope, save, tmp_path):
     (old,) = await save(artifact_store, scope, {"turn_1/files/a": b"old"})
-    with path_of(old.hosted_uri).open("rb") as reader:
+    with path_of(old.hosted_uri, tmp_path / "data").open("rb") as reader:
         await save(artifact_store, scope, {"turn_1/files/a": b"new"})
         assert reader.read() == b"old"
-    assert path_of(old.hosted_uri).read_bytes() == b"new"
+    assert path_of(old.hosted_uri, tmp_path / "data").read_bytes() == b"new"
     assert_disk_says_what_the_rows_say(tmp_path / "data")
 
 
@@ -90,28 +90,30 @@ def umask(request):
 
 @pytest.mark.parametrize("in_memory", [False, True])
 @pytest.mark.usefixtures("umask")
-async def test_stored_bytes_are_read_only_files_whatever_the_umask(artifact_store, scope, save):
+async def test_stored_bytes_are_read_only_files_whatever_the_umask(artifact_store, scope, save, tmp_path):
     (saved,) = await save(artifact_store, scope, {"turn_1/files/a": b"x"})
     async with artifact_store.staging() as folder:
         fetched = await artifact_store.fetch(scope, saved, folder)
-        assert [file.stat().st_mode & 0o777 for file in (fetched, path_of(saved.hosted_uri))] == [0o444] * 2
+        assert [
+            file.stat().st_mode & 0o777 for file in (fetched, path_of(saved.hosted_uri, tmp_path / "data"))
+        ] == [0o444] * 2
 
 
 async def test_a_symbolic_link_in_the_hosted_folder_leads_nowhere(artifact_store, scope, save, tmp_path):
     (saved,) = await save(artifact_store, scope, {"turn_1/files/a": b"x"})
     outside = tmp_path / "outside"
     outside.write_bytes(b"secret")
-    path_of(saved.hosted_uri).with_name("link").symlink_to(outside)
-    path_of(saved.hosted_uri).parent.with_name("turn_2").symlink_to(tmp_path)
+    path_of(saved.hosted_uri, tmp_path / "data").with_name("link").symlink_to(outside)
+    path_of(saved.hosted_uri, tmp_path / "data").parent.with_name("turn_2").symlink_to(tmp_path)
     async with artifact_store.staging() as folder:
         for uri in (
             saved.hosted_uri.replace("turn_1/a", "turn_1/link"),
             saved.hosted_uri.replace("turn_1/a", "turn_2/outside"),
         ):
-            assert path_of(uri).read_bytes() == b"secret"
+            assert path_of(uri, tmp_path / "data").read_bytes() == b"secret"
             assert await artifact_store.fetch_uri(scope, uri, folder) is None
-        path_of(saved.hosted_uri).unlink()
-        path_of(saved.hosted_uri).symlink_to(outside)
+        path_of(saved.hosted_uri, tmp_path / "data").unlink()
+        path_of(saved.hosted_uri, tmp_path / "data").symlink_to(outside)
         assert (await artifact_store.fetch_uri(scope, saved.hosted_uri, folder)).read_bytes() == b"x"
 
 
@@ -142,8 +144,10 @@ async def test_a_store_that_was_moved_serves_its_files_from_the_new_place(opened
     (tmp_path / "old").rename(tmp_path / "new")
     async with opened_artifacts(tmp_path / "new") as store:
         found = await store.latest(scope, FilePath.from_physical("turn_1/files/a"))
-        assert path_of(found.hosted_uri) == tmp_path / "new" / "hosted" / "files" / "1" / found.key
-        assert path_of(found.hosted_uri).read_bytes() == b"x"
+        assert (
+            path_of(found.hosted_uri, tmp_path / "new") == tmp_path / "new" / "hosted" / "files" / "1" / found.key
+        )
+        assert path_of(found.hosted_uri, tmp_path / "new").read_bytes() == b"x"
 
 
 # ---- lives of the process ----

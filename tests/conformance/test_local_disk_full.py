@@ -15,6 +15,7 @@ from service.calls.port import CallKey, CallState, NewCall
 from service.errors import StoreFailedError, StoreFullError
 from service.storage.calls import SqlCallStore
 from service.storage.database import Database
+from service.storage.readiness import FREE_FILES_MIN, StoreReadiness
 from service.storage.sources import SqlSourcePool
 
 
@@ -103,7 +104,7 @@ async def test_a_save_that_meets_a_full_disk_at_any_point_leaves_nothing(
                         assert await store.latest(scope, old.path) == old
                         assert [each.path for each in await store.of_turn(scope, "turn_1")] == [old.path]
                         assert await store.of_turn(scope, "turn_2") == []
-                        assert path_of(old.hosted_uri).read_bytes() == b"old"
+                        assert path_of(old.hosted_uri, data_dir).read_bytes() == b"old"
                         assert [*folder.parent.iterdir()] == [folder]
                         continue
                     break
@@ -191,3 +192,31 @@ async def test_a_read_only_data_folder_is_named_without_its_path(opened_database
         with pytest.raises(StoreFailedError) as caught:
             await Database(data_dir).open()
         assert caught.value.message == "the data folder is read-only"
+
+
+async def test_a_disk_with_space_is_ready_and_a_full_or_read_only_one_is_not(tmp_path):
+    with small_disk(tmp_path / "disk", "size=20m,nr_inodes=200") as data_dir:
+        database = Database(data_dir)
+        await database.open()
+        check = StoreReadiness(database, data_dir).check
+        await check()
+        ballast = data_dir / "ballast"
+        ballast.write_bytes(bytes(5 * 1024 * 1024))
+        with pytest.raises(StoreFullError, match=r"data_dir: \d+ bytes are free"):
+            await check()
+        ballast.unlink()
+        await check()
+        ballast.mkdir()
+        for number in range(200 - FREE_FILES_MIN):
+            with suppress(OSError):
+                (ballast / str(number)).touch()
+        with pytest.raises(StoreFullError, match="more files can be made"):
+            await check()
+        shutil.rmtree(ballast)
+        await check()
+        await database.close()
+    with (
+        small_disk(tmp_path / "sealed", "size=20m,ro") as data_dir,
+        pytest.raises(StoreFailedError, match="read-only"),
+    ):
+        await StoreReadiness(database, data_dir).check()

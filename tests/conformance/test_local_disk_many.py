@@ -66,7 +66,9 @@ async def test_many_files_are_stored_in_their_order_with_their_bytes(
     saved = await save(artifact_store, scope, files)
     assert [artifact.path.physical for artifact in saved] == list(files)
     assert [await content(artifact_store, scope, artifact) for artifact in saved] == list(files.values())
-    assert [path_of(artifact.hosted_uri).read_bytes() for artifact in saved] == list(files.values())
+    assert [path_of(artifact.hosted_uri, tmp_path / "data").read_bytes() for artifact in saved] == list(
+        files.values()
+    )
     async with artifact_store.staging() as folder:
         fetched = await artifact_store.fetch_all(scope, saved[::-1], folder)
         assert [file.read_bytes() for file in fetched] == list(files.values())[::-1]
@@ -81,12 +83,12 @@ async def test_saves_at_one_time_of_many_files_with_the_same_bytes_are_whole(art
     assert_disk_says_what_the_rows_say(tmp_path / "data")
 
 
-async def test_a_path_that_is_saved_twice_at_once_gets_two_versions(artifact_store, scope, stage):
+async def test_a_path_that_is_saved_twice_at_once_gets_two_versions(artifact_store, scope, stage, tmp_path):
     async with artifact_store.staging() as folder:
         files = [stage(folder, "turn_1/files/a", data) for data in (b"one", b"two")]
         saved = await artifact_store.save(scope, files)
     assert [artifact.version for artifact in saved] == [1, 2]
-    assert path_of(saved[0].hosted_uri).read_bytes() == b"two"
+    assert path_of(saved[0].hosted_uri, tmp_path / "data").read_bytes() == b"two"
 
 
 @pytest.mark.parametrize("in_memory", [False, True])

@@ -180,13 +180,13 @@ async def test_internal_file_has_blocks_but_no_hosting_field(call: Caller) -> No
     assert await call.text("notes.txt") == "Grüße — 12 rows\n"
 
 
-async def test_external_file_is_hosted_where_its_block_says(call: Caller) -> None:
+async def test_external_file_is_hosted_where_its_block_says(call: Caller, service: Service) -> None:
     response = await call(WRITE_TEXT, [TEXT])
     block = contents(response)["fi:turn_1.files/notes.txt"]
     artifact = artifact_of(response, "notes.txt")
     hosted = (block.meta["hosted_uri"], block.meta["rn"], block.meta["key"])
     assert hosted == (artifact.hosted_uri, artifact.rn, artifact.key)
-    place = Path(block.meta["hosted_uri"].removeprefix("file://"))
+    place = service.settings.data_dir / block.meta["hosted_uri"].removeprefix("file://proofbox/")
     assert await asyncio.to_thread(place.read_text) == "Grüße — 12 rows\n"
 
 

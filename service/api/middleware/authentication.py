@@ -3,8 +3,7 @@
 import ipaddress
 import logging
 import re
-from collections.abc import Mapping
-from urllib.parse import urlsplit
+from collections.abc import Iterable, Mapping
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
@@ -14,7 +13,7 @@ from service.access.authenticator import Access, Caller, Claims
 from service.access.quotas import CallerMeter, Quotas
 from service.api.responses import problem_response, request_id_of
 from service.api.services import Doors
-from service.errors import OriginRefusedError, ServiceError, UnsafeNameError
+from service.errors import NotAuthenticatedError, OriginRefusedError, ServiceError, UnsafeNameError
 
 OPEN_PATHS = frozenset({"/livez", "/readyz", "/docs", "/openapi.json"})
 """Routes that ask nobody for a key: what they say is the same for everybody."""
@@ -24,7 +23,12 @@ CALLS = "/v1/tool-calls"
 _HEALTH = frozenset({"/livez", "/readyz"})
 _SERVER_ERROR = 500
 # As RFC 9110 7.2 has it, without what a URL may hold beside a host: a user, a path, a query, a fragment.
-_HOST = re.compile(r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?::[0-9]{0,5})?")
+_HOST = re.compile(
+    r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*))(?::(?P<port>[0-9]{0,5}))?"
+)
+_PORT_MAX = 65_535
+_ONCE = frozenset({b"host", b"origin", b"authorization", b"content-type", b"content-length"})
+_OURS = b"proofbox-"
 _PRESENT_MAX = 200  # characters of what a client sent that are shown to it again
 _LOGGER = logging.getLogger("proofbox.api")
 
@@ -47,25 +51,48 @@ class HostCheck:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one connection."""
-        if self._names is not None and scope["type"] == "http" and scope["path"] not in _HEALTH:
+        if scope["type"] == "http":
             try:
-                _must_be_ours(Headers(scope=scope), self._names)
-            except OriginRefusedError as exc:
+                _must_stand_once(scope["headers"])
+                if self._names is not None and scope["path"] not in _HEALTH:
+                    _must_be_ours(Headers(scope=scope), self._names)
+            except ServiceError as exc:
                 await problem_response(exc, request_id_of(scope))(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
 
+def _must_stand_once(headers: Iterable[tuple[bytes, bytes]]) -> None:
+    """Refuses a request in which a header stands twice that says who asks for what.
+
+    Raises:
+        OriginRefusedError, NotAuthenticatedError, UnsafeNameError: one does; a proxy may have checked the other.
+    """
+    seen: set[bytes] = set()
+    for name, _ in headers:
+        if name not in _ONCE and not name.startswith(_OURS):
+            continue
+        if name not in seen:
+            seen.add(name)
+            continue
+        shown = name.decode("latin-1").title()
+        text = f"{shown}: the header stands more than once (limit 1); send it once"
+        if name in {b"host", b"origin"}:
+            raise OriginRefusedError(text)
+        if name == b"authorization":
+            raise NotAuthenticatedError(text, was_given=True)
+        raise UnsafeNameError(text)
+
+
 def _must_be_ours(headers: Headers, names: frozenset[str]) -> None:
-    hosts = headers.getlist("host")
-    if any(not _is_ours(host, names) for host in hosts) or len(hosts) > 1:
+    host = headers.get("host", "")
+    if "host" in headers and not _is_ours(host, names):
         raise OriginRefusedError(
-            f"Host: '{hosts[0][:_PRESENT_MAX]}' is no name of this service; ask it as localhost, or have the "
+            f"Host: '{host[:_PRESENT_MAX]}' is no name of this service; ask it as localhost, or have the "
             "operator add the name to PROOFBOX_ALLOWED_HOSTS"
         )
-    for origin in headers.getlist("origin"):
-        if urlsplit(origin).netloc.lower() == (hosts or [""])[0].lower():
-            continue
+    origin = headers.get("origin")
+    if origin is not None and origin.lower() not in {f"{scheme}://{host.lower()}" for scheme in ("http", "https")}:
         raise OriginRefusedError(
             f"Origin: a web page of '{origin[:_PRESENT_MAX]}' may not use this service; call it from a program"
         )
@@ -73,15 +100,14 @@ def _must_be_ours(headers: Headers, names: frozenset[str]) -> None:
 
 def _is_ours(host: str, names: frozenset[str]) -> bool:
     match = _HOST.fullmatch(host)
-    if match is None:
+    if match is None or int(match["port"] or 0) > _PORT_MAX:
         return False
     name = (match["name"] or match["address"]).lower()
-    if name in names:
-        return True
+    address = ipaddress.IPv4Address if match["address"] is None else ipaddress.IPv6Address
     try:
-        return ipaddress.ip_address(name).is_loopback
+        return address(name).is_loopback or name in names
     except ValueError:
-        return name.endswith(".localhost")
+        return match["address"] is None and (name in names or name.endswith(".localhost"))
 
 
 class Guard:
@@ -165,18 +191,6 @@ def caller_of(state: Mapping[str, object]) -> Caller:
 def _claims(headers: Headers) -> Claims:
     return Claims(
         tuple(headers.getlist("authorization")),
-        _single(headers, "Proofbox-Tenant"),
-        _single(headers, "Proofbox-Project"),
+        headers.get("Proofbox-Tenant"),
+        headers.get("Proofbox-Project"),
     )
-
-
-def _single(headers: Headers, name: str) -> str | None:
-    """The value of a header that may stand once: of two, a proxy may have checked the other one.
-
-    Raises:
-        UnsafeNameError: it stands more than once.
-    """
-    values = headers.getlist(name)
-    if len(values) > 1:
-        raise UnsafeNameError(f"{name}: the header stands {len(values)} times (limit 1); send it once")
-    return values[0] if values else None

@@ -21,13 +21,13 @@ class BodyLimit:
     A declared length above the bound is refused before a byte is read, so a client that waits for ``100 Continue``
     sends nothing; a chunked body is refused at the first byte too many, and no more than that is ever held. Room in
     memory is taken as bytes arrive: a length that is only declared takes none. A body that comes drop by drop is
-    given up.
+    given up, and so is one that stops.
 
     Args:
         app: the application behind it.
         bytes_max: the bound, in bytes.
         bytes_max_of_method: the bound of methods that have one of their own.
-        body_s: how long a body may take, beyond what it takes at 64 KiB in a second.
+        body_s: how long a body may keep the service waiting, beyond a second for each 64 KiB that comes.
         held_max: how many bytes of bodies may be in memory at one time; those of methods with a bound of their own
             go to the disk and are not counted.
     """
@@ -181,19 +181,20 @@ class _Counted:
             self._meter.take_upload(size_bytes)
 
     async def _within_time(self) -> Message:
-        # Only what the client lets us wait counts, not what a slow disk makes of the pieces in between.
-        allowed_s = self._body_s + self._size_bytes / SLOWEST_BYTES_PER_S
+        # Only what the client lets us wait counts, not what a slow disk makes of the pieces in between. Bytes make
+        # up for time that was waited, and not for time to come: whoever sends fast and then nothing holds no room.
         began = time.monotonic()
         try:
-            async with asyncio.timeout(allowed_s - self._waited_s):
-                return await self._receive()
+            async with asyncio.timeout(self._body_s - self._waited_s):
+                message = await self._receive()
         except TimeoutError as exc:
             raise RequestTimeoutError(
-                f"the body did not arrive within {allowed_s:.0f} s, at least {SLOWEST_BYTES_PER_S} bytes are to "
-                "come in a second; send it again"
+                f"the body kept the service waiting for {self._body_s:g} s beyond the time that its "
+                f"{self._size_bytes} bytes may take, a second for {SLOWEST_BYTES_PER_S} bytes; send it again"
             ) from exc
-        finally:
-            self._waited_s += time.monotonic() - began
+        made_up_s = len(message.get("body", b"")) / SLOWEST_BYTES_PER_S
+        self._waited_s = max(0.0, self._waited_s + time.monotonic() - began - made_up_s)
+        return message
 
     def _too_large(self) -> BodyTooLargeError:
         return BodyTooLargeError(

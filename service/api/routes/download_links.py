@@ -37,8 +37,13 @@ async def own_link(doors: Doors, scope: Scope, artifact: StoredArtifact) -> str:
     number = await doors.artifacts.number_of(scope, artifact)
     # In a thread: it looks whether the file of keys was changed.
     link = await asyncio.to_thread(doors.links.make, scope, artifact, number)
+    return f"{doors.public_url.rstrip('/')}{_target(link)}"
+
+
+def _target(link: Link) -> str:
+    """Path and query of a link, in the one form that works."""
     query = f"expires={link.expires}&key={link.key}&signature={link.signature}"
-    return f"{doors.public_url.rstrip('/')}/v1/links/{link.number}?{query}"
+    return f"/v1/links/{link.number}?{query}"
 
 
 @router.get(
@@ -64,22 +69,30 @@ async def get_linked_file(
     told: Annotated[Told, Depends()],
 ) -> Response:
     """Links are made by `get_artifact` with `link=1`; each works for one version, one method and a while."""
-    scope, artifact = await _checked(doors, request.method, number, told)
+    scope, artifact = await _checked(doors, request, number, told)
     return await file_response(request, doors.artifacts, scope, artifact, conditions)
 
 
-async def _checked(doors: Doors, method: str, number: str, told: Told) -> tuple[Scope, StoredArtifact]:
+async def _checked(doors: Doors, request: Request, number: str, told: Told) -> tuple[Scope, StoredArtifact]:
     """What a link leads to.
 
     Raises:
-        LinkRefusedError: it is none that works. All that is wrong with it is told in one way.
+        LinkRefusedError: it is none that works, or is spelled in another way than it was made. Whatever is wrong
+            with it, the answer is the same.
     """
     link = Link(_number(number), _number(told.expires), told.key, told.signature)
     found = await doors.artifacts.numbered(link.number)
-    if found is None:
+    if found is None or _asked(request) != _target(link):
         raise errors.LinkRefusedError("the link is none that this service made; ask for a new one")
-    await asyncio.to_thread(doors.links.check, link, method, *found)
+    await asyncio.to_thread(doors.links.check, link, request.method, *found)
     return found
+
+
+def _asked(request: Request) -> str:
+    """Path and query as the client sent them; nothing is decoded."""
+    path: bytes = request.scope["raw_path"]
+    query: bytes = request.scope["query_string"]
+    return f"{path.decode('latin-1')}?{query.decode('latin-1')}"
 
 
 def _number(text: str) -> int:

@@ -9,7 +9,13 @@ from pydantic import BaseModel, ConfigDict
 from service.api.openapi_responses import json_answer, problems
 from service.api.responses import NO_STORE, model_response
 from service.api.services import OpenDoors
-from service.errors import EngineUnavailableError, ShuttingDownError, StoreFailedError, StoreFullError
+from service.errors import (
+    EngineUnavailableError,
+    ShuttingDownError,
+    StoreFailedError,
+    StoreFullError,
+    StoreNotReadyError,
+)
 
 router = APIRouter(tags=["health"])
 
@@ -42,7 +48,9 @@ async def live() -> Response:
     response_class=Response,
     responses={
         200: json_answer("It can.", Health),
-        **problems(EngineUnavailableError, ShuttingDownError, StoreFailedError, StoreFullError, for_anybody=True),
+        **problems(
+            EngineUnavailableError, ShuttingDownError, StoreFailedError, StoreNotReadyError, for_anybody=True
+        ),
     },
 )
 async def ready(doors: OpenDoors) -> Response:
@@ -57,6 +65,10 @@ async def ready(doors: OpenDoors) -> Response:
     try:
         async with asyncio.timeout(doors.ping_s_max):
             await doors.check_stores()
+    except StoreFullError as exc:
+        raise StoreNotReadyError(str(exc)) from exc
     except TimeoutError as exc:
-        raise StoreFailedError(f"the database did not answer within {doors.ping_s_max:g} s") from exc
+        raise StoreFailedError(
+            f"the database or the data folder did not answer within {doors.ping_s_max:g} s"
+        ) from exc
     return model_response(Health(), headers=NO_STORE)

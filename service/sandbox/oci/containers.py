@@ -140,6 +140,7 @@ class OciContainers:
         """See `Containers.ping`."""
         connected = self._there()
         await self._call("be used on this machine", usable_cgroups)
+        await self._call("start its runtime", connected.starter.runtime.check)
         if not connected.bundle.image.rootfs.is_dir():
             raise EngineUnavailableError("the unpacked sandbox image is gone; start the service again")
 

@@ -105,6 +105,19 @@ class Runtime:
             os.close(their_stderr)
         return stderr_fd
 
+    def check(self) -> None:
+        """Looks whether the programs that start a container are still there.
+
+        Raises:
+            EngineUnavailableError: one is gone, or may not be run.
+        """
+        programs = self.command[-1:] if self.mounts_fd is None else (self.command[0], self.command[-1])
+        for program in programs:
+            if shutil.which(program, path=_PATH) is None:
+                raise EngineUnavailableError(
+                    f"the OCI runtime cannot be started: there is no program {program}; install it again"
+                )
+
     def close(self) -> None:
         """Lets go of the mount namespace."""
         if self.mounts_fd is not None:

@@ -19,6 +19,9 @@ from service.identity import Scope
 _PART_BYTES_MAX = 200
 _HEAD_BYTES = 120
 _HASH_HEX = 32
+# Behind it a file URI has its host. This one is no machine's, so nobody takes the rest for a path of their own.
+_SCHEME = "file://"
+_PLACE = "proofbox/hosted/"
 _CUT_ESCAPE = re.compile(r"%.?$")
 
 
@@ -59,27 +62,31 @@ def hosted_name(scope: Scope, path: FilePath) -> str:
     return f"{path.namespace.value}/{depth}/{key_of(scope, path)}"
 
 
-def hosted_uri(folder: PurePath, name: str) -> str:
-    """The ``file://`` URI of a hosted name below the absolute ``folder``."""
-    return (folder / name).as_uri()
+def hosted_uri(name: str) -> str:
+    """The URI of a hosted name: where the store's folder lies on the machine does not show in it."""
+    return f"{_SCHEME}{_PLACE}{quote(name)}"
 
 
 def hosted_name_in(folder: PurePath, uri: str) -> str | None:
-    """The hosted name that a URI gives, if it is a plain ``file:///`` URI below ``folder``.
+    """The hosted name that a URI gives, if it is one of this store.
 
     The name is compared with stored names and never opened as a path, so nothing here has to understand ``..``:
     no stored name holds it.
+
+    Args:
+        folder: the folder of hosted files. Blocks of earlier releases have the ``file:///`` URI of a file below it.
+        uri: the URI.
     """
-    if not uri.startswith("file:///") or "?" in uri or "#" in uri:
+    if not uri.startswith(_SCHEME) or "?" in uri or "#" in uri:
         return None
     try:
-        path = unquote(uri.removeprefix("file://"), errors="strict")
+        place = unquote(uri.removeprefix(_SCHEME), errors="strict")
     except UnicodeDecodeError:
         return None
-    head = f"{folder}/"
-    if not path.startswith(head):
-        return None
-    return unicodedata.normalize("NFC", path.removeprefix(head))
+    for head in (_PLACE, f"{folder}/"):
+        if place.startswith(head):
+            return unicodedata.normalize("NFC", place.removeprefix(head))
+    return None
 
 
 def _segment(text: str) -> str:

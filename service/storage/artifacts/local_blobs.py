@@ -122,11 +122,11 @@ class LocalFiles:
         return hosted_name(scope, path)
 
     def uri_of(self, name: str) -> str:
-        """The ``file://`` URI of a hosted name."""
-        return hosted_uri(self.hosted, name)
+        """The URI of a hosted name; it shows no folder of this machine."""
+        return hosted_uri(name)
 
     def name_of_uri(self, uri: str) -> str | None:
-        """The hosted name that a URI gives, if it is a plain ``file:///`` URI below the folder of hosted files."""
+        """The hosted name that a URI gives, if it is one of this store."""
         return hosted_name_in(self.hosted, uri)
 
     def host(self, served: Mapping[str, Served]) -> None:

@@ -45,6 +45,41 @@ def test_the_time_is_one_budget_of_all_patterns_of_a_call():
     assert (refused.value.code, clock.left_s <= 0) == ("regex_timeout", True)
 
 
+class WaitingPattern:
+    """A pattern whose search waits for a processor."""
+
+    def search(self, _text, _at, **_more):
+        time.sleep(0.2)
+
+
+def test_the_time_is_that_of_the_processor_so_a_busy_machine_takes_none_of_it():
+    clock = _Clock(0.1, 0.1)
+
+    for _ in range(3):
+        clock.search("content_regex", WaitingPattern(), "text")
+
+    assert clock.left_s > 0
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+$", "(?:a|aa)+$", "(?=(a+)+b)", "(?:a?){50}a{50}!?b"])
+def test_several_files_together_take_no_more_processor_time_than_there_is(pattern):
+    limit_s = 0.2
+    clock = _Clock(limit_s, limit_s)
+    files = [LINE * 10] * 5
+    compiled = _compiled("content_regex", pattern)
+    began = time.thread_time()
+
+    def search() -> None:
+        for data in files:
+            _matches(data, compiled, clock)
+
+    with pytest.raises(ToolRefusedError, match="processor time"):
+        search()
+
+    assert clock.left_s <= 0
+    assert time.thread_time() - began < 2 * limit_s
+
+
 @given(st.lists(st.integers(0, STRETCH_CHARS * 2), max_size=6))
 def test_stretches_are_the_text_and_end_at_line_ends_where_they_can(lengths):
     text = "\n".join("x" * length for length in lengths)
@@ -54,6 +89,19 @@ def test_stretches_are_the_text_and_end_at_line_ends_where_they_can(lengths):
     assert "".join(stretches) == text
     assert [s for s in stretches[:-1] if not s.endswith("\n") and "\n" in s] == []
     assert [s for s in stretches if not 0 < len(s) <= STRETCH_CHARS] == []
+
+
+def test_many_short_searches_end_when_the_time_is_used_up():
+    clock = _Clock(0.02, 0.02)
+    data = b"some words, none of which is found\n" * 50_000
+    compiled = _compiled("content_regex", "no.such.word")
+
+    def search() -> None:
+        for _ in range(10_000):
+            _matches(data, compiled, clock)
+
+    with pytest.raises(ToolRefusedError, match="processor time"):
+        search()
 
 
 def test_lines_are_counted_over_all_stretches():

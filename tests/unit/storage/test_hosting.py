@@ -98,9 +98,9 @@ def test_a_hosted_name_is_the_key_behind_namespace_and_depth(physical, head):
 
 def test_a_hosted_uri_is_percent_encoded():
     name = hosted_name(SCOPE, FilePath.from_physical("turn_1/files/a b?#ü.txt"))
-    uri = hosted_uri(ROOT, name)
+    uri = hosted_uri(name)
     assert uri == (
-        "file:///var/lib/box/hosted/files/1/cb/tenants/acme/projects/books/attachments/registered/"
+        "file://proofbox/hosted/files/1/cb/tenants/acme/projects/books/attachments/registered/"
         "ann%40x.org/c%253A1/turn_1/a%20b%3F%23%C3%BC.txt"
     )
     assert hosted_name_in(ROOT, uri) == name
@@ -117,6 +117,15 @@ def test_a_hosted_uri_is_percent_encoded():
         "file:///var/lib/box/hosted/%ff",
         "file://host/var/lib/box/hosted/a",
         "file:/var/lib/box/hosted/a",
+        "file://proofbox/hosted",
+        "file://proofbox/hostedx/a",
+        "file://proofbox/blobs/a",
+        "file://proofbox/hosted/a?x",
+        "file://proofbox/hosted/a#x",
+        "file://proofbox/hosted/%ff",
+        "file:///proofbox/hosted/a",
+        "file://proofbox/var/lib/box/hosted/a",
+        "proofbox/hosted/a",
         "FILE:///var/lib/box/hosted/a",
         "http:///var/lib/box/hosted/a",
         "",
@@ -135,7 +144,12 @@ rels = st.lists(
 ).map("/".join)
 
 
+def test_a_uri_of_an_earlier_release_has_the_same_hosted_name():
+    name = hosted_name(SCOPE, FilePath.from_physical("turn_1/files/a b?#ü.txt"))
+    assert hosted_name_in(ROOT, (ROOT / name).as_uri()) == name
+
+
 @given(rels)
 def test_every_path_comes_back_from_its_uri(rel):
     name = hosted_name(SCOPE, FilePath.from_physical(f"turn_1/files/{rel}"))
-    assert hosted_name_in(ROOT, hosted_uri(ROOT, name)) == name
+    assert hosted_name_in(ROOT, hosted_uri(name)) == name

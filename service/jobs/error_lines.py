@@ -1,0 +1,146 @@
+"""The line that says best why a program failed, found in what it wrote to stderr.
+
+The text of an exception may come from a file or a web page. It can have lines of its own, and they can have the
+form of another error. So a line counts as the error of the program only where the interpreter writes it, and of
+several such places the last one counts that shows a line of the program itself: the text of an exception that
+imitates a traceback does not know which line of the program is at which number.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from service.log_text import without_sequences
+from service.sandbox.port import Job
+
+_LINE_CHARS_MAX = 300
+_CODE_BYTES_MAX = 1024 * 1024  # of a longer program the lines are not compared
+_GROUP = "  + Exception Group "
+_GROUP_MARGIN = "  | "
+# Behind what was written to the line before it; those of the members of a group are indented.
+_HEADER = re.compile(r"(?:  \+ Exception Group |\S.*)?Traceback \(most recent call last\):$")
+_FRAME = re.compile(r'  File ".*", line (\d{1,9}), in ')
+_CHAINS = frozenset(
+    {
+        "During handling of the above exception, another exception occurred:",
+        "The above exception was the direct cause of the following exception:",
+    }
+)
+_NODE_ENDS = re.compile(r"Node\.js v\d+\.\d+\.\d+\S*")
+_NODE_PLACE = re.compile(r"\S.*:(\d{1,9})")
+_NODE_CARET = re.compile(r"\s*\^+")
+_NODE_ERROR = re.compile(r"(?:Uncaught )?(?:[A-Z]\w*)?Error\b")
+_BASH_ERROR = re.compile(r"\S+: line \d+: (?!warning: )\S")
+
+
+@dataclass(frozen=True, slots=True)
+class _Error:
+    """An error line that has the place of one.
+
+    Attributes:
+        text: the line.
+        line: the number of the line of source code that is shown with it; 0 if none is.
+        shown: that line.
+        is_chained: the interpreter links it to the error before it.
+    """
+
+    text: str
+    line: int = 0
+    shown: str = ""
+    is_chained: bool = False
+
+
+def error_line(stderr: str, job: Job | None = None) -> str:
+    """The line that says best why a program failed.
+
+    Args:
+        stderr: what there is of it.
+        job: the program; None if it is none of a user.
+
+    Returns:
+        Of a Python program the first line of its last exception, such as ``ValueError: boo``, of a Node.js program
+        that of its uncaught error, of a Bash program the last error that Bash itself reports. Otherwise the last
+        line that is not blank. At most 300 characters; empty if there is none.
+    """
+    lines = [line.rstrip() for line in without_sequences(stderr).replace("\r", "\n").split("\n")]
+    language = "" if job is None else job.language
+    searches: list[Callable[[], str | None]] = [
+        lambda: _chosen(_python_errors(lines), _code_lines(job, "python")),
+        lambda: _chosen(_node_errors(lines), _code_lines(job, "node")) if _is_node(lines) else None,
+    ]
+    if language != "python":
+        searches.reverse()
+    if language == "bash":
+        searches.insert(0, lambda: _bash_error(lines))
+    found = next((text for search in searches if (text := search())), None) or _last(lines)
+    text = "".join(c if c.isprintable() else " " for c in found.strip())
+    return text if len(text) <= _LINE_CHARS_MAX else text[: _LINE_CHARS_MAX - 1] + "…"
+
+
+def _last(lines: Sequence[str]) -> str:
+    return next((line for line in reversed(lines) if line), "")
+
+
+def _code_lines(job: Job | None, language: str) -> list[str]:
+    if job is None or job.language != language or len(job.code) > _CODE_BYTES_MAX:
+        return []
+    return job.code.decode(errors="replace").split("\n")
+
+
+def _chosen(errors: Iterator[_Error], code: Sequence[str]) -> str | None:
+    """The last error that shows a line of the program, with those that it is chained to; else the first one."""
+    chosen: str | None = None
+    follows = is_of_program = False
+    for error in errors:
+        shows = 0 < error.line <= len(code) and error.shown.strip() == code[error.line - 1].strip() != ""
+        follows = shows or chosen is None or (follows and error.is_chained and not is_of_program)
+        is_of_program = is_of_program or shows
+        if follows:
+            chosen = error.text
+    return chosen
+
+
+def _python_errors(lines: Sequence[str]) -> Iterator[_Error]:
+    """The exceptions of tracebacks: everything that belongs to a frame is indented, the exception is not."""
+    for at, header in enumerate(lines):
+        if not _HEADER.match(header):
+            continue
+        margin = _GROUP_MARGIN if header.startswith(_GROUP) else ""
+        below = (line.removeprefix(margin) for line in lines[at + 1 :] if line.startswith(margin.rstrip()))
+        text = next((line for line in below if line and not line[0].isspace()), None)
+        if text is None:
+            continue
+        before = [line.removeprefix(margin) for line in lines[max(0, at - 2) : at]]
+        is_chained = before[:1] != [] and before[0] in _CHAINS
+        frame = _FRAME.match(lines[at + 1].removeprefix(margin))
+        shown = lines[at + 2].removeprefix(margin) if at + 2 < len(lines) else ""
+        yield _Error(text, int(frame[1]) if frame else 0, shown, is_chained)
+
+
+def _is_node(lines: Sequence[str]) -> bool:
+    return _NODE_ENDS.fullmatch(_last(lines)) is not None
+
+
+def _node_errors(lines: Sequence[str]) -> Iterator[_Error]:
+    """The uncaught errors: below a place in a file, its line, and a mark below that line."""
+    is_any = False
+    for at in range(2, len(lines) - 1):
+        place = _NODE_PLACE.fullmatch(lines[at - 2])
+        if place is None or not _NODE_CARET.fullmatch(lines[at]):
+            continue
+        text = next((line for line in lines[at + 1 : at + 3] if line), None)
+        if text is not None:
+            is_any = True
+            yield _Error(text, int(place[1]), lines[at - 1])
+    if not is_any and (plain := next((line for line in lines if _NODE_ERROR.match(line)), None)):
+        yield _Error(plain)
+
+
+def _bash_error(lines: Sequence[str]) -> str | None:
+    """The last error of Bash itself, unless another interpreter reports one behind it."""
+    for at in range(len(lines) - 1, -1, -1):
+        if _HEADER.match(lines[at]):
+            return None
+        if _BASH_ERROR.match(lines[at]):
+            return lines[at]
+    return None
