@@ -98,7 +98,7 @@ lint: venv ## ruff, formatting, seccomp list
 types: venv ## mypy, strict
 	@$(BIN)/mypy
 	@for program in runner inspector; do (cd sandbox_images/$$program && MYPYPATH=../inspector ../../$(BIN)/mypy --config-file ../mypy.ini --cache-dir ../../.mypy_cache/$$program .); done
-	@cd sandbox_images && ../$(BIN)/mypy --config-file mypy.ini --cache-dir ../.mypy_cache/render -p render -p readable -p inventory
+	@cd sandbox_images && ../$(BIN)/mypy --config-file mypy.ini --cache-dir ../.mypy_cache/render -p render -p readable -p inventory -m advisories
 	@cd tests/readers && ../../$(BIN)/mypy --config-file ../../sandbox_images/mypy.ini --cache-dir ../../.mypy_cache/readers -p readers
 	@$(BIN)/mypy --ignore-missing-imports --cache-dir .mypy_cache/bench -p bench.render -p bench.memsearch -p bench.speed -m bench.tokens
 
@@ -187,7 +187,7 @@ golden: venv images readers ## renew the pictures of the golden documents; look 
 PINNED := requirements.lock sandbox_images/requirements.txt tests/readers/requirements.txt bench/peers/requirements.txt bench/peers/sandboxes.txt bench/humaneval.txt
 DB ?= .advisories/pypi.zip
 advisories: venv ## look the pinned packages up in a copy of OSV's archive of PyPI: [DB=pypi.zip] [ACCEPT='GHSA-…']
-	@$(BIN)/python -m upkeep.advisories --database "$(DB)" $(foreach id,$(ACCEPT),--accept $(id)) $(PINNED)
+	@$(BIN)/python sandbox_images/advisories.py --database "$(DB)" $(foreach id,$(ACCEPT),--accept $(id)) $(PINNED)
 
 lock: venv ## re-pin the service's own packages
 	@$(BIN)/python -m pip install --quiet pip-tools

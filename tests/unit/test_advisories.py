@@ -1,15 +1,18 @@
 """The check of pinned packages against a copy of an advisory database that the test makes."""
 
 import json
+import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 from packaging.version import Version
 
-from upkeep.advisories import FAILED, FOUND, AdvisoryError, is_affected, main, pins_of
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "sandbox_images"))
 
-ROOT = Path(__file__).parents[3]
+from advisories import FAILED, FOUND, AdvisoryError, is_affected, main, pins_of  # noqa: E402
+
 LOCK = """\
 # made by hand
 --index-url https://example.org/simple

@@ -1,1 +1,0 @@
-"""Programs for the maintainers of this repository; nothing of the service imports them."""
