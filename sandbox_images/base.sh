@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes proofbox-base:trixie, the Debian 13 that the sandbox image is built on. Does nothing when it is there.
 #
-#   base.sh                 debian:trixie-slim from a registry; without one, bootstrapped from Debian's packages
+#   base.sh                 debian:trixie-slim, pinned by its digest, from a registry; without one, bootstrapped from Debian's packages
 #   base.sh --fresh         the same, also when it is there: takes in Debian's updates
 #   base.sh --print-sources prints the apt sources for Debian 13 at this machine's own mirror, nothing if it has none
 #
@@ -13,7 +13,9 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 SUITE=trixie
 TAG=proofbox-base:$SUITE
-PULLED=${PROOFBOX_BASE_IMAGE:-debian:$SUITE-slim}
+# The index, for all machines, of debian:trixie-slim as it was for Debian 13.7. docs/image.md describes how to take a newer one.
+DIGEST=sha256:a29215f6a35e51e22adffa17f89e9d2ef06214e64a2bad10d765c46aea49f11f
+PULLED=${PROOFBOX_BASE_IMAGE:-debian@$DIGEST}
 SETUP_LOG=$(log_file base)
 # How long a registry may take to name the image; the download itself may take as long as it needs.
 REGISTRY_SECONDS=10

@@ -13,6 +13,7 @@ import sys
 import adopting
 import frames
 import home
+import open_files
 import run
 import shortcut
 from collect import Collection
@@ -191,6 +192,7 @@ def main() -> None:
 
         raising.become_zygote(sys.argv[2])
     home.make()
+    open_files.LIMITS.raise_own()
     run.set_dumpable(readable=False)
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # by Python's own handler a program could interrupt process 1
     channel = frames.Channel(0, 1)

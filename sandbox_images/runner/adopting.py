@@ -113,19 +113,20 @@ def _process(connection: _socket.socket) -> int:
 def _welcomed(connection: _socket.socket) -> run.Launcher | None:
     """Gives an interpreter its output; None if it ends before it is ready."""
     pid = _process(connection)
-    out_read, out_write = make_output_pipe()
-    err_read, err_write = make_output_pipe()
-    descriptors = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, _PAIR.pack(out_write, err_write))]
+    ends: list[int] = []
     try:
+        for _ in ("output", "error output"):
+            ends += make_output_pipe()
+        out_read, out_write, err_read, err_write = ends
+        descriptors = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, _PAIR.pack(out_write, err_write))]
         connection.sendmsg([b"."], descriptors)
         launcher = run.Launcher(pid, connection.detach(), out_read, err_read)
         launcher.wait_ready()
     except OSError:
-        connection.close()  # or the fork would wait for its output until the zygote is ended, which serves all
-        os.close(out_read)
-        os.close(err_read)
+        connection.close()  # or the fork would wait for its output until it is given up
+        for end in ends:
+            os.close(end)
         return None
-    finally:
-        os.close(out_write)
-        os.close(err_write)
+    for end in (out_write, err_write):
+        os.close(end)
     return launcher

@@ -9,6 +9,7 @@ import os
 import sys
 from typing import NoReturn
 
+import open_files
 import run
 
 _PROGRAM = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "inspector")
@@ -44,6 +45,7 @@ def _be_the_inspector(request: bytes, writing: int) -> NoReturn:
             os.dup2(nowhere, standard)
         os.dup2(writing, 3)
         os.closerange(4, os.sysconf("SC_OPEN_MAX"))
+        open_files.LIMITS.lower()
         # An ordinary process again: the files below /proc/self, which its judges write to, are its own.
         run.set_dumpable(readable=True)
         sys.path.append(_SITE_PACKAGES)

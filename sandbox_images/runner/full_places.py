@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 _PLACES = (("OUT_DIR", "/out"), ("/tmp", "/tmp"), ("/dev/shm", "/dev/shm"))  # noqa: S108 - the container's own
+_EVERY_S = 0.002
 
 
 class FullPlaces:
@@ -16,6 +18,14 @@ class FullPlaces:
 
     def __init__(self) -> None:
         self._seen: set[str] = set()
+        self._look_at = 0.0
+
+    def look_again(self) -> None:
+        """Looks while a program runs, not too often: what it deletes, or holds open deleted, is not seen later."""
+        now = time.monotonic()
+        if now >= self._look_at:
+            self._look_at = now + _EVERY_S
+            self.look()
 
     def look(self) -> None:
         """Looks for places that have no byte or no inode left."""

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 
+import open_files
 import run
 from write_order import make_output_pipe
 
@@ -21,6 +22,7 @@ def launch(env: dict[str, str], imports: list[str]) -> run.Launcher:
 
     def wire() -> None:
         os.dup2(theirs.fileno(), 3)
+        open_files.LIMITS.lower()
 
     # An exec of its own, not a fork: a forked child would stay undumpable and could not use /proc/self.
     process = subprocess.Popen(  # noqa: S603 - our own program

@@ -196,6 +196,7 @@ class Run:
                 self._timed_out = True
                 return
             ready = self._ready(poll, now, deadline)
+            self._places.look_again()
             if not ready.isdisjoint(self._streams):
                 self._hear(poll)
                 ready.difference_update(self._streams)

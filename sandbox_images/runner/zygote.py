@@ -14,8 +14,8 @@ An inspector that is forked ahead waits in the container while a program runs th
 It is out of the program's reach: still root, though with no right but to become the container's user, and with
 nothing open but the way to the service and the control groups that it has not been born in, which it joins then.
 
-A container cannot end before its last process is reaped. This process reaps A at once where A is about to end, and
-leaves inspectors to the kernel.
+A container cannot end before its last process is reaped. The kernel reaps forks of this process at once, so it
+never waits for one: a fork that a container holds up holds up no other.
 """
 
 import atexit
@@ -87,9 +87,8 @@ class Zygote:
         works = warming.rehearsals(kind, partial(rehearse, self.ending))
         self._written_to = {name: prefaulting.written_by(work) for name, work in works.items()}
         gc.freeze()
-        if not self._runs_programs:
-            # A fork that is traced would be left all the same; the filter of system calls lets nobody trace.
-            signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        # A fork that is traced would be left all the same; the filter of system calls lets nobody trace.
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         door.send(b".")
 
     def serve(self) -> socket.socket:
@@ -98,8 +97,10 @@ class Zygote:
             message, fds, _, _ = socket.recv_fds(self._door, _MESSAGE_BYTES_MAX, _DESCRIPTORS_MAX)
             if not message:
                 os._exit(0)
-            connection = self._forked(json.loads(message), fds)
-            if connection is not None:
+            request = json.loads(message)
+            if not request:
+                _answer(fds[0])
+            elif (connection := self._forked(request, fds)) is not None:
                 return connection
             for fd in fds:
                 os.close(fd)
@@ -118,8 +119,6 @@ class Zygote:
             os.close(pids)
             return self._as_a(report, request, joined.namespaces, to_write, others)
         os.setns(self._own_pids, os.CLONE_NEWPID)
-        if pid > 0 and self._runs_programs:
-            os.waitpid(pid, 0)
         return None
 
     def _as_a(
@@ -199,6 +198,7 @@ class Zygote:
             os.dup2(control, DOOR_FD, inheritable=False)
         for first, last in ((DOOR_FD + 1, report), (report + 1, os.sysconf("SC_OPEN_MAX"))):
             os.closerange(first, last)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # an inspector waits for its judges, a program as it likes
         if self._runs_programs:
             _renew_chance()
             if ahead:
@@ -207,8 +207,6 @@ class Zygote:
             # A is about to end: the kernel takes its memory apart first, which takes a while.
             while os.getppid() != 1:
                 time.sleep(_LOOK_AGAIN_S)
-        else:
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # it waits for its judges
         confining.be_readable()
         signal.alarm(0)
         os.write(report, b".")
@@ -270,6 +268,12 @@ def _renew_chance() -> None:
         tempfile._name_sequence = None  # type: ignore[attr-defined]  # noqa: SLF001 - as random does at a fork
     if (process := sys.modules.get("multiprocessing.process")) is not None:
         process.current_process().authkey = os.urandom(32)
+
+
+def _answer(report: int) -> None:
+    """An empty request asks only whether this process still serves."""
+    with contextlib.suppress(OSError):
+        os.write(report, b".")
 
 
 def _tell(report: int, exc: BaseException) -> None:

@@ -14,13 +14,16 @@ Names that an older libseccomp does not know are left out by the runtime, so the
 
 import json
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from rules import Condition, Family
+from socket_families import SOCKETS
 
 PROFILE = Path(__file__).with_name("sandbox.json")
 
 EPERM = 1
+EINVAL = 22
 ENOSYS = 38
 
 # From <linux/sched.h>: CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET. CLONE_NEWTIME lies in
@@ -28,65 +31,11 @@ ENOSYS = 38
 CLONE_NEW_NAMESPACES = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
 # From <sys/stat.h>: the file type in a mode, a regular file and a FIFO.
 S_IFMT, S_IFREG, S_IFIFO = 0o170000, 0o100000, 0o010000
-AF_UNIX, AF_INET, AF_INET6 = 1, 2, 10
-# A socket's type without the flags beside it, from <linux/net.h>; the two types and their protocols.
-SOCK_TYPE_MASK, SOCK_STREAM, SOCK_DGRAM = 0xF, 1, 2
-IPPROTO_DEFAULT, IPPROTO_TCP, IPPROTO_UDP = 0, 6, 17
+# From <linux/prctl.h>: of the lower options the next is PR_SET_SECCOMP (22).
+PR_GET_SECCOMP, PR_CAPBSET_READ = 21, 23
+PR_SET_VMA, PR_SET_PTRACER = 0x53564D41, 0x59616D61
 # personality(2) with all bits set asks for the current value.
 PERSONALITY_LINUX, PERSONALITY_QUERY = 0, 0xFFFFFFFF
-
-
-@dataclass(frozen=True)
-class Condition:
-    """One comparison of a call's argument; a call has to meet all conditions of a rule.
-
-    `mask` is None for plain equality, otherwise only the masked bits are compared.
-    """
-
-    argument: int
-    value: int
-    mask: int | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """The comparison in the form that container runtimes read; for a masked one `value` is the mask."""
-        if self.mask is None:
-            return {"index": self.argument, "value": self.value, "op": "SCMP_CMP_EQ"}
-        return {
-            "index": self.argument,
-            "value": self.mask,
-            "valueTwo": self.value,
-            "op": "SCMP_CMP_MASKED_EQ",
-        }
-
-
-@dataclass(frozen=True)
-class Family:
-    """System calls that share one reason.
-
-    `conditions` narrows an allowed family. `errno` makes it a refusal with that error in place of EPERM.
-    """
-
-    name: str
-    reason: str
-    syscalls: str
-    conditions: tuple[Condition, ...] = ()
-    errno: int | None = None
-
-    @property
-    def names(self) -> list[str]:
-        """The calls of the family, sorted."""
-        return sorted(self.syscalls.split())
-
-    def as_json(self) -> dict[str, Any]:
-        """The family as one rule of the profile."""
-        rule: dict[str, Any] = {"names": self.names}
-        if self.errno is None:
-            rule["action"] = "SCMP_ACT_ALLOW"
-        else:
-            rule |= {"action": "SCMP_ACT_ERRNO", "errnoRet": self.errno}
-        rule["args"] = [condition.as_json() for condition in self.conditions]
-        rule["comment"] = f"{self.name}: {self.reason}"
-        return rule
 
 
 ALLOWED = (
@@ -95,7 +44,7 @@ ALLOWED = (
         "open, read, write and close; bounded by the size and the inodes of the sandbox's own mounts",
         """close close_range copy_file_range creat dup dup2 dup3 fadvise64 fallocate fcntl fdatasync flock
         fsync ftruncate ioctl lseek open openat openat2 pipe pipe2 pread64 preadv preadv2 pwrite64 pwritev
-        pwritev2 read readahead readv sendfile sync_file_range truncate write writev""",
+        pwritev2 read readahead readv sync_file_range truncate write writev""",
     ),
     Family(
         "folders and names",
@@ -130,8 +79,25 @@ ALLOWED = (
         "processes",
         "start, wait for and end programs; the number is bounded by the pids limit",
         """execve execveat exit exit_group fork getpgid getpgrp getpid getppid getsid gettid pidfd_open
-        pidfd_send_signal prctl restart_syscall rseq set_robust_list set_tid_address setpgid setsid vfork
+        pidfd_send_signal restart_syscall rseq set_robust_list set_tid_address setpgid setsid vfork
         wait4 waitid""",
+    ),
+    *(
+        Family(
+            "own process",
+            "names of threads, the signal at the parent's death, and other settings of the caller alone; all but"
+            " PR_SET_SECCOMP, which gives the kernel programs to compile, in memory that all containers share",
+            "prctl",
+            (condition,),
+        )
+        for condition in (
+            Condition(0, PR_GET_SECCOMP, at_most=True),
+            Condition(0, PR_CAPBSET_READ),
+            Condition(0, 24, mask=0xFFFFFFF8),  # 24 to 31
+            Condition(0, 32, mask=0xFFFFFFE0),  # 32 to 63
+            Condition(0, PR_SET_VMA),
+            Condition(0, PR_SET_PTRACER),
+        )
     ),
     Family(
         "threads and forks",
@@ -195,30 +161,7 @@ ALLOWED = (
         (Condition(0, PERSONALITY_LINUX),),
     ),
     Family("personality", "asks for the current one", "personality", (Condition(0, PERSONALITY_QUERY),)),
-    Family("local sockets", "multiprocessing, asyncio, logging", "socket", (Condition(0, AF_UNIX),)),
-    Family("local sockets", "multiprocessing, asyncio", "socketpair", (Condition(0, AF_UNIX),)),
-    *(
-        Family(
-            "loopback",
-            f"a server and its client inside one sandbox: {version}, {transport}. Rarer protocols would only add to"
-            " what of the kernel is in reach",
-            "socket",
-            (Condition(0, family), Condition(1, kind, SOCK_TYPE_MASK), Condition(2, protocol)),
-        )
-        for version, family in (("IPv4", AF_INET), ("IPv6", AF_INET6))
-        for transport, kind, protocol in (
-            ("TCP", SOCK_STREAM, IPPROTO_DEFAULT),
-            ("TCP", SOCK_STREAM, IPPROTO_TCP),
-            ("UDP", SOCK_DGRAM, IPPROTO_DEFAULT),
-            ("UDP", SOCK_DGRAM, IPPROTO_UDP),
-        )
-    ),
-    Family(
-        "use of sockets",
-        "of the three address families that can be opened",
-        """accept accept4 bind connect getpeername getsockname getsockopt listen recvfrom recvmmsg recvmsg
-        sendmmsg sendmsg sendto setsockopt shutdown""",
-    ),
+    *SOCKETS,
 )
 
 # Refused as if this kernel did not have them: libraries try these first and fall back to the older call only on
@@ -244,9 +187,16 @@ UNAVAILABLE = (
     ),
     Family(
         "page cache in pipes",
-        "puts pages of files that containers share into pipes: the way of Dirty Pipe. sendfile and copying remain",
+        "puts pages of files that containers share into pipes: the way of Dirty Pipe. Copying remains",
         "splice tee vmsplice",
         errno=ENOSYS,
+    ),
+    Family(
+        "page cache in sockets",
+        "puts pages of files that containers share into sockets: the way of Dirty Frag. EINVAL is what the kernel"
+        " answers where it cannot, so all libraries then read and write; copy_file_range takes no socket",
+        "sendfile",
+        errno=EINVAL,
     ),
     Family(
         "System V and POSIX message queues, semaphores and segments",

@@ -19,7 +19,7 @@ from service.execution.call import ExecCall
 from service.execution.report_hints import names_missing_library
 from service.execution.response import answered, interrupted, refused
 from service.identity import Scope
-from service.jobs.failures import memory_failure
+from service.jobs.failures import memory_failure, room_failure
 from service.jobs.input_resolver import Wish
 from service.jobs.inputs import Gathered
 from service.jobs.produced_files import Content, noted, read_contents
@@ -85,7 +85,8 @@ class Execution:
             )
             verdicts = judge(contract.promises, attempt.collected, limits)
             if not all(verdict.produced for verdict in verdicts):
-                attempt.failure = attempt.failure or memory_failure(attempt.outcome, limits)
+                ended, was = attempt.failure, attempt.outcome
+                attempt.failure = ended or memory_failure(was, limits) or room_failure(was, limits)
             new = [_promised(call, verdict) for verdict in verdicts if verdict.produced]
             new += [_promised(call, verdict) for verdict in failed_with_bytes(verdicts)]
             unpromised = extras(attempt.collected, contract.promises)

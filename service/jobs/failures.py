@@ -65,6 +65,20 @@ def memory_failure(outcome: ProcessOutcome, limits: CallLimits) -> RuntimeFailur
     return _out_of_memory(_CHILD, limits) if outcome.oom_kills else None
 
 
+def room_failure(outcome: ProcessOutcome, limits: CallLimits) -> RuntimeFailure | None:
+    """Why files are missing or empty although the program ended well: a place for files was full while it ran.
+
+    What took the place may be deleted by now.
+    """
+    spoke = _DISK_WORDS.search(stderr_text(outcome.output)) is not None
+    full = _full(outcome, even_shared_memory=spoke)
+    if not full and not spoke:
+        return None
+    rooms = _rooms_text(full or outcome.rooms, limits)
+    was_full = " and was full while the program ran" if full else ""
+    return RuntimeFailure(RuntimeCode.DISK_LIMIT, f"{rooms}{was_full}: files may have found no space left")
+
+
 def _failed_exit(outcome: ProcessOutcome, limits: CallLimits, job: Job | None) -> RuntimeFailure:
     said = stderr_text(outcome.output)
     last = error_line(said, job)
@@ -95,7 +109,6 @@ def _disk_failure(outcome: ProcessOutcome, error: tuple[str, str], limits: CallL
         limits: what the program might use.
     """
     said, last = error
-    full = [room for room in outcome.rooms if room.is_full]
     if outcome.signal == signal.SIGXFSZ or _FILE_WORDS.search(said):
         return RuntimeFailure(
             RuntimeCode.DISK_LIMIT, f"one file may have {limits.file_bytes} bytes: {last or 'a file grew beyond'}"
@@ -103,9 +116,7 @@ def _disk_failure(outcome: ProcessOutcome, error: tuple[str, str], limits: CallL
     spoke = _DISK_WORDS.search(said) is not None
     if outcome.signal == signal.SIGBUS and not spoke:
         last = f"the program was ended by {signal_name(outcome.signal)} when it wrote to shared memory beyond that"
-    elif not spoke:
-        # What is shared between processes may fill its place to the last byte, and be no failure.
-        full = [room for room in full if room.place != "/dev/shm"]  # noqa: S108 - the container's own
+    full = _full(outcome, even_shared_memory=spoke or outcome.signal == signal.SIGBUS)
     if full:
         return RuntimeFailure(
             RuntimeCode.DISK_LIMIT, f"{_rooms_text(full, limits)} and is full: {last or 'no space left'}"
@@ -114,6 +125,15 @@ def _disk_failure(outcome: ProcessOutcome, error: tuple[str, str], limits: CallL
         return None
     every = _rooms_text(outcome.rooms, limits) or f"OUT_DIR holds {limits.out_dir_bytes} bytes"
     return RuntimeFailure(RuntimeCode.DISK_LIMIT, f"{every}: {last}")
+
+
+def _full(outcome: ProcessOutcome, *, even_shared_memory: bool) -> list[Room]:
+    """The places that were full.
+
+    What is shared between processes may fill its place to the last byte, and be no failure.
+    """
+    shared = () if even_shared_memory else ("/dev/shm",)  # noqa: S108 - the container's own
+    return [room for room in outcome.rooms if room.is_full and room.place not in shared]
 
 
 def _rooms_text(rooms: Sequence[Room], limits: CallLimits) -> str:

@@ -140,6 +140,7 @@ class PooledEngine:
         with contextlib.suppress(EngineUnavailableError):
             await self._remove_left(lambda left: left.boot_id == self._settings.boot_id)
         await self._containers.close()
+        self._users.close()
 
     @asynccontextmanager
     async def open(self, spec: SandboxSpec) -> AsyncIterator[Sandbox]:

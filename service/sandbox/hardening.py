@@ -34,8 +34,15 @@ RLIMITS = {
     "msgqueue": 0,
     "sigpending": 1024,
 }
-"""Resource limits, soft and hard the same. What an engine's machine sets is not left to chance, but for ``nproc``:
-an engine without root cannot raise it, and the limit of processes bounds a container anyway."""
+"""Resource limits of programs, soft and hard the same. What an engine's machine sets is not left to chance, but for
+``nproc``: an engine without root cannot raise it, and the limit of processes bounds a container anyway."""
+_OPEN_FILES_OF_RUNNER = 4 * _OPEN_FILES
+"""The kernel refuses to send descriptors if more of a user's are in flight than the sender may open. What programs
+have in flight ends near their own limit, so process 1, with a higher one, can still send."""
+SANDBOX_RLIMITS = {name: (most, most) for name, most in RLIMITS.items()} | {
+    "nofile": (_OPEN_FILES, _OPEN_FILES_OF_RUNNER)
+}
+"""Resource limits of process 1 of a sandbox, soft and hard; its children may open as many files as the soft one."""
 
 MASKED_PATHS = (
     # As the newest Docker has them, whichever one starts the container.
@@ -52,19 +59,36 @@ MASKED_PATHS = (
     "/sys/devices/virtual/powercap",
     "/sys/firmware",
     # And what tells of the machine or of its other users, and is no use to a program.
+    "/proc/buddyinfo",
+    "/proc/cgroups",
     "/proc/cmdline",
     "/proc/config.gz",
+    "/proc/diskstats",
     "/proc/iomem",
     "/proc/ioports",
     "/proc/kallsyms",
+    "/proc/key-users",
     "/proc/modules",
     "/proc/pressure",
+    "/proc/schedstat",
+    "/proc/softirqs",
+    "/proc/sys/fs/dentry-state",
+    "/proc/sys/fs/file-nr",
+    "/proc/sys/fs/inode-nr",
+    "/proc/sys/fs/inode-state",
+    "/proc/sys/kernel/pty/nr",
+    "/proc/vmstat",
+    "/proc/zoneinfo",
     "/sys/devices/virtual/dmi",
     "/sys/kernel",
     "/sys/module",
     "/sys/power",
 )
 """Files and folders of the kernel that are empty in a sandbox."""
+TERMINALS = 16
+"""Pseudo-terminals of a sandbox, where the engine can bound them: the machine has some thousands for all."""
+NEW_TERMINALS = "/dev/pts/ptmx"
+"""What gives a program a pseudo-terminal; masked where their number cannot be bounded."""
 READ_ONLY_PATHS = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
 """Files and folders of the kernel that nobody in a sandbox can write to."""
 

@@ -1,9 +1,12 @@
-"""What a program costs its neighbours: one exhausts a counter of the kernel, another one still gets all it needs.
+"""What a program costs its neighbours: one exhausts every counter of the kernel, another still gets what it needs.
 
-Each container has a user of its own, so what the kernel counts for each user is the container's own.
+Each container has a user of its own, so what the kernel counts for each user is the container's own. What it counts
+for the whole machine is bounded for each container, or cannot be reached.
 """
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import engine_sides
@@ -12,85 +15,114 @@ from service_process import ServiceProcess, request, serving
 
 pytestmark = pytest.mark.docker
 
-HOLDS = "\nopen('files/full', 'w').close()\nprint('exhausted', flush=True)\nimport time; time.sleep(60)"
-DESCRIPTORS_IN_FLIGHT = (
-    "import socket\nheld = []\n"
-    "try:\n"
-    "    for _ in range(40):\n"
-    "        pair = socket.socketpair(); held.append(pair); socket.send_fds(pair[0], [b'x'], [0] * 250)\n"
-    "except OSError: pass"
-)
-PIPES = (
-    "import fcntl, os\nheld = []\n"
-    "for size in (1 << 20, 1 << 16):\n"
-    "    try:\n"
-    "        while len(held) < 480:\n"
-    "            pair = os.pipe(); held.append(pair); fcntl.fcntl(pair[1], 1031, size)\n"
-    "    except OSError: pass"
-)
-SIGNALS = (
-    "import ctypes, os, signal\n"
-    "number = signal.SIGRTMIN + 1\n"
-    "signal.pthread_sigmask(signal.SIG_BLOCK, [number])\n"
-    "libc = ctypes.CDLL(None)\n"
-    "for _ in range(5000): libc.sigqueue(os.getpid(), number, ctypes.c_void_p(0))"
-)
-INOTIFY = (
-    "import ctypes\nlibc = ctypes.CDLL(None)\n"
-    "held = [libc.inotify_init() for _ in range(200)]\n"
-    "watches = [libc.inotify_add_watch(held[0], f'/proc/{n}'.encode(), 2) for n in range(100)]"
-)
-NEEDS = {
-    "descriptors in flight": (
-        DESCRIPTORS_IN_FLIGHT,
-        "import socket\na, b = socket.socketpair(); socket.send_fds(a, [b'x'], [0] * 100)",
-    ),
-    "pipes": (PIPES, "import fcntl, os\n_, w = os.pipe(); assert fcntl.fcntl(w, 1031, 1 << 18) >= 1 << 18"),
-    "pending signals": (
-        SIGNALS,
-        (
-            "import ctypes, os, signal\nnumber = signal.SIGRTMIN + 1\n"
-            "signal.pthread_sigmask(signal.SIG_BLOCK, [number])\nlibc = ctypes.CDLL(None)\n"
-            "assert libc.sigqueue(os.getpid(), number, ctypes.c_void_p(0)) == 0"
-        ),
-    ),
-    "inotify": (INOTIFY, "import ctypes\nassert ctypes.CDLL(None).inotify_init() >= 0"),
+COUNTERS = Path(__file__).with_name("kernel_counters.py").read_text()
+# By which error a program is refused more of each counter; "taken": the limit is beyond what a sandbox can hold.
+ENDS = {
+    "descriptors in flight": "ETOOMANYREFS",
+    "pages of pipes": "EPERM",
+    "pending signals": "EAGAIN",
+    "timers": "EAGAIN",
+    "inotify instances": "EMFILE",
+    "inotify watches": "ENOSPC",
+    "epoll watches": "taken",
+    "locked memory": "ENOMEM",
+    "open files": "EMFILE",
+    "processes": "EAGAIN",
+}
+TERMINALS = {"docker": ("EINVAL", "EINVAL"), "oci": ("ENOSPC", "taken")}
+"""How that ends, and what a neighbour gets: their number can be bounded by the engine oci alone."""
+REFUSED = {
+    "keys": "EPERM",
+    "POSIX message queues": "ENOSYS",
+    "System V message queues": "ENOSYS",
+    "System V shared memory": "ENOSYS",
+    "System V semaphores": "ENOSYS",
+    "asynchronous requests": "ENOSYS",
+    "kernel programs, of calls": "EPERM",
+    "kernel programs, of sockets": "EPERM",
 }
 
 
+def begun(service: ServiceProcess, program: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """A call whose program holds all that it could get, and how that ended, by counter."""
+    hog = request(program, limits={"wall_s": 60})
+    assert service.post(hog, Prefer="respond-async").status_code == 202
+    path = f"/v1/tool-calls/{hog['tool_call_id']}/events"
+    with service.client.stream("GET", path, params={"conversation_id": hog["conversation_id"]}) as events:
+        for line in events.iter_lines():
+            if line.startswith("data:") and "exhausted" in line:
+                text = json.loads(line.removeprefix("data:"))["text"]
+                return hog, json.loads(text.partition("exhausted ")[2])
+    raise AssertionError(service.status(hog))
+
+
+def beside_a_hog(service: ServiceProcess) -> tuple[dict[str, str], dict[str, str]]:
+    """What a hog and its neighbour were refused, by counter."""
+    hog, ends = begun(service, f"{COUNTERS}\ntake_all()")
+    try:
+        return ends, service.probe(f"{COUNTERS}\ntold = take_little()")
+    finally:
+        service.cancel(hog)
+
+
+def complaints_of_zygotes(service: ServiceProcess) -> list[str]:
+    return [line for line in service.complaints if "zygote" in line or "forked" in line]
+
+
 @pytest.fixture(scope="module", params=engine_sides.tested())
-def service(request, tmp_path_factory) -> Iterator[ServiceProcess]:
-    side = engine_sides.side_of(request.param)
+def engine(request) -> str:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def outcomes(engine, tmp_path_factory) -> Iterator[tuple[dict[str, str], dict[str, str], list[str]]]:
+    """Of the hog, of its neighbour, and what the service complained of."""
+    side = engine_sides.side_of(engine)
     # Nothing waits: the neighbour's container and its interpreter are started beside the hog.
-    with serving(tmp_path_factory.mktemp("near") / "data", side, engine=request.param, pool_size=0) as process:
-        yield process
+    with serving(tmp_path_factory.mktemp("near") / "data", side, engine=engine, pool_size=0) as service:
+        yield *beside_a_hog(service), complaints_of_zygotes(service)
     side.close()
 
 
-def wait_until_exhausted(service: ServiceProcess, hog: dict[str, Any]) -> None:
-    """Follows the hog's output until it holds all that it can get."""
-    path = f"/v1/tool-calls/{hog['tool_call_id']}/events"
-    with service.client.stream("GET", path, params={"conversation_id": hog["conversation_id"]}) as events:
-        assert any("exhausted" in line for line in events.iter_lines())
+@pytest.mark.parametrize("counter", ENDS)
+def test_a_neighbour_gets_what_a_program_has_exhausted_for_itself(outcomes, counter):
+    hog, neighbour, _ = outcomes
+    assert (hog[counter], neighbour[counter]) == (ENDS[counter], "taken")
 
 
-@pytest.mark.parametrize("counter", NEEDS)
-def test_a_neighbour_gets_what_a_program_has_exhausted_for_itself(service, counter):
-    exhausts, needs = NEEDS[counter]
-    hog = request(exhausts + HOLDS, limits={"wall_s": 60})
-    assert service.post(hog, Prefer="respond-async").status_code == 202
-    wait_until_exhausted(service, hog)
-    answer = service.call(needs + "\nopen('out.txt', 'w').write('fine')")
-    service.cancel(hog)
-    assert (answer["ok"], answer["report"].splitlines()[0]) == (True, "Runtime error: none")
+@pytest.mark.parametrize("counter", REFUSED)
+def test_counters_that_no_program_needs_are_out_of_reach(outcomes, counter):
+    hog, neighbour, _ = outcomes
+    assert (hog[counter], neighbour[counter]) == (REFUSED[counter], REFUSED[counter])
 
 
-def test_an_interpreter_is_forked_in_beside_a_program_that_holds_descriptors_in_flight(service):
-    hog = request(DESCRIPTORS_IN_FLIGHT + HOLDS, limits={"wall_s": 60})
-    assert service.post(hog, Prefer="respond-async").status_code == 202
-    wait_until_exhausted(service, hog)
-    before = service.log
-    assert service.call("open('out.txt', 'w').write('fine')")["ok"] is True
-    service.cancel(hog)
-    logged = service.log.removeprefix(before)
-    assert [line for line in logged.splitlines() if "zygote" in line or "forked" in line] == []
+def test_the_terminals_of_the_machine_cannot_be_taken_by_one_program(outcomes, engine):
+    hog, neighbour, _ = outcomes
+    assert (hog["pseudo-terminals"], neighbour["pseudo-terminals"]) == TERMINALS[engine]
+
+
+def test_an_interpreter_is_forked_in_beside_a_program_that_exhausts_every_counter(outcomes):
+    assert outcomes[2] == []
+
+
+def test_process_1_still_sends_its_descriptors_where_containers_share_a_user(engine, tmp_path):
+    side = engine_sides.side_of(engine)
+    settings = {"engine": engine, "pool_size": 0, "sandbox_users": 1, "import_once": "on"}
+    with serving(tmp_path / "data", side, **settings) as service:
+        hog, ends = begun(service, f"{COUNTERS}\ntake_descriptors()")
+        answer = service.call("open('files/out.txt', 'w').write('fine')")
+        service.cancel(hog)
+        assert ends == {"descriptors in flight": "ETOOMANYREFS"}
+        assert (answer["ok"], complaints_of_zygotes(service)) == (True, [])
+    side.close()
+
+
+def test_users_are_apart_where_root_outside_is_nobody_inside(tmp_path, remapped_docker):
+    side = engine_sides.DockerSide(remapped_docker.host)
+    settings = {"engine": "docker", "engine_host": remapped_docker.host, "pool_size": 0}
+    with serving(tmp_path / "data", side, **settings) as service:
+        hog, neighbour = beside_a_hog(service)
+        assert {counter: hog[counter] for counter in ENDS} == ENDS
+        assert {neighbour[counter] for counter in ENDS} == {"taken"}
+        assert complaints_of_zygotes(service) == []
+    side.close()

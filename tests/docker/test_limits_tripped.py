@@ -180,6 +180,29 @@ except OSError:
     assert (code_of_error, message.rpartition(": ")[2]) == ("disk_limit", "export failed")
 
 
+@pytest.mark.parametrize("place", ["/out", "/tmp"])
+@pytest.mark.parametrize("leaves", ["os.unlink(path); wait()", "wait(); os.unlink(path); os.close(fd)"])
+@pytest.mark.parametrize("ends", ["pass", "sys.exit('export failed')"])
+async def test_a_place_that_was_full_while_the_program_ran_is_the_disk_limit(
+    call: Caller, place: str, leaves: str, ends: str
+) -> None:
+    code = f"""
+import os, sys, time
+def wait():
+    try:
+        while True: os.write(fd, bytes(65_536))
+    except OSError: time.sleep(0.3)
+path = "{place}/large"
+fd = os.open(path, os.O_CREAT | os.O_WRONLY)
+{leaves}
+open("files/a.txt", "w")
+{ends}
+"""
+    response = await call(code, ["a.txt"], limits={"out_dir_bytes": MIB})
+    assert error_of(response)[0] == "disk_limit"
+    assert error_of(response)[1].startswith(f"{'OUT_DIR' if place == '/out' else place} holds ")
+
+
 async def test_too_many_files_for_the_file_system_are_the_disk_limit(call: Caller) -> None:
     code = "for n in range(1000): open(f'files/{n}', 'w')"
     response = await call(code, limits={"out_dir_inodes": 100})

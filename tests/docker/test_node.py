@@ -13,6 +13,27 @@ new Worker('require("worker_threads").parentPort.postMessage(7)', { eval: true }
 """
 
 
+# What node does by sendfile where that is let through, and a server and its client.
+COPY_AND_SERVE = """
+const fs = require('fs'), http = require('http');
+fs.writeFileSync('/tmp/a', Buffer.alloc(300000));
+fs.copyFileSync('/tmp/a', 'files/b');
+fs.copyFileSync('/tmp/a', '/dev/shm/c');
+console.log(fs.statSync('files/b').size, fs.statSync('/dev/shm/c').size);
+const server = http.createServer((_, answer) => fs.createReadStream('/tmp/a').pipe(answer));
+server.listen(0, '127.0.0.1', async () => {
+  const answer = await fetch(`http://127.0.0.1:${server.address().port}`);
+  console.log((await answer.arrayBuffer()).byteLength);
+  server.close();
+});
+"""
+DATAGRAM = """
+const socket = require('dgram').createSocket('udp4');
+socket.on('message', (message) => { console.log(String(message)); socket.close(); });
+socket.bind(0, '127.0.0.1', () => { socket.setTTL(2); socket.send('sent', socket.address().port, '127.0.0.1'); });
+"""
+
+
 @pytest.mark.parametrize(
     ("code", "printed"),
     [
@@ -28,6 +49,8 @@ new Worker('require("worker_threads").parentPort.postMessage(7)', { eval: true }
         ("setTimeout(() => console.log('later'), 20); console.log('now')", "now\nlater\n"),
         ("console.log(require('child_process').execSync('echo shell').toString().trim())", "shell\n"),
         (WORKER, "7\n"),
+        (COPY_AND_SERVE, "300000 300000\n300000\n"),
+        (DATAGRAM, "sent\n"),
         ("console.log(new Intl.NumberFormat('de-DE').format(1234.5))", "1.234,5\n"),
     ],
 )

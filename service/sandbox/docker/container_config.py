@@ -9,8 +9,10 @@ from service.sandbox.hardening import (
     HOST_NAME,
     IMPORTING_SHARES,
     MASKED_PATHS,
+    NEW_TERMINALS,
     READ_ONLY_PATHS,
     RLIMITS,
+    SANDBOX_RLIMITS,
     SHM_BYTES,
     own_folders,
 )
@@ -86,6 +88,7 @@ def zygote_container_config(settings: ContainerSettings, kind: Kind) -> dict[str
         "UsernsMode": "host",
         "CapAdd": list(ZYGOTE_CAPABILITIES),
         "SecurityOpt": ["no-new-privileges", "seccomp=unconfined", "apparmor=unconfined"],
+        "Ulimits": [{"Name": name, "Soft": most, "Hard": most} for name, most in RLIMITS.items()],
         "PidsLimit": ZYGOTE_PIDS,
         "Memory": ZYGOTE_MEMORY_BYTES,
         "MemorySwap": ZYGOTE_MEMORY_BYTES,
@@ -111,7 +114,6 @@ def _common_host_config(settings: ContainerSettings) -> dict[str, Any]:
         "NetworkMode": "none",
         "IpcMode": "private",
         "CgroupnsMode": "private",
-        "Ulimits": [{"Name": name, "Soft": most, "Hard": most} for name, most in RLIMITS.items()],
         "LogConfig": {"Type": "none"},
     }
     if settings.runtime:
@@ -134,8 +136,10 @@ def container_config(
         # gVisor's could not be raised again.
         "CpuShares": FULL_SHARES if flavour is Flavour.BARE or settings.gvisor else IMPORTING_SHARES,
         "SecurityOpt": ["no-new-privileges", f"seccomp={settings.seccomp_profile}"],
-        "MaskedPaths": list(MASKED_PATHS),
+        # The options of /dev/pts are the engine's.
+        "MaskedPaths": [*MASKED_PATHS, NEW_TERMINALS],
         "ReadonlyPaths": list(READ_ONLY_PATHS),
+        "Ulimits": [{"Name": name, "Soft": soft, "Hard": hard} for name, (soft, hard) in SANDBOX_RLIMITS.items()],
         "ShmSize": SHM_BYTES,
         **changing_limits(settings, limits),
         "Tmpfs": {folder.path: ",".join(folder.options(user_id)) for folder in own_folders(limits)},

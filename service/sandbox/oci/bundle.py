@@ -13,7 +13,9 @@ from service.sandbox.hardening import (
     MASKED_PATHS,
     READ_ONLY_PATHS,
     RLIMITS,
+    SANDBOX_RLIMITS,
     SHM_BYTES,
+    TERMINALS,
     own_folders,
 )
 from service.sandbox.limits import CallLimits
@@ -34,7 +36,11 @@ _DEVICES = (("null", 1, 3), ("zero", 1, 5), ("full", 1, 7), ("random", 1, 8), ("
 _MOUNTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("/proc", "proc", ("nosuid", "noexec", "nodev")),
     ("/dev", "tmpfs", ("nosuid", "noexec", "strictatime", "mode=755", "size=65536k")),
-    ("/dev/pts", "devpts", ("nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5")),
+    (
+        "/dev/pts",
+        "devpts",
+        ("nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5", f"max={TERMINALS}"),
+    ),
     ("/dev/mqueue", "mqueue", ("nosuid", "noexec", "nodev")),
     ("/dev/shm", "tmpfs", ("nosuid", "noexec", "nodev", "mode=1777", f"size={SHM_BYTES}")),  # noqa: S108
     ("/sys", "sysfs", ("nosuid", "noexec", "nodev", "ro")),
@@ -82,7 +88,7 @@ def bundle_config(
             "capabilities": {name: [] for name in _CAPABILITY_SETS},
             "noNewPrivileges": True,
             "oomScoreAdj": 0,
-            "rlimits": _rlimits(),
+            "rlimits": _rlimits(SANDBOX_RLIMITS),
         },
         "mounts": mounts,
         "linux": {
@@ -119,7 +125,7 @@ def zygote_config(settings: BundleSettings, kind: Kind, cgroup: str) -> dict[str
             },
             "noNewPrivileges": True,
             "oomScoreAdj": 0,
-            "rlimits": _rlimits(),
+            "rlimits": _rlimits({name: (most, most) for name, most in RLIMITS.items()}),
         },
         "mounts": mounts,
         "linux": {
@@ -133,8 +139,8 @@ def zygote_config(settings: BundleSettings, kind: Kind, cgroup: str) -> dict[str
     }
 
 
-def _rlimits() -> list[dict[str, Any]]:
-    return [{"type": f"RLIMIT_{name.upper()}", "soft": most, "hard": most} for name, most in RLIMITS.items()]
+def _rlimits(limits: Mapping[str, tuple[int, int]]) -> list[dict[str, Any]]:
+    return [{"type": f"RLIMIT_{name.upper()}", "soft": soft, "hard": hard} for name, (soft, hard) in limits.items()]
 
 
 def _mount(where: str, kind: str, options: tuple[str, ...] | list[str]) -> dict[str, Any]:

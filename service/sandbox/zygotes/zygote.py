@@ -20,6 +20,7 @@ T = TypeVar("T")
 _MESSAGE_BYTES_MAX = 65_536
 _REPORT_BYTES_MAX = 4_096
 _FORK_S_MAX = 10.0
+_ANSWER_S_MAX = 3.0
 _DONE = b"."
 _COME_IN = b"."
 
@@ -45,7 +46,7 @@ class WaitingFork:
         Raises:
             NotForkedError: it has not; once it is closed, it ends, at the latest when it would say that it has.
         """
-        _hear_done(self._word.fileno())
+        _hear_done(self._word.fileno(), _FORK_S_MAX)
 
     def close(self) -> None:
         """Ends it, if it still waits."""
@@ -101,9 +102,10 @@ class Zygote:
                 self._ask(target, writing, {"ahead": ahead})
             finally:
                 os.close(writing)
-            _hear_done(reading)
+            _hear_done(reading, _FORK_S_MAX)
         except _SilentError:
-            self.end()  # with it ends whatever it was about to do
+            if not self._serves():
+                self.end()  # with it ends whatever it was about to do
             raise
         finally:
             os.close(reading)
@@ -130,13 +132,31 @@ class Zygote:
         self.forks += 1
         return WaitingFork(ours)
 
+    def _serves(self) -> bool:
+        """Whether it still answers: then a container holds up its fork, and others are forked as ever."""
+        reading, writing = _pair(os.pipe)
+        try:
+            try:
+                self._send({}, [writing])
+            finally:
+                os.close(writing)
+            _hear_done(reading, _ANSWER_S_MAX)
+        except NotForkedError:
+            return False
+        finally:
+            os.close(reading)
+        return True
+
     def _ask(self, target: Target, report: int, wish: dict[str, Any]) -> None:
         numbers = {"namespaces": len(target.namespaces), "control_groups": len(target.control_groups)}
-        request = json.dumps({**numbers, "label": target.label, "user": target.user_id, **wish}).encode()
+        request = {**numbers, "label": target.label, "user": target.user_id, **wish}
         descriptors = [report, target.pids, *target.namespaces, *target.control_groups, *target.group]
+        self._send(request, descriptors)
+
+    def _send(self, request: dict[str, Any], descriptors: list[int]) -> None:
         try:
             with self._lock:
-                socket.send_fds(self._door, [request], descriptors)
+                socket.send_fds(self._door, [json.dumps(request).encode()], descriptors)
         except OSError as exc:
             self.end()
             raise NotForkedError("the zygote has died") from exc
@@ -167,16 +187,16 @@ def _pair(make: Callable[[], tuple[T, T]]) -> tuple[T, T]:
         raise NotForkedError(f"there is nothing to be told by: {exc}") from exc
 
 
-def _hear_done(fd: int) -> None:
+def _hear_done(fd: int, within_s: float) -> None:
     """Waits until a fork says that it has met the runner. Raises NotForkedError: it says or does something else."""
     told = b""
-    deadline = time.monotonic() + _FORK_S_MAX
+    deadline = time.monotonic() + within_s
     # Not select: a service with many clients has descriptors above the thousand that it knows.
     poll = select.poll()
     poll.register(fd, select.POLLIN)
     while told != _DONE:
         if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
-            raise _SilentError(f"the zygote did not answer within {_FORK_S_MAX:.0f} s")
+            raise _SilentError(f"the zygote did not answer within {within_s:.0f} s")
         try:
             piece = os.read(fd, _REPORT_BYTES_MAX)
         except ConnectionResetError:

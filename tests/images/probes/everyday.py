@@ -2,6 +2,8 @@
 # ruff: noqa: T201 -- what a probe prints is its answer
 
 import asyncio
+import functools
+import http.server
 import json
 import multiprocessing
 import os
@@ -11,13 +13,22 @@ import socket
 import sqlite3
 import subprocess
 import threading
+import urllib.request
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from datetime import datetime
 from multiprocessing import shared_memory
 from pathlib import Path
+from typing import BinaryIO
 from zoneinfo import ZoneInfo
 
 import numpy as np
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """Serves files and logs nothing."""
+
+    def log_message(self, *_: object) -> None:
+        pass
 
 
 def square(number: int) -> int:
@@ -60,6 +71,70 @@ def answer_over(family: socket.AddressFamily, address: tuple[str, int] | str) ->
             return client.recv(4).decode()
 
 
+async def sent_by_asyncio(file: BinaryIO) -> int:
+    """The bytes of a file that arrive over TCP; where the kernel cannot send files, asyncio reads and writes."""
+    arrived = asyncio.get_running_loop().create_future()
+
+    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        arrived.set_result(len(await reader.read()))
+        writer.close()
+
+    server = await asyncio.start_server(take, "127.0.0.1", 0, reuse_port=True)
+    _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+    await asyncio.get_running_loop().sendfile(writer.transport, file)
+    writer.close()
+    size = await arrived
+    server.close()
+    return size
+
+
+def sent_by_a_socket() -> int:
+    ours, theirs = socket.socketpair()
+    with Path("/tmp/large").open("rb") as file, ours, theirs, theirs.makefile("rb") as stream:
+
+        def send() -> None:
+            ours.sendfile(file)
+            ours.shutdown(socket.SHUT_WR)
+
+        threading.Thread(target=send).start()
+        return len(stream.read())
+
+
+def served_over_http() -> int:
+    handler = functools.partial(Quiet, directory="/tmp")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever).start()
+        with urllib.request.urlopen(f"http://127.0.0.1:{server.server_port}/large") as answer:
+            size = len(answer.read())
+        server.shutdown()
+    return size
+
+
+def options_that_servers_set() -> list[str]:
+    """Options of sockets that libraries set; those that were refused."""
+    refused = []
+    wanted = {
+        socket.SOL_SOCKET: (
+            "SO_REUSEADDR",
+            "SO_REUSEPORT",
+            "SO_KEEPALIVE",
+            "SO_SNDBUF",
+            "SO_RCVBUF",
+            "SO_BROADCAST",
+        ),
+        socket.IPPROTO_TCP: ("TCP_NODELAY", "TCP_KEEPIDLE", "TCP_KEEPINTVL", "TCP_KEEPCNT", "TCP_QUICKACK"),
+        socket.IPPROTO_IP: ("IP_TOS", "IP_TTL"),
+    }
+    with socket.socket() as connection:
+        for level, names in wanted.items():
+            for name in names:
+                try:
+                    connection.setsockopt(level, getattr(socket, name), 1)
+                except PermissionError:
+                    refused.append(name)
+    return refused
+
+
 def through_a_named_pipe() -> str:
     os.mkfifo("/tmp/pipe")
     threading.Thread(target=Path("/tmp/pipe").write_text, args=("through",)).start()
@@ -100,6 +175,14 @@ if __name__ == "__main__":
     database.close()
     told["loopback"] = answer_over(socket.AF_INET, ("127.0.0.1", 0))
     told["unix_socket"] = answer_over(socket.AF_UNIX, "/tmp/socket")
+    Path("/tmp/large").write_bytes(bytes(3_000_000))
+    shutil.copyfile("/tmp/large", "/out/large")
+    told["copied"] = Path("/out/large").stat().st_size
+    with Path("/tmp/large").open("rb") as file:
+        told["sent_by_asyncio"] = asyncio.run(sent_by_asyncio(file))
+    told["sent_by_a_socket"] = sent_by_a_socket()
+    told["served_over_http"] = served_over_http()
+    told["refused_options"] = options_that_servers_set()
     told["named_pipe"] = through_a_named_pipe()
     told["copy_with_attributes"] = copy_with_attributes()
     told["lowered_limit"] = lowered_limit()

@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.codes import RuntimeCode
-from service.jobs.failures import RuntimeFailure, classify, left_too_much, memory_failure, signal_name
+from service.jobs.failures import (
+    RuntimeFailure,
+    classify,
+    left_too_much,
+    memory_failure,
+    room_failure,
+    signal_name,
+)
 from service.sandbox.limits import CallLimits
 from service.sandbox.port import Collected, OutputPiece, ProcessOutcome, Room
 
@@ -261,6 +268,31 @@ def test_a_child_that_was_killed_for_memory_explains_missing_files_of_a_program_
     failure = RuntimeFailure(RuntimeCode.OUT_OF_MEMORY, f"a child process of the program {MEMORY}")
     assert memory_failure(outcome, LIMITS) == failure
     assert memory_failure(ProcessOutcome(exit_code=0), LIMITS) is None
+
+
+@pytest.mark.parametrize(
+    ("outcome", "message"),
+    [
+        (ProcessOutcome(exit_code=0, rooms=full("OUT_DIR")), f"{OUT} and was full while the program ran"),
+        (ProcessOutcome(exit_code=0, rooms=full("/tmp")), f"{TMP} and was full while the program ran"),
+        (ProcessOutcome(exit_code=0, rooms=ROOMS, output=on_stderr(NO_SPACE)), f"{OUT}, {TMP}, {SHM}"),
+        (
+            ProcessOutcome(exit_code=0, rooms=full("/dev/shm"), output=on_stderr(NO_SPACE)),
+            f"{SHM} and was full while the program ran",
+        ),
+    ],
+)
+def test_a_place_that_was_full_is_why_files_are_missing_although_the_program_ended_well(outcome, message):
+    assert classify(outcome, LIMITS) is None
+    failure = RuntimeFailure(RuntimeCode.DISK_LIMIT, f"{message}: files may have found no space left")
+    assert room_failure(outcome, LIMITS) == failure
+
+
+@pytest.mark.parametrize(
+    "outcome", [ProcessOutcome(exit_code=0, rooms=ROOMS), ProcessOutcome(exit_code=0, rooms=full("/dev/shm"))]
+)
+def test_places_with_room_are_no_reason_for_missing_files(outcome):
+    assert room_failure(outcome, LIMITS) is None
 
 
 @pytest.mark.parametrize(

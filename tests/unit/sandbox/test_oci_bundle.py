@@ -42,6 +42,7 @@ def test_limits_are_the_same(oci, docker):
     ]
     resources = oci["linux"]["resources"]
     assert rlimits == docker["Ulimits"]
+    assert {"Name": "nofile", "Soft": 1024, "Hard": 4096} in rlimits
     assert resources["memory"] == {"limit": docker["Memory"], "swap": docker["MemorySwap"]}
     assert resources["pids"] == {"limit": docker["PidsLimit"]}
     assert resources["cpu"]["quota"] / resources["cpu"]["period"] == docker["NanoCpus"] / 1e9 == 1.5
@@ -75,7 +76,9 @@ def test_nothing_of_the_machine_is_mounted(oci):
 
 
 def test_kernel_files_that_are_masked_or_read_only_are_the_same(oci, docker):
-    assert oci["linux"]["maskedPaths"] == docker["MaskedPaths"]
+    # Where the number of pseudo-terminals cannot be bounded there are none.
+    assert [*oci["linux"]["maskedPaths"], "/dev/pts/ptmx"] == docker["MaskedPaths"]
+    assert "max=16" in next(m["options"] for m in oci["mounts"] if m["destination"] == "/dev/pts")
     assert oci["linux"]["readonlyPaths"] == docker["ReadonlyPaths"]
 
 

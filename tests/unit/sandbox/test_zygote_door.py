@@ -193,6 +193,7 @@ def test_a_fork_that_says_nothing_is_given_up_and_ends_the_zygote_unless_it_has_
     side_that, target, monkeypatch, ahead
 ):
     monkeypatch.setattr(module, "_FORK_S_MAX", 0.05)
+    monkeypatch.setattr(module, "_ANSWER_S_MAX", 0.05)
     given_up = threading.Event()
     side = side_that(lambda *_: given_up.wait(30))
     zygote = Zygote(side.ours, side.end)
@@ -204,6 +205,19 @@ def test_a_fork_that_says_nothing_is_given_up_and_ends_the_zygote_unless_it_has_
     outcome = (side.ended, zygote.is_alive)
     given_up.set()
     assert outcome == (0 if ahead else 1, ahead)
+
+
+def test_a_fork_that_its_container_holds_up_ends_no_zygote_that_serves_others(side_that, target, monkeypatch):
+    monkeypatch.setattr(module, "_FORK_S_MAX", 0.05)
+    held = []
+    side = side_that(lambda _, fds: held.append(os.dup(fds[0])), reports(b"."), reports(b"."))
+    zygote = Zygote(side.ours, side.end)
+    with pytest.raises(NotForkedError, match="did not answer"):
+        zygote.fork_into(target)
+    zygote.fork_into(target)
+    side.join()
+    os.close(held[0])
+    assert (side.messages[1], side.ended, zygote.forks) == (({}, 1), 0, 1)
 
 
 def test_no_inspector_waits_of_a_zygote_that_has_died(side_that, target):
