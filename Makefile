@@ -82,7 +82,7 @@ gallery: venv images readers ## render the documents of docs/gallery/sources and
 
 # ---- checks ----
 
-.PHONY: test test-area check lint types layers schemas tests tests-slow test-security fuzz bench bench-quick bench-memory bench-memsearch bench-render bench-tokens corpus humaneval
+.PHONY: test test-area check lint types layers schemas tests tests-slow test-security fuzz bench bench-quick bench-memory bench-neighbours bench-memsearch bench-render bench-tokens corpus humaneval
 test: $(if $(AREA),test-area,check) ## all that CI does: lint, types, layers, schemas, tests; AREA=react: one area's tests alone
 
 test-area: venv
@@ -100,7 +100,7 @@ types: venv ## mypy, strict
 	@for program in runner inspector; do (cd sandbox_images/$$program && MYPYPATH=../inspector ../../$(BIN)/mypy --config-file ../mypy.ini --cache-dir ../../.mypy_cache/$$program .); done
 	@cd sandbox_images && ../$(BIN)/mypy --config-file mypy.ini --cache-dir ../.mypy_cache/render -p render -p readable -p inventory -m advisories
 	@cd tests/readers && ../../$(BIN)/mypy --config-file ../../sandbox_images/mypy.ini --cache-dir ../../.mypy_cache/readers -p readers
-	@$(BIN)/mypy --ignore-missing-imports --cache-dir .mypy_cache/bench -p bench.render -p bench.memsearch -p bench.speed -m bench.tokens
+	@$(BIN)/mypy --ignore-missing-imports --cache-dir .mypy_cache/bench -p bench.render -p bench.memsearch -p bench.speed -m bench.tokens -m bench.neighbours
 
 layers: venv ## imports point down only
 	@$(BIN)/lint-imports --no-cache
@@ -138,6 +138,9 @@ bench-render: venv images ## measure rendering against Pandoc, LibreOffice, Chro
 	@$(ENGINE) $(BIN)/python -m bench.render.quality $(if $(QUICK),--quick)
 	@$(ENGINE) $(BIN)/python -m bench.render.speed $(if $(QUICK),--quick)
 	@$(ENGINE) $(BIN)/python -m bench.render.report
+
+bench-neighbours: venv images ## measure print(1) of one key beside 200 clients of another, on both engines: [ENGINES=docker] [RATE=2]
+	@$(ENGINE) $(BIN)/python -m bench.neighbours $(if $(ENGINES),--engines $(ENGINES)) $(if $(RATE),--rate $(RATE))
 
 bench-memsearch: venv ## measure how often memory searches find the right passage, and how long they take
 	@$(BIN)/python -m bench.memsearch.quality

@@ -56,8 +56,8 @@ class LeanClient:
             streams[1].close()
         self._idle.clear()
 
-    async def send(self, method: str, path: str, body: bytes) -> Answer:
-        """One request, whose body is JSON, and its answer.
+    async def send(self, method: str, path: str, body: bytes, key: str = "") -> Answer:
+        """One request, whose body is JSON, and its answer; with an API key, if one is given.
 
         Raises:
             OSError, asyncio.IncompleteReadError: the connection was refused or lost.
@@ -69,10 +69,11 @@ class LeanClient:
             writer.close()
         else:
             reader, writer = await asyncio.open_connection("127.0.0.1", self._port, limit=_ANSWER_BYTES_MAX)
+        who = f"Authorization: Bearer {key}\r\n" if key else ""
         try:
             writer.write(
                 f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-                f"Content-Length: {len(body)}\r\n\r\n".encode()
+                f"Content-Length: {len(body)}\r\n{who}\r\n".encode()
                 + body
             )
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")

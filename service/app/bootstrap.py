@@ -51,6 +51,8 @@ from service.storage.artifacts.local_blobs import LocalFiles
 from service.storage.artifacts.store import SqlArtifactStore
 from service.storage.asset_folders import AssetFolders
 from service.storage.audit import SqlAuditStore
+from service.storage.audit_head_files import HeadFiles
+from service.storage.audit_signing import HeadSigner
 from service.storage.calls import SqlCallStore
 from service.storage.database import Database
 from service.storage.link_keys import LinkKeyFile
@@ -95,6 +97,7 @@ class Service:
         image: what their image has.
         calls: the calls.
         provenance: their audit lines, and running them again.
+        heads: signs the last audit line of each chain.
         meter: counts them.
         tracer: traces them.
         resolver: how names of the web become addresses.
@@ -115,6 +118,7 @@ class Service:
     image: ImageInventory
     calls: Calls
     provenance: Provenance
+    heads: HeadSigner
     meter: PrometheusMeter
     tracer: Tracer
     resolver: SystemResolver
@@ -140,7 +144,7 @@ def _web(settings: Settings, resolver: SystemResolver) -> tuple[PageFetcher, Pag
     return fetcher, SearxngSearcher(endpoint, settings.web_search_s, resolver, tls)
 
 
-def _meter(settings: Settings, admission: Admission, engine: PooledEngine) -> PrometheusMeter:
+def _meter(settings: Settings, admission: Admission, engine: PooledEngine, heads: HeadSigner) -> PrometheusMeter:
     return PrometheusMeter(
         {
             "calls_running": ("Calls that have a place.", lambda: admission.running),
@@ -148,6 +152,10 @@ def _meter(settings: Settings, admission: Admission, engine: PooledEngine) -> Pr
             "pool_ready": ("Sandboxes of all flavours that wait for a call.", lambda: engine.pool.ready),
             "swept": ("Sandboxes that had to be swept, in this life of the service.", lambda: engine.swept),
             "engine_up": ("1 if the engine answered when it was asked last.", lambda: engine.is_up),
+            "audit_signing": (
+                "1 if the heads of all chains of audit lines are signed; 0 if something keeps them from it.",
+                lambda: heads.is_signing,
+            ),
             "data_free_bytes": (
                 "What is free for the service on the file system of its data folder.",
                 lambda: free_bytes(settings.data_dir),
@@ -264,7 +272,8 @@ def build(settings: Settings) -> Service:
         searcher=searcher,
         image=image,
     )
-    meter = _meter(settings, admission, engine)
+    heads = HeadSigner(database, HeadFiles(*settings.audit_files), settings.audit_head_s)
+    meter = _meter(settings, admission, engine, heads)
     database.seen = artifacts.seen = meter.store_used
     audited = AuditService(version=release(), boot_id=boot_id)
     again = Again(runs, partial(rerunnable, settings, parts), Inputs(files, sources), limits, audited)
@@ -291,6 +300,7 @@ def build(settings: Settings) -> Service:
         image=image,
         calls=calls,
         provenance=Provenance(SqlCallStore(database), SqlAuditStore(database), again),
+        heads=heads,
         meter=meter,
         tracer=tracer,
         resolver=resolver,
@@ -318,6 +328,9 @@ async def running(service: Service, *, serves: bool = False) -> AsyncIterator[No
             await refuse_without_keys(service.settings, service.keyring)
             service.keyring.start()
             stack.push_async_callback(service.keyring.stop)
+        if service.settings.audit_head_s:
+            service.heads.start()
+            stack.push_async_callback(service.heads.stop)
         await service.artifacts.open()
         stack.push_async_callback(service.artifacts.close)
         stack.push_async_callback(service.engine.stop)

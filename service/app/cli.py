@@ -74,7 +74,7 @@ def _run(arguments: argparse.Namespace) -> int:
     # A store of its own for each job, so that a service that runs on the same machine is not disturbed.
     with contextlib.ExitStack() as stack:
         data_dir = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="proofbox-")))
-        settings = Settings(data_dir=data_dir, pool_size=1)
+        settings = Settings(data_dir=data_dir, pool_size=1, audit_head_s=0)
         if arguments.command == "demo":
             return asyncio.run(demo(settings, arguments.out))
         if arguments.command == "render":
@@ -107,11 +107,20 @@ def _look_back(arguments: argparse.Namespace) -> int:
                 Settings(pool_size=0), tool_call_id=arguments.call, conversation_id=arguments.conversation
             )
         )
+    if arguments.action == "rotate-key":
+        return cli_audit.rotate_key(Settings())
+    if arguments.action == "begin-anew":
+        return asyncio.run(cli_audit.begin_anew(Settings()))
     if arguments.action == "export":
         return cli_audit.export(
-            Settings(), since=arguments.since or "", tenant=arguments.tenant, project=arguments.project
+            Settings(),
+            since=arguments.since or "",
+            tenant=arguments.tenant,
+            project=arguments.project,
+            heads=arguments.heads,
         )
-    return cli_audit.verify(Settings(), file=arguments.file, expected=arguments.expect, answers=arguments.answers)
+    noted = cli_audit.Noted(arguments.expect, arguments.key, arguments.heads)
+    return cli_audit.verify(Settings(), file=arguments.file, noted=noted, answers=arguments.answers)
 
 
 def _moment(text: str) -> str:
@@ -174,7 +183,9 @@ def _add_looking_back(commands: "argparse._SubParsersAction[argparse.ArgumentPar
         "audit", help="read and check the audit lines of calls; the service may run meanwhile"
     )
     actions = audit.add_subparsers(dest="action", required=True)
-    verify = actions.add_parser("verify", help="check that no line was changed, taken out or put in")
+    verify = actions.add_parser(
+        "verify", help="check that no line was changed, taken out or put in, and that all signed heads fit"
+    )
     verify.add_argument("--file", type=Path, help="lines that were exported, in place of the database's")
     verify.add_argument(
         "--expect",
@@ -183,11 +194,25 @@ def _add_looking_back(commands: "argparse._SubParsersAction[argparse.ArgumentPar
         metavar="SHA256",
         help="a line that has to be there, noted elsewhere",
     )
+    verify.add_argument("--heads", type=Path, help="a copy of the signed heads, in place of the service's file")
+    verify.add_argument(
+        "--key",
+        action="append",
+        default=[],
+        metavar="ID",
+        help="the key that the heads begin with, noted elsewhere",
+    )
     verify.add_argument("--answers", action="store_true", help="check the stored answers against their lines too")
     export = actions.add_parser("export", help="print audit lines, one JSON object a line")
     export.add_argument("--since", type=_moment, help="only calls that ended then or later, UTC")
     export.add_argument("--tenant", help="only this tenant's")
     export.add_argument("--project", help="only this project's")
+    export.add_argument("--heads", action="store_true", help="print the signed heads of these lines after them")
+    actions.add_parser("rotate-key", help="sign heads with another key from now on, which the old key signs")
+    actions.add_parser(
+        "begin-anew",
+        help="put a lost key and its heads aside, so that the next start makes others; not for a service that runs",
+    )
 
 
 if __name__ == "__main__":

@@ -22,12 +22,19 @@ from service.sandbox.sandbox_users import SandboxUsers
 from service.sandbox.service_cgroup import Totals
 
 _ENGINE_THREADS = 16
+_POOL_RESERVE_MAX = 2  # unless the operator sets it
 
 
 def service_name(settings: Settings) -> str:
     """Two services on one engine have two data folders, so each sweeps only its own containers."""
     folder = str(settings.data_dir.resolve())
     return settings.service_name or f"proofbox-{hashlib.sha256(folder.encode()).hexdigest()[:12]}"
+
+
+def _pool_reserve(settings: Settings) -> int:
+    if settings.pool_reserve is None:
+        return min(_POOL_RESERVE_MAX, settings.pool_size // 4)
+    return settings.pool_reserve
 
 
 def sandbox_engine(
@@ -55,6 +62,7 @@ def sandbox_engine(
                 starts_max=settings.starts_max,
                 age_max_s=settings.waiting_lifetime_s,
                 unused_s=settings.pool_unused_s,
+                reserve=_pool_reserve(settings),
             ),
             ready_s=settings.ready_s,
             call_lifetime_s=limits.wall_s + settings.overhead_s,

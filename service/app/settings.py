@@ -75,6 +75,14 @@ class Settings(BaseSettings):
     otlp_endpoint: str = Field(default="", pattern=r"^(https?://[^/?#@\s]+(/[^?#\s]*)?)?$")
     """Receiver of traces by OTLP over HTTP, such as http://127.0.0.1:4318; empty: the OTEL_ variables', if any."""
 
+    # ---- signed heads of the audit lines ----
+    audit_head_s: float = Field(default=5, ge=0)
+    """Pause between signatures of the last audit line of each chain; 0: none is signed."""
+    audit_key_file: Path | None = None
+    """Private key that signs them, PEM, made at the first start; none: audit-key.pem in data_dir."""
+    audit_heads_file: Path | None = None
+    """File that the signatures are added to; none: audit-heads.jsonl in data_dir."""
+
     # ---- artifacts in a bucket; without one they are in data_dir ----
     s3_bucket: str = ""
     """Bucket of artifacts on an S3-compatible server; empty: artifacts are files below data_dir."""
@@ -135,7 +143,7 @@ class Settings(BaseSettings):
     sandbox_user_first: int = Field(default=20_000, ge=1_000, le=60_000)
     """First of the user ids of sandboxes, one for each container that exists; the image names 20000 to 21999."""
     sandbox_users: int = Field(default=2_000, ge=1, le=5_000)
-    """How many user ids sandboxes take in turn, in blocks of 50 of which each service on a machine claims its own."""
+    """How many user ids sandboxes take in turn, in blocks of 50 of which each service on a machine claims some."""
     import_once: Literal["auto", "on", "off"] = "auto"
     """Libraries are imported once and forked into sandboxes; auto: where that can be, on: or the service ends."""
     total_memory_bytes: int = Field(default=0, ge=0)
@@ -148,6 +156,8 @@ class Settings(BaseSettings):
     """The seccomp profile of every sandbox."""
     pool_size: int = Field(default=8, ge=0, le=100)
     """Containers that wait, started, for a call when there are few calls; 0: none waits, ever."""
+    pool_reserve: int | None = Field(default=None, ge=0, le=100)
+    """Containers beside pool_size for callers with no other call running; by default a fourth of it, 2 at most."""
     pool_max: int = Field(default=32, ge=0, le=1000)
     """Containers that wait when there are many calls, those that have imported libraries included."""
     pool_memory_bytes: int = Field(default=0, ge=0)
@@ -280,6 +290,14 @@ class Settings(BaseSettings):
     """Members of an archive that is opened."""
     inspect_pages_max: int = Field(default=20_000, ge=1)
     """Pages of a document that is opened."""
+
+    @property
+    def audit_files(self) -> tuple[Path, Path]:
+        """The private key of signed heads, and the file of their records."""
+        return (
+            self.audit_key_file or self.data_dir / "audit-key.pem",
+            self.audit_heads_file or self.data_dir / "audit-heads.jsonl",
+        )
 
     @property
     def is_traced(self) -> bool:

@@ -65,6 +65,10 @@ class Admission:
         """Calls that have a place."""
         return self._running.total()
 
+    def running_of(self, owner: str) -> int:
+        """Calls of an owner that have a place."""
+        return self._running[owner]
+
     @property
     def queued(self) -> int:
         """Calls that wait for one."""

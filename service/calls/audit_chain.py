@@ -4,6 +4,8 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 
+from service.calls.audit_heads import SignedHeads
+
 
 @dataclass(slots=True)
 class ChainState:
@@ -32,11 +34,13 @@ class AuditCheck:
         from_the_first: whether a chain has to begin with line 1; not so for a part that was exported.
         chains: what was read, by tenant and project.
         wanted: hashes that have to come, and have not.
+        heads: which lines were signed, with which hashes.
     """
 
     from_the_first: bool
     chains: dict[tuple[str, str], ChainState] = field(default_factory=dict)
     wanted: set[str] = field(default_factory=set)
+    heads: SignedHeads = field(default_factory=SignedHeads)
 
     def take(self, text: str, chain: tuple[str, str] | None = None, stored: tuple[int, str] | None = None) -> None:
         """Checks one line.
@@ -62,7 +66,16 @@ class AuditCheck:
             return
         state.lines, state.seq, state.sha256 = state.lines + 1, int(str(said["seq"])), sha256
         state.first = state.first or state.seq
+        state.problem = self.heads.mismatch(chain or named, state.seq, sha256)
         self.wanted.discard(sha256)
+
+    def end(self) -> None:
+        """Notes which chains lack lines that were signed; to be called after the last line."""
+        for chain in self.heads.of:
+            state, head = self.chains.setdefault(chain, ChainState()), self.heads.last(chain)
+            if state.problem is None and head is not None and state.seq < head.seq:
+                state.seq = head.seq
+                state.problem = f"was signed at {head.time} and is not there: the end of the chain was cut off"
 
     def _misplaced(self, state: ChainState, said: dict[str, object]) -> str | None:
         seq, previous = said.get("seq"), said.get("previous")

@@ -179,7 +179,14 @@ class SandboxRuns:
             attempt.failure = _inputs_too_large(gathered, limits)
             return
         flavour = flavour_of(program.job.language, program.job.code)
-        spec = SandboxSpec(request.tool_call_id, limits, bounds.lifetime_s, flavour, watcher.owner)
+        spec = SandboxSpec(
+            request.tool_call_id,
+            limits,
+            bounds.lifetime_s,
+            flavour,
+            watcher.owner,
+            is_only_call=self._admission.running_of(watcher.owner) <= 1,  # itself
+        )
         async with AsyncExitStack() as stack:
             with attempt.phase("acquire"):
                 sandbox = await stack.enter_async_context(self._engine.open(spec))

@@ -177,7 +177,7 @@ class PooledEngine:
             return await self._own(spec)
         # What has imported libraries may hold more already than a small limit allows.
         flavour = spec.flavour if limits.memory_bytes >= _LIBRARIES_NEED_BYTES else Flavour.BARE
-        box = await self.pool.take(flavour, spec.owner)
+        box = await self.pool.take(flavour, spec.owner, is_only_call=spec.is_only_call)
         if not updates:
             return box
         try:

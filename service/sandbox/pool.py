@@ -4,6 +4,10 @@ A call takes a container of its flavour that waits, else a bare one, else it wai
 Starts for calls that wait go first; what is started goes to their owners in turn, so that many calls of one delay a
 call of another by one start. What waits is refilled a moment after it was taken, few at a time, and not
 while calls use all of the machine, or while any call runs and enough still wait.
+
+A few bare ones are a reserve, which only a caller without another running call may take: a caller with many calls
+drains what waits, and its other calls wait for starts of their own. The reserve is refilled before anything else is
+started, calls that wait included.
 """
 
 import asyncio
@@ -115,6 +119,8 @@ class Pool:
         self._ready: dict[Flavour, deque[Box]] = {flavour: deque() for flavour in Flavour}
         self._waiting = Waiters()
         self._starting: dict[asyncio.Task[bool], Flavour] = {}
+        self._for_reserve: set[asyncio.Task[bool]] = set()
+        self._reserve_at = 0.0
         self._timer: Timer | None = None
         self._refilled = clock.time()
         self._retry_s = 0.0
@@ -139,12 +145,13 @@ class Pool:
         """How many should wait."""
         return self._demands.wanted(self.policy, self._clock.time())
 
-    async def take(self, flavour: Flavour = Flavour.BARE, owner: str = "") -> Box:
+    async def take(self, flavour: Flavour = Flavour.BARE, owner: str = "", *, is_only_call: bool = True) -> Box:
         """The next container; its ``info.acquired`` says whether it waited.
 
         Args:
             flavour: what its interpreter should have imported.
             owner: whose call it is for; those whose calls have to wait are served in turn.
+            is_only_call: whether the owner has no other call running: only then the reserve is open to it.
 
         Raises:
             EngineUnavailableError: the engine could not start one.
@@ -154,22 +161,24 @@ class Pool:
             raise ShuttingDownError("the service is shutting down")
         self._demands.of[flavour].arrived(self._clock.time())
         for found in dict.fromkeys((flavour, Flavour.BARE)):
-            box = await self._waited(found)
+            box = await self._waited(found, is_only_call=is_only_call)
             if box is not None:
+                self._reserve_at = self._clock.time() + _REFILL_AFTER_S
                 self._refill_after(_REFILL_AFTER_S)
                 self._waiting.note_served(owner)
                 return self._given(box, flavour, "warm" if found is flavour else "bare")
-        return self._given(await self._started_for(flavour, owner), flavour, "cold")
+        return self._given(await self._started_for(flavour, owner, is_only_call=is_only_call), flavour, "cold")
 
     def _given(self, box: Box, flavour: Flavour, took: Took) -> Box:
         self.counts.taken[flavour, took] += 1
         box.sandbox.info = _acquired(box, warm=took != "cold")
         return box
 
-    async def _started_for(self, flavour: Flavour, owner: str) -> Box:
+    async def _started_for(self, flavour: Flavour, owner: str, *, is_only_call: bool) -> Box:
         if self._stopped:  # while a container that waited was asked
             raise ShuttingDownError("the service is shutting down")
-        waiter = Waiter(flavour, owner, asyncio.get_running_loop().create_future(), self._clock.time())
+        future: asyncio.Future[Box] = asyncio.get_running_loop().create_future()
+        waiter = Waiter(flavour, owner, future, self._clock.time(), is_only_call)
         self._waiting.add(waiter)
         self._start_for_calls()
         try:
@@ -181,10 +190,11 @@ class Pool:
         finally:
             self._waiting.remove(waiter)
 
-    async def _waited(self, flavour: Flavour) -> Box | None:
-        """A container that has waited and can be used."""
+    async def _waited(self, flavour: Flavour, *, is_only_call: bool) -> Box | None:
+        """A container that has waited and can be used, and is not reserved for others."""
         boxes = self._ready[flavour]
-        while boxes:
+        is_open = is_only_call or flavour is not Flavour.BARE
+        while boxes and self.policy.may_take(len(boxes), is_only_call=is_open):
             box = boxes.popleft()
             if await self._can_be_used(box):
                 return box
@@ -228,7 +238,7 @@ class Pool:
                     surplus -= 1
                     self._discard(box)
                 elif await self._can_be_used(box):
-                    self._put(box)
+                    self._put(box, for_reserve=flavour is Flavour.BARE)
         self._refill_after(0)
 
     def _most(self, flavour: Flavour) -> int:
@@ -249,6 +259,7 @@ class Pool:
         if self._stopped:
             return
         now = self._clock.time()
+        self._refill_reserve(now)
         flavour = self._most_missing(now)
         if flavour is None or self._waiting or len(self._starting) >= max(1, self.policy.starts_max // 2):
             return  # the end of a start brings us back
@@ -260,6 +271,17 @@ class Pool:
             self._refilled = now
             self._begin(flavour)
             self._refill_after(0)
+
+    def _refill_reserve(self, now: float) -> None:
+        """Begins to start what the reserve lacks, also while calls wait; not while its last taker may still run."""
+        lacks = self.policy.reserved - self.waiting(Flavour.BARE) - len(self._for_reserve)
+        if lacks <= 0:
+            return
+        at = max(self._reserve_at, self._retry_at)
+        if now < at:
+            self._refill_after(at - now)
+        elif len(self._starting) < self.policy.starts_max:  # else the end of a start brings us back
+            self._begin(Flavour.BARE, for_reserve=True)
 
     def _yields(self, now: float) -> bool:
         """Whether calls that run go first: all of them where they use the machine, any where enough still wait."""
@@ -278,31 +300,37 @@ class Pool:
 
     def _start_for_calls(self) -> None:
         """One start for each call that waits; bare ones, as importing takes the same time in the call."""
-        bare = self.starting(Flavour.BARE)
-        for _ in range(min(len(self._waiting), self.policy.starts_max) - bare):
+        reserve = len(self._for_reserve)
+        bare = self.starting(Flavour.BARE) - reserve
+        for _ in range(min(len(self._waiting), self.policy.starts_max - reserve) - bare):
             self._begin(Flavour.BARE)
 
-    def _begin(self, flavour: Flavour) -> None:
+    def _begin(self, flavour: Flavour, *, for_reserve: bool = False) -> None:
         # In a context of its own: it is not a part of the call that happened to ask for it.
-        task = asyncio.get_running_loop().create_task(self._start_one(flavour), context=Context())
+        start = self._start_one(flavour, for_reserve=for_reserve)
+        task = asyncio.get_running_loop().create_task(start, context=Context())
         self._starting[task] = flavour
+        if for_reserve:
+            self._for_reserve.add(task)
         task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[bool]) -> None:
         del self._starting[task]
+        self._for_reserve.discard(task)
         if not self._stopped:
+            self._refill_reserve(self._clock.time())
             self._start_for_calls()
             serves_call = not task.cancelled() and task.result()
             self._refill_after(_REFILL_AFTER_S if serves_call else 0)
 
-    async def _start_one(self, flavour: Flavour) -> bool:
+    async def _start_one(self, flavour: Flavour, *, for_reserve: bool) -> bool:
         """Starts one; whether a call that waited got it."""
         began = self._clock.time()
         try:
             box = await self._start(flavour)
         except Exception as exc:  # noqa: BLE001 - whatever went wrong, a call that waits is told
             log.warning("a sandbox could not be started: %s", exc)
-            self._failed(exc, began)
+            self._failed(exc, began, for_reserve=for_reserve)
             return False
         took_s = self._clock.time() - began
         self._retry_s = self._retry_at = 0.0
@@ -310,10 +338,12 @@ class Pool:
         self.counts.starts[flavour] += 1
         self.counts.start_s[flavour] += took_s
         box.born = self._clock.time()
-        return self._put(box)
+        return self._put(box, for_reserve=for_reserve)
 
-    def _failed(self, exc: Exception, began: float) -> None:
+    def _failed(self, exc: Exception, began: float, *, for_reserve: bool) -> None:
         """One failure answers one call, but none that came after that start ``began``: it gets one of its own.
+
+        So does each call that waits while the reserve is refilled.
 
         What only waits is tried again after a pause that grows.
         """
@@ -321,17 +351,18 @@ class Pool:
         self._retry_s = min(_RETRY_S_MAX, max(_RETRY_S, 2 * self._retry_s))
         self._retry_at = self._clock.time() + self._retry_s
         error = exc if isinstance(exc, EngineUnavailableError) else None
-        for waiter in self._waiting:
+        for waiter in () if for_reserve else self._waiting:
             if not waiter.box.done() and waiter.since <= began:
                 waiter.box.set_exception(error or EngineUnavailableError("a sandbox could not be started"))
                 return
 
-    def _put(self, box: Box) -> bool:
+    def _put(self, box: Box, *, for_reserve: bool = False) -> bool:
         """Gives a container to a call that waits and that it serves, or lets it wait; whether a call got it."""
         if self._stopped:
             self._discard(box)
             return False
-        if self._waiting.give(box):
+        is_lacking = self.waiting(Flavour.BARE) < self.policy.reserved
+        if self._waiting.give(box, only_calls=for_reserve and is_lacking):
             return True
         self._ready[box.flavour].append(box)
         return False

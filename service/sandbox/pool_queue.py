@@ -20,12 +20,14 @@ class Waiter:
         owner: whose call it is.
         box: what it will get.
         since: when it began to wait, on the pool's clock.
+        is_only_call: whether its owner has no other call running.
     """
 
     flavour: Flavour
     owner: str
     box: asyncio.Future[Box]
     since: float
+    is_only_call: bool = False
 
     def accepts(self, box: Box) -> bool:
         """Whether a container serves it: a program that wants no libraries may change how they are loaded."""
@@ -61,9 +63,14 @@ class Waiters:
         self._turns.move_to_end(owner)
         self._forget_some()
 
-    def give(self, box: Box) -> bool:
-        """Gives a container to the call whose turn it is, of those that it serves; whether there was one."""
-        waiter = self._next_in_turn(box)
+    def give(self, box: Box, *, only_calls: bool = False) -> bool:
+        """Gives a container to the call whose turn it is, of those that it serves; whether there was one.
+
+        Args:
+            box: the container.
+            only_calls: whether it is for owners that have no other call running.
+        """
+        waiter = self._next_in_turn(box, only_calls=only_calls)
         if waiter is None:
             return False
         waiter.box.set_result(box)
@@ -71,10 +78,10 @@ class Waiters:
         self.note_served(waiter.owner)
         return True
 
-    def _next_in_turn(self, box: Box) -> Waiter | None:
+    def _next_in_turn(self, box: Box, *, only_calls: bool) -> Waiter | None:
         first: dict[str, Waiter] = {}
         for waiter in self._all:
-            if waiter.owner not in first and waiter.accepts(box):
+            if waiter.owner not in first and waiter.accepts(box) and (waiter.is_only_call or not only_calls):
                 first[waiter.owner] = waiter
         forgotten = (waiter for owner, waiter in first.items() if owner not in self._turns)
         known = (first[owner] for owner in self._turns if owner in first)

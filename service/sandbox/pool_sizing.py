@@ -27,6 +27,7 @@ class PoolPolicy:
 
     Attributes:
         size: bare ones that wait whatever was asked for lately; 0 turns the pool off.
+        reserve: bare ones that wait beside them, for callers that have no other call running.
         most: of all flavours together.
         memory_bytes: what they may take together.
         starts_max: containers starting at one time.
@@ -40,6 +41,24 @@ class PoolPolicy:
     starts_max: int
     age_max_s: float
     unused_s: float
+    reserve: int = 0
+
+    @property
+    def reserved(self) -> int:
+        """How many bare ones are left to callers that have no other call running: half of what has room at most."""
+        if not self.size:
+            return 0
+        room = min(self.size + self.reserve, self.most, self.memory_bytes // WAITING_BYTES[Flavour.BARE])
+        return min(self.reserve, room // 2)
+
+    def may_take(self, waiting: int, *, is_only_call: bool) -> bool:
+        """Whether a call takes one of the bare ones that wait, or leaves them to others.
+
+        Args:
+            waiting: how many there are.
+            is_only_call: whether its caller has no other call running.
+        """
+        return waiting > (0 if is_only_call else self.reserved)
 
 
 @dataclass(slots=True)
@@ -108,7 +127,7 @@ class Demands:
         demand = self.of[flavour]
         meanwhile = int(demand.per_s(now) * demand.refill_s * _SPARE)
         if flavour is Flavour.BARE:
-            return policy.size + meanwhile
+            return policy.size + policy.reserve + meanwhile
         if demand.asked is None or now - demand.asked > policy.unused_s:
             return 0
         return 1 + meanwhile

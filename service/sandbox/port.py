@@ -32,6 +32,7 @@ class SandboxSpec:
         lifetime_s: after so many seconds nothing of it may exist, whatever the service does.
         flavour: the libraries that it should have in memory already; any flavour can run any program.
         owner: whose call it is for: where sandboxes are short, owners get them in turn.
+        is_only_call: whether the owner has no other call running: a few sandboxes are reserved for such calls.
     """
 
     call_name: str
@@ -39,6 +40,7 @@ class SandboxSpec:
     lifetime_s: float
     flavour: Flavour = Flavour.BARE
     owner: str = ""
+    is_only_call: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, inspect, select
 
 from service.errors import StoreFailedError
 from service.storage.error_translation import translated
-from service.storage.schema import audit, calls, chains
+from service.storage.schema import audit, audit_keys, calls, chains
 
 _ROWS_AT_ONCE = 200
 _ROLE = "the database of audit lines"
@@ -67,6 +67,18 @@ def audit_lines(
             )
         rows = connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(query)
         yield (KeptLine(*row) for row in rows)
+
+
+def signing_keys(data_dir: Path, url: SecretStr) -> frozenset[str]:
+    """The public keys that heads were signed with, as the database has them.
+
+    Raises:
+        StoreFailedError: there is no database, or it cannot be read.
+    """
+    with translated(_ROLE, data_dir), _connected(data_dir, url) as connection:
+        if not inspect(connection).has_table(audit_keys.name):
+            return frozenset()
+        return frozenset(connection.execute(select(audit_keys.c.public)).scalars())
 
 
 @contextmanager

@@ -187,6 +187,15 @@ audit = Table(
     Column("line", TEXT, nullable=False),
 )
 
+# The keys that heads were signed with: whoever removes key and records together is noticed here.
+audit_keys = Table(
+    "audit_keys",
+    metadata,
+    Column("public", TEXT, primary_key=True),
+    Column("added", TEXT, nullable=False),
+    sqlite_with_rowid=False,
+)
+
 idempotency_keys = Table(
     "idempotency_keys",
     metadata,

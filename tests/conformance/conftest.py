@@ -1,5 +1,6 @@
 """The stores under test: a new backend is one more parameter of these fixtures."""
 
+import asyncio
 import hashlib
 import os
 import subprocess
@@ -11,8 +12,10 @@ from pathlib import Path
 import psycopg
 import pytest
 from pydantic import SecretStr
+from sqlalchemy import text
 
 from contracts.paths import FilePath
+from service.app.cli import main
 from service.artifacts.port import NewArtifact
 from service.identity import Principal, Scope
 from service.storage.artifacts.local_blobs import LocalFiles
@@ -262,3 +265,27 @@ def content():
         return b"".join([piece async for piece in store.read(scope, artifact, 0, artifact.size_bytes)])
 
     return read
+
+
+@pytest.fixture
+def command(database, database_url, monkeypatch, capsys):
+    """Runs ``proofbox audit`` beside the service that has the database open; status and output."""
+
+    async def run(*arguments):
+        monkeypatch.setenv("PROOFBOX_DATA_DIR", str(database.data_dir))
+        monkeypatch.setenv("PROOFBOX_DATABASE_URL", database_url.get_secret_value())
+        capsys.readouterr()
+        status = await asyncio.to_thread(main, ["audit", *map(str, arguments)])
+        return status, capsys.readouterr().out.splitlines()
+
+    return run
+
+
+@pytest.fixture
+def change(database):
+    """Changes rows behind the service's back."""
+
+    async def changed(statement, **values):
+        await database.write(lambda connection: connection.execute(text(statement), values))
+
+    return changed

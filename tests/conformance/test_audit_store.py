@@ -6,32 +6,18 @@ import json
 from itertools import pairwise
 
 import pytest
-from sqlalchemy import text
 
 from service.app.cli import main
-from service.app.cli_audit import verify
+from service.app.cli_audit import Noted, verify
 from service.app.settings import Settings
 from service.calls.audit_chain import AuditCheck
-from service.calls.port import AuditDraft, CallKey, CallState, NewCall
+from service.calls.port import CallKey, CallState, NewCall
 from service.errors import StoreFailedError
 from service.storage.audit import SqlAuditStore
 from service.storage.audit_export import audit_lines
+from tests.conformance.audited import answered, draft
 
-ENDED = "2026-07-04T13:18:14.000Z"
-
-
-def draft(scope, said="x", ended=ENDED, answer="answer"):
-    who = {"tenant": scope.principal.tenant, "project": scope.principal.project}
-    outcome = {"answer_sha256": hashlib.sha256(answer.encode()).hexdigest()}
-    line = {"principal": who, "said": said, "outcome": outcome}
-    return AuditDraft(ended, json.dumps(line, separators=(",", ":")))
-
-
-async def answered(store, scope, name, **fields):
-    """A call with its answer and its line."""
-    call = NewCall(CallKey(scope, name), "sha", "{}", "boot", None)
-    await store.claim(call)
-    return await store.finish(call.key, CallState.DONE, "answer", audit=draft(scope, name, **fields))
+UNSIGNED = "no head is signed: a chain that was written anew does not show"
 
 
 @pytest.fixture
@@ -48,30 +34,6 @@ def kept(database, database_url):
             return list(lines)
 
     return read
-
-
-@pytest.fixture
-def command(database, database_url, monkeypatch, capsys):
-    """Runs ``proofbox audit`` beside the service that has the database open; status and output."""
-
-    async def run(*arguments):
-        monkeypatch.setenv("PROOFBOX_DATA_DIR", str(database.data_dir))
-        monkeypatch.setenv("PROOFBOX_DATABASE_URL", database_url.get_secret_value())
-        capsys.readouterr()
-        status = await asyncio.to_thread(main, ["audit", *map(str, arguments)])
-        return status, capsys.readouterr().out.splitlines()
-
-    return run
-
-
-@pytest.fixture
-def change(database):
-    """Changes rows behind the service's back."""
-
-    async def changed(statement, **values):
-        await database.write(lambda connection: connection.execute(text(statement), values))
-
-    return changed
 
 
 # ---- written ----
@@ -156,12 +118,13 @@ async def test_whole_chains_verify_beside_a_service_that_runs(call_store, comman
         [
             f"'acme'/'books': lines 1 to 2 are whole; the last is {last[1]}",
             f"'zoo'/'books': lines 1 to 1 are whole; the last is {last[2]}",
+            UNSIGNED,
         ],
     )
 
 
 async def test_no_lines_at_all_are_said_to_be_none(command):
-    assert await command("verify") == (0, ["there are no audit lines"])
+    assert await command("verify") == (0, ["there are no audit lines", UNSIGNED])
 
 
 @pytest.mark.parametrize(
@@ -181,7 +144,7 @@ async def test_the_first_broken_line_is_shown(call_store, command, change, scope
     for number in range(1, 6):
         await answered(call_store, scope, f"call-{number}")
     await change(statement)
-    status, [said] = await command("verify")
+    status, [said, _] = await command("verify")
     assert status == 1
     assert f": line {line} {problem}" in said
 
@@ -198,7 +161,8 @@ async def test_a_line_that_was_changed_with_its_hash_shows_at_the_next_one(
         sha=hashlib.sha256(forged.encode()).hexdigest(),
     )
     assert (await command("verify"))[1] == [
-        "'acme'/'books': line 3 does not name the line before it: one of the two was changed"
+        "'acme'/'books': line 3 does not name the line before it: one of the two was changed",
+        UNSIGNED,
     ]
 
 
@@ -219,7 +183,7 @@ async def test_an_answer_that_was_changed_later_shows(call_store, command, chang
     assert (await command("verify"))[0] == 0
     assert await command("verify", "--answers") == (
         1,
-        ["'acme'/'books': line 2 is of an answer that was changed after it"],
+        ["'acme'/'books': line 2 is of an answer that was changed after it", UNSIGNED],
     )
 
 
@@ -252,7 +216,7 @@ def test_a_folder_without_a_database_says_so(monkeypatch, capsys, tmp_path):
 def test_lines_of_a_file_that_are_none_break_the_chain(tmp_path, capsys):
     file = tmp_path / "lines.jsonl"
     file.write_text('[[[["\n\n')
-    assert verify(Settings(), file=file, expected=(), answers=False) == 1
+    assert verify(Settings(), file=file, noted=Noted(), answers=False) == 1
     assert "has no number" in capsys.readouterr().out
 
 

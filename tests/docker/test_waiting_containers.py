@@ -2,8 +2,10 @@
 
 import asyncio
 import contextlib
+import json
 import os
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -236,3 +238,37 @@ async def test_an_inspector_that_has_judged_is_stopped_and_ends_with_its_contain
         assert [bytes_of(found.source) for found in collected.found] == [b"a"]
         await until(lambda: list(inspectors_inside().values()) == ["T"])  # once it has been scheduled
     await until(lambda: not inspectors_inside())
+
+
+# ---- the reserve ----
+
+
+async def acquired(call: Caller, call_id: str) -> str:
+    """How a call got its sandbox, once it has one."""
+    async for event in await call.follow(call_id):
+        if event.name == "started":
+            return str(json.loads(event.data)["acquired"])
+    raise AssertionError("the call has no sandbox")
+
+
+async def test_a_caller_with_many_calls_leaves_the_reserve_to_a_caller_with_none(tmp_path: Path) -> None:
+    settings = Settings(
+        data_dir=tmp_path, pool_size=1, pool_reserve=1, running_max=5, starts_max=4, sweep_every_s=3_600
+    )
+    service = build(settings)
+    async with running(service):
+        await until(lambda: filled(service))
+        assert service.engine.pool.ready == 2
+        many = Caller(service)
+        ids = []
+        for _ in range(3):
+            await many.submit("import time\ntime.sleep(60)")
+            ids.append(many.last_id)
+        got = await asyncio.gather(*(acquired(many, call_id) for call_id in ids))
+        assert sorted(got) == ["cold", "cold", "warm"]
+        neighbour = Caller(replace(service, principal=replace(service.principal, tenant="neighbour")))
+        response = await neighbour("print(1)")
+        assert response.sandbox is not None
+        assert response.sandbox.acquired == "warm"
+        for call_id in ids:
+            await service.calls.cancel(service.principal, call_id, many.conversation)

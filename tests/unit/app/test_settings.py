@@ -35,7 +35,7 @@ NAMES |= {
 }
 NAMES |= {"image", "runtime", "cgroup_parent", "seccomp_profile", "import_once", "database_url", "skills_dir"}
 NAMES |= {"web_allowed_networks", "web_ports", "web_ca_file", "web_search_url"}
-NAMES |= {"log_format", "otlp_endpoint"}
+NAMES |= {"log_format", "otlp_endpoint", "audit_key_file", "audit_heads_file"}
 # What each counts is its name.
 COUNTS = {
     "connections_max",
@@ -51,7 +51,7 @@ COUNTS = {
     "pids",
     "files",
 }
-COUNTS |= {"pool_max", "total_pids", "total_cpus", "depth", "out_dir_inodes", "web_fetching_max"}
+COUNTS |= {"pool_max", "pool_reserve", "total_pids", "total_cpus", "depth", "out_dir_inodes", "web_fetching_max"}
 
 # Of the doors.
 NAMES |= {"auth", "behind_authenticating_proxy", "allowed_hosts", "public_url", "limits_without_key"}

@@ -329,3 +329,12 @@ async def test_stopping_leaves_nothing(rig):
     assert sorted(flavour for _, _, flavour in rig.containers.there.values()) == [BARE, BARE, DATA]
     await rig.stop()
     assert (rig.containers.there, rig.containers.log[-1]) == ({}, "closed")
+
+
+@pytest.mark.parametrize(("is_only_call", "acquired"), [(True, "warm"), (False, "cold")])
+async def test_what_is_reserved_is_open_to_a_spec_of_an_only_call_alone(is_only_call, acquired):
+    rig = await Rig(reserve=1).started()
+    await rig.opened(rig.spec())
+    sandbox, _ = await rig.opened(replace(rig.spec(), is_only_call=is_only_call))
+    assert sandbox.info.acquired == acquired
+    await rig.stop()

@@ -48,6 +48,7 @@ class Machine:
         self.discarded = []
         self.gate = asyncio.Event()
         self.gate.set()
+        self.permits = None
         self.error = None
         self.load = 0.0
         self.cancelled = 0
@@ -56,6 +57,8 @@ class Machine:
         self.begun.append(flavour)
         try:
             await self.gate.wait()
+            if self.permits is not None:
+                await self.permits.acquire()
             if self.takes_s:
                 over = asyncio.Event()
                 self.clock.call_later(self.takes_s, over.set)
@@ -82,10 +85,10 @@ async def settle():
 class Rig:
     """A pool, its machine and its clock."""
 
-    def __init__(self, size=1, starts_max=2, most=32):
+    def __init__(self, size=1, starts_max=2, most=32, reserve=0):
         self.clock = FakeClock()
         self.machine = Machine(self.clock)
-        policy = PoolPolicy(size, most, 1 << 40, starts_max, age_max_s=1000, unused_s=600)
+        policy = PoolPolicy(size, most, 1 << 40, starts_max, age_max_s=1000, unused_s=600, reserve=reserve)
         self.pool = Pool(
             self.machine.start,
             self.machine.discard,
@@ -233,6 +236,137 @@ async def test_a_call_that_waits_takes_the_first_container_that_serves_it_whatev
     rig.machine.gate.set()
     box = await taken
     assert (begun[1:], box is rig.machine.boxes[1]) == ([box.flavour], True)
+
+
+# ---- the reserve ----
+
+
+@pytest.fixture
+async def reserving():
+    """Two containers beside a reserve of two, filled; a caller "many" has drained what it may take, and two of its
+    calls wait for starts that the machine does not end."""
+    rig = await Rig(size=2, reserve=2, starts_max=2).filled()
+    rig.machine.gate.clear()
+    rig.machine.load = 1.0
+    rig.taken = [await rig.pool.take(owner="many", is_only_call=number == 0) for number in range(2)]
+    rig.calls = [asyncio.create_task(rig.pool.take(owner="many", is_only_call=False)) for _ in range(2)]
+    await settle()
+    yield rig
+    rig.machine.gate.set()
+    await asyncio.gather(*rig.calls)
+    await rig.pool.drain()
+
+
+async def test_a_caller_with_other_calls_drains_all_but_the_reserve(reserving):
+    assert reserving.waiting == (2, 0, 0)
+    assert [call.done() for call in reserving.calls] == [False, False]
+    assert len(reserving.machine.begun) == 4 + 2
+
+
+async def test_a_caller_with_nothing_running_takes_from_the_reserve_whatever_it_imports(reserving):
+    boxes = [await reserving.pool.take(flavour, "one") for flavour in (BARE, DATA)]
+    assert [box.sandbox.info.acquired for box in boxes] == ["warm", "warm"]
+    assert reserving.waiting == (0, 0, 0)
+
+
+async def test_the_reserve_is_refilled_before_calls_that_wait_and_while_they_use_all_of_the_machine(reserving):
+    machine, machine.permits = reserving.machine, asyncio.Semaphore(0)
+    more = [asyncio.create_task(reserving.pool.take(owner="many", is_only_call=False)) for _ in range(3)]
+    await reserving.pool.take(owner="one")
+    await reserving.passes(0.2)
+    machine.gate.set()
+    seen = []
+    for _ in range(3):
+        machine.permits.release()
+        await settle()
+        seen.append((reserving.waiting[0], sum(call.done() for call in [*reserving.calls, *more])))
+    assert seen == [(1, 1), (1, 2), (2, 2)]
+    assert len(machine.begun) == 4 + 2 + 1 + 2
+    for _ in range(9):
+        machine.permits.release()
+    await asyncio.gather(*more)
+
+
+async def test_what_is_started_for_the_reserve_goes_to_a_caller_that_waits_with_nothing_running():
+    rig = await Rig(size=1, reserve=1, starts_max=1).filled()
+    rig.machine.permits = asyncio.Semaphore(0)
+    await rig.pool.take(owner="many")
+    call = asyncio.create_task(rig.pool.take(owner="many", is_only_call=False))
+    await rig.pool.take(owner="one")
+    await rig.passes(0.2)
+    rig.machine.permits.release()
+    await settle()
+    two = asyncio.create_task(rig.pool.take(owner="two"))
+    await settle()
+    begun = len(rig.machine.begun)
+    rig.machine.permits.release()
+    await settle()
+    assert (call.done(), two.done(), begun) == (True, True, 2 + 1 + 1)
+    await rig.pool.drain()
+
+
+async def test_a_container_beyond_the_reserve_goes_to_a_call_that_came_while_it_was_asked():
+    rig = await Rig(size=1, reserve=1).filled()
+    rig.machine.gate.clear()
+    asked = rig.machine.boxes[0]
+    asked.sandbox.may_answer.clear()
+    renewing = asyncio.create_task(rig.pool.renew())
+    await settle()
+    call = asyncio.create_task(rig.pool.take(owner="many", is_only_call=False))
+    await settle()
+    assert not call.done()
+    asked.sandbox.may_answer.set()
+    await settle()
+    assert (call.done(), rig.waiting) == (True, (1, 0, 0))
+    rig.machine.gate.set()
+    await renewing
+    await rig.pool.drain()
+
+
+async def test_no_container_with_libraries_is_reserved():
+    rig = await Rig(size=2, reserve=2).filled()
+    await rig.pool.take(DATA)
+    await rig.passes(2)
+    assert rig.waiting == (4, 0, 1)
+    box = await rig.pool.take(DATA, "many", is_only_call=False)
+    assert box.flavour is DATA
+    await rig.pool.drain()
+
+
+async def test_renewing_gives_no_container_of_the_reserve_to_a_caller_with_other_calls(reserving):
+    await reserving.pool.renew()
+    await settle()
+    assert reserving.waiting == (2, 0, 0)
+    assert [call.done() for call in reserving.calls] == [False, False]
+
+
+async def test_a_start_for_the_reserve_that_fails_is_reported_to_no_call():
+    rig = await Rig(size=2, reserve=2, starts_max=2).filled()
+    rig.machine.gate.clear()
+    for number in range(2):
+        await rig.pool.take(owner="many", is_only_call=number == 0)
+    await rig.pool.take(owner="one")
+    rig.clock.advance(1)
+    await settle()
+    calls = [asyncio.create_task(rig.pool.take(owner="many", is_only_call=False)) for _ in range(2)]
+    await settle()
+    assert len(rig.machine.begun) == 4 + 1 + 1
+    rig.machine.permits, rig.machine.error = asyncio.Semaphore(2), EngineUnavailableError("away")
+    rig.machine.gate.set()
+    await settle()
+    assert [call.done() for call in calls] == [True, False]
+    rig.machine.permits.release()
+    rig.machine.error = None
+    await settle()
+    assert calls[1].result().sandbox.info.acquired == "cold"
+    assert isinstance(calls[0].exception(), EngineUnavailableError)
+    await rig.pool.drain()
+
+
+async def test_without_a_reserve_a_caller_may_drain_all_that_waits(eight):
+    await eight.filled()
+    boxes = [await eight.pool.take(owner="many", is_only_call=False) for _ in range(8)]
+    assert [box.sandbox.info.acquired for box in boxes] == ["warm"] * 8
 
 
 # ---- refilling ----

@@ -86,3 +86,35 @@ def test_no_more_wait_than_the_operators_most():
 def test_a_pool_of_size_zero_keeps_nothing_whatever_is_asked_for():
     asked = demands(*every(0.1, DATA, 60), *every(0.1, BARE, 60))
     assert wanted(asked, 60, replace(POLICY, size=0)) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("size", "reserve", "most", "memory_mib", "reserved"),
+    [
+        (8, 2, 32, 4096, 2),
+        (8, 0, 32, 4096, 0),
+        (0, 2, 32, 4096, 0),
+        (2, 2, 32, 4096, 2),
+        (1, 4, 32, 4096, 2),
+        (8, 2, 3, 4096, 1),
+        (8, 2, 32, 48, 1),
+        (8, 2, 32, 16, 0),
+    ],
+)
+def test_the_reserve_is_what_the_operator_sets_and_at_most_half_of_what_has_room(
+    size, reserve, most, memory_mib, reserved
+):
+    policy = replace(POLICY, size=size, reserve=reserve, most=most, memory_bytes=memory_mib * MIB)
+    assert policy.reserved == reserved
+
+
+@pytest.mark.parametrize(
+    ("waiting", "is_only_call", "takes"),
+    [(3, False, True), (2, False, False), (2, True, True), (1, True, True), (0, True, False), (0, False, False)],
+)
+def test_only_a_caller_with_nothing_running_takes_what_is_reserved(waiting, is_only_call, takes):
+    assert replace(POLICY, reserve=2).may_take(waiting, is_only_call=is_only_call) is takes
+
+
+def test_the_reserve_waits_beside_what_the_operator_wants_to_wait():
+    assert wanted(Demands(), 0, replace(POLICY, reserve=2)) == (10, 0, 0)
