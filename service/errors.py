@@ -34,6 +34,7 @@ ServiceError
     ├── EngineUnavailableError
     ├── StoreFailedError
     └── StoreFullError
+        └── StoreNotReadyError
 
 Each class carries the HTTP status, a stable ``code``, whether a retry makes sense, and which part (``where``)
 speaks; the message is for the caller and names the field, the limit and the way out.
