@@ -143,7 +143,7 @@ class Settings(BaseSettings):
     sandbox_user_first: int = Field(default=20_000, ge=1_000, le=60_000)
     """First of the user ids of sandboxes, one for each container that exists; the image names 20000 to 21999."""
     sandbox_users: int = Field(default=2_000, ge=1, le=5_000)
-    """How many user ids sandboxes take in turn, in blocks of 50 of which each service on a machine claims some."""
+    """How many user ids sandboxes take in turn; each service on a machine claims blocks of 50 of its own."""
     import_once: Literal["auto", "on", "off"] = "auto"
     """Libraries are imported once and forked into sandboxes; auto: where that can be, on: or the service ends."""
     total_memory_bytes: int = Field(default=0, ge=0)

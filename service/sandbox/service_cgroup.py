@@ -93,6 +93,10 @@ class TogetherGroup:
         if not self._file("memory.limit_in_bytes", "memory.max").exists():
             self.make()
 
+    def bound_tcp(self, container_id: str) -> None:
+        """Bounds what TCP sockets of one container hold; see `Cgroups.bound_tcp`. Blocks."""
+        self._cgroups.bound_tcp(f"{self.path}/{container_id}")
+
     def remove(self) -> None:
         """Removes the group, and a parent that no operator has named, if nothing is in them; never raises.
 

@@ -3,6 +3,7 @@
 Runs in a sandbox; the test adds the call of a function.
 """
 
+import contextlib
 import ctypes
 import errno
 import fcntl
@@ -215,3 +216,17 @@ def take_descriptors():
 def take_little():
     """Takes one of each counter."""
     return {name: in_a_child(take, 1, leave) for name, (take, _) in COUNTERS.items()}
+
+
+def take_buffers(connections):
+    """Fills connections over TCP that nobody reads from; the bytes that the kernel holds of that."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    size = 0
+    for _ in range(connections):
+        connection = socket.create_connection(listener.getsockname())
+        connection.settimeout(0)
+        held.extend((connection, listener.accept()[0]))
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                size += connection.send(bytes(1 << 20))
+    return size

@@ -14,7 +14,7 @@ from syscall_table import NOT_YET, X86_64
 
 from service.app.bootstrap import build, running
 from service.app.settings import Settings
-from service.sandbox.hardening import MASKED_PATHS, READ_ONLY_PATHS
+from service.sandbox.hardening import MASKED_PATHS, NEW_TERMINALS, READ_ONLY_PATHS
 from tests.docker.calling import Caller
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
@@ -80,7 +80,11 @@ def reduced(told: dict[str, Any]) -> dict[str, Any]:
         where: sorted({_reduced_mount(where, mount) for mount in mounts} - {""})
         for where, mounts in told["mounts"].items()
         if where
-        not in {*MASKED_PATHS, *READ_ONLY_PATHS}  # not every kernel has each; what is left of them is below
+        not in {
+            *MASKED_PATHS,
+            *READ_ONLY_PATHS,
+            NEW_TERMINALS,
+        }  # not every kernel has each; what is left of them is below
     }
     own = told["writable below /proc and /sys"]["own"]
     told["writable below /proc and /sys"]["own"] = [p for p in own if p.rpartition("/")[2] not in OWN_FILES]

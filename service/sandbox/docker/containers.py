@@ -23,6 +23,7 @@ from service.sandbox.docker.container_config import (
 )
 from service.sandbox.docker.direct_socket import NotTakenError, take_socket
 from service.sandbox.docker.gvisor import TOO_MANY_TASKS, filters_calls, gvisor_form, is_gvisor
+from service.sandbox.docker.own_users import own_users_form
 from service.sandbox.docker.transport import AttachTransport
 from service.sandbox.docker.zygotes import DockerZygotes, check_machine
 from service.sandbox.host_info import meminfo
@@ -66,11 +67,14 @@ class DockerContainers:
         name = self._settings.runtime or facts.get("DefaultRuntime") or _NAME_RUNTIME_DEFAULT
         runtime = (facts.get("Runtimes") or {}).get(name) or {}
         gvisor = is_gvisor(name, runtime)
+        has_own_users = bool(_USER_NAMESPACES.intersection(facts.get("SecurityOptions") or ()))
         if gvisor:
             self._use_gvisor(name, runtime)
+        elif has_own_users:
+            profile = own_users_form(self._settings.seccomp_profile)
+            self._settings = replace(self._settings, seccomp_profile=profile)
         await asyncio.to_thread(self._bound_together, facts)
         await self._client.watch_deaths(self._settings.service_name, exits=gvisor)
-        has_own_users = bool(_USER_NAMESPACES.intersection(facts.get("SecurityOptions") or ()))
         log.info(
             "sandboxes run on %s, %s a kernel of their own, %s users of their own",
             name,
@@ -175,6 +179,8 @@ class DockerContainers:
         imported = self._imported_by_itself(flavour)
         config = container_config(self._settings, limits, deadline_epoch_s, user_id, imported)
         container_id, connection = await self._client.start(config, name)
+        if self._together is not None:
+            await asyncio.to_thread(self._together.bound_tcp, container_id)
         cgroups, zygotes = self._cgroups, self._zygotes
         if cgroups is None or zygotes is None:
             return Container(container_id, lambda: AttachTransport.over(connection))

@@ -15,6 +15,7 @@ _V1_NEEDED = ("memory", "pids", "cpu", "devices")
 _V1_SEEN_INSIDE = ("memory", "pids", "cpu")
 _V2_NEEDED = ("memory", "pids", "cpu")
 _LOOK_AGAIN_S = 0.002
+_TCP_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +120,14 @@ class Cgroups:
             root = roots[name]
             assert root is not None
             (root / path.lstrip("/") / name).write_text(str(value), encoding="ascii")
+
+    def bound_tcp(self, path: str) -> None:
+        """Bounds what TCP sockets of a group hold, which version 1 counts only if it is bounded."""
+        if not self.is_v2:
+            # Where the kernel no longer has this, or the group is gone, there is nothing to be bounded.
+            with contextlib.suppress(FileNotFoundError):
+                bound = self._counting(path) / "memory.kmem.tcp.limit_in_bytes"
+                bound.write_text(str(_TCP_BYTES), encoding="ascii")
 
     def give_full_share(self, path: str) -> None:
         """Gives a group the share of the CPU that it has by default, if it has less."""

@@ -50,6 +50,7 @@ class Starter:
                 bundle.mkdir(mode=0o700)
                 (bundle / "config.json").write_bytes(to_json(config))
                 stderr_fd = self.runtime.run((place.records, bundle), container_id, theirs, self.start_s)
+                place.cgroups.bound_tcp(place.cgroup_of(container_id))
         except BaseException:
             ours.close()
             place.remove(container_id)
