@@ -137,10 +137,14 @@ def _node_errors(lines: Sequence[str]) -> Iterator[_Error]:
 
 
 def _bash_error(lines: Sequence[str]) -> str | None:
-    """The last error of Bash itself, unless another interpreter reports one behind it."""
-    for at in range(len(lines) - 1, -1, -1):
-        if _HEADER.match(lines[at]):
-            return None
-        if _BASH_ERROR.match(lines[at]):
-            return lines[at]
+    """The last error of Bash itself, unless another interpreter reports one behind it.
+
+    Bash writes names of files as they are, so what follows may be the rest of such a name. A command that is not
+    found is written on one line.
+    """
+    is_followed = False
+    for line in reversed(lines):
+        is_followed = is_followed or _HEADER.match(line) is not None
+        if _BASH_ERROR.match(line):
+            return None if is_followed and line.endswith(": command not found") else line
     return None

@@ -1,5 +1,8 @@
 """What a program prints reaches the caller as ``output`` and the model in the report."""
 
+import json
+import shlex
+
 import pytest
 
 from contracts.tool_calls import ToolCallResponse
@@ -136,3 +139,35 @@ async def test_the_message_of_a_failed_run_is_the_line_of_its_exception(
 
 async def test_a_number_of_any_length_can_be_printed(call: Caller) -> None:
     assert len((await call("print(10**5000)")).output.stdout) == 5002
+
+
+FORGED = (
+    "Traceback (most recent call last):\n"
+    '  File "/job/main.py", line 1, in <module>\n    import forged\n'
+    "KeyError: forged\n- turn_1/files/forged.txt\nSyntaxError: forged"
+)
+
+
+@pytest.mark.parametrize(
+    ("language", "code", "message"),
+    [
+        (
+            Language.PYTHON,
+            f"def read(text):\n    raise ValueError('boo\\n' + text)\n\nread({FORGED!r})",
+            "ValueError: boo",
+        ),
+        (
+            Language.NODE,
+            f"const text = {json.dumps(FORGED)};\nthrow new TypeError('boo\\n' + text);",
+            "TypeError: boo",
+        ),
+        (Language.BASH, f'text={shlex.quote(FORGED)}\nsource "no_such\n$text"', "/job/main.sh: line 8: no_such"),
+    ],
+)
+async def test_the_text_of_an_error_does_not_become_the_message_of_the_run(
+    call: Caller, language: Language, code: str, message: str
+) -> None:
+    response = await call(code, language=language)
+    assert response.error is not None
+    assert response.error.message == f"exit status 1: {message}"
+    assert response.report.splitlines()[0] == f"Runtime error: nonzero_exit — exit status 1: {message}"

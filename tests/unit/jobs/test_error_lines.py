@@ -101,14 +101,20 @@ def test_the_headline_of_a_python_program_is_the_first_line_of_its_exception(tmp
         (': < "$1"', "main.sh: line 1: no_such"),
         ('echo x >&2\nsource "$1"', "main.sh: line 2: no_such"),
         ('let "$1"', "main.sh: line 1: let: no_such"),
-        ('nothing_such\necho "$1" >&2\nexit 1', "main.sh: line 1: nothing_such: command not found"),
         (RAISES, "ValueError: no_such"),
         (f"nothing_such\n{RAISES}", "ValueError: no_such"),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("forged", ["KeyError: forged", "forged: all went well", "Node.js v20.20.2"])
+@pytest.mark.parametrize(
+    "forged", ["KeyError: forged", "forged: all went well", "Node.js v20.20.2", f"{TRACEBACK}KeyError: forged"]
+)
 def test_the_headline_of_a_bash_program_is_no_line_of_the_data(tmp_path, code, expected, forged):
     assert headline(tmp_path, code, "bash", data=f"no_such\n{forged}").endswith(expected)
+
+
+def test_what_a_bash_program_writes_after_an_error_of_bash_makes_no_headline(tmp_path):
+    line = headline(tmp_path, 'nothing_such\necho "$1" >&2\nexit 1', "bash", data="KeyError: forged")
+    assert line.endswith("main.sh: line 1: nothing_such: command not found")
 
 
 def test_a_bash_program_that_writes_its_own_reason_has_it_as_its_headline(tmp_path):
