@@ -397,7 +397,7 @@ async def test_a_revision_that_is_not_known_is_of_a_newer_release(tmp_path, requ
     newest = "0009"
     assert await asyncio.to_thread(stamp, newest, "0987") == 1
     try:
-        with pytest.raises(StoreFailedError, match=r"schema 987 and this release knows 8; run the newer release"):
+        with pytest.raises(StoreFailedError, match=r"schema 987 and this release knows 9; run the newer release"):
             await database.open()
     finally:
         await asyncio.to_thread(stamp, "0987", newest)
