@@ -1,9 +1,11 @@
 """The rendering tools: ``rendering_tools.write_*``, their parameters in the order of the protocol."""
 
+import re
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from contracts.texts import as_list, utf8_at_most
 
@@ -29,12 +31,33 @@ class PdfVariant(StrEnum):
     A_3B = "pdf/a-3b"
 
 
-_METADATA = ("author", "subject", "keywords", "language")
+class PdfPermission(StrEnum):
+    """Something that a PDF lets its readers do; text is always open to programs that read it aloud."""
+
+    PRINT = "print"
+    COPY = "copy"
+    MODIFY = "modify"
+    ANNOTATE = "annotate"
+    FILL_FORMS = "fill_forms"
+    ASSEMBLE = "assemble"
+
+
+_METADATA = ("author", "subject", "keywords", "language", "date")
 _Path = Annotated[str, Field(min_length=1, max_length=2_048)]
 # A blank one is the model's mistake, which the tool answers in its own words.
 _Content = Annotated[str, AfterValidator(utf8_at_most(CONTENT_BYTES_MAX))]
 _Text = Annotated[str, Field(max_length=1_000)]
-Length = Annotated[str, Field(pattern=r"^\d{1,5}(\.\d{1,3})?(mm|cm|in|pt|px)$")]
+_Css = Annotated[str, Field(max_length=100_000)]
+_LENGTH = r"^\d{1,5}(\.\d{1,3})?(mm|cm|in|pt|px)$"
+
+
+def _is_length(value: str) -> str:
+    if not re.fullmatch(_LENGTH, value):
+        raise ValueError("is no length such as 20mm (units: mm, cm, in, pt, px)")
+    return value
+
+
+Length = Annotated[str, AfterValidator(_is_length), WithJsonSchema({"type": "string", "pattern": _LENGTH})]
 RunningText = Annotated[str, Field(max_length=500)]
 
 
@@ -42,6 +65,9 @@ class Margins(BaseModel):
     """Margins of a page; a side that is left out keeps the default."""
 
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+    OTHER_NAMES: ClassVar[Mapping[str, str]] = {
+        f"margin{side}": side for side in ("top", "right", "bottom", "left")
+    }
 
     top: Length | None = None
     right: Length | None = None
@@ -60,7 +86,7 @@ class RunningLine(BaseModel):
 
 
 def _all_sides(value: Any) -> Any:
-    return dict.fromkeys(("top", "right", "bottom", "left"), value) if isinstance(value, str) else value
+    return dict.fromkeys(("top", "right", "bottom", "left"), _is_length(value)) if isinstance(value, str) else value
 
 
 def _in_the_middle(value: Any) -> Any:
@@ -71,8 +97,25 @@ _Margins = Annotated[Margins, BeforeValidator(_all_sides, json_schema_input_type
 _Line = Annotated[RunningLine, BeforeValidator(_in_the_middle, json_schema_input_type=RunningText | RunningLine)]
 
 
+OTHER_NAMES: Mapping[str, str] = {
+    "body": "content", "html": "content", "markdown": "content", "source": "content", "text": "content",
+    "file": "path", "filename": "path", "filepath": "path", "name": "path", "output": "path", "outputpath": "path",
+    "inputformat": "format", "sourceformat": "format", "type": "format",
+    "paper": "page_size", "paperformat": "page_size", "papersize": "page_size", "size": "page_size",
+    "orientation": "landscape", "margin": "margins", "pagemargins": "margins",
+    "headertemplate": "header", "footertemplate": "footer", "displayheaderfooter": "header",
+    "tableofcontents": "toc", "numbersections": "numbered_sections", "pageranges": "pages",
+    "dpi": "device_scale_factor", "scale": "device_scale_factor", "fullpage": "fit", "omitbackground": "background",
+    "padding": "padding_px", "lang": "language", "tags": "keywords", "template": "theme", "style": "theme",
+    "coverpage": "cover", "titlepage": "cover", "extracss": "css", "stylesheet": "css", "styles": "css",
+    "userpassword": "password", "ownerpassword": "password", "stamp": "watermark",
+}  # fmt: skip
+"""Parameters under the names that browsers' tools and converters have for them, without underscores."""
+
+
 class _Shared(BaseModel):
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+    OTHER_NAMES: ClassVar[Mapping[str, str]] = OTHER_NAMES
 
     path: _Path
     """The file, below ``files/``."""
@@ -90,11 +133,16 @@ class _Shared(BaseModel):
 
     def mentions(self) -> str:
         """All text in which files of the conversation can be named."""
-        return f"{self.content}\n{self.theme}"
+        return f"{self.content}\n{self.theme}\n{getattr(self, 'css', '')}"
 
     def options(self) -> dict[str, Any]:
         """What the writer of the format wants to know beyond path, content, format and title."""
         return self.model_dump(exclude={"path", "content", "format", "title", "theme", "strict", *_METADATA})
+
+    def checks(self) -> dict[str, Any]:
+        """What a check of the file needs to open it."""
+        password = getattr(self, "password", "")
+        return {"password": password} if password else {}
 
 
 class _Paged(_Shared):
@@ -110,6 +158,12 @@ class _Paged(_Shared):
     """Number pages if no ``footer`` is given."""
     toc: bool = False
     """Table of contents in front."""
+    cover: bool = False
+    """Page in front: logo, title, subtitle, author, date."""
+    subtitle: _Text = ""
+    date: _Text = ""
+    css: _Css = ""
+    """Rules after the theme's and the content's."""
     numbered_sections: bool = False
     """Number headings: 1, 1.1, 1.1.1."""
 
@@ -126,8 +180,24 @@ class WritePdfParams(_Paged):
     """Only these pages, such as ``1-3,7``."""
     pdf_variant: PdfVariant = PdfVariant.UA_1
     """PDF/UA is accessible, PDF/A is for archives."""
+    password: Annotated[str, Field(max_length=127)] = ""
+    """Needed to open the PDF."""
+    permissions: Annotated[list[PdfPermission], BeforeValidator(as_list)] | None = None
+    """Default: all of them."""
+    watermark: Annotated[str, Field(max_length=60)] = ""
+    """Word across each page, such as ``DRAFT``."""
     attachments: Annotated[list[_Path], BeforeValidator(as_list), Field(max_length=ATTACHMENTS_MAX)] = []
     """Paths of files to embed in the PDF."""
+
+    @model_validator(mode="after")
+    def _is_not_locked_archive(self) -> Self:
+        is_locked = bool(self.password) or self.permissions is not None
+        if is_locked and self.pdf_variant is not PdfVariant.UA_1:
+            raise ValueError(
+                f"pdf_variant {self.pdf_variant} has neither password nor permissions: a file for archives "
+                "is open to all; leave one of them out"
+            )
+        return self
 
     def mentions(self) -> str:
         """All text in which files of the conversation can be named."""
@@ -162,6 +232,8 @@ class WritePngParams(_Shared):
     title: _Text = ""
     fit: Literal["content", "viewport", "page"] = "content"
     """The picture shows the content's box, the viewport, or the whole page."""
+    css: _Css = ""
+    """Rules after the theme's and the content's."""
     selector: Annotated[str, Field(max_length=256)] | None = None
     """Simple CSS selector: only that element."""
     padding_px: Annotated[int, Field(ge=0, le=1_000)] = 32
@@ -190,9 +262,9 @@ _IN_DOCUMENTS = (
 )
 RENDER_DESCRIPTIONS: dict[OutputFormat, str] = {
     OutputFormat.PDF: f"Renders a document to PDF. {_IN_DOCUMENTS}",
-    OutputFormat.DOCX: "Renders a document to DOCX; pictures and sources as in write_pdf.",
-    OutputFormat.PPTX: "Renders a deck to PPTX; pictures and sources as in write_pdf.",
-    OutputFormat.PNG: "Renders HTML, Markdown, a diagram or an SVG to PNG; pictures and sources as in write_pdf.",
+    OutputFormat.DOCX: "Renders a document to DOCX; parameters, pictures and sources as in write_pdf.",
+    OutputFormat.PPTX: "Renders a deck to PPTX; parameters, pictures and sources as in write_pdf.",
+    OutputFormat.PNG: "Renders HTML, Markdown, a diagram or an SVG to PNG; parameters and so on as in write_pdf.",
 }
 """What each tool does, for the model."""
 

@@ -112,7 +112,7 @@ def catalogue(image: ImageContents | None = None) -> list[Tool]:
         Tool(
             tool_id=RENDER_TOOL_PREFIX + output,
             description=RENDER_DESCRIPTIONS[output],
-            params_schema=compact_schema(render_params_schema(output)),
+            params_schema=_render_params_of_model(output),
             takes_code=False,
         )
         for output in OutputFormat
@@ -127,6 +127,17 @@ def catalogue(image: ImageContents | None = None) -> list[Tool]:
         for tool_id, tool in REACT_TOOLS.items()
     ]
     return exec_tools + render_tools + react_tools
+
+
+def _render_params_of_model(output: OutputFormat) -> dict[str, Any]:
+    """The compact schema of a rendering tool; what ``write_pdf`` describes in the same words is described there."""
+    schema = compact_schema(render_params_schema(output))
+    described = compact_schema(render_params_schema(OutputFormat.PDF))["properties"]
+    if output is not OutputFormat.PDF:
+        for name, parameter in schema["properties"].items():
+            if parameter.get("description") == described.get(name, {}).get("description"):
+                parameter.pop("description", None)
+    return schema
 
 
 def _exec_description(language: Language, image: ImageContents | None) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 
-from bench.render import decks, documents
+from bench.render import decks, documents, model_decks
 from bench.render.model import Sample, SourceFormat
 
 ROOT = Path(__file__).parent.parent.parent
@@ -238,6 +238,10 @@ def _decks() -> list[Row]:
     return [_row("decks", deck.name, deck.text, deck.said, deck.source_format) for deck in decks.written()]
 
 
+def _model_decks() -> list[Row]:
+    return [_row("model-decks", deck.name, deck.text, None, "html") for deck in model_decks.decks()]
+
+
 def _hostile_decks() -> list[Row]:
     return [_row("hostile-decks", deck.name, deck.text, deck.said, deck.source_format) for deck in decks.hostile()]
 
@@ -254,5 +258,6 @@ CORPORA: dict[str, Callable[[], list[Row]]] = {
     "citations": _citations,
     "decks": _decks,
     "hostile-decks": _hostile_decks,
+    "model-decks": _model_decks,
 }
 """The corpora by name."""

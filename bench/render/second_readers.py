@@ -18,8 +18,13 @@ OVERLAP = 0.3
 Word = tuple[str, float, float, float, float]
 
 
-def read(paths: Sequence[Path], *checks: str) -> dict[str, dict[Path, Any]]:
+def read(paths: Sequence[Path], *checks: str, written_to: Path | None = None) -> dict[str, dict[Path, Any]]:
     """Runs checks over files, all in one start: for each check, what it found of each file.
+
+    Args:
+        paths: the files.
+        checks: names of the readers' checks.
+        written_to: a folder for the files that the checks write.
 
     Raises:
         RuntimeError: the readers cannot be run.
@@ -41,6 +46,8 @@ def read(paths: Sequence[Path], *checks: str) -> dict[str, dict[Path, Any]]:
         if done.returncode != 0:
             raise RuntimeError(f"the readers failed: {done.stderr[-1000:]}")
         answer = json.loads(done.stdout)
+        if written_to is not None:
+            shutil.copytree(folder / "out", written_to, dirs_exist_ok=True)
     return {check: {path: answer[check].get(short) for short, path in names.items()} for check in checks}
 
 
@@ -67,6 +74,14 @@ def printed_words(paths: Sequence[Path]) -> dict[Path, list[str]]:
 
 def _text(row: dict[str, Any]) -> list[str]:
     return [word for page in row.get("pages", []) for word in page["pdfium"]]
+
+
+def printed(paths: Sequence[Path], folder: Path) -> dict[Path, Path]:
+    """Each file as LibreOffice prints it, a PDF in a folder; files that it cannot open are left out."""
+    if not paths:
+        return {}
+    found = read(paths, "convert", written_to=folder)["convert"]
+    return {path: folder / row["pdf"] for path, row in found.items() if row and "pdf" in row}
 
 
 def decks_that_fit(paths: Sequence[Path]) -> dict[Path, bool]:

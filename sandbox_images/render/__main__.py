@@ -84,7 +84,7 @@ def _written(request: RenderRequest, path: str) -> tuple[Document, dict[str, Any
         reason = exc.message
     except Exception as exc:  # noqa: BLE001 - layout engines fail with all kinds of errors on hostile styles
         reason = f"{type(exc).__name__}: {exc}"[:200]
-    from render.layout.engine import drop_styles  # noqa: PLC0415 - DOCX does without the layout engine
+    from render.layout.usable_styles import drop_styles  # noqa: PLC0415 - DOCX does without the layout engine
 
     document = open_document(request)
     drop_styles(document)

@@ -65,6 +65,10 @@ class Run:
     """BCP 47 tag, where it is not the document's."""
 
 
+RIGHT_TAB = Run("\t")
+"""What stands behind it ends at the right edge; it is known by its identity."""
+
+
 @dataclass(frozen=True, slots=True)
 class LineBreak:
     """A forced line break."""
@@ -143,12 +147,14 @@ class Paragraph:
         align: where its lines begin.
         frame: its ground and lines.
         rtl: whether it runs from right to left; None: as its letters do.
+        style: the named style of a line of the title block.
     """
 
     inlines: list[Inline]
     align: Align | None = None
     frame: Frame | None = None
     rtl: bool | None = None
+    style: Literal["", "Title", "Subtitle", "Byline", "CoverTitle"] = ""
 
 
 @dataclass(slots=True)

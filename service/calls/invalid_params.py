@@ -3,8 +3,9 @@
 import difflib
 import itertools
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -112,18 +113,41 @@ def _error(error: Mapping[str, Any], model: type[BaseModel]) -> dict[str, str]:
     if error["type"] == "missing":
         message = "is required"
     elif error["type"] == "extra_forbidden":
-        message = _unknown(str(loc[-1]), list(model.model_fields) if len(loc) == 1 else [])
+        what = "a parameter of this tool" if len(loc) == 1 else f"a field of {field_name(loc[:-1])}"
+        message = f"is not {what}; {_hint(str(loc[-1]), _model_at(model, loc[:-1]))}"
     elif isinstance(error["input"], str | int | float | bool | None):
         message += f", got {_short(error['input'])}"
     return {"field": field_name(("params", *loc)), "message": message}
 
 
-def _unknown(name: str, known: list[str]) -> str:
-    if not known:
-        return "is not a known field"
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {close[0]}?" if close else f"the parameters are {', '.join(known)}"
-    return f"is not a parameter of this tool; {hint}"
+def _model_at(model: type[BaseModel] | None, loc: Sequence[int | str]) -> type[BaseModel] | None:
+    """The model of the field at ``loc``; None if it is no field of a model."""
+    for name in loc:
+        if isinstance(name, str) and model is not None:
+            field = model.model_fields.get(name)
+            model = None if field is None else _model_in(field.annotation)
+    return model
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """The model that an annotation names, alone or among other types."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for part in get_args(annotation) if (found := _model_in(part)) is not None), None)
+
+
+def _hint(name: str, model: type[BaseModel] | None) -> str:
+    """The field that an unknown name means: other spellings, and names in other tools, lead to one."""
+    if model is None:
+        return "leave it out"
+    known = list(model.model_fields)
+    other_names: Mapping[str, str] = getattr(model, "OTHER_NAMES", {})
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name[:_SHOWN_CHARS]).replace("-", "_").replace(" ", "_").lower()
+    other = other_names.get(snake.replace("_", ""))
+    close = (
+        [snake] if snake in known else [other] if other in known else difflib.get_close_matches(snake, known, n=1)
+    )
+    return f"did you mean {close[0]}?" if close else f"the names are {', '.join(known)}"
 
 
 def _short(value: Any) -> str:

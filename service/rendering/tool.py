@@ -200,6 +200,7 @@ def _job(call: RenderCall, attempt: Attempt) -> Job:
             "subject": params.subject,
             "keywords": params.keywords,
             "language": params.language,
+            "date": getattr(params, "date", ""),
         },
         "theme": params.theme,
         "sources": [_source(row) for row in attempt.gathered.cited],
@@ -226,12 +227,12 @@ def _promise(call: RenderCall) -> Promise:
         visibility="external",
         min_count=1,
         max_count=1,
-        checks=Checks(),
+        checks=Checks(**call.params.checks()),
     )
 
 
 def _wanted(call: RenderCall) -> Wanted:
-    file = WantedFile(call.target.rel, is_glob=False, matches_max=1, checks={})
+    file = WantedFile(call.target.rel, is_glob=False, matches_max=1, checks=call.params.checks())
     return Wanted(call.target.turn_id, (file,), 0, call.bounds.limits)
 
 

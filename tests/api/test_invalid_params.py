@@ -127,7 +127,7 @@ async def test_a_message_names_field_limit_and_what_to_do(client):
             "rendering_tools.write_pdf",
             {"path": "a.pdf", "content": "x", "margins": {"left": "wide"}},
             "params.margins.left",
-            "match pattern",
+            'is no length such as 20mm (units: mm, cm, in, pt, px), got "wide"',
         ),
         (
             "rendering_tools.write_png",
@@ -146,6 +146,54 @@ async def test_each_kind_of_mistake_is_named(client, tool_id, params, field, sai
 
     assert said in errors_of(answer)[field]
     assert field in answer["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("tool_id", "given", "meant"),
+    [
+        ("rendering_tools.write_pdf", {"pageSize": "A4"}, "page_size"),
+        ("rendering_tools.write_pdf", {"paper": "A4"}, "page_size"),
+        ("rendering_tools.write_pdf", {"paperFormat": "A4"}, "page_size"),
+        ("rendering_tools.write_pdf", {"headerTemplate": "x"}, "header"),
+        ("rendering_tools.write_pdf", {"tableOfContents": True}, "toc"),
+        ("rendering_tools.write_pdf", {"Page-Numbers": True}, "page_numbers"),
+        ("rendering_tools.write_docx", {"watermarks": "x", "file_name": "a"}, "path"),
+        ("rendering_tools.write_png", {"deviceScaleFactor": 2}, "device_scale_factor"),
+        ("rendering_tools.write_png", {"fullPage": True}, "fit"),
+        ("exec_tools.execute_code_python", {"timeoutS": 3}, "timeout_s"),
+    ],
+)
+async def test_other_spellings_lead_to_the_parameter(client, tool_id, given, meant):
+    errors = errors_of((await call(client, tool_id, {"path": "a", "content": "x", **given})).json())
+    assert errors[f"params.{list(given)[-1]}"] == f"is not a parameter of this tool; did you mean {meant}?"
+
+
+async def test_a_name_within_a_parameter_leads_to_a_field_too(client):
+    params = {
+        "path": "a.pdf",
+        "content": "x",
+        "margins": {"Top": "1mm", "marginLeft": "2mm"},
+        "footer": {"centre": "x"},
+    }
+    errors = errors_of((await call(client, "rendering_tools.write_pdf", params)).json())
+    assert {field: message.rsplit("; ")[-1] for field, message in errors.items()} == {
+        "params.margins.Top": "did you mean top?",
+        "params.margins.marginLeft": "did you mean left?",
+        "params.footer.centre": "did you mean center?",
+    }
+
+
+async def test_a_length_that_is_none_is_one_error(client):
+    params = {"path": "a.pdf", "content": "x", "margins": "2 furlongs"}
+    assert errors_of((await call(client, "rendering_tools.write_pdf", params)).json()) == {
+        "params.margins": 'is no length such as 20mm (units: mm, cm, in, pt, px), got "2 furlongs"'
+    }
+
+
+async def test_a_file_for_archives_with_a_password_is_refused(client):
+    params = {"path": "a.pdf", "content": "x", "password": "x", "pdf_variant": "pdf/a-2b"}
+    (message,) = errors_of((await call(client, "rendering_tools.write_pdf", params)).json()).values()
+    assert message.startswith("pdf_variant pdf/a-2b has neither password nor permissions")
 
 
 async def test_many_errors_are_bounded_and_counted(client):

@@ -282,6 +282,38 @@ async def test_a_pdf_has_the_pages_lines_attachments_and_standard_that_were_aske
     assert b"pdfaid:part" in reader.trailer["/Root"]["/Metadata"].get_data()
 
 
+async def test_a_locked_pdf_is_checked_with_its_password(render):
+    response = await render("pdf", REPORT, password="s3cret", permissions="print", watermark="DRAFT")
+    assert (response.ok, str(response.artifacts[0].verdict)) == (True, "produced"), response.report
+    written = await render.bytes_of(response)
+    with pytest.raises(pypdfium2.PdfiumError, match=r"[Pp]assword"):
+        pypdfium2.PdfDocument(written)
+    text = pypdfium2.PdfDocument(written, password="s3cret")[0].get_textpage().get_text_bounded()
+    assert "Revenue" in text
+
+
+async def test_title_subtitle_author_and_date_stand_on_a_cover(render):
+    cover = {"title": "Plan", "subtitle": "Three steps", "author": "Ada", "date": "May 2026", "cover": True}
+    response = await render("pdf", "## One\n\ntext", **cover, css="h2{color:#c01234}")
+    reader = pypdf.PdfReader(io.BytesIO(await render.bytes_of(response)))
+    assert [page.extract_text().split()[0] for page in reader.pages] == ["Plan", "One"]
+    assert all(words in reader.pages[0].extract_text() for words in ("Three steps", "May 2026"))
+    written = await render("docx", "## One\n\ntext", **cover)
+    names = [paragraph.style.name for paragraph in Document(io.BytesIO(await render.bytes_of(written))).paragraphs]
+    assert names[:3] == ["Cover Title", "Subtitle", "Byline"]
+
+
+async def test_a_page_without_its_format_is_read_as_html(render):
+    page = "<!DOCTYPE html>\n<html>\n<body>\n\n    <h1>Title</h1>\n\n    <p>Words</p>\n</body>\n</html>"
+    response = await render("docx", page)
+    assert [warning["code"] for warning in response.ret["warnings"]] == ["format_recognised"]
+    paragraphs = Document(io.BytesIO(await render.bytes_of(response))).paragraphs
+    assert [(paragraph.style.name, paragraph.text) for paragraph in paragraphs] == [
+        ("Heading 1", "Title"),
+        ("Normal", "Words"),
+    ]
+
+
 async def test_strict_also_fails_for_a_cited_source_whose_file_is_gone(render):
     row = {"sid": 3, "source_type": "file", "title": "Lost", "physical_path": "turn_1/files/lost.png"}
     response = await render("pdf", "As [[S:3]] shows.", strict=True, request={"sources_pool": [row]})
@@ -308,6 +340,7 @@ async def test_a_rendering_tool_takes_no_code(render):
         ("docx", "```chart\n{]\n```", {}, "chart_failed"),
         ("pptx", "# T\n\n" + "- a long point of the list\n" * 60, {"format": "markdown"}, "slide_split"),
         ("pdf", "<!-- nothing -->", {}, "blank_document"),
+        ("pdf", "<p style='position:absolute;top:2000px'>below</p>", {"format": "html"}, "content_lost"),
     ],
 )
 async def test_a_warning_of_the_renderer_is_in_the_result_block_that_a_model_reads(

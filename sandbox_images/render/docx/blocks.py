@@ -19,6 +19,7 @@ from render.docx.state import Place, State
 from render.docx.tables import table_xml
 from render.docx.xml import hexa, is_rtl
 from render.ir import (
+    RIGHT_TAB,
     Block,
     Box,
     Callout,
@@ -100,6 +101,7 @@ class Shape:
         ind: its indent, instead of the place's.
         after: its alignment.
         rtl: whether it runs from right to left.
+        tabbed: whether its lines have a tab stop at the right edge.
     """
 
     style: str = ""
@@ -109,6 +111,7 @@ class Shape:
     ind: str = ""
     after: str = ""
     rtl: bool = False
+    tabbed: bool = False
 
 
 def paragraph(place: Place, inner: str, shape: Shape) -> str:
@@ -119,6 +122,7 @@ def paragraph(place: Place, inner: str, shape: Shape) -> str:
     parts += shape.before + shape.number
     frame = shape.frame or (Frame(place.ground, left=place.bar) if place.ground or place.bar else None)
     parts += paragraph_frame(frame) if frame else ""
+    parts += f'<w:tabs><w:tab w:val="right" w:pos="{place.width}"/></w:tabs>' if shape.tabbed else ""
     parts += "<w:bidi/>" if shape.rtl else ""
     inside = f' w:right="{_FRAME_SPACE}"' if frame and frame.background else ""
     left = place.indent + (_FRAME_SPACE if inside else 0)
@@ -150,9 +154,10 @@ def _text(
         if len(block.inlines) == 1 and getattr(block.inlines[0], "display", False):
             return _formula(state, place, FormulaBlock(block.inlines[0]))  # type: ignore[arg-type]
         inner = inlines_xml(state, place, block.inlines)
-        style = ""
-    after = alignment(block.align or place.align, rtl=rtl)
-    return paragraph(place, inner, Shape(style, before, number, block.frame, ind, after, rtl))
+        style = block.style
+    tabbed = any(inline is RIGHT_TAB for inline in block.inlines)
+    after = "" if tabbed else alignment(block.align or place.align, rtl=rtl)
+    return paragraph(place, inner, Shape(style, before, number, block.frame, ind, after, rtl, tabbed))
 
 
 def _list(state: State, place: Place, block: ListBlock) -> str:

@@ -4,7 +4,7 @@ from render.docx.heights import pages_of
 from render.docx.pages import page_of
 from render.docx.state import Place, State, Target
 from render.docx.xml import text_elements
-from render.ir import Contents
+from render.ir import Contents, Paragraph
 
 DEEPEST = 3
 MAX_ENTRIES = 2000
@@ -41,7 +41,10 @@ def listed(state: State) -> tuple[list[Target], int]:
     """The headings that are listed, and their highest level; a title that is the only one of its level is none."""
     targets = [target for target in state.headings.values() if target.text]
     tops = [target for target in targets if target.heading.level == 1]
-    if len(tops) == 1 and len(targets) > 1:
+    titled = any(
+        isinstance(block, Paragraph) and block.style in {"Title", "CoverTitle"} for block in state.content.blocks
+    )
+    if len(tops) == 1 and len(targets) > 1 and not titled:
         targets = [target for target in targets if target is not tops[0]]
     top = min((target.heading.level for target in targets), default=1)
     return [target for target in targets if target.heading.level < top + DEEPEST][:MAX_ENTRIES], top

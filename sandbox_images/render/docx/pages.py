@@ -60,13 +60,14 @@ def page_of(options: dict[str, Any]) -> Page:
     return Page(*(round(length * _TWIPS_PER_MM) for length in lengths))
 
 
-def section_xml(page: Page, references: str) -> str:
-    """``w:sectPr``: the page of a section, and its header and footer."""
+def section_xml(page: Page, references: str, *, bare_first: bool = False) -> str:
+    """``w:sectPr``: the page of a section, and its header and footer, which its first page may do without."""
+    first = "<w:titlePg/>" if bare_first else ""
     turned = ' w:orient="landscape"' if page.width > page.height else ""
     return (
         f'<w:sectPr>{references}<w:pgSz w:w="{page.width}" w:h="{page.height}"{turned}/>'
         f'<w:pgMar w:top="{page.top}" w:right="{page.right}" w:bottom="{page.bottom}" w:left="{page.left}" '
-        f'w:header="{min(page.top, _EDGE)}" w:footer="{min(page.bottom, _EDGE)}" w:gutter="0"/></w:sectPr>'
+        f'w:header="{min(page.top, _EDGE)}" w:footer="{min(page.bottom, _EDGE)}" w:gutter="0"/>{first}</w:sectPr>'
     )
 
 

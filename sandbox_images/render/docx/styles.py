@@ -121,7 +121,14 @@ def _texts(theme: Theme) -> list[str]:
     code_look = f"{mono(theme)}<w:noProof/>{size_xml(17)}"
     caption, caption_look = f"<w:keepLines/>{spaced(60, 160)}", f"{muted}{size_xml(_SMALL_SIZE)}"
     bold = "<w:b/><w:bCs/>"
+    title = f"{_fonts('major')}{bold}{_colour(theme, 'heading')}"
     return [
+        _paragraph(
+            "Title", f"<w:keepNext/>{spaced(0, 120, 259)}", title + size_xml(56), links=links(10, quick=True)
+        ),
+        _paragraph("Subtitle", f"<w:keepNext/>{spaced(0, 120)}", muted + size_xml(28), links=links(11, quick=True)),
+        _paragraph("Byline", spaced(0, 400), muted, links="<w:qFormat/>"),
+        _paragraph("Cover Title", f"<w:keepNext/>{spaced(3600, 200, 259)}", title + size_xml(72)),
         _paragraph("List Paragraph", spaced(0, 60), links=links(34, quick=True)),
         _paragraph("Quote", "", muted, links=links(29, quick=True)),
         _paragraph("caption", caption, caption_look, own="Caption", links=links(35, quick=True)),

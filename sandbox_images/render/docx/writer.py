@@ -139,7 +139,8 @@ def _body(state: State, main: Part, page: Page, package: tuple[dict[str, str | b
                 package[0][part.name] = content
                 package[1][part.name] = f"{_MAIN}{edge}+xml"
                 relationships(part, package[0])
-        section = section_xml(paper, references[paper])
+        covered = number == 1 and bool(state.document.request.options.get("cover"))
+        section = section_xml(paper, references[paper], bare_first=covered)
         texts.append(blocks_xml(state, Place(main, paper.text_width), blocks) or "<w:p/>")
         texts.append(section if number == len(found) else f"<w:p><w:pPr>{LEAST_SPACE}{section}</w:pPr></w:p>")
     return "".join(texts)

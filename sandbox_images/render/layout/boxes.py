@@ -15,6 +15,8 @@ from weasyprint.css.counters import CounterStyle
 from weasyprint.text.fonts import FontConfiguration
 from weasyprint.urls import URLFetcher
 
+from render.layout.bounds import keep_bounds
+from render.layout.grounds import Ground, canvas_of, grounds_of
 from render.layout.look import Look
 
 _LARGEST = 1e7
@@ -53,6 +55,8 @@ class BoxNode:
         text: of a text box or a marker.
         column, colspan, rowspan: of a table cell.
         out_of_flow: absolutely positioned or floating.
+        grounds: the colour and the gradients behind it, the lowest first.
+        matrix: the transformation of the box and all in it, as CSS writes ``matrix()``; None for none.
         children: in the order of the document.
     """
 
@@ -72,6 +76,8 @@ class BoxNode:
     colspan: int = 1
     rowspan: int = 1
     out_of_flow: bool = False
+    grounds: tuple[Ground, ...] = ()
+    matrix: tuple[float, ...] | None = None
     children: list["BoxNode"] = field(default_factory=list)
 
     @property
@@ -105,12 +111,14 @@ class Layouter:
         self._sheet = CSS(string=css, font_config=self._fonts, url_fetcher=self._fetcher, base_url=base_url)
         self._cache: dict[str, Any] = {}
 
-    def pages(self, tree: Element) -> list[BoxNode]:
+    def pages(self, tree: Element, shape: float = 9 / 16) -> list[BoxNode]:
         """The body's box of every page of a document.
 
         Args:
             tree: ``html`` element of a document.
+            shape: height of what is shown of a page, in shares of its width.
         """
+        keep_bounds()  # of repeating gradients, which are laid out here
         html = HTML.__new__(HTML)
         html.base_url = self._base_url
         html.url_fetcher = self._fetcher
@@ -124,11 +132,17 @@ class Layouter:
             cache=self._cache,
             presentational_hints=True,
         )
-        return [_node(page._page_box, seen=set()) for page in rendered.pages]  # noqa: SLF001
+        found = []
+        for page in rendered.pages:
+            node = _node(page._page_box, seen=set())  # noqa: SLF001
+            node.grounds = canvas_of(page._page_box, page.width * shape)  # noqa: SLF001
+            found.append(node)
+        return found
 
 
 def _node(box: Any, seen: set[tuple[int, str]]) -> BoxNode:
     """A plain copy of a box and all in it."""
+    box = getattr(box, "_box", box)  # what stands for a box that is out of the flow
     tag = box.element_tag or ""
     pseudo = tag.partition("::")[2]
     kind = _KINDS.get(type(box).__name__, "block")
@@ -156,12 +170,21 @@ def _node(box: Any, seen: set[tuple[int, str]]) -> BoxNode:
         colspan=int(getattr(box, "colspan", 1) or 1),
         rowspan=int(getattr(box, "rowspan", 1) or 1),
         out_of_flow=kind not in {"line", "text"} and not box.is_in_normal_flow(),
+        grounds=grounds_of(box) if kind not in {"line", "text"} else (),
+        matrix=_matrix(box),
     )
     node.children = [_node(child, seen) for child in box.children]
     if kind == "marker":
         node.text = "".join(inner.text for inner in node.walk() if inner is not node)
         node.children = []
     return node
+
+
+def _matrix(box: Any) -> tuple[float, ...] | None:
+    matrix = getattr(box, "transformation_matrix", None)
+    values = tuple(float(value) for value in matrix.values) if matrix else ()
+    known = len(values) == 6 and all(abs(value) < _LARGEST for value in values)  # noqa: PLR2004 - of an affine matrix
+    return values if known and values != (1, 0, 0, 1, 0, 0) else None
 
 
 def _border_box(box: Any, kind: str) -> tuple[float, float, float, float]:

@@ -16,11 +16,13 @@ import weasyprint
 from weasyprint.text.fonts import FontConfiguration
 from weasyprint.urls import URLFetcher, URLFetcherResponse
 
-from render.document import Document, RenderError
+from render.document import Document
 from render.layout.bounds import keep_bounds
+from render.layout.fitting_grids import fit_grids
 from render.layout.letters import settle_letters
 from render.layout.savings import save, without_notes
 from render.layout.shadows import smooth_shadows
+from render.layout.usable_styles import with_usable_styles
 from render.limits import SHEETS_READ_MAX
 from render.source.assets import BASE_URL, MISSING_SHOWN_MAX, AssetRefused, read_asset
 from render.source.sanitise import scrub_css
@@ -144,7 +146,7 @@ def is_authored(document: Document) -> bool:
     """Whether the source says itself how its text looks."""
     if any("stylesheet" in (link.get("rel") or "") for link in document.tree.iter("link")):
         return True
-    css = "".join(style.text or "" for style in document.tree.iter("style"))
+    css = "".join(style.text or "" for style in document.tree.iter("style") if not style.get("data-pb"))
     return len(_PAGE_RULE.sub("", css).strip()) > _AUTHORED_CHARACTERS
 
 
@@ -174,28 +176,13 @@ def _sheet(css: str) -> weasyprint.CSS:
 def lay_out(
     document: Document, sheets: Sequence[weasyprint.CSS], media: str = "print", **options: Any
 ) -> weasyprint.Document:
-    """Lays a document out.
-
-    If the author's styles make WeasyPrint fail, it is laid out without them, with the warning ``styles_dropped``.
+    """Lays a document out, without the author's rules that make WeasyPrint fail.
 
     Raises:
         RenderError: ``layout_failed``.
     """
     options.setdefault("presentational_hints", True)
-    try:
-        return _render(document, sheets, media, options)
-    except RenderError:
-        raise
-    except Exception as exc:  # noqa: BLE001 - a layout engine on hostile input: any failure is told as one
-        first = f"{type(exc).__name__}: {exc}"[:200]
-    drop_styles(document)
-    document.warn("styles_dropped", f"The document's own styles could not be laid out and were left out ({first}).")
-    try:
-        return _render(document, sheets, media, options)
-    except Exception as exc:
-        raise RenderError(
-            "layout_failed", f"The document could not be laid out: {type(exc).__name__}: {exc}"[:400]
-        ) from exc
+    return with_usable_styles(document, lambda: _render(document, sheets, media, options))
 
 
 def _render(
@@ -205,16 +192,6 @@ def _render(
     keep_bounds()
     settle_letters()
     smooth_shadows()
+    fit_grids()
     html = _TreeHTML(document, media)
     return html.render(font_config=FontConfiguration(), stylesheets=list(sheets), **options)
-
-
-def drop_styles(document: Document) -> None:
-    """Takes the author's styles out of a document."""
-    for parent in list(document.tree.iter()):
-        for child in [child for child in parent if child.tag in {"style", "link"}]:
-            parent.remove(child)
-        parent.attrib.pop("style", None)
-        if parent.tag != "img":
-            for key in ("width", "height", "bgcolor"):
-                parent.attrib.pop(key, None)

@@ -23,15 +23,17 @@ class Paint:
 
 @dataclass(frozen=True, slots=True)
 class Gradient:
-    """A linear gradient.
+    """A gradient over the whole of a box.
 
     Attributes:
-        angle: degrees clockwise from "to the right", as slides count.
+        angle: degrees clockwise from "to the right", as slides count; of a linear one.
         stops: position 0 to 1 and colour.
+        centre: of a radial one, in shares of the box; its position 1 is the corner that is farthest off.
     """
 
     angle: float
     stops: tuple[tuple[float, Paint], ...]
+    centre: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +65,17 @@ MEASURED = frozenset(
 """Families that the image has, or has with the same widths under another name; text in any other is measured with
 what fontconfig takes for it."""
 
+_OFFICE = frozenset(
+    {"georgia", "verdana", "tahoma", "trebuchet ms", "segoe ui", "garamond", "palatino linotype", "century gothic"}
+    | {"consolas", "candara", "corbel", "constantia", "book antiqua", "bookman old style", "franklin gothic medium"}
+    | {"gill sans mt", "impact", "lucida console", "rockwell", "aptos"}
+)
+"""Families that readers of office files commonly have."""
+_GENERIC = {"serif": "Times New Roman", "monospace": "Courier New", "ui-monospace": "Courier New"}
 _BLACK = Paint("000000")
-_MIN_STOPS = 2
+_UNSEEN = 0.005
+_OVAL = 50
+"""Per cent of both sides that make corners an ellipse."""
 
 
 def paint_of(colour: Any, current: Paint = _BLACK) -> Paint:
@@ -133,31 +144,14 @@ class Look:
         return paint if paint.alpha > 0 else None
 
     @property
-    def gradient(self) -> Gradient | None:
-        """The first linear or radial gradient behind the box."""
-        for layer in self._get("background_image", ()) or ():
-            image = layer[1] if isinstance(layer, tuple) and len(layer) > 1 else None
-            colours = getattr(image, "colors", None)
-            if colours and len(colours) >= _MIN_STOPS:
-                return self._gradient(image, colours)
-        return None
+    def opacity(self) -> float:
+        """How much of the box and all in it is seen, 0 to 1.
 
-    def _gradient(self, image: Any, colours: Any) -> Gradient:
-        last = len(colours) - 1
-        stops = []
-        for index, colour in enumerate(colours):
-            position = image.stop_positions[index] if index < len(image.stop_positions) else None
-            percent = getattr(position, "unit", None) == "%"
-            at = float(getattr(position, "value", 0.0)) / 100 if percent else index / last
-            stops.append((min(1.0, max(0.0, at)), paint_of(colour, self.colour)))
-        stops.sort(key=lambda stop: stop[0])
-        angle = 90.0
-        direction = getattr(image, "direction", None)
-        if getattr(image, "direction_type", "") == "angle" and isinstance(direction, (int, float)):
-            angle = (math.degrees(direction) - 90) % 360
-        elif getattr(image, "direction_type", "") == "corner":
-            angle = {"top_left": 225.0, "top_right": 315.0, "bottom_left": 135.0}.get(str(direction), 45.0)
-        return Gradient(angle, tuple(stops))
+        What is not seen at all waits for a script to show it, and counts as shown.
+        """
+        value = self._get("opacity", 1)
+        known = isinstance(value, (int, float)) and _UNSEEN < value < 1
+        return float(value) if known else 1.0
 
     @property
     def pictures(self) -> list[tuple[str, str]]:
@@ -196,10 +190,12 @@ class Look:
         return Border(float(width), paint, str(style)) if paint.alpha > 0 else None
 
     def radius(self, width: float, height: float) -> float:
-        """The top-left corner's radius in pixels, for a box of that size."""
+        """The top-left corner's radius in pixels, for a box of that size; of an ellipse, half of its longer side."""
         value = self._get("border_top_left_radius", (None,))[0]
         amount = getattr(value, "value", 0) or 0
         if getattr(value, "unit", "px") == "%":
+            if amount >= _OVAL:
+                return max(width, height) / 2
             amount = amount / 100 * min(width, height)
         return max(0.0, min(float(amount), width / 2, height / 2))
 
@@ -211,9 +207,17 @@ class Look:
 
     @property
     def family(self) -> str:
-        """The family that text was measured with: the first that the image has, or else the first asked for."""
+        """The family that slides name: the first that the image has, else that readers have, else one of its kind.
+
+        A family of the web alone, which neither has, would be replaced by whatever a reader likes.
+        """
         families = [str(family) for family in self._get("font_family", ()) or ("",)]
-        return next((family for family in families if family.strip().lower() in MEASURED), families[0])
+        lowered = [family.strip().lower() for family in families]
+        for known in (MEASURED, _OFFICE):
+            found = next((index for index, name in enumerate(lowered) if name in known), None)
+            if found is not None:
+                return families[found]
+        return next((_GENERIC[name] for name in lowered if name in _GENERIC), families[0])
 
     @property
     def bold(self) -> bool:
@@ -291,6 +295,12 @@ class Look:
     def stacked(self) -> bool:
         """Whether a flex container puts its items one below the other."""
         return str(self._get("flex_direction", "row")).startswith("column")
+
+    @property
+    def grows(self) -> bool:
+        """Whether an item of a flex container takes what others leave."""
+        value = self._get("flex_grow", 0)
+        return isinstance(value, (int, float)) and value > 0
 
     @property
     def fitting_columns(self) -> tuple[float, float, bool] | None:

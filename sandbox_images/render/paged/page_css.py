@@ -8,6 +8,7 @@ from render.document import Document
 from render.page_setup import FIELD, page_margins, page_size, running_line
 from render.source.assets import BASE_URL
 
+_PLACES = [f"{edge}-{side}" for edge in ("top", "bottom") for side in ("left", "center", "right")]
 _BARE_PAGE = re.compile(r"@page\s*\{[^{}]*\bmargin\s*:\s*0(?![.\d])", re.IGNORECASE)
 
 
@@ -27,10 +28,14 @@ def page_css(document: Document) -> str:
         logo = _quoted(_address(document.theme.logo))
         rows.append(f'@top-right {{ content: ""; background: url("{logo}") right / contain no-repeat; '
                     f"height: 8mm; width: 45mm; vertical-align: top; margin-top: {max(top - 13, 2):g}mm; margin-bottom: auto }}")  # fmt: skip
+    cover = "\n".join(f"@{place} {{ content: none; background: none }}" for place in _PLACES)
     landscape = f"size: {max(size):g}mm {min(size):g}mm"
     turned = f"@page pb-landscape {{ {landscape} }}\n.pb-landscape {{ page: pb-landscape }}\n"
     # WeasyPrint 70 leaves a named page for another name only: without one, text stays on the page of a wide table.
     turned += "html:has(.pb-landscape, [class*=pb-wide-]) { page: pb-text }\n"
+    if options.get("cover"):
+        # Not ``:first``: the author's own rules, and a document that asks for another first page, stay as they are.
+        turned += f"@page pb-cover {{ {cover} }}\nhtml:has(.pb-cover) {{ page: pb-text }}\n"
     return f"@page {{ {'; '.join(rows)} }}\n{turned}"
 
 

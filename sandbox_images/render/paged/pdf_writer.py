@@ -10,11 +10,16 @@ import pydyf
 import weasyprint
 
 from render.document import Document, RenderError
-from render.layout.engine import drop_styles, fewer_collections, lay_out, noticing, style_sheets
+from render.layout.engine import fewer_collections, noticing, style_sheets
+from render.layout.flex_rows import part_flex_rows
+from render.layout.losses import lay_out_whole, warn_unseen
+from render.layout.usable_styles import with_usable_styles
 from render.page_setup import SIDE_MM_MAX, page_margins, page_size
 from render.paged.conformance import mend
 from render.paged.fit_page import wider_page
 from render.paged.page_css import page_css
+from render.paged.protection import protect
+from render.paged.watermark import add_watermark
 from render.paged.wide_tables import fit_tables
 from render.source.assets import AssetRefused, read_file
 from render.source.headings import fill_contents
@@ -30,7 +35,8 @@ def write_pdf(document: Document, target_path: str) -> dict[str, Any]:
     """Writes the PDF.
 
     Options: ``page_size``, ``landscape``, ``margins``, ``header``, ``footer``, ``page_numbers``, ``toc``,
-    ``pdf_variant``, ``attachments`` (OUT_DIR-relative paths), ``pages`` (such as ``1-3,7``).
+    ``pdf_variant``, ``attachments`` (OUT_DIR-relative paths), ``pages`` (such as ``1-3,7``), ``watermark``,
+    ``password``, ``permissions``.
 
     Args:
         document: what to write; its tree is changed by it.
@@ -49,22 +55,14 @@ def write_pdf(document: Document, target_path: str) -> dict[str, Any]:
     size = page_size(options)
     margins = page_margins(options, size)
     fill_contents(document)
+    add_watermark(document)
     wide = fit_tables(document, size[0] - margins[1] - margins[3], max(size) - margins[1] - margins[3])
     css = page_css(document) + _CONTENTS_CSS % document.theme.colours["muted"] + "\n".join(wide)
     if variant.startswith("pdf/a"):
         css += _ARCHIVE_CSS
     with noticing(document), fewer_collections():
-        try:
-            pages = _write(document, css, variant, target_path)
-        except _NotWritten as first:
-            drop_styles(document)
-            document.warn(
-                "styles_dropped", f"The document's own styles could not be laid out and were left out ({first})."
-            )
-            try:
-                pages = _write(document, css, variant, target_path)
-            except _NotWritten as exc:
-                raise RenderError("layout_failed", f"The PDF could not be written: {exc}") from exc
+        pages = with_usable_styles(document, lambda: _write(document, css, variant, target_path))
+    protect(target_path, options, variant)
     size_bytes = Path(target_path).stat().st_size
     return {
         "pages": pages,
@@ -80,14 +78,19 @@ class _NotWritten(Exception):  # noqa: N818 - caught where it is raised for
 
 def _write(document: Document, css: str, variant: str, target_path: str) -> int:
     """Lays out and writes; gives the number of pages."""
-    laid = lay_out(document, style_sheets(document, css), pdf_variant=variant)
+    laid = lay_out_whole(document, style_sheets(document, css), pdf_variant=variant)
+    if part_flex_rows(laid):
+        del laid
+        gc.collect()
+        laid = lay_out_whole(document, style_sheets(document, css), pdf_variant=variant)
     wider, zoom = wider_page(document, laid) or ("", 1.0)
     if wider:
         del laid
         gc.collect()  # the first layout, which is full of cycles
-        laid = lay_out(document, style_sheets(document, css, wider), pdf_variant=variant)
+        laid = lay_out_whole(document, style_sheets(document, css, wider), pdf_variant=variant)
     if any(max(page.width, page.height) * zoom > SIDE_MM_MAX / 25.4 * 96 for page in laid.pages):
         raise _NotWritten(f"a page is larger than {SIDE_MM_MAX:,.0f} mm")
+    warn_unseen(document, laid)
     laid = _chosen(laid, document.request.options.get("pages"))
     attached = _attachments(document)
     try:

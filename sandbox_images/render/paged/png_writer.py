@@ -10,8 +10,10 @@ import weasyprint
 from PIL import Image, PngImagePlugin
 
 from render.document import Document, RenderError
-from render.layout.engine import drop_styles, fewer_collections, lay_out, noticing, style_sheets
+from render.layout.engine import fewer_collections, noticing, style_sheets
 from render.layout.extents import Rectangle, canvas_colour, element_rectangles, painted_rectangle
+from render.layout.losses import lay_out_whole, warn_unseen
+from render.layout.usable_styles import with_usable_styles
 from render.paged.wide_tables import fit_tables
 from render.source.headings import fill_contents
 from render.themes import hex_colour
@@ -64,17 +66,7 @@ def write_png(document: Document, target_path: str) -> dict[str, Any]:
     fill_contents(document)
     fit_tables(document, view.width / 96 * 25.4, view.width / 96 * 25.4)
     with noticing(document), fewer_collections():
-        try:
-            image = _draw(document, view)
-        except RenderError:
-            raise
-        except Exception as first:  # noqa: BLE001 - styles that lay out and cannot be painted, such as a type size of 1/0
-            drop_styles(document)
-            reason = f"{type(first).__name__}: {first}"[:200]
-            document.warn(
-                "styles_dropped", f"The document's own styles could not be drawn and were left out ({reason})."
-            )
-            image = _draw_plainly(document, view)
+        image = with_usable_styles(document, lambda: _draw(document, view))
     information = PngImagePlugin.PngInfo()
     information.add_itxt("Title", document.metadata.title, lang=document.metadata.language)
     dots = 96 * view.scale
@@ -84,21 +76,8 @@ def write_png(document: Document, target_path: str) -> dict[str, Any]:
 
 def _draw(document: Document, view: _View) -> Image.Image:
     laid, areas = _laid_out(document, view)
+    warn_unseen(document, laid, edges=False)
     return _raster(laid, areas, view, canvas_colour(laid.pages[0]))
-
-
-def _draw_plainly(document: Document, view: _View) -> Image.Image:
-    """The second try, without the author's styles: another failure is told.
-
-    Raises:
-        RenderError: ``layout_failed``, and those of a first try.
-    """
-    try:
-        return _draw(document, view)
-    except RenderError:
-        raise
-    except Exception as exc:
-        raise RenderError("layout_failed", f"The picture could not be drawn: {exc}"[:300]) from exc
 
 
 def _read_options(document: Document) -> _View:
@@ -200,7 +179,7 @@ def _lay_out(document: Document, view: _View, height: float) -> weasyprint.Docum
         f"html {{ height: auto !important; font-size: 16px; padding: {_inset(document, view)}px }}\n"
         f"body {{ color: {colours['text']} }}\n"
     )
-    return lay_out(document, style_sheets(document, css), media="screen")
+    return lay_out_whole(document, style_sheets(document, css), media="screen")
 
 
 def _selected(

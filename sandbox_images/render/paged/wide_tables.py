@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
 from render.document import Document
+from render.source.headings import LEVELS
 from render.source.tree_edits import add_class, classes_of, make, parents_of
 
 TYPE_PX = 12.4
@@ -27,6 +28,8 @@ LINE_PX = 13.6
 """Type of a cell in a theme's own size, by which one line of text is measured."""
 TEXT_PX_MAX = 420.0
 GROUP_ROWS = 100
+SHORT_CHARACTERS = 300
+"""A text of so many letters between a heading and its table goes with them to a page of another kind."""
 BOLD = 1.1
 """How much wider bold type is."""
 
@@ -135,7 +138,7 @@ def _fit(
     # Few columns are wide by long words, which break.
     if free and (turned / least >= smallest or len(columns) < 8):  # noqa: PLR2004
         _let_break(table, columns, everywhere=turned / least < smallest)
-        add_class(table, "pb-landscape")
+        _turn(table, parents, "pb-landscape")
         _shrink(table, max(turned / least, smallest))
         return
     _let_break(table, columns, everywhere=True)
@@ -145,11 +148,24 @@ def _fit(
     width = min(least * SMALLEST / 96 * 25.4 + 30, 4_900.0)
     name = f"pb-wide-{len(css)}"
     height = max(210.0, min(297.0, width * 0.6))
-    css.append(
-        f"@page {name} {{ size: {width:.0f}mm {height:.0f}mm; margin: 15mm }}\ntable.{name} {{ page: {name} }}"
-    )
-    add_class(table, name)
+    css.append(f"@page {name} {{ size: {width:.0f}mm {height:.0f}mm; margin: 15mm }}\n.{name} {{ page: {name} }}")
+    _turn(table, parents, name)
     _shrink(table, SMALLEST)
+
+
+def _turn(table: Element, parents: dict[Element, Element], name: str) -> None:
+    """Puts a table on a page of another kind, with the heading above it and a short text between the two."""
+    add_class(table, name)
+    siblings = list(parents[table])
+    before = siblings[: siblings.index(table)]
+    if len(before) > 1 and _is_short(before[-1]) and before[-2].tag in LEVELS:
+        add_class(before.pop(), name)
+    while before and before[-1].tag in LEVELS and not (before[-1].tail or "").strip():
+        add_class(before.pop(), name)
+
+
+def _is_short(element: Element) -> bool:
+    return element.tag == "p" and len("".join(element.itertext())) <= SHORT_CHARACTERS
 
 
 def _is_cut(element: Element) -> bool:

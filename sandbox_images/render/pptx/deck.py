@@ -13,8 +13,9 @@ from pptx.util import Emu
 
 from render.document import Theme
 from render.faces import shown_face
+from render.layout.look import Paint
 from render.pptx.look import NAMESPACES, Palette, emu, xml_attribute
-from render.slides.css import BODY_SIZE, MARGIN_TOP, MARGIN_X, TITLE_SIZE, is_dark, section_look
+from render.slides.css import BODY_SIZE, MARGIN_TOP, MARGIN_X, TITLE_SIZE, is_dark, section_look, title_look
 from render.slides.model import HEIGHT, WIDTH
 
 Place = tuple[float, float, float, float]
@@ -214,20 +215,26 @@ def _layout(name: str, layout: Any, theme: Theme, *, decorated: bool) -> None:
             styles.remove(child)
         _insets(shape)
         if name in {"title", "section"}:
-            light = decorated and not is_dark(theme.colours["background"])
-            styles.append(parse_xml(_cover_level(name, kind, light=light)))
+            styles.append(parse_xml(_cover_level(name, kind, theme, decorated=decorated)))
     if decorated:
         _decorate(name, layout, theme)
 
 
-def _cover_level(name: str, kind: str, *, light: bool) -> str:
+def _cover_level(name: str, kind: str, theme: Theme, *, decorated: bool) -> str:
     heading = kind in {"title", "ctrTitle"}
-    size = (60 if name == "title" else 52) if heading else 27
-    white = "bg1" if name == "section" and light else "tx2" if heading else "tx1"
+    size = (76 if name == "title" else 56) if heading else 30
+    colours = theme.colours
+    if decorated:
+        _, text, soft = (
+            title_look(colours) if name == "title" else (*section_look(colours), section_look(colours)[1])
+        )
+        colour = Palette.of(theme).colour(Paint((text if heading else soft).lstrip("#").lower()))
+    else:
+        colour = f'<a:schemeClr val="{"tx2" if heading else "tx1"}"/>'
     return (
         f'<a:lvl1pPr {NAMESPACES} marL="0" indent="0" algn="l"><a:buNone/>'
         f'<a:defRPr sz="{size * 75}" b="{int(heading)}">'
-        f'<a:solidFill><a:schemeClr val="{white}"/></a:solidFill></a:defRPr></a:lvl1pPr>'
+        f"<a:solidFill>{colour}</a:solidFill></a:defRPr></a:lvl1pPr>"
     )
 
 
@@ -236,13 +243,12 @@ def _decorate(name: str, layout: Any, theme: Theme) -> None:
     palette = Palette.of(theme)
     tree = layout.shapes._spTree  # noqa: SLF001
     bars: dict[str, Place] = {
-        "title": (0, 0, 28, HEIGHT),
         "content": (MARGIN_X, 36, 56, 6),
         "title-only": (MARGIN_X, 36, 56, 6),
     }
     dark = is_dark(theme.colours["background"])
     if dark:
-        bars["section"] = bars["title"]
+        bars["section"] = (0, 0, 28, HEIGHT)
     if name in bars:
         x, y, width, height = (emu(value) for value in bars[name])
         tree.insert(2, parse_xml(
@@ -253,13 +259,10 @@ def _decorate(name: str, layout: Any, theme: Theme) -> None:
             f'<a:schemeClr val="accent1"/></a:solidFill>'
             f"<a:ln><a:noFill/></a:ln></p:spPr></p:sp>"
         ))  # fmt: skip
-    if name == "section":
-        colour = section_look(theme.colours)[0]
-        accent = palette.slots.get(colour.lstrip("#").lower(), "bg2" if dark else "accent1")
-        ground = parse_xml(
-            f'<p:bg {NAMESPACES}><p:bgPr><a:solidFill><a:schemeClr val="{accent}"/></a:solidFill>'
-            f"<a:effectLst/></p:bgPr></p:bg>"
-        )
+    if name in {"title", "section"}:
+        colour = (title_look(theme.colours) if name == "title" else section_look(theme.colours))[0]
+        fill = palette.fill(Paint(colour.lstrip("#").lower()))
+        ground = parse_xml(f"<p:bg {NAMESPACES}><p:bgPr>{fill}<a:effectLst/></p:bgPr></p:bg>")
         layout._element.cSld.insert(0, ground)  # noqa: SLF001
         layout._element.set("showMasterSp", "0")  # noqa: SLF001 - a logo is drawn for the theme's own ground
 

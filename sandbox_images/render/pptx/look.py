@@ -92,10 +92,13 @@ class Palette:
         if isinstance(fill, Paint):
             return f"<a:solidFill>{self.colour(fill)}</a:solidFill>"
         stops = "".join(f'<a:gs pos="{round(at * 100000)}">{self.colour(paint)}</a:gs>' for at, paint in fill.stops)
-        angle = round(fill.angle * 60000) % 21_600_000
-        return (
-            f'<a:gradFill rotWithShape="1"><a:gsLst>{stops}</a:gsLst><a:lin ang="{angle}" scaled="0"/></a:gradFill>'
-        )
+        if fill.centre is not None:
+            left, top = (round(part * 100000) for part in fill.centre)
+            place = f'l="{left}" t="{top}" r="{100000 - left}" b="{100000 - top}"'
+            way = f'<a:path path="circle"><a:fillToRect {place}/></a:path>'
+        else:
+            way = f'<a:lin ang="{round(fill.angle * 60000) % 21_600_000}" scaled="0"/>'
+        return f'<a:gradFill rotWithShape="1"><a:gsLst>{stops}</a:gsLst>{way}</a:gradFill>'
 
     def line(self, border: Border | None, tag: str = "a:ln") -> str:
         """An outline's element."""

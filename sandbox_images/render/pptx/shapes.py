@@ -1,7 +1,7 @@
 """Shapes of a slide as PresentationML."""
 
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pptx.oxml import parse_xml
@@ -14,6 +14,7 @@ from render.pptx.look import NAMESPACES, Palette, emu, xml_text
 from render.pptx.media import Media
 from render.pptx.text import TextWriter
 from render.slides.checks import overlap, solid
+from render.slides.contrast import soft_on
 from render.slides.finish import name_of_slide
 from render.slides.model import (
     ChartShape,
@@ -30,6 +31,7 @@ from render.slides.model import (
 
 _ROUND_LEAST = 0.5
 _NEAR = 1.5
+_TURNED = 0.05
 _MARGIN_MAX = 2_000_000
 _HIDDEN_PLACE: Place = (72, -120, 1136, 46)
 
@@ -71,7 +73,7 @@ class SlideWriter:
             elif isinstance(shape, ChartShape):
                 self._chart(shape)
         if content.number:
-            self._number(content.shapes)
+            self._number(content)
 
     def _append(self, xml: str) -> None:
         self.slide.shapes._spTree.append(parse_xml(xml))  # noqa: SLF001 - python-pptx makes no shapes from XML
@@ -100,6 +102,7 @@ class SlideWriter:
 
     def _text(self, shape: TextShape) -> None:
         placeholder, place = self._role(shape)
+        click = self._take_link(shape)
         left = shape.x + shape.insets[0]
         name = {
             "title": "Title",
@@ -115,17 +118,31 @@ class SlideWriter:
             if placeholder
             else ('<p:cNvSpPr txBox="1"/>' if shape.fill is None and shape.border is None else "<p:cNvSpPr/>")
         )
-        geometry = self._transform(shape) if not _same(shape, place) else ""
+        geometry = self._transform(shape) if shape.turn or not _same(shape, place) else ""
         fill = "" if not drawn and shape.fill is None else self.palette.fill(shape.fill)
         outline = "" if not drawn and shape.border is None else self.palette.line(shape.border)
         preset = _preset(shape) if drawn or shape.fill is not None else ""
         paragraphs = self.text.paragraphs(shape.paragraphs, left, heading=shape.role == "title", exact=shape.exact)
         self._append(
-            f'<p:sp {NAMESPACES}><p:nvSpPr><p:cNvPr id="{number}" name="{name} {number}"/>'
+            f'<p:sp {NAMESPACES}><p:nvSpPr><p:cNvPr id="{number}" name="{name} {number}">{click}</p:cNvPr>'
             f"{properties}<p:nvPr>{placeholder}</p:nvPr>"
             f"</p:nvSpPr><p:spPr>{geometry}{preset}{fill}{outline}{self.palette.shadow(shape.shadow)}</p:spPr>"
             f"<p:txBody>{_body(shape)}<a:lstStyle/>{paragraphs}</p:txBody></p:sp>"
         )
+
+    def _take_link(self, shape: TextShape) -> str:
+        """The link of a button, which its shape has: on text, readers underline one."""
+        pieces = [piece for para in shape.paragraphs for piece in para.pieces if piece.text.strip()]
+        links = {piece.link for piece in pieces}
+        plain = not any(piece.underline for piece in pieces)
+        if (shape.fill is None and shape.border is None) or len(links) != 1 or not plain:
+            return ""
+        attributes = self.text.link(links.pop())
+        if not attributes:
+            return ""
+        for para in shape.paragraphs:
+            para.pieces = [replace(piece, link="") for piece in para.pieces]
+        return f"<a:hlinkClick {attributes}/>"
 
     def _role(self, shape: TextShape) -> tuple[str, Place | None]:
         if shape.role == "title":
@@ -140,8 +157,9 @@ class SlideWriter:
 
     @staticmethod
     def _transform(shape: Shape, tag: str = "a:xfrm") -> str:
+        turn = f' rot="{round(shape.turn * 60000) % 21_600_000}"' if abs(shape.turn) > _TURNED else ""
         return (
-            f'<{tag}><a:off x="{emu(shape.x)}" y="{emu(shape.y)}"/>'
+            f'<{tag}{turn}><a:off x="{emu(shape.x)}" y="{emu(shape.y)}"/>'
             f'<a:ext cx="{max(1, emu(shape.width))}" cy="{max(1, emu(shape.height))}"/></{tag}>'
         )
 
@@ -154,11 +172,14 @@ class SlideWriter:
             f"{self.palette.fill(shape.paint)}<a:ln><a:noFill/></a:ln></p:spPr></p:sp>"
         )
 
-    def _number(self, shapes: list[Shape]) -> None:
+    def _number(self, content: Slide) -> None:
         """The slide's number, unless something stands in its place."""
         place = TextShape(*NUMBER_PLACE)
-        if any(solid(shape) and overlap(shape, place) for shape in shapes):
+        if any(solid(shape) and overlap(shape, place) for shape in content.shapes):
             return
+        muted = self.document.theme.colours["muted"].lstrip("#").lower()
+        soft = soft_on(content.background, muted)
+        fill = f"<a:solidFill>{self.palette.colour(Paint(soft))}</a:solidFill>" if soft != muted else ""
         number = self._id()
         self._append(
             f'<p:sp {NAMESPACES}><p:nvSpPr><p:cNvPr id="{number}" name="Slide Number {number}"/>'
@@ -166,7 +187,7 @@ class SlideWriter:
             f'</p:cNvSpPr><p:nvPr><p:ph type="sldNum" sz="quarter" idx="12"/></p:nvPr></p:nvSpPr>'
             f"<p:spPr/><p:txBody><a:bodyPr/>"
             f'<a:lstStyle/><a:p><a:fld id="{{B6F15528-21DE-4FAA-801E-634DDDAF4B2B}}" type="slidenum">'
-            f'<a:rPr lang="{self.text.language}"/><a:t>\u2039#\u203a</a:t></a:fld></a:p></p:txBody></p:sp>'
+            f'<a:rPr lang="{self.text.language}">{fill}</a:rPr><a:t>\u2039#\u203a</a:t></a:fld></a:p></p:txBody></p:sp>'
         )
 
     # ---- tables ----
@@ -249,6 +270,10 @@ class SlideWriter:
         properties.set("descr", " ".join(shape.alt.split())[:1000])
         self._next = max(self._next, int(properties.get("id"))) + 1
         _fill_place(picture, shape)
+        picture.rotation = shape.turn
+        if shape.opacity < 1:
+            blip = picture._element.blipFill.find("{*}blip")  # noqa: SLF001
+            blip.insert(0, parse_xml(f'<a:alphaModFix {NAMESPACES} amt="{round(shape.opacity * 100000)}"/>'))
         if shape.radius >= _ROUND_LEAST:
             old = picture._element.spPr.find("{*}prstGeom")  # noqa: SLF001
             old.getparent().replace(
@@ -331,7 +356,8 @@ def _preset(shape: TextShape | PictureShape) -> str:
     side = min(shape.width, shape.height)
     if shape.radius < _ROUND_LEAST or side <= 0:
         return '<a:prstGeom prst="rect"><a:avLst/></a:prstGeom>'
-    if abs(shape.width - shape.height) < _NEAR and shape.radius >= side / 2 - 1:
+    round_ = abs(shape.width - shape.height) < _NEAR and shape.radius >= side / 2 - 1
+    if round_ or shape.radius > side / 2 + 1:
         return '<a:prstGeom prst="ellipse"><a:avLst/></a:prstGeom>'
     share = min(50_000, round(shape.radius / side * 100_000))
     return f'<a:prstGeom prst="roundRect"><a:avLst><a:gd name="adj" fmla="val {share}"/></a:avLst></a:prstGeom>'

@@ -19,14 +19,16 @@ from render.pptx.look import NAMESPACES, Palette, slide_theme
 from render.pptx.media import Media
 from render.pptx.shapes import SlideWriter
 from render.pptx.text import TextWriter
-from render.slides.author_css import author_rules
-from render.slides.css import deck_css, section_look
+from render.slides.arrange import arrange
+from render.slides.author_css import BODY_TAG, author_rules, of_body
+from render.slides.css import deck_css, plain_css, section_look, title_look
+from render.slides.design import design_of
 from render.slides.finish import finish
 from render.slides.fit import Fitted, fit
-from render.slides.layout import Sheet, Stage
+from render.slides.layout import Sheet, Stage, own_ground
 from render.slides.model import Slide
 from render.slides.segment import Draft, title_of
-from render.slides.source import drafts_of
+from render.slides.source import add_marp_styles, drafts_of
 from render.source.assets import BASE_URL
 from render.source.links import SCHEMES
 from render.source.tree_edits import body_of, text_of
@@ -93,21 +95,36 @@ def _on_big_stack(run: Any) -> None:
 
 def _write(document: Document, target: str) -> dict[str, Any]:
     theme = slide_theme(document.theme)
+    add_marp_styles(document)
+    if any("first-letter" in (style.text or "") for style in document.tree.iter("style")):
+        document.warn(
+            "dropped_css", "`::first-letter` has no counterpart on slides; the letter is set like the rest."
+        )
     css, width = author_rules(document.tree)
-    styled = bool(css.strip())
     html, body = dict(document.tree.attrib), dict(body_of(document.tree).attrib)
-    drafts = drafts_of(document)
+    drafts = drafts_of(document, css)
+    if any(draft.root.tag == BODY_TAG for draft in drafts):
+        css = of_body(css)
     if len(drafts) > SLIDES_MAX:
         raise RenderError(
             "too_many_slides",
             f"The deck has {len(drafts):,} slides before any is split; at most {SLIDES_MAX:,} are made. Make several decks.",
         )
-    layouter = Layouter(deck_css(theme, styled=styled), AssetFetcher(document), BASE_URL)
-    stage = Stage(layouter, css, width, html, body)
+    design = design_of(css, drafts, markup=document.request.source_format == "html")
+    styled = design.styled
+    if not styled:
+        arrange(drafts)
+    layouter = Layouter(deck_css(theme, design, width), AssetFetcher(document), BASE_URL)
+    paper = theme.colours["background"].lstrip("#").lower()
+    stage = Stage(
+        layouter, css, width, html, body, paper=paper, design=design, plain_css=plain_css(theme)
+    )  # fmt: skip
     with noticing(document):
         slides = fit(
             stage, [Sheet(draft, draft.root, title_of(draft.root), fixed=draft.authored) for draft in drafts]
         )
+    for rule in stage.dropped:
+        document.warn("styles_dropped", f"A rule could not be laid out and was left out: {rule}")
     facts = _finished(document, slides, styled=styled)
     deck = new_deck(theme, decorated=not styled)
     _fill(replace_theme(document, theme), deck, slides)
@@ -148,11 +165,22 @@ def _finished(document: Document, slides: list[Fitted], *, styled: bool) -> dict
         directives = item.sheet.draft.directives
         asked = document.request.options.get("page_numbers") if directives.paginate is None else directives.paginate
         slide.number = bool(asked) and slide.kind not in {"title", "section"}
-        covered = not styled and slide.kind == "section" and not directives.background
+        covered = not styled and slide.kind in {"title", "section"} and _is_plain(item.sheet.draft)
         colours = document.theme.colours
-        back, ground = (colour.lstrip("#").lower() for colour in (colours["background"], section_look(colours)[0]))
-        finish(slide, back, ground, covered=covered)
+        own = (title_look(colours) if slide.kind == "title" else section_look(colours))[0]
+        back, ground = (colour.lstrip("#").lower() for colour in (colours["background"], own))
+        if finish(slide, back, ground, covered=covered):
+            document.warn(
+                "contrast_changed",
+                f"Slide {number} has text of nearly the colour of its ground; the text became black or white.",
+                slide=number, title=name[:100],
+            )  # fmt: skip
     return {"slides": len(slides), "splits": splits, "scaled": scaled}
+
+
+def _is_plain(draft: Draft) -> bool:
+    """Whether a slide has the ground that its layout has."""
+    return not own_ground(draft) and not draft.directives.colour and "invert" not in draft.directives.classes
 
 
 def _layout_name(slide: Slide) -> str:

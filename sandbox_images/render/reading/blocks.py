@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote
 from xml.etree.ElementTree import Element
 
@@ -54,6 +54,30 @@ def _heading(reader: "Reader", element: Element, look: Look, flow: Flow) -> None
     if inlines:
         level, anchor = int(str(element.tag)[1]), element.get("id", "")
         flow.block(Heading(level, inlines, anchor, look.align, reader.frame(element), look.rtl))
+
+
+def _title_line(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
+    """A line of the title block."""
+    flow.end()
+    names = classes(element)
+    style: Literal["Title", "Subtitle", "Byline"] = (
+        "Title" if "pb-doc-title" in names else "Subtitle" if "pb-subtitle" in names else "Byline"
+    )
+    plain_look = replace(look, bold=False)
+    inlines = reader.inlines(element, plain_look)
+    if inlines:
+        flow.block(Paragraph(inlines, look.align, rtl=look.rtl, style=style))
+
+
+def _cover(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
+    """The cover page: its title stands lower, and the page ends with it."""
+    flow.end()
+    blocks = reader.blocks(element, look)
+    for block in blocks:
+        if isinstance(block, Paragraph) and block.style == "Title":
+            block.style = "CoverTitle"
+        flow.block(block)
+    flow.block(PageBreak())
 
 
 def _link(reader: "Reader", element: Element, look: Look, flow: Flow) -> None:
@@ -279,6 +303,7 @@ MARK_READERS: dict[str, _Read] = {
     "pb-cite": _cite, "pb-math": read_math, "pb-diagram": read_diagram, "pb-chart": read_chart, "pb-code": _pre,
     "pb-missing": read_missing, "pb-callout": _callout, "pb-notes": _notes, "pb-columns": read_columns,
     "pb-sources": _sources, "footnotes": _footnotes, "pb-footnote-ref": _footnote_ref, "pb-toc": _single(Contents),
+    "pb-doc-title": _title_line, "pb-subtitle": _title_line, "pb-byline": _title_line, "pb-cover": _cover,
     "pb-page-break": _single(PageBreak), "footnote-backref": _nothing,
 }  # fmt: skip
 """Readers by class; a mark goes before the element that has it."""

@@ -7,7 +7,7 @@ cssselect2, as in the layout of pages; of media, ``print`` counts, and layers ar
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 from xml.etree.ElementTree import Element
 
 import cssselect2
@@ -27,6 +27,7 @@ _TOKENS_MAX = 1000
 """A value longer than this is no colour, length or name; variables that double each other end here."""
 _MEDIA = ("print", "all", "")
 _EMPTY: Declarations = {}
+_PLACES: tuple[Literal["before", "after"], ...] = ("before", "after")
 
 Value = tuple[str, list[Any]]
 """A declaration: name and tokens."""
@@ -50,6 +51,8 @@ class Cascade:
         self._matcher = cssselect2.Matcher()
         self._rules = 0
         self._styles: dict[Element, Declarations] = {}
+        self._added: dict[tuple[Element, str], Declarations] = {}
+        self._adds = False
         self._made: dict[tuple[Any, ...], tuple[Declarations, Scope]] = {}
         for element in document.tree.iter():
             if element.tag == "style":
@@ -62,6 +65,10 @@ class Cascade:
     def style(self, element: Element) -> Declarations:
         """What the author says of an element itself; what it inherits is not among it."""
         return self._styles.get(element, _EMPTY)
+
+    def added(self, element: Element, place: Literal["before", "after"]) -> Declarations:
+        """The style of the text that a style sheet adds at the beginning or end of an element."""
+        return self._added.get((element, place), _EMPTY)
 
     # ---- rules ----
 
@@ -99,8 +106,9 @@ class Cascade:
             return
         block = _block(rule.content)
         for selector in selectors:
-            if selector.pseudo_element is None and self._rules < _RULES_MAX:
+            if selector.pseudo_element in {None, *_PLACES} and self._rules < _RULES_MAX:
                 self._rules += 1
+                self._adds = self._adds or selector.pseudo_element is not None
                 self._matcher.add_selector(selector, block)
 
     # ---- elements ----
@@ -122,10 +130,14 @@ class Cascade:
                     self._made[key] = _made(matched, attribute, scope)
                 self._styles[element], scope = self._made[key]
             scopes[element] = scope
+            for place in _PLACES if self._adds else ():
+                added = self._matched(wrapper, place)
+                if added:
+                    self._added[element, place] = _made(added, "", scope)[0]
 
-    def _matched(self, wrapper: Any) -> tuple[_Block, ...]:
+    def _matched(self, wrapper: Any, place: str | None = None) -> tuple[_Block, ...]:
         try:
-            return tuple(match[3] for match in self._matcher.match(wrapper))
+            return tuple(match[3] for match in self._matcher.match(wrapper) if match[2] == place)
         except RecursionError:
             return ()
 

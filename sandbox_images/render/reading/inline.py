@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, replace
 
-from render.ir import Align, Anchor, Block, Heading, Inline, LineBreak, Paragraph, Run
+from render.ir import RIGHT_TAB, Align, Anchor, Block, Heading, Inline, LineBreak, Paragraph, Run
 
 _SPACES = re.compile(r"[ \t\n\r\f]+")
 _SPACES_NOT_LINES = re.compile(r"[ \t\r\f]+")
@@ -49,11 +49,12 @@ _PLAIN = Look()
 class Flow:
     """Blocks in the making: a paragraph that grows until a block ends it."""
 
-    __slots__ = ("_first", "_gap", "_look", "_open", "_preserved", "blocks")
+    __slots__ = ("_aside", "_first", "_gap", "_look", "_open", "_preserved", "blocks")
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
         self._open: list[Inline] = []  # the paragraph that grows
+        self._aside: list[Inline] = []  # what ends its last line at the right edge
         self._look: Look | None = None  # of its last run
         self._first = _PLAIN  # look of its first text
         self._gap = True  # white space here would collapse
@@ -77,6 +78,16 @@ class Flow:
             self._gap = False
         self._open.append(inline)
 
+    def aside(self, inlines: list[Inline]) -> None:
+        """Adds what stands at the right edge of the open paragraph's line."""
+        self._aside += inlines
+
+    def _settle(self) -> None:
+        if self._aside:
+            self._trim()
+            self._open += [RIGHT_TAB, *self._aside]
+            self._aside = []
+
     def block(self, block: Block) -> None:
         """Ends the open paragraph, and adds a block."""
         self.end()
@@ -90,6 +101,7 @@ class Flow:
         Args:
             look: of the element that ends; None: the paragraph is aligned as its first text.
         """
+        self._settle()
         if not self._open:
             self._gap = True
             return
@@ -113,6 +125,7 @@ class Flow:
 
     def take(self) -> list[Inline]:
         """Ends the open paragraph, and hands out what was in it."""
+        self._settle()
         if not self._open:
             self._gap = True
             return []

@@ -1,6 +1,7 @@
 """What elements, and the author's styles, make of the text within them."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 from xml.etree.ElementTree import Element
@@ -29,6 +30,8 @@ _BOLD_FROM = 600
 _SPACES = {"pre": "pre", "pre-wrap": "pre", "break-spaces": "pre", "pre-line": "pre-line"}
 _SIZES = {"xx-small": 0.6, "x-small": 0.75, "small": 0.89, "medium": 1.0, "large": 1.2, "x-large": 1.5,
           "xx-large": 2.0, "xxx-large": 3.0}  # fmt: skip
+_TURNED = re.compile(r"rotate|skew|matrix", re.IGNORECASE)
+_FAINT = re.compile(r"0?\.\d*[1-9]\d*|[1-9]\d?(?:\.\d+)?%")
 _SIZE_LEAST, _SIZE_MOST = 6.0, 120.0
 _CSS_BODY_SIZE = 16.0
 
@@ -79,6 +82,20 @@ def is_hidden(element: Element, style: Declarations) -> bool:
 def page_breaks(style: Declarations) -> tuple[bool, bool]:
     """Whether the page breaks before and after an element."""
     return style.get("break-before", "").lower() in _BREAKS, style.get("break-after", "").lower() in _BREAKS
+
+
+def unshown(style: Declarations) -> Iterator[tuple[str, str]]:
+    """Warnings, code and message, of what a style asks for and no text of a word processor has."""
+    if _TURNED.search(style.get("transform", "")) or style.get("rotate", "none").lower() not in {
+        "none",
+        "0deg",
+        "0",
+    }:
+        yield "dropped_css", "DOCX: rotated content stands upright."
+    if _FAINT.fullmatch(style.get("opacity", "")):
+        yield "dropped_css", "DOCX: content that lets its ground through is opaque."
+    if style.get("position", "").lower() in {"absolute", "fixed"}:
+        yield "layout_changed", "DOCX: content with a place of its own stands in the order of the source."
 
 
 def align_of(element: Element, style: Declarations) -> Align | None:

@@ -5,12 +5,14 @@ document needs is read as plain paragraphs.
 """
 
 from dataclasses import replace
+from typing import Literal
 from urllib.parse import unquote
 from xml.etree.ElementTree import Element
 
 from render.document import Document
 from render.ir import Anchor, Block, Box, Code, Content, Frame, Heading, Inline, PageBreak, Paragraph
 from render.reading import images
+from render.reading.added import added_text
 from render.reading.blocks import ELEMENT_READERS, MARK_READERS
 from render.reading.cascade import Cascade
 from render.reading.columns import read_side_by_side
@@ -27,10 +29,15 @@ from render.reading.looks import (
     is_hidden,
     page_breaks,
     styled,
+    unshown,
 )  # fmt: skip
+from render.reading.style import Declarations
 from render.source.code_colours import code_colours
 
 MAX_DEPTH = 90
+_BESIDE = frozenset({"a", "abbr", "b", "cite", "code", "em", "i", "label", "small", "span", "strong", "time", "u"})
+"""Elements of a line that may float to its right end."""
+_PLAIN_ELEMENT = Element("span")
 _OUTSIDE = frozenset({"block", "flex", "grid", "table", "list-item"})
 _SKIPPED = frozenset({
     "head", "script", "style", "template", "title", "meta", "link", "base", "datalist", "param", "source", "track",
@@ -67,7 +74,8 @@ class Reader:
 
     def __init__(self, document: Document) -> None:
         self.document = document
-        self.style = Cascade(document).style
+        cascade = Cascade(document)
+        self.style, self._added = cascade.style, cascade.added
         tree = document.tree
         found = tree.find("body")
         self.body = tree if found is None else found
@@ -153,13 +161,33 @@ class Reader:
         self._depth -= 1
 
     def content(self, element: Element, look: Look, flow: Flow) -> None:
-        """Reads the text and the children of an element into a flow."""
+        """Reads the text and the children of an element into a flow, with what a style sheet adds around them."""
+        self._add(element, "before", look, flow)
         if element.text:
             flow.text(element.text, look)
         for child in element:
             self.element(child, look, flow)
             if child.tail:
                 flow.text(child.tail, look)
+        self._add(element, "after", look, flow)
+
+    def _add(self, element: Element, place: Literal["before", "after"], look: Look, flow: Flow) -> None:
+        style = self._added(element, place)
+        if not style or is_hidden(element, style):
+            return
+        text, is_whole = added_text(style.get("content", ""), element)
+        if text.strip():
+            alone = style.get("display", "").lower() in _OUTSIDE
+            if alone:
+                flow.end()
+            flow.text(text, styled(_PLAIN_ELEMENT, style, look, self._body_size))
+            if alone:
+                flow.end(look)
+        if not is_whole:
+            self.document.warn(
+                "content_lost",
+                "Numbers and pictures that a style sheet adds are missing; write them into the text.",
+            )
 
     def element(self, element: Element, look: Look, flow: Flow) -> None:
         """Reads an element, its tail left out, into a flow."""
@@ -172,7 +200,12 @@ class Reader:
         self._depth += 1
         try:
             self._anchor(element, flow)
-            self._read(element, tag, look, flow)
+            if tag in _BESIDE and self.style(element).get("float") == "right":
+                one = Flow()
+                self._read(element, tag, look, one)
+                flow.aside(flat(one.finish()))
+            else:
+                self._read(element, tag, look, flow)
         finally:
             self._depth -= 1
 
@@ -188,6 +221,8 @@ class Reader:
         mark = next((MARK_READERS[name] for name in classes(element) if name in MARK_READERS), None)
         reader = mark or ELEMENT_READERS.get(tag)
         style = self.style(element)
+        if style:
+            self._warn_unshown(style)
         before, after = page_breaks(style)
         if before:
             flow.block(PageBreak())
@@ -204,6 +239,11 @@ class Reader:
             self.content(element, inner, flow)
         if after:
             flow.block(PageBreak())
+
+    def _warn_unshown(self, style: Declarations) -> None:
+        """Warn of what a word processor's text does not have."""
+        for code, message in unshown(style):
+            self.document.warn(code, message)
 
     def _block(self, element: Element, look: Look, flow: Flow) -> None:
         flow.end()

@@ -29,7 +29,8 @@ _KEPT = frozenset({
     "font-weight", "font-style", "font-size", "font-family", "text-align", "text-decoration-line", "text-transform",
     "vertical-align", "white-space", "display", "visibility", "width", "max-width", "height", "max-height",
     "list-style-type", "break-before", "break-after", "flex-basis", "flex-direction", "grid-template-columns",
-    "direction",
+    "direction", "float", "justify-content", "flex-wrap", "flex-flow", "content", "transform",
+    "rotate", "opacity", "position",
 })  # fmt: skip
 _RENAMED = {"page-break-before": "break-before", "page-break-after": "break-after", "flex": "flex-basis",
             "text-decoration": "text-decoration-line", "list-style": "list-style-type"}  # fmt: skip

@@ -3,14 +3,24 @@
 import re
 from xml.etree.ElementTree import Element
 
+import tinycss2
+
 from render.slides.model import HEIGHT, WIDTH
+from render.source.tree_edits import parents_of, remove
 
 _VIEWPORT = re.compile(r"(?<![\w#.-])(\d*\.?\d+)\s*(d|s|l)?(vw|vh|vmin|vmax)\b", re.IGNORECASE)
 _BLOCK = re.compile(r"\{[^{}]*\}")
-_PIXELS = re.compile(r"(?<![-\w])(width|height)\s*:\s*(\d{3,4})px", re.IGNORECASE)
+_PIXELS = re.compile(r"(?<![-\w])(width|height)\s*:\s*(\d{1,4}(?:\.\d+)?)(px|pt|in|cm|mm)\b", re.IGNORECASE)
 _FIXED = re.compile(r"position\s*:\s*(fixed|sticky)", re.IGNORECASE)
 _PAGE = re.compile(r"@page\b[^{}]*\{(?:[^{}]|\{[^{}]*\})*\}", re.IGNORECASE)
 _RATIOS = (16 / 9, 16 / 10, 4 / 3)
+_NARROWEST, _OFF = 700, 0.03
+_PER_UNIT = {"px": 1.0, "pt": 4 / 3, "in": 96.0, "cm": 96 / 2.54, "mm": 9.6 / 2.54}
+_RULE = re.compile(r"(?:(?<=[{}])|^)([^{}]*)(\{[^{}]*\})")
+_PRELUDE = re.compile(r"(?:(?<=[{}])|^)([^{}]*)\{")
+_BODY = re.compile(r"(?<![\w.#-])body(?![\w-])")
+BODY_TAG = "pb-body"
+"""The element that stands for a ``body`` that is a slide."""
 _COLUMN_RULES = re.compile(r"(?<![-\w])(columns|column-count|column-width)\s*:[^;}]*", re.IGNORECASE)
 _SHADOW = re.compile(r"(?<![-\w])box-shadow\s*:\s*([^;{}]{1,400}?)\s*(!important)?\s*(?=[;}]|$)", re.IGNORECASE)
 _BEST = re.compile(r"(?<![-\w])(clamp|min|max)\(([^()]{1,200})\)", re.IGNORECASE)
@@ -25,11 +35,31 @@ _UNITS = {"px": 1.0, "rem": 16.0, "pt": 4 / 3, "": 1.0}
 def design_width(css: str) -> int:
     """The width that an author designed slides for: 1280, unless a rule has a slide's width and height."""
     for block in _BLOCK.findall(css):
-        sizes = {name.lower(): int(value) for name, value in _PIXELS.findall(block)}
-        width, height = sizes.get("width", 0), sizes.get("height", 0)
-        if width >= 700 and height and any(abs(width / height - ratio) < 0.03 for ratio in _RATIOS):  # noqa: PLR2004
+        width = _slide_width(block)
+        if width:
             return width
     return WIDTH
+
+
+def _slide_width(block: str) -> int:
+    """The width in pixels that a rule gives, if with its height it is that of a slide; else 0."""
+    sizes = {name.lower(): float(value) * _PER_UNIT[unit.lower()] for name, value, unit in _PIXELS.findall(block)}
+    width, height = sizes.get("width", 0.0), sizes.get("height", 0.0)
+    fits = width >= _NARROWEST and height and any(abs(width / height - ratio) < _OFF for ratio in _RATIOS)
+    return round(width) if fits else 0
+
+
+def is_slide_body(css: str) -> bool:
+    """Whether the rules make the page itself, ``body``, a slide."""
+    for prelude, block in _RULE.findall(css):
+        if any(selector.strip() == "body" for selector in prelude.split(",")) and _slide_width(block):
+            return True
+    return False
+
+
+def of_body(css: str) -> str:
+    """The rules with those of ``body`` made those of the element that stands for it."""
+    return _PRELUDE.sub(lambda match: _BODY.sub(BODY_TAG, match[1]) + "{", css)
 
 
 def tame(css: str, width: int, variables: dict[str, str] | None = None) -> str:
@@ -52,7 +82,7 @@ def tame(css: str, width: int, variables: dict[str, str] | None = None) -> str:
         value = _USE.sub(lambda use: known.get(use[1], use[2] or ""), value).translate(_UNQUOTED)
         return f'bookmark-label:"{value}"{match[2] or ""}'
 
-    css = _CLIPPED.sub(_plain_text_colour, _PAGE.sub(" ", css))
+    css = _without_drop_caps(_CLIPPED.sub(_plain_text_colour, _PAGE.sub(" ", css)))
     css = _FIXED.sub("position:absolute", css)
     css = _COLUMN_RULES.sub("--pb-unused:0", css)
     css = _VIEWPORT.sub(pixels, css)
@@ -61,6 +91,25 @@ def tame(css: str, width: int, variables: dict[str, str] | None = None) -> str:
 
 
 _UNQUOTED = str.maketrans({'"': None, "\\": None, "\n": " "})
+
+
+def _without_drop_caps(css: str) -> str:
+    """The rules without those of first letters, which the engine may fail on and slides have no counterpart of."""
+    if "first-letter" not in css.lower():
+        return css
+    rest = []
+    for part in css.split("}"):
+        before, brace, _ = part.rpartition("{")
+        start = max(before.rfind("{"), before.rfind(";")) + 1
+        drop = bool(brace) and "first-letter" in before[start:].lower()
+        rest.append(before[:start] if drop else part + "}")
+    return "".join(rest).removesuffix("}")
+
+
+def rules_of(css: str) -> list[str]:
+    """The top-level rules of a style sheet, each as text."""
+    rules = tinycss2.parse_stylesheet(css, skip_comments=True, skip_whitespace=True)
+    return [tinycss2.serialize([rule]) for rule in rules if rule.type != "error"]
 
 
 def _plain_text_colour(match: re.Match[str]) -> str:
@@ -120,6 +169,9 @@ def author_rules(tree: Element) -> tuple[str, int]:
     inline = "".join(f"{{{element.get('style')}}}" for element in tree.iter() if element.get("style"))
     width = design_width(css + inline)
     variables = dict(_VARIABLE.findall(css))
+    parents = parents_of(tree)
+    for element in [item for item in tree.iter("style") if not item.get("data-pb") and item in parents]:
+        remove(parents[element], element)
     for element in tree.iter():
         style = element.get("style")
         if style:

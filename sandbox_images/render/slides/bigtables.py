@@ -4,6 +4,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from xml.etree.ElementTree import Element
 
+from render.layout.grounds import flattened
 from render.layout.look import Gradient, Paint
 from render.slides.css import STEPS
 from render.slides.layout import Sheet, Stage
@@ -68,7 +69,9 @@ def spread(stage: Stage, sheet: Sheet) -> BigTable | None:
             break
     if node is None:
         return None
-    model = _model(shapes, len(head), node.look.gradient or node.look.background, painter.anchors)
+    layers = flattened((Paint(stage.paper), *node.grounds))
+    ground = layers[0] if isinstance(layers[0], Paint | Gradient) else None
+    model = _model(shapes, len(head), ground, painter.anchors)
     if model is None:
         return None
     measure = Measure(stage.layouter, _characters(rows), base_piece(model))

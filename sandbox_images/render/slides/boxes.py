@@ -1,6 +1,10 @@
 """What stands behind text: fills, outlines, bars; and text that becomes the text of the shape behind it."""
 
+from xml.etree.ElementTree import Element
+
 from render.layout.boxes import BoxNode
+from render.layout.grounds import Ground, Tile, flattened
+from render.layout.look import Gradient, Paint
 from render.slides.model import LineShape, PictureShape, Shape, TextShape
 from render.source.tree_edits import make
 
@@ -13,11 +17,8 @@ def decorate(node: BoxNode) -> list[Shape]:
     look = node.look
     if node.width < 1 or node.height < 1 or not look.visible:
         return []
-    fill = look.gradient or look.background
     borders = {side: border for side in _SIDES if (border := look.border(side))}
-    shapes: list[Shape] = pictures_behind(node)
-    if shapes and not look.gradient:
-        fill = None
+    shapes, fill = _layers(node, node.grounds)
     whole = len(borders) == len(_SIDES) and len({round(border.width) for border in borders.values()}) == 1
     if fill or whole:
         shape = TextShape(node.x, node.y, node.width, node.height, role="box", fill=fill)
@@ -36,6 +37,41 @@ def decorate(node: BoxNode) -> list[Shape]:
         shapes.append(
             LineShape(x, y, node.width if across else width, width if across else node.height, border.paint)
         )
+    return shapes
+
+
+def _layers(node: BoxNode, grounds: tuple[Ground, ...]) -> tuple[list[Shape], Paint | Gradient | None]:
+    """What lies behind a box, the lowest first, and the fill that the topmost shape gets: its text can be put in it."""
+    shapes: list[Shape] = []
+    pictures = pictures_behind(node)
+    if pictures:
+        grounds = grounds[1:] if grounds and isinstance(grounds[0], Paint) else grounds
+    else:
+        grounds = flattened(grounds)
+    shapes.extend(pictures)
+    radius = node.look.radius(node.width, node.height)
+    for ground in grounds:
+        if isinstance(ground, Tile):
+            shapes.append(_tile(ground))
+        else:
+            fill = TextShape(node.x, node.y, node.width, node.height, role="box", fill=ground, radius=radius)
+            shapes.append(fill)
+    if shapes and isinstance(shapes[-1], TextShape):
+        return shapes[:-1], shapes[-1].fill
+    return shapes, None
+
+
+def _tile(tile: Tile) -> PictureShape:
+    return PictureShape(tile.x, tile.y, tile.width, tile.height, element=tile.drawing, decorative=True)
+
+
+def ground_shapes(grounds: tuple[Ground, ...], width: float, height: float) -> list[Shape]:
+    """The layers of a slide's ground that lie upon its fill, over the whole slide."""
+    shapes: list[Shape] = []
+    for ground in grounds:
+        shape = _tile(ground) if isinstance(ground, Tile) else TextShape(0, 0, 0, 0, role="box", fill=ground)
+        shape.x, shape.y, shape.width, shape.height = 0.0, 0.0, width, height
+        shapes.append(shape)
     return shapes
 
 
@@ -98,3 +134,25 @@ def merge_text(shapes: list[Shape], start: int, count: int) -> None:
         para.x = box.x
     box.paragraphs, box.role, box.key = frame.paragraphs, "text", frame.key
     del shapes[first]
+
+
+def hand_down(drawing: Element, node: BoxNode) -> None:
+    """Writes into a drawing what it inherits from the page: readers draw it without the page."""
+    look = node.look
+    inherited = {
+        "color": f"#{look.colour.rgb}",
+        "font-family": look.family,
+        "font-size": f"{look.size:g}px",
+        "font-weight": "700" if look.bold else "400",
+    }
+    for name, value in inherited.items():
+        if drawing.get(name) is None and f"{name}:" not in (drawing.get("style") or "").replace(" ", ""):
+            drawing.set(name, value)
+
+
+def name_title(shapes: list[Shape]) -> None:
+    """Makes the first of a title's frames the slide's title."""
+    for shape in shapes:
+        if isinstance(shape, TextShape) and shape.paragraphs:
+            shape.role = "title"
+            return

@@ -5,15 +5,46 @@ from render.slides.scale import scaled
 
 _SLACK = 3.0
 _EDGE = 4.0
+_FAINT = 0.3
+"""The share of its colour that text has at most to be no more than a ground."""
 
 
 def solid(shape: Shape) -> bool:
     """Whether a shape holds words or pictures, and so must not lie on another such."""
     if isinstance(shape, TextShape):
-        return any(para.text.strip() for para in shape.paragraphs)
+        return any(para.text.strip() for para in shape.paragraphs) and not faint(shape)
     if isinstance(shape, PictureShape):
         return not shape.decorative
     return isinstance(shape, (TableShape, ChartShape))
+
+
+def faint(shape: TextShape) -> bool:
+    """Whether text is hardly seen, as a number or a word behind a slide's own text is."""
+    pieces = [piece for para in shape.paragraphs for piece in para.pieces if piece.text.strip()]
+    return bool(pieces) and all(piece.colour is not None and piece.colour.alpha <= _FAINT for piece in pieces)
+
+
+def _clash(one: Shape, other: Shape) -> bool:
+    """Whether two shapes overlap that should not: of those that an author has placed, only the ink counts."""
+    if one.turn or other.turn:
+        return False
+    if not one.free and not other.free:
+        return overlap(one, other)
+    if not isinstance(one, TextShape) or not isinstance(other, TextShape):
+        return isinstance(one, TableShape | ChartShape) and isinstance(other, TableShape | ChartShape)
+    return any(overlap(first, second) for first in _ink(one) for second in _ink(other))
+
+
+def _ink(shape: TextShape) -> list[Shape]:
+    """Where the paragraphs of a frame have letters."""
+    areas = []
+    for para in shape.paragraphs:
+        inner = para.width or shape.width
+        left = {"center": (inner - para.text_width) / 2, "right": inner - para.text_width}.get(para.align, 0.0)
+        trim = max(0.0, para.line - max((piece.size for piece in para.pieces), default=0.0)) / 2
+        width, height = max(1.0, para.text_width), max(1.0, para.height - 2 * trim)
+        areas.append(Shape(para.x + left, para.y + trim, width, height))
+    return areas
 
 
 def overlap(one: Shape, other: Shape) -> bool:
@@ -25,7 +56,7 @@ def overlap(one: Shape, other: Shape) -> bool:
 
 def faults(shapes: list[Shape]) -> bool:
     """Whether solid shapes overlap, or something runs off the sides or the top."""
-    known = [shape for shape in shapes if solid(shape)]
+    known = [shape for shape in shapes if solid(shape) and not shape.turn]
     if any(shape.x < -_EDGE or shape.right > WIDTH + _EDGE or shape.y < -_EDGE for shape in known):
         return True
     if any(_escapes(shape) for shape in known if isinstance(shape, TextShape)):
@@ -35,7 +66,7 @@ def faults(shapes: list[Shape]) -> bool:
         for other in ordered[index + 1 :]:
             if other.y >= one.bottom:
                 break
-            if overlap(one, other) and not _rides(one, other):
+            if _clash(one, other) and not _rides(one, other):
                 return True
     return False
 
@@ -53,8 +84,15 @@ def _rides(one: Shape, other: Shape) -> bool:
 
 def overflow(shapes: list[Shape], height: float) -> float:
     """How many pixels too tall a slide is; 0 or less if it fits."""
-    lowest = max((shape.bottom for shape in shapes if solid(shape)), default=0.0)
-    return max(height - HEIGHT - 1.0, lowest - (HEIGHT - 10))
+    known = [shape for shape in shapes if solid(shape) and not shape.turn]
+    flowing = [shape for shape in known if not shape.free and not _is_box(shape)]
+    lowest = max((shape.bottom for shape in flowing), default=0.0)
+    placed = max((shape.bottom for shape in known), default=0.0)
+    return max(height - HEIGHT - 1.0, lowest - (HEIGHT - 10), placed - HEIGHT - 1.0)
+
+
+def _is_box(shape: Shape) -> bool:
+    return isinstance(shape, TextShape) and (shape.fill is not None or shape.border is not None)
 
 
 def fitted(shapes: list[Shape]) -> list[Shape]:
@@ -63,7 +101,7 @@ def fitted(shapes: list[Shape]) -> list[Shape]:
     for index, frame in enumerate(frames):
         for _ in range(len(frames)):
             hit = next(
-                (other for other in frames[:index] if overlap(frame, other) and not _rides(other, frame)), None
+                (other for other in frames[:index] if _clash(frame, other) and not _rides(other, frame)), None
             )
             if hit is None:
                 break
@@ -78,12 +116,22 @@ def fitted(shapes: list[Shape]) -> list[Shape]:
     return shapes
 
 
+def _is_seen(shape: Shape) -> bool:
+    return shape.right > 0 and shape.bottom > 0 and shape.x < WIDTH and shape.y < HEIGHT
+
+
 def clamp(shapes: list[Shape]) -> list[Shape]:
     """Cuts decorations at the slide's edges, and drops those that are off it."""
     kept = []
     for shape in shapes:
+        if shape.turn:
+            kept.append(shape)
+            continue
         right, bottom = min(shape.right, WIDTH), min(shape.bottom, HEIGHT)
         if not solid(shape):
+            if isinstance(shape, TextShape) and shape.radius > 1 and not shape.paragraphs and _is_seen(shape):
+                kept.append(shape)  # cut, a circle would be another circle; what leaves a slide is not shown
+                continue
             if right <= 0 or bottom <= 0 or shape.x >= WIDTH or shape.y >= HEIGHT:
                 continue
             shape.x, shape.y = max(0.0, shape.x), max(0.0, shape.y)

@@ -13,7 +13,7 @@ _SLACK = 6.0
 _FOOT = 28.0
 _BODY_WIDTH = 380
 _RULE = 8
-_NAME_MAX = 60
+_NAME_MAX, _NAME_WORDS = 60, 7
 _WIDER = 0.06
 """The share by which another build of a font can be wider."""
 _KERNED = 0.95
@@ -22,7 +22,7 @@ _ROUNDING = 0.04
 """The share by which readers make a line taller than its font is; LibreOffice rounds to whole pixels."""
 
 
-def finish(slide: Slide, theme_background: str, accent: str, *, covered: bool) -> None:
+def finish(slide: Slide, theme_background: str, accent: str, *, covered: bool) -> bool:
     """Finishes a slide in place.
 
     Args:
@@ -30,13 +30,16 @@ def finish(slide: Slide, theme_background: str, accent: str, *, covered: bool) -
         theme_background: ``rrggbb`` of the theme's own ground.
         accent: ``rrggbb`` of the ground that section slides' layout has.
         covered: whether the slide's layout has the ground that the slide asks for.
+
+    Returns:
+        Whether the colour of text was changed, which had nearly that of its ground.
     """
     _number_parts(slide)
     for shape in slide.shapes:
         if isinstance(shape, TextShape) and shape.paragraphs:
             _hang(shape)
     _pin_bottom(slide.shapes)
-    keep_readable(slide, theme_background, covered=accent if covered else "")
+    mended = keep_readable(slide, theme_background, covered=accent if covered else "")
     _roles(slide)
     for shape in slide.shapes:
         if isinstance(shape, TextShape) and shape.paragraphs:
@@ -53,22 +56,22 @@ def finish(slide: Slide, theme_background: str, accent: str, *, covered: bool) -
         and slide.kind != "content"
     ):
         slide.kind = "blank"
+    return mended
 
 
 def name_of_slide(slide: Slide) -> str:
-    """The first words of a slide, or what its first picture shows: a name where there is no title."""
-    for shape in slide.shapes:
-        words: list[str] = []
-        if isinstance(shape, TextShape) and shape.role != "footnotes":
-            words = " ".join(para.text for para in shape.paragraphs).split()
-        elif isinstance(shape, TableShape):
-            words = " ".join(para.text for cell in shape.cells for para in cell.paragraphs).split()
-        elif isinstance(shape, PictureShape):
-            words = shape.alt.split()
-        if words:
-            text = " ".join(words)
-            return text if len(text) <= _NAME_MAX else text[:_NAME_MAX].rpartition(" ")[0] or text[:_NAME_MAX]
-    return "Slide"
+    """A name where there is no title: the first words of the largest text, or what a picture shows."""
+    frames = [shape for shape in slide.shapes if isinstance(shape, TextShape) and shape.role != "footnotes"]
+    rows = [para for frame in frames for para in frame.paragraphs]
+    largest = max((piece.size for para in rows for piece in para.pieces if piece.text.strip()), default=0.0)
+    rows.sort(key=lambda para: all(piece.size < largest for piece in para.pieces))
+    texts = [" ".join(para.text for para in rows)]
+    tables = [shape for shape in slide.shapes if isinstance(shape, TableShape)]
+    texts += [" ".join(para.text for cell in table.cells for para in cell.paragraphs) for table in tables]
+    texts += [shape.alt for shape in slide.shapes if isinstance(shape, PictureShape)]
+    words = next((found for text in texts if (found := text.split())), ["Slide"])
+    name = " ".join(words[:_NAME_WORDS])
+    return name if len(name) <= _NAME_MAX else name[:_NAME_MAX].rpartition(" ")[0] or name[:_NAME_MAX]
 
 
 def _is_ground(shape: Shape, slide: Slide) -> bool:

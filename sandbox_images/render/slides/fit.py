@@ -4,19 +4,23 @@ import math
 from dataclasses import dataclass, field, replace
 
 from render.layout.boxes import BoxNode
+from render.layout.grounds import Ground, flattened
 from render.layout.look import Gradient, Paint
+from render.slides.arrange import growth_of
 from render.slides.bigtables import spread
-from render.slides.boxes import pictures_behind
+from render.slides.boxes import ground_shapes, pictures_behind
 from render.slides.checks import faults, fitted, overflow
-from render.slides.css import MARGIN_BOTTOM, ROOMY_STEP, STEPS
+from render.slides.css import MARGIN_BOTTOM, ROOMY_STEPS, STEPS
 from render.slides.layout import PLAIN, Sheet, Stage, mend_grids
 from render.slides.model import HEIGHT, WIDTH, LineShape, PictureShape, Shape, Slide, TableShape, TextShape
 from render.slides.paint import Painter
+from render.slides.place import block_of, centre, content_bottom, settle_block
 from render.slides.presplit import presplit
 from render.slides.scale import grow_chart, scaled
 from render.slides.segment import flow
 from render.slides.split import parts_of, plan, room_below, units_of
 from render.slides.text_cuts import cut_text
+from render.slides.wide_tables import SMALLEST_STEP, column_parts, cuts_words
 from render.source.tree_edits import classes_of
 
 PICTURES = (400, 320, 240)
@@ -24,9 +28,7 @@ SMALLEST_TYPE = 14 / 0.75
 """Body text isn't scaled below 14 points."""
 
 _STEP_FLOOR = 0.75
-_INDENT = 60
-_SPARSE = 0.5
-"""A slide that is less full than this has room for bigger type."""
+_GROWTH, _FULL = 1.7, 0.93
 _PASSES_MAX = 40
 _DEPTH_MAX = 6
 SHEETS_MAX = 3000
@@ -88,9 +90,7 @@ def _judge(stage: Stage, job: _Job, node: BoxNode | None, *, last: bool) -> None
     """Accepts a layout, or changes the sheet for the next one, or splits it."""
     sheet = job.sheet
     if node is None:
-        if sheet.show:
-            job.done = Slide(sheet.draft.kind)
-        sheet.show = True
+        _show(job, last=last)
         return
     if not sheet.wrapped:
         sheet.wrapped = True
@@ -112,13 +112,40 @@ def _judge(stage: Stage, job: _Job, node: BoxNode | None, *, last: bool) -> None
     if not last and _other_size(stage, job, shapes, over):
         return
     shapes = fitted(shapes) if over > 0 or faults(shapes) else shapes
+    _settle(stage, sheet, shapes)
+    job.done = _slide(stage, sheet, node, shapes, painter.anchors)
+
+
+def _show(job: _Job, *, last: bool) -> None:
+    """Tries to show a slide that has no box: it waits for a script, or the author's rules put it elsewhere."""
+    sheet = job.sheet
+    if sheet.show and sheet.trust < PLAIN and not last:
+        sheet.trust += 1
+    elif sheet.show:
+        job.done = Slide(sheet.draft.kind)
+    sheet.show = True
+
+
+def _settle(stage: Stage, sheet: Sheet, shapes: list[Shape]) -> None:
+    """Gives what a slide leaves free to its chart, or to both sides of its content."""
     if sheet.picture and not sheet.draft.authored:
         grow_chart(shapes)
-    job.done = Slide(
+    if any("reveal" in classes_of(item) for item in sheet.draft.chain) and not any(shape.free for shape in shapes):
+        centre(shapes)
+    elif not stage.design.styled and sheet.draft.kind == "content" and not sheet.draft.backdrops.pictures:
+        settle_block(shapes)
+
+
+def _slide(stage: Stage, sheet: Sheet, node: BoxNode, shapes: list[Shape], anchors: set[str]) -> Slide:
+    """The slide of shapes that fit, with what is behind them."""
+    layers = flattened((Paint(stage.paper), *node.grounds))
+    behind = _behind(sheet, node, layers)
+    return Slide(
         sheet.draft.kind,
-        shapes=[*_behind(sheet, node), *shapes],
-        background=_background(node),
-        anchors=painter.anchors,
+        shapes=[*behind, *shapes],
+        background=layers[0] if isinstance(layers[0], Paint | Gradient) else None,
+        pictured=any(isinstance(shape, PictureShape) and shape.width >= WIDTH - 1 for shape in behind),
+        anchors=anchors,
         zoom=sheet.step,
     )
 
@@ -126,27 +153,47 @@ def _judge(stage: Stage, job: _Job, node: BoxNode | None, *, last: bool) -> None
 def _other_size(stage: Stage, job: _Job, shapes: list[Shape], over: float) -> bool:
     """Tries another size for a slide that is too full or nearly empty; False if there is none to try."""
     sheet = job.sheet
-    if sheet.step > 1.0 and (over > 0 or faults(shapes)):
-        sheet.step = 1.0
+    if sheet.step > 1.0 and (over > 0 or faults(shapes) or content_bottom(shapes) > HEIGHT - MARGIN_BOTTOM):
+        sheet.step = next((step for step in (*ROOMY_STEPS, 1.0) if step < sheet.step), 1.0)
         return True
-    if not stage.author_css and _is_sparse(sheet, shapes):
-        sheet.roomy, sheet.step = True, ROOMY_STEP
+    if not stage.design.styled and _is_sparse(sheet, shapes):
+        sheet.roomy, sheet.step = True, _roomy_step(shapes, growth_of(sheet.root))
+        if sheet.step > 1.0:
+            return True
+    if cuts_words(shapes) and sheet.step <= 1.0 and sheet.depth < _DEPTH_MAX and _narrower(job):
         return True
     return over > 0 and _retry(job, shapes, over)
 
 
+def _narrower(job: _Job) -> bool:
+    """Makes a table smaller whose columns break words, or spreads its columns over slides; False if neither helps."""
+    sheet = job.sheet
+    steps = [step for step in STEPS if SMALLEST_STEP <= step < sheet.step]
+    if steps:
+        sheet.step = steps[min(1, len(steps) - 1)]
+        return True
+    parts = column_parts(sheet.root, sheet.title)
+    for index, (root, title) in enumerate(parts):
+        depth = sheet.depth + 1
+        fresh = replace(sheet, root=root, title=title, step=1.0, part=index, depth=depth, tries=0, fixed=False)
+        job.fresh.append(_Job(fresh))
+    return bool(parts)
+
+
 def _is_sparse(sheet: Sheet, shapes: list[Shape]) -> bool:
     """Whether a slide has nothing but a few lines of text, which can be bigger."""
-    if sheet.roomy or sheet.step != 1.0 or sheet.depth or sheet.draft.authored or sheet.draft.kind != "content":
+    if sheet.roomy or sheet.step != 1.0 or sheet.depth or sheet.picture or sheet.draft.kind != "content":
         return False
-    content = [shape for shape in shapes if getattr(shape, "role", "") not in {"title", "footnotes"}]
-    plain = all(
-        isinstance(shape, LineShape) or (isinstance(shape, TextShape) and shape.role == "text") for shape in content
-    )
-    lefts = [shape.x for shape in content if isinstance(shape, TextShape)]
-    if not lefts or not plain or max(lefts) - min(lefts) > _INDENT:  # lines of columns break earlier in bigger type
-        return False
-    return max(shape.bottom for shape in content) < HEIGHT * _SPARSE
+    kinds = (LineShape, TextShape, TableShape)
+    return bool(block_of(shapes)) and all(isinstance(shape, kinds) for shape in block_of(shapes))
+
+
+def _roomy_step(shapes: list[Shape], most: float) -> float:
+    """The largest factor of type that a slide's content has room for: wrapped text grows in both directions."""
+    block = block_of(shapes)
+    top, bottom = min(shape.y for shape in block), content_bottom(shapes)
+    share = (bottom - top) / (HEIGHT - MARGIN_BOTTOM - top)
+    return next((step for step in ROOMY_STEPS if step <= most and share * step**_GROWTH < _FULL), 1.0)
 
 
 def _lost(sheet: Sheet, shapes: list[Shape]) -> bool:
@@ -160,13 +207,13 @@ def _lost(sheet: Sheet, shapes: list[Shape]) -> bool:
     return got < wanted * 0.5
 
 
-def _behind(sheet: Sheet, node: BoxNode) -> list[Shape]:
+def _behind(sheet: Sheet, node: BoxNode, layers: tuple[Ground, ...]) -> list[Shape]:
     """The pictures behind a slide: its element's own, and those that Marp was given."""
     found = pictures_behind(node)
-    if found and node.look.gradient:
-        found.append(TextShape(0, 0, WIDTH, HEIGHT, role="box", fill=node.look.gradient))
     for shape in found:
         shape.x, shape.y, shape.width, shape.height = 0.0, 0.0, WIDTH, HEIGHT
+    rest = node.grounds[1:] if found and node.grounds and isinstance(node.grounds[0], Paint) else node.grounds
+    found += ground_shapes(rest if found else layers[1:], WIDTH, HEIGHT)
     backdrops = sheet.draft.backdrops
     count = len(backdrops.pictures)
     left = WIDTH * (1 - backdrops.share) if backdrops.side == "right" else 0.0
@@ -182,10 +229,6 @@ def _behind(sheet: Sheet, node: BoxNode) -> list[Shape]:
         alt = element.get("alt") or ""
         found.append(PictureShape(x, y, wide, tall, element=element, alt=alt, decorative=True, fit=fit))
     return found
-
-
-def _background(node: BoxNode) -> Paint | Gradient | None:
-    return node.look.gradient or node.look.background
 
 
 def _retry(job: _Job, shapes: list[Shape], over: float) -> bool:

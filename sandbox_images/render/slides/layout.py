@@ -1,11 +1,16 @@
 """Drafts to laid-out slides: one document with a page for each, an author's ancestors and rules around them."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from xml.etree.ElementTree import Element
 
+from render.document import RenderError
 from render.layout.boxes import BoxNode, Layouter
+from render.layout.grounds import Ground, Tile
+from render.slides.author_css import rules_of
 from render.slides.css import zoom_class
+from render.slides.design import Design
 from render.slides.model import HEIGHT, WIDTH
 from render.slides.segment import Draft
 from render.source.tree_edits import add_class, make
@@ -16,6 +21,8 @@ _CALM = re.compile(
     r"\s*:[^;]*"
 )
 """What of a style attribute can do no harm."""
+_FAULTY_MAX = 5
+"""So many rules that the engine fails on are searched for, one at a time."""
 _GUTTER = 48
 """Pixels between a slide's text and a picture beside it."""
 FULL, CALM, PLAIN = 0, 1, 2
@@ -68,6 +75,10 @@ class Stage:
         author_css: the author's rules, tamed.
         width: the width that the author designed for.
         html, body: the document's own elements, for their attributes.
+        paper: ``rrggbb`` of the ground that a slide has of its own accord.
+        design: what the document settles itself.
+        dropped: rules that could not be laid out, and were left out.
+        plain_css: rules of slides whose author's rules are of no use.
     """
 
     layouter: Layouter
@@ -75,6 +86,10 @@ class Stage:
     width: int
     html: dict[str, str] = field(default_factory=dict)
     body: dict[str, str] = field(default_factory=dict)
+    paper: str = "ffffff"
+    design: Design = field(default_factory=Design)
+    dropped: list[str] = field(default_factory=list)
+    plain_css: str = ""
 
     def scale(self, sheet: Sheet) -> float:
         """Slide pixels per pixel of layout."""
@@ -91,15 +106,56 @@ class Stage:
         for plain in (False, True):
             batch = [sheet for sheet in sheets if (sheet.trust == PLAIN) == plain]
             for start in range(0, len(batch), 40):
-                for page in self.layouter.pages(self._document(batch[start : start + 40], plain=plain)):
-                    for node in page.walk():
-                        if node.principal and node.element is not None and node.element.get("data-pb-slide"):
-                            boxes.setdefault(id(node.element), node)
+                for page in self._pages(batch[start : start + 40], plain=plain):
+                    for node in _roots(page):
+                        boxes.setdefault(id(node.element), node)
         return [boxes.get(id(sheet.root)) for sheet in sheets]
+
+    def _pages(self, sheets: list[Sheet], *, plain: bool) -> list[BoxNode]:
+        """Lays slides out; a rule of the author's that makes the engine fail is left out, and noted.
+
+        Raises:
+            Exception: what the engine raises on rules that no single one of is at fault.
+        """
+        for _ in range(_FAULTY_MAX):
+            try:
+                return self.layouter.pages(self._document(sheets, plain=plain))
+            except (MemoryError, RenderError):
+                raise
+            except Exception:
+                if plain or not self._drop_faulty(sheets):
+                    raise
+        return self.layouter.pages(self._document(sheets, plain=plain))
+
+    def _drop_faulty(self, sheets: list[Sheet]) -> bool:
+        """Takes out the rule that makes the engine fail; False if it fails without any of them, too."""
+        rules, css = rules_of(self.author_css), self.author_css
+        faulty = next((sheet for sheet in sheets if self._fails([sheet])), None)
+        tried = [faulty] if faulty is not None else sheets
+        least, most = 0, len(rules)
+        self.author_css = ""
+        hopeless = self._fails(tried)
+        while not hopeless and most - least > 1:
+            middle = (least + most) // 2
+            self.author_css = "\n".join(rules[:middle])
+            least, most = (least, middle) if self._fails(tried) else (middle, most)
+        if hopeless or not rules:
+            self.author_css = css
+            return False
+        self.dropped.append(" ".join(rules[most - 1].split())[:200])
+        self.author_css = "\n".join(rules[: most - 1] + rules[most:])
+        return True
+
+    def _fails(self, sheets: list[Sheet]) -> bool:
+        try:
+            self.layouter.pages(self._document(sheets, plain=False))
+        except Exception:  # noqa: BLE001 - the engine fails with all kinds of errors on hostile styles
+            return True
+        return False
 
     def _document(self, sheets: list[Sheet], *, plain: bool) -> Element:
         rules = [self._page_rules(sheet) for sheet in sheets]
-        css = "" if plain else self.author_css
+        css = self.plain_css if plain else self.author_css
         style = make("style", None, css + "\n" + "\n".join(sorted(set(rules))))
         html = make("html", dict(self.html), None, make("head", None, None, style))
         body = make("body", {} if plain else dict(self.body))
@@ -136,7 +192,8 @@ class Stage:
         """Sets the classes and styles that our rules look for."""
         root = sheet.root
         directives = sheet.draft.directives
-        keep = [name for name in (root.get("class") or "").split() if not name.startswith("pb-")]
+        given = (root.get("class") or "").split()
+        keep = [name for name in given if not name.startswith("pb-") or name.startswith("pb-l-")]
         names = ["pb-slide", zoom_class(sheet.step), f"pb-kind-{sheet.draft.kind}", *keep]
         names += [*(f"pb-class-{name}" for name in directives.classes), *directives.classes]
         names += ["active", "current", "visible"] if self.author_css and sheet.draft.authored else []
@@ -145,7 +202,7 @@ class Stage:
         names += ["pb-show"] if sheet.show else []
         names += ["pb-fixed"] if sheet.fixed else []
         names += ["pb-coloured"] if directives.colour else []
-        names += ["pb-grounded"] if directives.background or directives.image else []
+        names += ["pb-grounded"] if own_ground(sheet.draft) else []
         root.set("class", " ".join(dict.fromkeys(names)))
         root.set("data-pb-slide", "1")
         if sheet.trust == PLAIN:
@@ -165,6 +222,25 @@ class Stage:
             root.set("style", own + rules)
         if sheet.title is not None:
             add_class(sheet.title, "pb-title")
+
+
+def own_ground(draft: Draft) -> bool:
+    """Whether its directives give a slide a ground."""
+    return bool(draft.directives.background or draft.directives.image or draft.backdrops.pictures)
+
+
+def _roots(page: BoxNode) -> Iterator[BoxNode]:
+    """The boxes of the slides on a page; behind each is what is behind the elements around it, too."""
+    stack: list[tuple[BoxNode, tuple[Ground, ...]]] = [(page, ())]
+    while stack:
+        node, below = stack.pop()
+        if node.principal and node.element is not None and node.element.get("data-pb-slide"):
+            node.grounds = (*below, *node.grounds)
+            yield node
+            continue
+        around = (*below, *(ground for ground in node.grounds if not isinstance(ground, Tile)))
+        around = node.grounds if node is page else around
+        stack.extend((child, around) for child in reversed(node.children))
 
 
 def mend_grids(box: BoxNode) -> bool:
@@ -201,7 +277,9 @@ def _wrap_rows(node: BoxNode, element: Element) -> bool:
     inner = {
         id(child.element)
         for child in node.children
-        if (child.kind == "grid" or (child.kind == "flex" and not child.look.stacked)) and not child.out_of_flow
+        if (child.kind == "grid" or (child.kind == "flex" and not child.look.stacked))
+        and not child.out_of_flow
+        and not child.look.grows  # it takes the height that is left, which a block around it would not hand on
     }
     wrapped = False
     for index, child in enumerate(list(element)):

@@ -123,6 +123,25 @@ def _apply(directives: Directives, values: dict[str, Any]) -> Directives:
     return changed
 
 
+def from_attributes(element: Element, directives: Directives) -> Directives:
+    """Directives with the ground that ``data-background`` and its kin, of reveal.js, ask for."""
+    given = {
+        name: (element.get(f"data-background{name}") or "").strip()
+        for name in ("", "-color", "-gradient", "-image")
+    }
+    colour = given["-color"] or (given[""] if _CSS.fullmatch(given[""]) and "." not in given[""] else "")
+    picture = given["-image"] or (given[""] if not colour and not _GRADIENT.search(given[""]) else "")
+    gradient = _GRADIENT.search(given["-gradient"] or given[""])
+    if colour and _CSS.fullmatch(colour):
+        directives = replace(directives, background=colour)
+    if gradient:
+        directives = replace(directives, image=gradient[0])
+    if picture and not picture.startswith(("#", "rgb", "hsl")):
+        address = _ADDRESS.search(picture)
+        directives = replace(directives, picture=address[2] if address else picture)
+    return directives
+
+
 def small_print(tag: str, attributes: dict[str, str], text: str) -> Element:
     """A header or footer: Marp reads Markdown there, of which emphasis is what people use."""
     element = make(tag, attributes)

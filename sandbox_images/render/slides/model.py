@@ -93,6 +93,10 @@ class Shape:
     y: float
     width: float
     height: float
+    turn: float = field(default=0.0, kw_only=True)
+    """Degrees clockwise that it is turned by, about its middle."""
+    free: bool = field(default=False, kw_only=True)
+    """Whether its author has placed it apart from the flow, where it may lie on other shapes."""
 
     @property
     def right(self) -> float:
@@ -148,6 +152,7 @@ class PictureShape(Shape):
         fit: how it fills its place: fill, cover (its edges are cut) or contain.
         radius: of its corners.
         shadow: that it casts.
+        opacity: how much of it is seen, 0 to 1.
     """
 
     element: Element | None = None
@@ -157,6 +162,7 @@ class PictureShape(Shape):
     fit: str = "fill"
     radius: float = 0.0
     shadow: Shadow | None = None
+    opacity: float = 1.0
 
 
 @dataclass(slots=True)
@@ -210,6 +216,7 @@ class Slide:
         shapes: in reading order, which is the painting order too.
         notes: paragraphs of the speaker's notes.
         background: what fills the slide, if not the theme's.
+        pictured: whether a picture lies behind it, whose colours nobody knows.
         anchors: ids of elements on it, for links within the deck.
         number: whether the slide's number is shown.
         part, parts: which part of a split slide it is.
@@ -220,6 +227,7 @@ class Slide:
     shapes: list[Shape] = field(default_factory=list)
     notes: list[Para] = field(default_factory=list)
     background: Paint | Gradient | None = None
+    pictured: bool = False
     anchors: set[str] = field(default_factory=set)
     number: bool = True
     part: int = 1

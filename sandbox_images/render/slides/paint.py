@@ -5,8 +5,9 @@ from xml.etree.ElementTree import Element
 
 from render.layout.boxes import BoxNode
 from render.layout.look import Paint
-from render.slides.boxes import decorate, merge_text
+from render.slides.boxes import decorate, hand_down, merge_text, name_title
 from render.slides.bullets import bullet_of
+from render.slides.effects import fade, transform
 from render.slides.model import Bullet, ChartShape, LineShape, Para, PictureShape, Piece, Shape, TextShape
 from render.slides.tables import read_table
 from render.slides.text import (
@@ -16,6 +17,7 @@ from render.slides.text import (
     code_lines,
     is_inline,
     runs_of,
+    settle_line,
     shift_with_text,
 )
 from render.source.tree_edits import classes_of, name_of
@@ -59,7 +61,7 @@ class Painter:
         if self.root.element is not None:
             self.ranks = {id(item): rank for rank, item in enumerate(self.root.element.iter())}
         self._children(self.root, _Place(id(self.root)))
-        self._close()
+        self._open = None
         self._keep_leftovers()
         return self.shapes
 
@@ -68,6 +70,23 @@ class Painter:
     def _node(self, node: BoxNode, place: _Place, parent: BoxNode) -> None:
         if node.kind == "marker":
             return
+        altered = node.principal and (node.matrix is not None or node.look.opacity < 1)
+        if not altered and not node.out_of_flow:
+            self._plain_node(node, place, parent)
+            return
+        self._open = None
+        start = len(self.shapes)
+        self._plain_node(node, replace(place, key=id(node)), parent)
+        self._open = None
+        made = self.shapes[start:]
+        for shape in made if node.out_of_flow or node.matrix is not None else ():
+            shape.free = True
+        if altered and node.look.opacity < 1:
+            fade(made, node.look.opacity)
+        if altered and node.matrix is not None:
+            transform(made, node.matrix)
+
+    def _plain_node(self, node: BoxNode, place: _Place, parent: BoxNode) -> None:
         element = node.element
         if node.principal and element is not None and not node.pseudo:
             if element.get("id"):
@@ -78,7 +97,7 @@ class Painter:
             self._table(node)
             return
         if node.kind == "replaced":
-            self._close()
+            self._open = None
             self._picture(node)
             return
         if (
@@ -100,7 +119,7 @@ class Painter:
         """A block: what's behind it, then what's in it; text that fills a shape alone becomes the shape's text."""
         decorations = decorate(node) if node.principal or node.pseudo else []
         if own or decorations:
-            self._close()
+            self._open = None
             place = replace(place, key=id(node))
         start = len(self.shapes)
         self.shapes.extend(decorations)
@@ -112,7 +131,7 @@ class Painter:
                 self._bullet = bullet_of(element, node, self.boxes)
         self._children(node, place)
         if own or decorations:
-            self._close()
+            self._open = None
         if decorations:
             merge_text(self.shapes, start, len(decorations))
 
@@ -151,18 +170,18 @@ class Painter:
         return ordered
 
     def _special(self, node: BoxNode, element: Element) -> bool:
-        """Elements that become something other than text; tells whether it was one."""
+        """Elements that become something other than text; returns whether it was one."""
         names = classes_of(element)
         if element is self.title:
-            self._close()
+            self._open = None
             self.shapes.extend(decorate(node))
+            start = len(self.shapes)
             self._children(node, _Place(id(node)))
-            if self._open is not None:
-                self._open.role = "title"
-            self._close()
+            self._open = None
+            name_title(self.shapes[start:])
             return True
         if "pb-chart" in names:
-            self._close()
+            self._open = None
             self.shapes.append(
                 ChartShape(
                     node.x, node.y, node.width, node.height, data=element.get("data-chart", ""), element=element
@@ -173,23 +192,23 @@ class Painter:
             self._code(node, element)
             return True
         if element.tag == "hr":
-            self._close()
-            border = node.look.border("top") or node.look.border("bottom")
-            paint = border.paint if border else node.look.background or Paint("c0c0c0")
+            self._open = None
+            edge = node.look.border("top") or node.look.border("bottom")
+            paint = edge.paint if edge else node.look.background or Paint("c0c0c0")
             self.shapes.append(LineShape(node.x, node.y, node.width, max(1.0, min(node.height, 8.0)), paint))
             return True
         if "pb-bottom" in names:
-            self._close()
+            self._open = None
             self._children(node, _Place(id(node)))
             if self._open is not None:
                 self._open.role = "footnotes"
-            self._close()
+            self._open = None
             return True
         return False
 
     def _code(self, node: BoxNode, element: Element) -> None:
         """A code block: a frame with a paragraph per line, on its fill."""
-        self._close()
+        self._open = None
         pieces = [piece for row in self._flat(element) for piece in row]
         for row in self._queues.values():
             row.clear()
@@ -242,7 +261,7 @@ class Painter:
         return [[*row, replace(row[-1], text="\n", kept=True)] for row in runs_of(element, self.boxes)]
 
     def _table(self, node: BoxNode) -> None:
-        self._close()
+        self._open = None
         inner = node
         for child in node.children:
             if child.kind == "table":
@@ -259,7 +278,7 @@ class Painter:
         """The paragraphs of a table's cell; pictures in it are put on top of the table."""
         kept, self.shapes, bullet, self._bullet = self.shapes, [], self._bullet, None
         self._children(cell, _Place(id(cell)))
-        self._close()
+        self._open = None
         painted, self.shapes, self._bullet = self.shapes, kept, bullet
         paragraphs: list[Para] = []
         for shape in painted:
@@ -279,8 +298,7 @@ class Painter:
         pieces = self._words(node, inside)
         blocks = [item for item in inside if item.principal and item.kind not in {"inline", "line", "text"}]
         pieces = break_before_pictures(pieces, lines)
-        texty = any(piece.text.strip(GAP + " \n") for piece in pieces)
-        if texty:
+        if texty := any(piece.text.strip(GAP + " \n") for piece in pieces):
             self._paragraph(node, lines, pieces, place)
         seen: set[int] = set()
         for item in blocks:
@@ -290,7 +308,7 @@ class Painter:
                 item.y += shift_with_text(item, lines) if texty else 0.0
                 self._picture(item, inline=texty)
                 if not texty:
-                    self._close()
+                    self._open = None
             elif not is_inline(item):
                 self._node(item, replace(place, key=id(item)), node)
             else:
@@ -330,10 +348,11 @@ class Painter:
             level=max(0, place.level),
             rtl=node.look.right_to_left,
         )
+        settle_line(para)
         para.bullet, self._bullet = self._bullet, None
         frame = self._open
         if frame is None or frame.key != place.key:
-            self._close()
+            self._open = None
             frame = TextShape(para.x, para.y, para.width, para.height, key=place.key)
             self._open = frame
             self.shapes.append(frame)
@@ -342,15 +361,12 @@ class Painter:
         frame.width, frame.height = right - frame.x, bottom - frame.y
         frame.paragraphs.append(para)
 
-    def _close(self) -> None:
-        self._open = None
-
     def _picture(self, node: BoxNode, *, inline: bool = False) -> None:
         element = node.element
-        if element is None or node.width < 1 or node.height < 1:
+        if element is None or element.tag == "input" or node.width < 1 or node.height < 1:
             return
-        if element.tag == "input":
-            return
+        if name_of(element).rpartition("}")[2] == "svg":
+            hand_down(element, node)
         self.shapes.append(
             PictureShape(
                 node.x,

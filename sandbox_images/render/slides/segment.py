@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from xml.etree.ElementTree import Element
 
-from render.slides.marp import Backdrops, Directives, read_directive
+from render.slides.marp import Backdrops, Directives, from_attributes, read_directive
 from render.source.tree_edits import classes_of, make, name_of, text_of
 
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
@@ -21,6 +21,9 @@ _RULED_SHARE = 0.6
 _TITLE_WORDS_MAX = 60
 _DIVIDER_WORDS_MAX = 24
 _LEAD_IN_WORDS_MAX = 12
+_HEADER_WORDS_MAX = 14
+_TITLE_CLASSES = frozenset({"title", "slide-title"})
+_HEADER_CLASSES = frozenset({"header", "slide-header", "heading", "headline", "slide-heading"})
 _OWN_CLASSES = frozenset({"pb-sources", "footnotes"})
 
 
@@ -122,6 +125,11 @@ def has_content(element: Element) -> bool:
     return False
 
 
+def has_slides(body: Element) -> bool:
+    """Whether there are elements that the author meant as slides."""
+    return bool(_explicit(body))
+
+
 def _explicit(body: Element) -> set[int]:
     """Identities of the elements that the author meant as slides."""
     marked = [item for item in flow(body) if item is not body and _SLIDE_CLASSES.intersection(classes_of(item))]
@@ -181,6 +189,7 @@ def _add_authored(walk: _Walk, element: Element, chain: tuple[Element, ...]) -> 
     if element.get("data-notes"):
         draft.notes.append(make("p", None, element.get("data-notes")))
     draft.directives = _take_directives(walk, element)
+    draft.directives = from_attributes(element, draft.directives)
     draft.kind = _kind(draft, first=not walk.drafts)
     walk.drafts.append(draft)
 
@@ -344,7 +353,9 @@ def _kind(draft: Draft, *, first: bool) -> str:
 def _is_title(draft: Draft, blocks: list[Element], headings: list[Element]) -> bool:
     root = draft.root
     plain = all(
-        item.tag not in {"ul", "ol", "table", "pre", "img", "figure", "blockquote", "dl"} for item in flow(root)
+        item.tag not in {"ul", "ol", "table", "pre", "img", "figure", "blockquote", "dl"}
+        and "pb-columns" not in classes_of(item)
+        for item in flow(root)
     )
     short = len(text_of(root).split()) <= _TITLE_WORDS_MAX
     return (
@@ -373,9 +384,11 @@ def title_of(root: Element) -> Element | None:
         headings[0] is _first(root) or sum(1 for item in headings if item.tag == headings[0].tag) == 1
     ):
         return headings[0]
-    for item in flow(root):
-        if {"title", "slide-title"} & set(classes_of(item)) and item is not root and not _has_blocks(item):
-            return item
+    for names in (_TITLE_CLASSES, _HEADER_CLASSES):
+        for item in flow(root):
+            known = names & set(classes_of(item)) and item is not root and not _has_blocks(item)
+            if known and 0 < len(text_of(item).split()) <= _HEADER_WORDS_MAX:
+                return item
     return None
 
 

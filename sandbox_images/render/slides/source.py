@@ -5,20 +5,33 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from render.document import Document
+from render.slides.author_css import BODY_TAG, is_slide_body
+from render.slides.dialects import name_columns, read_marp_headings, read_slidev
 from render.slides.marp import from_front_matter, small_print, take_backdrops
-from render.slides.segment import Draft, segment, title_draft, title_of
+from render.slides.segment import Draft, has_slides, segment, title_draft, title_of
 from render.slides.split import whole_copy
 from render.slides.tex import tex_as_text
 from render.source.citations import link_of
+from render.source.sanitise import scrub_css
 from render.source.tree_edits import add_class, body_of, classes_of, make, name_of, parents_of, remove, text_of
 
 _CONTENTS_MAX = 40
 _CONTROLS = frozenset({"input", "select", "textarea", "button"})
 
 
-def drafts_of(document: Document) -> list[Draft]:
-    """The slides of a document, before layout; its tree is taken apart."""
+def drafts_of(document: Document, css: str = "") -> list[Draft]:
+    """The slides of a document, before layout; its tree is taken apart.
+
+    Args:
+        document: what is read.
+        css: its style sheets: they decide whether the page itself is a slide.
+    """
     body = body_of(document.tree)
+    read_slidev(body)
+    read_marp_headings(body)
+    name_columns(body, css)
+    if is_slide_body(css):
+        _wrap_body(body)
     notes = _take_footnotes(document.tree)
     _write_formulas(document.tree)
     _take_ticks(document.tree)
@@ -27,7 +40,9 @@ def drafts_of(document: Document) -> list[Draft]:
         remove(parents_of(document.tree)[section], section)
     directives = from_front_matter(_front_matter(document))
     drafts = segment(body, directives)
-    for draft in drafts if directives.divider is not None else ():
+    for draft in drafts:
+        if directives.divider is None and not draft.directives.picture:
+            continue
         draft.backdrops = take_backdrops(draft.root, draft.directives)
     if document.request.options.get("include_sources_slide") and document.cited:
         drafts.append(Draft("content", _sources(document)))
@@ -36,6 +51,14 @@ def drafts_of(document: Document) -> list[Draft]:
         _dress(draft, notes)
     _fill_contents(drafts)
     return drafts or [title_draft(document.metadata.title or "Untitled", [])]
+
+
+def _wrap_body(body: Element) -> None:
+    """Makes the content of a page that is one slide an element of its own, unless there are slides in it."""
+    if has_slides(body):
+        return
+    root = make(BODY_TAG, {**body.attrib, "data-slide": "1"}, body.text, *list(body))
+    body[:], body.text = [root], None
 
 
 def _take_ticks(tree: Element) -> None:
@@ -87,6 +110,15 @@ def _write_formulas(tree: Element) -> None:
                 element.set("style", "font-style:italic")
 
 
+def add_marp_styles(document: Document) -> None:
+    """Makes the style sheet in the front matter of a Marp deck one of the document."""
+    matter = _front_matter(document)
+    head = document.tree.find("head")
+    if matter.get("marp") and isinstance(matter.get("style"), str) and head is not None:
+        css = scrub_css(document, matter["style"])
+        head.append(make("style", None, css))
+
+
 def _front_matter(document: Document) -> dict[str, Any]:
     try:
         value = json.loads(document.tree.get("data-front-matter", "{}"))
@@ -134,8 +166,9 @@ def _add_title(document: Document, drafts: list[Draft]) -> None:
     if data.subject:
         lines.insert(0, data.subject)
     if drafts and drafts[0].kind == "title" and first is not None:
-        if same and len(drafts[0].root) == 1 and any(lines):
-            drafts[0].root.extend(make("p", None, line) for line in lines if line)
+        if same:
+            shown = text_of(drafts[0].root).casefold()
+            drafts[0].root.extend(make("p", None, line) for line in lines if line and line.casefold() not in shown)
         return
     if not same:
         drafts.insert(0, title_draft(data.title, lines))

@@ -21,17 +21,26 @@ def read_table(node: BoxNode, paragraphs: Callable[[BoxNode], list[Para]]) -> Ta
             rows.extend((row, head, child.look.background) for row in child.children if row.kind == "row")
         elif child.kind == "row":
             rows.append((child, False, None))
+    filled = [bool(item[0].children) for item in rows]
     rows = [item for item in rows if item[0].children]
+    spans = [index for index, has_cells in enumerate(filled) if has_cells]
     table = TableShape(node.x, node.y, node.width, node.height)
     edges: dict[int, float] = {}
     taken: set[tuple[int, int]] = set()
     for index, (row, _, ground) in enumerate(rows):
         for cell in row.children:
             if cell.kind == "cell":
+                # Rows without cells are left out, and so are those of them that a cell spans.
+                cell.rowspan = sum(filled[spans[index] : spans[index] + max(1, cell.rowspan)])
                 _add_cell(table, taken, edges, (cell, index, len(rows)), paragraphs, row.look.background or ground)
     _drop_empty_columns(table, edges)
+    _share_borders(table)
     table.columns = _widths(edges, table)
     table.rows = [max(1.0, row.height) for row, _, _ in rows]
+    for made in table.cells:
+        if made.rowspan == 1:
+            needed = sum(para.height for para in made.paragraphs) + made.margins[1] + made.margins[3]
+            table.rows[made.row] = max(table.rows[made.row], needed)
     if rows:
         table.y = rows[0][0].y
         table.height = sum(table.rows)
@@ -84,6 +93,29 @@ def _add_cell(
             middle,
         )
     )
+
+
+def _share_borders(table: TableShape) -> None:
+    """Gives a border between two cells to both of them: readers take the one that is written last, none or not."""
+    places = {
+        (cell.row + down, cell.column + right): cell
+        for cell in table.cells
+        for down in range(cell.rowspan)
+        for right in range(cell.colspan)
+    }
+    for cell in table.cells:
+        left, right, top, bottom = cell.borders
+        below = places.get((cell.row + cell.rowspan, cell.column))
+        beside = places.get((cell.row, cell.column + cell.colspan))
+        if below is not None:
+            one, other, edge, last = below.borders
+            bottom = bottom or edge
+            below.borders = (one, other, edge or bottom, last)
+        if beside is not None:
+            edge, other, one, last = beside.borders
+            right = right or edge
+            beside.borders = (edge or right, other, one, last)
+        cell.borders = (left, right, top, bottom)
 
 
 def _drop_empty_columns(table: TableShape, edges: dict[int, float]) -> None:

@@ -6,12 +6,14 @@ from xml.etree.ElementTree import Element
 
 from render.layout.boxes import BoxNode
 from render.layout.look import Look
-from render.slides.model import Piece
+from render.slides.model import Para, Piece
 from render.source.tree_edits import name_of
 
 GAP = "\u00a0"
 _GAP_FACE = "\0gap"
 _UNEVEN = 4.0
+_TALL_LINE, _USUAL_LINE = 1.75, 1.2
+"""Heights of a line in ems: one that is there to centre text, and one that is as tall as type asks for."""
 _BLANKS = re.compile(r"[ \t\n\f\r]+")
 _SKIPPED = frozenset({"script", "style", "template", "head", "title"})
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
@@ -80,8 +82,7 @@ def _all_badges(line: BoxNode) -> bool:
     """Whether a line has nothing but blocks with a ground or a border of their own, such as a row of tags."""
     badges = [child for child in line.children if child.kind != "text" or child.text.strip()]
     return bool(badges) and all(
-        child.kind == "inline-block" and (child.look.background or child.look.gradient or child.look.border("top"))
-        for child in badges
+        child.kind == "inline-block" and (child.grounds or child.look.border("top")) for child in badges
     )
 
 
@@ -262,3 +263,12 @@ def code_lines(pieces: list[Piece]) -> list[list[Piece]]:
     while lines and not any(piece.text.strip() for piece in lines[-1]):
         lines.pop()
     return lines
+
+
+def settle_line(para: Para) -> None:
+    """A single line much taller than its type, as authors centre text by, becomes one of its usual height there."""
+    size = max((piece.size for piece in para.pieces), default=16.0)
+    if para.lines == 1 and para.line > size * _TALL_LINE and all("\n" not in piece.text for piece in para.pieces):
+        usual = size * _USUAL_LINE
+        para.y += (para.line - usual) / 2
+        para.line = para.height = usual

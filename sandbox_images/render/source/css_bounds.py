@@ -22,10 +22,19 @@ _TOKEN = re.compile(
     r"/\*.*?(?:\*/|$)|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?|\\.|[\[({})\];,&]|[\s>+~]+", re.DOTALL
 )
 _TRACKS = re.compile(r"(grid[\w-]*\s*:)([^;{}]*)", re.IGNORECASE)
+_SIZE = r"(\d[\d.]*(?:px|rem|em|ch|pt|mm|cm|in))"
+_LEAST = re.compile(
+    rf"(minmax\(\s*)(?:min|max)\((?:\s*{_SIZE}\s*,\s*[^(),]{{1,40}}|\s*[^(),]{{1,40}},\s*{_SIZE}\s*)\)",
+    re.IGNORECASE,
+)
+"""The least size of a track that is one of two: the layout engine reads a single size, and the fixed one is meant."""
 _LARGE = re.compile(r"(?<![\w.#])\d{4,}(?![\d.]*[a-z%])", re.IGNORECASE)
 _PAD = re.compile(r"(\bpad\s*:[^;{}]*?)\d{3,}", re.IGNORECASE)
 _VARIABLE = re.compile(r"(--[\w-]+)\s*:([^;}]*)")
 _USE = re.compile(r"var\(\s*(--[\w-]+)", re.IGNORECASE)
+SEARCHED_RULES_MAX = 300
+"""Rules of a style sheet beyond bounds that may set variables; further ones are left out."""
+_OPENING = frozenset("([{")
 _CLOSING = {"}": "{", ")": "(", "]": "["}
 
 
@@ -38,14 +47,47 @@ def bound_css(document: Document, css: str) -> str:
         )
         css = css[:STYLE_CHARACTERS_MAX]
     css = plain_letters(css)
-    reason = _fault(css)
-    if reason is None and "--" in css:
-        reason = _variables(document, css)
-    if reason is not None:
-        document.warn("dropped_css", f"A style sheet was left out: {reason}.")
-        return ""
-    css = _TRACKS.sub(_fewer_tracks, css)
+    if _reason(document, css) is not None:
+        css = _within_bounds(document, css)
+    css = _TRACKS.sub(_fewer_tracks, _LEAST.sub(r"\1\2\3", css))
     return _PAD.sub(rf"\g<1>{CSS_TRACKS_MAX}", css)
+
+
+def _reason(document: Document, css: str) -> str | None:
+    """What in a style sheet is beyond bounds."""
+    reason = _fault(css)
+    return _variables(document, css) if reason is None and "--" in css else reason
+
+
+def _within_bounds(document: Document, css: str) -> str:
+    """The rules of a style sheet, or the declarations of an attribute, that are within bounds."""
+    usable = []
+    for number, rule in enumerate(rules_of(css)):
+        # Variables are searched in each other, so the time of the search grows with the square of their number.
+        crowded = number >= SEARCHED_RULES_MAX and "--" in rule
+        reason = f"there are more than {SEARCHED_RULES_MAX:,} before it" if crowded else _reason(document, rule)
+        if reason is None:
+            usable.append(rule)
+        else:
+            document.warn("dropped_css", f"A rule of a style sheet was left out: {reason}.")
+    return "\n".join(usable)
+
+
+def rules_of(css: str) -> list[str]:
+    """The rules of a style sheet as they are written; of a style attribute, its declarations."""
+    rules: list[str] = []
+    stack: list[str] = []
+    start = 0
+    for match in _TOKEN.finditer(css):
+        piece = match[0]
+        if piece in _OPENING:
+            stack.append(piece)
+        elif stack and _CLOSING.get(piece) == stack[-1]:
+            stack.pop()
+        if not stack and piece in {";", "}"}:
+            rules.append(css[start : match.end()])
+            start = match.end()
+    return [rule for rule in [*rules, css[start:]] if rule.strip()]
 
 
 def _fewer_tracks(match: re.Match[str]) -> str:

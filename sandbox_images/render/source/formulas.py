@@ -10,6 +10,7 @@ from latex2mathml.converter import convert
 
 from render.document import Document
 from render.limits import FORMULA_ROWS_MAX
+from render.source.environments import WHOLE, tex_of
 from render.source.pictures import picture_of
 from render.source.tree_edits import (
     LITERAL,
@@ -40,7 +41,7 @@ _CHECKED_CHARACTERS = 40
 _ROWS = frozenset(
     {"mrow", "msqrt", "mstyle", "mpadded", "mphantom", "menclose", "mfenced", "semantics", "math", "mtd"}
 )
-_INLINE = re.compile(r"\\\((.{1,2000}?)\\\)|\\\[(.{1,4000}?)\\\]|\$\$(.{1,4000}?)\$\$", re.DOTALL)
+_INLINE = re.compile(rf"\\\((.{{1,2000}}?)\\\)|\\\[(.{{1,4000}}?)\\\]|\$\$(.{{1,4000}}?)\$\$|{WHOLE}", re.DOTALL)
 
 
 def set_formulas(document: Document) -> None:
@@ -144,13 +145,13 @@ def _measured(formula: Any, colour: str) -> tuple[str, float, float, float]:
 
 
 def _split(text: str, _parent: Element) -> Pieces | None:
-    r"""``\(x\)``, ``\[x\]`` and ``$$x$$`` in HTML, as for MathJax."""
-    if "\\(" not in text and "\\[" not in text and "$$" not in text:
+    r"""``\(x\)``, ``\[x\]``, ``$$x$$`` and environments in HTML, as for MathJax."""
+    if "\\(" not in text and "\\[" not in text and "$$" not in text and "\\begin{" not in text:
         return None
     pieces: Pieces = []
     end = 0
     for match in _INLINE.finditer(text):
-        tex = (match[1] or match[2] or match[3]).strip()
+        tex = tex_of(match["whole"]) if match["whole"] else (match[1] or match[2] or match[3]).strip()
         attributes = {"class": "pb-math", "data-tex": tex}
         if not match[1]:
             attributes["data-display"] = "true"

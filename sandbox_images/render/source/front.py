@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
@@ -17,14 +16,17 @@ from render.source.charts import make_charts
 from render.source.citations import resolve_citations
 from render.source.diagrams import draw_diagrams, is_diagram
 from render.source.emoji import wrap_emoji
+from render.source.formats import recognised
 from render.source.formulas import set_formulas
 from render.source.headings import headings_of, mark_headings
 from render.source.highlighting import highlight_code
 from render.source.html_source import clean_text, parse_html, unfence
+from render.source.long_words import split_long_words
 from render.source.markdown_source import read_markdown
 from render.source.nested_layouts import bound_nested_layouts
-from render.source.normalise import normalise, split_long_words
-from render.source.sanitise import sanitise
+from render.source.normalise import normalise
+from render.source.sanitise import sanitise, scrub_css
+from render.source.title_block import add_title_block, word, words
 from render.source.tree_edits import body_of, head_of, make, text_of
 from render.themes import BUILT_IN, load_theme
 
@@ -34,6 +36,7 @@ _FENCES = {
     "mermaid": ("", "mermaid"),
     "svg": ("", "svg", "xml", "html"),
 }
+_NAMES = {"markdown": "Markdown", "html": "HTML", "mermaid": "a Mermaid diagram", "svg": "an SVG"}
 TITLE_CHARACTERS_MAX = 300
 _SVG_START = re.compile(r"<(?:[A-Za-z][\w-]{0,30}:)?svg[\s>/]", re.IGNORECASE)
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3}")
@@ -49,15 +52,24 @@ def open_document(request: RenderRequest) -> Document:
         RenderError: ``content_too_large``, ``too_many_elements``, ``invalid_svg``, ``unknown_theme``,
             ``missing_assets`` (strict).
     """
+    given = request.source_format
+    request = replace(request, source_format=recognised(request.content, given))
     tree, front_matter = _parse(request)
     theme = load_theme(_theme_name(request, front_matter), request.root, str(Path(request.target).parent))
     document = Document(request, request.metadata, theme, tree)
+    if request.source_format != given:
+        found, other = _NAMES[request.source_format], _NAMES[given]
+        document.warn(
+            "format_recognised",
+            f"The content is {found}, not {other}, and was read as {found}; give format={request.source_format}.",
+        )
     tree.set("data-front-matter", json.dumps(front_matter, default=str))
     if front_matter.get("marp"):
         tree.set("data-marp", "true")
     steps: tuple[Callable[[Document], None], ...] = (
         sanitise,
-        lambda document: _show_title(document, front_matter),
+        _add_css,
+        lambda document: add_title_block(document, front_matter),
         normalise,
         resolve_citations,
         make_charts,
@@ -84,7 +96,9 @@ def _parse(request: RenderRequest) -> tuple[Element, dict[str, Any]]:
         if is_diagram(text):  # what a model calls Markdown and is a bare diagram
             return _one_diagram(text), {}
         read = read_markdown(text)
-        return parse_html(read.html), read.front_matter
+        # A comment that comes first would stand outside of the body, where nobody reads a directive.
+        start = "<body>" if read.html.lstrip().startswith("<!--") else ""
+        return parse_html(start + read.html), read.front_matter
     if request.source_format == "mermaid":
         return _one_diagram(text), {}
     if request.source_format == "svg":
@@ -117,54 +131,34 @@ def _metadata(document: Document, front_matter: dict[str, Any]) -> Metadata:
     }
     head_title = next((text_of(title) for title in head_of(tree).iter("title")), "")
     heading = next((text_of(item) for item in headings_of(tree)), "")
-    language = _word(front_matter.get("lang") or front_matter.get("language")) or tree.get("lang", "")
+    language = word(front_matter.get("lang") or front_matter.get("language")) or tree.get("lang", "")
     keywords = (
-        _words(front_matter.get("keywords") or front_matter.get("tags"))
+        words(front_matter.get("keywords") or front_matter.get("tags"))
         or given.keywords
-        or _words(metas.get("keywords"))
+        or words(metas.get("keywords"))
     )
     language = language if _LANGUAGE.fullmatch(language) else given.language
-    title = _word(front_matter.get("title")) or given.title or head_title or heading or "Document"
+    title = word(front_matter.get("title")) or given.title or head_title or heading or "Document"
     return replace(
         given,
         title=title[:TITLE_CHARACTERS_MAX],
-        author=", ".join(_words(front_matter.get("author") or front_matter.get("authors")))
+        author=", ".join(words(front_matter.get("author") or front_matter.get("authors")))
         or given.author
         or metas.get("author", ""),
-        subject=_word(front_matter.get("subject") or front_matter.get("description"))
+        subject=word(front_matter.get("subject") or front_matter.get("description"))
         or given.subject
         or metas.get("description", ""),
         keywords=keywords,
         language=language if _LANGUAGE.fullmatch(language) else "en",
-        date=_word(front_matter.get("date")) or given.date,
+        date=word(front_matter.get("date")) or given.date,
     )
 
 
-def _show_title(document: Document, front_matter: dict[str, Any]) -> None:
-    """A front matter's title heads a document that has no other; a deck's title slide is its writer's business."""
-    title = _word(front_matter.get("title"))
-    body = body_of(document.tree)
-    if title and document.request.output != "pptx" and next(body.iter("h1"), None) is None:
-        heading = make("h1", None, title)
-        heading.tail, body.text = body.text, None
-        body.insert(0, heading)
-
-
-def _word(value: Any) -> str:
-    """A scalar of a front matter as text on one line."""
-    if isinstance(value, datetime | date):
-        return value.isoformat()
-    return " ".join(str(value).split())[:1000] if isinstance(value, str | int | float) else ""
-
-
-def _words(value: Any) -> tuple[str, ...]:
-    """A list of a front matter, or a text with commas."""
-    if isinstance(value, str):
-        return tuple(word for word in (part.strip() for part in value.split(",")) if word)[:50]
-    if not isinstance(value, list):
-        return ()
-    rows = (_word(item.get("name")) if isinstance(item, dict) else _word(item) for item in value[:50])
-    return tuple(row for row in rows if row)
+def _add_css(document: Document) -> None:
+    """Put the rules of the request behind those of the document, which is no more authored for them."""
+    css = document.request.options.get("css")
+    if isinstance(css, str) and css.strip():
+        body_of(document.tree).append(make("style", {"data-pb": "extra"}, scrub_css(document, css)))
 
 
 def _write_head(document: Document) -> None:

@@ -3,10 +3,11 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from urllib.parse import unquote
 from xml.etree.ElementTree import Element
 
 from render.document import Document
-from render.source.tree_edits import body_of, make, name_of, text_of
+from render.source.tree_edits import body_of, classes_of, make, name_of, text_of
 
 LEVELS = ("h1", "h2", "h3", "h4", "h5", "h6")
 ENTRIES_MAX = 2_000
@@ -24,22 +25,65 @@ class Entry:
 
 
 def mark_headings(document: Document) -> None:
-    """Gives every heading an ``id``, and its number if the request's ``numbered_sections`` asks for it."""
+    """Give every heading an ``id``, its number if ``numbered_sections`` asks for it, and links their headings."""
     taken = {element.get("id", "") for element in document.tree.iter()}
-    numbered = bool(document.request.options.get("numbered_sections"))
-    counts = [0] * 6
     found = list(headings_of(document.tree))
-    single = sum(1 for heading in found if heading.tag == "h1") == 1
     for heading in found:
-        level = int(heading.tag[1]) - (2 if single else 1)
         if not heading.get("id"):
             heading.set("id", _free(_slug(text_of(heading)), taken))
-        if numbered and level >= 0 and "pb-sources" not in heading.get("id", ""):
-            counts[level] += 1
-            counts[level + 1 :] = [0] * (5 - level)
-            number = ".".join(str(count) for count in counts[: level + 1])
-            heading.insert(0, make("span", {"class": "pb-number"}, f"{number} "))
-            heading[0].tail, heading.text = heading.text, None
+    _mend_links(document.tree, found)
+    if document.request.options.get("numbered_sections"):
+        _number(document.tree, found)
+
+
+def _number(tree: Element, found: list[Element]) -> None:
+    """Number headings from the highest level below that of the document's title."""
+    title = _title_among(tree, found)
+    rows = [
+        item
+        for item in found
+        if item is not title and "unnumbered" not in classes_of(item) and "pb-sources" not in item.get("id", "")
+    ]
+    top = min((int(item.tag[1]) for item in rows), default=1)
+    counts = [0] * 6
+    for heading in rows:
+        level = int(heading.tag[1]) - top
+        counts[level] += 1
+        counts[level + 1 :] = [0] * (5 - level)
+        number = ".".join(str(count) for count in counts[: level + 1])
+        heading.insert(0, make("span", {"class": "pb-number"}, f"{number} "))
+        heading[0].tail, heading.text = heading.text, None
+
+
+def _title_among(tree: Element, found: list[Element]) -> Element | None:
+    """The heading that is the document's title: the only one of the first level, unless a title block has it."""
+    tops = [heading for heading in found if heading.tag == "h1"]
+    if len(tops) != 1 or any("pb-doc-title" in classes_of(item) for item in tree.iter("h1")):
+        return None
+    return tops[0]
+
+
+def _mend_links(tree: Element, found: list[Element]) -> None:
+    """Lead links to places that are not there to the heading whose words they have: each tool makes its own anchors."""
+    links = [
+        link for link in tree.iter("a") if link.get("href", "").startswith("#") and len(link.get("href", "")) > 1
+    ]
+    if not links:
+        return
+    named = {element.get("id") or element.get("name") or "" for element in tree.iter()}
+    by_words: dict[str, str] = {}
+    for heading in found:
+        by_words.setdefault(_words(text_of(heading)), heading.get("id", ""))
+    for link in links:
+        name = unquote(link.get("href", "")[1:])
+        target = by_words.get(_words(name.removeprefix("user-content-"))) if name not in named else None
+        if target:
+            link.set("href", f"#{target}")
+
+
+def _words(text: str) -> str:
+    """What all spellings of a heading's anchor have in common."""
+    return re.sub(r"[\W_]+", "", text.lower())
 
 
 def headings_of(tree: Element) -> Iterator[Element]:
@@ -49,7 +93,8 @@ def headings_of(tree: Element) -> Iterator[Element]:
         element = stack.pop()
         classes = element.get("class") or ""
         if element.tag in LEVELS:
-            yield element
+            if "pb-doc-title" not in classes:
+                yield element
         elif name_of(element) and "pb-notes" not in classes and "pb-toc" not in classes:
             stack.extend(reversed(element))
 
@@ -57,9 +102,8 @@ def headings_of(tree: Element) -> Iterator[Element]:
 def entries_of(tree: Element, deepest: int = TOC_LEVEL) -> list[Entry]:
     """The lines of the table of contents; the document's title, where it is the only ``h1``, is none of them."""
     found = [heading for heading in headings_of(tree) if text_of(heading)]
-    tops = [heading for heading in found if heading.tag == "h1"]
-    if len(tops) == 1 and len(found) > 1:
-        found = [heading for heading in found if heading is not tops[0]]
+    title = _title_among(tree, found) if len(found) > 1 else None
+    found = [heading for heading in found if heading is not title and "unlisted" not in classes_of(heading)]
     if not found:
         return []
     top = min(int(heading.tag[1]) for heading in found)
@@ -81,7 +125,8 @@ def fill_contents(document: Document) -> None:
 
 
 def _slug(text: str) -> str:
-    return re.sub(r"\s+", "-", re.sub(r"[^\w\s-]", "", text.lower()).strip())[:80] or "section"
+    """The anchor that GitHub gives to a heading: a dash for every blank."""
+    return re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", text.lower()).strip())[:80] or "section"
 
 
 def _free(slug: str, taken: set[str]) -> str:

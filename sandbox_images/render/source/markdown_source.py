@@ -14,7 +14,9 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.tasklists import tasklists_plugin
 
+from render.source.attributes import pandoc_attributes_plugin
 from render.source.colon_fences import colon_fences_plugin
+from render.source.environments import environments_plugin
 from render.source.markdown_bounds import bounds_plugin
 from render.source.settings import read_front_matter
 
@@ -54,8 +56,9 @@ def _parser() -> MarkdownIt:
         parser.linkify.re["email_fuzzy"] = _MAIL
     parser.use(footnote_plugin).use(deflist_plugin).use(tasklists_plugin)
     parser.use(dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True, renderer=_formula)
-    parser.use(attrs_plugin, after=("image", "code_inline", "link_close", "span_close"), spans=False)
+    parser.use(attrs_plugin, after=("code_inline", "link_close", "span_close"), spans=True)
     parser.use(attrs_block_plugin).use(colon_fences_plugin).use(bounds_plugin)
+    parser.use(environments_plugin).use(pandoc_attributes_plugin)
     parser.inline.ruler.before("link", "citation", _citation)
     parser.inline.ruler.before("escape", "backslash_math", _backslash_math)
     for name in ("math_inline", "math_inline_double", "math_block", "math_block_label", "backslash_math"):

@@ -6,11 +6,9 @@ from xml.etree.ElementTree import Element
 from render.document import Document
 from render.source.colon_fences import CALLOUTS
 from render.source.tree_edits import (
-    Pieces,
     add_class,
     body_of,
     classes_of,
-    edit_texts,
     make,
     name_of,
     parents_of,
@@ -20,10 +18,6 @@ from render.source.tree_edits import (
 _ALERT = re.compile(r"\s*\[!([A-Za-z]+)\][ \t]*([^\n]*)\n?")
 _TOC = re.compile(r"\s*(?:\[TOC\]|\[\[_?TOC_?\]\]|\{:toc\}|\\tableofcontents)\s*", re.IGNORECASE)
 _BREAK = re.compile(r"\s*(?:\\(?:newpage|pagebreak|clearpage))\s*")
-WORD_PART = 250
-"""Letters between two places where a very long word may break: some two lines of a page."""
-_LONG_WORD = re.compile(r"[^ \t\n\r\f]{1500,}")
-"""No-break spaces are letters here: a line does not break at them."""
 _BREAK_CLASSES = {"page-break", "pagebreak", "page_break", "pb-page-break", "newpage"}
 _CALLOUT_CLASSES = {"callout", "admonition", "alert"}
 
@@ -58,25 +52,6 @@ def _titled(drawing: Element) -> None:
         title = drawing.makeelement(name_of(drawing).removesuffix("svg") + "title", {})
         title.text = label
         drawing.insert(0, title)
-
-
-def split_long_words(document: Document) -> None:
-    """Gives words of thousands of letters places to break: the time of a line grows with their square."""
-    if any(_LONG_WORD.search(text) for text in document.tree.itertext()):
-        edit_texts(body_of(document.tree), {"script", "style", "template", "textarea", "title"}, _with_breaks)
-
-
-def _with_breaks(text: str, _parent: Element) -> Pieces | None:
-    if not _LONG_WORD.search(text):
-        return None
-    pieces: Pieces = []
-    end = 0
-    for match in _LONG_WORD.finditer(text):
-        pieces.append(text[end : match.start()])
-        for start in range(match.start(), match.end(), WORD_PART):
-            pieces += [text[start : min(start + WORD_PART, match.end())], make("wbr")]
-        end = match.end()
-    return [*pieces, text[end:]]
 
 
 def _alert(quote: Element) -> None:
@@ -167,9 +142,10 @@ def _contents(document: Document, parents: dict[Element, Element]) -> None:
     if not document.request.options.get("toc") or any("pb-toc" in classes_of(nav) for nav in body.iter("nav")):
         return
     nav = make("nav", {"class": "pb-toc"})
-    title = next(iter(body.iter("h1")), None)
+    blocks = [item for item in body if "pb-title-block" in classes_of(item)]
+    title = next(iter(blocks or body.iter("h1")), None)
     parent = parents.get(title) if title is not None else None
-    if title is None or parent is None or sum(1 for _ in body.iter("h1")) > 1:
+    if title is None or parent is None or (not blocks and sum(1 for _ in body.iter("h1")) > 1):
         nav.tail, body.text = body.text, None
         body.insert(0, nav)
     else:

@@ -12,6 +12,8 @@ from render.document import Document
 from render.limits import DEPTH_MAX, ROWSPAN_MAX, SPAN_MAX
 from render.source.assets import loader
 from render.source.css_bounds import bound_css
+from render.source.css_rules import without_at_rules
+from render.source.gradient_text import plain_gradient_text
 from render.source.html_source import check_elements
 from render.source.links import safe_link
 from render.source.settings import MARP_KEYS, read_settings
@@ -21,10 +23,11 @@ from render.source.tree_edits import LITERAL, SVG, make, name_of, remove, replac
 _SCRIPTED = frozenset({"script", "canvas", "applet"})
 _EMBEDDING = frozenset({"iframe", "embed", "object", "portal", "frame", "video", "audio"})
 _DROPPED = frozenset({"base", "bgsound", "param", "source", "track", "template"})
-_AT_RULES = re.compile(r"@color-profile\b[^{};]*(?:\{[^{}]*\}|;)|@import\b[^;{}]*(?:;|$)", re.IGNORECASE)
+_AT_RULES = frozenset({"color-profile", "import"})
 STYLE_CHECKED = 400
 """Characters from which any style attribute is checked; shorter ones if they hold what `bound_css` looks for."""
 _BOUNDED = re.compile(r"--|grid|\\|(?:\(.*){9}", re.IGNORECASE)
+_ADDRESS_MARKS = re.compile(r"""^\s*(?:url\()?\s*["']?|["']?\s*\)?[\s;]*$""", re.IGNORECASE)
 _REMOTE = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//", re.IGNORECASE)
 _DIRECTIVE = re.compile(r"\s*_?[A-Za-z][\w-]*\s*:")
 
@@ -51,19 +54,19 @@ def sanitise(document: Document) -> None:
 def scrub_css(document: Document, css: str) -> str:
     """Drops what WeasyPrint gives up on or what asks for another computer: ``@color-profile``, ``@import``."""
 
-    def judge(match: re.Match[str]) -> str:
-        rule = match[0]
-        if rule.lower().startswith("@import"):
-            if not _REMOTE.search(rule):
-                return rule
-            document.warn(
-                "remote_refused", "A style sheet on another computer was not loaded.", url=rule[7:120].strip(" ;")
-            )
-        else:
+    def stays(keyword: str, text: str) -> bool:
+        if keyword == "color-profile":
             document.warn("dropped_css", "@color-profile was dropped.")
-        return " "
+            return False
+        if not _REMOTE.search(text):
+            return True
+        url = _ADDRESS_MARKS.sub("", text)[:120]
+        document.warn(
+            "remote_refused", f"The style sheet {url} is on another computer and was not loaded.", url=url
+        )
+        return False
 
-    return _AT_RULES.sub(judge, bound_css(document, css))
+    return plain_gradient_text(document, without_at_rules(bound_css(document, css), _AT_RULES, stays))
 
 
 def _judge(document: Document, parent: Element, child: Element) -> bool:
@@ -205,6 +208,8 @@ def _clean_attributes(document: Document, element: Element) -> None:
             len(element.attrib[key]) > STYLE_CHECKED or _BOUNDED.search(element.attrib[key])
         ):
             element.set(key, bound_css(document, element.attrib[key]))
+        if plain == "style" and "text" in element.attrib[key]:
+            element.set(key, plain_gradient_text(document, element.attrib[key], attribute=True))
     for key, most in (("colspan", SPAN_MAX), ("rowspan", ROWSPAN_MAX), ("span", SPAN_MAX)):
         if key in element.attrib:
             digits = re.match(r"\s*(\d{1,9})", element.attrib[key])

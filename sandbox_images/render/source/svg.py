@@ -12,6 +12,7 @@ from xml.etree.ElementTree import Element
 
 from render.limits import SVG_DEPTH_MAX, SVG_EFFECT_SIZE_MAX, SVG_EFFECTS_MAX, SVG_NESTED_MAX, SVG_NODES_MAX
 from render.source.css_bounds import plain_letters
+from render.source.css_rules import without_at_rules
 from render.source.links import safe_link
 
 Load = Callable[[str, int], str | None]
@@ -29,7 +30,7 @@ _EFFECT_SIZES = frozenset({"stddeviation", "radius", "numoctaves", "order"})
 _NUMBER = re.compile(r"\d+(?:\.\d*)?(?:e[+-]?\d+)?|\.\d+", re.IGNORECASE)
 _REFERENCES_DEEP = 40
 """Steps from one reference to the next that a drawing may have."""
-_RULES = re.compile(r"@import\b[^;]*;?|@font-face\b[^{}]*\{[^{}]*\}?|@namespace\b[^;]*;?", re.IGNORECASE)
+_RULES = frozenset({"import", "font-face", "namespace"})
 
 
 class DrawingRefused(ValueError):  # noqa: N818 - told and shown, no error of the document
@@ -103,9 +104,13 @@ def clean_svg(root: Element, load: Load, depth: int = 0) -> None:
             else:
                 stack.append(child)
         if _local(element) == "style":
-            element.text = _OUTSIDE.sub("none", _RULES.sub(" ", plain_letters(element.text or "")))
+            element.text = _OUTSIDE.sub("none", _harmless_rules(element.text or ""))
         for key in list(element.attrib):
             _clean_attribute(element, key, load, depth)
+
+
+def _harmless_rules(css: str) -> str:
+    return without_at_rules(plain_letters(css), _RULES, lambda _keyword, _text: False)
 
 
 def _clean_attribute(element: Element, key: str, load: Load, depth: int) -> None:

@@ -68,7 +68,7 @@ def test_looks_have_colours_borders_and_radii(page: BoxNode) -> None:
 
 
 def test_a_linear_gradient_has_its_angle_and_stops(page: BoxNode) -> None:
-    gradient = by_id(page, "grad").look.gradient
+    gradient = by_id(page, "grad").grounds[-1]
     assert gradient.angle == 0.0
     assert [(at, paint.rgb, paint.alpha) for at, paint in gradient.stops] == [
         (0.0, "112233", 1.0),

@@ -290,6 +290,25 @@ def test_text_after_a_landscape_table_is_on_a_page_as_before_it(tmp_path):
     assert ["Before" in pages[0].extract_text(), "After" in pages[-1].extract_text()] == [True, True]
 
 
+@pytest.mark.parametrize(
+    ("above", "turned", "first"),
+    [
+        ("# T", [True, False], "T"),
+        ("# T\n\nShort words.", [True, False], "T"),
+        ("Before\n\n## H\n\n### I", [False, True, False], "Before"),
+        ("One\n\nTwo", [False, True, False], "One"),
+        (f"# T\n\n{'word ' * 100}", [False, True, False], "T"),
+    ],
+)
+@pytest.mark.parametrize("columns", [11, 26])
+def test_a_heading_stands_on_the_page_of_its_wide_table(tmp_path, above, turned, first, columns):
+    row = "|" + "Characteristics|" * columns
+    _, file = write(tmp_path, f"{above}\n\n{row}\n{'|-' * columns}|\n{row}\n\nAfter")
+    pages = pypdf.PdfReader(file).pages
+    assert [page.mediabox.width > page.mediabox.height for page in pages] == turned
+    assert pages[0].extract_text().split()[0] == first
+
+
 def test_a_shadow_fades_without_lines(tmp_path):
     """Away from a card every pixel is as light as the one before it or lighter; no gradients meet in seams."""
     card = "width:100px;height:100px;margin:50px;background:white;border-radius:10px;box-shadow:0 0 30px black"

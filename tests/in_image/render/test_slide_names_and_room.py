@@ -44,7 +44,7 @@ def bullets(slide: Any) -> list[tuple[str, str]]:
         ("Final words, *after* a rule.", "Final words, after a rule."),
         ("| a | b |\n|---|---|\n| c | d |", "a b c d"),
         ("![A buoy at sea](p.png)", "A buoy at sea"),
-        ("many words " * 20, "many words many words many words many words many words many"),
+        ("many words " * 20, "many words many words many words many"),
     ],
 )
 def test_a_slide_without_a_heading_is_named_by_what_is_on_it_where_nobody_sees_it(
@@ -100,7 +100,7 @@ def test_a_tall_picture_in_a_line_does_not_reach_into_the_line_above(tmp_path: P
 
 def test_a_chart_that_made_way_for_text_takes_the_room_that_is_left(tmp_path: Path) -> None:
     chart = "```chart\ntype: bar\nx: [a, b]\nseries:\n  - name: S\n    data: [1, 2]\n```\n"
-    deck = deck_of(tmp_path, f"## Revenue\n\n{LONG}\n\n{chart}")
+    deck = deck_of(tmp_path, f"## Revenue\n\n{LONG * 2}\n\n{chart}")
     frames = [shape for shape in deck.slides[0].shapes if shape.has_chart]
     assert [round((frame.top + frame.height) / PIXEL) for frame in frames] == [720 - 52]
     assert geometry_faults(deck) == []
@@ -114,7 +114,7 @@ def test_few_lines_are_set_bigger_than_many(tmp_path: Path) -> None:
         for slide in deck.slides
     ]
     titles = [{run.font.size for run in runs_of(slide.shapes.title)} for slide in deck.slides]
-    assert sizes == [{Pt(30), Pt(22)}, {Pt(30), Pt(19.5)}]
+    assert sizes == [{Pt(30), Pt(28)}, {Pt(30), Pt(20.5)}]
     assert titles == [{Pt(30)}, {Pt(30)}]
 
 
@@ -162,5 +162,5 @@ def test_what_is_told_of_a_marp_background_that_is_missing_stands_last_and_witho
 def test_lines_of_cells_have_room_on_the_side_where_they_end(tmp_path: Path) -> None:
     slide = deck_of(tmp_path, "## T\n\n| left | right |\n|:--|--:|\n| a | b |\n").slides[0]
     (frame,) = [shape for shape in slide.shapes if shape.has_table]
-    margins = [(cell.margin_left / PIXEL, cell.margin_right / PIXEL) for cell in frame.table.rows[1].cells]
-    assert margins == [(14, 8), (8, 14)]
+    margins = [round((cell.margin_left - cell.margin_right) / PIXEL) for cell in frame.table.rows[1].cells]
+    assert margins == [6, -6]

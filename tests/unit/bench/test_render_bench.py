@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import numpy as np
+
+from bench.render import likeness, model_decks
 from bench.render.figures import Figure, Row, read_rows, write_rows
 from bench.render.report import table
 from bench.render.second_readers import fits
@@ -49,3 +52,17 @@ def test_a_deck_fits_unless_a_word_is_off_the_slide_or_over_another():
     off = page(["one", 930, 10, 970, 30])
     below = page(["one", 10, 530, 60, 550])
     assert [fits(one) for one in (beside, over, off, below)] == [True, False, False, False]
+
+
+def test_a_picture_is_like_itself_and_less_like_one_with_a_box_more():
+    plain = np.full((likeness.HEIGHT, likeness.WIDTH), 255.0)
+    boxed = plain.copy()
+    boxed[100:300, 50:600] = 20.0
+    assert likeness.similarity(plain, plain) == 1.0
+    assert likeness.similarity(plain, boxed) < likeness.ALIKE
+
+
+def test_there_are_forty_decks_in_eight_designs_each_of_slides_of_one_size():
+    decks = list(model_decks.decks())
+    assert len({deck.text for deck in decks}) == len(decks) == 40
+    assert all(deck.text.count("class='slide'") == 6 for deck in decks)

@@ -1,0 +1,81 @@
+"""Words of other makers of slides, which they read as instructions: Slidev's front matter and slots, Marp's ``fit``."""
+
+import re
+from xml.etree.ElementTree import Element
+
+from render.source.tree_edits import add_class, classes_of, make, parents_of, remove, text_of
+
+_KEYS = re.compile(
+    r"(?:layout|class|background|backgroundSize|transition|image|theme|hideInToc|level|clicks|zoom|routeAlias|title|"
+    r"name|src|color|align|dragPos|preload|disabled|hide|fonts|css|url)\s*:\s*\S*"
+)
+_FIRST = re.compile(r"(?:layout|class|background|transition|image|theme|hideInToc|level|clicks|zoom|src)\s*:")
+_SLOT = re.compile(r"::(\w+)::")
+_COLUMN_NAMES = frozenset(
+    {"two-column", "two-columns", "twocolumn", "columns", "cols", "two-cols", "split", "col-2"}
+)
+_HEADINGS = frozenset({"h1", "h2", "h3"})
+_PIECES_MOST = 4
+
+
+def read_slidev(body: Element) -> None:
+    """Takes the front matter of single slides out of the text, and puts slots side by side, in place."""
+    for child in list(body):
+        if child.tag == "h2" and _is_matter("".join(child.itertext())):
+            body[list(body).index(child)] = make("hr")
+    _place_slots(body)
+
+
+def _is_matter(text: str) -> bool:
+    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
+    return bool(lines) and bool(_FIRST.match(lines[0])) and all(_KEYS.match(line) for line in lines)
+
+
+def _place_slots(body: Element) -> None:
+    """What stands before and after ``::right::`` on a slide becomes two columns; a lone heading stays above them."""
+    slides: list[list[Element]] = [[]]
+    for child in body:
+        if child.tag == "hr":
+            slides.append([])
+        else:
+            slides[-1].append(child)
+    for blocks in slides:
+        marks = [block for block in blocks if block.tag == "p" and _SLOT.fullmatch(text_of(block).strip())]
+        if not marks:
+            continue
+        columns: list[list[Element]] = [[]]
+        for block in blocks:
+            if block in marks:
+                columns.append([])
+            else:
+                columns[-1].append(block)
+        columns = [column for column in columns if column]
+        headed = [bool(column) and column[0].tag in _HEADINGS for column in columns]
+        above = [columns[0].pop(0)] if headed[:1] == [True] and not any(headed[1:]) else []
+        index = list(body).index(blocks[0])
+        for block in blocks:
+            body.remove(block)
+        cells = [make("div", {"class": "pb-column"}, None, *column) for column in columns if column]
+        for offset, block in enumerate([*above, make("div", {"class": "pb-columns"}, None, *cells)]):
+            body.insert(index + offset, block)
+
+
+def read_marp_headings(body: Element) -> None:
+    """Takes the comment ``fit`` out of headings, which are as large as there is room for."""
+    parents = parents_of(body)
+    for note in [item for item in body.iter("aside") if "pb-notes" in classes_of(item)]:
+        parent = parents.get(note)
+        if parent is not None and parent.tag in _HEADINGS and text_of(note).strip() == "fit":
+            remove(parent, note)
+
+
+def name_columns(body: Element, css: str) -> None:
+    """Marks what is called columns but has no rules that would make it so, in place."""
+    for element in body.iter():
+        names = _COLUMN_NAMES & set(classes_of(element))
+        if not names or any(f".{name}" in css for name in names) or "display" in (element.get("style") or ""):
+            continue
+        if 2 <= len(element) <= _PIECES_MOST and not (element.text or "").strip():  # noqa: PLR2004 - one is no column
+            add_class(element, "pb-columns")
+            for child in element:
+                add_class(child, "pb-column")

@@ -1,0 +1,65 @@
+"""Where the content of a slide stands below its title."""
+
+from render.slides.checks import solid
+from render.slides.css import MARGIN_BOTTOM
+from render.slides.model import HEIGHT, Shape, TextShape
+from render.slides.scale import move_down
+
+_ABOVE = 0.45
+"""The share of the free height that goes above the content: what looks like the middle is a little above it."""
+_LEAST = 12.0
+_ROOM_BELOW = 16.0
+
+
+def block_of(shapes: list[Shape]) -> list[Shape]:
+    """The shapes of a slide that are neither its title, nor above it, nor small print."""
+    title = next((shape for shape in shapes if isinstance(shape, TextShape) and shape.role == "title"), None)
+    foot = next((shape for shape in shapes if isinstance(shape, TextShape) and shape.role == "footnotes"), None)
+    top = title.bottom if title is not None else 0.0
+    return [
+        shape
+        for shape in shapes
+        if shape is not title
+        and shape is not foot
+        and shape.y >= top - 4
+        and (foot is None or shape.bottom < foot.y - _ROOM_BELOW)
+    ]
+
+
+def content_bottom(shapes: list[Shape]) -> float:
+    """The lower edge of a slide's content."""
+    return max((shape.bottom for shape in block_of(shapes)), default=0.0)
+
+
+def centre(shapes: list[Shape]) -> None:
+    """Moves all that is on a slide into the middle of its height, as reveal.js does."""
+    if not shapes:
+        return
+    top, bottom = min(shape.y for shape in shapes), max(shape.bottom for shape in shapes)
+    move = (HEIGHT - (bottom - top)) / 2 - top
+    if top >= 0 and move > _LEAST:
+        for shape in shapes:
+            move_down(shape, move)
+
+
+def _beside_title(shapes: list[Shape], block: list[Shape]) -> bool:
+    """Whether there is text beside the title, so that what is below it belongs to one of two columns."""
+    title = next((shape for shape in shapes if isinstance(shape, TextShape) and shape.role == "title"), None)
+    rest = [shape for shape in shapes if shape is not title and all(shape is not item for item in block)]
+    return title is not None and any(solid(shape) and title.y - 4 < shape.y < title.bottom for shape in rest)
+
+
+def settle_block(shapes: list[Shape]) -> None:
+    """Moves the content of a slide that is not full into the optical middle of the room below its title."""
+    block = block_of(shapes)
+    if not block or _beside_title(shapes, block):
+        return
+    foot = next((shape.y for shape in shapes if isinstance(shape, TextShape) and shape.role == "footnotes"), None)
+    end = HEIGHT - MARGIN_BOTTOM if foot is None else min(foot, HEIGHT - MARGIN_BOTTOM) - _ROOM_BELOW
+    titled = any(isinstance(shape, TextShape) and shape.role == "title" for shape in shapes)
+    free = end - max(shape.bottom for shape in block)
+    above = 0.0 if titled else max(0.0, min(shape.y for shape in block) - MARGIN_BOTTOM)
+    move = (free + above) * _ABOVE - above
+    if move > _LEAST:
+        for shape in block:
+            move_down(shape, move)

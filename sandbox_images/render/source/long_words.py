@@ -1,0 +1,81 @@
+"""Long words: places where they may break, which a layout engine needs and looks for within one text only."""
+
+import re
+from xml.etree.ElementTree import Element
+
+from render.document import Document
+from render.source.tree_edits import LITERAL, Pieces, body_of, edit_texts, make, name_of
+
+WORD_PART = 250
+"""Letters between two places where a very long word may break: some two lines of a page."""
+LONG_RUN = 30
+"""A word of so many letters may break where an element begins or ends in it."""
+_LONG_WORD = re.compile(r"[^ \t\n\r\f]{1500,}")
+"""No-break spaces are letters here: a line does not break at them."""
+_IN_LINE = frozenset({
+    "a", "abbr", "b", "bdi", "bdo", "cite", "code", "data", "del", "dfn", "em", "font", "i", "ins", "kbd", "mark", "q",
+    "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var",
+})  # fmt: skip
+_SKIPPED = LITERAL - _IN_LINE
+
+
+def split_long_words(document: Document) -> None:
+    """Give words of thousands of letters places to break: the time of a line grows with their square."""
+    body = body_of(document.tree)
+    if any(_LONG_WORD.search(text) for text in document.tree.itertext()):
+        edit_texts(body, {"script", "style", "template", "textarea", "title"}, _with_breaks)
+    for element, child in _boundaries(body):
+        _break_before_text(element, child)
+
+
+def _with_breaks(text: str, _parent: Element) -> Pieces | None:
+    if not _LONG_WORD.search(text):
+        return None
+    pieces: Pieces = []
+    end = 0
+    for match in _LONG_WORD.finditer(text):
+        pieces.append(text[end : match.start()])
+        for start in range(match.start(), match.end(), WORD_PART):
+            pieces += [text[start : min(start + WORD_PART, match.end())], make("wbr")]
+        end = match.end()
+    return [*pieces, text[end:]]
+
+
+def _boundaries(body: Element) -> list[tuple[Element, Element | None]]:
+    """Where texts begin that go on with a long word: in an element, or in it behind one of its children."""
+    found: list[tuple[Element, Element | None]] = []
+    steps: list[tuple[Element, Element | None]] = [(body, None)]
+    run = 0
+    while steps:
+        element, child = steps.pop()
+        text = (element.text if child is None else child.tail) or ""
+        if name_of(element if child is None else child) not in _IN_LINE:
+            run = 0
+        first, last = _ends(text)
+        if run and first and run + first >= LONG_RUN:
+            found.append((element, child))
+        run = run + last if last == len(text) else last
+        if child is None:
+            for inner in reversed(element):
+                steps.append((element, inner))
+                if name_of(inner) and name_of(inner) not in _SKIPPED:
+                    steps.append((inner, None))
+    return found
+
+
+def _ends(text: str) -> tuple[int, int]:
+    """How many letters a text begins and ends with."""
+    if not text or text.isspace():
+        return 0, 0
+    first = 0 if text[0].isspace() else len(text.split(maxsplit=1)[0])
+    return first, 0 if text[-1].isspace() else len(text.rsplit(maxsplit=1)[-1])
+
+
+def _break_before_text(element: Element, child: Element | None) -> None:
+    mark = make("wbr")
+    if child is None:
+        mark.tail, element.text = element.text, None
+        element.insert(0, mark)
+    else:
+        mark.tail, child.tail = child.tail, None
+        element.insert(list(element).index(child) + 1, mark)
