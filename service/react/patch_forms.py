@@ -16,15 +16,23 @@ _DIFF_FENCES = frozenset({"diff", "patch", "udiff", "unidiff"})
 _STARTS = ("---", "+++", "@@")
 _LOOKS = re.compile(
     r"^[ \t]*@@+ *-\d"
+    r"|@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@"  # also quoted, or inside of JSON
     r"|^@@[ \t\r]*$"
+    r"|^@@ [^\n]*\n(?:[ \t\r]*\n)?[ +-]"
+    r"|^[ \t]*(?:`{3,}|~{3,})[ \t]*(?:diff|patch|udiff|unidiff)[ \t\r]*$"
+    r"|^(?:> ?)?\+\+\+ b/"
     r"|^\*\*\* (?:Begin Patch|End Patch|(?:Update|Add|Delete) File: )"
     r"|^[ \t]*--- \S[^\n]*\n[ \t]*\+\+\+ \S"
     r"|^(?:diff --git |Index: [^\n]+\n={20,})"
     r"|^\*{15}\r?\n\*\*\* \d"  # a context diff
     r"|^\d+(?:,\d+)?[acd]\d+(?:,\d+)?\r?\n[<>] "  # a diff without any option
-    r"|^<{5,9} ?SEARCH\b",
+    r"|^<{4,9} ?(?:SEARCH|ORIGINAL|HEAD|[Ss]earch|[Oo]riginal)\b"
+    r"|^-{5,9} ?SEARCH\b",
     re.MULTILINE,
 )
+_CONFLICT = [re.compile(mark, re.MULTILINE) for mark in (r"^<{7} ", r"^={7}\r?$", r"^>{7} ")]
+_INVISIBLE = str.maketrans("", "", "\u200b\u200c\u200d\u2060\ufeff")
+_BARE = re.compile(r"(?:[ +-][^\n]*\n|[\t\r]*\n)+")  # lines of a hunk alone
 _MAIL = re.compile(r"(?:From|commit) [0-9a-f]{7,64}\b.*")
 _SIGNATURE = re.compile(r"\n-- ?\r?\n\d[^\n]*\s*\Z")
 _SEARCH = re.compile(r"<{5,9} ?SEARCH\s*")
@@ -35,10 +43,26 @@ _FILE_MARK = re.compile(r"\*\*\* (Update|Add|Delete) File: *(.*)|\*\*\* Move to:
 
 def is_diff(patch: str) -> bool:
     """Whether a patch is, or looks like, a diff; any other is the whole new text of a file."""
+    patch = patch.translate(_INVISIBLE)
     first = next((line for line in patch.split("\n") if line.strip()), "")
     fence = _FENCE.fullmatch(first)
     is_fenced_diff = fence is not None and fence[2].lower() in _DIFF_FENCES
-    return patch.startswith(_STARTS) or is_fenced_diff or _LOOKS.search(patch) is not None
+    return (
+        patch.startswith(_STARTS)
+        or is_fenced_diff
+        or _LOOKS.search(patch) is not None
+        or all(mark.search(patch) for mark in _CONFLICT)
+        or _is_bare_hunk(patch)
+    )
+
+
+def _is_bare_hunk(patch: str) -> bool:
+    """Whether a text is nothing but lines that are removed, added and unchanged; a list in Markdown is not."""
+    if _BARE.fullmatch(patch.rstrip("\n") + "\n") is None:
+        return False
+    return (
+        re.search(r"^-\S", patch, re.MULTILINE) is not None and re.search(r"^\+", patch, re.MULTILINE) is not None
+    )
 
 
 def apply_diff(text: str, patch: str) -> Applied:

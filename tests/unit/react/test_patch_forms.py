@@ -207,9 +207,42 @@ def test_what_looks_like_a_diff_and_cannot_be_read_is_refused_and_not_taken_for_
 
 
 @pytest.mark.parametrize(
+    "patch",
+    [
+        "Here is the patch:\n```diff\n-a\n+b\n```",
+        "**f.py**\n~~~patch\n-a\n+b\n~~~\n",
+        "Change this:\n@@ def f():\n-a\n+b\n",
+        "Change this:\n@@ ... @@\n-a\n+b\n",
+        "> --- a/f.py\n> +++ b/f.py\n> @@ -1 +1 @@\n> -a\n> +b\n",
+        '{"patch": "@@ -1 +1 @@\\n-a\\n+b"}',
+        "-a\n+b\n",
+        " import os\n-a\n+b\n\n import sys",
+        "<<<<<<< HEAD\na\n=======\nb\n>>>>>>> theirs\n",
+        "<<<<<<< mine\na\n=======\nb\n>>>>>>> theirs\n",
+        "<<<<<<< ORIGINAL\na\n=======\nb\n>>>>>>> UPDATED\n",
+        "<<<<<<< search\na\n=======\nb\n>>>>>>> replace\n",
+        "------- SEARCH\na\n=======\nb\n+++++++ REPLACE\n",
+        "\u200b--- a/f.py\n\u200b+++ b/f.py\n",
+        "\u2212\u2212\u2212 a/f.py\n+++ b/f.py\n",
+    ],
+)
+def test_an_odd_form_never_becomes_the_new_text(patch):
+    assert is_diff(patch)
+    with pytest.raises((HunkHeaderError, HunkMismatchError)):
+        apply_diff(OLD, patch)
+
+
+def test_many_blank_and_half_marked_lines_are_read_in_time():
+    assert not is_diff(" \n" * 200_000 + "a")
+    assert not is_diff("<<<<<<< a\n" * 100_000)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "",
+        "Hello\n-----Original Message-----\nFrom: a\n",
+        " - one\n - two\n + three\n",
         "import sys\n",
         "# Title\n\n---\n\nText below a rule.\n",
         "\n---\ntitle: below a blank line\n---\n",
