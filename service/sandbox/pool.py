@@ -7,7 +7,7 @@ while calls use all of the machine, or while any call runs and enough still wait
 
 A few bare ones are a reserve, which only a caller without another running call may take: a caller with many calls
 drains what waits, and its other calls wait for starts of their own. The reserve is refilled before anything else is
-started, calls that wait included.
+started; while calls wait, by half of the starts at most.
 """
 
 import asyncio
@@ -121,6 +121,7 @@ class Pool:
         self._starting: dict[asyncio.Task[bool], Flavour] = {}
         self._for_reserve: set[asyncio.Task[bool]] = set()
         self._reserve_at = 0.0
+        self._begun_for_reserve = False  # the last start
         self._timer: Timer | None = None
         self._refilled = clock.time()
         self._retry_s = 0.0
@@ -280,8 +281,16 @@ class Pool:
         at = max(self._reserve_at, self._retry_at)
         if now < at:
             self._refill_after(at - now)
-        elif len(self._starting) < self.policy.starts_max:  # else the end of a start brings us back
-            self._begin(Flavour.BARE, for_reserve=True)
+        elif len(self._starting) < self.policy.starts_max and self._is_turn_of_reserve():
+            self._begin(Flavour.BARE, for_reserve=True)  # else the end of a start brings us back
+
+    def _is_turn_of_reserve(self) -> bool:
+        """Whether calls that wait leave it a start: half of them; of a single one every second."""
+        if not self._waiting:
+            return True
+        if self.policy.starts_max == 1 and self._begun_for_reserve:
+            return False
+        return len(self._for_reserve) < max(1, self.policy.starts_max // 2)
 
     def _yields(self, now: float) -> bool:
         """Whether calls that run go first: all of them where they use the machine, any where enough still wait."""
@@ -310,6 +319,7 @@ class Pool:
         start = self._start_one(flavour, for_reserve=for_reserve)
         task = asyncio.get_running_loop().create_task(start, context=Context())
         self._starting[task] = flavour
+        self._begun_for_reserve = for_reserve
         if for_reserve:
             self._for_reserve.add(task)
         task.add_done_callback(self._ended)

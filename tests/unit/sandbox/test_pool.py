@@ -363,6 +363,26 @@ async def test_a_start_for_the_reserve_that_fails_is_reported_to_no_call():
     await rig.pool.drain()
 
 
+@pytest.mark.parametrize("starts_max", [1, 2, 4])
+async def test_callers_with_one_call_that_keep_coming_do_not_starve_one_with_two(starts_max):
+    rig = await Rig(size=2, reserve=2, starts_max=starts_max).filled()
+    rig.machine.permits = asyncio.Semaphore(0)
+    drained = [await rig.pool.take(owner=f"early {number}") for number in range(4)]
+    singles = [asyncio.create_task(rig.pool.take(owner=f"one {number}")) for number in range(4)]
+    await rig.passes(0.2)
+    two = [asyncio.create_task(rig.pool.take(owner="two", is_only_call=False)) for _ in range(2)]
+    for number in range(4, 16):
+        await settle()
+        rig.machine.permits.release()
+        await rig.passes(0.2)
+        singles.append(asyncio.create_task(rig.pool.take(owner=f"one {number}")))
+    served = sum(call.done() for call in singles)
+    assert (len(drained), [call.done() for call in two], served) == (4, [True, True], 12 - 2)
+    for call in (*singles, *two):
+        call.cancel()
+    await rig.pool.drain()
+
+
 async def test_without_a_reserve_a_caller_may_drain_all_that_waits(eight):
     await eight.filled()
     boxes = [await eight.pool.take(owner="many", is_only_call=False) for _ in range(8)]
