@@ -74,7 +74,7 @@ class HeadRecords:
         public = record.get("public")
         if public is not None:
             self._introduce(line, record, str(public))
-        elif record["key"] != self.signer and (not self.has_gaps or record["key"] not in self.keys):
+        elif record["key"] not in self.keys or (record["key"] != self.signer and not self.has_gaps):
             raise HeadRecordError(
                 f"record {number} is signed by the key {record['key']}, the signing key was "
                 f"{self.signer or 'none'}: the key was replaced without a signature of the one before it"

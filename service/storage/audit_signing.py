@@ -102,6 +102,11 @@ class HeadSigner:
         except (StoreFailedError, StoreFullError) as exc:
             self._forget()
             troubles = frozenset({exc.message})
+        except Exception as exc:  # noqa: BLE001 - the rounds go on, and the metric tells
+            self._forget()
+            troubles = frozenset({f"an unforeseen error, {type(exc).__name__}: {exc}"})
+            if not troubles <= self._troubles:
+                _log.exception("a round of signing ended with an unforeseen error")
         for trouble in sorted(troubles - self._troubles):
             _log.error("audit heads are not signed: %s", trouble)
         if self._troubles and not troubles:

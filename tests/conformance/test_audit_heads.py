@@ -339,6 +339,29 @@ async def test_records_that_the_key_did_not_sign_are_refused_by_who_signs_and_by
     assert re.search("audit-heads.jsonl: record 2 .*(replaced|changed)", printed)
 
 
+async def test_a_record_of_no_key_is_refused_by_who_signs_and_by_who_verifies(signer, files, lines_of, command):
+    record = {"format": "proofbox-audit-head-1", "n": 1, "previous": None, "time": "", "tenant": "acme"}
+    record |= {"project": "books", "seq": 1, "sha256": "", "key": "", "signature": ""}
+    files.heads.write_text(f"{json.dumps(record, separators=(',', ':'))}\n")
+    await lines_of(1)
+    await signer.sign()
+    status, printed = await command("verify")
+    assert (status, signer.is_signing, files.key.exists()) == (1, False, False)
+    assert "audit-heads.jsonl: record 1 is signed by the key , the signing key was none" in printed
+
+
+async def test_an_unforeseen_error_is_logged_once_and_ends_no_rounds(database, files, lines_of, caplog):
+    await lines_of(1)
+    signer = HeadSigner(database, HeadFiles(Path("no\0name"), files.heads), 0.01)
+    signer.start()
+    await asyncio.sleep(0.3)
+    assert not signer.is_signing
+    await signer.stop()
+    told = [line.getMessage() for line in caplog.records if line.name == "proofbox.audit.heads"]
+    assert len(told) == 2
+    assert told[1].startswith("audit heads are not signed: an unforeseen error, ValueError: ")
+
+
 @pytest.mark.parametrize("number", [1, 2])
 async def test_records_that_were_taken_out_show(signer, files, lines_of, command, number):
     for name in (1, 2, 3):
