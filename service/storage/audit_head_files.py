@@ -23,6 +23,10 @@ class SigningRefusedError(StoreFailedError):
     """Nothing may be signed: the key or the records are not those that signed before."""
 
 
+class HeadsInUseError(StoreFailedError):
+    """Another process has the file of records locked."""
+
+
 @dataclass(frozen=True, slots=True)
 class HeadFiles:
     """Where they are; several processes may use them.
@@ -36,27 +40,34 @@ class HeadFiles:
     heads: Path
 
     @contextmanager
-    def locked(self) -> Iterator[int]:
-        """The file of records for one process at a time, open to be read and appended to; blocking.
+    def locked(self, *, waits: bool = True) -> Iterator[int]:
+        """The file of records for one process at a time, open to be read and appended to.
+
+        Args:
+            waits: whether it blocks while another process has it locked.
 
         Raises:
+            HeadsInUseError: another process has it locked, and it was not to block.
             StoreFailedError: it cannot be made or opened.
         """
-        descriptor = self._locked()
+        descriptor = self._locked(fcntl.LOCK_EX if waits else fcntl.LOCK_EX | fcntl.LOCK_NB)
         try:
             yield descriptor
         finally:
             os.close(descriptor)
 
-    def _locked(self) -> int:
+    def _locked(self, operation: int) -> int:
         with translated(_HEADS_ROLE, self.heads.parent):
             self.heads.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             while True:
                 descriptor = os.open(self.heads, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
                 try:
-                    fcntl.flock(descriptor, fcntl.LOCK_EX)
+                    fcntl.flock(descriptor, operation)
                     if self.heads.exists() and os.path.samestat(os.fstat(descriptor), self.heads.stat()):
                         return descriptor
+                except BlockingIOError as exc:
+                    os.close(descriptor)
+                    raise HeadsInUseError(f"{self.heads.name} is locked by another process") from exc
                 except BaseException:
                     os.close(descriptor)
                     raise

@@ -9,8 +9,8 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -21,7 +21,7 @@ from service.calls.audit_heads import Head, HeadRecordError, HeadRecords
 from service.calls.signing import SigningKey
 from service.concurrency import to_its_end
 from service.errors import StoreFailedError, StoreFullError
-from service.storage.audit_head_files import HeadFiles, SigningRefusedError
+from service.storage.audit_head_files import HeadFiles, HeadsInUseError, SigningRefusedError
 from service.storage.conversation_rows import new_or_known
 from service.storage.database import Database
 from service.storage.schema import audit, audit_keys, chains
@@ -33,6 +33,8 @@ _Chain = tuple[str, str]
 _LINES_AT_ONCE = 200
 _BUSY_SHARE = 0.02  # of the time; with very many chains the rounds are further apart
 _LAST_ROUND_S = 2
+_LOCK_AGAIN_S = 0.05
+_LOCK_S_MAX = 60  # the first round of another process may have long chains to read
 _log = logging.getLogger("proofbox.audit.heads")
 _ENDS = select(
     chains.c.id,
@@ -116,9 +118,7 @@ class HeadSigner:
     async def _round(self) -> Sequence[str]:
         """Signs what is to be signed; what is wrong with the chains that are not."""
         known = await self._database.read(_known_keys)
-        locked = self._files.locked()
-        descriptor = await _in_thread(locked.__enter__)
-        try:
+        async with self._locked() as descriptor:
             key = await _in_thread(lambda: self._ready(descriptor, known))
             if new := set(self._records.keys.values()) - known:
                 await self._database.write(lambda connection: _add_keys(connection, sorted(new)))
@@ -126,8 +126,21 @@ class HeadSigner:
             if heads:
                 await _in_thread(lambda: self._append(descriptor, heads, key))
             return troubles
-        finally:
-            locked.__exit__(None, None, None)
+
+    @asynccontextmanager
+    async def _locked(self) -> AsyncIterator[int]:
+        """The locked file of records. No thread waits for other processes: it could not be stopped."""
+        until = time.monotonic() + _LOCK_S_MAX
+        with ExitStack() as stack:
+            while True:
+                try:
+                    descriptor = await _in_thread(partial(stack.enter_context, self._files.locked(waits=False)))
+                    break
+                except HeadsInUseError:
+                    if time.monotonic() > until:
+                        raise
+                await asyncio.sleep(_LOCK_AGAIN_S)
+            yield descriptor
 
     # ---- the files ----
 

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -151,6 +152,28 @@ async def test_a_started_signer_signs_what_is_left_when_it_is_stopped(signer, fi
     await lines_of(1, 2, 3)
     await signer.stop()
     assert records(files)[-1]["seq"] == 3
+
+
+async def test_a_signer_that_waits_for_another_process_stops_soon_and_goes_on_when_that_is_done(
+    signer, signer_of, files, lines_of
+):
+    await lines_of(1)
+    loop, holding = asyncio.get_running_loop(), ExitStack()
+    holding.enter_context(files.locked())
+    timer = loop.call_later(10, holding.close)
+    signer.start()
+    await asyncio.sleep(0.2)
+    began = loop.time()
+    await signer.stop()
+    assert loop.time() - began < 5
+    other = signer_of()
+    waiting = asyncio.create_task(other.sign())
+    await asyncio.sleep(0.2)
+    assert not files.key.exists()
+    timer.cancel()
+    holding.close()
+    await waiting
+    assert (other.is_signing, records(files)[-1]["seq"]) == (True, 1)
 
 
 async def test_signers_of_several_processes_share_one_file(
