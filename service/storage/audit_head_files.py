@@ -115,7 +115,10 @@ class HeadFiles:
         return offset + len(raw)
 
     def signing_key(self, public: str | None) -> SigningKey | None:
-        """The private key of a public key; None if there is no file.
+        """The private key of a public key; None if there is no file. To be called while the records are locked.
+
+        A rotation that a crash cut short has introduced the next key and not put it in place; it is put there now,
+        because the next rotation writes over it.
 
         Args:
             public: the newest key of the records; None while there are none: any key will do.
@@ -125,14 +128,20 @@ class HeadFiles:
             StoreFailedError: it cannot be read.
         """
         with translated(_KEY_ROLE, self.key.parent):
-            # A rotation that a crash cut short has introduced the next key and not put it in place.
-            found = self._keys()
-        for key in found:
-            if public in {None, key.public}:
-                return key
+            found = {path: key for path in (self.key, self._next_key) if (key := _key_in(path)) is not None}
+            for path, key in found.items():
+                if public in {None, key.public}:
+                    if path != self.key:
+                        self._put_next_in_place()
+                    return key
         if found and public is not None:
-            raise SigningRefusedError(f"{self.replaced(found[0].public, public)}; put the old key file back")
+            first = next(iter(found.values()))
+            raise SigningRefusedError(f"{self.replaced(first.public, public)}; put the old key file back")
         return None
+
+    def _put_next_in_place(self) -> None:
+        self._next_key.replace(self.key)
+        sync_folders([self.key.parent])
 
     def publics(self) -> list[str]:
         """The public keys whose private halves are in place.
@@ -141,10 +150,7 @@ class HeadFiles:
             StoreFailedError: a file cannot be read, or can be read by others.
         """
         with translated(_KEY_ROLE, self.key.parent):
-            return [key.public for key in self._keys()]
-
-    def _keys(self) -> list[SigningKey]:
-        return [key for path in (self.key, self._next_key) if (key := _key_in(path)) is not None]
+            return [key.public for path in (self.key, self._next_key) if (key := _key_in(path)) is not None]
 
     def replaced(self, found: str, wanted: str) -> str:
         """The problem of a key file that holds another key than the newest one of the records."""
@@ -199,8 +205,7 @@ class HeadFiles:
             self._write_key(self._next_key, fresh)
             self.append(descriptor, [records.next_key(fresh, old, now)], offset)
             with translated(_KEY_ROLE, self.key.parent):
-                self._next_key.replace(self.key)
-                sync_folders([self.key.parent])
+                self._put_next_in_place()
         return old.id, fresh.id
 
     def put_aside(self) -> list[Path]:

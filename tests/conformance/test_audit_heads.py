@@ -513,6 +513,32 @@ async def test_a_rotation_that_a_crash_cut_short_goes_on_with_the_key_that_was_i
     assert (await command("verify"))[0] == 0
 
 
+@pytest.mark.parametrize("is_signed_between", [False, True])
+async def test_rotations_that_were_cut_short_one_after_the_other_lose_no_key(
+    signer, signer_of, files, lines_of, command, is_signed_between
+):
+    await lines_of(1)
+    await signer.sign()
+    old = files.key.read_bytes()
+    await command("rotate-key")
+    in_use = files.key.read_bytes()
+    files.key.rename(files.key.with_name("audit-key.pem.next"))
+    files.key.write_bytes(old)
+    files.key.chmod(0o600)
+    if is_signed_between:
+        await signer_of().sign()
+        assert files.key.read_bytes() == in_use
+    with pytest.raises(TypeError):  # a time that is none ends it where the fresh key is written and not introduced
+        files.rotate(object())
+    assert files.key.read_bytes() == in_use
+    await lines_of(2)
+    again = signer_of()
+    await again.sign()
+    assert (again.is_signing, records(files)[-1]["seq"]) == (True, 2)
+    assert (await command("rotate-key"))[0] == 0
+    assert (await command("verify"))[0] == 0
+
+
 async def test_a_key_that_others_can_read_signs_nothing(signer, signer_of, files, lines_of, caplog):
     await signer.sign()
     files.key.chmod(0o640)
