@@ -4,6 +4,7 @@ Standard library only: `keeper` imports this.
 """
 
 import contextlib
+import logging
 import os
 import re
 import time
@@ -16,6 +17,7 @@ _V1_SEEN_INSIDE = ("memory", "pids", "cpu")
 _V2_NEEDED = ("memory", "pids", "cpu")
 _LOOK_AGAIN_S = 0.002
 _TCP_BYTES = 64 * 1024 * 1024
+_log = logging.getLogger("proofbox.cgroups")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +124,16 @@ class Cgroups:
             (root / path.lstrip("/") / name).write_text(str(value), encoding="ascii")
 
     def bound_tcp(self, path: str) -> None:
-        """Bounds what TCP sockets of a group hold, which version 1 counts only if it is bounded."""
+        """Bounds what TCP sockets of a group hold, which version 1 counts only if it is bounded; never raises.
+
+        A kernel may no longer have this, the group may be gone, or not ours to write to: a container runs without.
+        """
         if not self.is_v2:
-            # Where the kernel no longer has this, or the group is gone, there is nothing to be bounded.
-            with contextlib.suppress(FileNotFoundError):
+            try:
                 bound = self._counting(path) / "memory.kmem.tcp.limit_in_bytes"
                 bound.write_text(str(_TCP_BYTES), encoding="ascii")
+            except OSError as exc:
+                _log.debug("TCP sockets of %s are not bounded: %s", path, exc)
 
     def give_full_share(self, path: str) -> None:
         """Gives a group the share of the CPU that it has by default, if it has less."""

@@ -1,5 +1,6 @@
 """Starting one container: its bundle on the disk, its stream, the runtime."""
 
+import os
 import socket
 from dataclasses import dataclass
 from typing import Any
@@ -39,6 +40,7 @@ class Starter:
             OSError: a folder cannot be written, or what the runtime left does not go.
         """
         place = self.place
+        stderr_fd = None
         ours, theirs = socket.socketpair(socket.AF_UNIX, kind)
         try:
             with theirs:
@@ -53,6 +55,8 @@ class Starter:
                 place.cgroups.bound_tcp(place.cgroup_of(container_id))
         except BaseException:
             ours.close()
+            if stderr_fd is not None:
+                os.close(stderr_fd)
             place.remove(container_id)
             raise
         return ours, stderr_fd

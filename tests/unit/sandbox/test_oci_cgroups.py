@@ -99,6 +99,21 @@ def test_memory_and_swap_together_are_bounded_where_the_kernel_counts_them(tmp_p
     assert written(tmp_path / "memory" / "a") == {"memory.limit_in_bytes": "1000"} | together
 
 
+def test_tcp_is_bounded_with_version_1(tmp_path):
+    (tmp_path / "a").mkdir()
+    Cgroups({"memory": tmp_path}, None).bound_tcp("/a")
+    assert (tmp_path / "a" / "memory.kmem.tcp.limit_in_bytes").read_text() == str(64 * 1024 * 1024)
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_tcp_that_cannot_be_bounded_is_no_error(tmp_path, caplog, is_gone):
+    caplog.set_level("DEBUG", logger="proofbox.cgroups")
+    if not is_gone:
+        (tmp_path / "a" / "memory.kmem.tcp.limit_in_bytes").mkdir(parents=True)  # a file that refuses to be written
+    Cgroups({"memory": tmp_path}, None).bound_tcp("/a")
+    assert "TCP sockets of /a are not bounded" in caplog.text
+
+
 def test_a_group_that_is_gone_cannot_be_given_limits(v1):
     with pytest.raises(FileNotFoundError):
         v1.set_limits("/gone", **LOWERED)

@@ -1,0 +1,32 @@
+"""Starting one container of an OCI runtime, with a program in its place that starts nothing."""
+
+from pathlib import Path
+
+import pytest
+
+from service.sandbox.linux.cgroups import Cgroups
+from service.sandbox.oci.container_start import Starter
+from service.sandbox.oci.container_state import Place
+from service.sandbox.oci.runtime import Runtime
+from service.sandbox.service_cgroup import TogetherGroup
+
+
+@pytest.fixture
+def together(tmp_path):
+    group = tmp_path / "cgroup" / "service"
+    group.mkdir(parents=True)
+    (group / "memory.max").touch()
+    return TogetherGroup(Cgroups({}, tmp_path / "cgroup"), "/service", None)
+
+
+def open_files():
+    return sorted(str(file.readlink()) for file in Path("/proc/self/fd").iterdir() if file.is_symlink())
+
+
+def test_what_fails_after_the_runtime_leaves_no_descriptor_open(tmp_path, together):
+    place = Place(tmp_path / "folder", "/service", Cgroups({}, None))  # without hierarchies, no group has a place
+    starter = Starter(Runtime("true", ("/bin/true",)), place, together, 5)
+    before = open_files()
+    with pytest.raises(KeyError):
+        starter.run("proofbox-1-1-1", {})
+    assert open_files() == before
