@@ -229,7 +229,7 @@ class PromptProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """A head is whole. What HTTP/1.1 asks of it, and the parser lets pass, is looked at here."""
-        self._is_in_head, self._is_in_body, self._trailer_bytes, self._pending_bytes = False, True, 0, 0
+        self._is_in_head, self._trailer_bytes, self._pending_bytes = False, 0, 0
         version = self.parser.get_http_version()
         hosts = sum(name == b"host" for name, _ in self.headers)
         if version not in _VERSIONS:
@@ -240,6 +240,7 @@ class PromptProtocol(HttpToolsProtocol):
             raise _HeadRefusedError("the target of a request begins with / and has no #; this is no proxy")
         if len(self.pipeline) >= PIPELINED_MAX:
             raise _HeadRefusedError(f"more than {PIPELINED_MAX} requests wait for one; read its answer first")
+        self._is_in_body = True
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -291,13 +292,26 @@ class PromptProtocol(HttpToolsProtocol):
         else:
             self.transport.close()
 
+    def _owes_answer(self) -> bool:
+        """Whether a request before the one that is being read has no whole answer, or that one has begun."""
+        if self.cycle is None or self.cycle.response_complete:
+            return False
+        return bool(self.pipeline) or self.cycle.response_started or not self._is_in_body
+
     def _refuse_long_head(self) -> None:
         told = f"the head of the request is longer than {HEAD_BYTES_MAX} bytes"
         self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, ProblemCode.INVALID_REQUEST, told)
 
     def _refuse(self, status: HTTPStatus, code: ProblemCode, detail: str) -> None:
-        """Sends a problem document and hangs up; there is no request that the application could answer."""
+        """Sends a problem document and hangs up; there is no request that the application could answer.
+
+        Where an earlier answer is under way or to come, it only hangs up: a client would read the document as that
+        answer, or as a part of it.
+        """
         self._stop_waiting()
+        if self._owes_answer():
+            self.transport.abort()
+            return
         request_id = uuid.uuid4().hex
         problem = Problem(
             title=status.phrase,

@@ -194,8 +194,10 @@ async def test_requests_that_wait_on_one_connection_are_bounded(served):
     with contextlib.closing(await served.client()) as connection:
         await sent(connection, SHORT * (PIPELINED_MAX + 100))
         received = await read_all(connection)
-    assert b"HTTP/1.1 400 " in received
-    assert f"more than {PIPELINED_MAX} requests".encode() in received
+    answers = received.split(b"HTTP/1.1 ")[1:]
+    assert len(answers) <= PIPELINED_MAX + 1
+    assert {answer[:4] for answer in answers} <= {b"200 "}
+    await served.until_connections(0)
 
 
 @pytest.mark.parametrize(

@@ -351,6 +351,52 @@ async def test_heads_that_two_readers_could_read_differently_are_refused_at_once
     assert detail in json.loads(body)["detail"]
 
 
+ODD_HEADS = [
+    b"GET /livez HTTP/1.1\r\n\r\n",
+    b"\x16\x03\r\n\r\n",
+    b"GET /livez HTTP/1.1\r\nX: " + b"a" * HEAD_BYTES_MAX,
+]
+
+
+@pytest.mark.parametrize("odd", ODD_HEADS, ids=["no Host", "no HTTP", "too long"])
+async def test_a_refusal_is_never_written_into_an_answer_that_is_under_way(server, call_body, odd):
+    async with httpx.AsyncClient(base_url=server, timeout=60, trust_env=False) as client:
+        held = {**call_body, "tool_call_id": "held-2"}
+        assert (await client.post(CALLS, json=held, headers={"Prefer": "respond-async"})).status_code == 202
+    reader, writer = await opened(server)
+    conversation = call_body["conversation_id"].encode()
+    writer.write(b"GET /v1/tool-calls/held-2/events?conversation_id=%s HTTP/1.1\r\nHost: x\r\n\r\n" % conversation)
+    head = await reader.readuntil(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 ")
+    writer.write(odd)
+    rest = b""
+    async with asyncio.timeout(30):
+        with contextlib.suppress(ConnectionError):
+            while piece := await reader.read(1_000):
+                rest += piece
+    writer.close()
+    assert b"HTTP/1.1" not in rest
+    assert not rest.endswith(b"\r\n0\r\n\r\n")  # it shows that the answer is not whole
+
+
+@pytest.mark.parametrize("odd", ODD_HEADS, ids=["no Host", "no HTTP", "too long"])
+async def test_a_refusal_is_never_read_as_the_answer_of_a_call_that_runs(server, call_body, odd):
+    body = json.dumps({**call_body, "tool_call_id": "held-3"}).encode()
+    reader, writer = await opened(server)
+    writer.write(
+        b"POST /v1/tool-calls HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        b"Content-Length: %d\r\n\r\n" % len(body) + body
+    )
+    await asyncio.sleep(0.2)
+    writer.write(odd)
+    raw = b""
+    async with asyncio.timeout(30):
+        with contextlib.suppress(ConnectionError):
+            raw = await reader.read()
+    writer.close()
+    assert raw == b""
+
+
 async def test_a_head_that_is_whole_and_too_long_is_431(server):
     reader, writer = await opened(server)
     writer.write(b"GET /livez HTTP/1.1\r\nHost: x\r\nCookie: " + b"c" * HEAD_BYTES_MAX + b"\r\n\r\n")
