@@ -1,8 +1,8 @@
 """Signs the heads of all chains of audit lines, a few seconds after lines were added, beside the calls.
 
 Before a head is signed, the lines since the last signed head of its chain are checked: that head's line has to be
-there with the hash that was signed, and each line has to name the one before it. So no signature covers a past that
-was written anew. Where that fails, nothing of the chain is signed any more, and an error is logged.
+there with the hash that was signed, and each line has to name the one before it. So no signature covers a change of
+what the records have signed. Where that fails, nothing of the chain is signed any more, and an error is logged.
 """
 
 import asyncio
