@@ -6,6 +6,8 @@ several such places the last one counts that shows a line of the program itself:
 imitates a traceback does not know which line of the program is at which number.
 """
 
+import errno
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -31,6 +33,10 @@ _NODE_PLACE = re.compile(r"\S.*:(\d{1,9})")
 _NODE_CARET = re.compile(r"\s*\^+")
 _NODE_ERROR = re.compile(r"(?:Uncaught )?(?:[A-Z]\w*)?Error\b")
 _BASH_ERROR = re.compile(r"\S+: line \d+: (?!warning: )\S")
+_BASH_WHOLE = re.compile(r"\S+: line \d+: (?:(?:cd|pushd|exec): )?[^:]+: (?P<reason>[^:]+)")
+_SYSTEM_REASONS = frozenset(map(os.strerror, errno.errorcode))
+_EXPRESSION_ENDS = "(error token is "  # behind an expression that Bash cannot compute
+_BASH_REASONS = _SYSTEM_REASONS | {"command not found"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +65,8 @@ def error_line(stderr: str, job: Job | None = None) -> str:
 
     Returns:
         Of a Python program the first line of its last exception, such as ``ValueError: boo``, of a Node.js program
-        that of its uncaught error, of a Bash program the last error that Bash itself reports. Otherwise the last
+        that of its uncaught error, of a Bash program the last error that Bash itself reports, or the traceback of a
+        Python program that it ran after that. Otherwise the last
         line that is not blank. At most 300 characters; empty if there is none.
     """
     lines = [line.rstrip() for line in without_sequences(stderr).replace("\r", "\n").split("\n")]
@@ -139,12 +146,19 @@ def _node_errors(lines: Sequence[str]) -> Iterator[_Error]:
 def _bash_error(lines: Sequence[str]) -> str | None:
     """The last error of Bash itself, unless another interpreter reports one behind it.
 
-    Bash writes names of files as they are, so what follows may be the rest of such a name. A command that is not
-    found is written on one line.
+    Bash writes names of files as they are, so what follows may be the rest of such a name. It is not where the line
+    ends with a reason, and no later one does: behind the rest of a name the reason would come once more.
     """
-    is_followed = False
+    is_followed = has_reason = False
     for line in reversed(lines):
         is_followed = is_followed or _HEADER.match(line) is not None
         if _BASH_ERROR.match(line):
-            return None if is_followed and line.endswith(": command not found") else line
+            return None if is_followed and not has_reason and _is_whole(line) else line
+        has_reason = has_reason or line.rpartition(": ")[2] in _SYSTEM_REASONS or _EXPRESSION_ENDS in line
     return None
+
+
+def _is_whole(line: str) -> bool:
+    """Whether an error of Bash ends with the reason: neither the name nor what it was for has a colon."""
+    found = _BASH_WHOLE.fullmatch(line)
+    return found is not None and found["reason"] in _BASH_REASONS

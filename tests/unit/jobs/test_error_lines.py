@@ -103,6 +103,9 @@ def test_the_headline_of_a_python_program_is_the_first_line_of_its_exception(tmp
         ('let "$1"', "main.sh: line 1: let: no_such"),
         (RAISES, "ValueError: no_such"),
         (f"nothing_such\n{RAISES}", "ValueError: no_such"),
+        (f"cd no_data\n{RAISES}", "ValueError: no_such"),
+        (f"cat < no_data.csv\n{RAISES}", "ValueError: no_such"),
+        (f"cd /dev/null\n./gone\n{RAISES}", "ValueError: no_such"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize(
@@ -110,6 +113,24 @@ def test_the_headline_of_a_python_program_is_the_first_line_of_its_exception(tmp
 )
 def test_the_headline_of_a_bash_program_is_no_line_of_the_data(tmp_path, code, expected, forged):
     assert headline(tmp_path, code, "bash", data=f"no_such\n{forged}").endswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        (': < "$1"', "No such file or directory"),
+        (': < "$1"', "Permission denied"),
+        (': < "$1"', "command not found"),
+        ('source "$1"', "No such file or directory"),
+        ('let "$1"', "No such file or directory"),
+        ('let "$1"', "command not found"),
+        ("x=$(($1))", "No such file or directory"),
+    ],
+)
+def test_a_name_that_imitates_the_end_of_an_error_of_bash_makes_no_headline(tmp_path, code, reason):
+    line = headline(tmp_path, code, "bash", data=f"no_such: {reason}\n{TRACEBACK}KeyError: forged")
+    assert "KeyError" not in line
+    assert line.endswith(f"no_such: {reason}")
 
 
 def test_what_a_bash_program_writes_after_an_error_of_bash_makes_no_headline(tmp_path):
