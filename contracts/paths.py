@@ -169,11 +169,13 @@ class NamedPath:
         file: the file in the current turn's ``files/``.
         original: what the caller wrote.
         foreign: the caller named another turn's namespace or an attachment, so the meaning changed.
+        source: the file that the caller named; ``file``, unless ``foreign``.
     """
 
     file: FilePath
     original: str
     foreign: bool
+    source: FilePath
 
 
 # Where programs of other sandboxes write their results, and what this one names its own folder.
@@ -204,18 +206,21 @@ def in_turn(text: str, turn_id: str) -> NamedPath:
     Raises:
         UnsafePathError: no form of a path, or a part that is refused.
     """
+    source = _named(text, turn_id)
+    foreign = source.turn_id != turn_id or source.namespace is not Namespace.FILES
+    return NamedPath(FilePath(turn_id, Namespace.FILES, source.rel), text, foreign, source)
+
+
+def _named(text: str, turn_id: str) -> FilePath:
     if text.startswith("fi:"):
-        named = FilePath.from_logical(text)
-    else:
-        path = relative_path(without_output_place(text))
-        head, _, rest = path.partition("/")
-        if head == Namespace.FILES and rest:
-            return NamedPath(FilePath(turn_id, Namespace.FILES, rest), text, foreign=False)
-        if not (is_turn_id(head) and rest.partition("/")[0] in set(Namespace) and rest.partition("/")[2]):
-            return NamedPath(FilePath(turn_id, Namespace.FILES, path), text, foreign=False)
-        named = FilePath.from_physical(path)
-    foreign = named.turn_id != turn_id or named.namespace is not Namespace.FILES
-    return NamedPath(FilePath(turn_id, Namespace.FILES, named.rel), text, foreign)
+        return FilePath.from_logical(text)
+    path = relative_path(without_output_place(text))
+    head, _, rest = path.partition("/")
+    if head == Namespace.FILES and rest:
+        return FilePath(turn_id, Namespace.FILES, rest)
+    if is_turn_id(head) and rest.partition("/")[0] in set(Namespace) and rest.partition("/")[2]:
+        return FilePath.from_physical(path)
+    return FilePath(turn_id, Namespace.FILES, path)
 
 
 def code_path(turn_id: str, call_id: str) -> str:

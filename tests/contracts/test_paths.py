@@ -206,6 +206,14 @@ def test_every_way_to_write_a_path_means_a_file_of_the_current_turn(text, rel, f
     named = in_turn(text, "turn_7")
     assert named.file == FilePath("turn_7", FILES, rel)
     assert (named.original, named.foreign) == (text, foreign)
+    assert (named.source == named.file) is not foreign
+
+
+@pytest.mark.parametrize("place", ["", "./", "/out/", "/mnt/data/", "sandbox:/mnt/data/", "$OUT_DIR/", "OUT_DIR/"])
+@pytest.mark.parametrize("physical", ["turn_1/files/x/a.txt", "turn_1/attachments/a.txt"])
+def test_the_file_of_another_turn_is_known_behind_any_output_place(place, physical):
+    named = in_turn(place + physical, "turn_2")
+    assert (named.source, named.foreign) == (FilePath.from_physical(physical), True)
 
 
 @pytest.mark.parametrize(
