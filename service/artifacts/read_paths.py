@@ -4,7 +4,15 @@ import re
 from urllib.parse import unquote
 
 from contracts.logical import LogicalPath, TurnPath, parse
-from contracts.paths import FilePath, Namespace, UnsafePathError, in_turn, is_turn_id, without_output_place
+from contracts.paths import (
+    FilePath,
+    Namespace,
+    UnsafePathError,
+    in_turn,
+    is_turn_id,
+    unquoted,
+    without_output_place,
+)
 
 _LOGICAL = ("ar:", "fi:", "so:", "su:", "tc:", "sk:")
 _ATTACHMENTS = "attachments/"
@@ -34,6 +42,7 @@ def meanings(text: str, turn_id: str) -> list[LogicalPath]:
 
 
 def _meanings(text: str, turn_id: str) -> list[LogicalPath]:
+    text = unquoted(text)
     if text.startswith(_LOGICAL):
         path = parse(text)
         is_artifact = isinstance(path, TurnPath) and path.kind == "artifact"
