@@ -31,7 +31,7 @@ _LOOKS = re.compile(
     r"|^(?:rename|copy) from [^\n]+\n(?:rename|copy) to \S"
     r"|^old mode \d{6}\r?\nnew mode \d{6}"
     r"|^(?:new|deleted) file mode \d{6}\r?$"
-    r"|^(?:GIT binary patch\r?$|index [0-9a-f]{1,64}\.\.[0-9a-f]{1,64}\b)"
+    r"|^(?:GIT binary patch\r?$|index [0-9a-f]{7,64}\.\.[0-9a-f]{7,64}(?: \d{6})?\r?$)"
     r"|^\*{15}\r?\n\*\*\* \d"  # a context diff
     r"|^\d+(?:,\d+)?[acd]\d+(?:,\d+)?\r?\n[<>] "  # a diff without any option
     r"|^[ \t]*<{4,9} ?(?:SEARCH|ORIGINAL|HEAD|[Ss]earch|[Oo]riginal)\b"
@@ -45,7 +45,7 @@ _CONFLICT = [
 _INVISIBLE = str.maketrans("", "", "\u200b\u200c\u200d\u2060\ufeff")
 _BARE = re.compile(r"(?:[ +-][^\n]*\n|[\t\r]*\n)+")  # lines of a hunk alone
 _MAIL = re.compile(r"(?:From|commit) [0-9a-f]{7,64}\b.*")
-_SIGNATURE = re.compile(r"\n-- ?\r?\n\d[^\n]*\s*\Z")
+_SIGNATURE = re.compile(r"\n-- ?\r?\n\d[^\n]*+\s*+\Z")
 _SEARCH = re.compile(r"<{5,9} ?SEARCH\s*")
 _DIVIDER = re.compile(r"={5,9}\s*")
 _REPLACE = re.compile(r">{5,9} ?REPLACE\s*")

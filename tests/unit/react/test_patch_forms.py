@@ -292,6 +292,13 @@ def test_a_large_text_is_looked_through_in_time(text):
     assert time.process_time() - begin < 2
 
 
+def test_a_long_signature_of_a_mail_is_read_in_time():
+    begin = time.process_time()
+    with pytest.raises(HunkHeaderError):
+        apply_diff(OLD, HUNK + "-- \n2" + " " * 100_000 + "\nx")
+    assert time.process_time() - begin < 2
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -317,6 +324,8 @@ def test_a_large_text_is_looked_through_in_time(text):
         "```differ\na\n```\n",
         "diff is fine\n- one\n",
         "rename from here\n",
+        "index 0..3 is the head\n",
+        "index a..f\n",
         "**begin** patch\n",
         ">>>>> a quote of quotes\n=====\n",
     ],
