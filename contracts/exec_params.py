@@ -5,7 +5,14 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from contracts.paths import Namespace, is_turn_id, relative_path
+from contracts.paths import (
+    Namespace,
+    UnsafePathError,
+    is_turn_id,
+    relative_path,
+    unquoted,
+    without_output_place,
+)
 from contracts.texts import utf8_at_most
 
 TIMEOUT_S_DEFAULT = 600
@@ -23,6 +30,8 @@ _RESERVED = frozenset(
         *("BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "IFS", "PS4", "GLIBC_TUNABLES", "NODE_OPTIONS", "NODE_PATH"),
     }
 )
+# Folders of a sandbox that are not below OUT_DIR; what a program writes there is not kept.
+_ELSEWHERE = re.compile(r"(?:sandbox:)?(?:/+|(?:~|/tmp|(?:\$\{?|\{)(?:HOME|TMPDIR)\}?)(?:/.*)?)", re.DOTALL)
 _RESERVED_PREFIXES = ("LD_", "PYTHON", "BASH_FUNC_")
 
 
@@ -97,13 +106,21 @@ def working_folder(text: str, turn_id: str) -> str:
     """The folder that ``cwd`` names, relative to OUT_DIR; empty for OUT_DIR itself.
 
     A bare path and one below ``files/`` are folders of the current turn; a physical path may name another turn's.
+    ``/out`` is OUT_DIR, and ``/mnt/data`` is ``files/``; other folders outside of OUT_DIR are refused.
 
     Raises:
         UnsafePathError: it is no path below OUT_DIR.
     """
-    stripped = text.strip().removeprefix("./").rstrip("/")
-    if text.strip() in {"", ".", "./"}:
+    given = unquoted(text.strip())
+    if given in {"", ".", "./"}:
         return ""
+    if _ELSEWHERE.fullmatch(given):
+        raise UnsafePathError(
+            f"the folder {given[:80]!a} lies outside of OUT_DIR; give a folder relative to files/, such as work"
+        )
+    stripped = without_output_place(f"{given}/").rstrip("/")
+    if stripped in {"", "."}:
+        return f"{turn_id}/{Namespace.FILES}" if "/mnt/" in given else ""
     path = relative_path(stripped)
     head, _, rest = path.partition("/")
     if is_turn_id(head) and (not rest or rest.partition("/")[0] in set(Namespace)):

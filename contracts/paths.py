@@ -169,31 +169,51 @@ class NamedPath:
         file: the file in the current turn's ``files/``.
         original: what the caller wrote.
         foreign: the caller named another turn's namespace or an attachment, so the meaning changed.
+        source: the file that the caller named; ``file``, unless ``foreign``.
     """
 
     file: FilePath
     original: str
     foreign: bool
+    source: FilePath
 
 
 # Where programs of other sandboxes write their results, and what this one names its own folder.
 _OUTPUT_PLACES = re.compile(
-    r"(?:/mnt/data|/mnt/user-data/outputs|/out|/tmp/home|/tmp|~|\$\{?(?:OUT_DIR|OUTPUT_DIR)\}?|OUT_DIR|OUTPUT_DIR)/+"
+    r"(?:/mnt/data|/mnt/user-data/outputs|/out|/tmp/home|/tmp|~"
+    r"|\$(?:OUT_DIR|OUTPUT_DIR|HOME|TMPDIR)|\$?\{(?:OUT_DIR|OUTPUT_DIR|HOME|TMPDIR)\}|OUT_DIR|OUTPUT_DIR)/+"
 )
+_SANDBOX = "sandbox:"
+_QUOTES = {"`": "`", '"': '"', "'": "'", "\u201c": "\u201d", "\u2018": "\u2019"}
+
+
+def unquoted(text: str) -> str:
+    """A path without the backticks or quotes around the whole of it."""
+    inner = text[1:-1]
+    is_quoted = len(text) > 2 and _QUOTES.get(text[0]) == text[-1]  # noqa: PLR2004 - two quotes
+    return inner if is_quoted and text[0] not in inner and text[-1] not in inner else text
 
 
 def without_output_place(text: str) -> str:
     """A path without the folder of a sandbox in front of it: ``sandbox:/mnt/data/a.csv`` is ``a.csv``.
 
-    ``/mnt/data``, ``/mnt/user-data/outputs``, OUT_DIR, ``/tmp`` and the home folder are such folders; any other
-    path comes back unchanged, so that `relative_path` refuses it.
+    ``/mnt/data``, ``/mnt/user-data/outputs``, OUT_DIR, ``/tmp`` and the home folder are such folders, and quotes
+    around the path are left out. Any other path comes back unchanged, or absolute, so that `relative_path` refuses
+    it.
     """
-    path = text
-    if path.startswith("sandbox:"):
-        rest = path.removeprefix("sandbox:").lstrip("/")
-        path = f"/{rest}" if rest.startswith(("mnt/", "out/", "tmp/")) else rest
+    path = unquoted(text)
+    if path.startswith(_SANDBOX):
+        path = _of_sandbox(path.removeprefix(_SANDBOX))
     found = _OUTPUT_PLACES.match(path)
-    return text if path == text and found is None else path[found.end() if found else 0 :]
+    return path[found.end() if found else 0 :]
+
+
+def _of_sandbox(path: str) -> str:
+    """What stands behind ``sandbox:``: a name, a path of a turn, or an absolute path."""
+    rest = path.lstrip("/")
+    head, _, below = rest.partition("/")
+    is_known = head == Namespace.FILES or (is_turn_id(head) and below.partition("/")[0] in set(Namespace))
+    return f"/{rest}" if rest != path and below and not is_known else rest
 
 
 def in_turn(text: str, turn_id: str) -> NamedPath:
@@ -204,18 +224,22 @@ def in_turn(text: str, turn_id: str) -> NamedPath:
     Raises:
         UnsafePathError: no form of a path, or a part that is refused.
     """
+    source = _named(text, turn_id)
+    foreign = source.turn_id != turn_id or source.namespace is not Namespace.FILES
+    return NamedPath(FilePath(turn_id, Namespace.FILES, source.rel), text, foreign, source)
+
+
+def _named(text: str, turn_id: str) -> FilePath:
+    text = unquoted(text)
     if text.startswith("fi:"):
-        named = FilePath.from_logical(text)
-    else:
-        path = relative_path(without_output_place(text))
-        head, _, rest = path.partition("/")
-        if head == Namespace.FILES and rest:
-            return NamedPath(FilePath(turn_id, Namespace.FILES, rest), text, foreign=False)
-        if not (is_turn_id(head) and rest.partition("/")[0] in set(Namespace) and rest.partition("/")[2]):
-            return NamedPath(FilePath(turn_id, Namespace.FILES, path), text, foreign=False)
-        named = FilePath.from_physical(path)
-    foreign = named.turn_id != turn_id or named.namespace is not Namespace.FILES
-    return NamedPath(FilePath(turn_id, Namespace.FILES, named.rel), text, foreign)
+        return FilePath.from_logical(text)
+    path = relative_path(without_output_place(text))
+    head, _, rest = path.partition("/")
+    if head == Namespace.FILES and rest:
+        return FilePath(turn_id, Namespace.FILES, rest)
+    if is_turn_id(head) and rest.partition("/")[0] in set(Namespace) and rest.partition("/")[2]:
+        return FilePath.from_physical(path)
+    return FilePath(turn_id, Namespace.FILES, path)
 
 
 def code_path(turn_id: str, call_id: str) -> str:

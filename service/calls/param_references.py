@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from contracts.artifacts import ContractError
 from contracts.codes import ContractCode
-from contracts.logical import TurnPath, parse
+from contracts.logical import TurnPath
 from contracts.paths import FilePath, UnsafePathError
 from contracts.tool_calls import CODE_BYTES_MAX, ToolCallRequest
 from service.artifacts.conversation_files import TurnFiles
 from service.artifacts.port import StoredArtifact
+from service.artifacts.read_paths import meanings
 from service.artifacts.staging import Staging, staging
 from service.calls.run_record import UsedReference
 from service.file_content import FileBytes, all_of
@@ -23,9 +24,13 @@ TEXT_BYTES_MAX = CODE_BYTES_MAX
 _CHARS_MAX = 2_048
 _LOGICAL = r"(?:fi|ar|tc|so|su|sk):\S.*"
 _PHYSICAL = r"turn_[A-Za-z0-9_.-]+/(?:files|attachments)/.+"
-_CONTENT = re.compile(rf"\s*(?:ref:\s*)?({_LOGICAL}|{_PHYSICAL})\s*")
-# A program may be one command that begins with a path, so a physical path needs its "ref:".
-_CODE = re.compile(rf"\s*(?:ref:\s*({_LOGICAL}|{_PHYSICAL})|({_LOGICAL}))\s*")
+# Below a folder that only a sandbox has, one word is a path; behind "ref:" any word is.
+_PLACED = r"(?:sandbox:/|/mnt/data/|/mnt/user-data/|/out/)\S+"
+_PLACED_TURN = r"(?:\./|(?:sandbox:)?/(?:mnt/data|out)/)turn_[A-Za-z0-9_.-]+/(?:files|attachments)/"
+_MARKED = r"ref:[ \t]*(\S+)"
+_CONTENT = re.compile(rf"\s*(?:(?:ref:\s*)?({_LOGICAL}|{_PHYSICAL}|{_PLACED}|{_PLACED_TURN}.+)|{_MARKED})\s*")
+# A program may be one command that begins with a path: a physical path needs its "ref:", a placed one is one word.
+_CODE = re.compile(rf"\s*(?:ref:\s*({_LOGICAL}|{_PHYSICAL})|({_LOGICAL}|{_PLACED}|{_PLACED_TURN}\S+)|{_MARKED})\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +64,9 @@ class _Found:
 def find_reference(param: str, text: str) -> Reference | None:
     """The reference that a parameter is; None for a text that stands for itself.
 
-    The whole text is one line with one logical or physical path, with or without ``ref:`` before it. A program has
-    to be a logical path, or a physical one with ``ref:``.
+    The whole text is one line with one logical or physical path, with or without ``ref:`` before it, or with a path
+    below a folder of a sandbox, ``/mnt/data/a.md``. Behind ``ref:`` any word is a path. A program has to be a
+    logical path, one word below such a folder, or a path with ``ref:``.
     """
     if len(text) > _CHARS_MAX:
         return None
@@ -116,9 +122,19 @@ class References:
         return text if now.sha256 == used.sha256 else None
 
     async def _find(self, scope: Scope, request: ToolCallRequest, reference: Reference, folder: Staging) -> _Found:
-        path = _parsed(reference)
-        if isinstance(path, TurnPath):
-            return await self._block(scope, request, reference, path)
+        reason: ContractError | None = None
+        for path in _parsed(reference, request.turn_id or ""):
+            try:
+                if isinstance(path, TurnPath):
+                    return await self._block(scope, request, reference, path)
+                return await self._file(scope, request, reference, path, folder)
+            except ContractError as exc:
+                reason = reason or exc
+        raise reason or not_visible(reference, "only fi:, ar:, tc: and su: paths can be given by reference")
+
+    async def _file(
+        self, scope: Scope, request: ToolCallRequest, reference: Reference, path: FilePath, folder: Staging
+    ) -> _Found:
         for asset in request.assets:
             if asset.physical_path == path.physical:
                 source: FileBytes | None = asset.base64 if asset.text is None else asset.text.encode()
@@ -179,21 +195,17 @@ def _bounded(reference: Reference, source: FileBytes) -> bytes:
     return all_of(source)
 
 
-def _parsed(reference: Reference) -> FilePath | TurnPath:
-    """The path of a reference.
+def _parsed(reference: Reference, turn_id: str) -> list[FilePath | TurnPath]:
+    """The paths that a reference may mean, the likeliest first; none for a source or a skill.
 
     Raises:
-        ContractError: it has no form of a path, or one of a source or a skill.
+        ContractError: it has no form of a path.
     """
     try:
-        if not re.match(r"[a-z]{2}:", reference.path):
-            return FilePath.from_physical(reference.path)
-        path = parse(reference.path)
+        paths = meanings(reference.path, turn_id)
     except UnsafePathError as exc:
         raise not_visible(reference, str(exc)) from exc
-    if isinstance(path, FilePath | TurnPath):
-        return path
-    raise not_visible(reference, "only fi:, ar:, tc: and su: paths can be given by reference")
+    return [path for path in paths if isinstance(path, FilePath | TurnPath)]
 
 
 def _read(reference: Reference, found: _Found) -> tuple[str, UsedReference]:

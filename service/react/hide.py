@@ -4,10 +4,10 @@ import asyncio
 from dataclasses import dataclass
 
 from contracts.codes import ToolCode
-from contracts.logical import parse
-from contracts.paths import FilePath, Namespace, UnsafePathError, in_turn, is_turn_id
+from contracts.paths import FilePath, UnsafePathError
 from contracts.react_tools import HideParams
 from contracts.tool_calls import ToolCallResponse
+from service.artifacts.read_paths import meanings
 from service.calls.direct_tool import ReactCall, ToolRefusedError
 from service.timeline.block_writer import now_text
 from service.timeline.cache_points import CachePolicy, cache_points
@@ -116,11 +116,7 @@ def named_path(text: str, turn_id: str) -> str:
         ToolRefusedError: it is no path.
     """
     try:
-        if text[:3] in {"ar:", "fi:", "so:", "su:", "tc:", "sk:"}:
-            path = parse(text)
-            return path.logical if isinstance(path, FilePath) else str(path)
-        head, _, rest = text.removeprefix("./").partition("/")
-        is_physical = is_turn_id(head) and rest.partition("/")[0] in set(Namespace)
-        return (FilePath.from_physical(text) if is_physical else in_turn(text, turn_id).file).logical
+        path = meanings(text, turn_id)[0]
     except UnsafePathError as exc:
         raise ToolRefusedError(ToolCode.HIDE_FAILED, f"path: {exc}", path=text[:200]) from exc
+    return path.logical if isinstance(path, FilePath) else str(path)

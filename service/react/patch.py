@@ -70,7 +70,7 @@ class Patching:
                 ToolCode.MISSING_PATCH, "patch is blank; give a unified diff or the whole new text"
             )
         files = self._turn_files.of_call(call.scope, call.request.timeline)
-        source = await _source(call, named, files)
+        source = await _source(named, files)
         async with staging(self._turn_files.artifacts) as folder:
             old = await _read(source, files, folder)
         patched = await asyncio.to_thread(_patched, named.file.rel, old, params.patch)
@@ -86,11 +86,8 @@ class Patching:
         return _answered(call, named, file, measured, patched, stored)
 
 
-async def _source(call: ReactCall[PatchParams], named: NamedPath, files: CallFiles) -> TurnFile:
-    path = named.file
-    if named.foreign:
-        text = call.params.path.strip()
-        path = FilePath.from_logical(text) if text.startswith("fi:") else FilePath.from_physical(text)
+async def _source(named: NamedPath, files: CallFiles) -> TurnFile:
+    path = named.source
     source = await files.latest(path)
     if source is None:
         raise ToolRefusedError(

@@ -7,38 +7,50 @@ taken for the new text of a file, whether it can be read or not.
 
 import re
 from dataclasses import replace
+from itertools import takewhile
 
 from service.react.hunks import Applied, Hunk, HunkHeaderError, HunkMismatchError, apply_hunks
 from service.react.unified_diff import HUNKS_MAX, read_hunks
 
-_FENCE = re.compile(r"\s*(`{3,}|~{3,})[ \t]*([\w+-]*)\s*")
+# No run of characters is read twice: a line of fence marks may be as long as a patch.
+_FENCE = re.compile(r"\s*+(`{3,}+|~{3,}+)[ \t]*+([\w+-]*+)[^`\n]*+")
 _DIFF_FENCES = frozenset({"diff", "patch", "udiff", "unidiff"})
 _STARTS = ("---", "+++", "@@")
 _LOOKS = re.compile(
     r"^[ \t]*@@+ *-\d"
     r"|@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@"  # also quoted, or inside of JSON
-    r"|^@@[ \t\r]*$"
+    r"|^[ \t]*@@[ \t\r]*$"
     r"|^@@ [^\n]*\n(?:[ \t\r]*\n)?[ +-]"
-    r"|^[ \t]*(?:`{3,}|~{3,})[ \t]*(?:diff|patch|udiff|unidiff)[ \t\r]*$"
-    r"|^(?:> ?)?\+\+\+ b/"
-    r"|^\*\*\* (?:Begin Patch|End Patch|(?:Update|Add|Delete) File: )"
+    r"|^[ \t]+@@ [^\n]*\n(?:[ \t\r]*\n)?[ \t]*[+-]"
+    r"|^[ \t]*(?:`{3,}|~{3,})[ \t]*(?:diff|patch|udiff|unidiff)(?![\w+-])"
+    r"|^[ \t]*(?:> ?)?\+\+\+ b/"
+    r"|^[ \t]*\*{3}[ \t]*(?i:Begin Patch|End Patch|(?:Update|Add|Delete) File: )"
     r"|^[ \t]*--- \S[^\n]*\n[ \t]*\+\+\+ \S"
     r"|^(?:diff --git |Index: [^\n]+\n={20,})"
+    r"|^diff (?:-\S+ ){0,9}\S+ \S+[ \t\r]*\n(?:[-+]\S|@@)"
+    r"|^(?:rename|copy) from [^\n]+\n(?:rename|copy) to \S"
+    r"|^old mode \d{6}\r?\nnew mode \d{6}"
+    r"|^(?:new|deleted) file mode \d{6}\r?$"
+    r"|^(?:GIT binary patch\r?$|index [0-9a-f]{7,64}\.\.[0-9a-f]{7,64}(?: \d{6})?\r?$)"
     r"|^\*{15}\r?\n\*\*\* \d"  # a context diff
     r"|^\d+(?:,\d+)?[acd]\d+(?:,\d+)?\r?\n[<>] "  # a diff without any option
-    r"|^<{4,9} ?(?:SEARCH|ORIGINAL|HEAD|[Ss]earch|[Oo]riginal)\b"
-    r"|^-{5,9} ?SEARCH\b",
+    r"|^[ \t]*<{4,9} ?(?:SEARCH|ORIGINAL|HEAD|[Ss]earch|[Oo]riginal)\b"
+    r"|^[ \t]*-{5,9} ?SEARCH\b",
     re.MULTILINE,
 )
-_CONFLICT = [re.compile(mark, re.MULTILINE) for mark in (r"^<{7} ", r"^={7}\r?$", r"^>{7} ")]
+_CONFLICT = [
+    re.compile(rf"^[ \t]*{mark}", re.MULTILINE)
+    for mark in (r"<{5,9}(?:[ \t\r]|$)", r"={5,9}[ \t\r]*$", r">{5,9}(?:[ \t\r]|$)")
+]
 _INVISIBLE = str.maketrans("", "", "\u200b\u200c\u200d\u2060\ufeff")
 _BARE = re.compile(r"(?:[ +-][^\n]*\n|[\t\r]*\n)+")  # lines of a hunk alone
 _MAIL = re.compile(r"(?:From|commit) [0-9a-f]{7,64}\b.*")
-_SIGNATURE = re.compile(r"\n-- ?\r?\n\d[^\n]*\s*\Z")
+_SIGNATURE = re.compile(r"\n-- ?\r?\n\d[^\n]*+\s*+\Z")
 _SEARCH = re.compile(r"<{5,9} ?SEARCH\s*")
 _DIVIDER = re.compile(r"={5,9}\s*")
 _REPLACE = re.compile(r">{5,9} ?REPLACE\s*")
-_FILE_MARK = re.compile(r"\*\*\* (Update|Add|Delete) File: *(.*)|\*\*\* Move to: *(.*)")
+_FILE_MARK = re.compile(r"\*{3}[ \t]*(?:(Update|Add|Delete) File: *(.*)|Move to: *(.*))", re.IGNORECASE)
+_ENVELOPE = re.compile(r"\*{3}[ \t]*(?:Begin|End) Patch", re.IGNORECASE)
 
 
 def is_diff(patch: str) -> bool:
@@ -47,13 +59,23 @@ def is_diff(patch: str) -> bool:
     first = next((line for line in patch.split("\n") if line.strip()), "")
     fence = _FENCE.fullmatch(first)
     is_fenced_diff = fence is not None and fence[2].lower() in _DIFF_FENCES
-    return (
-        patch.startswith(_STARTS)
-        or is_fenced_diff
-        or _LOOKS.search(patch) is not None
-        or all(mark.search(patch) for mark in _CONFLICT)
-        or _is_bare_hunk(patch)
-    )
+    return patch.startswith(_STARTS) or is_fenced_diff or _looks(patch) or _looks(_core(patch))
+
+
+def _looks(patch: str) -> bool:
+    """Whether a text has marks of a diff anywhere, or is nothing but a hunk."""
+    return _LOOKS.search(patch) is not None or all(mark.search(patch) for mark in _CONFLICT) or _is_bare_hunk(patch)
+
+
+def _core(patch: str) -> str:
+    """A text without the line that leads to it, without fence and without the indent of all lines."""
+    lines = patch.split("\n")
+    at = _first(lines)
+    if at < len(lines) and lines[at].rstrip().endswith(":"):
+        lines[at] = ""
+    _remove_fence(lines)
+    _remove_common_indent(lines)
+    return "\n".join(lines)
 
 
 def _is_bare_hunk(patch: str) -> bool:
@@ -110,8 +132,10 @@ def read_patch(patch: str) -> list[Hunk]:
     if any(_SEARCH.fullmatch(line) for line in lines):
         return _read_search_blocks(lines)
     _remove_indent(lines)
+    if any(_SEARCH.fullmatch(line) for line in lines):
+        return _read_search_blocks(lines)
     _remove_mail(lines)
-    if any(line.startswith("*** Begin Patch") or _FILE_MARK.match(line) for line in lines):
+    if any(_ENVELOPE.match(line) or _FILE_MARK.match(line) for line in lines):
         _read_envelope(lines)
     return read_hunks("\n".join(lines))
 
@@ -132,16 +156,24 @@ def _remove_fence(lines: list[str]) -> None:
         lines[last] = ""
 
 
+def _remove_common_indent(lines: list[str]) -> None:
+    """Removes the blanks that all lines begin with; blank lines have no say."""
+    indents = {line[: len(line) - len(line.lstrip())] for line in lines if line.strip()}
+    if not indents:
+        return
+    # What the first and the last of all in order share, all share.
+    shared = sum(
+        1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(min(indents), max(indents), strict=False))
+    )
+    if shared:
+        lines[:] = [line[shared:] for line in lines]
+
+
 def _remove_indent(lines: list[str]) -> None:
-    """Removes the blanks before all lines, or, where the lines of hunks have none, those before the headers."""
+    """Removes the blanks before all lines, and, where the lines of hunks have fewer, those before the headers."""
+    _remove_common_indent(lines)
     at = _first(lines)
-    if at == len(lines):
-        return
-    indent = lines[at][: len(lines[at]) - len(lines[at].lstrip())]
-    if not indent:
-        return
-    if all(line.startswith(indent) or not line.strip() for line in lines):
-        lines[:] = [line[len(indent) :] for line in lines]
+    if at == len(lines) or not lines[at][0].isspace():
         return
     for n in range(at, len(lines)):
         lines[n] = lines[n].lstrip()
@@ -167,7 +199,7 @@ def _read_envelope(lines: list[str]) -> None:
     for n, line in enumerate(lines):
         mark = _FILE_MARK.match(line)
         if mark is not None:
-            if mark[1] != "Update":
+            if mark[1] is None or mark[1].lower() != "update":
                 raise HunkHeaderError(
                     f"line {n + 1} of the patch adds, deletes or moves a file; react.patch changes one text, and "
                     "react.write makes a new file",
@@ -177,7 +209,7 @@ def _read_envelope(lines: list[str]) -> None:
             names.add(mark[2].strip())
             # The first hunk may have no header of its own.
             lines[n] = "@@" if _begins_body(lines, n + 1) else ""
-        elif line.startswith(("*** Begin Patch", "*** End Patch")):
+        elif _ENVELOPE.match(line):
             lines[n] = ""
         if len(names) > 1:
             raise HunkHeaderError("the patch is of several files; patch one at a time", n + 1, line)
@@ -186,7 +218,7 @@ def _read_envelope(lines: list[str]) -> None:
 def _begins_body(lines: list[str], at: int) -> bool:
     """Whether the lines of a hunk come next, not a header."""
     at = next((n for n in range(at, len(lines)) if lines[n].strip()), len(lines))
-    if at == len(lines) or lines[at].startswith(("@@", "*** ")):
+    if at == len(lines) or lines[at].startswith(("@@", "***")):
         return False
     return not (lines[at].startswith("--- ") and at + 1 < len(lines) and lines[at + 1].startswith("+++ "))
 

@@ -15,13 +15,13 @@ from contracts.tool_calls import SourceRow
 from service.artifacts.conversation_files import CallFiles, TurnFile, digest_json, digest_of
 from service.artifacts.line_ranges import Stretch, is_utf8, rest_of_file, stretch_of
 from service.artifacts.port import ArtifactStore, SourcePool
+from service.artifacts.read_paths import meanings
 from service.artifacts.skills import Skills
 from service.artifacts.staging import Staging
 from service.identity import Scope
 from service.react.document_reader import DOCUMENT_KINDS, DocumentUnreadableError
 from service.react.read_content import Content, bytes_of, lines_of, text_content
 from service.react.read_items import EXTRACTED, JSON, CannotLoadError, Loaded, Piece, mark_of, text_mark
-from service.react.read_paths import meanings
 from service.react.source_texts import row_text, source_text
 from service.timeline.artifact_versions import discover, latest_blocks, main_block, safe_text
 from service.timeline.block_writer import embedded_text

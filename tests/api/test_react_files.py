@@ -530,7 +530,17 @@ async def test_a_patch_that_is_no_diff_is_the_whole_new_text(agent):
     assert await agent.stored("fi:turn_1.files/a.md") == b"new\n"
 
 
-@pytest.mark.parametrize("path", ["turn_1/files/a.md", "fi:turn_1.files/a.md"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "turn_1/files/a.md",
+        "fi:turn_1.files/a.md",
+        "/out/turn_1/files/a.md",
+        "/mnt/data/turn_1/files/a.md",
+        "sandbox:/mnt/data/turn_1/files/a.md",
+        "$OUT_DIR/turn_1/files/a.md",
+    ],
+)
 async def test_a_file_of_an_earlier_turn_is_copied_and_the_copy_is_patched(agent, path):
     await write(agent, "a.md", "one\ntwo\n")
     agent.turn = "turn_2"

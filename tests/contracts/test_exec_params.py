@@ -78,13 +78,39 @@ def test_what_is_beyond_them_is_refused_and_the_field_is_named(given, field):
         ("files", "turn_2/files"),
         ("turn_2/files/work", "turn_2/files/work"),
         ("turn_1/files", "turn_1/files"),
+        ("/out", ""),
+        ("/out/", ""),
+        ("/out/.", ""),
+        ("OUT_DIR", ""),
+        ("$OUT_DIR", ""),
+        ("${OUT_DIR}/", ""),
+        ("/out/files/work", "turn_2/files/work"),
+        ("$OUT_DIR/files", "turn_2/files"),
+        ("/out/turn_1/files", "turn_1/files"),
+        ("/mnt/data", "turn_2/files"),
+        ("sandbox:/mnt/data/", "turn_2/files"),
+        ("/mnt/user-data/outputs", "turn_2/files"),
+        ("/mnt/data/work/", "turn_2/files/work"),
+        ("/mnt/data/turn_1/files", "turn_1/files"),
+        ("`work`", "turn_2/files/work"),
+        ("HOME", "turn_2/files/HOME"),
+        ("~backup", "turn_2/files/~backup"),
     ],
 )
 def test_a_working_folder_lies_below_out_dir(cwd, folder):
     assert working_folder(cwd, "turn_2") == folder
 
 
-@pytest.mark.parametrize("cwd", ["..", "/", "a/..", "a//b"])
+@pytest.mark.parametrize("cwd", ["..", "/", "a/..", "a//b", "/out/..", "/mnt/data/../x", "/workspace"])
 def test_a_working_folder_cannot_leave_out_dir(cwd):
     with pytest.raises(UnsafePathError):
         working_folder(cwd, "turn_2")
+
+
+@pytest.mark.parametrize("cwd", ["/", "//", "~", "~/work", "/tmp", "/tmp/work", "$HOME", "${HOME}/a", "$TMPDIR"])
+def test_a_working_folder_elsewhere_is_refused_by_its_name(cwd):
+    with pytest.raises(
+        UnsafePathError, match="lies outside of OUT_DIR; give a folder relative to files/"
+    ) as refused:
+        working_folder(cwd, "turn_2")
+    assert f"the folder '{cwd}'" in str(refused.value)

@@ -206,6 +206,55 @@ def test_every_way_to_write_a_path_means_a_file_of_the_current_turn(text, rel, f
     named = in_turn(text, "turn_7")
     assert named.file == FilePath("turn_7", FILES, rel)
     assert (named.original, named.foreign) == (text, foreign)
+    assert (named.source == named.file) is not foreign
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("sandbox:x.csv", "sandbox:/x.csv", "sandbox:files/x.csv", "sandbox:/files/x.csv", "sandbox:/out/x.csv"),
+        *("sandbox:/mnt/data/x.csv", "sandbox:/turn_7/files/x.csv", "sandbox:/tmp/x.csv", "/mnt/data/x.csv"),
+        *("$HOME/x.csv", "${HOME}/x.csv", "{HOME}/x.csv", "$TMPDIR/x.csv", "${TMPDIR}/x.csv", "{OUT_DIR}/x.csv"),
+        *("$OUT_DIR/x.csv", "${OUTPUT_DIR}/files/x.csv", "~/x.csv", "OUT_DIR/x.csv", "{OUTPUT_DIR}/x.csv"),
+        *(
+            "`x.csv`",
+            '"x.csv"',
+            "'files/x.csv'",
+            "`/mnt/data/x.csv`",
+            "\u201cx.csv\u201d",
+            "`fi:turn_7.files/x.csv`",
+        ),
+    ],
+)
+def test_the_place_of_a_sandbox_and_quotes_around_a_path_are_left_out(text):
+    named = in_turn(text, "turn_7")
+    assert (named.file.rel, named.original, named.foreign) == ("x.csv", text, False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("sandbox:/home/user/x.csv", "sandbox:/workspace/x.csv", "sandbox://workspace/x.csv", "/home/user/x.csv"),
+        *("sandbox:/etc/passwd", "`/etc/passwd`", "sandbox:", "sandbox:/", "$HOME/../x.csv", "sandbox:/mnt/x.csv"),
+    ],
+)
+def test_an_unknown_place_of_a_sandbox_is_refused(text):
+    with pytest.raises(UnsafePathError):
+        in_turn(text, "turn_7")
+
+
+@pytest.mark.parametrize(
+    "text", ["$HOMER/x.csv", "'a' and 'b'", "`", "``", "it's", "'s", "x{OUT_DIR}/a", "{a}/x.csv"]
+)
+def test_other_marks_belong_to_the_name(text):
+    assert in_turn(text, "turn_7").file.rel == text
+
+
+@pytest.mark.parametrize("place", ["", "./", "/out/", "/mnt/data/", "sandbox:/mnt/data/", "$OUT_DIR/", "OUT_DIR/"])
+@pytest.mark.parametrize("physical", ["turn_1/files/x/a.txt", "turn_1/attachments/a.txt"])
+def test_the_file_of_another_turn_is_known_behind_any_output_place(place, physical):
+    named = in_turn(place + physical, "turn_2")
+    assert (named.source, named.foreign) == (FilePath.from_physical(physical), True)
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,29 @@ async def conversation(tmp_path):
         ("turn_1/files/rep.md", "turn_1/files/rep.md"),
         ("ref:turn_1/attachments/a.txt", "turn_1/attachments/a.txt"),
         ("fi:turn_1/files/wrong-form.md", "fi:turn_1/files/wrong-form.md"),
+        *(
+            (text, text.removeprefix("ref:").strip())
+            for text in (
+                "ref:files/rep.md",
+                "ref:rep.md",
+                "ref: rep.md",
+                "ref:/mnt/data/rep.md",
+                "ref:./rep.md",
+                "/mnt/data/rep.md",
+                "sandbox:/mnt/data/rep.md",
+                "/mnt/user-data/uploads/rep.md",
+                "/out/files/rep.md",
+                "/out/turn_1/files/rep.md\n",
+                "./turn_1/files/rep.md",
+                "/out/turn_1/files/my rep.md",
+            )
+        ),
+        ("/mnt/data/rep.md is the report", None),
+        ("/mnt/data/rep.md\n/mnt/data/b.md", None),
+        ("ref: rep.md\nsee: below", None),
+        ("ref:\nrep.md", None),
+        ("/etc/passwd", None),
+        ("sandbox: yes", None),
         ("", None),
         ("# Report", None),
         ("See fi:turn_1.files/rep.md", None),
@@ -63,6 +86,14 @@ def test_a_content_is_a_reference_if_it_is_one_path_and_nothing_else(text, path)
         ("fi:turn_1.files/script.py", "fi:turn_1.files/script.py"),
         ("ref:fi:turn_1.code.c1\n", "fi:turn_1.code.c1"),
         ("ref:turn_1/files/script.py", "turn_1/files/script.py"),
+        ("ref:script.py", "script.py"),
+        ("ref: files/script.py", "files/script.py"),
+        ("/mnt/data/script.py", "/mnt/data/script.py"),
+        ("sandbox:/mnt/data/script.py\n", "sandbox:/mnt/data/script.py"),
+        ("/out/turn_1/files/script.py", "/out/turn_1/files/script.py"),
+        ("./turn_1/files/script.sh", "./turn_1/files/script.sh"),
+        ("./turn_1/files/script.sh --all", None),
+        ("/mnt/data/script.sh --all", None),
         ("turn_1/files/script.sh", None),
         ("print('fi:turn_1.files/a')", None),
     ],
@@ -109,6 +140,36 @@ async def test_attachments_internal_files_and_files_of_the_current_turn_are_foun
         assert (await resolved(conversation, path))[0] == text
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "ref:files/rep.md",
+        "ref:rep.md",
+        "ref:/mnt/data/rep.md",
+        "ref:`rep.md`",
+        "/mnt/data/rep.md",
+        "sandbox:/mnt/data/rep.md",
+        "/out/turn_9/files/rep.md",
+        "./turn_9/files/rep.md",
+        "/mnt/data/turn_9/files/rep.md",
+    ],
+)
+async def test_a_path_in_the_spelling_of_another_sandbox_leads_to_the_file(conversation, path):
+    await conversation.save("turn_9/files/rep.md", b"own")
+    await conversation.save("turn_1/files/rep.md", b"earlier")
+    found, used = await resolved(conversation, path)
+    assert (found, used.path, used.version) == ("own", "fi:turn_9.files/rep.md", 1)
+    if "turn_9" in path:
+        assert (await resolved(conversation, path.replace("turn_9", "turn_1")))[0] == "earlier"
+
+
+@pytest.mark.parametrize("path", ["ref:in.txt", "/mnt/user-data/uploads/in.txt", "/mnt/data/in.txt"])
+async def test_a_bare_path_by_reference_may_be_an_attachment(conversation, path):
+    await conversation.attach("turn_9", "in.txt", b"attached")
+    found, used = await resolved(conversation, path)
+    assert (found, used.path) == ("attached", "fi:turn_9.user.attachments/in.txt")
+
+
 async def test_blocks_of_the_stored_timeline_are_found(conversation):
     code = "print(1)\n" * 5_000
     await conversation.append(
@@ -150,6 +211,8 @@ async def test_an_asset_by_uri_is_read_from_where_the_operator_allows(conversati
         ("ar:turn_1.user.prompt", "the conversation has no text at this path"),
         ("fi:turn_1.files/../a", "segment"),
         ("fi:turn_1/files/a", "is no logical file path"),
+        ("/mnt/data/none.md", "the conversation has nothing at this path"),
+        ("sandbox:/home/user/none.md", "is absolute"),
         ("so:sources_pool[1]", "only fi:, ar:, tc: and su: paths can be given by reference"),
         ("sk:writing", "only fi:, ar:, tc: and su: paths can be given by reference"),
         ("fi:turn_1.files/p.png", "it is not UTF-8 text (byte 0)"),

@@ -1,6 +1,7 @@
 """The forms in which language models write a change of one file: each is applied exactly, or refused."""
 
 import contextlib
+import time
 
 import pytest
 from hypothesis import given
@@ -78,7 +79,21 @@ FORMS = {
     "an envelope in a fence": "```\n" + ENVELOPE.format("@@\n-import os\n+import sys\n") + "```",
     "an envelope that does not end": "*** Begin Patch\n*** Update File: f.py\n@@\n-import os\n+import sys\n",
     "an update without an envelope": "*** Update File: f.py\n@@\n-import os\n+import sys\n",
+    "an indented envelope": indented(ENVELOPE.format("@@\n-import os\n+import sys\n"), "  "),
+    "an envelope indented by one blank": indented(ENVELOPE.format("@@\n-import os\n+import sys\n"), " "),
+    "an envelope indented by a tab": indented(ENVELOPE.format("@@\n-import os\n+import sys\n"), "\t"),
+    "an indented envelope in a fence": "```\n"
+    + indented(ENVELOPE.format("@@\n-import os\n+import sys\n"), "  ")
+    + "```",
+    "an envelope in small letters": "*** begin patch\n*** update file: f.py\n@@\n-import os\n+import sys\n"
+    "*** end patch\n",
+    "an envelope without blanks": "***Begin Patch\n***Update File: f.py\n-import os\n+import sys\n***End Patch\n",
+    "indented without line numbers": "\n  @@\n  -import os\n  +import sys\n",
+    "a fence with the name of a file": "```diff f.py\n" + HUNK + "```\n",
     "search and replace": BLOCK,
+    "search and replace, indented": indented(BLOCK, "  "),
+    "search and replace in a fence": "```\n" + BLOCK + "```\n",
+    "search and replace, indented in a fence": "```text f.py\n" + indented(BLOCK, "\t") + "```\n",
     "search and replace, named": "f.py\n```python\n" + BLOCK + "```\n",
 }
 
@@ -222,6 +237,20 @@ def test_what_looks_like_a_diff_and_cannot_be_read_is_refused_and_not_taken_for_
         "<<<<<<< ORIGINAL\na\n=======\nb\n>>>>>>> UPDATED\n",
         "<<<<<<< search\na\n=======\nb\n>>>>>>> replace\n",
         "------- SEARCH\na\n=======\nb\n+++++++ REPLACE\n",
+        "<<<<<<<\na\n=======\nb\n>>>>>>>\n",
+        "  <<<<<<< HEAD\n  a\n  =======\n  b\n  >>>>>>> theirs\n",
+        "```\n-1\n+one\n 2\n```",
+        "```text\n-1\n+one\n 2\n```\n",
+        "```diff a.txt\n-1\n+one\n```",
+        "Change the first line:\n-1\n+one\n",
+        "Change the first line:\n\n```\n-1\n+one\n```\n",
+        "  -1\n  +one\n",
+        "diff a.txt a.txt\n-1\n+one",
+        "diff -u a.txt a.txt\n-1\n+one",
+        "rename from a\nrename to b",
+        "  rename from a\n  rename to b",
+        "old mode 100644\nnew mode 100755",
+        "deleted file mode 100644\nindex 1f2e3d4..0000000\n",
         "\u200b--- a/f.py\n\u200b+++ b/f.py\n",
         "\u2212\u2212\u2212 a/f.py\n+++ b/f.py\n",
     ],
@@ -235,6 +264,39 @@ def test_an_odd_form_never_becomes_the_new_text(patch):
 def test_many_blank_and_half_marked_lines_are_read_in_time():
     assert not is_diff(" \n" * 200_000 + "a")
     assert not is_diff("<<<<<<< a\n" * 100_000)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(mark * 1_000_000 for mark in " \t\n`~*<-+@="),
+        *(f"{mark}{mark * 1_000_000}`" for mark in "~ "),
+        "~" * 500_000 + " " * 500_000 + "`",
+        "diff " + "-a " * 300_000,
+        "diff -" + "a" * 1_000_000,
+        "  x:\n" * 200_000,
+        " " * 1_000 + "\n" * 200_000 + "x",
+        ("\n" + " " * 500) * 2_000 + "x",
+        "*** \t" * 200_000,
+        "rename from a\n" * 70_000,
+        "@@ " * 300_000,
+        "@@ a\n\n" * 150_000,
+        "index " + "a" * 1_000_000,
+    ],
+    ids=lambda text: repr(text[:6]) + str(len(text)),
+)
+@pytest.mark.timeout(10)
+def test_a_large_text_is_looked_through_in_time(text):
+    begin = time.process_time()
+    is_diff(text)
+    assert time.process_time() - begin < 2
+
+
+def test_a_long_signature_of_a_mail_is_read_in_time():
+    begin = time.process_time()
+    with pytest.raises(HunkHeaderError):
+        apply_diff(OLD, HUNK + "-- \n2" + " " * 100_000 + "\nx")
+    assert time.process_time() - begin < 2
 
 
 @pytest.mark.parametrize(
@@ -255,6 +317,17 @@ def test_many_blank_and_half_marked_lines_are_read_in_time():
         "diff is a tool.\n",
         "Index: all names of the book\n",
         "if a << 3:\n",
+        "  - one\n  + two\n",
+        "List:\n- one\n+ two\n",
+        "```\n- one\n+ two\n```\n",
+        "```yaml\n---\ntitle: a\n---\n```\n",
+        "```differ\na\n```\n",
+        "diff is fine\n- one\n",
+        "rename from here\n",
+        "index 0..3 is the head\n",
+        "index a..f\n",
+        "**begin** patch\n",
+        ">>>>> a quote of quotes\n=====\n",
     ],
 )
 def test_other_texts_are_the_whole_new_text(text):

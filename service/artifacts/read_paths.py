@@ -1,19 +1,31 @@
-"""What a path that a model gives to ``react.read`` may mean, the likeliest first."""
+"""What a path that a model gives to read something may mean, the likeliest first."""
 
+import re
 from urllib.parse import unquote
 
 from contracts.logical import LogicalPath, TurnPath, parse
-from contracts.paths import FilePath, Namespace, UnsafePathError, in_turn, is_turn_id
+from contracts.paths import (
+    FilePath,
+    Namespace,
+    UnsafePathError,
+    in_turn,
+    is_turn_id,
+    unquoted,
+    without_output_place,
+)
 
 _LOGICAL = ("ar:", "fi:", "so:", "su:", "tc:", "sk:")
 _ATTACHMENTS = "attachments/"
+# Where other sandboxes keep what the user sent.
+_UPLOADS = re.compile(r"/mnt/user-data/uploads/+")
 
 
 def meanings(text: str, turn_id: str) -> list[LogicalPath]:
     """The logical paths that a text may mean: itself, or a file or an attachment of the current turn.
 
     Args:
-        text: a logical, a physical, a bare or a ``files/`` path; ``ar:<turn>.artifacts.<path>`` names a file, too.
+        text: a logical, a physical, a bare or a ``files/`` path, also below the folder of another sandbox;
+            ``ar:<turn>.artifacts.<path>`` names a file, too.
         turn_id: the current turn.
 
     Raises:
@@ -30,14 +42,20 @@ def meanings(text: str, turn_id: str) -> list[LogicalPath]:
 
 
 def _meanings(text: str, turn_id: str) -> list[LogicalPath]:
+    text = unquoted(text)
     if text.startswith(_LOGICAL):
         path = parse(text)
         is_artifact = isinstance(path, TurnPath) and path.kind == "artifact"
         return [path, *_files(path.item_id, path.turn_id)] if is_artifact and isinstance(path, TurnPath) else [path]
-    head, _, rest = text.removeprefix("./").partition("/")
+    bare = without_output_place(text)
+    uploaded = _UPLOADS.match(bare)
+    if uploaded is not None:
+        bare = text = bare[uploaded.end() :]
+    head, _, rest = bare.removeprefix("./").partition("/")
     if is_turn_id(head) and rest.partition("/")[0] in set(Namespace):
-        return [FilePath.from_physical(text)]
-    return list(_files(text, turn_id))
+        return [FilePath.from_physical(bare)]
+    files = _files(text, turn_id)
+    return [*files] if uploaded is None else [*reversed(files)]
 
 
 def _files(text: str, turn_id: str) -> list[FilePath]:
