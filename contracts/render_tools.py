@@ -232,8 +232,6 @@ class WritePngParams(_Shared):
     title: _Text = ""
     fit: Literal["content", "viewport", "page"] = "content"
     """The picture shows the content's box, the viewport, or the whole page."""
-    css: _Css = ""
-    """Rules after the theme's and the content's."""
     selector: Annotated[str, Field(max_length=256)] | None = None
     """Simple CSS selector: only that element."""
     padding_px: Annotated[int, Field(ge=0, le=1_000)] = 32
@@ -245,6 +243,8 @@ class WritePngParams(_Shared):
     height: Annotated[int, Field(ge=16, le=10_000)] = 800
     device_scale_factor: Annotated[float, Field(ge=1, le=4)] = 2.0
     """Pixels for each CSS pixel."""
+    css: _Css = ""
+    """Rules after the theme's and the content's."""
 
 
 RenderParams = WritePdfParams | WriteDocxParams | WritePptxParams | WritePngParams

@@ -32,7 +32,7 @@ def groups_of(service: ServiceProcess) -> list[str]:
 
 def keeper_of(service: ServiceProcess) -> int | None:
     """The keeper that runs; a killed one may still wait to be reaped, and has no command line then."""
-    command = ["pgrep", "-f", f"oci.keeper .*{service.name}"]
+    command = ["pgrep", "-f", f"oci.cleanup_process .*{service.name}"]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     return int(found.stdout) if found.stdout else None
 
