@@ -78,6 +78,24 @@ def test_words_are_no_number(tmp_path: Path, words: str) -> None:
     assert max(sizes(body(deck.slides[0])[0])) < 40
 
 
+@pytest.mark.parametrize(
+    ("item", "text"),
+    [
+        ("**Churn**: -12 %", "-12 %"),
+        ("**Churn:** -12 %", "-12 %"),
+        ("**Churn** -12 %", "-12 %"),
+        ("**Churn**: \u2013 3 points", "\u2013 3 points"),
+        ("**Churn** \u2013 12 %", "\u2013 12 %"),
+        ("**Churn** - $5", "- $5"),
+        ("**Churn** - fell", "fell"),
+    ],
+)
+def test_the_sign_of_a_number_stays_on_its_card(tmp_path: Path, item: str, text: str) -> None:
+    deck = deck_of(tmp_path, f"## Figures\n\n- {item}\n- **Sales**: up\n")
+    cards = [shape for shape in body(deck.slides[0]) if shape.has_text_frame and shape.text_frame.text]
+    assert [para.text for para in cards[0].text_frame.paragraphs] == ["Churn", text]
+
+
 def test_items_of_a_term_and_a_text_are_cards_in_a_row(tmp_path: Path) -> None:
     source = (
         "## Values\n\n- **Speed**: we ship `fast`\n- **Quality** \u2013 errors fell\n- **Trust:** they *renew*\n"
