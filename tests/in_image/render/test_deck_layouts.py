@@ -194,6 +194,28 @@ def test_slots_in_the_manner_of_slidev_are_columns_and_its_keys_no_words(tmp_pat
     assert deck.slides[2].shapes.title.text_frame.text == "Alone"
 
 
+@pytest.mark.parametrize(
+    "heading",
+    ["level: beginner or advanced?", "image: before and after", "theme: dark patterns", "layout: two-cols"],
+)
+@pytest.mark.parametrize(
+    ("source", "source_format"),
+    [
+        ("## {}\n\nx\n", "markdown"),
+        ("# Deck\n\nBy us\n\n## {}\n\nx\n", "markdown"),
+        ("# Deck\n\nBy us\n\n---\n\n## {}\n\nx\n", "markdown"),
+        ("# Deck\n\nBy us\n\n{}\n---\n\nx\n", "markdown"),
+        ("<h1>Deck</h1><p>By us</p><hr><h2>{}</h2><p>x</p>", "html"),
+    ],
+)
+def test_headings_that_look_like_keys_of_slidev_stay(
+    tmp_path: Path, heading: str, source: str, source_format: str
+) -> None:
+    deck = deck_of(tmp_path, source.format(heading), source_format)
+    words = heading.replace(":", "").replace("?", "").replace("-", " ").split()
+    assert set(words) <= set(" ".join(deck_words(deck)).replace("-", " ").split())
+
+
 def test_words_with_a_colon_under_a_line_stay_a_heading(tmp_path: Path) -> None:
     deck = deck_of(tmp_path, "# Deck\n\nBy us\n\nresult: we win\n---\n\ntext\n")
     assert "result" in deck_words(deck)
