@@ -279,3 +279,23 @@ def test_small_print_is_read_on_the_ground_of_its_slide(tmp_path: Path, ground: 
         found["".join(run.xpath("./a:t/text()"))] = mixed(ground, f"#{paint[0]}", share[0])
     small = [found[words] for words in ("Small", "Top", "\u2039#\u203a")]
     assert all(contrast(colour[1:], ground[1:]) >= 4.5 for colour in small)
+
+
+Q3 = "---\ntitle: Q3\nsubtitle: Three regions\nauthor: Ann Lee\ndate: 2025-10-01\n---\n\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "first"),
+    [
+        (f"{Q3}# Q3\n\nAnn Lee\n\n2025-10-01\n\n## Two\n\nx\n", ["q3", "ann lee", "2025-10-01", "three regions"]),
+        (f"{Q3}# Q3\n\nAnn Lee\n\n## Two\n\nx\n", ["q3", "ann lee", "three regions", "2025-10-01"]),
+        (f"{Q3}## Two\n\nx\n", ["q3", "three regions", "ann lee · 2025-10-01"]),
+        (f"{Q3}## Q3\n\n- a\n- b\n", ["q3", "three regions", "ann lee · 2025-10-01", "a", "b"]),
+        (Q3.replace("---\n", "---\nmarp: true\n", 1) + "# Our quarter\n\nx\n", ["our quarter", "x"]),
+        (Q3.replace("---\n", "---\nmarp: true\n", 1) + "# Q3\n\nx\n", ["q3", "x"]),
+    ],
+)
+def test_the_first_slide_has_what_front_matter_says_once(tmp_path: Path, source: str, first: list[str]) -> None:
+    slide = deck_of(tmp_path, source).slides[0]
+    paragraphs = [para.text.casefold() for shape in shown(slide) for para in shape.text_frame.paragraphs]
+    assert sorted(text for text in paragraphs if text.strip("1")) == sorted(first)
