@@ -29,6 +29,7 @@ README = '<div align="center">\n\n# Title\n\n    code\n\n</div>\n\n- a\n- b'
 DECK = "# Title\n\n---\n\n## Two\n\n- a\n\n<div>x</div>"
 MARP = "---\nmarp: true\nstyle: |\n  h1 { color: red }\n---\n\n<div>\n<p>a</p>\n</div>\n<!-- note -->"
 SVG = '<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'
+DRAWING = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect width="9" height="9"/></svg>'
 FLOW = "graph TD\n A-->B"
 
 
@@ -41,6 +42,12 @@ FLOW = "graph TD\n A-->B"
         ("markdown", FRAGMENT, "html"),
         ("markdown", STYLED, "html"),
         ("markdown", SVG, "svg"),
+        ("markdown", f"<!-- a -->\n{DRAWING}\n<!-- b -->\n", "svg"),
+        ("markdown", DRAWING.upper(), "svg"),
+        ("markdown", f"{DRAWING}\n\n# Title\n\n- **a**", "markdown"),
+        ("markdown", f"{DRAWING}\n\nwords\n\n{DRAWING}", "markdown"),
+        ("mermaid", DRAWING, "html"),
+        ("mermaid", f"{DRAWING}\n\n```mermaid\ngraph TD\n A-->B\n```", "markdown"),
         ("markdown", README, "markdown"),
         ("markdown", "<p>one</p>\n\n<p>two</p>", "markdown"),
         ("markdown", "<p>a **b**</p>\n\n    code", "markdown"),
