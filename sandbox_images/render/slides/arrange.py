@@ -126,7 +126,7 @@ def _are_cards(rows: Element) -> bool:
     items = [item for item in rows if item.tag == "li"]
     if not _CARDS_LEAST <= len(items) <= _CARDS_MOST or len(items) != len(rows):
         return False
-    return all(_term_of(item) is not None for item in items)
+    return all(_term_of(item) is not None and item.get("data-pb-tick") is None for item in items)
 
 
 def _term_of(item: Element) -> Element | None:

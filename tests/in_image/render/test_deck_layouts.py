@@ -96,6 +96,13 @@ def test_the_sign_of_a_number_stays_on_its_card(tmp_path: Path, item: str, text:
     assert [para.text for para in cards[0].text_frame.paragraphs] == ["Churn", text]
 
 
+def test_a_task_list_keeps_its_ticks(tmp_path: Path) -> None:
+    deck = deck_of(tmp_path, "## Tasks\n\n- [x] **Design**: done\n- [ ] **Build**: open\n")
+    (frame,) = body(deck.slides[0])
+    assert [para.text for para in frame.text_frame.paragraphs] == ["Design: done", "Build: open"]
+    assert frame._element.xpath(".//a:buChar/@char") == ["\u00fe", "\u00a8"]  # of Wingdings
+
+
 def test_items_of_a_term_and_a_text_are_cards_in_a_row(tmp_path: Path) -> None:
     source = (
         "## Values\n\n- **Speed**: we ship `fast`\n- **Quality** \u2013 errors fell\n- **Trust:** they *renew*\n"
