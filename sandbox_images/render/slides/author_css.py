@@ -22,7 +22,9 @@ _BODY = re.compile(r"(?<![\w.#-])body(?![\w-])")
 BODY_TAG = "pb-body"
 """The element that stands for a ``body`` that is a slide."""
 _COLUMN_RULES = re.compile(r"(?<![-\w])(columns|column-count|column-width)\s*:[^;}]*", re.IGNORECASE)
-_SHADOW = re.compile(r"(?<![-\w])box-shadow\s*:\s*([^;{}]{1,400}?)\s*(!important)?\s*(?=[;}]|$)", re.IGNORECASE)
+_SHADOW = re.compile(
+    r"(?<![-\w])box-shadow\s*+:\s*+([^;{}]{1,400}?)(?:\s{0,99}+(!important))?\s{0,99}+(?=[;}]|$)", re.IGNORECASE
+)
 _BEST = re.compile(r"(?<![-\w])(clamp|min|max)\(([^()]{1,200})\)", re.IGNORECASE)
 _TERM = re.compile(r"([+-]?\s*\d*\.?\d+)(px|rem|pt)?")
 _CLIPPED = re.compile(r"(?:(?<=[{])|^)[^{}]*background-clip\s*:\s*text[^{}]*", re.IGNORECASE)

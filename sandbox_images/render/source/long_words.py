@@ -24,8 +24,8 @@ def split_long_words(document: Document) -> None:
     body = body_of(document.tree)
     if any(_LONG_WORD.search(text) for text in document.tree.itertext()):
         edit_texts(body, {"script", "style", "template", "textarea", "title"}, _with_breaks)
-    for element, child in _boundaries(body):
-        _break_before_text(element, child)
+    for element, places in _boundaries(body).items():
+        _break_before_texts(element, places)
 
 
 def _with_breaks(text: str, _parent: Element) -> Pieces | None:
@@ -41,25 +41,25 @@ def _with_breaks(text: str, _parent: Element) -> Pieces | None:
     return [*pieces, text[end:]]
 
 
-def _boundaries(body: Element) -> list[tuple[Element, Element | None]]:
-    """Where texts begin that go on with a long word: in an element, or in it behind one of its children."""
-    found: list[tuple[Element, Element | None]] = []
-    steps: list[tuple[Element, Element | None]] = [(body, None)]
+def _boundaries(body: Element) -> dict[Element, set[int]]:
+    """Where texts begin that go on with a long word: by element, the numbers of children that they stand behind."""
+    found: dict[Element, set[int]] = {}
+    steps: list[tuple[Element, Element | None, int]] = [(body, None, 0)]
     run = 0
     while steps:
-        element, child = steps.pop()
+        element, child, place = steps.pop()
         text = (element.text if child is None else child.tail) or ""
         if name_of(element if child is None else child) not in _IN_LINE:
             run = 0
         first, last = _ends(text)
         if run and first and run + first >= LONG_RUN:
-            found.append((element, child))
+            found.setdefault(element, set()).add(place)
         run = run + last if last == len(text) else last
         if child is None:
-            for inner in reversed(element):
-                steps.append((element, inner))
+            for number, inner in reversed(list(enumerate(element, 1))):
+                steps.append((element, inner, number))
                 if name_of(inner) and name_of(inner) not in _SKIPPED:
-                    steps.append((inner, None))
+                    steps.append((inner, None, 0))
     return found
 
 
@@ -71,11 +71,15 @@ def _ends(text: str) -> tuple[int, int]:
     return first, 0 if text[-1].isspace() else len(text.rsplit(maxsplit=1)[-1])
 
 
-def _break_before_text(element: Element, child: Element | None) -> None:
-    mark = make("wbr")
-    if child is None:
-        mark.tail, element.text = element.text, None
-        element.insert(0, mark)
-    else:
-        mark.tail, child.tail = child.tail, None
-        element.insert(list(element).index(child) + 1, mark)
+def _break_before_texts(element: Element, places: set[int]) -> None:
+    """Puts breaks behind the children of these numbers; 0 is before the first."""
+    children: list[Element] = []
+    if 0 in places:
+        children.append(make("wbr"))
+        children[-1].tail, element.text = element.text, None
+    for number, child in enumerate(element, 1):
+        children.append(child)
+        if number in places:
+            children.append(make("wbr"))
+            children[-1].tail, child.tail = child.tail, None
+    element[:] = children
