@@ -1,6 +1,7 @@
 """Long words: places where they may break, which a layout engine needs and looks for within one text only."""
 
 import re
+from unicodedata import category
 from xml.etree.ElementTree import Element
 
 from render.document import Document
@@ -12,6 +13,9 @@ LONG_RUN = 30
 """A word of so many letters may break where an element begins or ends in it."""
 _LONG_WORD = re.compile(r"[^ \t\n\r\f]{1500,}")
 """No-break spaces are letters here: a line does not break at them."""
+_LETTERS = re.compile(r"[^\s\u1100-\u1dff\u2e80-\U0010ffff]*")
+"""Scripts from Hangul on break between letters, or have rules of their own."""
+_IN_ADDRESSES = frozenset("/\\@&#")
 _IN_LINE = frozenset({
     "a", "abbr", "b", "bdi", "bdo", "cite", "code", "data", "del", "dfn", "em", "font", "i", "ins", "kbd", "mark", "q",
     "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var",
@@ -52,7 +56,7 @@ def _boundaries(body: Element) -> dict[Element, set[int]]:
         if name_of(element if child is None else child) not in _IN_LINE:
             run = 0
         first, last = _ends(text)
-        if run and first and run + first >= LONG_RUN:
+        if run and first and run + first >= LONG_RUN and not _closes(text):
             found.setdefault(element, set()).add(place)
         run = run + last if last == len(text) else last
         if child is None:
@@ -64,11 +68,15 @@ def _boundaries(body: Element) -> dict[Element, set[int]]:
 
 
 def _ends(text: str) -> tuple[int, int]:
-    """How many letters a text begins and ends with."""
-    if not text or text.isspace():
-        return 0, 0
-    first = 0 if text[0].isspace() else len(text.split(maxsplit=1)[0])
-    return first, 0 if text[-1].isspace() else len(text.rsplit(maxsplit=1)[-1])
+    """How many letters a text begins and ends with, that no line breaks between."""
+    first = _LETTERS.match(text)
+    last = _LETTERS.match(text[::-1])
+    return (first.end() if first else 0), (last.end() if last else 0)
+
+
+def _closes(text: str) -> bool:
+    """Whether a text begins with a sign that no line may begin with."""
+    return category(text[0]) in {"Pe", "Pf", "Po"} and text[0] not in _IN_ADDRESSES
 
 
 def _break_before_texts(element: Element, places: set[int]) -> None:
