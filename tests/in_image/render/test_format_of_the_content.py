@@ -6,6 +6,7 @@ import pytest
 from docx_reading import opened_source
 from page_looks import codes, page_words, rendered
 from render.source.formats import recognised
+from render.source.tree_edits import body_of, text_of
 
 PAGE = """<!DOCTYPE html>
 <html>
@@ -93,3 +94,11 @@ def test_markdown_that_comes_as_html_keeps_its_structure(tmp_path):
     document = opened_source(DECK, tmp_path, source_format="html")
     assert [next(document.tree.iter(tag)).text for tag in ("h1", "h2", "li")] == ["Title", "Two", "a"]
     assert [warning.code for warning in document.warnings] == ["format_recognised"]
+
+
+def test_a_short_content_is_never_a_path(tmp_path):
+    (tmp_path / "note.txt").write_text("SECRET")
+    path = str(tmp_path / "note.txt")
+    for source in (path, "\u6211" * 150):
+        document = opened_source(source, tmp_path, source_format="html")
+        assert text_of(body_of(document.tree)) == source
