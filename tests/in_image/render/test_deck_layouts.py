@@ -306,3 +306,28 @@ def test_the_first_slide_has_what_front_matter_says_once(tmp_path: Path, source:
     slide = deck_of(tmp_path, source).slides[0]
     paragraphs = [para.text.casefold() for shape in shown(slide) for para in shape.text_frame.paragraphs]
     assert sorted(text for text in paragraphs if text.strip("1")) == sorted(first)
+
+
+def lost_words(root: Path, source: str, source_format: str = "html") -> list[str]:
+    document = open_document(RenderRequest("pptx", source_format, source, str(root), "deck.pptx"))
+    write_pptx(document, str(root / "deck.pptx"))
+    return [warning.message for warning in document.warnings if warning.code == "content_lost"]
+
+
+def test_a_slide_that_lacks_most_of_its_words_is_a_warning(tmp_path: Path) -> None:
+    source = f"{STYLE}<div class=slide><h1>A</h1><div hidden>many words that nobody sees here</div></div>"
+    (message,) = lost_words(tmp_path, source)
+    assert message.startswith("Most words of a slide are not shown: A many words that nobody sees here; ")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "## A\n\n$$\\frac{a+b+c}{d+e+f+g+h+i+j+k+l+m+n+o+p}$$\n",
+        "## A\n\n- b\n\n::: notes\nMany words that are said and not shown on the slide itself.\n:::\n",
+        "## A\n\n| a | b |\n|---|---|\n| words of a table | more |\n",
+        "## A\n\n<svg width='90' height='90'><text>many words of a drawing that is a picture</text></svg>\n",
+    ],
+)
+def test_words_of_formulas_notes_and_drawings_are_not_missed(tmp_path: Path, source: str) -> None:
+    assert lost_words(tmp_path, source, "markdown") == []
