@@ -5,6 +5,7 @@ takes for collected on another page.
 """
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,7 @@ from weasyprint.formatting_structure import boxes
 from render.document import Document
 from render.layout.changes import change
 from render.layout.engine import lay_out
-from render.source.tree_edits import add_class, parents_of
+from render.source.tree_edits import add_class, parents_of, remove_class
 
 WORDS_SHOWN = 12
 LETTERS_SHOWN = 40
@@ -28,6 +29,8 @@ HIDDEN_PX = 2.0
 _build = weasyprint.document.build_formatting_structure
 _counted: dict[Element, int] = {}
 """Letters of the last document that was taken apart into boxes, by element."""
+_ADDED = re.compile(r"::(?:before|after|marker|footnote-call|footnote-marker)\b")
+"""Boxes whose text is not the document's own; that of ``::first-letter`` and ``::first-line`` is."""
 _REMEDIES = ("pb-open", "pb-flow")
 """Classes of the ancestors of lost words, one after the other: free heights, then blocks in place of flex and grid."""
 
@@ -53,10 +56,13 @@ def lay_out_whole(
     for remedy in _REMEDIES:
         if not lost:
             break
-        _mark_ancestors(document.tree, lost, remedy)
+        marked = _mark_ancestors(document.tree, lost, remedy)
         again, still_lost = attempt()
         if sum(still_lost.values()) < sum(lost.values()):
             laid, lost = again, still_lost
+        else:
+            for element in marked:
+                remove_class(element, remedy)
     if lost:
         words = [word for element in document.tree.iter() if element in lost for word in _last_words(element, lost)]
         _warn(document, words, "are missing from the pages")
@@ -90,7 +96,7 @@ def _letters(roots: Iterable[Any]) -> Letters:
         box = stack.pop()
         box = getattr(box, "_box", box)  # a placeholder stands for its box
         if isinstance(box, boxes.TextBox):
-            if "::" not in (box.element_tag or "") and box.element is not None:
+            if box.element is not None and not _ADDED.search(box.element_tag or ""):
                 letters = len("".join(box.text.split()))
                 counts[box.element] = counts.get(box.element, 0) + letters
         elif isinstance(box, boxes.ParentBox):
@@ -98,7 +104,8 @@ def _letters(roots: Iterable[Any]) -> Letters:
     return counts
 
 
-def _mark_ancestors(tree: Element, lost: Letters, name: str) -> None:
+def _mark_ancestors(tree: Element, lost: Letters, name: str) -> set[Element]:
+    """Gives elements that lack letters and all around them a class."""
     parents = parents_of(tree)
     marked: set[Element] = set()
     for element in lost:
@@ -107,6 +114,7 @@ def _mark_ancestors(tree: Element, lost: Letters, name: str) -> None:
             marked.add(above)
             add_class(above, name)
             above = parents.get(above)
+    return marked
 
 
 def _last_words(element: Element, lost: Letters) -> list[str]:

@@ -36,6 +36,7 @@ from render.source.tree_edits import body_of, text_of
 STACK_BYTES = 512 * 1024 * 1024
 RECURSION_MAX = 60_000
 _SCHEMES = SCHEMES | {""}
+_WORDS_SHOWN, _LETTERS_SHOWN = 12, 160
 SLIDES_MAX = 2_000
 """Some minutes of layout; nobody shows more."""
 _URL_MAX = 2000
@@ -125,6 +126,13 @@ def _write(document: Document, target: str) -> dict[str, Any]:
         )
     for rule in stage.dropped:
         document.warn("styles_dropped", f"A rule could not be laid out and was left out: {rule}")
+    for sheet in stage.lost:
+        words = " ".join(sheet.root.itertext()).split()
+        shown = " ".join(words[:_WORDS_SHOWN])[:_LETTERS_SHOWN] + (" \u2026" if len(words) > _WORDS_SHOWN else "")
+        document.warn(
+            "content_lost",
+            f"Most words of a slide are not shown: {shown}; give its elements more room, or show them.",
+        )
     facts = _finished(document, slides, styled=styled)
     deck = new_deck(theme, decorated=not styled)
     _fill(replace_theme(document, theme), deck, slides)

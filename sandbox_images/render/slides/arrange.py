@@ -20,6 +20,8 @@ _CLOSING = re.compile(
     r"danke|vielen\s+dank|fragen\b|kontakt\b|merci\b|gracias\b|grazie\b|obrigad[oa]\b",
     re.IGNORECASE,
 )
+_SEPARATOR = re.compile(r"\s*(?::\s*|(?:[\u2013\u2014]|-(?=\s))\s*(?![\s\d.$€£¥]))?")
+"""What stands between a term and its text; a dash before a number is its sign."""
 _CARDS_LEAST, _CARDS_MOST, _CARD_WORDS = 2, 4, 32
 _NUMBER_CHARACTERS, _LABEL_WORDS = 14, 24
 _QUOTE_WORDS, _CLOSING_WORDS, _BESIDE_WORDS = 60, 40, 70
@@ -124,7 +126,7 @@ def _are_cards(rows: Element) -> bool:
     items = [item for item in rows if item.tag == "li"]
     if not _CARDS_LEAST <= len(items) <= _CARDS_MOST or len(items) != len(rows):
         return False
-    return all(_term_of(item) is not None for item in items)
+    return all(_term_of(item) is not None and item.get("data-pb-tick") is None for item in items)
 
 
 def _term_of(item: Element) -> Element | None:
@@ -148,13 +150,13 @@ def _make_cards(root: Element, rows: Element) -> None:
         if term is None:
             continue
         holder = item[0] if item[0] is not term else item
-        words = (term.tail or "").lstrip(" \u00a0")
+        words = term.tail or ""
         term.tail = None
         parts = list(holder)[1:]
         head = make("p", {"class": "pb-term"}, None, term)
         if text_of(term).rstrip().endswith(":") and not len(term):
             term.text = (term.text or "").rstrip().removesuffix(":")
-        body = make("p", None, words.lstrip(":\u2013\u2014- ").lstrip(), *parts)
+        body = make("p", None, _SEPARATOR.sub("", words, count=1), *parts)
         number = bool(_NUMBER.fullmatch(text_of(term).strip())) and len(text_of(term)) <= _NUMBER_CHARACTERS
         card = make("div", {"class": "pb-card pb-figure" if number else "pb-card"}, None, head, body)
         if item.get("id"):

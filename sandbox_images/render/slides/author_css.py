@@ -22,11 +22,11 @@ _BODY = re.compile(r"(?<![\w.#-])body(?![\w-])")
 BODY_TAG = "pb-body"
 """The element that stands for a ``body`` that is a slide."""
 _COLUMN_RULES = re.compile(r"(?<![-\w])(columns|column-count|column-width)\s*:[^;}]*", re.IGNORECASE)
-_SHADOW = re.compile(r"(?<![-\w])box-shadow\s*:\s*([^;{}]{1,400}?)\s*(!important)?\s*(?=[;}]|$)", re.IGNORECASE)
+_SHADOW = re.compile(
+    r"(?<![-\w])box-shadow\s*+:\s*+([^;{}]{1,400}?)(?:\s{0,99}+(!important))?\s{0,99}+(?=[;}]|$)", re.IGNORECASE
+)
 _BEST = re.compile(r"(?<![-\w])(clamp|min|max)\(([^()]{1,200})\)", re.IGNORECASE)
 _TERM = re.compile(r"([+-]?\s*\d*\.?\d+)(px|rem|pt)?")
-_CLIPPED = re.compile(r"(?:(?<=[{])|^)[^{}]*background-clip\s*:\s*text[^{}]*", re.IGNORECASE)
-_GROUND = re.compile(r"(?<![-\w])background(?:-image)?\s*:\s*([^;{}]*)", re.IGNORECASE)
 _VARIABLE = re.compile(r"(--[\w-]+)\s*:\s*([^;{}]{1,300})")
 _USE = re.compile(r"var\(\s*(--[\w-]+)\s*(?:,([^()]*))?\)")
 _UNITS = {"px": 1.0, "rem": 16.0, "pt": 4 / 3, "": 1.0}
@@ -82,7 +82,7 @@ def tame(css: str, width: int, variables: dict[str, str] | None = None) -> str:
         value = _USE.sub(lambda use: known.get(use[1], use[2] or ""), value).translate(_UNQUOTED)
         return f'bookmark-label:"{value}"{match[2] or ""}'
 
-    css = _without_drop_caps(_CLIPPED.sub(_plain_text_colour, _PAGE.sub(" ", css)))
+    css = _without_drop_caps(_PAGE.sub(" ", css))
     css = _FIXED.sub("position:absolute", css)
     css = _COLUMN_RULES.sub("--pb-unused:0", css)
     css = _VIEWPORT.sub(pixels, css)
@@ -110,32 +110,6 @@ def rules_of(css: str) -> list[str]:
     """The top-level rules of a style sheet, each as text."""
     rules = tinycss2.parse_stylesheet(css, skip_comments=True, skip_whitespace=True)
     return [tinycss2.serialize([rule]) for rule in rules if rule.type != "error"]
-
-
-def _plain_text_colour(match: re.Match[str]) -> str:
-    """Text that a gradient shines through gets the gradient's first colour."""
-    ground = _GROUND.search(match[0])
-    inner = ground[1].partition("(")[2] if ground and "gradient" in ground[1] else ""
-    parts, depth, part = [], 0, ""
-    for character in inner:
-        depth += (character == "(") - (character == ")")
-        if depth < 0 or (character == "," and depth == 0):
-            parts.append(part.strip())
-            part = ""
-            if depth < 0:
-                break
-        else:
-            part += character
-    colours = [
-        item
-        for item in parts
-        if item and not re.match(r"to\s|at\s|circle|ellipse|from\s|[-\d.]+(?:deg|turn|rad)", item)
-    ]
-    if not colours:
-        return match[0]
-    colour = re.sub(r"\s+-?[\d.]+(?:%|px)$", "", colours[0])
-    rest = re.sub(r"(?<![-\w])(?:-webkit-text-fill-color|color)\s*:[^;{}]*;?", "", _GROUND.sub("", match[0]))
-    return f"{rest};color:{colour} !important;"
 
 
 def _best(match: re.Match[str]) -> str:

@@ -86,14 +86,16 @@ def _rules(css: str) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Selectors, one at a time, with the declarations of their rules."""
     stack: list[Any] = [tinycss2.parse_stylesheet(css, skip_comments=True, skip_whitespace=True)]
     count = 0
-    while stack and count < _DECLARATIONS_MAX:
+    while stack:
         for rule in stack.pop():
             if rule.type == "at-rule" and rule.lower_at_keyword in _NESTED and rule.content:
                 stack.append(tinycss2.parse_rule_list(rule.content, skip_comments=True, skip_whitespace=True))
             elif rule.type == "qualified-rule":
                 rows = list(_rows(tinycss2.parse_blocks_contents(rule.content)))
-                count += len(rows) + 1
                 for selector in tinycss2.serialize(rule.prelude).split(","):
+                    count += len(rows) + 1
+                    if count > _DECLARATIONS_MAX:
+                        return
                     yield selector, rows
 
 

@@ -19,10 +19,14 @@ _PIECES_MOST = 4
 
 
 def read_slidev(body: Element) -> None:
-    """Takes the front matter of single slides out of the text, and puts slots side by side, in place."""
-    for child in list(body):
-        if child.tag == "h2" and _is_matter("".join(child.itertext())):
-            body[list(body).index(child)] = make("hr")
+    """Takes the front matter of single slides out of the text, and puts slots side by side, in place.
+
+    Keys stand between two rules, which makes them a heading to Markdown: one of the underlined kind, behind a rule or
+    first of all. Headings of HTML, and those with number signs, are never keys.
+    """
+    for index, child in enumerate(body):
+        if child.get("data-underlined") and child.tag == "h2" and _is_matter("".join(child.itertext())):
+            body[index] = make("hr")
     _place_slots(body)
 
 

@@ -12,6 +12,7 @@ from render.slides.boxes import ground_shapes, pictures_behind
 from render.slides.checks import faults, fitted, overflow
 from render.slides.css import MARGIN_BOTTOM, ROOMY_STEPS, STEPS
 from render.slides.layout import PLAIN, Sheet, Stage, mend_grids
+from render.slides.lost_words import lacks_words
 from render.slides.model import HEIGHT, WIDTH, LineShape, PictureShape, Shape, Slide, TableShape, TextShape
 from render.slides.paint import Painter
 from render.slides.place import block_of, centre, content_bottom, settle_block
@@ -90,7 +91,7 @@ def _judge(stage: Stage, job: _Job, node: BoxNode | None, *, last: bool) -> None
     """Accepts a layout, or changes the sheet for the next one, or splits it."""
     sheet = job.sheet
     if node is None:
-        _show(job, last=last)
+        _show(stage, job, last=last)
         return
     if not sheet.wrapped:
         sheet.wrapped = True
@@ -112,16 +113,20 @@ def _judge(stage: Stage, job: _Job, node: BoxNode | None, *, last: bool) -> None
     if not last and _other_size(stage, job, shapes, over):
         return
     shapes = fitted(shapes) if over > 0 or faults(shapes) else shapes
+    if lacks_words(sheet.root, shapes):
+        stage.lost.append(sheet)
     _settle(stage, sheet, shapes)
     job.done = _slide(stage, sheet, node, shapes, painter.anchors)
 
 
-def _show(job: _Job, *, last: bool) -> None:
+def _show(stage: Stage, job: _Job, *, last: bool) -> None:
     """Tries to show a slide that has no box: it waits for a script, or the author's rules put it elsewhere."""
     sheet = job.sheet
     if sheet.show and sheet.trust < PLAIN and not last:
         sheet.trust += 1
     elif sheet.show:
+        if lacks_words(sheet.root, []):
+            stage.lost.append(sheet)
         job.done = Slide(sheet.draft.kind)
     sheet.show = True
 

@@ -79,6 +79,7 @@ class Stage:
         design: what the document settles itself.
         dropped: rules that could not be laid out, and were left out.
         plain_css: rules of slides whose author's rules are of no use.
+        lost: slides that lack most of their words.
     """
 
     layouter: Layouter
@@ -90,6 +91,7 @@ class Stage:
     design: Design = field(default_factory=Design)
     dropped: list[str] = field(default_factory=list)
     plain_css: str = ""
+    lost: list[Sheet] = field(default_factory=list)
 
     def scale(self, sheet: Sheet) -> float:
         """Slide pixels per pixel of layout."""

@@ -13,6 +13,7 @@ from render.slides.split import whole_copy
 from render.slides.tex import tex_as_text
 from render.source.citations import link_of
 from render.source.sanitise import scrub_css
+from render.source.title_block import word
 from render.source.tree_edits import add_class, body_of, classes_of, make, name_of, parents_of, remove, text_of
 
 _CONTENTS_MAX = 40
@@ -156,22 +157,35 @@ def _sources(document: Document) -> Element:
 
 def _add_title(document: Document, drafts: list[Draft]) -> None:
     """A title slide of the document's own words, if there is a title that no slide begins with."""
-    data = document.metadata
-    given = bool(_front_matter(document).get("title")) or bool(document.request.metadata.title)
-    if not given or not data.title or (drafts and drafts[0].authored):
+    data, matter = document.metadata, _front_matter(document)
+    given = bool(matter.get("title")) or bool(document.request.metadata.title)
+    if not given or not data.title or (drafts and (drafts[0].authored or matter.get("marp"))):
         return
     first = title_of(drafts[0].root) if drafts else None
-    same = first is not None and text_of(first).casefold() == data.title.casefold()
-    lines = [" · ".join(part for part in (data.author, data.date) if part)]
-    if data.subject:
-        lines.insert(0, data.subject)
-    if drafts and drafts[0].kind == "title" and first is not None:
-        if same:
-            shown = text_of(drafts[0].root).casefold()
-            drafts[0].root.extend(make("p", None, line) for line in lines if line and line.casefold() not in shown)
+    upper = [word(matter.get("subtitle")), data.subject]
+    lower = [data.author, data.date]
+    if first is None or text_of(first).casefold() != data.title.casefold():
+        if first is None or drafts[0].kind != "title":
+            drafts.insert(0, title_draft(data.title, [*upper, _joined(lower)]))
         return
-    if not same:
-        drafts.insert(0, title_draft(data.title, lines))
+    root = drafts[0].root
+    shown = text_of(root).casefold()
+    upper, lower = ([part for part in parts if part.casefold() not in shown] for parts in (upper, lower))
+    rows = [make("p", None, line) for line in (*upper, _joined(lower)) if line]
+    if drafts[0].kind == "title":
+        root.extend(rows)
+    elif rows:
+        _put_behind(parents_of(root)[first], first, rows)
+
+
+def _joined(parts: list[str]) -> str:
+    return " · ".join(part for part in parts if part)
+
+
+def _put_behind(parent: Element, child: Element, rows: list[Element]) -> None:
+    rows[-1].tail, child.tail = child.tail, None
+    index = list(parent).index(child) + 1
+    parent[index:index] = rows
 
 
 def _dress(draft: Draft, notes: dict[str, Element]) -> None:

@@ -12,10 +12,9 @@ _WORD = re.compile(
     r"\s*(?:#(?P<id>[^\s{}#=\"']+)|\.(?P<name>[A-Za-z_][^\s{}.=\"']*)|(?P<plain>-)(?=\s|$)"
     r"|(?P<key>[A-Za-z][\w:-]*)=(?:\"(?P<long>[^\"]*)\"|'(?P<quoted>[^']*)'|(?P<short>[^\s{}\"']+)))"
 )
-_AT_END = re.compile(r"(?:^|[ \t]+)\{([^{}\n]{1,500})\}[ \t]*$")
+_AT_END = re.compile(r"\{([^{}\n]{1,500})\}[ \t]*$")
 _AT_START = re.compile(r"[ \t]?\{([^{}\n]{1,500})\}")
 _FENCE = re.compile(r"\{[ \t]*\.?([\w+#-]+)([^{}\n]*)\}")
-_CLOSING = re.compile(r"[ \t]+#+$")
 _LENGTH = re.compile(r"\d{1,5}(?:\.\d{1,4})?(?:%|px|cm|mm|in|pt|em|rem)?")
 _ELEMENTS = {"mark": "mark", "underline": "u", "ul": "u", "kbd": "kbd"}
 _SIZES = ("width", "height")
@@ -74,9 +73,15 @@ def _at_end(owner: Token, children: list[Token]) -> None:
     last = children[-1]
     match = _AT_END.search(last.content) if last.type == "text" else None
     found = attributes_of(match[1]) if match else None
-    if match and found:
-        last.content = _CLOSING.sub("", last.content[: match.start()])
+    if match and found and last.content[: match.start()][-1:] in {"", " ", "\t"}:
+        last.content = _without_closing(last.content[: match.start()].rstrip(" \t"))
         _set(owner, found)
+
+
+def _without_closing(text: str) -> str:
+    """The text of a heading without the number signs that close it."""
+    bare = text.rstrip("#")
+    return bare.rstrip(" \t") if bare[-1:] in {" ", "\t"} else text
 
 
 def _behind_pictures(children: list[Token]) -> None:

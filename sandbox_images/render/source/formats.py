@@ -23,6 +23,7 @@ _MARKED_LINE = re.compile(
     re.MULTILINE,
 )
 _FIRST_MARK = re.compile(r"#{1,6}[ \t]+\S|`{3}|~{3}|---[ \t]*\n[ \t]*[\w-]+[ \t]*:")
+_DRAWING = re.compile(r"<(/?)svg\b[^<>]*?(/?)>", re.IGNORECASE)
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _INDENTED = re.compile(r"(?: {4}|\t)")
 
@@ -46,9 +47,21 @@ def _of_markdown(text: str) -> Literal["markdown", "html", "svg"]:
     inner = _start(unfence(text, ("html", "htm", "xml", "svg")))
     if _PAGE.match(inner):
         return "html"
-    if re.match(r"<svg\b", inner, re.IGNORECASE):
+    if _is_drawing(inner):
         return "svg"
     return "html" if _BLOCK.match(inner) and _is_broken_by_markdown(inner) else "markdown"
+
+
+def _is_drawing(text: str) -> bool:
+    """Whether a text is an SVG and nothing else."""
+    if not re.match(r"<svg\b", text, re.IGNORECASE):
+        return False
+    depth = 0
+    for match in _DRAWING.finditer(text):
+        depth += 0 if match[2] else -1 if match[1] else 1
+        if depth <= 0:
+            return not _start(text[match.end() :])
+    return True
 
 
 def _is_broken_by_markdown(text: str) -> bool:
@@ -80,7 +93,7 @@ def _of_mermaid(text: str) -> SourceFormat:
     inner = unfence(text, ("", "mermaid"))
     if is_diagram(inner) or is_diagram(text):
         return "mermaid"
-    if _PAGE.match(_start(text)) or re.match(r"<svg\b", _start(text), re.IGNORECASE):
+    if _PAGE.match(_start(text)) or _is_drawing(_start(text)):
         return "html"
     return "markdown" if re.search(r"^ {0,3}(?:`{3,}|~{3,})[ \t]*mermaid\b", text, re.MULTILINE) else "mermaid"
 

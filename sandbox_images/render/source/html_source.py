@@ -1,5 +1,6 @@
 """HTML as models write it, to a tree."""
 
+import io
 import re
 from xml.etree.ElementTree import Element
 
@@ -110,5 +111,6 @@ def parse_html(text: str) -> Element:
             f"The content has {len(text):,} characters; at most {CONTENT_CHARACTERS_MAX:,} are read. Render parts of it.",
         )
     check_elements(sum(1 for _ in _OPENED.finditer(text)))
-    tree: Element = tinyhtml5.parse(_shallow(text), namespace_html_elements=False)
+    # A short text would be taken for the path of a file, and be read or fail as such.
+    tree: Element = tinyhtml5.parse(io.StringIO(_shallow(text)), namespace_html_elements=False)
     return tree

@@ -8,6 +8,7 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
 from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
 from mdit_py_plugins.attrs import attrs_block_plugin, attrs_plugin
 from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
@@ -42,7 +43,15 @@ def read_markdown(text: str) -> MarkdownText:
         text = text[match.end() :]
     environment: dict[str, Any] = {}
     tokens = _parser().parse(text, environment)
+    _mark_underlined(tokens)
     return MarkdownText(_parser().renderer.render(tokens, _parser().options, environment), front_matter or {})
+
+
+def _mark_underlined(tokens: list[Token]) -> None:
+    """Marks headings between two rules: lines that a maker of slides may mean as keys of a slide."""
+    for index, token in enumerate(tokens):
+        if token.type == "heading_open" and token.markup == "-" and (not index or tokens[index - 1].type == "hr"):
+            token.attrSet("data-underlined", "1")
 
 
 @cache

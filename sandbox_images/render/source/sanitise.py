@@ -208,7 +208,7 @@ def _clean_attributes(document: Document, element: Element) -> None:
             len(element.attrib[key]) > STYLE_CHECKED or _BOUNDED.search(element.attrib[key])
         ):
             element.set(key, bound_css(document, element.attrib[key]))
-        if plain == "style" and "text" in element.attrib[key]:
+        if plain == "style":
             element.set(key, plain_gradient_text(document, element.attrib[key], attribute=True))
     for key, most in (("colspan", SPAN_MAX), ("rowspan", ROWSPAN_MAX), ("span", SPAN_MAX)):
         if key in element.attrib:

@@ -32,11 +32,13 @@ def add_title_block(document: Document, front_matter: dict[str, Any]) -> None:
     """Put title, subtitle, author and date in front of a document; a deck's title slide is its writer's business.
 
     A title that the first heading has already is not repeated. The request's title heads Markdown that has no heading
-    of the first level; pages of HTML have their own, unless a cover is asked for.
+    of the first level; pages of HTML have their own, and get no block unless a cover is asked for.
     """
     request = document.request
     is_cover = bool(request.options.get("cover"))
     if request.output == "pptx" or request.source_format in {"mermaid", "svg"}:
+        return
+    if request.source_format == "html" and not is_cover:
         return
     body = body_of(document.tree)
     tops = list(body.iter("h1"))
@@ -45,7 +47,7 @@ def add_title_block(document: Document, front_matter: dict[str, Any]) -> None:
     own = word(front_matter.get("title"))
     title = own or request.metadata.title
     if not is_cover:
-        is_page = request.source_format == "html" or request.output == "png" or bool(tops)
+        is_page = request.output == "png" or bool(tops)
         title = own or ("" if is_page else title)
         if tops and _same(title, text_of(tops[0])):
             title = ""

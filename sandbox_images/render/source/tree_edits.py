@@ -32,6 +32,15 @@ def add_class(element: Element, name: str) -> None:
         element.set("class", " ".join([*names, name]))
 
 
+def remove_class(element: Element, name: str) -> None:
+    """Takes a class off."""
+    names = [other for other in classes_of(element) if other != name]
+    if names:
+        element.set("class", " ".join(names))
+    else:
+        element.attrib.pop("class", None)
+
+
 def text_of(element: Element) -> str:
     """The text of an element with blanks collapsed."""
     return " ".join("".join(element.itertext()).split())

@@ -78,6 +78,31 @@ def test_words_are_no_number(tmp_path: Path, words: str) -> None:
     assert max(sizes(body(deck.slides[0])[0])) < 40
 
 
+@pytest.mark.parametrize(
+    ("item", "text"),
+    [
+        ("**Churn**: -12 %", "-12 %"),
+        ("**Churn:** -12 %", "-12 %"),
+        ("**Churn** -12 %", "-12 %"),
+        ("**Churn**: \u2013 3 points", "\u2013 3 points"),
+        ("**Churn** \u2013 12 %", "\u2013 12 %"),
+        ("**Churn** - $5", "- $5"),
+        ("**Churn** - fell", "fell"),
+    ],
+)
+def test_the_sign_of_a_number_stays_on_its_card(tmp_path: Path, item: str, text: str) -> None:
+    deck = deck_of(tmp_path, f"## Figures\n\n- {item}\n- **Sales**: up\n")
+    cards = [shape for shape in body(deck.slides[0]) if shape.has_text_frame and shape.text_frame.text]
+    assert [para.text for para in cards[0].text_frame.paragraphs] == ["Churn", text]
+
+
+def test_a_task_list_keeps_its_ticks(tmp_path: Path) -> None:
+    deck = deck_of(tmp_path, "## Tasks\n\n- [x] **Design**: done\n- [ ] **Build**: open\n")
+    (frame,) = body(deck.slides[0])
+    assert [para.text for para in frame.text_frame.paragraphs] == ["Design: done", "Build: open"]
+    assert frame._element.xpath(".//a:buChar/@char") == ["\u00fe", "\u00a8"]  # of Wingdings
+
+
 def test_items_of_a_term_and_a_text_are_cards_in_a_row(tmp_path: Path) -> None:
     source = (
         "## Values\n\n- **Speed**: we ship `fast`\n- **Quality** \u2013 errors fell\n- **Trust:** they *renew*\n"
@@ -176,6 +201,28 @@ def test_slots_in_the_manner_of_slidev_are_columns_and_its_keys_no_words(tmp_pat
     assert deck.slides[2].shapes.title.text_frame.text == "Alone"
 
 
+@pytest.mark.parametrize(
+    "heading",
+    ["level: beginner or advanced?", "image: before and after", "theme: dark patterns", "layout: two-cols"],
+)
+@pytest.mark.parametrize(
+    ("source", "source_format"),
+    [
+        ("## {}\n\nx\n", "markdown"),
+        ("# Deck\n\nBy us\n\n## {}\n\nx\n", "markdown"),
+        ("# Deck\n\nBy us\n\n---\n\n## {}\n\nx\n", "markdown"),
+        ("# Deck\n\nBy us\n\n{}\n---\n\nx\n", "markdown"),
+        ("<h1>Deck</h1><p>By us</p><hr><h2>{}</h2><p>x</p>", "html"),
+    ],
+)
+def test_headings_that_look_like_keys_of_slidev_stay(
+    tmp_path: Path, heading: str, source: str, source_format: str
+) -> None:
+    deck = deck_of(tmp_path, source.format(heading), source_format)
+    words = heading.replace(":", "").replace("?", "").replace("-", " ").split()
+    assert set(words) <= set(" ".join(deck_words(deck)).replace("-", " ").split())
+
+
 def test_words_with_a_colon_under_a_line_stay_a_heading(tmp_path: Path) -> None:
     deck = deck_of(tmp_path, "# Deck\n\nBy us\n\nresult: we win\n---\n\ntext\n")
     assert "result" in deck_words(deck)
@@ -239,3 +286,48 @@ def test_small_print_is_read_on_the_ground_of_its_slide(tmp_path: Path, ground: 
         found["".join(run.xpath("./a:t/text()"))] = mixed(ground, f"#{paint[0]}", share[0])
     small = [found[words] for words in ("Small", "Top", "\u2039#\u203a")]
     assert all(contrast(colour[1:], ground[1:]) >= 4.5 for colour in small)
+
+
+Q3 = "---\ntitle: Q3\nsubtitle: Three regions\nauthor: Ann Lee\ndate: 2025-10-01\n---\n\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "first"),
+    [
+        (f"{Q3}# Q3\n\nAnn Lee\n\n2025-10-01\n\n## Two\n\nx\n", ["q3", "ann lee", "2025-10-01", "three regions"]),
+        (f"{Q3}# Q3\n\nAnn Lee\n\n## Two\n\nx\n", ["q3", "ann lee", "three regions", "2025-10-01"]),
+        (f"{Q3}## Two\n\nx\n", ["q3", "three regions", "ann lee · 2025-10-01"]),
+        (f"{Q3}## Q3\n\n- a\n- b\n", ["q3", "three regions", "ann lee · 2025-10-01", "a", "b"]),
+        (Q3.replace("---\n", "---\nmarp: true\n", 1) + "# Our quarter\n\nx\n", ["our quarter", "x"]),
+        (Q3.replace("---\n", "---\nmarp: true\n", 1) + "# Q3\n\nx\n", ["q3", "x"]),
+    ],
+)
+def test_the_first_slide_has_what_front_matter_says_once(tmp_path: Path, source: str, first: list[str]) -> None:
+    slide = deck_of(tmp_path, source).slides[0]
+    paragraphs = [para.text.casefold() for shape in shown(slide) for para in shape.text_frame.paragraphs]
+    assert sorted(text for text in paragraphs if text.strip("1")) == sorted(first)
+
+
+def lost_words(root: Path, source: str, source_format: str = "html") -> list[str]:
+    document = open_document(RenderRequest("pptx", source_format, source, str(root), "deck.pptx"))
+    write_pptx(document, str(root / "deck.pptx"))
+    return [warning.message for warning in document.warnings if warning.code == "content_lost"]
+
+
+def test_a_slide_that_lacks_most_of_its_words_is_a_warning(tmp_path: Path) -> None:
+    source = f"{STYLE}<div class=slide><h1>A</h1><div hidden>many words that nobody sees here</div></div>"
+    (message,) = lost_words(tmp_path, source)
+    assert message.startswith("Most words of a slide are not shown: A many words that nobody sees here; ")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "## A\n\n$$\\frac{a+b+c}{d+e+f+g+h+i+j+k+l+m+n+o+p}$$\n",
+        "## A\n\n- b\n\n::: notes\nMany words that are said and not shown on the slide itself.\n:::\n",
+        "## A\n\n| a | b |\n|---|---|\n| words of a table | more |\n",
+        "## A\n\n<svg width='90' height='90'><text>many words of a drawing that is a picture</text></svg>\n",
+    ],
+)
+def test_words_of_formulas_notes_and_drawings_are_not_missed(tmp_path: Path, source: str) -> None:
+    assert lost_words(tmp_path, source, "markdown") == []

@@ -6,6 +6,7 @@ import pytest
 from docx_reading import opened_source
 from page_looks import codes, page_words, rendered
 from render.source.formats import recognised
+from render.source.tree_edits import body_of, text_of
 
 PAGE = """<!DOCTYPE html>
 <html>
@@ -29,6 +30,7 @@ README = '<div align="center">\n\n# Title\n\n    code\n\n</div>\n\n- a\n- b'
 DECK = "# Title\n\n---\n\n## Two\n\n- a\n\n<div>x</div>"
 MARP = "---\nmarp: true\nstyle: |\n  h1 { color: red }\n---\n\n<div>\n<p>a</p>\n</div>\n<!-- note -->"
 SVG = '<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'
+DRAWING = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect width="9" height="9"/></svg>'
 FLOW = "graph TD\n A-->B"
 
 
@@ -41,6 +43,12 @@ FLOW = "graph TD\n A-->B"
         ("markdown", FRAGMENT, "html"),
         ("markdown", STYLED, "html"),
         ("markdown", SVG, "svg"),
+        ("markdown", f"<!-- a -->\n{DRAWING}\n<!-- b -->\n", "svg"),
+        ("markdown", DRAWING.upper(), "svg"),
+        ("markdown", f"{DRAWING}\n\n# Title\n\n- **a**", "markdown"),
+        ("markdown", f"{DRAWING}\n\nwords\n\n{DRAWING}", "markdown"),
+        ("mermaid", DRAWING, "html"),
+        ("mermaid", f"{DRAWING}\n\n```mermaid\ngraph TD\n A-->B\n```", "markdown"),
         ("markdown", README, "markdown"),
         ("markdown", "<p>one</p>\n\n<p>two</p>", "markdown"),
         ("markdown", "<p>a **b**</p>\n\n    code", "markdown"),
@@ -86,3 +94,11 @@ def test_markdown_that_comes_as_html_keeps_its_structure(tmp_path):
     document = opened_source(DECK, tmp_path, source_format="html")
     assert [next(document.tree.iter(tag)).text for tag in ("h1", "h2", "li")] == ["Title", "Two", "a"]
     assert [warning.code for warning in document.warnings] == ["format_recognised"]
+
+
+def test_a_short_content_is_never_a_path(tmp_path):
+    (tmp_path / "note.txt").write_text("SECRET")
+    path = str(tmp_path / "note.txt")
+    for source in (path, "\u6211" * 150):
+        document = opened_source(source, tmp_path, source_format="html")
+        assert text_of(body_of(document.tree)) == source

@@ -35,8 +35,9 @@ def test_text_with_a_gradient_through_it_has_its_first_colour(tmp_path, css):
     assert values(written(source, tmp_path, source_format="html").body, ".//w:color") == ["C01234"]
 
 
-def test_a_style_attribute_with_a_gradient_through_its_text_is_read_alike(tmp_path):
-    _, file = rendered(tmp_path, f'<div style="{BIG};{SHINING};-webkit-background-clip:text;color:transparent">$1')
+@pytest.mark.parametrize("clip", ["-webkit-background-clip:text", "BACKGROUND-CLIP:TEXT"])
+def test_a_style_attribute_with_a_gradient_through_its_text_is_read_alike(tmp_path, clip):
+    _, file = rendered(tmp_path, f'<div style="{BIG};{SHINING};{clip};color:transparent">$1')
     assert 0 < ink(file, "#c01234") < 0.02
 
 

@@ -4,6 +4,8 @@ import pypdf
 import pytest
 from docx_reading import Metadata, opened_source, png, written
 from page_looks import page_words, rendered, shows
+from render.document import RenderRequest
+from render.source.front import open_document
 from render.source.headings import entries_of
 from render.source.tree_edits import body_of, text_of
 
@@ -40,6 +42,7 @@ def test_front_matter_is_shown_and_no_title_twice(tmp_path, source, expected):
         ("# One\n\ntext", {}, ["One", "text"]),
         ("# One\n\ntext", {"options": {"subtitle": "S"}}, ["One", "S", "Ada", "text"]),
         ("<p>text", {"source_format": "html"}, ["text"]),
+        ("<h1>One</h1><p>text", {"source_format": "html", "options": {"subtitle": "S"}}, ["One", "text"]),
         ("<p>text", {"source_format": "html", "options": {"cover": True}}, ["T", "Ada", "text"]),
         ("# t\n\ntext", {"options": {"cover": True}}, ["T", "Ada", "text"]),
         ("# One\n\ntext", {"options": {"cover": True}}, ["T", "Ada", "One", "text"]),
@@ -79,3 +82,9 @@ def test_a_cover_of_a_docx_ends_its_page_and_has_no_running_lines(tmp_path):
     assert [style for style, _ in made.styles()][:3] == ["Cover Title", "Subtitle", "Byline"]
     assert (len(list(made.body.iter("{*}titlePg"))), len(list(made.body.iter("{*}pageBreakBefore")))) == (1, 1)
     assert list(written(f"{FRONT}# One", tmp_path).body.iter("{*}titlePg")) == []
+
+
+@pytest.mark.parametrize("output", ["pdf", "docx", "png"])
+def test_a_date_of_the_request_adds_nothing_to_a_page_of_html(tmp_path, output):
+    request = RenderRequest(output, "html", "<h1>One</h1><p>text", str(tmp_path), "x", Metadata(date="2026-11-26"))
+    assert text_of(body_of(open_document(request).tree)) == "Onetext"

@@ -2,6 +2,10 @@
 
 import pytest
 from page_looks import codes, page_words, rendered
+from render.document import RenderRequest
+from render.layout.losses import lay_out_whole
+from render.source.front import open_document
+from render.source.tree_edits import body_of, classes_of
 
 TALL = '<div style="padding-bottom:1200px">first</div><p>LAST</p><p>more</p>'
 FULL = "<style>html,body{height:100%;margin:0} .w{display:flex;flex-direction:column;height:100%}</style>"
@@ -25,6 +29,22 @@ def test_words_behind_a_box_of_a_fixed_height_are_there(tmp_path, source):
 
 def test_a_layout_that_was_changed_to_keep_words_is_a_warning(tmp_path):
     assert codes(rendered(tmp_path, f"{FULL}<div class=w>{TALL}</div>")[0]) == ["layout_changed"]
+
+
+@pytest.mark.parametrize("part", ["first-letter", "first-line", "before", "after", "marker"])
+def test_parts_that_a_style_sheet_makes_boxes_of_are_no_losses(tmp_path, part):
+    style = f"p::{part},li::{part}{{font-size:2em;float:left;content:'x'}}"
+    answer, _ = rendered(tmp_path, f"<style>{style}</style><p>Words of a text<ul><li>one<li>two</ul>")
+    assert set(codes(answer)) <= {"dropped_css"}
+
+
+def test_an_attempt_that_keeps_no_more_words_leaves_no_trace(tmp_path):
+    rows = " ".join(f"word{number}" for number in range(60))
+    source = f'<p class="a" style="max-lines:1;line-clamp:1">{rows}</p><p>after'
+    document = open_document(RenderRequest("pdf", "html", source, str(tmp_path), "x.pdf"))
+    lay_out_whole(document, [])
+    assert [classes_of(item) for item in document.tree.iter("p")] == [["a"], []]
+    assert [item.get("class") for item in (document.tree, body_of(document.tree))] == [None, None]
 
 
 def messages(answer) -> list[str]:
