@@ -10,7 +10,7 @@ from contracts.image_contents import MAIN_LIBRARIES
 from service.jobs.runner import Attempt
 from service.jobs.verdicts import Verdict
 from service.sandbox.port import FileState
-from service.sandbox.program_output import stderr_text
+from service.sandbox.program_output import program_output, stderr_text
 
 HINTS_MAX = 5
 _FILES_LISTED = 5
@@ -55,17 +55,17 @@ _IMPORTED_AS = {
 
 
 def build_hints(
-    stderr_text: str, known_paths: Sequence[str], libraries: Mapping[str, str] | None, turn_id: str = ""
+    text: str, known_paths: Sequence[str], libraries: Mapping[str, str] | None, turn_id: str = ""
 ) -> list[str]:
     """What to write in place of what was not found, one sentence each, at most `HINTS_MAX`.
 
     Args:
-        stderr_text: the end of what the program wrote to standard error.
+        text: the end of what the program wrote.
         known_paths: physical paths of the conversation's files, of several with one name the preferred one first.
         libraries: name and version of the libraries that are installed; None if that is not known.
         turn_id: the current turn; files of it are named as the program names them, ``files/…``.
     """
-    text = stderr_text[-_TAIL_CHARS:]
+    text = text[-_TAIL_CHARS:]
     hints: dict[str, None] = {}
     for found in _NO_FILE.finditer(text):
         hints.setdefault(_missing_file(_path_of(found), known_paths, turn_id))
@@ -88,7 +88,7 @@ def run_hints(
     verdicts: Sequence[Verdict],
     libraries: Mapping[str, str] | None,
 ) -> list[str]:
-    """The hints of a run: on promised files that lie elsewhere, then on what its error output names."""
+    """The hints of a run: on promised files that lie elsewhere, then on what its output names."""
     hints = [
         f"{promise.path.physical} was written to {place}/{promise.path.rel}; write it to files/{promise.path.rel}"
         for index, place in attempt.collected.taken_in
@@ -100,14 +100,28 @@ def run_hints(
         for verdict in verdicts
         if verdict.code is VerdictCode.MISSING_FILE and verdict.promise is not None and not verdict.promise.is_glob
     ]
-    hints += build_hints(stderr_text(attempt.outcome.output), attempt.gathered.known, libraries, turn_id)
-    return [hint for hint in hints if hint][:HINTS_MAX]
+    for text in _searched(contract, attempt, verdicts):
+        hints += build_hints(text, attempt.gathered.known, libraries, turn_id)
+    return [hint for hint in dict.fromkeys(hints) if hint][:HINTS_MAX]
 
 
-def names_missing_library(attempt: Attempt) -> bool:
-    """Whether a program failed for a library or an installer that it did not find."""
-    text = stderr_text(attempt.outcome.output)
-    return attempt.failure is not None and bool(_NO_MODULE.search(text) or _NO_COMMAND.search(text))
+def names_missing_library(contract: Contract, attempt: Attempt, verdicts: Sequence[Verdict]) -> bool:
+    """Whether a hint of a run will be on a library or an installer that a program did not find."""
+    texts = _searched(contract, attempt, verdicts)
+    return any(form.search(text) for text in texts for form in (_NO_MODULE, _NO_COMMAND))
+
+
+def _searched(contract: Contract, attempt: Attempt, verdicts: Sequence[Verdict]) -> list[str]:
+    """The ends of what a program wrote that are searched for errors.
+
+    What a program prints of an error that it caught is read where the run did not end well, or only explored.
+    """
+    output = attempt.outcome.output
+    texts = [stderr_text(output)]
+    is_missing = any(verdict.code is VerdictCode.MISSING_FILE for verdict in verdicts)
+    if is_missing or attempt.failure is not None or not contract.promises:
+        texts.append(program_output(output).combined)
+    return [text[-_TAIL_CHARS:] for text in texts]
 
 
 def elsewhere_hint(promised: str, others: Iterable[str]) -> str | None:

@@ -1,0 +1,61 @@
+"""What a report says to a program that met a missing file, library or command."""
+
+import pytest
+
+from contracts.artifacts import Contract, no_promises, parse_contract
+from contracts.codes import RuntimeCode, VerdictCode
+from service.execution.report_hints import names_missing_library, run_hints
+from service.jobs.failures import RuntimeFailure
+from service.jobs.inputs import Gathered
+from service.jobs.runner import Attempt
+from service.jobs.verdicts import Verdict
+from service.sandbox.port import OutputPiece, ProcessOutcome
+
+KNOWN = ["turn_2/files/sales.csv", "turn_1/files/helper.py", "turn_1/attachments/a.docx"]
+LIBRARIES = {"numpy": "2.5.5", "scikit-learn": "1.9.1", "PyYAML": "6.0"}
+NO_FILE = "[Errno 2] No such file or directory: 'sales2.csv'"
+CLOSE = "sales2.csv does not exist; the conversation has files/sales.csv"
+FAILED = RuntimeFailure(RuntimeCode.NONZERO_EXIT, "exit status 1")
+PROMISED = parse_contract([{"filename": "out.csv", "description": "the result"}], "turn_2")
+
+
+def attempt_of(stdout: str = "", stderr: str = "", failure: RuntimeFailure | None = None) -> Attempt:
+    pieces = (OutputPiece("stdout", stdout.encode()), OutputPiece("stderr", stderr.encode()))
+    gathered = Gathered(known=list(KNOWN))
+    return Attempt(gathered=gathered, outcome=ProcessOutcome(output=pieces), failure=failure)
+
+
+def verdicts_of(code: VerdictCode, contract: Contract = PROMISED) -> list[Verdict]:
+    return [Verdict(promise.path, promise, code, None, "text/csv", None) for promise in contract.promises]
+
+
+def hints_of(
+    attempt: Attempt, code: VerdictCode = VerdictCode.MISSING_FILE, contract: Contract = PROMISED
+) -> list[str]:
+    return run_hints("turn_2", contract, attempt, verdicts_of(code, contract), LIBRARIES)
+
+
+@pytest.mark.parametrize(
+    ("attempt", "code", "contract"),
+    [
+        (attempt_of(f"Error: {NO_FILE}\n"), VerdictCode.MISSING_FILE, PROMISED),
+        (attempt_of(f"Error: {NO_FILE}\n", failure=FAILED), VerdictCode.PRODUCED, PROMISED),
+        (attempt_of(f"Error: {NO_FILE}\n"), VerdictCode.PRODUCED, no_promises("turn_2")),
+        (attempt_of(f"Error: {NO_FILE}\n", f"{NO_FILE}\n"), VerdictCode.MISSING_FILE, PROMISED),
+    ],
+)
+def test_an_error_that_a_program_caught_and_printed_gets_its_hint_once(attempt, code, contract):
+    assert hints_of(attempt, code, contract) == [CLOSE]
+
+
+def test_what_a_run_printed_that_kept_its_promises_is_not_read():
+    attempt = attempt_of(f"Error: {NO_FILE}\n")
+    assert hints_of(attempt, VerdictCode.PRODUCED) == []
+
+
+def test_a_library_that_a_program_found_missing_and_printed_is_one():
+    attempt = attempt_of("No module named 'torch'\n")
+    assert names_missing_library(PROMISED, attempt, verdicts_of(VerdictCode.MISSING_FILE))
+    assert not names_missing_library(PROMISED, attempt, verdicts_of(VerdictCode.PRODUCED))
+    [hint] = hints_of(attempt)
+    assert hint.startswith("the library torch is not installed")
