@@ -2,6 +2,7 @@
 
 import difflib
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 
 from contracts.artifacts import Contract
@@ -73,7 +74,7 @@ def build_hints(
         hints.setdefault(_not_writable(_path_of(found)))
     for form in (_NO_MODULE, _NO_COMMAND):
         for found in form.finditer(text):
-            hints.setdefault(_missing_module(found["name"].strip("'"), libraries))
+            hints.setdefault(_missing_module(found["name"].strip("'"), known_paths, libraries, turn_id))
     for found in _NO_PACKAGE.finditer(text):
         hints.setdefault(_missing_package(found["name"]))
     if _SAME_FILE.search(text):
@@ -191,14 +192,39 @@ def _not_writable(path: str) -> str:
     return f"{_shown(path)} cannot be written to; write results to files/<name>, other files to /tmp"
 
 
-def _missing_module(name: str, libraries: Mapping[str, str] | None) -> str:
-    top = name.partition(".")[0]
+def _missing_module(
+    name: str, known_paths: Sequence[str], libraries: Mapping[str, str] | None, turn_id: str
+) -> str:
+    top, _, below = name.partition(".")
     if top in _INSTALLERS:
         what = "nothing can be installed: the sandbox has no network"
         return what if libraries is None else f"{what}; installed are {_listed(libraries)}"
+    if own := _own_module(name, known_paths, turn_id):
+        return own
+    if top in sys.stdlib_module_names:
+        return f"{name} is not a module of Python in the sandbox"
     library = _IMPORTED_AS.get(top, top)
+    if (version := _version_of(library, libraries or {})) is not None:
+        return f"{name} is not a module of {library} {version}" if below else ""
     what = f"the library {library} is not installed, and without a network pip cannot install it"
     return what if libraries is None else f"{what}; installed are {_listed(libraries)}"
+
+
+def _own_module(name: str, known_paths: Sequence[str], turn_id: str) -> str | None:
+    """Where a file of the conversation lies that is imported by this name; None if there is none."""
+    top = name.partition(".")[0]
+    for rel in dict.fromkeys((f"{name.replace('.', '/')}.py", f"{top}.py", f"{top}/__init__.py")):
+        path = next((path for path in known_paths if path.endswith(f"/{rel}")), None)
+        if path is not None:
+            written = _as_written(path, turn_id)
+            folder = _as_written(path.removesuffix(f"/{rel}") + "/", turn_id).rstrip("/")
+            return f"the conversation has {written}; before the import write sys.path.insert(0, {folder!r})"
+    return None
+
+
+def _version_of(library: str, libraries: Mapping[str, str]) -> str | None:
+    alike = library.lower().replace("_", "-")
+    return next((version for name, version in libraries.items() if name.lower().replace("_", "-") == alike), None)
 
 
 def _missing_package(name: str) -> str:

@@ -4,7 +4,7 @@ import pytest
 
 from contracts.artifacts import Contract, no_promises, parse_contract
 from contracts.codes import RuntimeCode, VerdictCode
-from service.execution.report_hints import names_missing_library, run_hints
+from service.execution.report_hints import build_hints, names_missing_library, run_hints
 from service.jobs.failures import RuntimeFailure
 from service.jobs.inputs import Gathered
 from service.jobs.runner import Attempt
@@ -59,3 +59,31 @@ def test_a_library_that_a_program_found_missing_and_printed_is_one():
     assert not names_missing_library(PROMISED, attempt, verdicts_of(VerdictCode.PRODUCED))
     [hint] = hints_of(attempt)
     assert hint.startswith("the library torch is not installed")
+
+
+@pytest.mark.parametrize(
+    ("module", "hint"),
+    [
+        ("sklearn.externals", "sklearn.externals is not a module of scikit-learn 1.9.1"),
+        ("yaml.odd", "yaml.odd is not a module of PyYAML 6.0"),
+        ("os.paths", "os.paths is not a module of Python in the sandbox"),
+        (
+            "helper",
+            "the conversation has turn_1/files/helper.py; "
+            "before the import write sys.path.insert(0, 'turn_1/files')",
+        ),
+        (
+            "tools.io",
+            "the conversation has files/tools/io.py; before the import write sys.path.insert(0, 'files')",
+        ),
+    ],
+)
+def test_a_module_that_cannot_be_imported_is_said_to_be_what_it_is(module, hint):
+    known = [*KNOWN, "turn_2/files/tools/io.py"]
+    assert build_hints(f"ModuleNotFoundError: No module named '{module}'", known, LIBRARIES, "turn_2") == [hint]
+
+
+def test_a_library_that_is_not_there_is_named_with_those_that_are():
+    [hint] = build_hints("No module named 'torch.nn'", KNOWN, LIBRARIES)
+    assert hint.startswith("the library torch is not installed")
+    assert "installed are numpy" in hint
