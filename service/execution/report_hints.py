@@ -24,7 +24,10 @@ _NO_FILE = re.compile(
     r"|ENOENT: no such file or directory, \w+ " + _QUOTED.format("node") + ""
     r"|cannot (?:access|open|stat|remove|create regular file|create directory)"
     r" [`']?(?P<tool>[^'`\n]{1,1024}?)'?(?: for reading)?: No such file or directory"
-    r"|^(?:[^\n:]{1,200}: )?(?:line \d+: )?(?!cannot )(?P<shell>[^\n:]{1,1024}): No such file or directory",
+    r"|^(?:[^\n:]{1,200}: )?(?:line \d+: )?(?!cannot )(?P<shell>[^\n:]{1,1024}): No such file or directory"
+    r"|\[Errno 2\] Failed to open local file " + _QUOTED.format("pyarrow") + ""
+    r"|^[\w.]{0,100}PackageNotFoundError: Package not found at " + _QUOTED.format("office") + ""
+    r"|^FileNotFoundError: (?P<bare>[^\s\['\":]{1,1024}?)(?: not found\.)?$",
     re.MULTILINE,
 )
 _NOT_WRITABLE = re.compile(
@@ -34,9 +37,18 @@ _NOT_WRITABLE = re.compile(
     r"|cannot \w+(?: \w+){0,2} [`'](?P<tool>[^'`\n]{1,1024})': (?:Read-only file system|Permission denied)",
     re.MULTILINE,
 )
-_NO_MODULE = re.compile(r"No module named (?P<name>'?[\w.]{1,200}'?)")
+_NO_MODULE = re.compile(r"(?:No module named|Missing optional dependency) (?P<name>'?[\w.-]{1,200}'?)")
 _NO_PACKAGE = re.compile(r"Cannot find (?:module|package) '(?P<name>@?[\w./-]{1,200})'")  # of Node.js
 _NO_COMMAND = re.compile(r"(?P<name>pip3?|conda|apt|apt-get|npm|uv): (?:command )?not found")
+_NO_TOOL = re.compile(
+    r"(?P<shell>[\w.+-]{1,100}): command not found"
+    r"|^(?:/bin/)?sh: (?:line )?\d+: (?P<sh>[\w.+-]{1,100}): not found$"
+    r"|\bspawn(?:Sync)? (?P<node>[\w.+-]{1,100}) ENOENT",
+    re.MULTILINE,
+)
+_RUNS_A_COMMAND = "_execute_child"  # stands in what subprocess.py shows of where it failed
+_NO_FOLDER = re.compile(r"Cannot save file into a non-existent directory: " + _QUOTED.format("pandas"))
+_NO_DATABASE = re.compile(r"sqlite3\.OperationalError: unable to open database file")
 _SAME_FILE = re.compile(r"are the same file|SameFileError")
 _OF_OTHER_TURN = re.compile(r"(?:^|/)turn_[A-Za-z0-9_.-]+/(?:files|attachments)/")
 _INSTALLERS = frozenset({"pip", "pip3", "conda", "apt", "apt-get", "npm", "uv", "ensurepip"})
@@ -69,7 +81,11 @@ def build_hints(
     text = text[-_TAIL_CHARS:]
     hints: dict[str, None] = {}
     for found in _NO_FILE.finditer(text):
-        hints.setdefault(_missing_file(_path_of(found), known_paths, turn_id))
+        hints.setdefault(_missing_path(_path_of(found), found.lastgroup == "python", text, known_paths, turn_id))
+    for found in _NO_TOOL.finditer(text):
+        hints.setdefault(_missing_command(_path_of(found)))
+    for found in _NO_FOLDER.finditer(text):
+        hints.setdefault(f"the folder {_shown(_path_of(found))} does not exist; write results to files/<name>")
     for found in _NOT_WRITABLE.finditer(text):
         hints.setdefault(_not_writable(_path_of(found)))
     for form in (_NO_MODULE, _NO_COMMAND):
@@ -77,6 +93,10 @@ def build_hints(
             hints.setdefault(_missing_module(found["name"].strip("'"), known_paths, libraries, turn_id))
     for found in _NO_PACKAGE.finditer(text):
         hints.setdefault(_missing_package(found["name"]))
+    if _NO_DATABASE.search(text):
+        hints.setdefault(
+            "the folder of the database does not exist or is read-only; open a copy in files/ or in /tmp"
+        )
     if _SAME_FILE.search(text):
         hints.setdefault("a file of this turn has two names, its bare one and files/<name>; it need not be copied")
     return [hint for hint in hints if hint][:HINTS_MAX]
@@ -162,6 +182,23 @@ def _has_stem(path: str, name: str) -> bool:
 
 def _path_of(found: re.Match[str]) -> str:
     return next(text for text in found.groupdict().values() if text).strip("'\"`")
+
+
+def _missing_path(path: str, of_python: bool, text: str, known_paths: Sequence[str], turn_id: str) -> str:
+    """The hint on what was not found: a file, or the command of a program that runs others."""
+    is_bare = of_python and "." not in path and "/" not in path
+    if is_bare and _RUNS_A_COMMAND in text:
+        return _missing_command(path)
+    hint = _missing_file(path, known_paths, turn_id)
+    if is_bare and "Traceback" not in text:
+        return f"{hint}; a command {_shown(path)} is not installed either"
+    return hint
+
+
+def _missing_command(name: str) -> str:
+    if name in _INSTALLERS:
+        return ""  # said of what it would install
+    return f"the command {_shown(name)} is not installed, and without a network nothing can be installed"
 
 
 def _missing_file(path: str, known_paths: Sequence[str], turn_id: str) -> str:

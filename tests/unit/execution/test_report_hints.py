@@ -1,5 +1,7 @@
 """What a report says to a program that met a missing file, library or command."""
 
+import time
+
 import pytest
 
 from contracts.artifacts import Contract, no_promises, parse_contract
@@ -15,6 +17,7 @@ KNOWN = ["turn_2/files/sales.csv", "turn_1/files/helper.py", "turn_1/attachments
 LIBRARIES = {"numpy": "2.5.5", "scikit-learn": "1.9.1", "PyYAML": "6.0"}
 NO_FILE = "[Errno 2] No such file or directory: 'sales2.csv'"
 CLOSE = "sales2.csv does not exist; the conversation has files/sales.csv"
+FFMPEG = "the command ffmpeg is not installed, and without a network nothing can be installed"
 FAILED = RuntimeFailure(RuntimeCode.NONZERO_EXIT, "exit status 1")
 PROMISED = parse_contract([{"filename": "out.csv", "description": "the result"}], "turn_2")
 
@@ -69,8 +72,10 @@ def test_a_library_that_a_program_found_missing_and_printed_is_one():
         ("os.paths", "os.paths is not a module of Python in the sandbox"),
         (
             "helper",
-            "the conversation has turn_1/files/helper.py; "
-            "before the import write sys.path.insert(0, 'turn_1/files')",
+            (
+                "the conversation has turn_1/files/helper.py; "
+                "before the import write sys.path.insert(0, 'turn_1/files')"
+            ),
         ),
         (
             "tools.io",
@@ -87,3 +92,75 @@ def test_a_library_that_is_not_there_is_named_with_those_that_are():
     [hint] = build_hints("No module named 'torch.nn'", KNOWN, LIBRARIES)
     assert hint.startswith("the library torch is not installed")
     assert "installed are numpy" in hint
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        (
+            "FileNotFoundError: sales.csv not found.",
+            "sales.csv does not exist; the conversation has files/sales.csv",
+        ),
+        (
+            "FileNotFoundError: data/sales.csv",
+            "data/sales.csv does not exist; the conversation has files/sales.csv",
+        ),
+        (
+            (
+                "FileNotFoundError: [Errno 2] Failed to open local file 'sales.csv'. Detail: [errno 2] No such file or "
+                "directory"
+            ),
+            "sales.csv does not exist; the conversation has files/sales.csv",
+        ),
+        (
+            "docx.opc.exceptions.PackageNotFoundError: Package not found at 'a.docx'",
+            "a.docx does not exist; the conversation has turn_1/attachments/a.docx",
+        ),
+        (
+            "OSError: Cannot save file into a non-existent directory: 'outputs'",
+            "the folder outputs does not exist; write results to files/<name>",
+        ),
+        (
+            "sqlite3.OperationalError: unable to open database file",
+            "the folder of the database does not exist or is read-only; open a copy in files/ or in /tmp",
+        ),
+        (
+            "ImportError: Missing optional dependency 'pyxlsb'. Use pip or conda to install pyxlsb.",
+            (
+                "the library pyxlsb is not installed, and without a network pip cannot install it; "
+                "installed are numpy, scikit-learn and 1 more (GET /v1/tools)"
+            ),
+        ),
+        ("/job/main.sh: line 1: ffmpeg: command not found", FFMPEG),
+        ("sh: 1: ffmpeg: not found", FFMPEG),
+        ("Error: spawn ffmpeg ENOENT", FFMPEG),
+        (
+            (
+                'Traceback (most recent call last):\n  File "subprocess.py", line 1972, in _execute_child\n'
+                "FileNotFoundError: [Errno 2] No such file or directory: 'ffmpeg'"
+            ),
+            FFMPEG,
+        ),
+    ],
+)
+def test_each_library_and_shell_has_its_own_words_for_what_is_missing(text, hint):
+    assert build_hints(text, KNOWN, LIBRARIES, "turn_2") == [hint]
+
+
+def test_a_folder_that_is_missing_is_no_command():
+    text = "Traceback (most recent call last):\nFileNotFoundError: [Errno 2] No such file or directory: 'data'"
+    assert build_hints(text, [], None) == ["data does not exist; the conversation has no files yet"]
+
+
+def test_an_error_without_its_place_may_be_of_a_command():
+    [hint] = build_hints("[Errno 2] No such file or directory: 'ffmpeg'", [], None)
+    assert hint.endswith("a command ffmpeg is not installed either")
+
+
+@pytest.mark.parametrize(
+    "part", ["a: ", "FileNotFoundError: a", "x", "sh: 1: a", "spawn ", "'", ": ", "cannot open "]
+)
+def test_hints_on_long_output_take_bounded_time(part):
+    began = time.process_time()
+    build_hints(part * (1_000_000 // len(part)), KNOWN, LIBRARIES, "turn_2")
+    assert time.process_time() - began < 2
