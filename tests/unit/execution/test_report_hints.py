@@ -107,8 +107,8 @@ def test_a_library_that_is_not_there_is_named_with_those_that_are():
         ),
         (
             (
-                "FileNotFoundError: [Errno 2] Failed to open local file 'sales.csv'. Detail: [errno 2] No such file or "
-                "directory"
+                "FileNotFoundError: [Errno 2] Failed to open local file 'sales.csv'. "
+                "Detail: [errno 2] No such file or directory"
             ),
             "sales.csv does not exist; the conversation has files/sales.csv",
         ),
