@@ -123,7 +123,18 @@ def run_hints(
     ]
     for text in _searched(contract, attempt, verdicts):
         hints += build_hints(text, attempt.gathered.known, libraries, turn_id)
-    return [hint for hint in dict.fromkeys(hints) if hint][:HINTS_MAX]
+    hints = [hint for hint in dict.fromkeys(hints) if hint][:HINTS_MAX]
+    return hints if hints or attempt.failure is not None else _where_to_write(verdicts)
+
+
+def _where_to_write(verdicts: Sequence[Verdict]) -> list[str]:
+    """Where a promised file belongs that a run did not write, though it ended well; nothing if none is missing."""
+    missing = [
+        verdict.promise.path.rel
+        for verdict in verdicts
+        if verdict.code is VerdictCode.MISSING_FILE and verdict.promise is not None and not verdict.promise.is_glob
+    ]
+    return [f"{_shown(rel.rpartition('/')[2])} was not written; write it to files/{rel}" for rel in missing[:1]]
 
 
 def names_missing_library(contract: Contract, attempt: Attempt, verdicts: Sequence[Verdict]) -> bool:

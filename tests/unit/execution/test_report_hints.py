@@ -164,3 +164,9 @@ def test_hints_on_long_output_take_bounded_time(part):
     began = time.process_time()
     build_hints(part * (1_000_000 // len(part)), KNOWN, LIBRARIES, "turn_2")
     assert time.process_time() - began < 2
+
+
+def test_a_missing_file_of_a_run_without_an_error_gets_the_place_where_it_belongs():
+    assert hints_of(attempt_of("done\n")) == ["out.csv was not written; write it to files/out.csv"]
+    assert hints_of(attempt_of("ValueError: a\n", failure=FAILED)) == []
+    assert hints_of(attempt_of("done\n"), VerdictCode.EMPTY_FILE) == []
