@@ -142,7 +142,7 @@ def test_the_params_of_a_react_tool_stand_in_the_order_of_the_protocol(tool_id, 
 
 
 def test_every_main_library_is_named_and_the_first_with_their_versions():
-    libraries = {name: "1.2.3" for name in (*MAIN_LIBRARIES, "odd")}
+    libraries = dict.fromkeys((*MAIN_LIBRARIES, "odd"), "1.2.3")
     text = named_libraries(libraries)
     assert text.startswith("with numpy 1.2, pandas 1.2, ")
     assert text.endswith(", xlrd, tqdm, regex, markdown-it-py and 1 more (GET /v1/tools)")
