@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import BaseModel, ConfigDict
 
-LIBRARIES_NAMED_MAX = 22
+VERSIONS_NAMED_MAX = 22  # of the main libraries; the others are named without
 # What programs of models import most, first. The names are those of the distributions, as `pip list` shows them.
 MAIN_LIBRARIES = (
     "numpy",
@@ -74,11 +74,12 @@ class ImageContents(BaseModel):
 
 
 def named_libraries(libraries: Mapping[str, str]) -> str:
-    """What comes with Python: the main libraries with their versions, and how many more there are."""
+    """What comes with Python: the main libraries, the first with their versions, and how many more there are."""
     if not libraries:
         return "without further libraries"
-    named = [name for name in MAIN_LIBRARIES if name in libraries][:LIBRARIES_NAMED_MAX]
-    shown = ", ".join(f"{name} {_short(libraries[name])}" for name in named)
+    named = [name for name in MAIN_LIBRARIES if name in libraries]
+    with_version = [f"{name} {_short(libraries[name])}" for name in named[:VERSIONS_NAMED_MAX]]
+    shown = ", ".join([*with_version, *named[VERSIONS_NAMED_MAX:]])
     more = len(libraries) - len(named)
     if not named:
         return f"with {more} libraries (GET /v1/tools)"

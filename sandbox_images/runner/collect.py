@@ -30,7 +30,25 @@ _EARLY_MATCHES_MAX = 200
 # Extensions, the last part of each, of formats that a library opens; all others the inspector reads itself.
 _OF_LIBRARIES = frozenset(
     {
-        *("pdf", "docx", "xlsx", "pptx", "parquet", "html", "htm", "xml", "svg", "zip", "tar", "gz", "tgz"),
+        *(
+            "pdf",
+            "docx",
+            "xlsx",
+            "pptx",
+            "parquet",
+            "html",
+            "htm",
+            "xml",
+            "xsd",
+            "gpx",
+            "kml",
+            "xhtml",
+            "svg",
+            "zip",
+            "tar",
+            "gz",
+            "tgz",
+        ),
         *("png", "jpg", "jpeg", "gif", "webp", "bmp", "tif", "tiff"),
         *(
             "yaml",

@@ -7,12 +7,15 @@ import stat
 
 import cgroup
 from aliases import copy_file
+from frames import write_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from outdir import OutDir
 
-_REMOVED_MAX = 100  # what is sent fits one frame; the rest is put back by the next call
+# What is sent fits one frame, of a mebibyte; the rest is put back by the next call.
+_REMOVED_MAX = 2_000
+_REMOVED_BYTES_MAX = 512 * 1024
 _SHOWN_MAX = 20
 _SHOWN_CHARS_MAX = 300
 _VISITED_MAX = 2_000  # files and folders of other turns
@@ -28,7 +31,8 @@ def removed(out: OutDir, promised: set[str]) -> list[str]:
     One that lost a second name alone counts too, unless it was promised: `rm a.csv` is meant like `rm files/a.csv`.
     """
     files = f"{out.turn_id}/files/"
-    found = []
+    found: list[str] = []
+    room = _REMOVED_BYTES_MAX
     for path in out.own():
         gone = [name for name in (path, *out.aliases.links_of(path)) if _is_gone(out, name)]
         left = [name for name in (path, *out.aliases.links_of(path)) if name not in gone]
@@ -36,8 +40,11 @@ def removed(out: OutDir, promised: set[str]) -> list[str]:
             continue
         if path in left and path.startswith(files) and path.removeprefix(files) in promised:
             continue
+        room -= len(write_json(path)) + 1
+        if room < 0 or len(found) == _REMOVED_MAX:
+            break
         found.append(path)
-    return found[:_REMOVED_MAX]
+    return found
 
 
 def in_other_turns(out: OutDir) -> list[str]:

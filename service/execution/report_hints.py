@@ -2,6 +2,7 @@
 
 import difflib
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 
 from contracts.artifacts import Contract
@@ -10,7 +11,7 @@ from contracts.image_contents import MAIN_LIBRARIES
 from service.jobs.runner import Attempt
 from service.jobs.verdicts import Verdict
 from service.sandbox.port import FileState
-from service.sandbox.program_output import stderr_text
+from service.sandbox.program_output import program_output, stderr_text
 
 HINTS_MAX = 5
 _FILES_LISTED = 5
@@ -23,7 +24,10 @@ _NO_FILE = re.compile(
     r"|ENOENT: no such file or directory, \w+ " + _QUOTED.format("node") + ""
     r"|cannot (?:access|open|stat|remove|create regular file|create directory)"
     r" [`']?(?P<tool>[^'`\n]{1,1024}?)'?(?: for reading)?: No such file or directory"
-    r"|^(?:[^\n:]{1,200}: )?(?:line \d+: )?(?!cannot )(?P<shell>[^\n:]{1,1024}): No such file or directory",
+    r"|^(?:[^\n:]{1,200}: )?(?:line \d+: )?(?!cannot )(?P<shell>[^\n:]{1,1024}): No such file or directory"
+    r"|\[Errno 2\] Failed to open local file " + _QUOTED.format("pyarrow") + ""
+    r"|^[\w.]{0,100}PackageNotFoundError: Package not found at " + _QUOTED.format("office") + ""
+    r"|^FileNotFoundError: (?P<bare>[^\s\['\":]{1,1024}?)(?: not found\.)?$",
     re.MULTILINE,
 )
 _NOT_WRITABLE = re.compile(
@@ -33,9 +37,18 @@ _NOT_WRITABLE = re.compile(
     r"|cannot \w+(?: \w+){0,2} [`'](?P<tool>[^'`\n]{1,1024})': (?:Read-only file system|Permission denied)",
     re.MULTILINE,
 )
-_NO_MODULE = re.compile(r"No module named (?P<name>'?[\w.]{1,200}'?)")
+_NO_MODULE = re.compile(r"(?:No module named|Missing optional dependency) (?P<name>'?[\w.-]{1,200}'?)")
 _NO_PACKAGE = re.compile(r"Cannot find (?:module|package) '(?P<name>@?[\w./-]{1,200})'")  # of Node.js
 _NO_COMMAND = re.compile(r"(?P<name>pip3?|conda|apt|apt-get|npm|uv): (?:command )?not found")
+_NO_TOOL = re.compile(
+    r"(?P<shell>[\w.+-]{1,100}): command not found"
+    r"|^(?:/bin/)?sh: (?:line )?\d+: (?P<sh>[\w.+-]{1,100}): not found$"
+    r"|\bspawn(?:Sync)? (?P<node>[\w.+-]{1,100}) ENOENT",
+    re.MULTILINE,
+)
+_RUNS_A_COMMAND = "_execute_child"  # stands in what subprocess.py shows of where it failed
+_NO_FOLDER = re.compile(r"Cannot save file into a non-existent directory: " + _QUOTED.format("pandas"))
+_NO_DATABASE = re.compile(r"sqlite3\.OperationalError: unable to open database file")
 _SAME_FILE = re.compile(r"are the same file|SameFileError")
 _OF_OTHER_TURN = re.compile(r"(?:^|/)turn_[A-Za-z0-9_.-]+/(?:files|attachments)/")
 _INSTALLERS = frozenset({"pip", "pip3", "conda", "apt", "apt-get", "npm", "uv", "ensurepip"})
@@ -55,27 +68,35 @@ _IMPORTED_AS = {
 
 
 def build_hints(
-    stderr_text: str, known_paths: Sequence[str], libraries: Mapping[str, str] | None, turn_id: str = ""
+    text: str, known_paths: Sequence[str], libraries: Mapping[str, str] | None, turn_id: str = ""
 ) -> list[str]:
     """What to write in place of what was not found, one sentence each, at most `HINTS_MAX`.
 
     Args:
-        stderr_text: the end of what the program wrote to standard error.
+        text: the end of what the program wrote.
         known_paths: physical paths of the conversation's files, of several with one name the preferred one first.
         libraries: name and version of the libraries that are installed; None if that is not known.
         turn_id: the current turn; files of it are named as the program names them, ``files/…``.
     """
-    text = stderr_text[-_TAIL_CHARS:]
+    text = text[-_TAIL_CHARS:]
     hints: dict[str, None] = {}
     for found in _NO_FILE.finditer(text):
-        hints.setdefault(_missing_file(_path_of(found), known_paths, turn_id))
+        hints.setdefault(_missing_path(_path_of(found), found.lastgroup == "python", text, known_paths, turn_id))
+    for found in _NO_TOOL.finditer(text):
+        hints.setdefault(_missing_command(_path_of(found)))
+    for found in _NO_FOLDER.finditer(text):
+        hints.setdefault(f"the folder {_shown(_path_of(found))} does not exist; write results to files/<name>")
     for found in _NOT_WRITABLE.finditer(text):
         hints.setdefault(_not_writable(_path_of(found)))
     for form in (_NO_MODULE, _NO_COMMAND):
         for found in form.finditer(text):
-            hints.setdefault(_missing_module(found["name"].strip("'"), libraries))
+            hints.setdefault(_missing_module(found["name"].strip("'"), known_paths, libraries, turn_id))
     for found in _NO_PACKAGE.finditer(text):
         hints.setdefault(_missing_package(found["name"]))
+    if _NO_DATABASE.search(text):
+        hints.setdefault(
+            "the folder of the database does not exist or is read-only; open a copy in files/ or in /tmp"
+        )
     if _SAME_FILE.search(text):
         hints.setdefault("a file of this turn has two names, its bare one and files/<name>; it need not be copied")
     return [hint for hint in hints if hint][:HINTS_MAX]
@@ -88,7 +109,7 @@ def run_hints(
     verdicts: Sequence[Verdict],
     libraries: Mapping[str, str] | None,
 ) -> list[str]:
-    """The hints of a run: on promised files that lie elsewhere, then on what its error output names."""
+    """The hints of a run: on promised files that lie elsewhere, then on what its output names."""
     hints = [
         f"{promise.path.physical} was written to {place}/{promise.path.rel}; write it to files/{promise.path.rel}"
         for index, place in attempt.collected.taken_in
@@ -100,14 +121,39 @@ def run_hints(
         for verdict in verdicts
         if verdict.code is VerdictCode.MISSING_FILE and verdict.promise is not None and not verdict.promise.is_glob
     ]
-    hints += build_hints(stderr_text(attempt.outcome.output), attempt.gathered.known, libraries, turn_id)
-    return [hint for hint in hints if hint][:HINTS_MAX]
+    for text in _searched(contract, attempt, verdicts):
+        hints += build_hints(text, attempt.gathered.known, libraries, turn_id)
+    hints = [hint for hint in dict.fromkeys(hints) if hint][:HINTS_MAX]
+    return hints if hints or attempt.failure is not None else _where_to_write(verdicts)
 
 
-def names_missing_library(attempt: Attempt) -> bool:
-    """Whether a program failed for a library or an installer that it did not find."""
-    text = stderr_text(attempt.outcome.output)
-    return attempt.failure is not None and bool(_NO_MODULE.search(text) or _NO_COMMAND.search(text))
+def _where_to_write(verdicts: Sequence[Verdict]) -> list[str]:
+    """Where a promised file belongs that a run did not write, though it ended well; nothing if none is missing."""
+    missing = [
+        verdict.promise.path.rel
+        for verdict in verdicts
+        if verdict.code is VerdictCode.MISSING_FILE and verdict.promise is not None and not verdict.promise.is_glob
+    ]
+    return [f"{_shown(rel.rpartition('/')[2])} was not written; write it to files/{rel}" for rel in missing[:1]]
+
+
+def names_missing_library(contract: Contract, attempt: Attempt, verdicts: Sequence[Verdict]) -> bool:
+    """Whether a hint of a run will be on a library or an installer that a program did not find."""
+    texts = _searched(contract, attempt, verdicts)
+    return any(form.search(text) for text in texts for form in (_NO_MODULE, _NO_COMMAND))
+
+
+def _searched(contract: Contract, attempt: Attempt, verdicts: Sequence[Verdict]) -> list[str]:
+    """The ends of what a program wrote that are searched for errors.
+
+    What a program prints of an error that it caught is read where the run did not end well, or only explored.
+    """
+    output = attempt.outcome.output
+    texts = [stderr_text(output)]
+    is_missing = any(verdict.code is VerdictCode.MISSING_FILE for verdict in verdicts)
+    if is_missing or attempt.failure is not None or not contract.promises:
+        texts.append(program_output(output).combined)
+    return [text[-_TAIL_CHARS:] for text in texts]
 
 
 def elsewhere_hint(promised: str, others: Iterable[str]) -> str | None:
@@ -149,6 +195,23 @@ def _path_of(found: re.Match[str]) -> str:
     return next(text for text in found.groupdict().values() if text).strip("'\"`")
 
 
+def _missing_path(path: str, of_python: bool, text: str, known_paths: Sequence[str], turn_id: str) -> str:
+    """The hint on what was not found: a file, or the command of a program that runs others."""
+    is_bare = of_python and "." not in path and "/" not in path
+    if is_bare and _RUNS_A_COMMAND in text:
+        return _missing_command(path)
+    hint = _missing_file(path, known_paths, turn_id)
+    if is_bare and "Traceback" not in text:
+        return f"{hint}; a command {_shown(path)} is not installed either"
+    return hint
+
+
+def _missing_command(name: str) -> str:
+    if name in _INSTALLERS:
+        return ""  # said of what it would install
+    return f"the command {_shown(name)} is not installed, and without a network nothing can be installed"
+
+
 def _missing_file(path: str, known_paths: Sequence[str], turn_id: str) -> str:
     shown, name = _shown(path), path.rstrip("/").rpartition("/")[2]
     by_name: dict[str, list[str]] = {}
@@ -177,14 +240,39 @@ def _not_writable(path: str) -> str:
     return f"{_shown(path)} cannot be written to; write results to files/<name>, other files to /tmp"
 
 
-def _missing_module(name: str, libraries: Mapping[str, str] | None) -> str:
-    top = name.partition(".")[0]
+def _missing_module(
+    name: str, known_paths: Sequence[str], libraries: Mapping[str, str] | None, turn_id: str
+) -> str:
+    top, _, below = name.partition(".")
     if top in _INSTALLERS:
         what = "nothing can be installed: the sandbox has no network"
         return what if libraries is None else f"{what}; installed are {_listed(libraries)}"
+    if own := _own_module(name, known_paths, turn_id):
+        return own
+    if top in sys.stdlib_module_names:
+        return f"{name} is not a module of Python in the sandbox"
     library = _IMPORTED_AS.get(top, top)
+    if (version := _version_of(library, libraries or {})) is not None:
+        return f"{name} is not a module of {library} {version}" if below else ""
     what = f"the library {library} is not installed, and without a network pip cannot install it"
     return what if libraries is None else f"{what}; installed are {_listed(libraries)}"
+
+
+def _own_module(name: str, known_paths: Sequence[str], turn_id: str) -> str | None:
+    """Where a file of the conversation lies that is imported by this name; None if there is none."""
+    top = name.partition(".")[0]
+    for rel in dict.fromkeys((f"{name.replace('.', '/')}.py", f"{top}.py", f"{top}/__init__.py")):
+        path = next((path for path in known_paths if path.endswith(f"/{rel}")), None)
+        if path is not None:
+            written = _as_written(path, turn_id)
+            folder = _as_written(path.removesuffix(f"/{rel}") + "/", turn_id).rstrip("/")
+            return f"the conversation has {written}; before the import write sys.path.insert(0, {folder!r})"
+    return None
+
+
+def _version_of(library: str, libraries: Mapping[str, str]) -> str | None:
+    alike = library.lower().replace("_", "-")
+    return next((version for name, version in libraries.items() if name.lower().replace("_", "-") == alike), None)
 
 
 def _missing_package(name: str) -> str:

@@ -96,13 +96,14 @@ class Execution:
             contents = self._contents(verdicts, sids)
             stored, read = await self._runs.host_and_read(call.scope, new, attempt, contents)
             attempt.removed = await self._runs.remove(call.scope, attempt)
-            call = await self._with_libraries(call, attempt)
+            if names_missing_library(contract, attempt, verdicts):
+                call = await self._with_libraries(call)
             attempt.finish()
             return answered(call, contract, attempt, verdicts, read, stored)
 
-    async def _with_libraries(self, call: ExecCall, attempt: Attempt) -> ExecCall:
-        """The call with what is installed in the image, if a hint will name that."""
-        if self._image is None or not names_missing_library(attempt):
+    async def _with_libraries(self, call: ExecCall) -> ExecCall:
+        """The call with what is installed in the image, where that is known."""
+        if self._image is None:
             return call
         inventory = await self._image.get()
         return replace(call, libraries=inventory.libraries) if inventory.is_known else call

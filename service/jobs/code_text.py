@@ -6,57 +6,122 @@ A path that stands there alone names no input, so its absence does not stop a ru
 import io
 import re
 import tokenize
+from collections import deque
 from collections.abc import Callable, Iterable
 
 _CHARS_MAX = 256 * 1024  # of a program that is split into tokens
 _PRINTERS = frozenset({"print", "debug", "info", "warning", "error", "critical", "exception", "log"})
+_WRITERS = frozenset({("stdout", ".", "write"), ("stderr", ".", "write")})
 _SKIPPED = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING})
 _F_STRING_TEXT = getattr(tokenize, "FSTRING_MIDDLE", -1)  # from Python 3.12 on an f-string is several tokens
 _Span = tuple[tuple[int, int], tuple[int, int]]
 
+_NUMBER_SIGN_LINE = re.compile(r"^[ \t]*#.*", re.MULTILINE)
+_SLASHES_LINE = re.compile(r"^[ \t]*//.*", re.MULTILINE)
+_HERE_DOCUMENT = re.compile(r"(?<!<)<<-?[ \t]*(?:'([^'\n]{1,100})'|\"([^\"\n]{1,100})\"|\\?(\w{1,100}))")
+_PRINTED_DOCUMENT = re.compile(r"[ \t]*cat[ \t]*<<[^|;&<>]*")
 _SHELL = re.compile(
     r"""
-    (?P<comment>(?:(?<=[\s;&|()])|^)\#[^\n]*)      # a number sign inside of a word begins no comment
+    (?P<unrun>
+        (?:(?<=[\s;&|()])|^)\#[^\n]*               # a number sign inside of a word begins no comment
+        | (?:^|(?<=[;&|({])|(?<=\bthen)|(?<=\belse)|(?<=\bdo))[ \t]*+(?:echo|printf)(?=[ \t])
+          (?:[ \t]++(?!\#) | [^\s'"\\;&|<>$`()\#]++ | \# | \\. | \$(?!\() | '[^']*+'
+             | "(?:\\.|[^"\\`$]|\$(?!\())*+")*+
+          [ \t]*+(?:>&2[ \t]*+)?(?=\n|\Z|;|&&|\|\||\#)
+    )
     | \\.
+    | \$'(?:\\.|[^'\\])*+'
     | '[^']*'
-    | "(?:\\.|[^"\\])*"
+    | "(?:\\.|[^"\\])*+"
     """,
     re.VERBOSE | re.MULTILINE | re.DOTALL,
 )
 _SCRIPT = re.compile(
     r"""
-    (?P<comment>//[^\n]*|/\*.*?\*/)
-    | '(?:\\.|[^'\\\n])*'
-    | "(?:\\.|[^"\\\n])*"
-    | `(?:\\.|[^`\\])*`
+    (?P<unrun>
+        //[^\n]*
+        | /\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)
+        | \bconsole\.\w{1,20}\(
+          (?:[^'"`()]++ | '(?:\\.|[^'\\\n])*+' | "(?:\\.|[^"\\\n])*+"
+             | `(?:\\.|[^`\\$]|\$(?!\{)|\$\{[\w.]*+\})*+`)*+
+          \)
+    )
+    | '(?:\\.|[^'\\\n])*+'?                                 # one that is not closed counts too
+    | "(?:\\.|[^"\\\n])*+"?
+    | `(?:\\.|[^`\\])*+`?
+    | (?:^|[=(,:;!&|?{}\[+*%<>~^-]|\breturn\b)[ \t]*+/(?![/*])             # a regular expression
+      (?:\\[^\n] | \[(?:\\[^\n]|[^\]\\\n]){0,100}+\] | [^/\\\[\n]){1,200}+/
     """,
-    re.VERBOSE | re.DOTALL,
+    re.VERBOSE | re.DOTALL | re.MULTILINE,
 )
 
 
 def runnable_text(code: str, language: str) -> str:
-    """The program with its comments, docstrings and printed text blanked out; all of it where it does not parse.
+    """The program with its comments, docstrings and printed text blanked out.
+
+    Of a program that does not parse, or that is long, whole lines of comment alone are.
 
     Args:
         code: the program.
         language: ``python``, ``bash`` or ``node``; the text of any other language comes back whole.
     """
     strip = _STRIPPERS.get(language)
-    if strip is None or len(code) > _CHARS_MAX:
+    if strip is None:
         return code
+    if len(code) > _CHARS_MAX:
+        return (_SLASHES_LINE if language == "node" else _NUMBER_SIGN_LINE).sub("", code)
     return strip(code)
 
 
-def _without_matches(form: re.Pattern[str]) -> Callable[[str], str]:
-    return lambda code: form.sub(lambda found: "" if found["comment"] is not None else found[0], code)
+def _bash(code: str) -> str:
+    script, documents = _parted(_NUMBER_SIGN_LINE.sub("", code).splitlines(keepends=True))
+    return _without_matches(_SHELL, script) + documents
+
+
+def _parted(lines: list[str]) -> tuple[str, str]:
+    """The lines of a script, and its here-documents but those that it only prints."""
+    last = {line.strip(): at for at, line in enumerate(lines)}
+    script, documents, ends = [], [], deque[str]()
+    is_printed = False
+    for at, line in enumerate(lines):
+        if ends:
+            if line.strip() == ends[0]:
+                ends.popleft()
+            elif not is_printed or "$(" in line or "`" in line:
+                documents.append(line)
+            continue
+        script.append(line)
+        begun = ("".join(found.groups("")) for found in _HERE_DOCUMENT.finditer(line))
+        ends.extend(end for end in begun if last.get(end, 0) > at)
+        is_printed = _PRINTED_DOCUMENT.fullmatch(line.rstrip()) is not None
+    return "".join(script), "".join(documents)
+
+
+def _node(code: str) -> str:
+    return _without_matches(_SCRIPT, _SLASHES_LINE.sub("", code))
+
+
+def _without_matches(form: re.Pattern[str], code: str) -> str:
+    return form.sub(lambda found: "" if found["unrun"] is not None else found[0], code)
 
 
 def _python(code: str) -> str:
+    tokens, parses = _tokens(code)
+    text = _blanked(code, _unrun_spans(tokens))
+    return text if parses else _NUMBER_SIGN_LINE.sub("", text)
+
+
+def _tokens(code: str) -> tuple[list[tokenize.TokenInfo], bool]:
+    """The tokens up to the first error, and whether there is none."""
+    tokens: list[tokenize.TokenInfo] = []
     try:
-        spans = list(_unrun_spans(list(tokenize.generate_tokens(io.StringIO(code).readline))))
+        for token in tokenize.generate_tokens(io.StringIO(code).readline):
+            if token.type == tokenize.ERRORTOKEN:
+                return tokens, False
+            tokens.append(token)
     except (SyntaxError, tokenize.TokenError, ValueError):
-        return code
-    return _blanked(code, spans)
+        return tokens, False
+    return tokens, True
 
 
 def _unrun_spans(tokens: list[tokenize.TokenInfo]) -> Iterable[_Span]:
@@ -68,41 +133,73 @@ def _unrun_spans(tokens: list[tokenize.TokenInfo]) -> Iterable[_Span]:
         if token.type in _SKIPPED:
             continue
         if token.type == tokenize.OP and token.string in "([{":
-            is_printer = printing == 0 and token.string == "(" and at > 0 and tokens[at - 1].string in _PRINTERS
+            is_printer = printing == 0 and token.string == "(" and _prints(tokens, at)
             printing += 1 if printing or is_printer else 0
         elif token.type == tokenize.OP and token.string in ")]}":
             printing = max(0, printing - 1)
         elif _is_text(token) and (printing == 1 or (starts_statement and _ends_statement(tokens, at))):
-            yield token.start, token.end
+            yield from _text_spans(token)
         starts_statement = token.type == tokenize.NEWLINE
 
 
+def _prints(tokens: list[tokenize.TokenInfo], at: int) -> bool:
+    """Whether the parenthesis at a place is that of a call that prints."""
+    names = tuple(token.string for token in tokens[max(0, at - 3) : at])
+    return names in _WRITERS or (names[-1:] != () and names[-1] in _PRINTERS)
+
+
 def _is_text(token: tokenize.TokenInfo) -> bool:
-    """Whether a token is text as it stands: not an f-string that computes, which 3.11 gives as one token."""
-    if token.type == tokenize.STRING:
-        prefix = token.string[: min(token.string.find(quote) for quote in "'\"" if quote in token.string)]
-        return "f" not in prefix.lower() or "(" not in token.string
-    return token.type == _F_STRING_TEXT
+    return token.type in {tokenize.STRING, _F_STRING_TEXT}
+
+
+def _text_spans(token: tokenize.TokenInfo) -> Iterable[_Span]:
+    """Where a token is text as it stands: of an f-string, which 3.11 gives as one token, not what it computes."""
+    prefix = token.string[:2].partition("'")[0].partition('"')[0]
+    if token.type != tokenize.STRING or "f" not in prefix.lower():
+        yield token.start, token.end
+        return
+    row, column = token.start
+    depth, start = 0, token.start
+    for character in token.string:
+        if character == "{":
+            if depth == 0:
+                yield start, (row, column)
+            depth += 1
+        elif character == "}":
+            depth = max(0, depth - 1)
+            start = (row, column + 1) if depth == 0 else start
+        row, column = (row + 1, 0) if character == "\n" else (row, column + 1)
+    if depth == 0:
+        yield start, (row, column)
 
 
 def _ends_statement(tokens: list[tokenize.TokenInfo], at: int) -> bool:
-    following = next((token for token in tokens[at + 1 :] if token.type not in _SKIPPED), None)
-    return following is None or following.type in {tokenize.NEWLINE, tokenize.ENDMARKER}
+    for number in range(at + 1, len(tokens)):
+        if tokens[number].type not in _SKIPPED:
+            return tokens[number].type in {tokenize.NEWLINE, tokenize.ENDMARKER}
+    return True
 
 
 def _blanked(code: str, spans: Iterable[_Span]) -> str:
     lines = list(io.StringIO(code))  # ended by line feeds alone, as for the tokens
+    cuts: dict[int, list[tuple[int, int]]] = {}
     for (first, begin), (last, end) in spans:
         for number in range(first - 1, last):
-            line = lines[number]
             start = begin if number == first - 1 else 0
-            stop = end if number == last - 1 else len(line.rstrip("\r\n"))
-            lines[number] = line[:start] + " " * (stop - start) + line[stop:]
+            stop = end if number == last - 1 else len(lines[number].rstrip("\r\n"))
+            cuts.setdefault(number, []).append((start, stop))
+    for number, of_line in cuts.items():
+        line, kept = lines[number], 0
+        pieces = []
+        for start, stop in of_line:
+            pieces += [line[kept:start], " " * (stop - start)]
+            kept = stop
+        lines[number] = "".join(pieces) + line[kept:]
     return "".join(lines)
 
 
 _STRIPPERS: dict[str, Callable[[str], str]] = {
     "python": _python,
-    "bash": _without_matches(_SHELL),
-    "node": _without_matches(_SCRIPT),
+    "bash": _bash,
+    "node": _node,
 }

@@ -4,7 +4,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from contracts.exec_params import ExecParams
-from contracts.image_contents import ImageContents
+from contracts.image_contents import MAIN_LIBRARIES, ImageContents, named_libraries
 from contracts.tools import LANGUAGES, Language, catalogue, exec_language, exec_tool_id
 
 EXEC_TOOLS = [tool for tool in catalogue() if tool.takes_code]
@@ -139,3 +139,11 @@ def test_the_params_of_a_react_tool_stand_in_the_order_of_the_protocol(tool_id, 
     Draft202012Validator.check_schema(tool.params_schema)
     assert list(tool.params_schema["properties"]) == params.split()
     assert tool.params_schema.get("required", []) == required.split()
+
+
+def test_every_main_library_is_named_and_the_first_with_their_versions():
+    libraries = dict.fromkeys((*MAIN_LIBRARIES, "odd"), "1.2.3")
+    text = named_libraries(libraries)
+    assert text.startswith("with numpy 1.2, pandas 1.2, ")
+    assert text.endswith(", xlrd, tqdm, regex, markdown-it-py and 1 more (GET /v1/tools)")
+    assert all(name in text for name in MAIN_LIBRARIES)

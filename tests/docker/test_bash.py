@@ -67,7 +67,8 @@ async def test_files_of_a_script_are_judged_as_those_of_any_program(call: Caller
         "- turn_1/files/not.txt: file not produced\n"
         "Succeeded:\n"
         "- turn_1/files/sub/t.csv\n"
-        "- turn_1/files/bare.txt"
+        "- turn_1/files/bare.txt\n"
+        "Hint: not.txt was not written; write it to files/not.txt"
     )
 
 

@@ -20,7 +20,7 @@ async def test_the_inventory_is_what_a_program_finds(service, call):
     inventory = await service.image.get()
     assert {"numpy", "pandas", "matplotlib", "python-docx"} <= set(inventory.libraries)
     assert {"bash", "python3", "awk"} <= set(inventory.commands)
-    assert {"bash", "python"} <= set(inventory.languages)
+    assert set(inventory.languages) == {"bash", "node", "python"}
     code = f"NAMES = {list(inventory.libraries)}\nCOMMANDS = {list(inventory.commands)}\n{LOOK}"
     response = await call(code, ["a.json"])
     assert response.ok, response.report

@@ -127,6 +127,7 @@ async def test_file_that_was_not_produced_is_execution_failed(call: Caller) -> N
         "File errors:\n"
         "- turn_1/files/a.txt: file not produced\n"
         "- turn_1/files/sub/b.csv: file not produced\n"
+        "Hint: a.txt was not written; write it to files/a.txt\n"
         "Program log (tail):\n"
         "nothing"
     )

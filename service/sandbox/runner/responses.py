@@ -29,6 +29,7 @@ _OUTPUT_BYTES_MAX = 128 * 1024  # beginning and end of both streams
 _PIECES_MAX = 8_000
 _ROOMS_MAX = 3
 _STREAMS: dict[int, StreamName] = {1: "stdout", 2: "stderr"}
+_REMOVED_MAX = 2_000
 _LIST = Field(strict=False, max_length=200)  # JSON has no tuples
 
 
@@ -182,7 +183,7 @@ class Summary(_Answer):
     extras_total: Count
     files_exceeded: bool
     depth_exceeded: bool
-    removed: Annotated[tuple[Path, ...], _LIST] = ()
+    removed: Annotated[tuple[Path, ...], Field(strict=False, max_length=_REMOVED_MAX)] = ()
     in_other_turns: Annotated[tuple[Line, ...], _LIST] = ()
     taken_in: Annotated[tuple[Annotated[tuple[Count, Line], Field(strict=False)], ...], _LIST] = ()
 

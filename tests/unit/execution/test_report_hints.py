@@ -1,0 +1,172 @@
+"""What a report says to a program that met a missing file, library or command."""
+
+import time
+
+import pytest
+
+from contracts.artifacts import Contract, no_promises, parse_contract
+from contracts.codes import RuntimeCode, VerdictCode
+from service.execution.report_hints import build_hints, names_missing_library, run_hints
+from service.jobs.failures import RuntimeFailure
+from service.jobs.inputs import Gathered
+from service.jobs.runner import Attempt
+from service.jobs.verdicts import Verdict
+from service.sandbox.port import OutputPiece, ProcessOutcome
+
+KNOWN = ["turn_2/files/sales.csv", "turn_1/files/helper.py", "turn_1/attachments/a.docx"]
+LIBRARIES = {"numpy": "2.5.5", "scikit-learn": "1.9.1", "PyYAML": "6.0"}
+NO_FILE = "[Errno 2] No such file or directory: 'sales2.csv'"
+CLOSE = "sales2.csv does not exist; the conversation has files/sales.csv"
+FFMPEG = "the command ffmpeg is not installed, and without a network nothing can be installed"
+FAILED = RuntimeFailure(RuntimeCode.NONZERO_EXIT, "exit status 1")
+PROMISED = parse_contract([{"filename": "out.csv", "description": "the result"}], "turn_2")
+
+
+def attempt_of(stdout: str = "", stderr: str = "", failure: RuntimeFailure | None = None) -> Attempt:
+    pieces = (OutputPiece("stdout", stdout.encode()), OutputPiece("stderr", stderr.encode()))
+    gathered = Gathered(known=list(KNOWN))
+    return Attempt(gathered=gathered, outcome=ProcessOutcome(output=pieces), failure=failure)
+
+
+def verdicts_of(code: VerdictCode, contract: Contract = PROMISED) -> list[Verdict]:
+    return [Verdict(promise.path, promise, code, None, "text/csv", None) for promise in contract.promises]
+
+
+def hints_of(
+    attempt: Attempt, code: VerdictCode = VerdictCode.MISSING_FILE, contract: Contract = PROMISED
+) -> list[str]:
+    return run_hints("turn_2", contract, attempt, verdicts_of(code, contract), LIBRARIES)
+
+
+@pytest.mark.parametrize(
+    ("attempt", "code", "contract"),
+    [
+        (attempt_of(f"Error: {NO_FILE}\n"), VerdictCode.MISSING_FILE, PROMISED),
+        (attempt_of(f"Error: {NO_FILE}\n", failure=FAILED), VerdictCode.PRODUCED, PROMISED),
+        (attempt_of(f"Error: {NO_FILE}\n"), VerdictCode.PRODUCED, no_promises("turn_2")),
+        (attempt_of(f"Error: {NO_FILE}\n", f"{NO_FILE}\n"), VerdictCode.MISSING_FILE, PROMISED),
+    ],
+)
+def test_an_error_that_a_program_caught_and_printed_gets_its_hint_once(attempt, code, contract):
+    assert hints_of(attempt, code, contract) == [CLOSE]
+
+
+def test_what_a_run_printed_that_kept_its_promises_is_not_read():
+    attempt = attempt_of(f"Error: {NO_FILE}\n")
+    assert hints_of(attempt, VerdictCode.PRODUCED) == []
+
+
+def test_a_library_that_a_program_found_missing_and_printed_is_one():
+    attempt = attempt_of("No module named 'torch'\n")
+    assert names_missing_library(PROMISED, attempt, verdicts_of(VerdictCode.MISSING_FILE))
+    assert not names_missing_library(PROMISED, attempt, verdicts_of(VerdictCode.PRODUCED))
+    [hint] = hints_of(attempt)
+    assert hint.startswith("the library torch is not installed")
+
+
+@pytest.mark.parametrize(
+    ("module", "hint"),
+    [
+        ("sklearn.externals", "sklearn.externals is not a module of scikit-learn 1.9.1"),
+        ("yaml.odd", "yaml.odd is not a module of PyYAML 6.0"),
+        ("os.paths", "os.paths is not a module of Python in the sandbox"),
+        (
+            "helper",
+            (
+                "the conversation has turn_1/files/helper.py; "
+                "before the import write sys.path.insert(0, 'turn_1/files')"
+            ),
+        ),
+        (
+            "tools.io",
+            "the conversation has files/tools/io.py; before the import write sys.path.insert(0, 'files')",
+        ),
+    ],
+)
+def test_a_module_that_cannot_be_imported_is_said_to_be_what_it_is(module, hint):
+    known = [*KNOWN, "turn_2/files/tools/io.py"]
+    assert build_hints(f"ModuleNotFoundError: No module named '{module}'", known, LIBRARIES, "turn_2") == [hint]
+
+
+def test_a_library_that_is_not_there_is_named_with_those_that_are():
+    [hint] = build_hints("No module named 'torch.nn'", KNOWN, LIBRARIES)
+    assert hint.startswith("the library torch is not installed")
+    assert "installed are numpy" in hint
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        (
+            "FileNotFoundError: sales.csv not found.",
+            "sales.csv does not exist; the conversation has files/sales.csv",
+        ),
+        (
+            "FileNotFoundError: data/sales.csv",
+            "data/sales.csv does not exist; the conversation has files/sales.csv",
+        ),
+        (
+            (
+                "FileNotFoundError: [Errno 2] Failed to open local file 'sales.csv'. "
+                "Detail: [errno 2] No such file or directory"
+            ),
+            "sales.csv does not exist; the conversation has files/sales.csv",
+        ),
+        (
+            "docx.opc.exceptions.PackageNotFoundError: Package not found at 'a.docx'",
+            "a.docx does not exist; the conversation has turn_1/attachments/a.docx",
+        ),
+        (
+            "OSError: Cannot save file into a non-existent directory: 'outputs'",
+            "the folder outputs does not exist; write results to files/<name>",
+        ),
+        (
+            "sqlite3.OperationalError: unable to open database file",
+            "the folder of the database does not exist or is read-only; open a copy in files/ or in /tmp",
+        ),
+        (
+            "ImportError: Missing optional dependency 'pyxlsb'. Use pip or conda to install pyxlsb.",
+            (
+                "the library pyxlsb is not installed, and without a network pip cannot install it; "
+                "installed are numpy, scikit-learn and 1 more (GET /v1/tools)"
+            ),
+        ),
+        ("/job/main.sh: line 1: ffmpeg: command not found", FFMPEG),
+        ("sh: 1: ffmpeg: not found", FFMPEG),
+        ("Error: spawn ffmpeg ENOENT", FFMPEG),
+        (
+            (
+                'Traceback (most recent call last):\n  File "subprocess.py", line 1972, in _execute_child\n'
+                "FileNotFoundError: [Errno 2] No such file or directory: 'ffmpeg'"
+            ),
+            FFMPEG,
+        ),
+    ],
+)
+def test_each_library_and_shell_has_its_own_words_for_what_is_missing(text, hint):
+    assert build_hints(text, KNOWN, LIBRARIES, "turn_2") == [hint]
+
+
+def test_a_folder_that_is_missing_is_no_command():
+    text = "Traceback (most recent call last):\nFileNotFoundError: [Errno 2] No such file or directory: 'data'"
+    assert build_hints(text, [], None) == ["data does not exist; the conversation has no files yet"]
+
+
+def test_an_error_without_its_place_may_be_of_a_command():
+    [hint] = build_hints("[Errno 2] No such file or directory: 'ffmpeg'", [], None)
+    assert hint.endswith("a command ffmpeg is not installed either")
+
+
+@pytest.mark.parametrize(
+    "part", ["a: ", "FileNotFoundError: a", "x", "sh: 1: a", "spawn ", "'", ": ", "cannot open "]
+)
+def test_hints_on_long_output_take_bounded_time(part):
+    began = time.process_time()
+    build_hints(part * (1_000_000 // len(part)), KNOWN, LIBRARIES, "turn_2")
+    assert time.process_time() - began < 2
+
+
+def test_a_missing_file_of_a_run_without_an_error_gets_the_place_where_it_belongs():
+    assert hints_of(attempt_of("done\n")) == ["out.csv was not written; write it to files/out.csv"]
+    assert hints_of(attempt_of("ValueError: a\n", failure=FAILED)) == []
+    assert hints_of(attempt_of("done\n"), VerdictCode.EMPTY_FILE) == []
