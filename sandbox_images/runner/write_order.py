@@ -68,6 +68,7 @@ class WriteOrder:
         self._noted = 0  # of these, how many were on record before the pipes were read
         self._packets: dict[int, list[bytes]] = {kind: [] for kind in kinds.values()}
         self._was_full = False  # a pipe, since both were last found empty
+        self._opened_anew = set[int]()  # pipes of which one read gives several writes
         self._unrecorded = dict.fromkeys(kinds.values(), 0)  # packets that were given before their records came
         try:
             self._begin()
@@ -139,9 +140,11 @@ class WriteOrder:
         if self._was_full:
             return
         for kind, packets in self._packets.items():
-            missing = self._writes[: self._noted].count(kind) - len(packets) - self._unrecorded[kind]
-            if missing > 0:
-                self._packets[kind] = _split_at_lines(packets, missing)
+            known = len(packets) + self._unrecorded[kind]
+            if self._writes[: self._noted].count(kind) > known:
+                self._opened_anew.add(kind)
+            if kind in self._opened_anew:  # then what was written while the pipes were read is merged too
+                self._packets[kind] = _split_at_lines(packets, self._writes.count(kind) - known)
 
     def _matched(self) -> list[tuple[int, bytes]]:
         ordered: list[tuple[int, bytes]] = []
