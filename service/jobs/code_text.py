@@ -4,10 +4,13 @@ A path that stands there alone names no input, so its absence does not stop a ru
 """
 
 import io
-import re
 import tokenize
 from collections import deque
 from collections.abc import Callable, Iterable
+
+# Not the standard library's: that of Python 3.11.2, which Debian 12 has, loses its place where a possessive group
+# ends at a lookahead.
+import regex as re
 
 _CHARS_MAX = 256 * 1024  # of a program that is split into tokens
 _PRINTERS = frozenset({"print", "debug", "info", "warning", "error", "critical", "exception", "log"})
@@ -50,7 +53,7 @@ _SCRIPT = re.compile(
     | "(?:\\.|[^"\\\n])*+"?
     | `(?:\\.|[^`\\])*+`?
     | (?:^|[=(,:;!&|?{}\[+*%<>~^-]|\breturn\b)[ \t]*+/(?![/*])             # a regular expression
-      (?:\\[^\n] | \[(?:\\[^\n]|[^\]\\\n]){0,100}+\] | [^/\\\[\n]){1,200}+/
+      (?:\\[^\n] | \[(?:\\[^\n]|[^\]\\\n]){0,40}+\] | [^/\\\[\n]){1,60}+/
     """,
     re.VERBOSE | re.DOTALL | re.MULTILINE,
 )

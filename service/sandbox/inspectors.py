@@ -14,7 +14,9 @@ _MOST = 2  # one, and another after a file has ended it
 # On control groups of version 2 one that waits counts as one of the container's processes.
 _MEMORY_BYTES_MIN = 512 * 1024 * 1024
 _OF_PLAIN_FILES = b"\1"
-_TEXTS_OF_LIBRARIES = frozenset({"text/html", "application/xml", "application/yaml"})
+_TEXTS_OF_LIBRARIES = frozenset({"text/html", "application/xml", "application/yaml"}) | {
+    MIME_BY_EXTENSION[extension] for extension in ("gpx", "kml", "xhtml")
+}
 OF_LIBRARIES = frozenset(
     extension.rpartition(".")[2]
     for extension, mime in MIME_BY_EXTENSION.items()

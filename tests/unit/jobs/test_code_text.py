@@ -69,6 +69,8 @@ def test_a_path_that_the_program_uses_stays(code):
         ("bash", f"cat \\# {NAME}", True),
         ("node", f"// {NAME}", False),
         ("node", f"f() /* {NAME}\n{NAME} */", False),
+        ("node", f"// {NAME}\n/* {NAME} */ console.log('ran')", False),
+        ("node", f"/* a * b */ f('{NAME}')", True),
         ("node", f"read('{NAME}')", True),
         ("node", f"read('// {NAME}')", True),
         ("node", f"read(`// {NAME}`)", True),
