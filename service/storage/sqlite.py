@@ -116,7 +116,7 @@ class SqliteFile:
         assert writer is not None
         self._check_file()
         # Said to the driver: with a listener to its events, SQLAlchemy does half as much again for each statement.
-        driver = driver_of(writer)
+        driver = _driver_of(writer)
         if driver.in_transaction:
             driver.rollback()  # a commit that fails may leave its transaction open
         if self._is_log_owed:
@@ -179,11 +179,11 @@ class SqliteFile:
 
     def _fold_log(self, how: str) -> None:
         assert self._writer is not None
-        driver_of(self._writer).execute(f"PRAGMA wal_checkpoint({how})")
+        _driver_of(self._writer).execute(f"PRAGMA wal_checkpoint({how})")
         self._is_log_owed = False  # also if a reader was in the way: the next write without space owes it again
 
 
-def driver_of(connection: Connection) -> sqlite3.Connection:
+def _driver_of(connection: Connection) -> sqlite3.Connection:
     """The connection of SQLite's driver behind one of SQLAlchemy's."""
     driver = connection.connection.dbapi_connection
     assert isinstance(driver, sqlite3.Connection)
