@@ -41,7 +41,7 @@ case ${1:-} in
   (launch)
   end=$((SECONDS + start_s))
   until answers; do
-    running || { echo "s3: SeaweedFS ended at once; see $state/log" >&2; exit 1; }
+    running || { echo "s3: SeaweedFS ended at once; the end of $state/log:" >&2; tail -n 20 "$state/log" >&2; exit 1; }
     [ "$SECONDS" -lt "$end" ] || { echo "s3: SeaweedFS does not answer after $start_s s; see $state/log" >&2; exit 1; }
     sleep 0.2
   done

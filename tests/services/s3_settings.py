@@ -1,9 +1,11 @@
 """Writes settings and identities of the S3 server of the tests into a folder. Run by s3.sh before each start.
 
-The keys are made once. A port that another program has taken since the last start is replaced by a free one.
+The keys are made once. A port that another program has taken since the last start is replaced by a free one. Ports come from below
+the range that the kernel gives to clients: a connection of another test must not take one between this choice and the server's start.
 """
 
 import json
+import random
 import secrets
 import socket
 import sys
@@ -16,13 +18,15 @@ held = []  # until all are chosen, so that no port is chosen twice
 
 
 def port(wanted: int) -> int:
-    for each in (wanted, 0):
+    first_of_clients = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    others = random.sample(range(10_000, max(first_of_clients, 20_000)), 100)
+    for each in (wanted, *others) if wanted else others:
         held.append(socket.socket())
         try:
             held[-1].bind(("127.0.0.1", each))
         except OSError:
             continue
-        return int(held[-1].getsockname()[1])
+        return each
     sys.exit("s3: no port is free")
 
 
