@@ -31,7 +31,7 @@ GAP = 8.0
 READ, TRUSTED = 0.75, 0.95
 """The share of letters that a measure has to find to count, and of words for it to go by words."""
 
-Box = tuple[float, float, float, float]
+PooledContainer = tuple[float, float, float, float]
 """Left, top, right, bottom, in points from the slide's upper left corner."""
 
 
@@ -40,9 +40,9 @@ class Frame:
     """A shape with words: its place, what it says, and where its words were found."""
 
     name: str
-    place: Box
+    place: PooledContainer
     words: list[str]
-    ink: list[Box] = field(default_factory=list)
+    ink: list[PooledContainer] = field(default_factory=list)
 
 
 def words_of(text: str) -> list[str]:
@@ -76,12 +76,12 @@ def frames_of(slide: Any) -> list[Frame]:
     return found
 
 
-def ink_of(page: Any, scale: float) -> list[tuple[str, Box]]:
+def ink_of(page: Any, scale: float) -> list[tuple[str, PooledContainer]]:
     """The letters and digits of a page, a blank between words, and the area of their ink."""
     text = page.get_textpage()
     tall = page.get_height() * scale
-    found: list[tuple[str, Box]] = []
-    before: Box | None = None
+    found: list[tuple[str, PooledContainer]] = []
+    before: PooledContainer | None = None
     for index in range(text.count_chars()):
         letters = words_of(text.get_text_range(index, 1))
         left, bottom, right, top = (value * scale for value in text.get_charbox(index))
@@ -95,9 +95,9 @@ def ink_of(page: Any, scale: float) -> list[tuple[str, Box]]:
     return found
 
 
-def _joined(letters: list[tuple[str, Box]]) -> list[tuple[str, Box]]:
+def _joined(letters: list[tuple[str, PooledContainer]]) -> list[tuple[str, PooledContainer]]:
     """Letters as words."""
-    words: list[tuple[str, Box]] = []
+    words: list[tuple[str, PooledContainer]] = []
     fresh = True
     for letter, box in letters:
         if letter == " ":
@@ -112,7 +112,7 @@ def _joined(letters: list[tuple[str, Box]]) -> list[tuple[str, Box]]:
     return words
 
 
-def place_ink(frames: list[Frame], ink: list[tuple[str, Box]]) -> float:
+def place_ink(frames: list[Frame], ink: list[tuple[str, PooledContainer]]) -> float:
     """Gives each frame the ink of its words; returns the share of the words that was found.
 
     Where lines are broken within words, or frames touch, the two sides have different words: then letters are
@@ -127,7 +127,7 @@ def place_ink(frames: list[Frame], ink: list[tuple[str, Box]]) -> float:
     return _align(letters, [(letter, box) for letter, box in ink if letter != " "])
 
 
-def _align(owners: list[tuple[str, Frame]], ink: list[tuple[str, Box]]) -> float:
+def _align(owners: list[tuple[str, Frame]], ink: list[tuple[str, PooledContainer]]) -> float:
     matcher = SequenceMatcher(None, [word for word, _ in owners], [word for word, _ in ink], autojunk=False)
     found = 0
     for block in matcher.get_matching_blocks():

@@ -29,7 +29,7 @@ class Principal:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class ConversationKey:
     """One conversation of one principal: no store ever answers across two scopes."""
 
     principal: Principal

@@ -14,19 +14,19 @@ import numpy as np
 
 from contracts.react_tools import MemsearchParams
 from contracts.tool_calls import ToolCallRequest
-from service.calls.direct_tool import ReactStory
-from service.calls.tool import NobodyWatches
-from service.identity import Principal, Scope
+from service.calls.direct_tool import DirectTool
+from service.calls.tool import NullObserver
+from service.identity import ConversationKey, Principal
 from service.react.memsearch.minilm import MiniLmEmbedder
 from service.react.memsearch.port import Passage
-from service.react.memsearch.tool import MemorySearch
+from service.react.memsearch.tool import MemorySearchTool
 from service.timeline.port import PlacedBlock
 
 _COUNTS = (1_000, 10_000, 100_000)
 _ROUNDS = 5
 _EMBEDDED = 64
 _TS = "2026-11-22T10:00:00.000Z"
-_SCOPE = Scope(Principal("acme", "books", "registered", "ann"), "bench")
+_SCOPE = ConversationKey(Principal("acme", "books", "registered", "ann"), "bench")
 
 
 class InMemory:
@@ -37,22 +37,26 @@ class InMemory:
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         self._rows = [(number, _TS, vector.tobytes()) for number, vector in enumerate(vectors)]
 
-    async def through(self, scope: Scope) -> int:
+    async def through(self, scope: ConversationKey) -> int:
         """All is there."""
         del scope
         return len(self._rows)
 
-    async def after(self, scope: Scope, position: int, limit: int, *, binaries: bool) -> list[PlacedBlock]:
+    async def after(
+        self, scope: ConversationKey, position: int, limit: int, *, binaries: bool
+    ) -> list[PlacedBlock]:
         """Nothing was said since."""
         del scope, position, limit, binaries
         return []
 
-    async def vectors(self, scope: Scope, targets: Collection[str], since_ts: str) -> list[tuple[int, str, bytes]]:
+    async def vectors(
+        self, scope: ConversationKey, targets: Collection[str], since_ts: str
+    ) -> list[tuple[int, str, bytes]]:
         """All of them."""
         del scope, targets, since_ts
         return self._rows
 
-    async def pick(self, scope: Scope, ids: Collection[int]) -> dict[int, Passage]:
+    async def pick(self, scope: ConversationKey, ids: Collection[int]) -> dict[int, Passage]:
         """Passages by their ids."""
         del scope
         return {number: Passage(number, "turn_1", "user", _TS, f"ar:{number}", "text", b"") for number in ids}
@@ -61,8 +65,8 @@ class InMemory:
 async def _searched(count: int, embedder: MiniLmEmbedder) -> float:
     """CPU seconds of one search, the median of some."""
     store = InMemory(count)
-    memory = MemorySearch(store, store, None, embedder, half_life_days=90)  # type: ignore[arg-type]  # what is used
-    story = ReactStory(["react.memsearch"], MemsearchParams, memory.tell)
+    memory = MemorySearchTool(store, store, None, embedder, half_life_days=90)  # type: ignore[arg-type]  # what is used
+    story = DirectTool(["react.memsearch"], MemsearchParams, memory.tell)
     took = []
     for number in range(_ROUNDS + 1):
         request = ToolCallRequest(
@@ -75,7 +79,7 @@ async def _searched(count: int, embedder: MiniLmEmbedder) -> float:
         opened = story.open(_SCOPE, request)
         began = time.process_time()
         if opened is not None:
-            await opened.tell(NobodyWatches())
+            await opened.tell(NullObserver())
         took.append(time.process_time() - began)
     return statistics.median(took[1:])
 

@@ -17,7 +17,7 @@ from bench.render import corpora
 from bench.render.model import Sample
 from bench.render.structure_docx import of_docx
 from bench.render.structure_pptx import of_pptx
-from bench.render.structure_rows import KINDS, WEB, Piece, Structure, add_marks, plain_address, plain_words
+from bench.render.structure_rows import KINDS, WEB, ShownBlock, Structure, add_marks, plain_address, plain_words
 from bench.render.words import (
     INLINE,
     common_subsequence,
@@ -99,7 +99,7 @@ def _without_pictures(row: Any, pictured: dict[Any, set[str]]) -> Any:
 def _of_source(root: Any, *, levels: bool) -> Structure:
     found = Structure()
     places = {name.casefold() for name in root.xpath("//@id | //@name")} | set(_anchors(root))
-    pieces: list[Piece] = []
+    pieces: list[ShownBlock] = []
     stack: list[Any] = [(root, 0, frozenset())]
     while stack:
         element, depth, marks = stack.pop()

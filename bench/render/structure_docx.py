@@ -7,7 +7,17 @@ from typing import Any
 
 from lxml import etree
 
-from bench.render.structure_rows import MONO, TICKS, WEB, Piece, R, Structure, add_marks, plain_address, plain_words
+from bench.render.structure_rows import (
+    MONO,
+    TICKS,
+    WEB,
+    R,
+    ShownBlock,
+    Structure,
+    add_marks,
+    plain_address,
+    plain_words,
+)
 from bench.render.words import W, words
 
 
@@ -98,7 +108,7 @@ class _Docx:
             self._marks(paragraph)
 
     def _marks(self, paragraph: Any) -> None:
-        pieces: list[Piece] = []
+        pieces: list[ShownBlock] = []
         for run in paragraph.iter(f"{W}r"):
             properties = run.find(f"{W}rPr")
             marks = set()

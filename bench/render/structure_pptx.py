@@ -7,7 +7,17 @@ from typing import Any
 
 from pptx import Presentation
 
-from bench.render.structure_rows import MONO, TICKS, WEB, Piece, R, Structure, add_marks, plain_address, plain_words
+from bench.render.structure_rows import (
+    MONO,
+    TICKS,
+    WEB,
+    R,
+    ShownBlock,
+    Structure,
+    add_marks,
+    plain_address,
+    plain_words,
+)
 from bench.render.words import paragraph_text, words
 
 A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
@@ -115,7 +125,7 @@ def _is_tick(bullet: Any) -> bool:
     return char in (_WINGDINGS_TICKS if wingdings else TICKS) if char else False
 
 
-def _undressed(pieces: list[Piece], wanted: Structure) -> list[Piece]:
+def _undressed(pieces: list[ShownBlock], wanted: Structure) -> list[ShownBlock]:
     """Runs without the marks that all of a line of code or of a quotation has: those are the theme's."""
     pieces = [(piece, marks if not wanted.names_picture(piece) else frozenset()) for piece, marks in pieces]
     lines = {plain_words(line) for line in "".join(piece for piece, _ in pieces).split("\n")}

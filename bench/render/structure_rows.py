@@ -13,7 +13,7 @@ WEB = re.compile(r"(?:https?:|mailto:|#)", re.IGNORECASE)
 MONO = re.compile(r"mono|consolas|courier|code|verbatim", re.IGNORECASE)
 TICKS = "\u2610\u2611\u2612\u2713\u2714\u25a1\u2705"
 R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
-Piece = tuple[str, frozenset[str]]
+ShownBlock = tuple[str, frozenset[str]]
 """A text and its marks, such as ``bold``."""
 
 
@@ -50,7 +50,7 @@ def plain_address(href: str) -> str:
     return unquote(href).strip().rstrip("/").casefold()
 
 
-def add_marks(found: Structure, pieces: list[Piece]) -> None:
+def add_marks(found: Structure, pieces: list[ShownBlock]) -> None:
     """Notes marked words; neighbours of the same marks are one text, whatever runs they are in."""
     for mark in ("bold", "italic", "strike", "code"):
         text = "".join(piece if mark in marks else "\0" for piece, marks in pieces)

@@ -44,7 +44,7 @@ CITED = [
 
 
 @dataclass(frozen=True, slots=True)
-class Rendering:
+class RenderTool:
     """One call of a rendering tool: what of, how, and the name of the file, whose extension is the format."""
 
     name: str
@@ -74,20 +74,20 @@ class Sheet:
 ALL = range(0)
 THEMES = ("plain", "dark", "brand", "paper")
 RENDERINGS = (
-    *(Rendering(f"report.{kind}", "quarterly-report.md", LARKFIELD) for kind in ("pdf", "docx", "pptx")),
-    Rendering("report.png", "quarterly-report.md", LARKFIELD, (("width", 900),)),
+    *(RenderTool(f"report.{kind}", "quarterly-report.md", LARKFIELD) for kind in ("pdf", "docx", "pptx")),
+    RenderTool("report.png", "quarterly-report.md", LARKFIELD, (("width", 900),)),
     *(
-        Rendering(f"report-{theme}.pdf", "quarterly-report.md", theme)
+        RenderTool(f"report-{theme}.pdf", "quarterly-report.md", theme)
         for theme in ("plain", "dark", "brand", "paper")
     ),
-    Rendering("paper.pdf", "tide-gauge-paper.md", "paper"),
-    Rendering("paper.docx", "tide-gauge-paper.md", "paper"),
-    *(Rendering(f"plan.{kind}", "field-notes-deck.md", "dark") for kind in ("pptx", "docx", "pdf")),
-    *(Rendering(f"briefing.{kind}", "storage-deck.html", LARKFIELD) for kind in ("pptx", "pdf", "docx")),
-    Rendering("briefing.png", "storage-deck.html", LARKFIELD, (("selector", ".grid3"), ("padding_px", 24))),
-    Rendering("archive.pptx", "plain-deck.md", LARKFIELD),
-    *(Rendering(f"scripts.{kind}", "scripts.md") for kind in ("pdf", "docx")),
-    Rendering("invoice.pdf", "invoice.html"),
+    RenderTool("paper.pdf", "tide-gauge-paper.md", "paper"),
+    RenderTool("paper.docx", "tide-gauge-paper.md", "paper"),
+    *(RenderTool(f"plan.{kind}", "field-notes-deck.md", "dark") for kind in ("pptx", "docx", "pdf")),
+    *(RenderTool(f"briefing.{kind}", "storage-deck.html", LARKFIELD) for kind in ("pptx", "pdf", "docx")),
+    RenderTool("briefing.png", "storage-deck.html", LARKFIELD, (("selector", ".grid3"), ("padding_px", 24))),
+    RenderTool("archive.pptx", "plain-deck.md", LARKFIELD),
+    *(RenderTool(f"scripts.{kind}", "scripts.md") for kind in ("pdf", "docx")),
+    RenderTool("invoice.pdf", "invoice.html"),
 )
 SHEETS = (
     Sheet("report-pdf", "A report as PDF", "Contents with page numbers, charts, tables, callouts and footnotes, "

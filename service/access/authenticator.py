@@ -54,7 +54,7 @@ class Caller:
 
 
 @dataclass(frozen=True, slots=True)
-class Claims:
+class RequestCredentials:
     """What a request says of itself.
 
     Attributes:
@@ -165,7 +165,7 @@ class Access:
         self._keyring = keyring
         self._required = required
 
-    async def caller(self, claims: Claims) -> Caller:
+    async def caller(self, claims: RequestCredentials) -> Caller:
         """Who sent a request.
 
         Raises:
@@ -210,7 +210,7 @@ def _secret(authorization: tuple[str, ...]) -> str:
     return secret.strip()
 
 
-def _checked(caller: Caller, claims: Claims) -> Caller:
+def _checked(caller: Caller, claims: RequestCredentials) -> Caller:
     for name, claimed, own in (
         ("Proofbox-Tenant", claims.tenant, caller.principal.tenant),
         ("Proofbox-Project", claims.project, caller.principal.project),

@@ -10,10 +10,10 @@ from fastapi_offline import FastAPIOffline
 
 from service.api import docs_page, openapi
 from service.api import error_handlers as error_answers
-from service.api.middleware.access_log import RequestLog
-from service.api.middleware.authentication import Guard, HostCheck
-from service.api.middleware.body_limit import BodyLimit
-from service.api.middleware.security_headers import SafeHeaders
+from service.api.middleware.access_log import AccessLogMiddleware
+from service.api.middleware.authentication import AuthenticationMiddleware, HostCheck
+from service.api.middleware.body_limit import BodyLimitMiddleware
+from service.api.middleware.security_headers import SecurityHeadersMiddleware
 from service.api.routes import (
     artifact_list,
     artifacts,
@@ -27,12 +27,12 @@ from service.api.routes import (
     tools,
 )
 from service.api.routes import download_links as links
-from service.api.services import Doors
+from service.api.services import Services
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
 
-def create_app(doors: Doors, *, lifespan: Lifespan | None = None) -> FastAPI:
+def create_app(doors: Services, *, lifespan: Lifespan | None = None) -> FastAPI:
     """The application that serves what ``doors`` leads to.
 
     Args:
@@ -71,17 +71,19 @@ def create_app(doors: Doors, *, lifespan: Lifespan | None = None) -> FastAPI:
         app.include_router(module.router)
     error_answers.install(app)
     app.add_middleware(
-        BodyLimit,
+        BodyLimitMiddleware,
         bytes_max=doors.body_bytes_max,
         # The one route that takes files takes them with this method.
         bytes_max_of_method={"PUT": doors.attachments.bytes_max},
         body_s=doors.body_s,
         held_max=doors.bodies_bytes_max,
     )
-    app.add_middleware(Guard, access=doors.access, quotas=doors.quotas)
+    app.add_middleware(AuthenticationMiddleware, access=doors.access, quotas=doors.quotas)
     app.add_middleware(HostCheck, names=doors.hosts)
-    app.add_middleware(SafeHeaders)
-    app.add_middleware(RequestLog, meter=doors.meter, tracer=doors.tracer)  # the last one added is the outermost
+    app.add_middleware(SecurityHeadersMiddleware)
+    app.add_middleware(
+        AccessLogMiddleware, meter=doors.meter, tracer=doors.tracer
+    )  # the last one added is the outermost
     app.openapi = partial(openapi.document, app)  # type: ignore[method-assign]  # as FastAPI documents it
     return app
 

@@ -12,7 +12,7 @@ from service.api.download_headers import download_headers, is_unchanged, range_h
 from service.api.openapi_responses import header
 from service.api.responses import ClosingStream, problem_response, request_id_of
 from service.artifacts.port import ArtifactStore, StoredArtifact
-from service.identity import Scope
+from service.identity import ConversationKey
 
 BINARY = {"*/*": {"schema": {"type": "string", "format": "binary"}}}
 VERSION_HEADERS = {
@@ -39,7 +39,7 @@ class Conditions:
 
 
 async def file_response(
-    request: Request, store: ArtifactStore, scope: Scope, artifact: StoredArtifact, conditions: Conditions
+    request: Request, store: ArtifactStore, scope: ConversationKey, artifact: StoredArtifact, conditions: Conditions
 ) -> Response:
     """What a request for a version of a file is answered.
 
@@ -63,7 +63,7 @@ async def file_response(
 
 async def _body(
     store: ArtifactStore,
-    scope: Scope,
+    scope: ConversationKey,
     artifact: StoredArtifact,
     part: ByteRange | None,
     headers: dict[str, str],
@@ -86,7 +86,7 @@ async def _body(
 
 
 async def _pieces(
-    store: ArtifactStore, scope: Scope, artifact: StoredArtifact, wanted: ByteRange
+    store: ArtifactStore, scope: ConversationKey, artifact: StoredArtifact, wanted: ByteRange
 ) -> AsyncGenerator[bytes, None]:
     """Nothing once the store has answered, then the bytes."""
     reading = store.read(scope, artifact, wanted.start, wanted.end)

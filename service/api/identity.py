@@ -10,7 +10,7 @@ from contracts.tool_calls import ConversationId
 from service.access.api_keys import Permission
 from service.api.middleware.authentication import caller_of
 from service.errors import UnsafeNameError
-from service.identity import Principal, Scope
+from service.identity import ConversationKey, Principal
 
 API_KEY = HTTPBearer(
     scheme_name="api_key",
@@ -41,7 +41,7 @@ async def scope_of(
     request: Request,
     principal: Annotated[Principal, Depends(principal_of)],
     conversation_id: Annotated[ConversationId, Path(description="Which conversation.")],
-) -> Scope:
+) -> ConversationKey:
     """The conversation that the path names, of the request's principal.
 
     Raises:
@@ -51,7 +51,7 @@ async def scope_of(
     sent = unquote_to_bytes(request.scope.get("raw_path", b""))
     if sent.endswith(b"\n") or not _is_utf8(sent):
         raise UnsafeNameError("the path is no UTF-8 or ends a line; percent-encode the UTF-8 bytes of plain names")
-    return Scope(principal, conversation_id)
+    return ConversationKey(principal, conversation_id)
 
 
 def _is_utf8(raw: bytes) -> bool:
@@ -66,7 +66,7 @@ AnyCaller = Annotated[Principal, Security(principal_of)]
 RunsCalls = Annotated[Principal, Security(principal_of, scopes=[Permission.CALLS_RUN.value])]
 ReadsCalls = Annotated[Principal, Security(principal_of, scopes=[Permission.CALLS_READ.value])]
 ReadsMetrics = Annotated[Principal, Security(principal_of, scopes=[Permission.METRICS_READ.value])]
-ReadsArtifacts = Annotated[Scope, Security(scope_of, scopes=[Permission.ARTIFACTS_READ.value])]
-WritesArtifacts = Annotated[Scope, Security(scope_of, scopes=[Permission.ARTIFACTS_WRITE.value])]
-ReadsTimeline = Annotated[Scope, Security(scope_of, scopes=[Permission.TIMELINE_READ.value])]
-WritesTimeline = Annotated[Scope, Security(scope_of, scopes=[Permission.TIMELINE_WRITE.value])]
+ReadsArtifacts = Annotated[ConversationKey, Security(scope_of, scopes=[Permission.ARTIFACTS_READ.value])]
+WritesArtifacts = Annotated[ConversationKey, Security(scope_of, scopes=[Permission.ARTIFACTS_WRITE.value])]
+ReadsTimeline = Annotated[ConversationKey, Security(scope_of, scopes=[Permission.TIMELINE_READ.value])]
+WritesTimeline = Annotated[ConversationKey, Security(scope_of, scopes=[Permission.TIMELINE_WRITE.value])]

@@ -12,7 +12,7 @@ from service.access.authenticator import Access
 from service.access.quotas import Quotas
 from service.artifacts.attachments import Attachments
 from service.artifacts.download_links import DownloadLinks
-from service.artifacts.logical_paths import Recall
+from service.artifacts.logical_paths import LogicalPathResolver
 from service.artifacts.port import ArtifactStore, SourcePool
 from service.calls.events import CallEvent
 from service.calls.port import CallKey
@@ -78,7 +78,7 @@ class ToolCalls(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Doors:
+class Services:
     """Everything that a route may reach.
 
     Attributes:
@@ -114,7 +114,7 @@ class Doors:
     artifacts: ArtifactStore
     sources: SourcePool
     timeline: Timeline
-    recall: Recall
+    recall: LogicalPathResolver
     engine: SandboxEngine
     image: ImageInventory
     access: Access
@@ -135,10 +135,10 @@ class Doors:
     ping_s_max: float = 5.0
 
 
-async def doors_of(request: Request) -> Doors:
+async def doors_of(request: Request) -> Services:
     """The doors of the application that serves a request."""
-    doors: Doors = request.app.state.doors
+    doors: Services = request.app.state.doors
     return doors
 
 
-OpenDoors = Annotated[Doors, Depends(doors_of)]
+OpenDoors = Annotated[Services, Depends(doors_of)]

@@ -20,34 +20,34 @@ from service.access.quotas import Quotas
 from service.api.app import create_app, release
 from service.api.connections import ConnectionLimits, make_room_for_connections
 from service.api.server import DrainingServer, server_config
-from service.api.services import Doors
+from service.api.services import Services
 from service.app import malloc_tuning as process_memory
 from service.app.auth_policy import access_of, allowances, allowed_hosts, refuse_without_keys
 from service.app.sandbox_engine import pool_readings, sandbox_engine, together_readings
 from service.app.settings import Settings
-from service.app.tools import StoryParts, cache_policy, rerunnable, stories
+from service.app.tools import ToolDependencies, cache_policy, rerunnable, stories
 from service.artifacts.attachments import Attachments
-from service.artifacts.conversation_files import TurnFiles
+from service.artifacts.conversation_files import ConversationFiles
 from service.artifacts.download_links import DownloadLinks
-from service.artifacts.logical_paths import Recall
+from service.artifacts.logical_paths import LogicalPathResolver
 from service.calls.admission import Admission
 from service.calls.service import Calls, CallSettings
 from service.identity import Principal
-from service.jobs.input_resolver import Rehosting, WorkspaceBounds
-from service.jobs.replay_inputs import Inputs
-from service.jobs.rerun import Again, Provenance
-from service.jobs.runner import SandboxRuns
+from service.jobs.input_resolver import InputResolver, WorkspaceBounds
+from service.jobs.replay_inputs import ReplayInputs
+from service.jobs.rerun import Provenance, RerunDependencies
+from service.jobs.runner import JobRunner
 from service.observability.prometheus import PrometheusMeter
 from service.observability.tracing import NoTracer, Tracer
 from service.react.memsearch.minilm import MiniLmEmbedder
-from service.react.memsearch.tool import MemorySearch
+from service.react.memsearch.tool import MemorySearchTool
 from service.sandbox.engine import PooledEngine
 from service.sandbox.image_inventory import ImageInventory
 from service.sandbox.limits import CallLimits, CallPolicy, limit_names
 from service.storage.api_keys import SqlApiKeys
-from service.storage.artifacts.blob_port import ArtifactFiles
+from service.storage.artifacts.blob_port import BlobStore
 from service.storage.artifacts.disk_usage import file_bytes, free_bytes
-from service.storage.artifacts.local_blobs import LocalFiles
+from service.storage.artifacts.local_blobs import LocalBlobStore
 from service.storage.artifacts.store import SqlArtifactStore
 from service.storage.asset_folders import AssetFolders
 from service.storage.audit import SqlAuditStore
@@ -112,7 +112,7 @@ class Service:
     artifacts: SqlArtifactStore
     sources: SqlSourcePool
     timeline: Timeline
-    recall: Recall
+    recall: LogicalPathResolver
     attachments: Attachments
     engine: PooledEngine
     image: ImageInventory
@@ -179,12 +179,12 @@ def _tracer(settings: Settings, boot_id: str) -> Tracer:
     return OtlpTracer(settings.otlp_endpoint, release(), boot_id)
 
 
-def artifact_files(settings: Settings) -> ArtifactFiles:
+def artifact_files(settings: Settings) -> BlobStore:
     """The bytes of artifacts: below the data folder, or in a bucket if one is named."""
     if not settings.s3_bucket:
-        return LocalFiles(settings.data_dir)
+        return LocalBlobStore(settings.data_dir)
     # Only here: who keeps files in a folder does not pay for the client of a bucket.
-    from service.storage.artifacts.s3_blobs import S3Files  # noqa: PLC0415
+    from service.storage.artifacts.s3_blobs import S3BlobStore  # noqa: PLC0415
     from service.storage.artifacts.s3_client import Bucket  # noqa: PLC0415
 
     bucket = Bucket(
@@ -196,13 +196,13 @@ def artifact_files(settings: Settings) -> ArtifactFiles:
         access_key=settings.s3_access_key,
         secret_key=settings.s3_secret_key.get_secret_value(),
     )
-    return S3Files(bucket, settings.data_dir / "staging", settings.s3_part_bytes, settings.link_s)
+    return S3BlobStore(bucket, settings.data_dir / "staging", settings.s3_part_bytes, settings.link_s)
 
 
 def _memory_search(
     settings: Settings, database: Database, timelines: SqlTimelineStore, artifacts: SqlArtifactStore
-) -> MemorySearch:
-    return MemorySearch(
+) -> MemorySearchTool:
+    return MemorySearchTool(
         timelines,
         SqlPassageStore(database),
         artifacts,
@@ -245,20 +245,20 @@ def build(settings: Settings) -> Service:
         return 1.0 if admission.queued else admission.running / cores
 
     engine = sandbox_engine(settings, limits, boot_id, load, tracer)
-    files = TurnFiles(artifacts, timelines, AssetFolders(settings.asset_roots))
+    files = ConversationFiles(artifacts, timelines, AssetFolders(settings.asset_roots))
     workspace = WorkspaceBounds(
         settings.workspace_bytes_max,
         settings.workspace_files_max,
         settings.conversation_bytes_max,
         settings.conversation_files_max,
     )
-    runs = SandboxRuns(admission, Rehosting(files, sources, workspace), engine, artifacts, sources)
+    runs = JobRunner(admission, InputResolver(files, sources, workspace), engine, artifacts, sources)
     tokens = BpeTokenCounter()
     skills = FolderSkills(settings.skills_dir)
     resolver = SystemResolver()
     fetcher, searcher = _web(settings, resolver)
     image = ImageInventory(engine, limits)
-    parts = StoryParts(
+    parts = ToolDependencies(
         runs=runs,
         policy=CallPolicy(limits, settings.queue_s, settings.overhead_s, settings.inline_bytes_max),
         artifacts=artifacts,
@@ -276,7 +276,9 @@ def build(settings: Settings) -> Service:
     meter = _meter(settings, admission, engine, heads)
     database.seen = artifacts.seen = meter.store_used
     audited = AuditService(version=release(), boot_id=boot_id)
-    again = Again(runs, partial(rerunnable, settings, parts), Inputs(files, sources), limits, audited)
+    again = RerunDependencies(
+        runs, partial(rerunnable, settings, parts), ReplayInputs(files, sources), limits, audited
+    )
     calls = Calls(
         stories(settings, parts),
         admission,
@@ -294,7 +296,7 @@ def build(settings: Settings) -> Service:
         artifacts=artifacts,
         sources=sources,
         timeline=Timeline(timelines, tokens, cache_policy(settings)),
-        recall=Recall(files, sources, skills),
+        recall=LogicalPathResolver(files, sources, skills),
         attachments=_attachments(settings, artifacts, sources, timelines),
         engine=engine,
         image=image,
@@ -344,7 +346,7 @@ async def running(service: Service, *, serves: bool = False) -> AsyncIterator[No
 
 def application(service: Service) -> FastAPI:
     """The HTTP application over a service that runs."""
-    doors = Doors(
+    doors = Services(
         calls=service.calls,
         provenance=service.provenance,
         attachments=service.attachments,

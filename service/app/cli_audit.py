@@ -11,7 +11,7 @@ from service.app.bootstrap import build, running
 from service.app.settings import Settings
 from service.calls.audit_chain import AuditCheck, ChainState
 from service.calls.audit_heads import HeadRecords, SignedHeads, is_record
-from service.storage.audit_export import KeptLine, audit_lines, signing_keys
+from service.storage.audit_export import ExportedLine, audit_lines, signing_keys
 from service.storage.audit_head_files import HeadFiles
 from service.storage.audit_signing import forget_keys
 from service.storage.database import Database
@@ -159,7 +159,7 @@ def _signed(heads: SignedHeads, chain: tuple[str, str], state: ChainState) -> st
     return f"{of} signed heads fit, the last of line {last.seq}; {after} lines after the last signed head"
 
 
-def _answer_problem(line: KeptLine) -> str | None:
+def _answer_problem(line: ExportedLine) -> str | None:
     if line.answer is None:
         return None
     sha256 = hashlib.sha256(line.answer.encode(errors="surrogatepass")).hexdigest()

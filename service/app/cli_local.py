@@ -20,7 +20,7 @@ from contracts.tools import LANGUAGES, Language, exec_tool_id
 from service.app.bootstrap import Service, build, running
 from service.app.settings import Settings
 from service.errors import InvalidRequestError
-from service.identity import Scope
+from service.identity import ConversationKey
 
 _PIECE_BYTES = 1024 * 1024
 _CONVERSATION = "local"
@@ -39,7 +39,7 @@ class Console:
 
     async def attach(self, turn_id: str, path: Path) -> None:
         """Uploads a file as an attachment of a turn."""
-        scope = Scope(self.service.principal, _CONVERSATION)
+        scope = ConversationKey(self.service.principal, _CONVERSATION)
         stored = await self.service.attachments.store(scope, turn_id, path.name, _pieces(path), None)
         _print(f"attached  {stored.attachment.physical_path}  ({stored.attachment.size_bytes:,} bytes)")
 
@@ -71,7 +71,7 @@ class Console:
         return response
 
     async def _keep(self, response: ToolCallResponse) -> None:
-        scope = Scope(self.service.principal, _CONVERSATION)
+        scope = ConversationKey(self.service.principal, _CONVERSATION)
         for artifact in response.artifacts:
             if artifact.verdict is not VerdictCode.PRODUCED or artifact.sha256 is None:
                 continue

@@ -15,11 +15,11 @@ from service.sandbox.oci.containers import OciContainers, OciSettings
 from service.sandbox.oci.image import ArchiveFile
 from service.sandbox.pool import Pool
 from service.sandbox.pool_sizing import PoolPolicy
-from service.sandbox.preload import Flavour
+from service.sandbox.preload import PreloadSet
 from service.sandbox.runner.requests import InspectorBounds
 from service.sandbox.runner.sandbox import StreamBounds
 from service.sandbox.sandbox_users import SandboxUsers
-from service.sandbox.service_cgroup import Totals
+from service.sandbox.service_cgroup import TotalLimits
 
 _ENGINE_THREADS = 16
 _POOL_RESERVE_MAX = 2  # unless the operator sets it
@@ -90,16 +90,22 @@ def pool_readings(pool: Pool) -> list[Reading]:
     """What is known of the containers that wait."""
     counts = pool.counts
 
-    def of_flavours(name: str, what: str, values: Mapping[Flavour, float], *, only_grows: bool = False) -> Reading:
-        return Reading(name, what, ("flavour",), {(flavour,): values[flavour] for flavour in Flavour}, only_grows)
+    def of_flavours(
+        name: str, what: str, values: Mapping[PreloadSet, float], *, only_grows: bool = False
+    ) -> Reading:
+        return Reading(
+            name, what, ("flavour",), {(flavour,): values[flavour] for flavour in PreloadSet}, only_grows
+        )
 
     def of_none(name: str, what: str, value: float, *, only_grows: bool = False) -> Reading:
         return Reading(name, what, (), {(): value}, only_grows)
 
     taken: dict[tuple[str, ...], float] = {(wanted, took): count for (wanted, took), count in counts.taken.items()}
     return [
-        of_flavours("pool_waiting", "Sandboxes that wait for a call.", {f: pool.waiting(f) for f in Flavour}),
-        of_flavours("pool_starting", "Sandboxes that are being started.", {f: pool.starting(f) for f in Flavour}),
+        of_flavours("pool_waiting", "Sandboxes that wait for a call.", {f: pool.waiting(f) for f in PreloadSet}),
+        of_flavours(
+            "pool_starting", "Sandboxes that are being started.", {f: pool.starting(f) for f in PreloadSet}
+        ),
         of_flavours("pool_wanted", "Sandboxes that should wait.", pool.wanted()),
         of_flavours("pool_starts", "Sandboxes that were started.", counts.starts, only_grows=True),
         of_flavours("pool_start_seconds", "How long starting them took.", counts.start_s, only_grows=True),
@@ -131,8 +137,8 @@ def together_readings(engine: PooledEngine) -> list[Reading]:
     return [Reading(name, what, (), {(): value}) for name, what, value in told]
 
 
-def _totals(settings: Settings) -> Totals:
-    return Totals.of_machine(settings.total_memory_bytes, settings.total_pids, settings.total_cpus)
+def _totals(settings: Settings) -> TotalLimits:
+    return TotalLimits.of_machine(settings.total_memory_bytes, settings.total_pids, settings.total_cpus)
 
 
 def _docker(settings: Settings, boot_id: str) -> Containers:

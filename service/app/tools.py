@@ -15,38 +15,38 @@ from contracts.react_tools import (
     WriteParams,
 )
 from service.app.settings import Settings
-from service.artifacts.conversation_files import TurnFiles
+from service.artifacts.conversation_files import ConversationFiles
 from service.artifacts.port import ArtifactStore, SourcePool
 from service.artifacts.skills import Skills
 from service.calls.admission import Admission
-from service.calls.direct_tool import ReactStory
+from service.calls.direct_tool import DirectTool
 from service.calls.param_references import References
-from service.calls.tool import Story
-from service.execution.tool import Execution
-from service.jobs.runner import SandboxRuns
-from service.react.document_reader import DocumentReading
-from service.react.hide import HidingStory
-from service.react.memsearch.tool import MemorySearch
-from service.react.patch import Patching
-from service.react.plan import PlanStory
-from service.react.read import ReactRead, ReadBounds
-from service.react.search_files import Searching
+from service.calls.tool import Tool
+from service.execution.tool import ExecTool
+from service.jobs.runner import JobRunner
+from service.react.document_reader import DocumentReader
+from service.react.hide import HideTool
+from service.react.memsearch.tool import MemorySearchTool
+from service.react.patch import PatchTool
+from service.react.plan import PlanTool
+from service.react.read import ReadBounds, ReadTool
+from service.react.search_files import SearchFilesTool
 from service.react.text_file import TextFiles
-from service.react.write import Writing
-from service.rendering.tool import Rendering, RenderPolicy
+from service.react.write import WriteTool
+from service.rendering.tool import RenderPolicy, RenderTool
 from service.sandbox.image_inventory import ImageInventory
 from service.sandbox.limits import CallPolicy
 from service.timeline.cache_points import CachePolicy
 from service.timeline.port import TimelineStore
 from service.timeline.token_counter import TokenCounter
-from service.web.fetch_tool import FetchPolicy, WebFetching
-from service.web.page_reader import PageReading, ReadingPolicy
+from service.web.fetch_tool import FetchPolicy, WebFetchTool
+from service.web.page_reader import PageReader, ReadingPolicy
 from service.web.port import PageFetcher, PageSearcher
-from service.web.search_tool import WebSearching
+from service.web.search_tool import WebSearchTool
 
 
 @dataclass(frozen=True, slots=True)
-class StoryParts:
+class ToolDependencies:
     """What the stories are made of.
 
     Attributes:
@@ -64,15 +64,15 @@ class StoryParts:
         image: lists what the sandbox image has.
     """
 
-    runs: SandboxRuns
+    runs: JobRunner
     policy: CallPolicy
     artifacts: ArtifactStore
     sources: SourcePool
     timelines: TimelineStore
-    files: TurnFiles
+    files: ConversationFiles
     skills: Skills
     tokens: TokenCounter
-    memory: MemorySearch
+    memory: MemorySearchTool
     fetcher: PageFetcher
     searcher: PageSearcher | None
     image: ImageInventory | None = None
@@ -85,50 +85,50 @@ def cache_policy(settings: Settings) -> CachePolicy:
     )
 
 
-def rerunnable(settings: Settings, parts: StoryParts, runs: SandboxRuns) -> tuple[Story, ...]:
+def rerunnable(settings: Settings, parts: ToolDependencies, runs: JobRunner) -> tuple[Tool, ...]:
     """The stories of the tools that run a program of the caller's or render a document, over other runs."""
     return (
-        Execution(runs, parts.policy, parts.tokens, parts.image),
-        Rendering(runs, RenderPolicy(parts.policy, settings.render_wall_s)),
+        ExecTool(runs, parts.policy, parts.tokens, parts.image),
+        RenderTool(runs, RenderPolicy(parts.policy, settings.render_wall_s)),
     )
 
 
-def stories(settings: Settings, parts: StoryParts) -> tuple[Story, ...]:
+def stories(settings: Settings, parts: ToolDependencies) -> tuple[Tool, ...]:
     """One story for each kind of tool."""
     inline_bytes_max = settings.inline_bytes_max
     reading_policy = ReadingPolicy(parts.policy, settings.web_read_wall_s, settings.web_read_page_s)
-    read = ReactRead(
+    read = ReadTool(
         parts.files,
         parts.sources,
         parts.skills,
         parts.tokens,
         ReadBounds(inline_bytes_max, settings.read_tokens_max),
-        DocumentReading(parts.runs, reading_policy),
+        DocumentReader(parts.runs, reading_policy),
     )
     texts = TextFiles(parts.artifacts, parts.sources, parts.tokens, inline_bytes_max)
-    writing = Writing(texts)
+    writing = WriteTool(texts)
     references = References(parts.files)
-    searching = Searching(parts.files, settings.file_search_s)
-    reading = PageReading(parts.runs, reading_policy)
-    fetching = WebFetching(
+    searching = SearchFilesTool(parts.files, settings.file_search_s)
+    reading = PageReader(parts.runs, reading_policy)
+    fetching = WebFetchTool(
         parts.fetcher,
         reading,
         parts.sources,
         Admission(running_max=settings.web_fetching_max, queue_max=settings.queue_max),
         FetchPolicy(settings.web_call_s, settings.queue_s),
     )
-    web_searching = WebSearching(parts.searcher, parts.sources)
-    hiding = HidingStory(parts.timelines, parts.tokens, cache_policy(settings))
+    web_searching = WebSearchTool(parts.searcher, parts.sources)
+    hiding = HideTool(parts.timelines, parts.tokens, cache_policy(settings))
     return (
         *rerunnable(settings, parts, parts.runs),
-        ReactStory(("react.read",), ReadParams, read.tell, parts.sources),
-        ReactStory(("react.write", "react.stream"), WriteParams, writing.write, parts.sources, references),
-        ReactStory(("react.file",), FileParams, writing.file, parts.sources, references),
-        ReactStory(("react.patch",), PatchParams, Patching(texts, parts.files).patch, parts.sources, references),
-        ReactStory(("react.search_files",), SearchFilesParams, searching.search, parts.sources),
-        ReactStory(("react.hide",), HideParams, hiding.tell, parts.sources),
-        ReactStory(("react.plan",), PlanParams, PlanStory(parts.timelines).tell, parts.sources),
-        ReactStory(("react.memsearch",), MemsearchParams, parts.memory.tell, parts.sources),
-        ReactStory(("web_tools.web_search",), WebSearchParams, web_searching.tell, parts.sources),
-        ReactStory(("web_tools.web_fetch",), WebFetchParams, fetching.tell, parts.sources),
+        DirectTool(("react.read",), ReadParams, read.tell, parts.sources),
+        DirectTool(("react.write", "react.stream"), WriteParams, writing.write, parts.sources, references),
+        DirectTool(("react.file",), FileParams, writing.file, parts.sources, references),
+        DirectTool(("react.patch",), PatchParams, PatchTool(texts, parts.files).patch, parts.sources, references),
+        DirectTool(("react.search_files",), SearchFilesParams, searching.search, parts.sources),
+        DirectTool(("react.hide",), HideParams, hiding.tell, parts.sources),
+        DirectTool(("react.plan",), PlanParams, PlanTool(parts.timelines).tell, parts.sources),
+        DirectTool(("react.memsearch",), MemsearchParams, parts.memory.tell, parts.sources),
+        DirectTool(("web_tools.web_search",), WebSearchParams, web_searching.tell, parts.sources),
+        DirectTool(("web_tools.web_fetch",), WebFetchParams, fetching.tell, parts.sources),
     )

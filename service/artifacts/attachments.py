@@ -15,7 +15,7 @@ from contracts.tool_calls import Attachment
 from service.artifacts.attachment_blocks import attachment_blocks
 from service.artifacts.port import ArtifactStore, NewArtifact, SourcePool, StoredArtifact
 from service.errors import BodyTooLargeError, StoreFailedError, StoreFullError, UnsafeNameError
-from service.identity import Scope
+from service.identity import ConversationKey
 from service.timeline.port import TimelineStore
 
 # Hashing and writing leave the event loop once for so many bytes: a thread for each 64 KB piece of a socket would
@@ -87,7 +87,7 @@ class Attachments:
         self._inline_bytes_max = inline_bytes_max
 
     async def store(
-        self, scope: Scope, turn_id: str, name: str, content: AsyncIterator[bytes], mime: str | None
+        self, scope: ConversationKey, turn_id: str, name: str, content: AsyncIterator[bytes], mime: str | None
     ) -> AttachmentStored:
         """Stores an attachment of a turn under its name; other bytes under a known name are a new version.
 
@@ -129,7 +129,7 @@ class Attachments:
             await self._timelines.append(scope, blocks)
         return AttachmentStored(_as_answer(stored, row.sid), created)
 
-    async def _inline(self, scope: Scope, stored: StoredArtifact) -> bytes | None:
+    async def _inline(self, scope: ConversationKey, stored: StoredArtifact) -> bytes | None:
         """The bytes of a PDF or an image that its block carries."""
         if not is_inline_binary(stored.mime) or stored.size_bytes > self._inline_bytes_max:
             return None

@@ -14,14 +14,14 @@ from typing import Literal, Protocol
 from contracts.blocks import Block
 from contracts.paths import FilePath, Namespace, UnsafePathError
 from service.artifacts.line_ranges import stretch_of
-from service.artifacts.path_tree import Places
+from service.artifacts.path_tree import PathTree
 from service.artifacts.port import ArtifactStore, StoredArtifact
 from service.artifacts.staging import Staging
 from service.file_content import FileBytes
-from service.identity import Scope
+from service.identity import ConversationKey
 from service.timeline.artifact_versions import Version, discover
 from service.timeline.port import TimelineStore
-from service.timeline.view import HandedMemory, Memory, StoredMemory
+from service.timeline.view import StoredTimelineView, SuppliedTimelineView, TimelineView
 from service.visible_text import visible_text
 
 _PIECE_BYTES = 256 * 1024
@@ -44,7 +44,7 @@ class AssetSource(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class TurnFile:
+class ConversationFile:
     """A file or an attachment of a turn: a version of the artifact store, or one that only blocks know.
 
     Attributes:
@@ -65,7 +65,7 @@ class TurnFile:
     version: Version | None = None
     fetched: "Fetched | None" = None
 
-    def at(self, fetched: "Fetched") -> "TurnFile":
+    def at(self, fetched: "Fetched") -> "ConversationFile":
         """The file with its bytes at hand, and their size for sure."""
         return replace(self, size_bytes=fetched.size_bytes, fetched=fetched)
 
@@ -99,7 +99,7 @@ class Fetched:
                 yield await asyncio.to_thread(_piece, self.source, start, size)
 
 
-class TurnFiles:
+class ConversationFiles:
     """Where files of turns are found.
 
     Args:
@@ -113,12 +113,12 @@ class TurnFiles:
         self._timelines = timelines
         self._assets = assets
 
-    def of_call(self, scope: Scope, timeline: Sequence[Block] | None = None) -> "CallFiles":
+    def of_call(self, scope: ConversationKey, timeline: Sequence[Block] | None = None) -> "CallFiles":
         """The files that one call can reach; ``timeline`` is the one that it brings, in place of the stored one."""
-        memory = StoredMemory(self._timelines, scope) if timeline is None else HandedMemory(timeline)
+        memory = StoredTimelineView(self._timelines, scope) if timeline is None else SuppliedTimelineView(timeline)
         return CallFiles(self, scope, memory)
 
-    async def fetch_uri(self, scope: Scope, uri: str, staging: Staging) -> Path | None:
+    async def fetch_uri(self, scope: ConversationKey, uri: str, staging: Staging) -> Path | None:
         """A local file with the bytes behind a URI: hosted for this tenant and project, or of an allowed store.
 
         Raises:
@@ -132,19 +132,19 @@ class TurnFiles:
 class CallFiles:
     """The files that one call can reach; what was looked up once is not looked up again."""
 
-    def __init__(self, files: TurnFiles, scope: Scope, memory: Memory) -> None:
+    def __init__(self, files: ConversationFiles, scope: ConversationKey, memory: TimelineView) -> None:
         self._files = files
         self._scope = scope
         self.memory = memory
-        self._turns: dict[str, list[TurnFile]] = {}
-        self._recent: dict[str, list[TurnFile]] = {}
-        self._removed: dict[FilePath, TurnFile] = {}
+        self._turns: dict[str, list[ConversationFile]] = {}
+        self._recent: dict[str, list[ConversationFile]] = {}
+        self._removed: dict[FilePath, ConversationFile] = {}
         self._said: dict[str, list[FilePath]] = {}
-        self._by_rel: dict[tuple[str, Namespace], dict[str, TurnFile]] = {}
+        self._by_rel: dict[tuple[str, Namespace], dict[str, ConversationFile]] = {}
         self._fetched: dict[StoredArtifact, Fetched] = {}
         self._in_memory_bytes = 0
 
-    async def of_turn(self, turn_id: str) -> list[TurnFile]:
+    async def of_turn(self, turn_id: str) -> list[ConversationFile]:
         """The latest versions of a turn's files and attachments that can lie in one tree, by their paths.
 
         What a program of the turn removed is not among them.
@@ -167,7 +167,7 @@ class CallFiles:
             self._turns[turn_id] = _standing(sorted(found.values(), key=lambda file: file.path))
         return self._turns[turn_id]
 
-    async def recent(self, except_turn: str) -> list[TurnFile]:
+    async def recent(self, except_turn: str) -> list[ConversationFile]:
         """The newest files and attachments of the other turns, the newest first, `RECENT_MAX` at most.
 
         Raises:
@@ -187,7 +187,7 @@ class CallFiles:
             self._recent[except_turn] = _standing(list(found.values()))[:RECENT_MAX]
         return self._recent[except_turn]
 
-    def removed(self, path: FilePath) -> TurnFile | None:
+    def removed(self, path: FilePath) -> ConversationFile | None:
         """The last version of a file that a program removed from a turn, if `of_turn` was asked for that turn."""
         return self._removed.get(path)
 
@@ -205,7 +205,7 @@ class CallFiles:
                 removed.add(path)
         return removed
 
-    async def by_rel(self, turn_id: str, namespace: Namespace) -> dict[str, TurnFile]:
+    async def by_rel(self, turn_id: str, namespace: Namespace) -> dict[str, ConversationFile]:
         """Those of `of_turn` in one namespace, by their paths in it.
 
         Raises:
@@ -217,7 +217,7 @@ class CallFiles:
             self._by_rel[where] = {file.path.rel: file for file in files if file.path.namespace is namespace}
         return self._by_rel[where]
 
-    async def latest(self, path: FilePath) -> TurnFile | None:
+    async def latest(self, path: FilePath) -> ConversationFile | None:
         """The latest version of a path, if there is one whose bytes can be had.
 
         Raises:
@@ -226,7 +226,7 @@ class CallFiles:
         artifact = await self._files.artifacts.latest(self._scope, path)
         return _of_store(artifact) if artifact is not None else await self.remembered(path)
 
-    async def remembered(self, path: FilePath) -> TurnFile | None:
+    async def remembered(self, path: FilePath) -> ConversationFile | None:
         """The latest version that the blocks know, if they have its bytes or know where they are.
 
         Raises:
@@ -236,15 +236,17 @@ class CallFiles:
         latest = versions[-1] if versions else None
         if latest is None or not (latest.has_payload or latest.hosted_uri):
             return None
-        return TurnFile(path, latest.mime, latest.ts, latest.size_bytes or _carried_bytes(latest), version=latest)
+        return ConversationFile(
+            path, latest.mime, latest.ts, latest.size_bytes or _carried_bytes(latest), version=latest
+        )
 
-    async def brought(self, turn_id: str, paths_max: int | None = None) -> list[TurnFile]:
+    async def brought(self, turn_id: str, paths_max: int | None = None) -> list[ConversationFile]:
         """The files of other turns that ``react.read`` brought in during a turn, of the first ``paths_max`` paths.
 
         Raises:
             StoreFailedError: a store failed.
         """
-        found: dict[FilePath, TurnFile] = {}
+        found: dict[FilePath, ConversationFile] = {}
         for path in (await self._told(turn_id))[:paths_max]:
             stretch = stretch_of(path.logical)
             whole = [] if stretch is None else [FilePath.from_logical(stretch.path)]
@@ -256,7 +258,7 @@ class CallFiles:
                     break
         return list(found.values())
 
-    async def fetch_stored(self, files: Sequence[TurnFile], staging: Staging) -> None:
+    async def fetch_stored(self, files: Sequence[ConversationFile], staging: Staging) -> None:
         """Has the bytes of those that the artifact store has at hand for `fetch`, all at once.
 
         Raises:
@@ -286,7 +288,7 @@ class CallFiles:
         self._in_memory_bytes += size
         return True
 
-    async def fetch(self, file: TurnFile, staging: Staging) -> Fetched | None:
+    async def fetch(self, file: ConversationFile, staging: Staging) -> Fetched | None:
         """The bytes of a file, checked against what is said of them; None if they cannot be had.
 
         Raises:
@@ -305,7 +307,7 @@ class CallFiles:
             return Fetched(local, len(content), hashlib.sha256(content).hexdigest(), "timeline")
         return await self._hosted(file.version, staging)
 
-    async def head(self, file: TurnFile, limit: int, staging: Staging) -> bytes | None:
+    async def head(self, file: ConversationFile, limit: int, staging: Staging) -> bytes | None:
         """The first ``limit`` bytes of a file; None if they cannot be had.
 
         Raises:
@@ -382,9 +384,9 @@ def measure(source: FileBytes) -> tuple[int, str]:
         return file.tell(), digest.hexdigest()
 
 
-def _standing(files: list[TurnFile]) -> list[TurnFile]:
+def _standing(files: list[ConversationFile]) -> list[ConversationFile]:
     """Those in whose place no newer one lies: a program may have made a folder where a file was, or the reverse."""
-    places = Places()
+    places = PathTree()
     newest_first = sorted(files, key=lambda file: file.created, reverse=True)
     standing = {file.path for file in newest_first if places.take(file.path)}
     return [file for file in files if file.path in standing]
@@ -412,8 +414,8 @@ def digest_json(fields: object) -> str:
     return visible_text(json.dumps(fields, ensure_ascii=False))
 
 
-def _of_store(artifact: StoredArtifact) -> TurnFile:
-    return TurnFile(artifact.path, artifact.mime, artifact.created, artifact.size_bytes, stored=artifact)
+def _of_store(artifact: StoredArtifact) -> ConversationFile:
+    return ConversationFile(artifact.path, artifact.mime, artifact.created, artifact.size_bytes, stored=artifact)
 
 
 def _carried_bytes(version: Version) -> int | None:

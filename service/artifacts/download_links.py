@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from service.artifacts.port import StoredArtifact
 from service.errors import LinkRefusedError
-from service.identity import Scope
+from service.identity import ConversationKey
 
 METHOD = "GET"
 
@@ -62,13 +62,13 @@ class DownloadLinks:
         self._link_s = link_s
         self._now = now
 
-    def make(self, scope: Scope, artifact: StoredArtifact, number: int) -> Link:
+    def make(self, scope: ConversationKey, artifact: StoredArtifact, number: int) -> Link:
         """A link to a version of a file."""
         key = self._keys()[0]
         expires = int(self._now()) + self._link_s
         return Link(number, expires, key.id, _signature(key, METHOD, scope, artifact, number, expires))
 
-    def check(self, link: Link, method: str, scope: Scope, artifact: StoredArtifact) -> None:
+    def check(self, link: Link, method: str, scope: ConversationKey, artifact: StoredArtifact) -> None:
         """Lets a link pass that was made for this file and works now.
 
         Raises:
@@ -87,7 +87,9 @@ class DownloadLinks:
         )
 
 
-def _signature(key: LinkKey, method: str, scope: Scope, artifact: StoredArtifact, number: int, expires: int) -> str:
+def _signature(
+    key: LinkKey, method: str, scope: ConversationKey, artifact: StoredArtifact, number: int, expires: int
+) -> str:
     who = scope.principal
     # A JSON list: no two different ones have the same text, whatever stands in the names.
     signed = json.dumps(

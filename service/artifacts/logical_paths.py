@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from contracts.logical import LogicalPath, SkillPath, SourcesPath, TurnPath
 from contracts.paths import FilePath
 from contracts.timeline import Sources
-from service.artifacts.conversation_files import TurnFiles, decoded
+from service.artifacts.conversation_files import ConversationFiles, decoded
 from service.artifacts.port import SourcePool
 from service.artifacts.skills import Skills
-from service.identity import Scope
+from service.identity import ConversationKey
 from service.timeline.artifact_versions import discover, latest_blocks, main_block
 
 SOURCES_MAX = 10_000
@@ -17,7 +17,7 @@ _TEXT_MIME = "text/plain"
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
+class ResolvedPath:
     """What stands behind a path.
 
     Attributes:
@@ -31,7 +31,7 @@ class Recalled:
     content: bytes
 
 
-class Recall:
+class LogicalPathResolver:
     """Finds what is no stored file: blocks of the timeline, sources, skills.
 
     Args:
@@ -40,12 +40,12 @@ class Recall:
         skills: the skills.
     """
 
-    def __init__(self, files: TurnFiles, sources: SourcePool, skills: Skills) -> None:
+    def __init__(self, files: ConversationFiles, sources: SourcePool, skills: Skills) -> None:
         self._files = files
         self._sources = sources
         self._skills = skills
 
-    async def find(self, scope: Scope, path: LogicalPath) -> Recalled | None:
+    async def find(self, scope: ConversationKey, path: LogicalPath) -> ResolvedPath | None:
         """What a path means now; None if the conversation has nothing there.
 
         Raises:
@@ -60,16 +60,16 @@ class Recall:
                 return await self._rows(scope, path)
             case SkillPath():
                 skill = await self._skills.read(path.skill_id)
-                return None if skill is None else Recalled("SKILL.md", "text/markdown", skill.text.encode())
+                return None if skill is None else ResolvedPath("SKILL.md", "text/markdown", skill.text.encode())
 
-    async def _file(self, scope: Scope, path: FilePath) -> Recalled | None:
+    async def _file(self, scope: ConversationKey, path: FilePath) -> ResolvedPath | None:
         """A file that the artifact store does not have, if a block carries all of it."""
         files = self._files.of_call(scope)
         versions = await discover(files.memory, path.logical)
         content = await files.carried(versions[-1]) if versions else None
-        return None if content is None else Recalled(path.rel.rpartition("/")[2], versions[-1].mime, content)
+        return None if content is None else ResolvedPath(path.rel.rpartition("/")[2], versions[-1].mime, content)
 
-    async def _blocks(self, scope: Scope, path: TurnPath) -> Recalled | None:
+    async def _blocks(self, scope: ConversationKey, path: TurnPath) -> ResolvedPath | None:
         memory = self._files.of_call(scope).memory
         placed = await latest_blocks(memory, path)
         found = await memory.at(main_block(placed).position) if placed else None
@@ -77,10 +77,10 @@ class Recall:
             return None
         block = found.block
         content = decoded(block.base64) if block.base64 is not None else (block.text or "").encode(errors="replace")
-        return None if content is None else Recalled(path.kind, block.mime or _TEXT_MIME, content)
+        return None if content is None else ResolvedPath(path.kind, block.mime or _TEXT_MIME, content)
 
-    async def _rows(self, scope: Scope, path: SourcesPath) -> Recalled | None:
+    async def _rows(self, scope: ConversationKey, path: SourcesPath) -> ResolvedPath | None:
         rows = await self._sources.pick(scope, path.ranges, SOURCES_MAX)
         if not rows:
             return None
-        return Recalled("sources.json", "application/json", Sources(sources=rows).model_dump_json().encode())
+        return ResolvedPath("sources.json", "application/json", Sources(sources=rows).model_dump_json().encode())

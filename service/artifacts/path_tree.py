@@ -3,7 +3,7 @@
 from contracts.paths import FilePath
 
 
-class Places:
+class PathTree:
     """Paths that can lie in one tree: none of them is a folder of another."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 from contracts.paths import FilePath
 from contracts.tool_calls import SourceRow
 from service.file_content import FileBytes
-from service.identity import Scope
+from service.identity import ConversationKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class ArtifactStore(Protocol):
     def staging(self) -> AbstractAsyncContextManager[Path]:
         """A fresh local folder on the store's own file system, removed on exit."""
 
-    async def save(self, scope: Scope, artifacts: Sequence[NewArtifact]) -> list[StoredArtifact]:
+    async def save(self, scope: ConversationKey, artifacts: Sequence[NewArtifact]) -> list[StoredArtifact]:
         """Stores and, if external, hosts all of them or none; a path that is there gets a new version.
 
         External ones are sources from then on, as `SourcePool.add_file` makes them, and carry their ``sid``.
@@ -92,53 +92,55 @@ class ArtifactStore(Protocol):
             StoreFullError: no space is left.
         """
 
-    async def latest(self, scope: Scope, path: FilePath) -> StoredArtifact | None:
+    async def latest(self, scope: ConversationKey, path: FilePath) -> StoredArtifact | None:
         """The latest version of a path, if there is one."""
 
-    async def version(self, scope: Scope, path: FilePath, number: int) -> StoredArtifact | None:
+    async def version(self, scope: ConversationKey, path: FilePath, number: int) -> StoredArtifact | None:
         """A version of a path, 1 for the first, if there is one."""
 
-    async def of_turn(self, scope: Scope, turn_id: str) -> list[StoredArtifact]:
+    async def of_turn(self, scope: ConversationKey, turn_id: str) -> list[StoredArtifact]:
         """The latest versions of all files and attachments of a turn, in the order of their paths.
 
         Those that a program removed are among them, as ``removed``.
         """
 
-    async def recent(self, scope: Scope, limit: int, *, except_turn: str) -> list[StoredArtifact]:
+    async def recent(self, scope: ConversationKey, limit: int, *, except_turn: str) -> list[StoredArtifact]:
         """The latest versions of at most ``limit`` paths of all turns but one, the newest first.
 
         Those that a program removed are not among them.
         """
 
-    async def remove(self, scope: Scope, artifacts: Sequence[StoredArtifact]) -> None:
+    async def remove(self, scope: ConversationKey, artifacts: Sequence[StoredArtifact]) -> None:
         """Marks versions as removed from their turn by a program; they stay, and a later version is not marked."""
 
-    async def listed(self, scope: Scope, after: int, limit: int) -> list[tuple[int, StoredArtifact]]:
+    async def listed(self, scope: ConversationKey, after: int, limit: int) -> list[tuple[int, StoredArtifact]]:
         """At most ``limit`` latest versions of files, by their `number_of`, which is greater than ``after``."""
 
-    async def fetch_all(self, scope: Scope, artifacts: Sequence[StoredArtifact], staging: Path) -> list[Path]:
+    async def fetch_all(
+        self, scope: ConversationKey, artifacts: Sequence[StoredArtifact], staging: Path
+    ) -> list[Path]:
         """Local files with the bytes of those versions, their SHA-256 checked; valid while ``staging`` is."""
 
-    def read(self, scope: Scope, artifact: StoredArtifact, start: int, end: int) -> AsyncIterator[bytes]:
+    def read(self, scope: ConversationKey, artifact: StoredArtifact, start: int, end: int) -> AsyncIterator[bytes]:
         """The bytes from ``start`` to before ``end``, in pieces."""
 
-    async def contents(self, scope: Scope, artifacts: Sequence[StoredArtifact]) -> list[bytes]:
+    async def contents(self, scope: ConversationKey, artifacts: Sequence[StoredArtifact]) -> list[bytes]:
         """The bytes of small versions, all in memory, their SHA-256 checked; in their order.
 
         Raises:
             StoreFailedError: this conversation has no such version, or the bytes of one are missing or damaged.
         """
 
-    async def link(self, scope: Scope, artifact: StoredArtifact) -> str | None:
+    async def link(self, scope: ConversationKey, artifact: StoredArtifact) -> str | None:
         """A URL that gives the bytes of that version to whoever has it, for a while; None if there are no links."""
 
-    async def number_of(self, scope: Scope, artifact: StoredArtifact) -> int:
+    async def number_of(self, scope: ConversationKey, artifact: StoredArtifact) -> int:
         """The store's own number of that version, the same for ever."""
 
-    async def numbered(self, number: int) -> tuple[Scope, StoredArtifact] | None:
+    async def numbered(self, number: int) -> tuple[ConversationKey, StoredArtifact] | None:
         """The version that has a number, and whose it is, if there is one. Asks for no scope: the caller checks."""
 
-    async def fetch_uri(self, scope: Scope, uri: str, staging: Path) -> Path | None:
+    async def fetch_uri(self, scope: ConversationKey, uri: str, staging: Path) -> Path | None:
         """A local file with the bytes behind a ``hosted_uri`` of this scope's own tenant and project.
 
         None if the URI is not one of this store, or of another tenant or project.
@@ -167,22 +169,22 @@ class NewPage:
 class SourcePool(Protocol):
     """The sources of conversations. All methods raise StoreFailedError if the store fails."""
 
-    async def rows(self, scope: Scope) -> list[SourceRow]:
+    async def rows(self, scope: ConversationKey) -> list[SourceRow]:
         """All rows, by ascending sid."""
 
-    async def sids(self, scope: Scope) -> frozenset[int]:
+    async def sids(self, scope: ConversationKey) -> frozenset[int]:
         """The ids of all rows."""
 
-    async def pick(self, scope: Scope, ranges: Sequence[tuple[int, int]], limit: int) -> list[SourceRow]:
+    async def pick(self, scope: ConversationKey, ranges: Sequence[tuple[int, int]], limit: int) -> list[SourceRow]:
         """At most ``limit`` rows whose sid lies in one of the inclusive ranges, by ascending sid."""
 
-    async def add_pages(self, scope: Scope, pages: Sequence[NewPage]) -> list[SourceRow]:
+    async def add_pages(self, scope: ConversationKey, pages: Sequence[NewPage]) -> list[SourceRow]:
         """The rows of web pages, in their order; a page whose URL has a row keeps its sid and gets the new text."""
 
-    async def add_file(self, scope: Scope, artifact: StoredArtifact) -> SourceRow:
+    async def add_file(self, scope: ConversationKey, artifact: StoredArtifact) -> SourceRow:
         """The row of a hosted file or attachment; made with the next free sid if there is none."""
 
-    async def complete(self, scope: Scope, rows: Sequence[SourceRow]) -> None:
+    async def complete(self, scope: ConversationKey, rows: Sequence[SourceRow]) -> None:
         """Adds rows of a call; rows that are there already must mean the same, and get what they left blank.
 
         Raises:

@@ -18,7 +18,7 @@ def _all_of_it(_owner: str) -> Share:
     return _WHOLE
 
 
-class Place:
+class Slot:
     """A place to run: a context manager that gives it back when its block is left.
 
     Args:
@@ -100,7 +100,7 @@ class Admission:
                 retry_after_s=self._retry_after_s(),
             )
 
-    async def enter(self, deadline: float, on_queued: Callable[[int], None], owner: str = "") -> Place:
+    async def enter(self, deadline: float, on_queued: Callable[[int], None], owner: str = "") -> Slot:
         """Waits for a place to run, which has to be entered at once; ``deadline`` is on the monotonic clock.
 
         ``on_queued`` is told how many calls are before this one; 0 if it has a place at once.
@@ -114,7 +114,7 @@ class Admission:
             on_queued(0)
         else:
             await self._wait(deadline, on_queued, owner)
-        return Place(self._ended, owner)
+        return Slot(self._ended, owner)
 
     def _ended(self, owner: str, took_s: float) -> None:
         self._mean_s += _DURATION_WEIGHT * (took_s - self._mean_s)

@@ -24,7 +24,7 @@ _PAUSE_S, _PAUSE_S_MAX = 0.25, 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class CallResult:
     """How a call ended.
 
     Attributes:
@@ -41,7 +41,7 @@ class Ending:
     audited: AuditedLine | None = None
 
 
-class AnswerKeeping:
+class AnswerWriter:
     """Stores answers; tries again until the store has taken one, or the service ends.
 
     Args:
@@ -56,11 +56,11 @@ class AnswerKeeping:
     async def keep(
         self,
         key: CallKey,
-        ending: Ending,
-        audit_of: Callable[[Ending], Awaitable[AuditDraft]],
+        ending: CallResult,
+        audit_of: Callable[[CallResult], Awaitable[AuditDraft]],
         on_delay: Callable[[Answer], None],
         request_id: str,
-    ) -> Ending:
+    ) -> CallResult:
         """Stores an answer, its blocks and its audit line; what is stored now, which may be an earlier answer.
 
         An answer for which there is no space is given up for the problem that says so, which is small. ``on_delay``
@@ -80,7 +80,7 @@ class AnswerKeeping:
                     continue
                 if not ending.answer.is_problem:
                     log.exception("there is no space for the answer of call %s", key.tool_call_id)
-                    ending = Ending(CallState.FAILED, problem_answer(_no_space(exc), request_id))
+                    ending = CallResult(CallState.FAILED, problem_answer(_no_space(exc), request_id))
                     continue
                 if self._is_closing():
                     raise
@@ -95,7 +95,7 @@ class AnswerKeeping:
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, _PAUSE_S_MAX)
 
-    async def _kept(self, key: CallKey, ending: Ending, audit: AuditDraft) -> Ending:
+    async def _kept(self, key: CallKey, ending: CallResult, audit: AuditDraft) -> CallResult:
         response = ending.response
         blocks = response.blocks if response is not None else ()
         partial = response.model_dump_json() if response is not None and ending.answer.is_problem else None
@@ -105,7 +105,7 @@ class AnswerKeeping:
             )
         if stored.answer is not None and stored.answer != ending.answer.body:
             # Cancelled while its answer was being stored: what is stored is the one answer.
-            return Ending(stored.state, stored_answer(stored.state, stored.answer), audited=stored.audited)
+            return CallResult(stored.state, stored_answer(stored.state, stored.answer), audited=stored.audited)
         return replace(ending, audited=stored.audited)
 
 

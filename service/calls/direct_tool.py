@@ -18,9 +18,9 @@ from service.calls.interruptions import Interruption
 from service.calls.invalid_params import parse_params
 from service.calls.param_references import References, find_reference
 from service.calls.run_record import call_record
-from service.calls.tool import NobodyWatches, OpenedCall, Watcher
+from service.calls.tool import CallObserver, NullObserver, PreparedCall
 from service.calls.validation import invalid_value
-from service.identity import Scope
+from service.identity import ConversationKey
 from service.timeline.block_writer import BlockWriter, Notice, bounded_params, now_text
 from service.visible_text import visible_text
 
@@ -57,11 +57,11 @@ class ReactCall(Generic[P]):
         watcher: who is told how it goes on.
     """
 
-    scope: Scope
+    scope: ConversationKey
     request: ToolCallRequest
     params: P
     began: float = field(default_factory=time.perf_counter)
-    watcher: Watcher = field(default_factory=NobodyWatches)
+    watcher: CallObserver = field(default_factory=NullObserver)
 
     @property
     def turn_id(self) -> str:
@@ -138,8 +138,8 @@ class ReactCall(Generic[P]):
         return Timings(total=round((time.perf_counter() - self.began) * 1000, 3))
 
 
-class ReactStory(Generic[P]):
-    """The story of one react tool; see `Story`.
+class DirectTool(Generic[P]):
+    """The story of one react tool; see `Tool`.
 
     Args:
         tool_ids: the ids that it answers to.
@@ -164,16 +164,16 @@ class ReactStory(Generic[P]):
         self._sources = sources
         self._references = references
 
-    def open(self, scope: Scope, request: ToolCallRequest) -> OpenedCall | None:
-        """See `Story.open`."""
+    def open(self, scope: ConversationKey, request: ToolCallRequest) -> PreparedCall | None:
+        """See `Tool.open`."""
         if TOOL_ALIASES.get(request.tool_id, request.tool_id) not in self._tool_ids:
             return None
         if request.code is not None:
             raise invalid_value("code", f"{request.tool_id} takes no code")
         call = ReactCall(scope, request, parse_params(self._params, request.params))
-        return OpenedCall(lambda watcher: self._told(call, watcher), partial(_interrupted, call))
+        return PreparedCall(lambda watcher: self._told(call, watcher), partial(_interrupted, call))
 
-    async def _told(self, call: ReactCall[P], watcher: Watcher) -> ToolCallResponse:
+    async def _told(self, call: ReactCall[P], watcher: CallObserver) -> ToolCallResponse:
         if not call.request.turn_id:
             return call.refused(ContractCode.MISSING_TURN_ID, "the call has no turn_id; give the current turn's id")
         if self._sources is not None:

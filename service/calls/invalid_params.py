@@ -14,9 +14,9 @@ from contracts.codes import ContractCode, NoticeCode
 from contracts.tool_calls import EnvelopeError, ToolCallRequest, ToolCallResponse
 from contracts.tools import exec_language
 from service.calls.param_references import find_reference
-from service.calls.tool import OpenedCall, Story, Watcher
+from service.calls.tool import CallObserver, PreparedCall, Tool
 from service.calls.validation import field_name
-from service.identity import Scope
+from service.identity import ConversationKey
 from service.timeline.block_writer import BlockWriter, Notice, bounded_params, now_text, text_head
 from service.visible_text import visible_text
 
@@ -59,7 +59,7 @@ def parse_params(model: type[P], params: Mapping[str, Any]) -> P:
         raise InvalidParamsError(errors, len(found)) from exc
 
 
-def open_call(stories: Iterable[Story], scope: Scope, request: ToolCallRequest) -> OpenedCall | None:
+def open_call(stories: Iterable[Tool], scope: ConversationKey, request: ToolCallRequest) -> PreparedCall | None:
     """The call of a tool, ready to run, or one that answers ``invalid_params``; None if no story has the tool.
 
     Raises:
@@ -70,10 +70,10 @@ def open_call(stories: Iterable[Story], scope: Scope, request: ToolCallRequest) 
     except InvalidParamsError as exc:
         response = _refusal(request, exc)
 
-    async def answer(_: Watcher) -> ToolCallResponse:
+    async def answer(_: CallObserver) -> ToolCallResponse:
         return response
 
-    return OpenedCall(answer, lambda _why: response)
+    return PreparedCall(answer, lambda _why: response)
 
 
 def _refusal(request: ToolCallRequest, error: InvalidParamsError) -> ToolCallResponse:

@@ -10,13 +10,13 @@ from contracts.codes import ContractCode
 from contracts.logical import TurnPath
 from contracts.paths import FilePath, UnsafePathError
 from contracts.tool_calls import CODE_BYTES_MAX, ToolCallRequest
-from service.artifacts.conversation_files import TurnFiles
+from service.artifacts.conversation_files import ConversationFiles
 from service.artifacts.port import StoredArtifact
 from service.artifacts.read_paths import meanings
 from service.artifacts.staging import Staging, staging
 from service.calls.run_record import UsedReference
 from service.file_content import FileBytes, all_of
-from service.identity import Scope
+from service.identity import ConversationKey
 from service.timeline.artifact_versions import latest_blocks, main_block, safe_text
 
 TEXT_BYTES_MAX = CODE_BYTES_MAX
@@ -83,11 +83,11 @@ class References:
         files: the files and blocks of conversations.
     """
 
-    def __init__(self, files: TurnFiles) -> None:
+    def __init__(self, files: ConversationFiles) -> None:
         self._files = files
 
     async def resolve(
-        self, scope: Scope, request: ToolCallRequest, reference: Reference
+        self, scope: ConversationKey, request: ToolCallRequest, reference: Reference
     ) -> tuple[str, UsedReference]:
         """The text behind a reference, and what is recorded of it.
 
@@ -101,7 +101,7 @@ class References:
         return await asyncio.to_thread(_read, reference, found)
 
     async def restore(
-        self, scope: Scope, request: ToolCallRequest, reference: Reference, used: UsedReference
+        self, scope: ConversationKey, request: ToolCallRequest, reference: Reference, used: UsedReference
     ) -> str | None:
         """The text that a reference stood for when it was recorded; None if it cannot be had any more.
 
@@ -121,7 +121,9 @@ class References:
             return None
         return text if now.sha256 == used.sha256 else None
 
-    async def _find(self, scope: Scope, request: ToolCallRequest, reference: Reference, folder: Staging) -> _Found:
+    async def _find(
+        self, scope: ConversationKey, request: ToolCallRequest, reference: Reference, folder: Staging
+    ) -> _Found:
         reason: ContractError | None = None
         for path in _parsed(reference, request.turn_id or ""):
             try:
@@ -133,7 +135,12 @@ class References:
         raise reason or not_visible(reference, "only fi:, ar:, tc: and su: paths can be given by reference")
 
     async def _file(
-        self, scope: Scope, request: ToolCallRequest, reference: Reference, path: FilePath, folder: Staging
+        self,
+        scope: ConversationKey,
+        request: ToolCallRequest,
+        reference: Reference,
+        path: FilePath,
+        folder: Staging,
     ) -> _Found:
         for asset in request.assets:
             if asset.physical_path == path.physical:
@@ -155,12 +162,14 @@ class References:
             raise not_visible(reference, "the timeline names the file, but its bytes cannot be had")
         return _Found(path.logical, await asyncio.to_thread(_bounded, reference, got.source))
 
-    async def _stored(self, scope: Scope, stored: StoredArtifact) -> _Found:
+    async def _stored(self, scope: ConversationKey, stored: StoredArtifact) -> _Found:
         read = self._files.artifacts.read(scope, stored, 0, stored.size_bytes)
         content = b"".join([piece async for piece in read])
         return _Found(stored.path.logical, content, stored.version)
 
-    async def _block(self, scope: Scope, request: ToolCallRequest, reference: Reference, path: TurnPath) -> _Found:
+    async def _block(
+        self, scope: ConversationKey, request: ToolCallRequest, reference: Reference, path: TurnPath
+    ) -> _Found:
         placed = await latest_blocks(self._files.of_call(scope, request.timeline).memory, path)
         text = safe_text(main_block(placed).block) if placed else None
         if text is None:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from contracts.blocks import Block
 from service.errors import StoreFailedError
-from service.identity import Principal, Scope
+from service.identity import ConversationKey, Principal
 
 
 class CallState(StrEnum):
@@ -23,7 +23,7 @@ class CallState(StrEnum):
 class CallKey:
     """The name of a call: its conversation and the loop's own id."""
 
-    scope: Scope
+    scope: ConversationKey
     tool_call_id: str
 
 

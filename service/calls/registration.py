@@ -12,7 +12,7 @@ from service.calls.port import CallKey, CallStore, NewCall, StoredCall
 _LOOK_AGAIN_S = 0.01
 
 
-class Claims:
+class CallRegistry:
     """Registers calls, so that each is run by one claim.
 
     A store may have kept a claim and died before it said so, or failed to forget a call that was refused. Such a

@@ -73,16 +73,16 @@ class RunningCall:
         return len(self.events) > 0 and not self.has_started
 
     def queued(self, position: int) -> None:
-        """See `Watcher.queued`."""
+        """See `CallObserver.queued`."""
         self.emit("queued", QueuedEvent(position=position).model_dump_json())
 
     def started(self, sandbox: SandboxInfo) -> None:
-        """See `Watcher.started`."""
+        """See `CallObserver.started`."""
         self.has_started = True
         self.emit("started", StartedEvent(acquired=sandbox.acquired).model_dump_json())
 
     def output(self, stream: StreamName, piece: bytes, truncated: bool) -> None:
-        """See `Watcher.output`."""
+        """See `CallObserver.output`."""
         decoder = self._decoders.get(stream)
         if decoder is None:
             decoder = self._decoders[stream] = _UTF_8("replace")

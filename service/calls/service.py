@@ -14,17 +14,17 @@ from contracts.provenance import AuditService
 from contracts.tool_calls import CallStatus, Limits, ToolCallRequest, ToolCallResponse
 from service.calls.admission import Admission
 from service.calls.answer import Answer, problem_answer, stopped, stored_answer
-from service.calls.answer_writer import AnswerKeeping, Ending
+from service.calls.answer_writer import AnswerWriter, CallResult
 from service.calls.audit_record import AuditedCall, draft_of, outcome_code, say, told
 from service.calls.events import CallEvent, EndedCalls, EventLog
 from service.calls.interruptions import SERVICE_STOPPED
 from service.calls.invalid_params import open_call
 from service.calls.lookup import find_call
 from service.calls.port import AuditDraft, CallKey, CallState, CallStore, StoredCall
-from service.calls.registration import Claims, new_call
+from service.calls.registration import CallRegistry, new_call
 from service.calls.run_record import CallRecord, recording
 from service.calls.running import CallTicket, RunningCall
-from service.calls.tool import OpenedCall, Story
+from service.calls.tool import PreparedCall, Tool
 from service.errors import (
     CallAbandonedError,
     CallCancelledError,
@@ -34,7 +34,7 @@ from service.errors import (
     ShuttingDownError,
     UnknownToolError,
 )
-from service.identity import Principal, Scope
+from service.identity import ConversationKey, Principal
 from service.observability.log_context import about
 from service.observability.metrics_port import EndedCall, Meter, NoMeter
 from service.observability.tracing import open_span, span
@@ -75,7 +75,7 @@ class Calls:
 
     def __init__(
         self,
-        stories: Sequence[Story],
+        stories: Sequence[Tool],
         admission: Admission,
         store: CallStore,
         settings: CallSettings,
@@ -90,8 +90,8 @@ class Calls:
         self._running: dict[CallKey, RunningCall] = {}
         self._ended = EndedCalls(settings.remembered_bytes_max)
         self._is_closing = False
-        self._claims = Claims(store, settings.boot_id, lambda key: key in self._running)
-        self._keeping = AnswerKeeping(store, lambda: self._is_closing)
+        self._claims = CallRegistry(store, settings.boot_id, lambda key: key in self._running)
+        self._keeping = AnswerWriter(store, lambda: self._is_closing)
         self._late: set[asyncio.Task[None]] = set()
 
     async def recover(self) -> int:
@@ -109,7 +109,7 @@ class Calls:
             count += 1
         return count
 
-    def _interrupted(self, left: StoredCall) -> tuple[Ending, AuditDraft | None]:
+    def _interrupted(self, left: StoredCall) -> tuple[CallResult, AuditDraft | None]:
         try:
             request = ToolCallRequest.model_validate_json(left.request)
             # Not the limits that it asked for: the operator may allow less than in that life.
@@ -117,8 +117,8 @@ class Calls:
             response = call.interrupted(SERVICE_STOPPED)
         except (CallerError, ValidationError):
             # An earlier release has taken what this one refuses; that is no reason not to start.
-            return Ending(CallState.FAILED, problem_answer(stopped(may_have_run=True), left.boot_id)), None
-        ending = Ending(CallState.DONE, Answer(200, response.model_dump_json(), is_problem=False), response)
+            return CallResult(CallState.FAILED, problem_answer(stopped(may_have_run=True), left.boot_id)), None
+        ending = CallResult(CallState.DONE, Answer(200, response.model_dump_json(), is_problem=False), response)
         asked = AuditedCall(left.key, request, left.payload_sha256, left.created)
         return ending, _draft(asked, CallRecord(), self._service, ending)
 
@@ -141,7 +141,7 @@ class Calls:
         """
         if self._is_closing:
             raise ShuttingDownError("the service is shutting down; call again in a moment", retry_after_s=5)
-        scope = Scope(principal, request.conversation_id)
+        scope = ConversationKey(principal, request.conversation_id)
         call = self._open(scope, request)
         key = CallKey(scope, request.tool_call_id)
         new = await new_call(key, request, self._settings.boot_id, idempotency_key)
@@ -228,7 +228,7 @@ class Calls:
         """Whether no new calls are taken any more."""
         return self._is_closing
 
-    def _open(self, scope: Scope, request: ToolCallRequest) -> OpenedCall:
+    def _open(self, scope: ConversationKey, request: ToolCallRequest) -> PreparedCall:
         if (call := open_call(self._stories, scope, request)) is not None:
             return call
         raise UnknownToolError(f"there is no tool '{request.tool_id[:80]}'; GET /v1/tools lists them")
@@ -244,19 +244,19 @@ class Calls:
         open_span().link(running.span.traceparent)
         return CallTicket(stored.key, None, running)
 
-    async def _run(self, running: RunningCall, call: OpenedCall) -> None:
+    async def _run(self, running: RunningCall, call: PreparedCall) -> None:
         key = running.key
         names = {"call_id": key.tool_call_id, "conversation_id": key.scope.conversation_id}
         with about(**names), span("call", {"proofbox.tool": running.tool_id}) as running.span:
             await self._tell(running, call)
 
-    async def _tell(self, running: RunningCall, call: OpenedCall) -> None:
+    async def _tell(self, running: RunningCall, call: PreparedCall) -> None:
         try:
             with recording(running.record):
                 response = await call.tell(running)
             running.clients.keep()  # it has ended: nothing is left to be abandoned
             body = await asyncio.to_thread(response.model_dump_json)
-            await self._finish(running, Ending(CallState.DONE, Answer(200, body, is_problem=False), response))
+            await self._finish(running, CallResult(CallState.DONE, Answer(200, body, is_problem=False), response))
         except asyncio.CancelledError:
             await self._finish_cancelled(running, call)
         except Exception as exc:
@@ -264,13 +264,13 @@ class Calls:
                 log.exception("call %s failed in an unforeseen way", running.key.tool_call_id)
             await self._fail(running, exc)
 
-    def _answer_unentered(self, running: RunningCall, call: OpenedCall) -> None:
+    def _answer_unentered(self, running: RunningCall, call: PreparedCall) -> None:
         if not running.answer.done():
             task = asyncio.create_task(self._finish_cancelled(running, call))
             self._late.add(task)
             task.add_done_callback(self._late.discard)
 
-    async def _finish_cancelled(self, running: RunningCall, call: OpenedCall) -> None:
+    async def _finish_cancelled(self, running: RunningCall, call: PreparedCall) -> None:
         reason = running.cancel_reason or stopped(may_have_run=not running.only_waited)
         if running.only_waited and isinstance(reason, (ShuttingDownError, CallAbandonedError)):
             await self._fail(running, reason)
@@ -278,14 +278,14 @@ class Calls:
         answer = problem_answer(reason, running.request_id)
         if isinstance(reason, CallCancelledError):
             left = call.interrupted(running.interruption())
-            await self._finish(running, Ending(CallState.CANCELLED, answer, left))
+            await self._finish(running, CallResult(CallState.CANCELLED, answer, left))
         else:
-            await self._finish(running, Ending(CallState.FAILED, answer))
+            await self._finish(running, CallResult(CallState.FAILED, answer))
 
     async def _fail(self, running: RunningCall, exc: Exception) -> None:
         """Answers a call that the service or its caller failed; one of which nothing ran may come again."""
         running.clients.keep()
-        ending = Ending(CallState.FAILED, problem_answer(exc, running.request_id))
+        ending = CallResult(CallState.FAILED, problem_answer(exc, running.request_id))
         if running.has_started or running.detached or not isinstance(exc, ServiceError):
             await self._finish(running, ending)
             return
@@ -295,21 +295,21 @@ class Calls:
             log.exception("call %s could not be forgotten", running.key.tool_call_id)
         self._end(running, ending)
 
-    async def _finish(self, running: RunningCall, ending: Ending) -> None:
+    async def _finish(self, running: RunningCall, ending: CallResult) -> None:
         running.clients.keep()
         audit_of, request_id = partial(self._audit_of, running), running.request_id
         try:
             ending = await self._keeping.keep(running.key, ending, audit_of, running.delay, request_id)
         except ServiceError as exc:
             log.exception("the answer of call %s could not be stored", running.key.tool_call_id)
-            ending = Ending(CallState.FAILED, problem_answer(exc, request_id))
+            ending = CallResult(CallState.FAILED, problem_answer(exc, request_id))
         self._end(running, ending)
 
-    async def _audit_of(self, running: RunningCall, ending: Ending) -> AuditDraft:
+    async def _audit_of(self, running: RunningCall, ending: CallResult) -> AuditDraft:
         asked = replace(running.asked, traceparent=running.span.traceparent)
         return await asyncio.to_thread(_draft, asked, running.record, self._service, ending)
 
-    def _end(self, running: RunningCall, ending: Ending) -> None:
+    def _end(self, running: RunningCall, ending: CallResult) -> None:
         running.emit("result" if ending.state is CallState.DONE else "error", ending.answer.body)
         if running.span.traceparent:  # it ends before the rest is counted
             running.span.set(told(outcome_code(ending.answer.body, ending.response), ending.response))
@@ -320,7 +320,7 @@ class Calls:
         soon = asyncio.get_running_loop().call_soon
         soon(soon, soon, self._tell_of, running, ending)
 
-    def _tell_of(self, running: RunningCall, ending: Ending) -> None:
+    def _tell_of(self, running: RunningCall, ending: CallResult) -> None:
         """The log and the meter learn how a call has ended."""
         if ending.audited is not None:
             say(ending.audited)
@@ -351,5 +351,5 @@ class Calls:
         )
 
 
-def _draft(asked: AuditedCall, record: CallRecord, service: AuditService, ending: Ending) -> AuditDraft:
+def _draft(asked: AuditedCall, record: CallRecord, service: AuditService, ending: CallResult) -> AuditDraft:
     return draft_of(asked, record, service, ending.state, ending.answer.body, ending.response)

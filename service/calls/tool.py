@@ -6,11 +6,11 @@ from typing import Protocol
 
 from contracts.tool_calls import SandboxInfo, ToolCallRequest, ToolCallResponse
 from service.calls.interruptions import Interruption
-from service.identity import Scope
+from service.identity import ConversationKey
 from service.sandbox.port import StreamName
 
 
-class Watcher(Protocol):
+class CallObserver(Protocol):
     """Who is told how a call goes on.
 
     Attributes:
@@ -29,23 +29,23 @@ class Watcher(Protocol):
         """The program wrote something."""
 
 
-class NobodyWatches:
+class NullObserver:
     """The watcher of a call that nobody watches."""
 
     owner = ""
 
     def queued(self, position: int) -> None:
-        """See `Watcher.queued`."""
+        """See `CallObserver.queued`."""
 
     def started(self, sandbox: SandboxInfo) -> None:
-        """See `Watcher.started`."""
+        """See `CallObserver.started`."""
 
     def output(self, stream: StreamName, piece: bytes, truncated: bool) -> None:
-        """See `Watcher.output`."""
+        """See `CallObserver.output`."""
 
 
 @dataclass(frozen=True, slots=True)
-class OpenedCall:
+class PreparedCall:
     """A call whose parameters were read.
 
     Attributes:
@@ -53,14 +53,14 @@ class OpenedCall:
         interrupted: the answer if it was cancelled or the service died; it is never run again under its id.
     """
 
-    tell: Callable[[Watcher], Awaitable[ToolCallResponse]]
+    tell: Callable[[CallObserver], Awaitable[ToolCallResponse]]
     interrupted: Callable[[Interruption], ToolCallResponse]
 
 
-class Story(Protocol):
+class Tool(Protocol):
     """How the calls of some tools are told."""
 
-    def open(self, scope: Scope, request: ToolCallRequest) -> OpenedCall | None:
+    def open(self, scope: ConversationKey, request: ToolCallRequest) -> PreparedCall | None:
         """Reads the parameters of a call; None if the tool is none of this story's.
 
         Raises:

@@ -8,7 +8,7 @@ from contracts.exec_params import ExecParams, working_folder
 from contracts.tool_calls import ToolCallRequest
 from contracts.tools import Language
 from service.execution.code_check import read_code
-from service.identity import Scope
+from service.identity import ConversationKey
 from service.sandbox.limits import CallBounds
 from service.sandbox.port import Job
 
@@ -26,7 +26,7 @@ class ExecCall:
         libraries: name and version of what is installed in the image; None if that is not known.
     """
 
-    scope: Scope
+    scope: ConversationKey
     request: ToolCallRequest
     language: Language
     params: ExecParams

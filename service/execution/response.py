@@ -17,7 +17,7 @@ from service.jobs.failures import RuntimeFailure, memory_failure
 from service.jobs.produced_files import Content, artifact_result, usage
 from service.jobs.runner import Attempt
 from service.jobs.verdicts import Verdict, extras, produced_once
-from service.sandbox.port import FileState, Found
+from service.sandbox.port import CollectedFile, FileState
 from service.sandbox.program_output import program_output
 from service.timeline.artifact_versions import remembered_paths
 from service.timeline.block_writer import BlockWriter, Notice, now_text
@@ -184,7 +184,7 @@ def _writer(call: ExecCall) -> BlockWriter:
     return BlockWriter(request.turn_id or "", request.tool_call_id, request.tool_id)
 
 
-def _extra_result(found: Found, stored: dict[str, StoredArtifact], *, explored: bool) -> ArtifactResult:
+def _extra_result(found: CollectedFile, stored: dict[str, StoredArtifact], *, explored: bool) -> ArtifactResult:
     artifact = stored[found.path.physical]
     return ArtifactResult(
         logical_path=found.path.logical,
@@ -198,7 +198,7 @@ def _extra_result(found: Found, stored: dict[str, StoredArtifact], *, explored: 
     )
 
 
-def _mention(found: Found) -> Unpromised:
+def _mention(found: CollectedFile) -> Unpromised:
     notes = {FileState.FILE: None, FileState.TOO_LARGE: "too large, not kept"}
     return Unpromised(found.path.physical, notes.get(found.state, "no regular file, not kept"))
 

@@ -14,26 +14,26 @@ from contracts.tools import exec_language
 from service.artifacts.port import NewArtifact
 from service.calls.invalid_params import parse_params
 from service.calls.param_references import find_reference
-from service.calls.tool import OpenedCall, Watcher
+from service.calls.tool import CallObserver, PreparedCall
 from service.execution.call import ExecCall
 from service.execution.report_hints import names_missing_library
 from service.execution.response import answered, interrupted, refused
-from service.identity import Scope
+from service.identity import ConversationKey
 from service.jobs.failures import memory_failure, room_failure
-from service.jobs.input_resolver import Wish
-from service.jobs.inputs import Gathered
+from service.jobs.input_resolver import InputRequest
+from service.jobs.inputs import JobInputs
 from service.jobs.produced_files import Content, noted, read_contents
-from service.jobs.runner import Attempt, Program, SandboxRuns, collected_artifact, room_bytes
+from service.jobs.runner import Attempt, JobRunner, Program, collected_artifact, room_bytes
 from service.jobs.verdicts import Verdict, extras, failed_with_bytes, is_kept, judge, mime_to_store
 from service.sandbox.image_inventory import ImageInventory
 from service.sandbox.limits import CallLimits, CallPolicy
-from service.sandbox.port import Found, Wanted, WantedFile
+from service.sandbox.port import CollectedFile, ExpectedFile, OutputSpec
 from service.timeline.token_counter import TokenCounter
 
 EXTRAS_MAX = 50
 
 
-class Execution:
+class ExecTool:
     """The story of ``exec_tools.execute_code_*``.
 
     Args:
@@ -44,24 +44,24 @@ class Execution:
     """
 
     def __init__(
-        self, runs: SandboxRuns, policy: CallPolicy, tokens: TokenCounter, image: ImageInventory | None = None
+        self, runs: JobRunner, policy: CallPolicy, tokens: TokenCounter, image: ImageInventory | None = None
     ) -> None:
         self._runs = runs
         self._image = image
         self._policy = policy
         self._tokens = tokens
 
-    def open(self, scope: Scope, request: ToolCallRequest) -> OpenedCall | None:
-        """See `Story.open`."""
+    def open(self, scope: ConversationKey, request: ToolCallRequest) -> PreparedCall | None:
+        """See `Tool.open`."""
         language = exec_language(request.tool_id)
         if language is None:
             return None
         params = parse_params(ExecParams, request.params)
         bounds = self._policy.bounds(request.limits, timeout_s=params.timeout_s)
         call = ExecCall(scope, request, language, params, bounds)
-        return OpenedCall(partial(self.execute, call), partial(interrupted, call))
+        return PreparedCall(partial(self.execute, call), partial(interrupted, call))
 
-    async def execute(self, call: ExecCall, watcher: Watcher) -> ToolCallResponse:
+    async def execute(self, call: ExecCall, watcher: CallObserver) -> ToolCallResponse:
         """Runs one call to its answer.
 
         Raises:
@@ -155,11 +155,11 @@ def _promised(call: ExecCall, verdict: Verdict) -> NewArtifact:
     )
 
 
-def _unpromised(call: ExecCall, found: Found) -> NewArtifact:
+def _unpromised(call: ExecCall, found: CollectedFile) -> NewArtifact:
     return collected_artifact(call.request, found, mime=mime_of_name(found.path.rel), visibility="internal")
 
 
-def _missing_paths(gathered: Gathered) -> ContractError:
+def _missing_paths(gathered: JobInputs) -> ContractError:
     missing = list(dict.fromkeys([*gathered.missing, *gathered.missing_cited]))
     listed = ", ".join(missing)
     return ContractError(
@@ -169,9 +169,9 @@ def _missing_paths(gathered: Gathered) -> ContractError:
     )
 
 
-def _wanted(turn_id: str, contract: Contract, limits: CallLimits) -> Wanted:
+def _wanted(turn_id: str, contract: Contract, limits: CallLimits) -> OutputSpec:
     files = tuple(
-        WantedFile(
+        ExpectedFile(
             p.path.rel,
             p.is_glob,
             # Surplus matches are stored too; one above the bound shows that there are too many.
@@ -182,13 +182,13 @@ def _wanted(turn_id: str, contract: Contract, limits: CallLimits) -> Wanted:
         )
         for p in contract.promises
     )
-    return Wanted(turn_id, files, EXTRAS_MAX, limits)
+    return OutputSpec(turn_id, files, EXTRAS_MAX, limits)
 
 
-def _wish(call: ExecCall) -> Wish:
+def _wish(call: ExecCall) -> InputRequest:
     request = call.request
     limits = call.bounds.limits
-    return Wish(
+    return InputRequest(
         scope=call.scope,
         turn_id=request.turn_id or "",
         text=request.code or "",

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 
 from service.artifacts.port import ArtifactStore, NewArtifact, StoredArtifact
 from service.calls.run_record import call_record
-from service.identity import Scope
+from service.identity import ConversationKey
 
 
-async def host(artifacts: ArtifactStore, scope: Scope, new: Sequence[NewArtifact]) -> list[StoredArtifact]:
+async def host(
+    artifacts: ArtifactStore, scope: ConversationKey, new: Sequence[NewArtifact]
+) -> list[StoredArtifact]:
     """Stores files, all of them or none; external ones become sources that can be cited.
 
     Raises:

@@ -12,16 +12,16 @@ from contracts.blocks import Block
 from contracts.codes import NoticeCode
 from contracts.paths import FilePath
 from contracts.tool_calls import Asset, Rehosted, SourceRow
-from service.artifacts.conversation_files import CallFiles, Origin, TurnFile, TurnFiles, measure
+from service.artifacts.conversation_files import CallFiles, ConversationFile, ConversationFiles, Origin, measure
 from service.artifacts.port import SourcePool
 from service.artifacts.staging import Staging
 from service.calls.param_references import References
 from service.errors import AssetRefusedError
 from service.file_content import FileBytes, all_of
-from service.identity import Scope
+from service.identity import ConversationKey
 from service.jobs.code_text import runnable_text
 from service.jobs.file_aliases import is_named
-from service.jobs.inputs import Gathered, inodes_of, pages_bytes
+from service.jobs.inputs import JobInputs, inodes_of, pages_bytes
 from service.jobs.path_mentions import Mention, find_mentions, find_sids
 from service.sandbox.port import InputFile
 from service.timeline.block_writer import Notice
@@ -48,7 +48,7 @@ class WorkspaceBounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class InputRequest:
     """What one call may refer to.
 
     Attributes:
@@ -66,7 +66,7 @@ class Wish:
         theme: where a theme file is named, if there is one: what it names in turn is gathered too.
     """
 
-    scope: Scope
+    scope: ConversationKey
     turn_id: str
     text: str
     assets: Sequence[Asset]
@@ -80,17 +80,17 @@ class Wish:
     further_texts: Sequence[str] = ()
 
 
-class Rehosting:
+class InputResolver:
     """Resolves mentions, citations, assets and the turn's workspace against the stores and the timeline."""
 
-    def __init__(self, files: TurnFiles, sources: SourcePool, bounds: WorkspaceBounds) -> None:
+    def __init__(self, files: ConversationFiles, sources: SourcePool, bounds: WorkspaceBounds) -> None:
         self._files = files
         self._sources = sources
         self._bounds = bounds
         self.references = References(files)
         """Finds the texts that parameters name by their paths."""
 
-    async def gather(self, wish: Wish, staging: Staging) -> Gathered:
+    async def gather(self, wish: InputRequest, staging: Staging) -> JobInputs:
         """Resolves all of a call; what it gathers is valid while ``staging`` is.
 
         Raises:
@@ -98,7 +98,7 @@ class Rehosting:
             SidConflictError: a row of the call gives a known source id another meaning.
             StoreFailedError: a store failed.
         """
-        gathered = Gathered()
+        gathered = JobInputs()
         await self._sources.complete(wish.scope, wish.rows)
         for index, asset in enumerate(wish.assets):
             await self._take_asset(wish, index, asset, staging, gathered)
@@ -119,7 +119,9 @@ class Rehosting:
             await self._add_others(wish, files, staging, gathered)
         return gathered
 
-    async def _take_asset(self, wish: Wish, index: int, asset: Asset, staging: Staging, gathered: Gathered) -> None:
+    async def _take_asset(
+        self, wish: InputRequest, index: int, asset: Asset, staging: Staging, gathered: JobInputs
+    ) -> None:
         began = time.perf_counter()
         path = FilePath.from_physical(asset.physical_path)
         if not gathered.places.take(path):
@@ -147,11 +149,11 @@ class Rehosting:
 
     async def _resolve(
         self,
-        wish: Wish,
+        wish: InputRequest,
         mention: Mention,
         files: CallFiles,
         staging: Staging,
-        gathered: Gathered,
+        gathered: JobInputs,
     ) -> None:
         known = await files.by_rel(mention.turn_id, mention.namespace)
         if _is_there(mention, known, gathered):
@@ -169,11 +171,11 @@ class Rehosting:
 
     async def _resolve_theme(
         self,
-        wish: Wish,
+        wish: InputRequest,
         mention: Mention,
         files: CallFiles,
         staging: Staging,
-        gathered: Gathered,
+        gathered: JobInputs,
     ) -> None:
         """What a theme file names: files of turns, and those beside it by their names alone, such as its logo."""
         readings = (f"{mention.turn_id}/{mention.namespace}/{rel}" for rel in mention.readings)
@@ -189,7 +191,9 @@ class Rehosting:
             if beside.parent == folder and beside.name in text:
                 await self._take(wish, beside.name, near, files, staging, gathered)
 
-    async def _resolve_citations(self, wish: Wish, files: CallFiles, staging: Staging, gathered: Gathered) -> None:
+    async def _resolve_citations(
+        self, wish: InputRequest, files: CallFiles, staging: Staging, gathered: JobInputs
+    ) -> None:
         if "[[" not in wish.text:
             return
         cited, unknown = find_sids(wish.text, await self._sources.sids(wish.scope))
@@ -212,7 +216,9 @@ class Rehosting:
                 )
             )
 
-    async def _add_workspace(self, wish: Wish, files: CallFiles, staging: Staging, gathered: Gathered) -> None:
+    async def _add_workspace(
+        self, wish: InputRequest, files: CallFiles, staging: Staging, gathered: JobInputs
+    ) -> None:
         """The turn's own files and attachments, then what ``react.read`` brought: each if all of it fits.
 
         What was mentioned is there already.
@@ -237,13 +243,15 @@ class Rehosting:
                 )
             )
 
-    async def _add_others(self, wish: Wish, files: CallFiles, staging: Staging, gathered: Gathered) -> None:
+    async def _add_others(
+        self, wish: InputRequest, files: CallFiles, staging: Staging, gathered: JobInputs
+    ) -> None:
         """Files and attachments of other turns, the newest first: small ones, and those that the program names.
 
         A program names them in ways that are no mention: joined from parts, by a pattern, or by their name alone.
         """
         known = await files.recent(wish.turn_id)
-        waiting: dict[str, list[TurnFile]] = {"conversation": [], "named": []}
+        waiting: dict[str, list[ConversationFile]] = {"conversation": [], "named": []}
         sizes = dict.fromkeys(waiting, 0)
         bounds = {
             "conversation": (self._bounds.others_bytes_max, self._bounds.others_files_max),
@@ -271,7 +279,7 @@ class Rehosting:
         own = [file.path.physical for file in await files.of_turn(wish.turn_id)]
         gathered.known = list(dict.fromkeys([*own, *gathered.inputs, *(file.path.physical for file in known)]))
 
-    def _fits(self, wish: Wish, gathered: Gathered, waiting: list[TurnFile]) -> bool:
+    def _fits(self, wish: InputRequest, gathered: JobInputs, waiting: list[ConversationFile]) -> bool:
         sizes = [file.size_bytes for file in waiting]
         known = [size for size in sizes if size is not None]
         return (
@@ -282,7 +290,13 @@ class Rehosting:
         )
 
     async def _take(
-        self, wish: Wish, asked: str, file: TurnFile, files: CallFiles, staging: Staging, gathered: Gathered
+        self,
+        wish: InputRequest,
+        asked: str,
+        file: ConversationFile,
+        files: CallFiles,
+        staging: Staging,
+        gathered: JobInputs,
     ) -> bool:
         """Puts a file in; False if its bytes cannot be had."""
         began = time.perf_counter()
@@ -300,7 +314,7 @@ class Rehosting:
             gathered.ledger.append(_line(asked, got.origin, file.path, got.sha256, got.size_bytes, began))
         return True
 
-    def _add(self, wish: Wish, path: FilePath, source: FileBytes, size: int, gathered: Gathered) -> None:
+    def _add(self, wish: InputRequest, path: FilePath, source: FileBytes, size: int, gathered: JobInputs) -> None:
         writable = path.turn_id == wish.turn_id
         gathered.inputs[path.physical] = InputFile(path, source, size, writable)
 
@@ -313,14 +327,14 @@ def stretches(sids: Sequence[int]) -> list[tuple[int, int]]:
     return list(zip(starts, ends, strict=True))
 
 
-def _has_room(wish: Wish, gathered: Gathered, waiting: list[TurnFile]) -> bool:
+def _has_room(wish: InputRequest, gathered: JobInputs, waiting: list[ConversationFile]) -> bool:
     """Whether OUT_DIR can take the workspace beside what was gathered."""
     pages = sum(pages_bytes(file.size_bytes or 0) for file in waiting)
     inodes = inodes_of(file.path.physical for file in waiting)
     return _fit(wish, gathered.out_dir_bytes + pages, gathered.out_dir_inodes + inodes)
 
 
-def _fit(wish: Wish, pages: int, inodes: int) -> bool:
+def _fit(wish: InputRequest, pages: int, inodes: int) -> bool:
     return (wish.room_bytes is None or pages <= wish.room_bytes) and (
         wish.room_inodes is None or inodes <= wish.room_inodes
     )
@@ -330,7 +344,7 @@ async def _mentions(text: str) -> list[Mention]:
     return await asyncio.to_thread(find_mentions, text)
 
 
-def _needed(wish: Wish, mentions: Sequence[Mention], missing: Sequence[str]) -> list[str]:
+def _needed(wish: InputRequest, mentions: Sequence[Mention], missing: Sequence[str]) -> list[str]:
     """Those missing paths that the program itself names, and not only a comment or what it prints."""
     named = {
         (mention.turn_id, mention.namespace, reading)
@@ -345,10 +359,10 @@ def _needed(wish: Wish, mentions: Sequence[Mention], missing: Sequence[str]) -> 
 
 
 async def _fetch_together(
-    mentions: Sequence[Mention], files: CallFiles, staging: Staging, gathered: Gathered
+    mentions: Sequence[Mention], files: CallFiles, staging: Staging, gathered: JobInputs
 ) -> None:
     """Has what the mentions mean at hand before it is taken: one trip to the store for all, not one for each."""
-    meant: dict[FilePath, TurnFile] = {}
+    meant: dict[FilePath, ConversationFile] = {}
     for mention in mentions:
         known = await files.by_rel(mention.turn_id, mention.namespace)
         if not _is_there(mention, known, gathered):
@@ -356,7 +370,7 @@ async def _fetch_together(
     await files.fetch_stored(list(meant.values()), staging)
 
 
-def _is_there(mention: Mention, known: dict[str, TurnFile], gathered: Gathered) -> bool:
+def _is_there(mention: Mention, known: dict[str, ConversationFile], gathered: JobInputs) -> bool:
     """Whether a mention means what was gathered already, and not a likelier reading of it."""
     for rel in mention.readings:
         if f"{mention.turn_id}/{mention.namespace}/{rel}" in gathered.inputs:
@@ -366,7 +380,7 @@ def _is_there(mention: Mention, known: dict[str, TurnFile], gathered: Gathered) 
     return False
 
 
-def _meant(mention: Mention, known: dict[str, TurnFile]) -> list[TurnFile]:
+def _meant(mention: Mention, known: dict[str, ConversationFile]) -> list[ConversationFile]:
     """Which files of the turn a mention means: a file, all below a folder, or all that match a pattern."""
     for rel in mention.readings:
         if rel in known:
@@ -384,7 +398,7 @@ def _meant(mention: Mention, known: dict[str, TurnFile]) -> list[TurnFile]:
     return []
 
 
-async def _read_elsewhere(mention: Mention, files: CallFiles, *, in_blocks: bool) -> list[TurnFile]:
+async def _read_elsewhere(mention: Mention, files: CallFiles, *, in_blocks: bool) -> list[ConversationFile]:
     """A file that its turn does not have any more, as a program removed it, or that no block of its own turn has.
 
     A loop may hand in only the blocks that came after, and what was read then.

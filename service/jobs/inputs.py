@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from contracts.tool_calls import Rehosted, SourceRow
-from service.artifacts.path_tree import Places, folders_of
+from service.artifacts.path_tree import PathTree, folders_of
 from service.artifacts.port import StoredArtifact
 from service.calls.run_record import CallRecord, UsedInput
 from service.sandbox.port import InputFile
@@ -15,11 +15,11 @@ _OWN_INODES = 4  # OUT_DIR itself, the turn's folder, files/ and its other name
 
 
 @dataclass(slots=True)
-class Gathered:
+class JobInputs:
     """What is to be put into OUT_DIR.
 
     Attributes:
-        inputs: the files, each path once; none any more as soon as `SandboxRuns` has put them into the sandbox.
+        inputs: the files, each path once; none any more as soon as `JobRunner` has put them into the sandbox.
         ledger: where each came from.
         missing: physical paths that cannot be had.
         missing_cited: physical paths of cited sources that cannot be had.
@@ -37,7 +37,7 @@ class Gathered:
     missing_cited: list[str] = field(default_factory=list)
     cited: list[SourceRow] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
-    places: Places = field(default_factory=Places)
+    places: PathTree = field(default_factory=PathTree)
     versions: dict[str, int] = field(default_factory=dict)
     known: list[str] = field(default_factory=list)
     stored: dict[str, StoredArtifact] = field(default_factory=dict)

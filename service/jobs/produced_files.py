@@ -11,7 +11,7 @@ from service.artifacts.port import StoredArtifact
 from service.file_content import opened
 from service.jobs.path_mentions import find_sids
 from service.jobs.verdicts import Verdict, is_kept
-from service.sandbox.port import FileState, Found, ProcessOutcome
+from service.sandbox.port import CollectedFile, FileState, ProcessOutcome
 from service.timeline.block_writer import embedded_text
 from service.timeline.token_counter import TokenCounter
 
@@ -64,7 +64,7 @@ def _noted(content: Content, tokens: TokenCounter, known: frozenset[int]) -> Con
     return replace(content, tokens=count, sources_used=tuple(find_sids(content.text, known)[0]))
 
 
-def _content(mime: str, found: Found, inline_bytes_max: int) -> Content:
+def _content(mime: str, found: CollectedFile, inline_bytes_max: int) -> Content:
     if found.source is None:
         raise AssertionError("a produced file has been collected")
     with opened(found.source) as file:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contracts.paths import FilePath
 from contracts.provenance import AuditInput, AuditLine
 from contracts.tool_calls import Rehosted, ToolCallRequest
-from service.artifacts.conversation_files import TurnFiles, measure
+from service.artifacts.conversation_files import ConversationFiles, measure
 from service.artifacts.port import NewArtifact, SourcePool, StoredArtifact
 from service.artifacts.staging import Staging
 from service.calls.audit_record import source_sha256
@@ -15,31 +15,31 @@ from service.calls.param_references import Reference, References
 from service.calls.run_record import UsedReference, call_record
 from service.errors import NotRerunnableError
 from service.file_content import FileBytes
-from service.identity import Scope
-from service.jobs.input_resolver import Wish, stretches
-from service.jobs.inputs import Gathered
-from service.jobs.runner import Attempt, SandboxRuns
+from service.identity import ConversationKey
+from service.jobs.input_resolver import InputRequest, stretches
+from service.jobs.inputs import JobInputs
+from service.jobs.runner import Attempt, JobRunner
 from service.sandbox.port import InputFile
 from service.timeline.block_writer import now_text
 
 
-class Inputs:
+class ReplayInputs:
     """Finds inputs again, in the stores and in what was handed over with the call."""
 
-    def __init__(self, files: TurnFiles, sources: SourcePool) -> None:
+    def __init__(self, files: ConversationFiles, sources: SourcePool) -> None:
         self._files = files
         self._sources = sources
 
     async def restore(
-        self, scope: Scope, request: ToolCallRequest, line: AuditLine, staging: Staging
-    ) -> tuple[Gathered, list[int]]:
+        self, scope: ConversationKey, request: ToolCallRequest, line: AuditLine, staging: Staging
+    ) -> tuple[JobInputs, list[int]]:
         """What the call ran with, and the cited sources that are others now; valid while ``staging`` is.
 
         Raises:
             NotRerunnableError: an input cannot be had as it was.
             StoreFailedError: a store failed.
         """
-        gathered = Gathered(missing=list(line.missing))
+        gathered = JobInputs(missing=list(line.missing))
         for number, used in enumerate(line.inputs):
             began = time.perf_counter()
             source = await self._bytes(scope, request, used, staging, number)
@@ -64,7 +64,7 @@ class Inputs:
         return gathered, await self._restore_cited(scope, line, gathered)
 
     async def restore_reference(
-        self, scope: Scope, request: ToolCallRequest, line: AuditLine, reference: Reference
+        self, scope: ConversationKey, request: ToolCallRequest, line: AuditLine, reference: Reference
     ) -> tuple[str, UsedReference]:
         """The text that a parameter named by its path when the call ran.
 
@@ -81,7 +81,7 @@ class Inputs:
         raise NotRerunnableError(f"the text of '{reference.path}' cannot be had any more as it was")
 
     async def _bytes(
-        self, scope: Scope, request: ToolCallRequest, used: AuditInput, staging: Staging, number: int
+        self, scope: ConversationKey, request: ToolCallRequest, used: AuditInput, staging: Staging, number: int
     ) -> FileBytes | None:
         path = FilePath.from_physical(used.path)
         if used.version is not None:
@@ -103,7 +103,7 @@ class Inputs:
         fetched = None if file is None else await files.fetch(file, staging)
         return None if fetched is None else fetched.source
 
-    async def _restore_cited(self, scope: Scope, line: AuditLine, gathered: Gathered) -> list[int]:
+    async def _restore_cited(self, scope: ConversationKey, line: AuditLine, gathered: JobInputs) -> list[int]:
         sids = [source.sid for source in line.sources]
         rows = {row.sid: row for row in await self._sources.pick(scope, stretches(sids), len(sids))} if sids else {}
         gathered.cited = [rows[sid] for sid in sids if sid in rows]
@@ -111,7 +111,7 @@ class Inputs:
         return [source.sid for source in line.sources if known.get(source.sid) != source.sha256]
 
 
-class RestoredRuns(SandboxRuns):
+class ReplayRunner(JobRunner):
     """Runs a program on what it ran with before, and stores nothing of what it makes.
 
     Args:
@@ -121,7 +121,7 @@ class RestoredRuns(SandboxRuns):
         line: its audit line.
     """
 
-    def __init__(self, runs: SandboxRuns, inputs: Inputs, request: ToolCallRequest, line: AuditLine) -> None:
+    def __init__(self, runs: JobRunner, inputs: ReplayInputs, request: ToolCallRequest, line: AuditLine) -> None:
         super().__init__(*runs.parts)
         self._inputs = inputs
         self._request = request
@@ -129,7 +129,9 @@ class RestoredRuns(SandboxRuns):
         self.sources_changed: list[int] = []
         """Cited sources that are others than they were."""
 
-    async def resolve(self, scope: Scope, request: ToolCallRequest, reference: Reference, attempt: Attempt) -> str:
+    async def resolve(
+        self, scope: ConversationKey, request: ToolCallRequest, reference: Reference, attempt: Attempt
+    ) -> str:
         """The text that a parameter named when the call ran first.
 
         Raises:
@@ -141,7 +143,7 @@ class RestoredRuns(SandboxRuns):
         call_record().references.append(used)
         return text
 
-    async def gather(self, wish: Wish, attempt: Attempt, staging: Staging) -> None:
+    async def gather(self, wish: InputRequest, attempt: Attempt, staging: Staging) -> None:
         """Restores what the audit line names, whatever the call says and the stores have by now.
 
         Raises:
@@ -155,7 +157,7 @@ class RestoredRuns(SandboxRuns):
 
     async def host(
         self,
-        scope: Scope,  # noqa: ARG002 - that of `SandboxRuns.host`
+        scope: ConversationKey,  # noqa: ARG002 - that of `JobRunner.host`
         artifacts: Sequence[NewArtifact],
         attempt: Attempt,  # noqa: ARG002
     ) -> dict[str, StoredArtifact]:
@@ -174,6 +176,6 @@ class RestoredRuns(SandboxRuns):
             for new in artifacts
         }
 
-    async def remove(self, scope: Scope, attempt: Attempt) -> list[str]:  # noqa: ARG002 - that of `SandboxRuns.remove`
+    async def remove(self, scope: ConversationKey, attempt: Attempt) -> list[str]:  # noqa: ARG002 - that of `JobRunner.remove`
         """What the program removed; nothing is noted of it."""
         return list(attempt.collected.removed)

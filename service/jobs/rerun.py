@@ -21,21 +21,21 @@ from service.calls.invalid_params import open_call
 from service.calls.lookup import find_call
 from service.calls.port import AuditedLine, CallKey, CallState, CallStore, StoredCall
 from service.calls.run_record import CallRecord, recording
-from service.calls.tool import NobodyWatches, OpenedCall, Story
+from service.calls.tool import NullObserver, PreparedCall, Tool
 from service.errors import NoProvenanceError, NotRerunnableError
-from service.identity import Principal, Scope
-from service.jobs.replay_inputs import Inputs, RestoredRuns
-from service.jobs.runner import SandboxRuns
+from service.identity import ConversationKey, Principal
+from service.jobs.replay_inputs import ReplayInputs, ReplayRunner
+from service.jobs.runner import JobRunner
 from service.observability.log_context import about
 from service.observability.tracing import open_span, span
 from service.sandbox.limits import CallLimits
 
-StoriesOver = Callable[[SandboxRuns], Sequence[Story]]
+StoriesOver = Callable[[JobRunner], Sequence[Tool]]
 """The stories that run programs, over runs of one's own."""
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class RerunDependencies:
     """What a call is run again with.
 
     Attributes:
@@ -46,14 +46,14 @@ class Again:
         service: which service it is.
     """
 
-    runs: SandboxRuns
+    runs: JobRunner
     stories: StoriesOver
-    inputs: Inputs
+    inputs: ReplayInputs
     limits: CallLimits
     service: AuditService
 
 
-class _Alone(NobodyWatches):
+class _Alone(NullObserver):
     """Nobody watches a rerun, but somebody has to wait for a place."""
 
     def __init__(self, owner: str) -> None:
@@ -63,7 +63,7 @@ class _Alone(NobodyWatches):
 class Provenance:
     """The audit lines of calls, and running calls again."""
 
-    def __init__(self, calls: CallStore, audit: AuditStore, again: Again) -> None:
+    def __init__(self, calls: CallStore, audit: AuditStore, again: RerunDependencies) -> None:
         self._calls = calls
         self._audit = audit
         self._again = again
@@ -77,7 +77,7 @@ class Provenance:
             StoreFailedError: the store failed.
         """
         if conversation_id is not None:  # the usual case, which needs nothing of the call itself
-            key = CallKey(Scope(principal, conversation_id), tool_call_id)
+            key = CallKey(ConversationKey(principal, conversation_id), tool_call_id)
             if (line := await self._audit.of_call(key)) is not None:
                 return line
         return await self._line((await find_call(self._calls, principal, tool_call_id, conversation_id)).key)
@@ -101,11 +101,11 @@ class Provenance:
         key = CallKey(stored.key.scope, rerun_id)
         with about(call_id=rerun_id, conversation_id=key.scope.conversation_id), span("rerun"):
             request = await asyncio.to_thread(ToolCallRequest.model_validate_json, stored.request)
-            runs = RestoredRuns(self._again.runs, self._again.inputs, request, first)
+            runs = ReplayRunner(self._again.runs, self._again.inputs, request, first)
             opened = self._open(key, request, first.limits, runs)
             asked = AuditedCall(
                 # Who asks now, which may be by another key than then.
-                CallKey(Scope(principal, key.scope.conversation_id), rerun_id),
+                CallKey(ConversationKey(principal, key.scope.conversation_id), rerun_id),
                 request,
                 stored.payload_sha256,
                 first.outcome.ended,
@@ -136,7 +136,7 @@ class Provenance:
             )
         return line
 
-    def _open(self, key: CallKey, request: ToolCallRequest, limits: Limits, runs: RestoredRuns) -> OpenedCall:
+    def _open(self, key: CallKey, request: ToolCallRequest, limits: Limits, runs: ReplayRunner) -> PreparedCall:
         allowed = self._again.limits
         lowered = {name: min(value, getattr(allowed, name)) for name, value in limits if value is not None}
         again = request.model_copy(update={"tool_call_id": key.tool_call_id, "limits": Limits(**lowered)})
@@ -144,7 +144,7 @@ class Provenance:
             return call
         raise NotRerunnableError(f"calls of the tool '{request.tool_id}' cannot be run again")
 
-    async def _run(self, asked: AuditedCall, opened: OpenedCall) -> tuple[AuditLine, AuditedLine]:
+    async def _run(self, asked: AuditedCall, opened: PreparedCall) -> tuple[AuditLine, AuditedLine]:
         record = CallRecord()
         try:
             with recording(record):

@@ -17,28 +17,28 @@ from service.artifacts.staging import Staging, staging
 from service.calls.admission import Admission
 from service.calls.param_references import Reference
 from service.calls.run_record import call_record
-from service.calls.tool import Watcher
-from service.identity import Scope
+from service.calls.tool import CallObserver
+from service.identity import ConversationKey
 from service.jobs.failures import RuntimeFailure, classify, left_too_much
 from service.jobs.file_aliases import add_aliases
 from service.jobs.hosting import host
-from service.jobs.input_resolver import Rehosting, Wish
-from service.jobs.inputs import Gathered
+from service.jobs.input_resolver import InputRequest, InputResolver
+from service.jobs.inputs import JobInputs
 from service.jobs.produced_files import Content
 from service.observability.log_context import about
 from service.observability.tracing import Attributes, Span, span
 from service.sandbox.limits import CallBounds, CallLimits
 from service.sandbox.port import (
     Collected,
-    Found,
+    CollectedFile,
     InputFile,
     Job,
     OnOutput,
+    OutputSpec,
     ProcessOutcome,
     SandboxEngine,
     SandboxLostError,
     SandboxSpec,
-    Wanted,
 )
 from service.sandbox.preload import flavour_of
 
@@ -57,11 +57,11 @@ class Program:
     """
 
     job: Job
-    wanted: Wanted
+    wanted: OutputSpec
     on_output: OnOutput
 
 
-_NOTHING = Gathered()
+_NOTHING = JobInputs()
 """What is known to be put into OUT_DIR before it was looked for; nobody adds to it."""
 
 
@@ -70,7 +70,7 @@ class Attempt:
     """What is known of a call while it goes through its story; the answer is written from it."""
 
     timings: Timings = field(default_factory=Timings)
-    gathered: Gathered = field(default_factory=lambda: _NOTHING)
+    gathered: JobInputs = field(default_factory=lambda: _NOTHING)
     outcome: ProcessOutcome = field(default_factory=ProcessOutcome)
     collected: Collected = field(default_factory=lambda: Collected(()))
     sandbox: SandboxInfo | None = None
@@ -111,13 +111,13 @@ class _Phase:
         self._about.__exit__(kind, error, traceback)
 
 
-class SandboxRuns:
+class JobRunner:
     """Runs programs, the user's or ours; holds nothing of any call."""
 
     def __init__(
         self,
         admission: Admission,
-        rehosting: Rehosting,
+        rehosting: InputResolver,
         engine: SandboxEngine,
         artifacts: ArtifactStore,
         sources: SourcePool,
@@ -131,7 +131,7 @@ class SandboxRuns:
         """What it was made of."""
 
     @asynccontextmanager
-    async def place(self, bounds: CallBounds, attempt: Attempt, watcher: Watcher) -> AsyncIterator[Staging]:
+    async def place(self, bounds: CallBounds, attempt: Attempt, watcher: CallObserver) -> AsyncIterator[Staging]:
         """A place to run and a staging folder, for the time of the block.
 
         Raises:
@@ -143,7 +143,9 @@ class SandboxRuns:
             async with staging(self._artifacts) as folder:
                 yield folder
 
-    async def resolve(self, scope: Scope, request: ToolCallRequest, reference: Reference, attempt: Attempt) -> str:
+    async def resolve(
+        self, scope: ConversationKey, request: ToolCallRequest, reference: Reference, attempt: Attempt
+    ) -> str:
         """The text that a parameter names by its path.
 
         Raises:
@@ -155,8 +157,8 @@ class SandboxRuns:
         call_record().references.append(used)
         return text
 
-    async def gather(self, wish: Wish, attempt: Attempt, staging: Staging) -> None:
-        """Resolves what the call refers to; raises what `Rehosting.gather` does."""
+    async def gather(self, wish: InputRequest, attempt: Attempt, staging: Staging) -> None:
+        """Resolves what the call refers to; raises what `InputResolver.gather` does."""
         with attempt.phase("rehost"):
             attempt.gathered = await self._rehosting.gather(wish, staging)
             attempt.gathered.tell(call_record())
@@ -169,7 +171,7 @@ class SandboxRuns:
         *,
         attempt: Attempt,
         staging: Staging,
-        watcher: Watcher,
+        watcher: CallObserver,
     ) -> None:
         """Container, put, run, collect. The container is gone when this returns, whatever happened."""
         limits, record = bounds.limits, call_record()
@@ -208,7 +210,7 @@ class SandboxRuns:
         failure = classify(attempt.outcome, limits, program.job)
         attempt.failure = failure or left_too_much(attempt.collected, limits)
 
-    async def remove(self, scope: Scope, attempt: Attempt) -> list[str]:
+    async def remove(self, scope: ConversationKey, attempt: Attempt) -> list[str]:
         """Notes which files of the turn the program removed: the next call of the turn finds them no more.
 
         Returns:
@@ -226,7 +228,7 @@ class SandboxRuns:
                 await self._artifacts.remove(scope, stored)
         return removed
 
-    async def known_sids(self, scope: Scope) -> frozenset[int]:
+    async def known_sids(self, scope: ConversationKey) -> frozenset[int]:
         """The ids of the conversation's sources.
 
         Raises:
@@ -235,7 +237,7 @@ class SandboxRuns:
         return await self._sources.sids(scope)
 
     async def host(
-        self, scope: Scope, artifacts: Sequence[NewArtifact], attempt: Attempt
+        self, scope: ConversationKey, artifacts: Sequence[NewArtifact], attempt: Attempt
     ) -> dict[str, StoredArtifact]:
         """Stores artifacts, all of them or none, by physical path; external ones become sources."""
         with attempt.phase("host"):
@@ -248,7 +250,7 @@ class SandboxRuns:
 
     async def host_and_read(
         self,
-        scope: Scope,
+        scope: ConversationKey,
         artifacts: Sequence[NewArtifact],
         attempt: Attempt,
         contents: Coroutine[Any, Any, dict[str, Content]],
@@ -271,7 +273,7 @@ class SandboxRuns:
             await asyncio.gather(reading, return_exceptions=True)
 
 
-def _named_inputs(job: Job, gathered: Gathered) -> list[InputFile]:
+def _named_inputs(job: Job, gathered: JobInputs) -> list[InputFile]:
     """What is put in; for a program of the user's with the further names that it may use."""
     inputs = list(gathered.inputs.values())
     if job.language in {"render", "readable"}:
@@ -295,7 +297,7 @@ def room_bytes(limits: CallLimits) -> int:
     return int(limits.out_dir_bytes * _INPUT_SHARE)
 
 
-def _inputs_too_large(gathered: Gathered, limits: CallLimits) -> RuntimeFailure:
+def _inputs_too_large(gathered: JobInputs, limits: CallLimits) -> RuntimeFailure:
     return RuntimeFailure(
         RuntimeCode.DISK_LIMIT,
         f"the files that the call refers to take {gathered.out_dir_bytes} bytes and {gathered.out_dir_inodes} "
@@ -309,7 +311,7 @@ def _ms_since(began: float) -> float:
 
 def collected_artifact(
     request: ToolCallRequest,
-    found: Found,
+    found: CollectedFile,
     *,
     mime: str,
     visibility: Literal["external", "internal"],

@@ -8,7 +8,7 @@ from contracts.codes import VerdictCode
 from contracts.media_types import OCTET_STREAM, is_inline_binary, mime_of_name
 from contracts.paths import FilePath
 from service.sandbox.limits import CallLimits
-from service.sandbox.port import Collected, FileState, Found
+from service.sandbox.port import Collected, CollectedFile, FileState
 
 # Below these sizes a document of the format holds nothing: what an exporter leaves that has failed half-way.
 SMALL_BYTES = {".pdf": 500, ".docx": 1_000, ".xlsx": 1_000, ".pptx": 2_000}
@@ -44,7 +44,7 @@ class Verdict:
     code: VerdictCode
     message: str | None
     mime: str
-    found: Found | None
+    found: CollectedFile | None
 
     @property
     def produced(self) -> bool:
@@ -54,7 +54,7 @@ class Verdict:
 
 def judge(promises: tuple[Promise, ...], collected: Collected, limits: CallLimits) -> list[Verdict]:
     """The verdicts in contract order; a pattern has one for each match, and its own where the count is wrong."""
-    by_promise: defaultdict[int, list[Found]] = defaultdict(list)
+    by_promise: defaultdict[int, list[CollectedFile]] = defaultdict(list)
     for found in collected.found:
         if found.promise is not None:
             by_promise[found.promise].append(found)
@@ -62,7 +62,7 @@ def judge(promises: tuple[Promise, ...], collected: Collected, limits: CallLimit
     for index, promise in enumerate(promises):
         matches = [found for found in by_promise[index] if found.state is not FileState.MISSING]
         if not promise.is_glob:
-            found = matches[0] if matches else Found(promise.path, index, FileState.MISSING)
+            found = matches[0] if matches else CollectedFile(promise.path, index, FileState.MISSING)
             verdicts.append(_verdict(promise, found, limits))
             continue
         verdicts.extend(_verdict(promise, found, limits) for found in matches[: promise.max_count])
@@ -89,11 +89,11 @@ def failed_with_bytes(verdicts: list[Verdict]) -> list[Verdict]:
     return [v for v in verdicts if not v.produced and v.found is not None and v.found.source is not None]
 
 
-def extras(collected: Collected, promises: tuple[Promise, ...]) -> list[Found]:
+def extras(collected: Collected, promises: tuple[Promise, ...]) -> list[CollectedFile]:
     """What was found that nobody promised: matches beyond a pattern's ``max_count``, and files of other names."""
     matches: Counter[int] = Counter()
     promised: set[FilePath] = set()
-    surplus: dict[FilePath, Found] = {}
+    surplus: dict[FilePath, CollectedFile] = {}
     for found in collected.found:
         if found.promise is None or found.state is FileState.MISSING:
             continue
@@ -129,13 +129,13 @@ def _count_verdict(promise: Promise, matches: int) -> list[Verdict]:
     return [Verdict(promise.path, promise, code, message, mime_of_name(promise.path.rel), None)]
 
 
-def _verdict(promise: Promise, found: Found, limits: CallLimits) -> Verdict:
+def _verdict(promise: Promise, found: CollectedFile, limits: CallLimits) -> Verdict:
     code, message = _judged(promise, found, limits)
     mime = found.inspection.mime if found.inspection is not None and found.inspection.mime else ""
     return Verdict(found.path, promise, code, message, mime or mime_of_name(found.path.rel), found)
 
 
-def _judged(promise: Promise, found: Found, limits: CallLimits) -> tuple[VerdictCode, str | None]:
+def _judged(promise: Promise, found: CollectedFile, limits: CallLimits) -> tuple[VerdictCode, str | None]:
     if found.state in _STATES:
         return _STATES[found.state]
     if found.state is FileState.TOO_LARGE:

@@ -9,12 +9,12 @@ from contracts.media_types import MIME_BY_EXTENSION
 from contracts.paths import FilePath, Namespace
 from contracts.tool_calls import ToolCallRequest
 from service.artifacts.conversation_files import Fetched
-from service.calls.tool import Watcher
+from service.calls.tool import CallObserver
 from service.errors import OurError
-from service.identity import Scope
-from service.jobs.inputs import Gathered
-from service.jobs.runner import Attempt, Program, SandboxRuns
-from service.sandbox.port import InputFile, Job, Wanted, WantedFile
+from service.identity import ConversationKey
+from service.jobs.inputs import JobInputs
+from service.jobs.runner import Attempt, JobRunner, Program
+from service.sandbox.port import ExpectedFile, InputFile, Job, OutputSpec
 from service.web.page_reader import ANSWER_NAME, ReadingPolicy, answer_rows, discard_output
 from service.web.port import clean_text
 
@@ -32,7 +32,7 @@ class DocumentUnreadableError(Exception):
     """A document whose text cannot be extracted; the message is for the model."""
 
 
-class DocumentReading:
+class DocumentReader:
     """Runs the program that extracts the text of a document; the last texts stay at hand, by the file's hash.
 
     Args:
@@ -40,12 +40,12 @@ class DocumentReading:
         policy: the wall clock of a call and of one document.
     """
 
-    def __init__(self, runs: SandboxRuns, policy: ReadingPolicy) -> None:
+    def __init__(self, runs: JobRunner, policy: ReadingPolicy) -> None:
         self._runs = runs
         self._policy = policy
         self._texts: OrderedDict[tuple[str, str, str], str] = OrderedDict()
 
-    def known_text(self, scope: Scope, sha256: str) -> str | None:
+    def known_text(self, scope: ConversationKey, sha256: str) -> str | None:
         """The text of a document that was read before; None if it is not at hand."""
         key = _key(scope, sha256)
         if key in self._texts:
@@ -53,7 +53,13 @@ class DocumentReading:
         return self._texts.get(key)
 
     async def read(
-        self, scope: Scope, request: ToolCallRequest, file: Fetched, kind: str, attempt: Attempt, watcher: Watcher
+        self,
+        scope: ConversationKey,
+        request: ToolCallRequest,
+        file: Fetched,
+        kind: str,
+        attempt: Attempt,
+        watcher: CallObserver,
     ) -> str:
         """The text of a document as Markdown, its pages, slides and sheets under headings of their own.
 
@@ -80,7 +86,7 @@ class DocumentReading:
         return text
 
     async def _run(
-        self, request: ToolCallRequest, file: Fetched, kind: str, attempt: Attempt, watcher: Watcher
+        self, request: ToolCallRequest, file: Fetched, kind: str, attempt: Attempt, watcher: CallObserver
     ) -> dict[str, Any]:
         bounds = self._policy.calls.bounds(request.limits, timeout_s=self._policy.wall_s)
         turn_id = request.turn_id or ""
@@ -91,14 +97,14 @@ class DocumentReading:
             "characters_max": TEXT_CHARS_MAX,
             "seconds_per_page": self._policy.page_s,
         }
-        wanted = WantedFile(ANSWER_NAME, is_glob=False, matches_max=1, checks={})
+        wanted = ExpectedFile(ANSWER_NAME, is_glob=False, matches_max=1, checks={})
         program = Program(
             Job("readable", json.dumps(job).encode(), "readable", turn_id, bounds.limits),
-            Wanted(turn_id, (wanted,), 0, bounds.limits),
+            OutputSpec(turn_id, (wanted,), 0, bounds.limits),
             discard_output,
         )
         async with self._runs.place(bounds, attempt, watcher) as staging:
-            attempt.gathered = Gathered(
+            attempt.gathered = JobInputs(
                 {path.physical: InputFile(path, file.source, file.size_bytes, writable=False)}
             )
             await self._runs.run(request, bounds, program, attempt=attempt, staging=staging, watcher=watcher)
@@ -113,6 +119,6 @@ class DocumentReading:
             self._texts.popitem(last=False)
 
 
-def _key(scope: Scope, sha256: str) -> tuple[str, str, str]:
+def _key(scope: ConversationKey, sha256: str) -> tuple[str, str, str]:
     principal = scope.principal
     return principal.tenant, principal.project, sha256

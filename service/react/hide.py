@@ -14,7 +14,7 @@ from service.timeline.cache_points import CachePolicy, cache_points
 from service.timeline.model_text import read_text
 from service.timeline.port import PlacedBlock, TimelineStore
 from service.timeline.token_counter import TokenCounter, count_tokens
-from service.timeline.view import Memory, memory_of
+from service.timeline.view import TimelineView, timeline_for
 from service.timeline.visibility import visibility_of
 
 _BLOCKS_MAX = 1_000  # of one path that are looked at; what is hidden lies near the end
@@ -31,7 +31,7 @@ class _Group:
         return self.blocks[0].position
 
 
-class HidingStory:
+class HideTool:
     """Tells the calls of ``react.hide``.
 
     Args:
@@ -56,7 +56,7 @@ class HidingStory:
         if not replacement:
             raise ToolRefusedError(ToolCode.HIDE_FAILED, "replacement: it is blank; say what was there")
         path = named_path(call.params.path, call.turn_id)
-        memory = memory_of(self._store, call.scope, call.request)
+        memory = timeline_for(self._store, call.scope, call.request)
         group = await self._group(memory, path)
         payload = {
             "tool_id": call.request.tool_id,
@@ -73,7 +73,7 @@ class HidingStory:
             ret=payload,
         )
 
-    async def _group(self, memory: Memory, path: str) -> _Group:
+    async def _group(self, memory: TimelineView, path: str) -> _Group:
         last = await memory.last()
         visibility = await visibility_of(memory, last)
         found = await memory.of_path(path, _BLOCKS_MAX, binaries=False)
@@ -95,7 +95,7 @@ class HidingStory:
         await self._refuse_old(memory, path, newest)
         return _Group([placed for placed in visible if visibility.place(placed) > points.pre_tail])
 
-    async def _refuse_old(self, memory: Memory, path: str, position: int) -> None:
+    async def _refuse_old(self, memory: TimelineView, path: str, position: int) -> None:
         read = await read_text(memory, position)
         count = await asyncio.to_thread(count_tokens, self._tokens, read.text)
         if count > self._policy.editable_tail_tokens:

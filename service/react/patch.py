@@ -10,7 +10,7 @@ from contracts.media_types import is_text
 from contracts.paths import FilePath, NamedPath
 from contracts.react_tools import CONTENT_BYTES_MAX, PatchParams
 from contracts.tool_calls import ToolCallResponse
-from service.artifacts.conversation_files import CallFiles, TurnFile, TurnFiles
+from service.artifacts.conversation_files import CallFiles, ConversationFile, ConversationFiles
 from service.artifacts.port import StoredArtifact
 from service.artifacts.staging import Staging, staging
 from service.calls.direct_tool import ReactCall, ToolRefusedError
@@ -49,10 +49,10 @@ class _Patched:
     warning: str | None
 
 
-class Patching:
+class PatchTool:
     """Patches texts. A file of another turn, or an attachment, is copied into the current turn first."""
 
-    def __init__(self, files: TextFiles, turn_files: TurnFiles) -> None:
+    def __init__(self, files: TextFiles, turn_files: ConversationFiles) -> None:
         self._files = files
         self._turn_files = turn_files
 
@@ -86,7 +86,7 @@ class Patching:
         return _answered(call, named, file, measured, patched, stored)
 
 
-async def _source(named: NamedPath, files: CallFiles) -> TurnFile:
+async def _source(named: NamedPath, files: CallFiles) -> ConversationFile:
     path = named.source
     source = await files.latest(path)
     if source is None:
@@ -98,7 +98,7 @@ async def _source(named: NamedPath, files: CallFiles) -> TurnFile:
     return source
 
 
-async def _read(source: TurnFile, files: CallFiles, folder: Staging) -> str:
+async def _read(source: ConversationFile, files: CallFiles, folder: Staging) -> str:
     """The text of a file.
 
     Raises:

@@ -12,13 +12,13 @@ from service.calls.direct_tool import ReactCall, ToolRefusedError
 from service.timeline.block_text import STEP_SIGNS
 from service.timeline.block_writer import now_text
 from service.timeline.port import TimelineStore
-from service.timeline.view import Memory, memory_of
+from service.timeline.view import TimelineView, timeline_for
 
 _WORDS: dict[StepStatus, str] = {"in_progress": " — in progress", "failed": " — failed"}
 _ID_CHARS = 8
 
 
-class PlanStory:
+class PlanTool:
     """Tells the calls of ``react.plan``.
 
     Args:
@@ -36,7 +36,7 @@ class PlanStory:
             StoreFailedError: the store failed.
         """
         steps, status = call.params.steps, _status(call.params)
-        memory = memory_of(self._store, call.scope, call.request)
+        memory = timeline_for(self._store, call.scope, call.request)
         plan_id = _plan_id(call.turn_id, steps)
         now = now_text()
         plan = {
@@ -82,7 +82,7 @@ def _plan_id(turn_id: str, steps: Sequence[str]) -> str:
     return f"plan_{hashlib.sha256(said.encode()).hexdigest()[:_ID_CHARS]}"
 
 
-async def _created(memory: Memory, path: str) -> str | None:
+async def _created(memory: TimelineView, path: str) -> str | None:
     """When the plan of that path was first recorded; None if it was not, or if that cannot be read."""
     for placed in await memory.of_path(path, 1, binaries=False):
         try:
@@ -93,7 +93,7 @@ async def _created(memory: Memory, path: str) -> str | None:
     return None
 
 
-async def _next_iteration(memory: Memory, turn_id: str) -> int:
+async def _next_iteration(memory: TimelineView, turn_id: str) -> int:
     """The number of the turn's next acknowledgement; they have no gaps, so few of them are asked for."""
 
     async def is_there(iteration: int) -> bool:

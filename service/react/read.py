@@ -8,20 +8,20 @@ from contracts.blocks import Block
 from contracts.codes import NoticeCode, ToolCode
 from contracts.react_tools import ReadParams
 from contracts.tool_calls import ToolCallResponse
-from service.artifacts.conversation_files import CallFiles, TurnFile, TurnFiles
+from service.artifacts.conversation_files import CallFiles, ConversationFile, ConversationFiles
 from service.artifacts.port import SourcePool
 from service.artifacts.skills import Skills
 from service.artifacts.staging import Staging, staging
 from service.calls.direct_tool import ReactCall
 from service.jobs.runner import Attempt
-from service.react.document_reader import DOCUMENT_KINDS, DocumentReading, DocumentUnreadableError
-from service.react.read_items import CannotLoadError, Loaded, mark_of
-from service.react.read_loader import NO_SUCH_SOURCES, DocumentText, Loading
+from service.react.document_reader import DOCUMENT_KINDS, DocumentReader, DocumentUnreadableError
+from service.react.read_items import CannotLoadError, Loaded, content_fingerprint
+from service.react.read_loader import NO_SUCH_SOURCES, DocumentText, ReadLoader
 from service.timeline.artifact_versions import BLOCKS_MAX
 from service.timeline.block_writer import Notice
 from service.timeline.port import spelled
 from service.timeline.token_counter import TokenCounter
-from service.timeline.view import Memory
+from service.timeline.view import TimelineView
 from service.timeline.visibility import Visibility, visibility_of
 
 _REASON_CHARS_MAX = 300
@@ -71,7 +71,7 @@ class _Outcome:
         }
 
 
-class ReactRead:
+class ReadTool:
     """Answers ``react.read``.
 
     Args:
@@ -85,12 +85,12 @@ class ReactRead:
 
     def __init__(
         self,
-        files: TurnFiles,
+        files: ConversationFiles,
         sources: SourcePool,
         skills: Skills,
         tokens: TokenCounter,
         bounds: ReadBounds,
-        documents: DocumentReading | None = None,
+        documents: DocumentReader | None = None,
     ) -> None:
         self._files = files
         self._sources = sources
@@ -108,7 +108,7 @@ class ReactRead:
         files = self._files.of_call(call.scope, call.request.timeline)
         attempt = Attempt(began=call.began)
         async with staging(self._files.artifacts) as folder:
-            loading = Loading(
+            loading = ReadLoader(
                 call.scope,
                 files=files,
                 artifacts=self._files.artifacts,
@@ -126,7 +126,7 @@ class ReactRead:
         response = _answer(call, outcome, outcome.status(call.params.paths, self._bounds.tokens_max), shown)
         return response.model_copy(update={"timings_ms": attempt.timings, "sandbox": attempt.sandbox})
 
-    async def _outcome(self, paths: list[str], loading: Loading, memory: Memory) -> _Outcome:
+    async def _outcome(self, paths: list[str], loading: ReadLoader, memory: TimelineView) -> _Outcome:
         outcome = _Outcome()
         view = await visibility_of(memory)
         seen: set[str] = set()
@@ -171,7 +171,7 @@ class ReactRead:
         if documents is None:
             return None
 
-        async def text_of(file: TurnFile) -> str:
+        async def text_of(file: ConversationFile) -> str:
             known = documents.known_text(call.scope, file.stored.sha256) if file.stored is not None else None
             if known is not None:
                 return known
@@ -189,14 +189,14 @@ class ReactRead:
         return text_of
 
 
-async def _is_in_view(loaded: Loaded, memory: Memory, view: Visibility) -> bool:
+async def _is_in_view(loaded: Loaded, memory: TimelineView, view: Visibility) -> bool:
     """Whether a model sees blocks of this path that show the very same."""
     wanted = {piece.mark for piece in loaded.pieces if piece.path is not None}
     if None in wanted:
         return False
     placed = await memory.of_path(loaded.path, BLOCKS_MAX, binaries=False)
     at_path = (item for item in placed if spelled(item.block.path) == loaded.path)
-    return wanted <= {mark_of(item) for item in at_path if view.shows(item)}
+    return wanted <= {content_fingerprint(item) for item in at_path if view.shows(item)}
 
 
 def _blocks(call: ReactCall[ReadParams], loaded: Loaded) -> list[Block]:

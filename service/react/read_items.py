@@ -18,7 +18,7 @@ class CannotLoadError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ShownBlock:
     """One block that is about to be shown.
 
     Attributes:
@@ -50,12 +50,12 @@ class Loaded:
     """
 
     path: str
-    pieces: tuple[Piece, ...]
+    pieces: tuple[ShownBlock, ...]
     partly: str | None = None
     absent: tuple[str, ...] = ()
 
 
-def mark_of(placed: PlacedBlock) -> str | None:
+def content_fingerprint(placed: PlacedBlock) -> str | None:
     """What two blocks have in common that show the same: the hash of a file or of a text, and what is carried."""
     block = placed.block
     sha256 = digest_of_block(block).get("sha256")

@@ -12,16 +12,24 @@ from contracts.logical import LogicalPath, SkillPath, SourcesPath, TurnPath
 from contracts.media_types import is_inline_binary, is_text
 from contracts.paths import FilePath, UnsafePathError
 from contracts.tool_calls import SourceRow
-from service.artifacts.conversation_files import CallFiles, TurnFile, digest_json, digest_of
+from service.artifacts.conversation_files import CallFiles, ConversationFile, digest_json, digest_of
 from service.artifacts.line_ranges import Stretch, is_utf8, rest_of_file, stretch_of
 from service.artifacts.port import ArtifactStore, SourcePool
 from service.artifacts.read_paths import meanings
 from service.artifacts.skills import Skills
 from service.artifacts.staging import Staging
-from service.identity import Scope
+from service.identity import ConversationKey
 from service.react.document_reader import DOCUMENT_KINDS, DocumentUnreadableError
 from service.react.read_content import Content, bytes_of, lines_of, text_content
-from service.react.read_items import EXTRACTED, JSON, CannotLoadError, Loaded, Piece, mark_of, text_mark
+from service.react.read_items import (
+    EXTRACTED,
+    JSON,
+    CannotLoadError,
+    Loaded,
+    ShownBlock,
+    content_fingerprint,
+    text_mark,
+)
 from service.react.source_texts import row_text, source_text
 from service.timeline.artifact_versions import discover, latest_blocks, main_block, safe_text
 from service.timeline.block_writer import embedded_text
@@ -34,11 +42,11 @@ _ABSENT = "the conversation has nothing at this path"
 _MARKDOWN = "text/markdown"
 _HEAD_BYTES = TEXT_BYTES_MAX + 4
 
-DocumentText = Callable[[TurnFile], Awaitable[str]]
+DocumentText = Callable[[ConversationFile], Awaitable[str]]
 """The text of a document; raises DocumentUnreadableError."""
 
 
-class Loading:
+class ReadLoader:
     """Loads the paths of one call.
 
     Args:
@@ -56,7 +64,7 @@ class Loading:
 
     def __init__(  # noqa: PLR0913 - all that a path can lead to
         self,
-        scope: Scope,
+        scope: ConversationKey,
         *,
         files: CallFiles,
         artifacts: ArtifactStore,
@@ -150,8 +158,8 @@ class Loading:
                     digest["tokens"] = await asyncio.to_thread(self._tokens.count, text)
         meta = self._meta(file, digest)
         carried = "base64" if encoded is not None else "text" if text is not None else "nothing"
-        piece = Piece(path.logical, file.mime, text, encoded, meta, f"{digest['sha256']}:{carried}")
-        pieces = [Piece(None, JSON, digest_json(digest)), piece]
+        piece = ShownBlock(path.logical, file.mime, text, encoded, meta, f"{digest['sha256']}:{carried}")
+        pieces = [ShownBlock(None, JSON, digest_json(digest)), piece]
         if file.mime in DOCUMENT_KINDS and self._document_text is not None:
             try:
                 pieces.append(_extracted(path, await self._document_text(file), meta, digest, partly))
@@ -159,7 +167,7 @@ class Loading:
                 partly.append(f"its text cannot be extracted: {exc}")
         return Loaded(path.logical, tuple(pieces), "; ".join(partly) or None)
 
-    async def _found(self, path: FilePath) -> TurnFile:
+    async def _found(self, path: FilePath) -> ConversationFile:
         """A file whose size is known; one that only blocks know is in staging by now.
 
         Raises:
@@ -175,7 +183,7 @@ class Loading:
             file = file.at(got)
         return file
 
-    async def _digest(self, file: TurnFile) -> dict[str, Any]:
+    async def _digest(self, file: ConversationFile) -> dict[str, Any]:
         """The digest that came with the file's latest version, or one made of what is known of it."""
         known = {} if file.stored is None else digest_of(file.stored)
         if file.fetched is not None:
@@ -207,8 +215,8 @@ class Loading:
         else:
             shown, part, partly = await lines_of(content, stretch)
         name = f"{content.name}{stretch.mark(stretch.first, stretch.last)}"
-        piece = Piece(name, content.mime, shown, None, {**content.meta, **part}, text_mark(shown))
-        head = (Piece(None, JSON, digest_json({**content.digest, **part})),) if content.digest else ()
+        piece = ShownBlock(name, content.mime, shown, None, {**content.meta, **part}, text_mark(shown))
+        head = (ShownBlock(None, JSON, digest_json({**content.digest, **part})),) if content.digest else ()
         return [Loaded(name, (*head, piece), partly)]
 
     async def _content(self, path: LogicalPath) -> Content:
@@ -234,13 +242,13 @@ class Loading:
         has_lines = is_text(file.mime) or is_utf8(head)
         return Content(path.logical, file.mime, size, partial(self._read, file), has_lines, meta, digest)
 
-    def _meta(self, file: TurnFile, digest: dict[str, Any]) -> dict[str, Any]:
+    def _meta(self, file: ConversationFile, digest: dict[str, Any]) -> dict[str, Any]:
         hosted = file.stored.hosting() if file.stored is not None else {}
         if file.version is not None and file.version.hosted_uri is not None:
             hosted = {"hosted_uri": file.version.hosted_uri}
         return {"digest": digest_json(digest), **hosted, "physical_path": file.path.physical}
 
-    async def _read(self, file: TurnFile, start: int, end: int) -> AsyncIterator[bytes]:
+    async def _read(self, file: ConversationFile, start: int, end: int) -> AsyncIterator[bytes]:
         """Some bytes of a file, never all of a large one at once."""
         if file.stored is not None:
             async for piece in self._artifacts.read(self._scope, file.stored, start, end):
@@ -260,7 +268,7 @@ class Loading:
         pieces = []
         partly = None
         for item in placed:
-            block, mark = item.block, mark_of(item)
+            block, mark = item.block, content_fingerprint(item)
             text, encoded = safe_text(block), None
             if text is not None and len(raw := text.encode(errors="replace")) > TEXT_BYTES_MAX:
                 text = embedded_text(raw[: TEXT_BYTES_MAX + 4], more=True)
@@ -272,7 +280,7 @@ class Loading:
                 elif (whole := await self._files.memory.at(item.position)) is not None:
                     self._inline_bytes_left -= size
                     encoded = whole.block.base64
-            pieces.append(Piece(str(path), block.mime, text, encoded, {}, mark))
+            pieces.append(ShownBlock(str(path), block.mime, text, encoded, {}, mark))
         return Loaded(str(path), tuple(pieces), partly)
 
     async def _texts(self, path: TurnPath | SourcesPath | SkillPath) -> str:
@@ -317,7 +325,7 @@ class Loading:
 
     async def _skill(self, path: SkillPath) -> Loaded:
         text = await self._skill_text(path)
-        return Loaded(str(path), (Piece(str(path), _MARKDOWN, text, mark=text_mark(text)),))
+        return Loaded(str(path), (ShownBlock(str(path), _MARKDOWN, text, mark=text_mark(text)),))
 
     async def _skill_text(self, path: SkillPath) -> str:
         skill = await self._skills.read(path.skill_id)
@@ -328,11 +336,11 @@ class Loading:
 
 def _extracted(
     path: FilePath, whole: str, meta: dict[str, Any], digest: dict[str, Any], partly: list[str]
-) -> Piece:
+) -> ShownBlock:
     """The text of a document, at the document's own path; ``partly`` learns how to read on."""
     raw = whole.encode(errors="replace")
     if len(raw) > TEXT_BYTES_MAX:
         partly.append(f"of its text {rest_of_file(path.logical, raw, len(raw))}")
     text = embedded_text(raw[:_HEAD_BYTES], more=len(raw) > _HEAD_BYTES)
     mark = f"{digest['sha256']}:{EXTRACTED}"
-    return Piece(path.logical, _MARKDOWN, text, None, {**meta, EXTRACTED: True}, mark)
+    return ShownBlock(path.logical, _MARKDOWN, text, None, {**meta, EXTRACTED: True}, mark)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from contracts.codes import ToolCode
 from contracts.react_tools import SearchFilesParams
 from contracts.tool_calls import ToolCallResponse
-from service.artifacts.conversation_files import TurnFile, TurnFiles
+from service.artifacts.conversation_files import ConversationFile, ConversationFiles
 from service.artifacts.staging import staging
 from service.calls.direct_tool import ReactCall, ToolRefusedError
 
@@ -103,7 +103,7 @@ class _Found:
     is_counted: bool = True
 
 
-class Searching:
+class SearchFilesTool:
     """Searches the files of a turn.
 
     Args:
@@ -111,7 +111,7 @@ class Searching:
         search_s: the processor time that the patterns of one call may take, in seconds.
     """
 
-    def __init__(self, files: TurnFiles, search_s: float) -> None:
+    def __init__(self, files: ConversationFiles, search_s: float) -> None:
         self._files = files
         self._search_s = search_s
 
@@ -167,7 +167,7 @@ class Searching:
 
 
 async def _lines(
-    file: TurnFile, data: bytes, pattern: "regex.Pattern[str]", clock: _Clock, found: _Found
+    file: ConversationFile, data: bytes, pattern: "regex.Pattern[str]", clock: _Clock, found: _Found
 ) -> list[int]:
     """The first lines, from 1, where a pattern matches in the first bytes of a file."""
     if b"\x00" in data[:_SNIFFED_BYTES]:
@@ -224,7 +224,7 @@ def _refuse_expensive(text: str) -> None:
             raise ValueError(f"its repeats {{n}} multiply to more than {REPEATS_MAX}; use * or + in place of some")
 
 
-def _named(files: list[TurnFile], pattern: "regex.Pattern[str]", clock: _Clock) -> list[TurnFile]:
+def _named(files: list[ConversationFile], pattern: "regex.Pattern[str]", clock: _Clock) -> list[ConversationFile]:
     """The files whose path in the workspace, or whose path below files/ or attachments/, matches."""
     return [
         file

@@ -4,7 +4,7 @@ from contracts.blocks import TEXT_BYTES_MAX
 from contracts.logical import SourcesPath
 from contracts.tool_calls import SourceRow
 from service.jobs.input_resolver import stretches
-from service.react.read_items import Loaded, Piece, text_mark
+from service.react.read_items import Loaded, ShownBlock, text_mark
 from service.timeline.block_writer import embedded_text
 
 _ROW_BYTES_MIN = 500
@@ -20,7 +20,7 @@ def source_text(rows: list[SourceRow], *, more: bool) -> Loaded:
     partly = None
     if more or whole > len(text.encode()):
         partly = "texts are cut; give a single id, and #L<from>-<to> behind it for lines"
-    return Loaded(path, (Piece(path, "text/plain", text, mark=text_mark(text)),), partly)
+    return Loaded(path, (ShownBlock(path, "text/plain", text, mark=text_mark(text)),), partly)
 
 
 def row_text(row: SourceRow, room_bytes: int | None) -> str:

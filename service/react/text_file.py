@@ -14,7 +14,7 @@ from contracts.tool_calls import ArtifactResult, ToolCallResponse
 from service.artifacts.port import ArtifactStore, NewArtifact, SourcePool, StoredArtifact
 from service.calls.direct_tool import ReactCall, ToolRefusedError
 from service.errors import StoreFailedError, StoreFullError
-from service.identity import Scope
+from service.identity import ConversationKey
 from service.jobs.hosting import host
 from service.jobs.path_mentions import find_sids
 from service.jobs.produced_files import Content, content_of
@@ -81,7 +81,7 @@ class TextFiles:
         self._tokens = tokens
         self._inline_bytes_max = inline_bytes_max
 
-    async def refuse_folder(self, scope: Scope, path: FilePath) -> None:
+    async def refuse_folder(self, scope: ConversationKey, path: FilePath) -> None:
         """Refuses a path that cannot lie in one tree with the files of its turn.
 
         Raises:

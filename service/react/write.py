@@ -22,7 +22,7 @@ from service.react.text_formats import refuse_format, text_mime
 from service.timeline.block_writer import Notice, shortened, text_head
 
 
-class Writing:
+class WriteTool:
     """Writes texts, new ones and new versions of old ones."""
 
     def __init__(self, files: TextFiles) -> None:

@@ -13,7 +13,7 @@ from contracts.tool_calls import EnvelopeError, ToolCallRequest, ToolCallRespons
 from service.artifacts.port import StoredArtifact
 from service.calls.interruptions import Interruption
 from service.calls.param_references import find_reference
-from service.identity import Scope
+from service.identity import ConversationKey
 from service.jobs.error_lines import error_line
 from service.jobs.produced_files import Content, artifact_result, usage
 from service.jobs.runner import Attempt
@@ -48,7 +48,7 @@ class RenderCall:
         is_rewritten: the path meant another turn or an attachment, and was rewritten.
     """
 
-    scope: Scope
+    scope: ConversationKey
     request: ToolCallRequest
     output: OutputFormat
     params: RenderParams

@@ -18,16 +18,16 @@ from contracts.tool_calls import SourceRow, ToolCallRequest, ToolCallResponse
 from service.artifacts.port import NewArtifact
 from service.calls.invalid_params import parse_params
 from service.calls.param_references import find_reference
-from service.calls.tool import OpenedCall, Watcher
+from service.calls.tool import CallObserver, PreparedCall
 from service.calls.validation import invalid_value
-from service.identity import Scope
-from service.jobs.input_resolver import Wish
+from service.identity import ConversationKey
+from service.jobs.input_resolver import InputRequest
 from service.jobs.produced_files import read_contents
-from service.jobs.runner import Attempt, Program, SandboxRuns, collected_artifact, room_bytes
+from service.jobs.runner import Attempt, JobRunner, Program, collected_artifact, room_bytes
 from service.jobs.verdicts import is_kept, judge
 from service.rendering.response import RenderCall, RenderResult, answered, interrupted, refused
 from service.sandbox.limits import CallPolicy
-from service.sandbox.port import Job, OnOutput, StreamName, Wanted, WantedFile
+from service.sandbox.port import ExpectedFile, Job, OnOutput, OutputSpec, StreamName
 
 # Until the path is read; a call that is refused before has no artifact.
 _NO_TARGET = FilePath("turn_0", Namespace.FILES, "none")
@@ -56,15 +56,15 @@ class RenderPolicy:
     wall_s: float
 
 
-class Rendering:
+class RenderTool:
     """The story of ``rendering_tools.write_*``."""
 
-    def __init__(self, runs: SandboxRuns, policy: RenderPolicy) -> None:
+    def __init__(self, runs: JobRunner, policy: RenderPolicy) -> None:
         self._runs = runs
         self._policy = policy
 
-    def open(self, scope: Scope, request: ToolCallRequest) -> OpenedCall | None:
-        """See `Story.open`."""
+    def open(self, scope: ConversationKey, request: ToolCallRequest) -> PreparedCall | None:
+        """See `Tool.open`."""
         output = render_format(request.tool_id)
         if output is None:
             return None
@@ -73,9 +73,9 @@ class Rendering:
         params = parse_params(RENDER_PARAMS[output], request.params)
         bounds = self._policy.calls.bounds(request.limits, timeout_s=self._policy.wall_s)
         call = RenderCall(scope, request, output, params, bounds, _NO_TARGET)
-        return OpenedCall(lambda watcher: self.render(call, watcher), partial(interrupted, call))
+        return PreparedCall(lambda watcher: self.render(call, watcher), partial(interrupted, call))
 
-    async def render(self, call: RenderCall, watcher: Watcher) -> ToolCallResponse:
+    async def render(self, call: RenderCall, watcher: CallObserver) -> ToolCallResponse:
         """Renders one document to its answer.
 
         Raises:
@@ -169,10 +169,10 @@ def _target(call: RenderCall) -> NamedPath:
         raise ContractError(ContractCode.UNSAFE_PATH, f"params.path: {exc}") from exc
 
 
-def _wish(call: RenderCall) -> Wish:
+def _wish(call: RenderCall) -> InputRequest:
     request = call.request
     limits = call.bounds.limits
-    return Wish(
+    return InputRequest(
         scope=call.scope,
         turn_id=call.target.turn_id,
         text=call.params.mentions(),
@@ -231,9 +231,9 @@ def _promise(call: RenderCall) -> Promise:
     )
 
 
-def _wanted(call: RenderCall) -> Wanted:
-    file = WantedFile(call.target.rel, is_glob=False, matches_max=1, checks=call.params.checks())
-    return Wanted(call.target.turn_id, (file,), 0, call.bounds.limits)
+def _wanted(call: RenderCall) -> OutputSpec:
+    file = ExpectedFile(call.target.rel, is_glob=False, matches_max=1, checks=call.params.checks())
+    return OutputSpec(call.target.turn_id, (file,), 0, call.bounds.limits)
 
 
 def _into(said: bytearray) -> OnOutput:

@@ -6,8 +6,8 @@ from typing import Protocol
 
 from contracts.tool_calls import SandboxInfo
 from service.sandbox.limits import CallLimits
-from service.sandbox.preload import Flavour
-from service.sandbox.service_cgroup import TogetherGroup
+from service.sandbox.preload import PreloadSet
+from service.sandbox.service_cgroup import ServiceCgroup
 
 
 class ContainerTransport(Protocol):
@@ -58,10 +58,10 @@ class WaitingInspector(Protocol):
 class Forks(Protocol):
     """Processes that have imported already, forked into one container; see `service.sandbox.zygotes`."""
 
-    def has(self, flavour: Flavour) -> bool:
+    def has(self, flavour: PreloadSet) -> bool:
         """Whether an interpreter of this flavour can be had at once; where not, one is made ready for later."""
 
-    async def interpreter(self, flavour: Flavour, *, ahead: bool) -> None:
+    async def interpreter(self, flavour: PreloadSet, *, ahead: bool) -> None:
         """Forks an interpreter into the container, for the runner to adopt. Raises NotForkedError.
 
         Args:
@@ -128,7 +128,7 @@ class Containers(Protocol):
         """How much memory there is for containers, now or at all, as far as the engine tells."""
 
     @property
-    def together(self) -> TogetherGroup | None:
+    def together(self) -> ServiceCgroup | None:
         """What bounds all containers of the service together; None where that is not in this process's hands."""
 
     async def ping(self) -> None:
@@ -138,14 +138,14 @@ class Containers(Protocol):
     def updates_limits(self) -> bool:
         """Whether `set_limits` can be used."""
 
-    async def prepare(self, flavour: Flavour) -> None:
+    async def prepare(self, flavour: PreloadSet) -> None:
         """Waits, not for ever, while what interpreters of that flavour are forked from is being started.
 
         Nothing can go wrong: a container without it gets another interpreter.
         """
 
     async def start(
-        self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour, user_id: int
+        self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: PreloadSet, user_id: int
     ) -> Container:
         """Starts a container whose processes run as ``user_id``.
 
@@ -155,7 +155,7 @@ class Containers(Protocol):
         this raises. Not to be cancelled.
         """
 
-    async def begin_waiting(self, container_id: str, flavour: Flavour) -> None:
+    async def begin_waiting(self, container_id: str, flavour: PreloadSet) -> None:
         """Its runner is ready: from here on it has the share of the CPU that it was promised."""
 
     async def set_limits(self, container_id: str, limits: CallLimits) -> None:

@@ -16,13 +16,13 @@ from service.sandbox.containers import Container, Containers, ContainerTransport
 from service.sandbox.limits import CallLimits
 from service.sandbox.pool import Clock, LoopClock, Pool
 from service.sandbox.pool_sizing import PoolPolicy
-from service.sandbox.pooled_container import Box
+from service.sandbox.pooled_container import PooledContainer
 from service.sandbox.port import Sandbox, SandboxLostError, SandboxSpec
-from service.sandbox.preload import Flavour
+from service.sandbox.preload import PreloadSet
 from service.sandbox.runner.requests import InspectorBounds
 from service.sandbox.runner.sandbox import RunnerSandbox, StreamBounds
 from service.sandbox.sandbox_users import SandboxUsers
-from service.sandbox.service_cgroup import TogetherGroup
+from service.sandbox.service_cgroup import ServiceCgroup
 
 log = logging.getLogger("proofbox.engine")
 
@@ -109,7 +109,7 @@ class PooledEngine:
         """Whether the engine answered when it was asked last."""
 
     @property
-    def together(self) -> TogetherGroup | None:
+    def together(self) -> ServiceCgroup | None:
         """What bounds all sandboxes together; None where that is not in this process's hands."""
         return self._containers.together
 
@@ -157,7 +157,7 @@ class PooledEngine:
             # After the answer: nobody waits for a removal. What ran in it is gone once files were collected.
             self._later(self._discard_in_time(box) if box.sandbox.is_over else self._discard(box))
 
-    async def _become(self, box: Box, spec: SandboxSpec) -> Box:
+    async def _become(self, box: PooledContainer, spec: SandboxSpec) -> PooledContainer:
         """Puts what the call will import into the box that was taken, where that can be forked in."""
         try:
             await box.sandbox.become(spec.flavour)
@@ -170,13 +170,13 @@ class PooledEngine:
             raise
         return box
 
-    async def _taken(self, spec: SandboxSpec) -> Box:
+    async def _taken(self, spec: SandboxSpec) -> PooledContainer:
         default, limits = self._settings.default_limits, spec.limits
         updates = limits.needs_update(default)
         if limits.needs_own_container(default) or (updates and not self._containers.updates_limits):
             return await self._own(spec)
         # What has imported libraries may hold more already than a small limit allows.
-        flavour = spec.flavour if limits.memory_bytes >= _LIBRARIES_NEED_BYTES else Flavour.BARE
+        flavour = spec.flavour if limits.memory_bytes >= _LIBRARIES_NEED_BYTES else PreloadSet.BARE
         box = await self.pool.take(flavour, spec.owner, is_only_call=spec.is_only_call)
         if not updates:
             return box
@@ -191,13 +191,13 @@ class PooledEngine:
             raise
         return box
 
-    async def _own(self, spec: SandboxSpec) -> Box:
+    async def _own(self, spec: SandboxSpec) -> PooledContainer:
         """A container for one call: bare, as importing takes the same time in the call."""
-        box = await self._start_box(spec.limits, spec.lifetime_s, Flavour.BARE)
+        box = await self._start_box(spec.limits, spec.lifetime_s, PreloadSet.BARE)
         self.pool.counts.taken[spec.flavour, "own"] += 1
         return box
 
-    async def _name(self, box: Box, call_name: str) -> None:
+    async def _name(self, box: PooledContainer, call_name: str) -> None:
         with contextlib.suppress(EngineUnavailableError):
             await self._containers.name_after(
                 box.container_id, box.name, _ODD.sub("_", call_name)[:_NAMED_CHARS_MAX]
@@ -241,7 +241,7 @@ class PooledEngine:
                 log.warning("cannot look for leftovers: %s", exc)
             await self.pool.renew()
 
-    async def _start_waiting(self, flavour: Flavour) -> Box:
+    async def _start_waiting(self, flavour: PreloadSet) -> PooledContainer:
         settings = self._settings
         lifetime_s = settings.pool.age_max_s + settings.call_lifetime_s
         await self._containers.prepare(flavour)
@@ -253,13 +253,13 @@ class PooledEngine:
             raise
         return box
 
-    async def _start_box(self, limits: CallLimits, lifetime_s: float, flavour: Flavour) -> Box:
+    async def _start_box(self, limits: CallLimits, lifetime_s: float, flavour: PreloadSet) -> PooledContainer:
         # A part of the call that has to wait for it; a trace of its own if it is to wait for a call.
         inner, told = open_span(), {"proofbox.flavour": str(flavour)}
         with inside(inner.start(_START, told) if inner.traceparent else self._tracer.trace(_START, told)):
             return await self._started_box(limits, lifetime_s, flavour)
 
-    async def _started_box(self, limits: CallLimits, lifetime_s: float, flavour: Flavour) -> Box:
+    async def _started_box(self, limits: CallLimits, lifetime_s: float, flavour: PreloadSet) -> PooledContainer:
         info = self._info
         if info is None:
             raise EngineUnavailableError("the engine is not started")
@@ -284,7 +284,7 @@ class PooledEngine:
             died_of_processes=lambda: self._containers.died_of_processes(container_id),
             forks=container.forks,
         )
-        box = Box(container_id, name, transport, sandbox, flavour)
+        box = PooledContainer(container_id, name, transport, sandbox, flavour)
         try:
             async with asyncio.timeout(self._settings.ready_s):
                 await box.sandbox.wait_ready(flavour)
@@ -298,7 +298,7 @@ class PooledEngine:
         return box
 
     async def _container(
-        self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour
+        self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: PreloadSet
     ) -> Container:
         self._starting.add(name)
         user = self._users.take()
@@ -318,7 +318,7 @@ class PooledEngine:
             container = await starting
             await self._hang_up(await container.attach(), container.container_id)
 
-    def _discard_later(self, box: Box) -> None:
+    def _discard_later(self, box: PooledContainer) -> None:
         self._later(self._discard(box))
 
     def _later(self, task_of: Coroutine[None, None, None]) -> None:
@@ -326,7 +326,7 @@ class PooledEngine:
         self._removals.add(task)
         task.add_done_callback(self._removals.discard)
 
-    async def _discard_in_time(self, box: Box) -> None:
+    async def _discard_in_time(self, box: PooledContainer) -> None:
         """Discards a container a moment later, or when no call runs, which may be its own, but soon."""
         until = self._clock.time() + _REMOVED_WITHIN_S
         await self._pause(_REMOVED_AFTER_S)
@@ -344,7 +344,7 @@ class PooledEngine:
         self._pauses.discard(over)
         timer.cancel()
 
-    async def _discard(self, box: Box) -> None:
+    async def _discard(self, box: PooledContainer) -> None:
         box.sandbox.close()
         await self._hang_up(box.transport, box.container_id)
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from contracts.media_types import MIME_BY_EXTENSION, is_text
 from service.sandbox.containers import Forks, NotForkedError, WaitingInspector
-from service.sandbox.port import Wanted
+from service.sandbox.port import OutputSpec
 
 log = logging.getLogger("proofbox.engine")
 
@@ -42,7 +42,7 @@ class Inspectors:
         """Whether the runner may call for one more."""
         return self._left > 0
 
-    def have_one_wait(self, wanted: Wanted) -> None:
+    def have_one_wait(self, wanted: OutputSpec) -> None:
         """Has one forked, for later, if a program cannot keep its promises without a file to open."""
         forks = self._forks()
         extensions = {file.rel.rpartition(".")[2].lower() for file in wanted.files if file.required}

@@ -21,10 +21,10 @@ from typing import Literal, Protocol
 
 from contracts.tool_calls import SandboxInfo
 from service.errors import EngineUnavailableError, ShuttingDownError
-from service.sandbox.pool_queue import Waiter, Waiters
+from service.sandbox.pool_queue import PoolQueue, Waiter
 from service.sandbox.pool_sizing import Demands, PoolPolicy
-from service.sandbox.pooled_container import Box
-from service.sandbox.preload import Flavour
+from service.sandbox.pooled_container import PooledContainer
+from service.sandbox.preload import PreloadSet
 
 log = logging.getLogger("proofbox.pool")
 
@@ -83,11 +83,11 @@ class PoolCounts:
         start_s: how long that took, by flavour, in seconds.
     """
 
-    taken: Counter[tuple[Flavour, Took]] = field(default_factory=Counter)
+    taken: Counter[tuple[PreloadSet, Took]] = field(default_factory=Counter)
     failed: int = 0
     ended: int = 0
-    starts: Counter[Flavour] = field(default_factory=Counter)
-    start_s: dict[Flavour, float] = field(default_factory=lambda: dict.fromkeys(Flavour, 0.0))
+    starts: Counter[PreloadSet] = field(default_factory=Counter)
+    start_s: dict[PreloadSet, float] = field(default_factory=lambda: dict.fromkeys(PreloadSet, 0.0))
 
 
 class Pool:
@@ -103,8 +103,8 @@ class Pool:
 
     def __init__(
         self,
-        start: Callable[[Flavour], Awaitable[Box]],
-        discard: Callable[[Box], None],
+        start: Callable[[PreloadSet], Awaitable[PooledContainer]],
+        discard: Callable[[PooledContainer], None],
         policy: PoolPolicy,
         *,
         load: Callable[[], float],
@@ -116,9 +116,9 @@ class Pool:
         self._load = load
         self._clock = clock
         self._demands = Demands()
-        self._ready: dict[Flavour, deque[Box]] = {flavour: deque() for flavour in Flavour}
-        self._waiting = Waiters()
-        self._starting: dict[asyncio.Task[bool], Flavour] = {}
+        self._ready: dict[PreloadSet, deque[PooledContainer]] = {flavour: deque() for flavour in PreloadSet}
+        self._waiting = PoolQueue()
+        self._starting: dict[asyncio.Task[bool], PreloadSet] = {}
         self._for_reserve: set[asyncio.Task[bool]] = set()
         self._reserve_at = 0.0
         self._begun_for_reserve = False  # the last start
@@ -134,19 +134,21 @@ class Pool:
         """Containers that wait for a call."""
         return sum(len(boxes) for boxes in self._ready.values())
 
-    def waiting(self, flavour: Flavour) -> int:
+    def waiting(self, flavour: PreloadSet) -> int:
         """Containers of a flavour that wait for a call."""
         return len(self._ready[flavour])
 
-    def starting(self, flavour: Flavour) -> int:
+    def starting(self, flavour: PreloadSet) -> int:
         """Containers of a flavour that are being started."""
         return sum(started is flavour for started in self._starting.values())
 
-    def wanted(self) -> dict[Flavour, int]:
+    def wanted(self) -> dict[PreloadSet, int]:
         """How many should wait."""
         return self._demands.wanted(self.policy, self._clock.time())
 
-    async def take(self, flavour: Flavour = Flavour.BARE, owner: str = "", *, is_only_call: bool = True) -> Box:
+    async def take(
+        self, flavour: PreloadSet = PreloadSet.BARE, owner: str = "", *, is_only_call: bool = True
+    ) -> PooledContainer:
         """The next container; its ``info.acquired`` says whether it waited.
 
         Args:
@@ -161,7 +163,7 @@ class Pool:
         if self._stopped:
             raise ShuttingDownError("the service is shutting down")
         self._demands.of[flavour].arrived(self._clock.time())
-        for found in dict.fromkeys((flavour, Flavour.BARE)):
+        for found in dict.fromkeys((flavour, PreloadSet.BARE)):
             box = await self._waited(found, is_only_call=is_only_call)
             if box is not None:
                 self._reserve_at = self._clock.time() + _REFILL_AFTER_S
@@ -170,15 +172,15 @@ class Pool:
                 return self._given(box, flavour, "warm" if found is flavour else "bare")
         return self._given(await self._started_for(flavour, owner, is_only_call=is_only_call), flavour, "cold")
 
-    def _given(self, box: Box, flavour: Flavour, took: Took) -> Box:
+    def _given(self, box: PooledContainer, flavour: PreloadSet, took: Took) -> PooledContainer:
         self.counts.taken[flavour, took] += 1
         box.sandbox.info = _acquired(box, warm=took != "cold")
         return box
 
-    async def _started_for(self, flavour: Flavour, owner: str, *, is_only_call: bool) -> Box:
+    async def _started_for(self, flavour: PreloadSet, owner: str, *, is_only_call: bool) -> PooledContainer:
         if self._stopped:  # while a container that waited was asked
             raise ShuttingDownError("the service is shutting down")
-        future: asyncio.Future[Box] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[PooledContainer] = asyncio.get_running_loop().create_future()
         waiter = Waiter(flavour, owner, future, self._clock.time(), is_only_call)
         self._waiting.add(waiter)
         self._start_for_calls()
@@ -191,17 +193,17 @@ class Pool:
         finally:
             self._waiting.remove(waiter)
 
-    async def _waited(self, flavour: Flavour, *, is_only_call: bool) -> Box | None:
+    async def _waited(self, flavour: PreloadSet, *, is_only_call: bool) -> PooledContainer | None:
         """A container that has waited and can be used, and is not reserved for others."""
         boxes = self._ready[flavour]
-        is_open = is_only_call or flavour is not Flavour.BARE
+        is_open = is_only_call or flavour is not PreloadSet.BARE
         while boxes and self.policy.may_take(len(boxes), is_only_call=is_open):
             box = boxes.popleft()
             if await self._can_be_used(box):
                 return box
         return None
 
-    async def _can_be_used(self, box: Box) -> bool:
+    async def _can_be_used(self, box: PooledContainer) -> bool:
         """Whether a container is fit for a call; one that is not is discarded."""
         fit = False
         try:
@@ -211,14 +213,14 @@ class Pool:
                 self._discard(box)
         return fit
 
-    async def _answers(self, box: Box) -> bool:
+    async def _answers(self, box: PooledContainer) -> bool:
         if box.transport.is_open and await box.sandbox.answers():
             return True
         self.counts.ended += 1
         log.warning("a waiting sandbox had ended by itself or gave no answer: %s", box.container_id[:12])
         return False
 
-    def _age_s(self, box: Box) -> float:
+    def _age_s(self, box: PooledContainer) -> float:
         return self._clock.time() - box.born
 
     async def renew(self) -> None:
@@ -239,10 +241,10 @@ class Pool:
                     surplus -= 1
                     self._discard(box)
                 elif await self._can_be_used(box):
-                    self._put(box, for_reserve=flavour is Flavour.BARE)
+                    self._put(box, for_reserve=flavour is PreloadSet.BARE)
         self._refill_after(0)
 
-    def _most(self, flavour: Flavour) -> int:
+    def _most(self, flavour: PreloadSet) -> int:
         wanted = self.wanted()[flavour]
         return wanted + _SURPLUS if wanted else 0
 
@@ -275,14 +277,14 @@ class Pool:
 
     def _refill_reserve(self, now: float) -> None:
         """Begins to start what the reserve lacks, also while calls wait; not while its last taker may still run."""
-        lacks = self.policy.reserved - self.waiting(Flavour.BARE) - len(self._for_reserve)
+        lacks = self.policy.reserved - self.waiting(PreloadSet.BARE) - len(self._for_reserve)
         if lacks <= 0:
             return
         at = max(self._reserve_at, self._retry_at)
         if now < at:
             self._refill_after(at - now)
         elif len(self._starting) < self.policy.starts_max and self._is_turn_of_reserve():
-            self._begin(Flavour.BARE, for_reserve=True)  # else the end of a start brings us back
+            self._begin(PreloadSet.BARE, for_reserve=True)  # else the end of a start brings us back
 
     def _is_turn_of_reserve(self) -> bool:
         """Whether calls that wait leave it a start: half of them; of a single one every second."""
@@ -298,9 +300,9 @@ class Pool:
         wanted = sum(self._demands.wanted(self.policy, now).values())
         return load >= 1 or (load > 0 and self.ready >= _ENOUGH_SHARE * wanted)
 
-    def _most_missing(self, now: float) -> Flavour | None:
+    def _most_missing(self, now: float) -> PreloadSet | None:
         """The flavour of which the smallest share waits or is being started; None if nothing is missing."""
-        shares: dict[Flavour, float] = {}
+        shares: dict[PreloadSet, float] = {}
         for flavour, wanted in self._demands.wanted(self.policy, now).items():
             there = len(self._ready[flavour]) + self.starting(flavour)
             if there < wanted:
@@ -310,11 +312,11 @@ class Pool:
     def _start_for_calls(self) -> None:
         """One start for each call that waits; bare ones, as importing takes the same time in the call."""
         reserve = len(self._for_reserve)
-        bare = self.starting(Flavour.BARE) - reserve
+        bare = self.starting(PreloadSet.BARE) - reserve
         for _ in range(min(len(self._waiting), self.policy.starts_max - reserve) - bare):
-            self._begin(Flavour.BARE)
+            self._begin(PreloadSet.BARE)
 
-    def _begin(self, flavour: Flavour, *, for_reserve: bool = False) -> None:
+    def _begin(self, flavour: PreloadSet, *, for_reserve: bool = False) -> None:
         # In a context of its own: it is not a part of the call that happened to ask for it.
         start = self._start_one(flavour, for_reserve=for_reserve)
         task = asyncio.get_running_loop().create_task(start, context=Context())
@@ -333,7 +335,7 @@ class Pool:
             serves_call = not task.cancelled() and task.result()
             self._refill_after(_REFILL_AFTER_S if serves_call else 0)
 
-    async def _start_one(self, flavour: Flavour, *, for_reserve: bool) -> bool:
+    async def _start_one(self, flavour: PreloadSet, *, for_reserve: bool) -> bool:
         """Starts one; whether a call that waited got it."""
         began = self._clock.time()
         try:
@@ -366,12 +368,12 @@ class Pool:
                 waiter.box.set_exception(error or EngineUnavailableError("a sandbox could not be started"))
                 return
 
-    def _put(self, box: Box, *, for_reserve: bool = False) -> bool:
+    def _put(self, box: PooledContainer, *, for_reserve: bool = False) -> bool:
         """Gives a container to a call that waits and that it serves, or lets it wait; whether a call got it."""
         if self._stopped:
             self._discard(box)
             return False
-        is_lacking = self.waiting(Flavour.BARE) < self.policy.reserved
+        is_lacking = self.waiting(PreloadSet.BARE) < self.policy.reserved
         if self._waiting.give(box, only_calls=for_reserve and is_lacking):
             return True
         self._ready[box.flavour].append(box)
@@ -396,5 +398,5 @@ class Pool:
                 self._discard(boxes.popleft())
 
 
-def _acquired(box: Box, *, warm: bool) -> SandboxInfo:
+def _acquired(box: PooledContainer, *, warm: bool) -> SandboxInfo:
     return box.sandbox.info.model_copy(update={"acquired": "warm" if warm else "cold"})

@@ -5,8 +5,8 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from service.sandbox.pooled_container import Box
-from service.sandbox.preload import Flavour
+from service.sandbox.pooled_container import PooledContainer
+from service.sandbox.preload import PreloadSet
 
 _OWNERS_REMEMBERED = 1_000
 
@@ -23,18 +23,18 @@ class Waiter:
         is_only_call: whether its owner has no other call running.
     """
 
-    flavour: Flavour
+    flavour: PreloadSet
     owner: str
-    box: asyncio.Future[Box]
+    box: asyncio.Future[PooledContainer]
     since: float
     is_only_call: bool = False
 
-    def accepts(self, box: Box) -> bool:
+    def accepts(self, box: PooledContainer) -> bool:
         """Whether a container serves it: a program that wants no libraries may change how they are loaded."""
-        return not self.box.done() and box.flavour in {self.flavour, Flavour.BARE}
+        return not self.box.done() and box.flavour in {self.flavour, PreloadSet.BARE}
 
 
-class Waiters:
+class PoolQueue:
     """All that wait, in the order in which they came."""
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class Waiters:
         self._turns.move_to_end(owner)
         self._forget_some()
 
-    def give(self, box: Box, *, only_calls: bool = False) -> bool:
+    def give(self, box: PooledContainer, *, only_calls: bool = False) -> bool:
         """Gives a container to the call whose turn it is, of those that it serves; whether there was one.
 
         Args:
@@ -78,7 +78,7 @@ class Waiters:
         self.note_served(waiter.owner)
         return True
 
-    def _next_in_turn(self, box: Box, *, only_calls: bool) -> Waiter | None:
+    def _next_in_turn(self, box: PooledContainer, *, only_calls: bool) -> Waiter | None:
         first: dict[str, Waiter] = {}
         for waiter in self._all:
             if waiter.owner not in first and waiter.accepts(box) and (waiter.is_only_call or not only_calls):

@@ -3,19 +3,19 @@
 import math
 from dataclasses import dataclass, field
 
-from service.sandbox.preload import Flavour
+from service.sandbox.preload import PreloadSet
 
 _MIB = 1024 * 1024
 WAITING_BYTES = {
-    Flavour.BARE: 16 * _MIB,
-    Flavour.DOCUMENTS: 64 * _MIB,
-    Flavour.DATA: 96 * _MIB,
-    Flavour.SCIENCE: 192 * _MIB,
+    PreloadSet.BARE: 16 * _MIB,
+    PreloadSet.DOCUMENTS: 64 * _MIB,
+    PreloadSet.DATA: 96 * _MIB,
+    PreloadSet.SCIENCE: 192 * _MIB,
 }
 """What a waiting container takes, its share of the engine's processes included; measured with the image."""
 _RATE_OVER_S = 60.0  # arrivals of so long ago count a third
 # Until one has been measured.
-_REFILL_S = {Flavour.BARE: 0.3, Flavour.DOCUMENTS: 1.0, Flavour.DATA: 1.5, Flavour.SCIENCE: 3.0}
+_REFILL_S = {PreloadSet.BARE: 0.3, PreloadSet.DOCUMENTS: 1.0, PreloadSet.DATA: 1.5, PreloadSet.SCIENCE: 3.0}
 _REFILL_WEIGHT = 0.3  # of the newest refill in the moving average
 # A refill takes longer while calls run, and arrivals come in clusters.
 _SPARE = 2.0
@@ -48,7 +48,7 @@ class PoolPolicy:
         """How many bare ones are left to callers that have no other call running: half of what has room at most."""
         if not self.size:
             return 0
-        room = min(self.size + self.reserve, self.most, self.memory_bytes // WAITING_BYTES[Flavour.BARE])
+        room = min(self.size + self.reserve, self.most, self.memory_bytes // WAITING_BYTES[PreloadSet.BARE])
         return min(self.reserve, room // 2)
 
     def may_take(self, waiting: int, *, is_only_call: bool) -> bool:
@@ -75,7 +75,7 @@ class Demand:
     _count: float = 0.0  # of arrivals, older ones counting less
 
     @classmethod
-    def of(cls, flavour: Flavour) -> "Demand":
+    def of(cls, flavour: PreloadSet) -> "Demand":
         """Of a flavour that nobody has asked for."""
         return cls(_REFILL_S[flavour])
 
@@ -100,17 +100,21 @@ class Demand:
 class Demands:
     """What was asked of every flavour."""
 
-    of: dict[Flavour, Demand] = field(default_factory=lambda: {flavour: Demand.of(flavour) for flavour in Flavour})
+    of: dict[PreloadSet, Demand] = field(
+        default_factory=lambda: {flavour: Demand.of(flavour) for flavour in PreloadSet}
+    )
 
-    def wanted(self, policy: PoolPolicy, now: float) -> dict[Flavour, int]:
+    def wanted(self, policy: PoolPolicy, now: float) -> dict[PreloadSet, int]:
         """How many of each flavour should wait.
 
         A flavour gets what arrives while one is started, and one beside that as long as it is in use. Where not all
         fit, they get one each in turns: bare first, then those that are asked for most.
         """
-        wishes = {flavour: self._wish(flavour, policy, now) for flavour in Flavour}
-        in_order = sorted(Flavour, key=lambda flavour: (flavour is not Flavour.BARE, -self.of[flavour].per_s(now)))
-        granted = dict.fromkeys(Flavour, 0)
+        wishes = {flavour: self._wish(flavour, policy, now) for flavour in PreloadSet}
+        in_order = sorted(
+            PreloadSet, key=lambda flavour: (flavour is not PreloadSet.BARE, -self.of[flavour].per_s(now))
+        )
+        granted = dict.fromkeys(PreloadSet, 0)
         bytes_left, left = policy.memory_bytes, policy.most if policy.size else 0
         gets_more = True
         while gets_more:
@@ -123,10 +127,10 @@ class Demands:
                     gets_more = True
         return granted
 
-    def _wish(self, flavour: Flavour, policy: PoolPolicy, now: float) -> int:
+    def _wish(self, flavour: PreloadSet, policy: PoolPolicy, now: float) -> int:
         demand = self.of[flavour]
         meanwhile = int(demand.per_s(now) * demand.refill_s * _SPARE)
-        if flavour is Flavour.BARE:
+        if flavour is PreloadSet.BARE:
             return policy.size + policy.reserve + meanwhile
         if demand.asked is None or now - demand.asked > policy.unused_s:
             return 0

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 from service.sandbox.containers import ContainerTransport
-from service.sandbox.preload import Flavour
+from service.sandbox.preload import PreloadSet
 from service.sandbox.runner.sandbox import RunnerSandbox
 
 
 @dataclass(slots=True, eq=False)
-class Box:
+class PooledContainer:
     """One started container.
 
     Attributes:
@@ -24,5 +24,5 @@ class Box:
     name: str
     transport: ContainerTransport
     sandbox: RunnerSandbox
-    flavour: Flavour = Flavour.BARE
+    flavour: PreloadSet = PreloadSet.BARE
     born: float = 0.0

@@ -13,7 +13,7 @@ from contracts.tools import Language
 from service.artifacts.staging import Staging
 from service.file_content import FileBytes
 from service.sandbox.limits import CallLimits
-from service.sandbox.preload import Flavour
+from service.sandbox.preload import PreloadSet
 
 StreamName = Literal["stdout", "stderr"]
 ProgramKind = Language | Literal["render", "readable", "inventory"]
@@ -38,7 +38,7 @@ class SandboxSpec:
     call_name: str
     limits: CallLimits
     lifetime_s: float
-    flavour: Flavour = Flavour.BARE
+    flavour: PreloadSet = PreloadSet.BARE
     owner: str = ""
     is_only_call: bool = True
 
@@ -177,7 +177,7 @@ class FileState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class WantedFile:
+class ExpectedFile:
     """One promise, as the sandbox judges it.
 
     Attributes:
@@ -198,7 +198,7 @@ class WantedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class OutputSpec:
     """All that is to be collected after a run.
 
     Attributes:
@@ -209,7 +209,7 @@ class Wanted:
     """
 
     turn_id: str
-    files: tuple[WantedFile, ...]
+    files: tuple[ExpectedFile, ...]
     extras_max: int
     limits: CallLimits
 
@@ -232,7 +232,7 @@ class Inspection:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class CollectedFile:
     """One file that was looked at for a promise, or that nobody promised.
 
     Attributes:
@@ -270,7 +270,7 @@ class Collected:
         taken_in: promised files that lay elsewhere: the index of the promise, and in which folder.
     """
 
-    found: tuple[Found, ...]
+    found: tuple[CollectedFile, ...]
     odd_names: tuple[str, ...] = ()
     extras_total: int = 0
     files_exceeded: bool = False
@@ -303,7 +303,7 @@ class Sandbox(Protocol):
             SandboxLostError: the container is gone, or OUT_DIR cannot hold the files.
         """
 
-    async def run(self, job: Job, *, on_output: OnOutput, wanted: Wanted | None = None) -> ProcessOutcome:
+    async def run(self, job: Job, *, on_output: OnOutput, wanted: OutputSpec | None = None) -> ProcessOutcome:
         """Runs the program to its end or its wall clock; never raises for the program's own failure.
 
         A sandbox that dies is an outcome with ``lost``.
@@ -314,7 +314,7 @@ class Sandbox(Protocol):
             wanted: what `collect` will be asked for next, so that it can begin at once when the program has ended.
         """
 
-    async def collect(self, wanted: Wanted, into: Staging) -> Collected:
+    async def collect(self, wanted: OutputSpec, into: Staging) -> Collected:
         """Ends all processes of the program, judges what it left and brings it into a folder, if it keeps anything.
 
         Bounded in count, size, depth and time.

@@ -8,7 +8,7 @@ import re
 from enum import StrEnum
 
 
-class Flavour(StrEnum):
+class PreloadSet(StrEnum):
     """What the interpreter that becomes the program has imported while it waited."""
 
     BARE = "bare"
@@ -18,11 +18,11 @@ class Flavour(StrEnum):
 
 
 _DATA = ("numpy", "pandas", "matplotlib.pyplot", "openpyxl")
-PREIMPORTED: dict[Flavour, tuple[str, ...]] = {
-    Flavour.BARE: (),
-    Flavour.DOCUMENTS: ("weasyprint", "docx", "pptx"),
-    Flavour.DATA: _DATA,
-    Flavour.SCIENCE: (
+PREIMPORTED: dict[PreloadSet, tuple[str, ...]] = {
+    PreloadSet.BARE: (),
+    PreloadSet.DOCUMENTS: ("weasyprint", "docx", "pptx"),
+    PreloadSet.DATA: _DATA,
+    PreloadSet.SCIENCE: (
         *(*_DATA, "scipy.stats", "scipy.optimize", "seaborn", "sklearn.ensemble", "sklearn.linear_model"),
         *("sklearn.cluster", "sklearn.model_selection", "sklearn.pipeline", "statsmodels.api"),
     ),
@@ -68,16 +68,16 @@ _IMPORTS = re.compile(
 _LISTED = re.compile(rb"(?:^|,)\s*+(\w++)")
 
 
-def flavour_of(language: str, code: bytes) -> Flavour:
+def flavour_of(language: str, code: bytes) -> PreloadSet:
     """The flavour that serves a program best; ``language`` and ``code`` as in `Job`."""
     if language == "render":
-        return Flavour.DOCUMENTS
+        return PreloadSet.DOCUMENTS
     if language != "python" or len(code) > _SCANNED_BYTES_MAX or _CHANGES_IMPORTS.search(code):
-        return Flavour.BARE
+        return PreloadSet.BARE
     imported = _imported(code)
     spared = {flavour: sum(_IMPORT_MS[name] for name in imported & names) for flavour, names in _PACKAGES.items()}
     best = max(spared, key=spared.__getitem__)
-    return best if spared[best] else Flavour.BARE
+    return best if spared[best] else PreloadSet.BARE
 
 
 def _imported(code: bytes) -> set[str]:

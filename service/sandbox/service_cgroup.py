@@ -31,7 +31,7 @@ def group_name(service_name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
+class TotalLimits:
     """What all sandboxes of a service may use together.
 
     Attributes:
@@ -45,7 +45,7 @@ class Totals:
     cpus: float
 
     @classmethod
-    def of_machine(cls, memory_bytes: int, pids: int, cpus: float) -> "Totals":
+    def of_machine(cls, memory_bytes: int, pids: int, cpus: float) -> "TotalLimits":
         """These, where a 0 for memory or processes stands for what this machine can spare."""
         whole = meminfo().get("MemTotal", 0)
         spared = whole - max(whole // _RESERVE_PART, min(_RESERVE_BYTES_MIN, whole // 2))
@@ -68,10 +68,10 @@ class Use:
     limit: int
 
 
-class TogetherGroup:
+class ServiceCgroup:
     """The group ``/<parent>/<service>``, with its limits."""
 
-    def __init__(self, cgroups: Cgroups, path: str, totals: Totals) -> None:
+    def __init__(self, cgroups: Cgroups, path: str, totals: TotalLimits) -> None:
         self.path = path
         self.totals = totals
         self._cgroups = cgroups

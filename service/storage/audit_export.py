@@ -19,7 +19,7 @@ _ROLE = "the database of audit lines"
 
 
 @dataclass(frozen=True, slots=True)
-class KeptLine:
+class ExportedLine:
     """An audit line as it is kept.
 
     Attributes:
@@ -42,7 +42,7 @@ class KeptLine:
 @contextmanager
 def audit_lines(
     data_dir: Path, url: SecretStr, since: str = "", *, answers: bool = False
-) -> Iterator[Iterator[KeptLine]]:
+) -> Iterator[Iterator[ExportedLine]]:
     """The lines of all chains, chain by chain, by their numbers.
 
     Args:
@@ -66,7 +66,7 @@ def audit_lines(
                 "the database is of an older release and holds no audit lines; start this one once"
             )
         rows = connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(query)
-        yield (KeptLine(*row) for row in rows)
+        yield (ExportedLine(*row) for row in rows)
 
 
 def signing_keys(data_dir: Path, url: SecretStr) -> frozenset[str]:

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Row, bindparam, delete, insert, select, updat
 from contracts.blocks import Block
 from service.calls.port import AuditDraft, CallKey, CallNotStoredError, CallState, NewCall, StoredCall
 from service.errors import IdReusedError
-from service.identity import Principal, Scope
+from service.identity import ConversationKey, Principal
 from service.storage.audit import add_line, line_of
 from service.storage.conversation_rows import (
     CONVERSATION,
@@ -237,7 +237,7 @@ def _name_taken(call: NewCall) -> str:
 
 
 def _stored(row: Row[Any]) -> StoredCall:
-    scope = Scope(Principal(row.tenant, row.project, row.user_type, row.user), row.conversation_name)
+    scope = ConversationKey(Principal(row.tenant, row.project, row.user_type, row.user), row.conversation_name)
     return StoredCall(
         key=CallKey(scope, row.tool_call_id),
         payload_sha256=row.payload_sha256,

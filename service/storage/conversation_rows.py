@@ -6,7 +6,7 @@ from functools import cache
 from sqlalchemy import Connection, Table, bindparam, select
 from sqlalchemy.dialects import postgresql, sqlite
 
-from service.identity import Principal, Scope
+from service.identity import ConversationKey, Principal
 from service.storage.schema import conversations, principals
 
 _NAMED = (
@@ -41,12 +41,12 @@ def principal_values(principal: Principal) -> dict[str, str]:
     }
 
 
-def scope_values(scope: Scope) -> dict[str, str]:
+def scope_values(scope: ConversationKey) -> dict[str, str]:
     """What `CONVERSATION` is asked with."""
     return {**principal_values(scope.principal), "scope_conversation": scope.conversation_id}
 
 
-def lock_conversation(connection: Connection, scope: Scope) -> tuple[int, int] | None:
+def lock_conversation(connection: Connection, scope: ConversationKey) -> tuple[int, int] | None:
     """The rows of a conversation and of its principal, if it is known; its other writers wait for this transaction.
 
     So what is counted in a conversation, such as positions and versions, is counted by one writer at a time. SQLite
@@ -56,7 +56,7 @@ def lock_conversation(connection: Connection, scope: Scope) -> tuple[int, int] |
     return None if found is None else (found.id, found.principal)
 
 
-def ensure_conversation(connection: Connection, scope: Scope) -> tuple[int, int]:
+def ensure_conversation(connection: Connection, scope: ConversationKey) -> tuple[int, int]:
     """As `lock_conversation`; the rows are made if they are new."""
     if (known := lock_conversation(connection, scope)) is not None:
         return known

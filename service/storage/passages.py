@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, bindparam, insert, select, update
 
-from service.identity import Scope
+from service.identity import ConversationKey
 from service.react.memsearch.port import Passage
 from service.storage.conversation_rows import CONVERSATION, ensure_conversation, scope_values
 from service.storage.database import Database
@@ -42,7 +42,7 @@ class SqlPassageStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def through(self, scope: Scope) -> int:
+    async def through(self, scope: ConversationKey) -> int:
         """Up to which position of the timeline the passages are there.
 
         Raises:
@@ -50,7 +50,7 @@ class SqlPassageStore:
         """
         return await self._database.read(lambda connection: connection.scalar(_END, scope_values(scope)) or 0)
 
-    async def add(self, scope: Scope, passages: Sequence[Passage], *, since: int, through: int) -> bool:
+    async def add(self, scope: ConversationKey, passages: Sequence[Passage], *, since: int, through: int) -> bool:
         """Adds the passages of the blocks after ``since`` up to ``through``, unless somebody else has.
 
         Raises:
@@ -71,7 +71,9 @@ class SqlPassageStore:
 
         return await self._database.write(work)
 
-    async def vectors(self, scope: Scope, targets: Collection[str], since_ts: str) -> list[tuple[int, str, bytes]]:
+    async def vectors(
+        self, scope: ConversationKey, targets: Collection[str], since_ts: str
+    ) -> list[tuple[int, str, bytes]]:
         """Id, time and embedding (empty if there is none yet) of the passages of some targets from a time on.
 
         Raises:
@@ -85,7 +87,7 @@ class SqlPassageStore:
 
         return await self._database.read(work)
 
-    async def set_vectors(self, scope: Scope, vectors: Mapping[int, bytes]) -> None:
+    async def set_vectors(self, scope: ConversationKey, vectors: Mapping[int, bytes]) -> None:
         """Stores the embeddings of passages by their ids; an id of another conversation changes nothing.
 
         Raises:
@@ -102,7 +104,7 @@ class SqlPassageStore:
 
         await self._database.write(work)
 
-    async def pick(self, scope: Scope, ids: Collection[int]) -> dict[int, Passage]:
+    async def pick(self, scope: ConversationKey, ids: Collection[int]) -> dict[int, Passage]:
         """Passages of this conversation by their ids.
 
         Raises:

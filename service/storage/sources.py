@@ -11,7 +11,7 @@ from contracts.paths import Namespace
 from contracts.tool_calls import SourceRow
 from service.artifacts.port import NewPage, StoredArtifact
 from service.errors import SidConflictError, StoreFailedError
-from service.identity import Scope
+from service.identity import ConversationKey
 from service.storage.conversation_rows import CONVERSATION, ensure_conversation, scope_values
 from service.storage.database import Database
 from service.storage.schema import is_short, is_text, short, sources
@@ -59,7 +59,7 @@ class SqlSourcePool:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def rows(self, scope: Scope) -> list[SourceRow]:
+    async def rows(self, scope: ConversationKey) -> list[SourceRow]:
         """All rows, by ascending sid.
 
         Raises:
@@ -71,7 +71,7 @@ class SqlSourcePool:
 
         return await self._database.read(work)
 
-    async def sids(self, scope: Scope) -> frozenset[int]:
+    async def sids(self, scope: ConversationKey) -> frozenset[int]:
         """The ids of all rows.
 
         Raises:
@@ -82,7 +82,7 @@ class SqlSourcePool:
             lambda connection: frozenset(connection.scalars(query, scope_values(scope)))
         )
 
-    async def pick(self, scope: Scope, ranges: Sequence[tuple[int, int]], limit: int) -> list[SourceRow]:
+    async def pick(self, scope: ConversationKey, ranges: Sequence[tuple[int, int]], limit: int) -> list[SourceRow]:
         """At most ``limit`` rows whose sid lies in one of the inclusive ranges, by ascending sid.
 
         Raises:
@@ -100,7 +100,7 @@ class SqlSourcePool:
 
         return await self._database.read(work)
 
-    async def add_pages(self, scope: Scope, pages: Sequence[NewPage]) -> list[SourceRow]:
+    async def add_pages(self, scope: ConversationKey, pages: Sequence[NewPage]) -> list[SourceRow]:
         """The rows of web pages, in their order; a page whose URL has a row keeps its sid and gets the new text.
 
         Raises:
@@ -114,7 +114,7 @@ class SqlSourcePool:
 
         return await self._database.write(work)
 
-    async def add_file(self, scope: Scope, artifact: StoredArtifact) -> SourceRow:
+    async def add_file(self, scope: ConversationKey, artifact: StoredArtifact) -> SourceRow:
         """The row of the artifact's path, made with the next free sid, or brought to this version.
 
         Raises:
@@ -129,7 +129,7 @@ class SqlSourcePool:
 
         return await self._database.write(work)
 
-    async def complete(self, scope: Scope, rows: Sequence[SourceRow]) -> None:
+    async def complete(self, scope: ConversationKey, rows: Sequence[SourceRow]) -> None:
         """Adds the rows whose sid is free; the others must mean what is stored, or each other.
 
         A stored row keeps what it has; a blank field of it is filled from the row of the same meaning.

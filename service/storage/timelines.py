@@ -12,7 +12,7 @@ from sqlalchemy import BindParameter, Connection, Row, Select, bindparam, func, 
 
 from contracts.blocks import Block
 from service.errors import StoreFailedError, TimelineMovedError
-from service.identity import Scope
+from service.identity import ConversationKey
 from service.storage.conversation_rows import CONVERSATION, ensure_conversation, scope_values
 from service.storage.database import Database
 from service.storage.schema import blocks, is_text, short, turns
@@ -58,7 +58,7 @@ class SqlTimelineStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def append(self, scope: Scope, blocks: Sequence[Block], *, if_last: int | None = None) -> int:
+    async def append(self, scope: ConversationKey, blocks: Sequence[Block], *, if_last: int | None = None) -> int:
         """Adds blocks at the end, all or none; the position of the last one.
 
         Raises:
@@ -79,7 +79,9 @@ class SqlTimelineStore:
 
         return await self._database.write(work)
 
-    async def after(self, scope: Scope, position: int, limit: int, *, binaries: bool) -> list[PlacedBlock]:
+    async def after(
+        self, scope: ConversationKey, position: int, limit: int, *, binaries: bool
+    ) -> list[PlacedBlock]:
         """At most ``limit`` blocks after a position, in order.
 
         Raises:
@@ -88,7 +90,7 @@ class SqlTimelineStore:
         query = (_WHOLE if binaries else _BARE).where(blocks.c.position > _AT).order_by(blocks.c.position)
         return await self._found(scope, query.limit(limit), at=position)
 
-    async def last(self, scope: Scope) -> int:
+    async def last(self, scope: ConversationKey) -> int:
         """The position of the last block; 0 if there is none.
 
         Raises:
@@ -99,7 +101,7 @@ class SqlTimelineStore:
             lambda connection: connection.execute(query, scope_values(scope)).scalar_one()
         )
 
-    async def before(self, scope: Scope, position: int, limit: int) -> list[PlacedBlock]:
+    async def before(self, scope: ConversationKey, position: int, limit: int) -> list[PlacedBlock]:
         """At most ``limit`` blocks at or before a position, the newest first, without base64.
 
         Raises:
@@ -108,7 +110,7 @@ class SqlTimelineStore:
         query = _BARE.where(blocks.c.position <= _AT).order_by(blocks.c.position.desc())
         return await self._found(scope, query.limit(limit), at=position)
 
-    async def of_path(self, scope: Scope, path: str, limit: int, *, binaries: bool) -> list[PlacedBlock]:
+    async def of_path(self, scope: ConversationKey, path: str, limit: int, *, binaries: bool) -> list[PlacedBlock]:
         """The newest ``limit`` blocks of a logical path, or whose digest describes it, in order.
 
         Raises:
@@ -126,7 +128,7 @@ class SqlTimelineStore:
         query = (_WHOLE if binaries else _BARE).where(blocks.c.position.in_(kept)).order_by(blocks.c.position)
         return await self._found(scope, query)
 
-    async def of_call(self, scope: Scope, tool_call_id: str, limit: int) -> list[PlacedBlock]:
+    async def of_call(self, scope: ConversationKey, tool_call_id: str, limit: int) -> list[PlacedBlock]:
         """The first ``limit`` blocks of a call, in order, without base64.
 
         Raises:
@@ -135,7 +137,9 @@ class SqlTimelineStore:
         query = _BARE.where(is_text(blocks.c.call_id, tool_call_id)).order_by(blocks.c.position)
         return await self._found(scope, query.limit(limit))
 
-    async def of_turns(self, scope: Scope, turn_ids: Collection[str], *, described: bool) -> list[PlacedBlock]:
+    async def of_turns(
+        self, scope: ConversationKey, turn_ids: Collection[str], *, described: bool
+    ) -> list[PlacedBlock]:
         """The blocks of some turns, in order, without base64; with ``described`` only those that hold a digest.
 
         Raises:
@@ -148,7 +152,7 @@ class SqlTimelineStore:
             found += await self._found(scope, query.where(blocks.c.turn.in_(group)))
         return sorted(found, key=lambda placed: placed.position)
 
-    async def files_of_turn(self, scope: Scope, turn_id: str) -> list[str]:
+    async def files_of_turn(self, scope: ConversationKey, turn_id: str) -> list[str]:
         """The ``fi:`` paths of the blocks of a turn, each once, in the order in which they came.
 
         Raises:
@@ -158,7 +162,7 @@ class SqlTimelineStore:
         rows = await self._database.read(lambda connection: connection.execute(_PATHS_OF_TURN, values).all())
         return list(dict.fromkeys(row.path for row in rows if row.path.startswith("fi:")))
 
-    async def hidings(self, scope: Scope, after: int) -> list[PlacedBlock]:
+    async def hidings(self, scope: ConversationKey, after: int) -> list[PlacedBlock]:
         """The blocks after a position that hide others, in order.
 
         Raises:
@@ -167,7 +171,7 @@ class SqlTimelineStore:
         query = _BARE.where(blocks.c.position > _AT, blocks.c.hides.is_not(None)).order_by(blocks.c.position)
         return await self._found(scope, query, at=after)
 
-    async def summaries(self, scope: Scope) -> list[PlacedBlock]:
+    async def summaries(self, scope: ConversationKey) -> list[PlacedBlock]:
         """The blocks of type ``conv.range.summary``, in order.
 
         Raises:
@@ -178,7 +182,7 @@ class SqlTimelineStore:
         query = _BARE.where(path >= "su:", path < "su;", short(path)).order_by(blocks.c.position)
         return [placed for placed in await self._found(scope, query) if placed.block.type == "conv.range.summary"]
 
-    async def turns(self, scope: Scope) -> list[TurnSpan]:
+    async def turns(self, scope: ConversationKey) -> list[TurnSpan]:
         """Where each turn begins and ends, by their beginning.
 
         Raises:
@@ -195,7 +199,7 @@ class SqlTimelineStore:
 
         return await self._database.read(work)
 
-    async def group_before(self, scope: Scope, position: int) -> list[PlacedBlock]:
+    async def group_before(self, scope: ConversationKey, position: int) -> list[PlacedBlock]:
         """The block at ``position`` and those right before it of the same call, in order, without base64.
 
         Raises:
@@ -221,7 +225,7 @@ class SqlTimelineStore:
 
         return await self._database.read(work)
 
-    async def _found(self, scope: Scope, query: Select[Any], **values: object) -> list[PlacedBlock]:
+    async def _found(self, scope: ConversationKey, query: Select[Any], **values: object) -> list[PlacedBlock]:
         def work(connection: Connection) -> list[PlacedBlock]:
             return [_placed(row) for row in connection.execute(query, {**scope_values(scope), **values})]
 

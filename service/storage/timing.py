@@ -7,13 +7,13 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
-S = TypeVar("S", bound="Timed")
+S = TypeVar("S", bound="StoreObserver")
 
 Seen = Callable[[str, float], None]
 """Told what was done (``database_read``, ``database_write``, ``files``) and how many seconds it took."""
 
 
-class Timed(Protocol):
+class StoreObserver(Protocol):
     """A store that tells.
 
     Attributes:

@@ -15,7 +15,7 @@ from contracts.blocks import TRUNCATED_SUFFIX, Block
 from contracts.logical import TurnPath
 from contracts.paths import call_path, is_call_id, is_turn_id
 from service.timeline.port import PlacedBlock, described_path, spelled
-from service.timeline.view import Memory
+from service.timeline.view import TimelineView
 from service.visible_text import visible_text
 
 HOSTING_FIELDS = frozenset({"hosted_uri", "rn", "key", "local_path"})
@@ -225,7 +225,7 @@ def _open_end(groups: Sequence[_Group], *, is_meta: bool) -> _Group | None:
     return last
 
 
-async def discover(memory: Memory, path: str) -> list[Version]:
+async def discover(memory: TimelineView, path: str) -> list[Version]:
     """The versions of what a logical path names, the oldest first; the last one is what it means now.
 
     Args:
@@ -239,7 +239,7 @@ async def discover(memory: Memory, path: str) -> list[Version]:
     return versions_of(path, placed, await call_map(memory, placed), has_earlier=len(placed) >= BLOCKS_MAX)
 
 
-async def call_map(memory: Memory, placed: Iterable[PlacedBlock]) -> dict[str, str]:
+async def call_map(memory: TimelineView, placed: Iterable[PlacedBlock]) -> dict[str, str]:
     """Which tool each call of some blocks was of, as their call blocks say.
 
     Raises:
@@ -254,7 +254,7 @@ async def call_map(memory: Memory, placed: Iterable[PlacedBlock]) -> dict[str, s
     return tools
 
 
-async def _tool_of(memory: Memory, turn_id: str, call_id: str) -> str | None:
+async def _tool_of(memory: TimelineView, turn_id: str, call_id: str) -> str | None:
     if not is_turn_id(turn_id) or not is_call_id(call_id):
         return None
     for item in await memory.of_path(call_path(turn_id, call_id), 2, binaries=False):
@@ -266,11 +266,11 @@ async def _tool_of(memory: Memory, turn_id: str, call_id: str) -> str | None:
     return None
 
 
-async def latest_blocks(memory: Memory, path: TurnPath) -> list[PlacedBlock]:
+async def latest_blocks(memory: TimelineView, path: TurnPath) -> list[PlacedBlock]:
     """What stands at the path of a prompt, a call, a plan and so on: the blocks of the call that wrote there last.
 
     Blocks that ``react.read`` brought back do not count; those of no call stand each for itself. They come without
-    base64, which `Memory.at` has.
+    base64, which `TimelineView.at` has.
 
     Raises:
         StoreFailedError: the store failed.

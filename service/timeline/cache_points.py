@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from contracts.blocks import Block
-from service.timeline.view import Memory
+from service.timeline.view import TimelineView
 
 _READ_AT_ONCE = 200
 
@@ -36,7 +36,7 @@ class CachePoints:
     tail: int
 
 
-async def cache_points(memory: Memory, policy: CachePolicy, last: int) -> CachePoints:
+async def cache_points(memory: TimelineView, policy: CachePolicy, last: int) -> CachePoints:
     """The cache points of a timeline that ends at ``last``.
 
     A round is an unbroken run of blocks of one tool call, or one block outside calls. Only the end of the timeline

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from contracts.blocks import Block
 from service.timeline.block_text import RenderedView, hidden_line, own_line
 from service.timeline.port import PlacedBlock
-from service.timeline.view import Memory
+from service.timeline.view import TimelineView
 from service.timeline.visibility import SUMMARY, Hiding, Visibility, comes_hidden, visibility_of
 
 _READ_AT_ONCE = 500
@@ -33,7 +33,7 @@ class ReadText:
     revision: int
 
 
-async def read_text(memory: Memory, after: int) -> ReadText:
+async def read_text(memory: TimelineView, after: int) -> ReadText:
     """The text of all blocks after a position.
 
     Raises:
@@ -48,7 +48,7 @@ async def read_text(memory: Memory, after: int) -> ReadText:
     return ReadText("".join(parts), last, await revision(memory, visibility))
 
 
-async def revision(memory: Memory, visibility: Visibility) -> int:
+async def revision(memory: TimelineView, visibility: Visibility) -> int:
     """The position of the hiding or summary that last changed what stood before it; 0 if none did.
 
     Raises:
@@ -63,7 +63,7 @@ async def revision(memory: Memory, visibility: Visibility) -> int:
     return newest_summary
 
 
-async def marked(memory: Memory, visibility: Visibility, page: Sequence[PlacedBlock]) -> list[Block]:
+async def marked(memory: TimelineView, visibility: Visibility, page: Sequence[PlacedBlock]) -> list[Block]:
     """Consecutive blocks with ``meta.hidden`` where they are hidden, the first of each group with the replacement.
 
     Raises:
@@ -143,7 +143,7 @@ class _Reading:
         return hidden_line(hiding.replacement, hiding.path) if self._groups.begins(hiding) else None
 
 
-async def _begun(memory: Memory, visibility: Visibility, after: int) -> _Reading:
+async def _begun(memory: TimelineView, visibility: Visibility, after: int) -> _Reading:
     """A reading that goes on after a position as if all before it had been read."""
     groups = _Groups(await _begun_groups(memory, visibility, after, shown=True))
     view = RenderedView(turns=True, begins=after == 0)
@@ -158,7 +158,9 @@ async def _begun(memory: Memory, visibility: Visibility, after: int) -> _Reading
     return reading
 
 
-async def _begun_groups(memory: Memory, visibility: Visibility, after: int, *, shown: bool = False) -> set[Hiding]:
+async def _begun_groups(
+    memory: TimelineView, visibility: Visibility, after: int, *, shown: bool = False
+) -> set[Hiding]:
     """The hidings whose first block lies at or before a position; with ``shown`` its place in the text counts."""
     begun = set()
     for hiding in visibility.hidings:
@@ -171,7 +173,7 @@ async def _begun_groups(memory: Memory, visibility: Visibility, after: int, *, s
 
 
 async def _hidden_by(
-    memory: Memory, visibility: Visibility, hiding: Hiding, *, shown: bool = True
+    memory: TimelineView, visibility: Visibility, hiding: Hiding, *, shown: bool = True
 ) -> list[PlacedBlock]:
     """What a hiding hides; with ``shown`` only what no summary stands for."""
     found = await memory.of_path(hiding.path, _OF_PATH_MAX, binaries=False)
@@ -186,7 +188,7 @@ def _is_in_place(visibility: Visibility, placed: PlacedBlock) -> bool:
 
 
 async def _pages(
-    memory: Memory, visibility: Visibility, after: int, last: int
+    memory: TimelineView, visibility: Visibility, after: int, last: int
 ) -> AsyncIterator[Sequence[PlacedBlock]]:
     """The blocks after a position that have something to show, in order: whole stretches, and digests between."""
     kept = deque(await _kept_digests(memory, visibility, after))
@@ -207,7 +209,7 @@ async def _pages(
     yield tuple(kept)
 
 
-async def _kept_digests(memory: Memory, visibility: Visibility, after: int) -> list[PlacedBlock]:
+async def _kept_digests(memory: TimelineView, visibility: Visibility, after: int) -> list[PlacedBlock]:
     turns = [
         span.turn_id
         for span in visibility.spans

@@ -8,7 +8,7 @@ from typing import Protocol
 from contracts.blocks import Block
 from contracts.paths import UnsafePathError
 from contracts.timeline import canonical_path
-from service.identity import Scope
+from service.identity import ConversationKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def removed_paths(block: Block) -> list[str]:
 class TimelineStore(Protocol):
     """The event logs of conversations: blocks are added, never changed. All methods raise StoreFailedError."""
 
-    async def append(self, scope: Scope, blocks: Sequence[Block], *, if_last: int | None = None) -> int:
+    async def append(self, scope: ConversationKey, blocks: Sequence[Block], *, if_last: int | None = None) -> int:
         """Adds blocks at the end, all or none; the position of the last one.
 
         Raises:
@@ -87,35 +87,39 @@ class TimelineStore(Protocol):
             StoreFullError: no space is left.
         """
 
-    async def after(self, scope: Scope, position: int, limit: int, *, binaries: bool) -> list[PlacedBlock]:
+    async def after(
+        self, scope: ConversationKey, position: int, limit: int, *, binaries: bool
+    ) -> list[PlacedBlock]:
         """At most ``limit`` blocks after a position, in order; without base64 unless ``binaries``."""
 
-    async def last(self, scope: Scope) -> int:
+    async def last(self, scope: ConversationKey) -> int:
         """The position of the last block; 0 if there is none."""
 
-    async def before(self, scope: Scope, position: int, limit: int) -> list[PlacedBlock]:
+    async def before(self, scope: ConversationKey, position: int, limit: int) -> list[PlacedBlock]:
         """At most ``limit`` blocks at or before a position, the newest first, without base64."""
 
-    async def of_path(self, scope: Scope, path: str, limit: int, *, binaries: bool) -> list[PlacedBlock]:
+    async def of_path(self, scope: ConversationKey, path: str, limit: int, *, binaries: bool) -> list[PlacedBlock]:
         """The newest ``limit`` blocks of a logical path, or whose digest describes it, in order."""
 
-    async def of_call(self, scope: Scope, tool_call_id: str, limit: int) -> list[PlacedBlock]:
+    async def of_call(self, scope: ConversationKey, tool_call_id: str, limit: int) -> list[PlacedBlock]:
         """The first ``limit`` blocks of a call, in order, without base64."""
 
-    async def of_turns(self, scope: Scope, turn_ids: Collection[str], *, described: bool) -> list[PlacedBlock]:
+    async def of_turns(
+        self, scope: ConversationKey, turn_ids: Collection[str], *, described: bool
+    ) -> list[PlacedBlock]:
         """The blocks of some turns, in order, without base64; with ``described`` only those that hold a digest."""
 
-    async def files_of_turn(self, scope: Scope, turn_id: str) -> list[str]:
+    async def files_of_turn(self, scope: ConversationKey, turn_id: str) -> list[str]:
         """The ``fi:`` paths of the blocks of a turn, each once."""
 
-    async def hidings(self, scope: Scope, after: int) -> list[PlacedBlock]:
+    async def hidings(self, scope: ConversationKey, after: int) -> list[PlacedBlock]:
         """The blocks after a position that hide others (`hidden_path`), in order."""
 
-    async def summaries(self, scope: Scope) -> list[PlacedBlock]:
+    async def summaries(self, scope: ConversationKey) -> list[PlacedBlock]:
         """The blocks of type ``conv.range.summary``, in order; their paths begin with ``su:``."""
 
-    async def turns(self, scope: Scope) -> list[TurnSpan]:
+    async def turns(self, scope: ConversationKey) -> list[TurnSpan]:
         """Where each turn begins and ends, by their beginning."""
 
-    async def group_before(self, scope: Scope, position: int) -> list[PlacedBlock]:
+    async def group_before(self, scope: ConversationKey, position: int) -> list[PlacedBlock]:
         """The block at ``position`` and those right before it of the same call, in order, without base64."""

@@ -4,13 +4,13 @@ import asyncio
 from dataclasses import dataclass
 
 from contracts.timeline import TimelineAppend, TimelineAppended, TimelinePage
-from service.identity import Scope
+from service.identity import ConversationKey
 from service.timeline.block_writer import now_text
 from service.timeline.cache_points import CachePoints, CachePolicy, cache_points
 from service.timeline.model_text import marked, read_text
 from service.timeline.port import TimelineStore
 from service.timeline.token_counter import TokenCounter, count_tokens
-from service.timeline.view import StoredMemory
+from service.timeline.view import StoredTimelineView
 from service.timeline.visibility import visibility_of
 
 
@@ -41,7 +41,7 @@ class Timeline:
         self._tokens = tokens
         self._cache_policy = cache_policy
 
-    async def append(self, scope: Scope, addition: TimelineAppend) -> TimelineAppended:
+    async def append(self, scope: ConversationKey, addition: TimelineAppend) -> TimelineAppended:
         """Adds the blocks of a loop.
 
         Raises:
@@ -53,7 +53,7 @@ class Timeline:
         last = await self._store.append(scope, blocks, if_last=addition.if_last)
         return TimelineAppended(last=last)
 
-    async def page(self, scope: Scope, after: int, limit: int) -> TimelinePage:
+    async def page(self, scope: ConversationKey, after: int, limit: int) -> TimelinePage:
         """At most ``limit`` blocks after a position, with their base64; those that are hidden now say so.
 
         Raises:
@@ -61,11 +61,11 @@ class Timeline:
         """
         found = await self._store.after(scope, after, limit + 1, binaries=True)
         kept = found[:limit]
-        memory = StoredMemory(self._store, scope)
+        memory = StoredTimelineView(self._store, scope)
         blocks = await marked(memory, await visibility_of(memory), kept)
         return TimelinePage(blocks=blocks, last=kept[-1].position if kept else after, more=len(found) > limit)
 
-    async def rendered(self, scope: Scope, after: int) -> RenderedTimeline:
+    async def rendered(self, scope: ConversationKey, after: int) -> RenderedTimeline:
         """The text of all blocks after a position.
 
         The text after 0 is the text after 0 of any earlier time with more behind it, as long as the revision is
@@ -74,7 +74,7 @@ class Timeline:
         Raises:
             StoreFailedError: the store failed.
         """
-        memory = StoredMemory(self._store, scope)
+        memory = StoredTimelineView(self._store, scope)
         read = await read_text(memory, after)
         return RenderedTimeline(
             text=read.text,

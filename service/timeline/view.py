@@ -7,7 +7,7 @@ from typing import Protocol
 
 from contracts.blocks import Block
 from contracts.tool_calls import ToolCallRequest
-from service.identity import Scope
+from service.identity import ConversationKey
 from service.timeline.port import (
     PlacedBlock,
     TimelineStore,
@@ -19,7 +19,7 @@ from service.timeline.port import (
 )
 
 
-class Memory(Protocol):
+class TimelineView(Protocol):
     """The blocks of one conversation, as a call finds them. All methods raise StoreFailedError."""
 
     async def last(self) -> int:
@@ -62,69 +62,69 @@ class Memory(Protocol):
         """The blocks of some turns that hold a digest, in order, without base64."""
 
 
-class StoredMemory:
+class StoredTimelineView:
     """The stored timeline of a conversation."""
 
-    def __init__(self, store: TimelineStore, scope: Scope) -> None:
+    def __init__(self, store: TimelineStore, scope: ConversationKey) -> None:
         self._store = store
         self._scope = scope
 
     async def last(self) -> int:
-        """See `Memory.last`."""
+        """See `TimelineView.last`."""
         return await self._store.last(self._scope)
 
     async def before(self, position: int, limit: int) -> list[PlacedBlock]:
-        """See `Memory.before`."""
+        """See `TimelineView.before`."""
         return await self._store.before(self._scope, position, limit)
 
     async def after(self, position: int, limit: int) -> list[PlacedBlock]:
-        """See `Memory.after`."""
+        """See `TimelineView.after`."""
         return await self._store.after(self._scope, position, limit, binaries=False)
 
     async def group_before(self, position: int) -> list[PlacedBlock]:
-        """See `Memory.group_before`."""
+        """See `TimelineView.group_before`."""
         return await self._store.group_before(self._scope, position)
 
     async def of_path(self, path: str, limit: int, *, binaries: bool) -> list[PlacedBlock]:
-        """See `Memory.of_path`."""
+        """See `TimelineView.of_path`."""
         return await self._store.of_path(self._scope, path, limit, binaries=binaries)
 
     async def at(self, position: int) -> PlacedBlock | None:
-        """See `Memory.at`."""
+        """See `TimelineView.at`."""
         found = await self._store.after(self._scope, position - 1, 1, binaries=True)
         return found[0] if found and found[0].position == position else None
 
     async def files_of_turn(self, turn_id: str) -> list[str]:
-        """See `Memory.files_of_turn`."""
+        """See `TimelineView.files_of_turn`."""
         return await self._store.files_of_turn(self._scope, turn_id)
 
     async def newest_files(self, limit: int) -> list[str]:
-        """See `Memory.newest_files`."""
+        """See `TimelineView.newest_files`."""
         del limit
         return []
 
     async def removals(self) -> dict[str, int]:
-        """See `Memory.removals`."""
+        """See `TimelineView.removals`."""
         return {}
 
     async def hidings(self, after: int) -> list[PlacedBlock]:
-        """See `Memory.hidings`."""
+        """See `TimelineView.hidings`."""
         return await self._store.hidings(self._scope, after)
 
     async def summaries(self) -> list[PlacedBlock]:
-        """See `Memory.summaries`."""
+        """See `TimelineView.summaries`."""
         return await self._store.summaries(self._scope)
 
     async def turns(self) -> list[TurnSpan]:
-        """See `Memory.turns`."""
+        """See `TimelineView.turns`."""
         return await self._store.turns(self._scope)
 
     async def digests_of(self, turn_ids: Collection[str]) -> list[PlacedBlock]:
-        """See `Memory.digests_of`."""
+        """See `TimelineView.digests_of`."""
         return await self._store.of_turns(self._scope, turn_ids, described=True)
 
 
-class HandedMemory:
+class SuppliedTimelineView:
     """The timeline that came with a call; its blocks have the positions 1, 2, 3 and so on."""
 
     def __init__(self, blocks: Sequence[Block]) -> None:
@@ -134,19 +134,19 @@ class HandedMemory:
         self._of_path: dict[str, list[PlacedBlock]] | None = None
 
     async def last(self) -> int:
-        """See `Memory.last`."""
+        """See `TimelineView.last`."""
         return len(self._placed)
 
     async def before(self, position: int, limit: int) -> list[PlacedBlock]:
-        """See `Memory.before`."""
+        """See `TimelineView.before`."""
         return self._placed[max(position - limit, 0) : position][::-1]
 
     async def after(self, position: int, limit: int) -> list[PlacedBlock]:
-        """See `Memory.after`; base64 is there in any case."""
+        """See `TimelineView.after`; base64 is there in any case."""
         return self._placed[position : position + limit]
 
     async def group_before(self, position: int) -> list[PlacedBlock]:
-        """See `Memory.group_before`."""
+        """See `TimelineView.group_before`."""
         group = self._placed[max(position - 1, 0) : position]
         call_id = group[0].block.call_id if group else None
         while call_id is not None and (first := group[0].position) > 1:
@@ -156,28 +156,28 @@ class HandedMemory:
         return group
 
     async def of_path(self, path: str, limit: int, *, binaries: bool) -> list[PlacedBlock]:
-        """See `Memory.of_path`; base64 is there in any case."""
+        """See `TimelineView.of_path`; base64 is there in any case."""
         del binaries
         if self._of_path is None:
             self._of_path = await asyncio.to_thread(_by_path, self._placed)
         return self._of_path.get(path, [])[-limit:]
 
     async def at(self, position: int) -> PlacedBlock | None:
-        """See `Memory.at`."""
+        """See `TimelineView.at`."""
         return self._placed[position - 1] if 1 <= position <= len(self._placed) else None
 
     async def files_of_turn(self, turn_id: str) -> list[str]:
-        """See `Memory.files_of_turn`."""
+        """See `TimelineView.files_of_turn`."""
         paths = (spelled(p.block.path) for p in self._placed if p.block.turn_id == turn_id)
         return list(dict.fromkeys(path for path in paths if path.startswith("fi:")))
 
     async def newest_files(self, limit: int) -> list[str]:
-        """See `Memory.newest_files`."""
+        """See `TimelineView.newest_files`."""
         paths = (spelled(p.block.path) for p in reversed(self._placed) if p.block.path.startswith("fi:"))
         return list(islice(dict.fromkeys(paths), limit))
 
     async def removals(self) -> dict[str, int]:
-        """See `Memory.removals`."""
+        """See `TimelineView.removals`."""
         found: dict[str, int] = {}
         for placed in self._placed:
             for path in removed_paths(placed.block):
@@ -185,15 +185,15 @@ class HandedMemory:
         return found
 
     async def hidings(self, after: int) -> list[PlacedBlock]:
-        """See `Memory.hidings`."""
+        """See `TimelineView.hidings`."""
         return [p for p in self._placed[after:] if hidden_path(p.block) is not None]
 
     async def summaries(self) -> list[PlacedBlock]:
-        """See `Memory.summaries`."""
+        """See `TimelineView.summaries`."""
         return [p for p in self._placed if p.block.type == "conv.range.summary"]
 
     async def turns(self) -> list[TurnSpan]:
-        """See `Memory.turns`."""
+        """See `TimelineView.turns`."""
         spans: dict[str, TurnSpan] = {}
         for placed in self._placed:
             turn_id, position = placed.block.turn_id, placed.position
@@ -202,7 +202,7 @@ class HandedMemory:
         return list(spans.values())
 
     async def digests_of(self, turn_ids: Collection[str]) -> list[PlacedBlock]:
-        """See `Memory.digests_of`."""
+        """See `TimelineView.digests_of`."""
         return [p for p in self._placed if p.block.turn_id in turn_ids and described_path(p.block) is not None]
 
 
@@ -215,6 +215,6 @@ def _by_path(placed: Sequence[PlacedBlock]) -> dict[str, list[PlacedBlock]]:
     return found
 
 
-def memory_of(store: TimelineStore, scope: Scope, request: ToolCallRequest) -> Memory:
+def timeline_for(store: TimelineStore, scope: ConversationKey, request: ToolCallRequest) -> TimelineView:
     """What a call looks back at: the timeline that it brings, else the stored one."""
-    return StoredMemory(store, scope) if request.timeline is None else HandedMemory(request.timeline)
+    return StoredTimelineView(store, scope) if request.timeline is None else SuppliedTimelineView(request.timeline)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from contracts.blocks import Block
 from service.timeline.port import PlacedBlock, TurnSpan, described_path, hidden_path, spelled
-from service.timeline.view import Memory
+from service.timeline.view import TimelineView
 
 SUMMARY = "conv.range.summary"
 
@@ -121,7 +121,7 @@ class Visibility:
         return next((hiding for hiding in hidings[start:] if hiding.since <= position), None)
 
 
-async def visibility_of(memory: Memory, last: int | None = None) -> Visibility:
+async def visibility_of(memory: TimelineView, last: int | None = None) -> Visibility:
     """What a model sees of a conversation; as its timeline was when it ended at ``last``, if that is given.
 
     Raises:

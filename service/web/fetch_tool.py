@@ -15,7 +15,7 @@ from service.calls.admission import Admission
 from service.calls.direct_tool import ReactCall, ToolRefusedError
 from service.jobs.runner import Attempt
 from service.timeline.truncation import json_bytes, shared
-from service.web.page_reader import PageReading, PageText, plain_text
+from service.web.page_reader import PageReader, PageText, plain_text
 from service.web.port import FetchedPage, PageFetcher, WebFailedError
 from service.web.response import result_blocks
 from service.web.urls import UrlRefusedError, WebUrl
@@ -54,13 +54,13 @@ class ReadPage:
     sid: int
 
 
-class WebFetching:
+class WebFetchTool:
     """Fetches pages for a model."""
 
     def __init__(
         self,
         fetcher: PageFetcher,
-        reading: PageReading,
+        reading: PageReader,
         sources: SourcePool,
         admission: Admission,
         policy: FetchPolicy,

@@ -11,13 +11,13 @@ from typing import Any
 from contracts.codes import WebCode
 from contracts.paths import FilePath, Namespace
 from contracts.tool_calls import ToolCallRequest
-from service.calls.tool import Watcher
+from service.calls.tool import CallObserver
 from service.errors import StoreFailedError
 from service.file_content import opened
-from service.jobs.inputs import Gathered
-from service.jobs.runner import Attempt, Program, SandboxRuns
+from service.jobs.inputs import JobInputs
+from service.jobs.runner import Attempt, JobRunner, Program
 from service.sandbox.limits import CallPolicy
-from service.sandbox.port import FileState, InputFile, Job, StreamName, Wanted, WantedFile
+from service.sandbox.port import ExpectedFile, FileState, InputFile, Job, OutputSpec, StreamName
 from service.web.port import FetchedPage, WebFailedError, clean_text
 
 TEXT_CHARS_MAX = 100_000
@@ -62,15 +62,15 @@ class ReadingPolicy:
     page_s: float
 
 
-class PageReading:
+class PageReader:
     """Runs the program that takes the readable text out of HTML, once for all pages of a call."""
 
-    def __init__(self, runs: SandboxRuns, policy: ReadingPolicy) -> None:
+    def __init__(self, runs: JobRunner, policy: ReadingPolicy) -> None:
         self._runs = runs
         self._policy = policy
 
     async def read(
-        self, request: ToolCallRequest, pages: Sequence[FetchedPage], attempt: Attempt, watcher: Watcher
+        self, request: ToolCallRequest, pages: Sequence[FetchedPage], attempt: Attempt, watcher: CallObserver
     ) -> list[PageText | WebFailedError]:
         """What the pages say, in their order; a page that cannot be read is an error of its own.
 
@@ -83,12 +83,12 @@ class PageReading:
         turn_id = request.turn_id or ""
         async with self._runs.place(bounds, attempt, watcher) as staging:
             inputs = await asyncio.to_thread(_staged, turn_id, pages, await staging.folder())
-            attempt.gathered = Gathered({file.path.physical: file for file in inputs})
+            attempt.gathered = JobInputs({file.path.physical: file for file in inputs})
             code = _request_of(pages, inputs, turn_id, self._policy.page_s)
-            wanted = WantedFile(ANSWER_NAME, is_glob=False, matches_max=1, checks={})
+            wanted = ExpectedFile(ANSWER_NAME, is_glob=False, matches_max=1, checks={})
             program = Program(
                 Job("readable", code, "readable", turn_id, bounds.limits),
-                Wanted(turn_id, (wanted,), 0, bounds.limits),
+                OutputSpec(turn_id, (wanted,), 0, bounds.limits),
                 discard_output,
             )
             await self._runs.run(request, bounds, program, attempt=attempt, staging=staging, watcher=watcher)

@@ -19,7 +19,7 @@ _SHOWN_TITLE_CHARS = 200
 _TEXT_BYTES_MIN = 60
 
 
-class WebSearching:
+class WebSearchTool:
     """Searches the web for a model.
 
     Args:

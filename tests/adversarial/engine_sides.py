@@ -13,7 +13,7 @@ import docker
 from service.app.settings import Settings
 from service.errors import EngineUnavailableError
 from service.sandbox.linux.cgroups import Cgroups
-from service.sandbox.oci.container_state import Place
+from service.sandbox.oci.container_state import ContainerState
 from service.sandbox.oci.containers import usable_cgroups
 
 IMAGE = "proofbox-sandbox:latest"
@@ -103,10 +103,10 @@ class OciSide:
         self._cgroups = Cgroups.of_machine()
         self._sleepers: list[subprocess.Popen[bytes]] = []
 
-    def _place(self, service_name: str) -> Place:
-        return Place(self._run_dir / service_name, f"/proofbox/{service_name}", self._cgroups)
+    def _place(self, service_name: str) -> ContainerState:
+        return ContainerState(self._run_dir / service_name, f"/proofbox/{service_name}", self._cgroups)
 
-    def _found(self, container: str) -> tuple[Place, str]:
+    def _found(self, container: str) -> tuple[ContainerState, str]:
         service_name, _, container_id = container.partition("/")
         return self._place(service_name), container_id
 

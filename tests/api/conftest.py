@@ -21,18 +21,18 @@ from service.access.quotas import NO_LIMITS, Quotas
 from service.api.app import create_app
 from service.api.connections import ConnectionLimits
 from service.api.http_protocol import prompt_protocol
-from service.api.services import Doors
+from service.api.services import Services
 from service.artifacts.attachments import Attachments
-from service.artifacts.conversation_files import TurnFiles
+from service.artifacts.conversation_files import ConversationFiles
 from service.artifacts.download_links import DownloadLinks, LinkKey
-from service.artifacts.logical_paths import Recall
+from service.artifacts.logical_paths import LogicalPathResolver
 from service.artifacts.port import NewArtifact, StoredArtifact
-from service.identity import Principal, Scope
+from service.identity import ConversationKey, Principal
 from service.jobs.rerun import Provenance
 from service.observability.prometheus import PrometheusMeter
 from service.sandbox.image_inventory import ImageInventory
 from service.sandbox.limits import CallLimits
-from service.storage.artifacts.local_blobs import LocalFiles
+from service.storage.artifacts.local_blobs import LocalBlobStore
 from service.storage.artifacts.store import SqlArtifactStore
 from service.storage.asset_folders import AssetFolders
 from service.storage.audit import SqlAuditStore
@@ -79,7 +79,7 @@ class Stores:
 async def stores(tmp_path: Path) -> AsyncIterator[Stores]:
     database = Database(tmp_path / "data")
     await database.open()
-    artifacts = SqlArtifactStore(database, LocalFiles(tmp_path / "data"))
+    artifacts = SqlArtifactStore(database, LocalBlobStore(tmp_path / "data"))
     await artifacts.open()
     yield Stores(database, artifacts, SqlSourcePool(database), SqlTimelineStore(database))
     await artifacts.close()
@@ -122,9 +122,9 @@ def doors(
     flags: Flags,
     skills_dir: Path,
     link_keys: list[LinkKey],
-) -> Doors:
+) -> Services:
     meter = PrometheusMeter({"pool_ready": ("Ready ones.", lambda: 2)})
-    return Doors(
+    return Services(
         calls=calls,
         provenance=Provenance(SqlCallStore(stores.database), SqlAuditStore(stores.database), NOTHING_AGAIN),
         attachments=Attachments(
@@ -137,8 +137,8 @@ def doors(
         artifacts=stores.artifacts,
         sources=stores.sources,
         timeline=Timeline(stores.timelines, BpeTokenCounter(), CachePolicy(6, 4, 10_000)),
-        recall=Recall(
-            TurnFiles(stores.artifacts, stores.timelines, AssetFolders(())),
+        recall=LogicalPathResolver(
+            ConversationFiles(stores.artifacts, stores.timelines, AssetFolders(())),
             stores.sources,
             FolderSkills(skills_dir),
         ),
@@ -157,7 +157,7 @@ def doors(
 
 
 @pytest.fixture
-def app(doors: Doors) -> FastAPI:
+def app(doors: Services) -> FastAPI:
     return create_app(doors)
 
 
@@ -181,7 +181,7 @@ class AnnouncedServer(uvicorn.Server):
 
 
 @pytest.fixture
-async def server(doors: Doors) -> AsyncIterator[str]:
+async def server(doors: Services) -> AsyncIterator[str]:
     """The application behind a real server; its base URL. Its heartbeat is fast."""
     app = create_app(replace(doors, heartbeat_s=0.02))
     with socket.socket() as listening:
@@ -228,7 +228,7 @@ def saved(stores: Stores) -> Any:
                 description="a file",
                 tool_call_id="t1",
             )
-            [stored] = await stores.artifacts.save(Scope(PRINCIPAL, conversation), [artifact])
+            [stored] = await stores.artifacts.save(ConversationKey(PRINCIPAL, conversation), [artifact])
         return stored
 
     return save

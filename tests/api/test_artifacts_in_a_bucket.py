@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from contracts.paths import FilePath, Namespace
-from service.storage.artifacts.s3_blobs import S3Files
+from service.storage.artifacts.s3_blobs import S3BlobStore
 from service.storage.artifacts.store import SqlArtifactStore
 from tests.services.s3_server import STATE, client_of, started
 
@@ -32,7 +32,7 @@ def bucket(server_bucket):
 
 @pytest.fixture
 async def stores(stores, bucket, tmp_path) -> AsyncIterator:
-    artifacts = SqlArtifactStore(stores.database, S3Files(bucket, tmp_path / "s3-staging", PART_BYTES, 900))
+    artifacts = SqlArtifactStore(stores.database, S3BlobStore(bucket, tmp_path / "s3-staging", PART_BYTES, 900))
     await artifacts.open()
     yield replace(stores, artifacts=artifacts)
     await artifacts.close()

@@ -9,7 +9,7 @@ import pytest
 from contracts.tool_calls import Attachment
 from service.artifacts.attachments import _append, _open, mime_of_name
 from service.errors import StoreFailedError, StoreFullError
-from service.identity import Scope
+from service.identity import ConversationKey
 from tests.api.conftest import PRINCIPAL
 
 BASE = "/v1/conversations/c1/turns/turn_1/attachments"
@@ -31,7 +31,7 @@ async def test_an_attachment_is_stored_with_its_hash_and_a_source_id(client, sto
     )
     read = await client.get(answer.headers["location"])
     assert read.content == content
-    rows = await stores.sources.rows(Scope(PRINCIPAL, "c1"))
+    rows = await stores.sources.rows(ConversationKey(PRINCIPAL, "c1"))
     assert [(row.sid, row.source_type, row.physical_path) for row in rows] == [
         (10_001, "attachment", "turn_1/attachments/notes.bin")
     ]

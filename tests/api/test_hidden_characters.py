@@ -6,14 +6,14 @@ from urllib.parse import quote
 import pytest
 
 from contracts.react_tools import FileParams, PatchParams, SearchFilesParams
-from service.artifacts.conversation_files import TurnFiles
+from service.artifacts.conversation_files import ConversationFiles
 from service.calls.admission import Admission
-from service.calls.direct_tool import ReactStory
+from service.calls.direct_tool import DirectTool
 from service.calls.service import Calls, CallSettings
-from service.react.patch import Patching
-from service.react.search_files import Searching
+from service.react.patch import PatchTool
+from service.react.search_files import SearchFilesTool
 from service.react.text_file import TextFiles
-from service.react.write import Writing
+from service.react.write import WriteTool
 from service.storage.asset_folders import AssetFolders
 from service.storage.calls import SqlCallStore
 from service.timeline.bpe_tokens import BpeTokenCounter
@@ -31,11 +31,11 @@ ATTACHMENTS = "/v1/conversations/c1/turns/turn_1/attachments"
 @pytest.fixture
 def calls(stores):
     texts = TextFiles(stores.artifacts, stores.sources, BpeTokenCounter(), 100_000)
-    files = TurnFiles(stores.artifacts, stores.timelines, AssetFolders(()))
+    files = ConversationFiles(stores.artifacts, stores.timelines, AssetFolders(()))
     stories = (
-        ReactStory(("react.file",), FileParams, Writing(texts).file),
-        ReactStory(("react.patch",), PatchParams, Patching(texts, files).patch),
-        ReactStory(("react.search_files",), SearchFilesParams, Searching(files, 5).search),
+        DirectTool(("react.file",), FileParams, WriteTool(texts).file),
+        DirectTool(("react.patch",), PatchParams, PatchTool(texts, files).patch),
+        DirectTool(("react.search_files",), SearchFilesParams, SearchFilesTool(files, 5).search),
     )
     return Calls(
         stories, Admission(running_max=4, queue_max=10), SqlCallStore(stores.database), CallSettings(0, "boot-1")

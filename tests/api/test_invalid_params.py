@@ -7,13 +7,13 @@ import pytest
 from contracts.react_tools import REACT_TOOLS, TOOL_ALIASES
 from contracts.tools import catalogue, exec_language
 from service.app.settings import Settings
-from service.app.tools import StoryParts, stories
-from service.artifacts.conversation_files import TurnFiles
+from service.app.tools import ToolDependencies, stories
+from service.artifacts.conversation_files import ConversationFiles
 from service.calls.admission import Admission
 from service.calls.service import Calls, CallSettings
-from service.jobs.input_resolver import Rehosting, WorkspaceBounds
-from service.jobs.runner import SandboxRuns
-from service.react.memsearch.tool import MemorySearch
+from service.jobs.input_resolver import InputResolver, WorkspaceBounds
+from service.jobs.runner import JobRunner
+from service.react.memsearch.tool import MemorySearchTool
 from service.sandbox.limits import CallLimits, CallPolicy
 from service.storage.asset_folders import AssetFolders
 from service.storage.calls import SqlCallStore
@@ -44,14 +44,14 @@ class NoPages:
 
 @pytest.fixture
 def calls(stores, engine, skills_dir):
-    files = TurnFiles(stores.artifacts, stores.timelines, AssetFolders(()))
-    rehosting = Rehosting(files, stores.sources, WorkspaceBounds(10**6, 10))
+    files = ConversationFiles(stores.artifacts, stores.timelines, AssetFolders(()))
+    rehosting = InputResolver(files, stores.sources, WorkspaceBounds(10**6, 10))
     admission = Admission(running_max=2, queue_max=2)
-    memory = MemorySearch(
+    memory = MemorySearchTool(
         stores.timelines, SqlPassageStore(stores.database), stores.artifacts, NoEmbedder(), half_life_days=90
     )
-    parts = StoryParts(
-        runs=SandboxRuns(admission, rehosting, engine, stores.artifacts, stores.sources),
+    parts = ToolDependencies(
+        runs=JobRunner(admission, rehosting, engine, stores.artifacts, stores.sources),
         policy=CallPolicy(LIMITS, 10, 10, MIB),
         artifacts=stores.artifacts,
         sources=stores.sources,

@@ -14,7 +14,7 @@ from service.access.authenticator import Access, Keyring
 from service.api.app import create_app
 from service.artifacts.download_links import LinkKey
 from service.errors import StoreFailedError
-from service.identity import Principal, Scope
+from service.identity import ConversationKey, Principal
 from service.storage.link_keys import LinkKeyFile
 from tests.api.conftest import LINK_S
 
@@ -180,12 +180,12 @@ async def test_a_signature_opens_no_other_number(stranger, link, number):
 async def test_the_signature_of_one_tenants_file_opens_no_others(stranger, stores, saved, link, doors):
     """The number is changed to another tenant's file: its own names are signed, not those of the link."""
     stored = await saved(FilePath("turn_1", Namespace.FILES, "b.txt"), b"other", conversation="c2")
-    number = await stores.artifacts.number_of(Scope(doors.access._principal, "c2"), stored)
+    number = await stores.artifacts.number_of(ConversationKey(doors.access._principal, "c2"), stored)
     query = urlsplit(link).query
     assert (await stranger.get(f"/v1/links/{number}?{query}")).status_code == 403
     found = await stores.artifacts.numbered(number)
     assert found is not None
-    theirs = (Scope(Principal("other", "sales", "registered", "u-17"), "c2"), found[1])
+    theirs = (ConversationKey(Principal("other", "sales", "registered", "u-17"), "c2"), found[1])
     forged = doors.links.make(*theirs, number)
     url = f"/v1/links/{number}?expires={forged.expires}&key={forged.key}&signature={forged.signature}"
     assert (await stranger.get(url)).status_code == 403

@@ -9,14 +9,14 @@ import pytest
 
 from contracts.react_tools import FileParams
 from contracts.tool_calls import ToolCallResponse
-from service.artifacts.conversation_files import TurnFiles
+from service.artifacts.conversation_files import ConversationFiles
 from service.calls.admission import Admission
-from service.calls.direct_tool import ReactStory
+from service.calls.direct_tool import DirectTool
 from service.calls.service import Calls, CallSettings
-from service.execution.tool import Execution
-from service.jobs.input_resolver import Rehosting, WorkspaceBounds
-from service.jobs.runner import SandboxRuns
-from service.rendering.tool import Rendering, RenderPolicy
+from service.execution.tool import ExecTool
+from service.jobs.input_resolver import InputResolver, WorkspaceBounds
+from service.jobs.runner import JobRunner
+from service.rendering.tool import RenderPolicy, RenderTool
 from service.sandbox.limits import CallLimits, CallPolicy
 from service.storage.asset_folders import AssetFolders
 from service.storage.calls import SqlCallStore
@@ -58,18 +58,18 @@ def admission():
 
 @pytest.fixture
 async def calls(stores, engine, admission, grace_s):
-    files = TurnFiles(stores.artifacts, stores.timelines, AssetFolders(()))
-    rehosting = Rehosting(files, stores.sources, WorkspaceBounds(MIB, 10))
-    runs = SandboxRuns(admission, rehosting, engine, stores.artifacts, stores.sources)
+    files = ConversationFiles(stores.artifacts, stores.timelines, AssetFolders(()))
+    rehosting = InputResolver(files, stores.sources, WorkspaceBounds(MIB, 10))
+    runs = JobRunner(admission, rehosting, engine, stores.artifacts, stores.sources)
 
     async def written(call):
         await engine.begin()
         return call.answered([], report="written")
 
     stories = (
-        Execution(runs, POLICY, BpeTokenCounter()),
-        Rendering(runs, RenderPolicy(POLICY, 60)),
-        ReactStory(("react.file",), FileParams, written),
+        ExecTool(runs, POLICY, BpeTokenCounter()),
+        RenderTool(runs, RenderPolicy(POLICY, 60)),
+        DirectTool(("react.file",), FileParams, written),
     )
     settings = CallSettings(MIB, "boot-1", lost_connection_grace_s=grace_s)
     calls = Calls(stories, admission, SqlCallStore(stores.database), settings)

@@ -8,16 +8,16 @@ import pytest
 from contracts.paths import FilePath
 from contracts.react_tools import FileParams, PatchParams, SearchFilesParams, WriteParams
 from contracts.tool_calls import Asset
-from service.artifacts.conversation_files import TurnFiles
+from service.artifacts.conversation_files import ConversationFiles
 from service.calls.admission import Admission
-from service.calls.direct_tool import ReactStory
+from service.calls.direct_tool import DirectTool
 from service.calls.param_references import References
 from service.calls.service import Calls, CallSettings
 from service.errors import StoreFailedError, StoreFullError
-from service.react.patch import Patching
-from service.react.search_files import Searching
+from service.react.patch import PatchTool
+from service.react.search_files import SearchFilesTool
 from service.react.text_file import TextFiles
-from service.react.write import Writing
+from service.react.write import WriteTool
 from service.storage.asset_folders import AssetFolders
 from service.storage.calls import SqlCallStore
 from service.timeline.bpe_tokens import BpeTokenCounter
@@ -50,15 +50,15 @@ def failing(stores):
 @pytest.fixture
 def calls(stores, failing):
     texts = TextFiles(failing, stores.sources, BpeTokenCounter(), 100_000)
-    writing = Writing(texts)
-    files = TurnFiles(failing, stores.timelines, AssetFolders(()))
-    searching = Searching(files, SEARCH_S)
+    writing = WriteTool(texts)
+    files = ConversationFiles(failing, stores.timelines, AssetFolders(()))
+    searching = SearchFilesTool(files, SEARCH_S)
     references = References(files)
     stories = (
-        ReactStory(("react.write", "react.stream"), WriteParams, writing.write, stores.sources, references),
-        ReactStory(("react.file",), FileParams, writing.file, stores.sources, references),
-        ReactStory(("react.patch",), PatchParams, Patching(texts, files).patch, stores.sources, references),
-        ReactStory(("react.search_files",), SearchFilesParams, searching.search, stores.sources),
+        DirectTool(("react.write", "react.stream"), WriteParams, writing.write, stores.sources, references),
+        DirectTool(("react.file",), FileParams, writing.file, stores.sources, references),
+        DirectTool(("react.patch",), PatchParams, PatchTool(texts, files).patch, stores.sources, references),
+        DirectTool(("react.search_files",), SearchFilesParams, searching.search, stores.sources),
     )
     admission = Admission(running_max=4, queue_max=10)
     return Calls(stories, admission, SqlCallStore(stores.database), CallSettings(0, "boot-1"))

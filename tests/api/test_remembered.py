@@ -8,11 +8,11 @@ import pytest
 
 from contracts.blocks import Block
 from contracts.tool_calls import SourceRow
-from service.identity import Scope
+from service.identity import ConversationKey
 from tests.api.conftest import PRINCIPAL
 
 BASE = "/v1/conversations/c1/artifacts"
-SCOPE = Scope(PRINCIPAL, "c1")
+SCOPE = ConversationKey(PRINCIPAL, "c1")
 PROMPT = "ar:turn_1.user.prompt"
 
 

@@ -17,9 +17,9 @@ from sqlalchemy import text
 from contracts.paths import FilePath
 from service.app.cli import main
 from service.artifacts.port import NewArtifact
-from service.identity import Principal, Scope
-from service.storage.artifacts.local_blobs import LocalFiles
-from service.storage.artifacts.s3_blobs import S3Files
+from service.identity import ConversationKey, Principal
+from service.storage.artifacts.local_blobs import LocalBlobStore
+from service.storage.artifacts.s3_blobs import S3BlobStore
 from service.storage.artifacts.store import SqlArtifactStore
 from service.storage.calls import SqlCallStore
 from service.storage.database import Database
@@ -85,7 +85,7 @@ async def _opened_database(data_dir, url=NO_SERVER):
 @asynccontextmanager
 async def _opened_artifacts(data_dir, url=NO_SERVER):
     async with _opened_database(data_dir, url) as database:
-        store = SqlArtifactStore(database, LocalFiles(data_dir))
+        store = SqlArtifactStore(database, LocalBlobStore(data_dir))
         await store.open()
         try:
             yield store
@@ -96,7 +96,7 @@ async def _opened_artifacts(data_dir, url=NO_SERVER):
 @asynccontextmanager
 async def _opened_on_s3(data_dir, bucket, part_bytes=5 * 1024 * 1024, link_s=900):
     async with _opened_database(data_dir) as database:
-        store = SqlArtifactStore(database, S3Files(bucket, data_dir / "staging", part_bytes, link_s))
+        store = SqlArtifactStore(database, S3BlobStore(bucket, data_dir / "staging", part_bytes, link_s))
         await store.open()
         try:
             yield store
@@ -192,7 +192,7 @@ def timelines_and_passages(database):
 
 
 def _scope(tenant="acme", project="books", user_type="registered", user="ann", conversation="conv-1"):
-    return Scope(Principal(tenant, project, user_type, user), conversation)
+    return ConversationKey(Principal(tenant, project, user_type, user), conversation)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from service.identity import Principal, Scope
+from service.identity import ConversationKey, Principal
 from service.storage.audit_head_files import HeadFiles
 from service.storage.audit_signing import HeadSigner
 from service.storage.calls import SqlCallStore
@@ -19,7 +19,10 @@ from tests.conformance.audited import answered
 async def run(data_dir, url):
     database = Database(data_dir, SecretStr(url))
     await database.open_beside()
-    store, scope = SqlCallStore(database), Scope(Principal("acme", "books", "registered", "ann"), "conv-1")
+    store, scope = (
+        SqlCallStore(database),
+        ConversationKey(Principal("acme", "books", "registered", "ann"), "conv-1"),
+    )
     signer = HeadSigner(database, HeadFiles(data_dir / "audit-key.pem", data_dir / "audit-heads.jsonl"), 3600)
     for number in (1, 2):
         await answered(store, scope, f"call-{number}")

@@ -23,14 +23,14 @@ from pathlib import Path
 
 from contracts.paths import FilePath
 from service.artifacts.port import NewArtifact
-from service.identity import Principal, Scope
-from service.storage.artifacts.local_blobs import LocalFiles
-from service.storage.artifacts.s3_blobs import S3Files
+from service.identity import ConversationKey, Principal
+from service.storage.artifacts.local_blobs import LocalBlobStore
+from service.storage.artifacts.s3_blobs import S3BlobStore
 from service.storage.artifacts.s3_client import Bucket
 from service.storage.artifacts.store import SqlArtifactStore
 from service.storage.database import Database
 
-SCOPE = Scope(Principal("acme", "books", "registered", "ann"), "conv-1")
+SCOPE = ConversationKey(Principal("acme", "books", "registered", "ann"), "conv-1")
 FILE_OPERATIONS = {"open", "os.rename", "os.link", "os.mkdir", "os.remove", "os.rmdir", "os.chmod"}
 
 
@@ -38,7 +38,7 @@ FILE_OPERATIONS = {"open", "os.rename", "os.link", "os.mkdir", "os.remove", "os.
 async def opened(data_dir):
     database = Database(data_dir)
     await database.open()
-    store = SqlArtifactStore(database, LocalFiles(data_dir))
+    store = SqlArtifactStore(database, LocalBlobStore(data_dir))
     await store.open()
     try:
         yield store
@@ -111,7 +111,7 @@ async def save_large(data_dir):
     database = Database(data_dir)
     await database.open()
     bucket = Bucket(**json.loads(os.environ["BUCKET"]))
-    store = SqlArtifactStore(database, S3Files(bucket, data_dir / "staging", 5 * 1024 * 1024, 900))
+    store = SqlArtifactStore(database, S3BlobStore(bucket, data_dir / "staging", 5 * 1024 * 1024, 900))
     await store.open()
     print("open", flush=True)  # noqa: T201 - the test reads it
     await asyncio.to_thread(sys.stdin.readline)

@@ -3,7 +3,7 @@
 import asyncio
 
 from service.calls.port import CallKey, CallState, NewCall
-from service.calls.registration import Claims
+from service.calls.registration import CallRegistry
 
 
 def new_call(scope, tool_call_id="call-1", boot_id="boot-1", idempotency_key=None):
@@ -16,7 +16,7 @@ class Runs:
     def __init__(self, store, boot_id="boot-1"):
         self.begun = []
         self.running = set()
-        self.claims = Claims(store, boot_id, lambda key: key in self.running)
+        self.claims = CallRegistry(store, boot_id, lambda key: key in self.running)
 
     async def submit(self, new):
         async with self.claims.claimed(new) as (stored, is_new):

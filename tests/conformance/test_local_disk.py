@@ -20,7 +20,7 @@ import service
 from contracts.paths import FilePath
 from service.calls.port import CallKey, CallState, NewCall
 from service.errors import StoreFailedError
-from service.storage.artifacts.local_blobs import LocalFiles
+from service.storage.artifacts.local_blobs import LocalBlobStore
 from service.storage.artifacts.store import SqlArtifactStore
 from service.storage.calls import SqlCallStore
 from service.storage.database import Database
@@ -157,7 +157,7 @@ async def test_everything_is_there_after_a_restart(opened_database, scope, save,
     rows = []
     for _ in range(2):
         async with opened_database(tmp_path) as database:
-            artifacts = SqlArtifactStore(database, LocalFiles(tmp_path))
+            artifacts = SqlArtifactStore(database, LocalBlobStore(tmp_path))
             await artifacts.open()
             calls, sources = SqlCallStore(database), SqlSourcePool(database)
             if not rows:
@@ -361,7 +361,7 @@ async def test_in_a_pause_the_log_of_the_database_is_brought_into_its_file(opene
 async def test_small_files_of_a_slow_disk_are_read_side_by_side(artifact_store, scope, save, monkeypatch):
     contents = {f"turn_1/files/{number}": b"%d" % number for number in range(40)}
     saved = await save(artifact_store, scope, contents)
-    reading, peak, read = set(), 0, LocalFiles.piece
+    reading, peak, read = set(), 0, LocalBlobStore.piece
 
     def slow(files, sha256, *stretch):
         nonlocal peak
@@ -371,9 +371,9 @@ async def test_small_files_of_a_slow_disk_are_read_side_by_side(artifact_store, 
         reading.discard(sha256)
         return read(files, sha256, *stretch)
 
-    monkeypatch.setattr(LocalFiles, "piece", slow)
+    monkeypatch.setattr(LocalBlobStore, "piece", slow)
     assert await artifact_store.contents(scope, saved) == [contents[each.path.physical] for each in saved]
-    assert 1 < peak <= LocalFiles.threads
+    assert 1 < peak <= LocalBlobStore.threads
 
 
 @pytest.mark.parametrize("in_memory", [False, True])

@@ -12,7 +12,7 @@ from disk_check import assert_disk_says_what_the_rows_say, path_of
 
 import service
 from service.errors import StoreFullError
-from service.storage.artifacts.local_blobs import LocalFiles
+from service.storage.artifacts.local_blobs import LocalBlobStore
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(service.__file__).parents[1])}
 WRITER = Path(__file__).with_name("dying_writer.py")
@@ -138,7 +138,7 @@ async def test_a_save_of_many_files_that_dies_at_any_file_operation_is_whole_or_
 
 
 def test_bytes_that_are_not_what_they_are_said_to_be_are_told_by_their_path(tmp_path, stage):
-    files = LocalFiles(tmp_path)
+    files = LocalBlobStore(tmp_path)
     files.prepare()
     folder = files.stage()
     good, bad = (stage(folder, f"turn_1/files/{name}", b"12345") for name in ("good", "bad"))

@@ -10,10 +10,10 @@ from contracts.blocks import TEXT_BYTES_MAX, Block
 from contracts.react_tools import MemsearchParams
 from contracts.tool_calls import ToolCallRequest
 from service.artifacts.attachment_blocks import attachment_blocks
-from service.calls.direct_tool import ReactStory
-from service.calls.tool import NobodyWatches
+from service.calls.direct_tool import DirectTool
+from service.calls.tool import NullObserver
 from service.react.memsearch.minilm import MiniLmEmbedder
-from service.react.memsearch.tool import MemorySearch
+from service.react.memsearch.tool import MemorySearchTool
 
 EMBEDDER = MiniLmEmbedder()
 SAID = {
@@ -70,8 +70,8 @@ def embedder():
 def memsearch(timelines_and_passages, files, scope_of, embedder):
     """Makes a call of memsearch in turn_9."""
     timelines, passages = timelines_and_passages
-    memory = MemorySearch(timelines, passages, files, embedder, half_life_days=90)
-    story = ReactStory(["react.memsearch"], MemsearchParams, memory.tell)
+    memory = MemorySearchTool(timelines, passages, files, embedder, half_life_days=90)
+    story = DirectTool(["react.memsearch"], MemsearchParams, memory.tell)
 
     async def made(
         query, targets=("user", "assistant", "attachment"), *, scope=None, timeline=None, notes=None, **more
@@ -86,7 +86,7 @@ def memsearch(timelines_and_passages, files, scope_of, embedder):
             timeline=timeline,
             notes=notes,
         )
-        return await story.open(scope, request).tell(NobodyWatches())
+        return await story.open(scope, request).tell(NullObserver())
 
     return made
 

@@ -21,7 +21,7 @@ from contracts.tool_calls import SourceRow
 from service.artifacts.port import NewPage
 from service.calls.port import CallKey, CallState, NewCall, StoredCall
 from service.errors import StoreFailedError
-from service.identity import Principal, Scope
+from service.identity import ConversationKey, Principal
 from service.storage.artifacts import rows as artifact_rows
 from service.storage.calls import SqlCallStore
 from service.storage.database import Database
@@ -120,7 +120,7 @@ PRAGMA user_version = 2;
 """
 FILE = "fi:turn_1.files/a.csv"
 PAGE = "https://example.com/a"
-SCOPE = Scope(Principal("acme", "books", "registered", "ann"), "conv-1")
+SCOPE = ConversationKey(Principal("acme", "books", "registered", "ann"), "conv-1")
 CALL = CallKey(SCOPE, "call-1")
 CREATED = "2026-01-02T03:04:05.678Z"
 SOURCES = [

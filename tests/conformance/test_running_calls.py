@@ -8,7 +8,7 @@ import pytest
 from contracts.tool_calls import ToolCallRequest, ToolCallResponse
 from service.calls.admission import Admission
 from service.calls.service import Calls, CallSettings
-from service.calls.tool import OpenedCall
+from service.calls.tool import PreparedCall
 
 
 class Story:
@@ -25,7 +25,7 @@ class Story:
         def interrupted(why):
             return ToolCallResponse(ok=False, report=why.message, blocks=[])
 
-        return OpenedCall(tell, interrupted)
+        return PreparedCall(tell, interrupted)
 
 
 class Meter:

@@ -11,7 +11,7 @@ from s3_check import assert_bucket_says_what_the_rows_say, sha256_of
 
 from contracts.paths import FilePath
 from service.errors import StoreFailedError
-from service.storage.artifacts.s3_blobs import S3Files
+from service.storage.artifacts.s3_blobs import S3BlobStore
 from tests.services.s3_server import client_of, objects_of
 from tests.support.cutting_relay import CuttingRelay
 
@@ -53,7 +53,7 @@ async def test_a_name_may_be_an_object_and_the_begin_of_others(store, bucket, sc
 
 
 async def test_without_a_prefix_the_key_is_the_whole_name(s3_server, tmp_path, scope):
-    files = S3Files(s3_server, tmp_path, 5 * MIB, 900)
+    files = S3BlobStore(s3_server, tmp_path, 5 * MIB, 900)
     name = files.hosted_name(scope, PATH)
     assert files.uri_of(name) == f"s3://{s3_server.name}/{KEY}/a"
     assert files.name_of_uri(files.uri_of(name)) == name

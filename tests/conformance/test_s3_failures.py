@@ -16,7 +16,7 @@ from test_local_disk_full import needs_mount, small_disk
 from contracts.paths import FilePath
 from service.calls.port import CallKey, NewCall
 from service.errors import StoreFailedError, StoreFullError
-from service.storage.artifacts.s3_blobs import S3Files
+from service.storage.artifacts.s3_blobs import S3BlobStore
 from service.storage.artifacts.s3_client import Bucket
 from service.storage.artifacts.store import SqlArtifactStore
 from service.storage.calls import SqlCallStore
@@ -118,7 +118,7 @@ async def test_a_connection_that_breaks_once_is_not_noticed(opened_on_s3, way, s
 
 async def test_a_save_that_waits_for_the_server_holds_up_nobody_else(opened_database, way, scope, save, tmp_path):
     async with opened_database(tmp_path) as database:
-        files = S3Files(replace(way.through, attempts=3), tmp_path / "staging", 5 * MIB, 900)
+        files = S3BlobStore(replace(way.through, attempts=3), tmp_path / "staging", 5 * MIB, 900)
         store = SqlArtifactStore(database, files)
         await store.open()
         way.relay.open_way.clear()
@@ -243,10 +243,10 @@ async def test_a_local_disk_that_is_full_fails_a_fetch_and_not_the_next(
 ):
     async with opened_database(tmp_path) as database:
         with small_disk(tmp_path / "disk", "size=1m") as disk:
-            store = SqlArtifactStore(database, S3Files(bucket, disk / "staging", 5 * MIB, 900))
+            store = SqlArtifactStore(database, S3BlobStore(bucket, disk / "staging", 5 * MIB, 900))
             await store.open()
             (small,) = await save(store, scope, {"turn_1/files/small": b"small"})
-            other = SqlArtifactStore(database, S3Files(bucket, tmp_path / "staging", 5 * MIB, 900))
+            other = SqlArtifactStore(database, S3BlobStore(bucket, tmp_path / "staging", 5 * MIB, 900))
             await other.open()
             (large,) = await save(other, scope, {"turn_1/files/large": LARGE})
             await other.close()

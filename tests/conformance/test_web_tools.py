@@ -9,21 +9,21 @@ import pytest
 from contracts.blocks import TEXT_BYTES_MAX
 from contracts.react_tools import WebFetchParams, WebSearchParams
 from contracts.tool_calls import ToolCallRequest
-from service.artifacts.conversation_files import TurnFiles
+from service.artifacts.conversation_files import ConversationFiles
 from service.calls.admission import Admission
-from service.calls.direct_tool import ReactStory
-from service.calls.tool import NobodyWatches
+from service.calls.direct_tool import DirectTool
+from service.calls.tool import NullObserver
 from service.errors import SidConflictError
-from service.jobs.input_resolver import Rehosting, WorkspaceBounds
-from service.jobs.runner import SandboxRuns
+from service.jobs.input_resolver import InputResolver, WorkspaceBounds
+from service.jobs.runner import JobRunner
 from service.sandbox.limits import CallLimits, CallPolicy
 from service.storage.asset_folders import AssetFolders
 from service.web.client.fetcher import FetchBounds, HttpPageFetcher
 from service.web.client.searxng import SearxngSearcher
 from service.web.client.tls import loaded_when_asked
-from service.web.fetch_tool import FetchPolicy, WebFetching
-from service.web.page_reader import PageReading, ReadingPolicy
-from service.web.search_tool import WebSearching
+from service.web.fetch_tool import FetchPolicy, WebFetchTool
+from service.web.page_reader import PageReader, ReadingPolicy
+from service.web.search_tool import WebSearchTool
 from service.web.urls import WebUrl
 from tests.support.reading_engine import ReadingEngine
 from tests.support.web_server import redirect, response, web_server
@@ -65,17 +65,17 @@ async def local(host, port):
 def fetch(server, engine, files, timeline_store, source_pool, scope_of):
     """Makes a call of web_fetch."""
     bounds = FetchBounds(5, 200_000, frozenset({server.port}), (ipaddress.ip_network("127.0.0.0/8"),))
-    turn_files = TurnFiles(files, timeline_store, AssetFolders(()))
-    rehosting = Rehosting(turn_files, source_pool, WorkspaceBounds(0, 0))
-    runs = SandboxRuns(Admission(running_max=1, queue_max=1), rehosting, engine, files, source_pool)
-    fetching = WebFetching(
+    turn_files = ConversationFiles(files, timeline_store, AssetFolders(()))
+    rehosting = InputResolver(turn_files, source_pool, WorkspaceBounds(0, 0))
+    runs = JobRunner(Admission(running_max=1, queue_max=1), rehosting, engine, files, source_pool)
+    fetching = WebFetchTool(
         HttpPageFetcher(bounds, local, loaded_when_asked(None)),
-        PageReading(runs, ReadingPolicy(POLICY, 60, 30)),
+        PageReader(runs, ReadingPolicy(POLICY, 60, 30)),
         source_pool,
         Admission(running_max=1, queue_max=1),
         FetchPolicy(20, 5),
     )
-    story = ReactStory(["web_tools.web_fetch"], WebFetchParams, fetching.tell, source_pool)
+    story = DirectTool(["web_tools.web_fetch"], WebFetchParams, fetching.tell, source_pool)
 
     async def made(*urls, **fields):
         return await told(story, "web_tools.web_fetch", {"urls": list(urls)}, scope_of(), **fields)
@@ -91,8 +91,8 @@ def search(server, source_pool, scope_of):
         searcher = (
             SearxngSearcher(WebUrl.parse(server.url(path)), 2, local, loaded_when_asked(None)) if path else None
         )
-        story = ReactStory(
-            ["web_tools.web_search"], WebSearchParams, WebSearching(searcher, source_pool).tell, source_pool
+        story = DirectTool(
+            ["web_tools.web_search"], WebSearchParams, WebSearchTool(searcher, source_pool).tell, source_pool
         )
         params = {"queries": list(queries), "n": n}
         return await told(story, "web_tools.web_search", params, scope_of(), **fields)
@@ -111,7 +111,7 @@ async def told(story, tool_id, params, scope, **fields):
             **fields,
         }
     )
-    return await story.open(scope, request).tell(NobodyWatches())
+    return await story.open(scope, request).tell(NullObserver())
 
 
 def shape(blocks):

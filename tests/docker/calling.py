@@ -14,7 +14,7 @@ from contracts.tool_calls import Attachment, ToolCallRequest, ToolCallResponse
 from contracts.tools import Language, exec_tool_id
 from service.app.bootstrap import Service
 from service.calls.service import Answer, CallEvent, CallTicket
-from service.identity import Scope
+from service.identity import ConversationKey
 
 # Promises nothing and brings everything back: for tests that look at what a program did, not at a contract.
 ANYTHING: tuple[dict[str, Any], ...] = ({"glob": "**/*", "description": "whatever it writes", "min_count": 0},)
@@ -35,8 +35,8 @@ class Caller:
     last_id: str = ""
 
     @property
-    def scope(self) -> Scope:
-        return Scope(self.service.principal, self.conversation)
+    def scope(self) -> ConversationKey:
+        return ConversationKey(self.service.principal, self.conversation)
 
     async def __call__(self, code: str | None, contract: Any = ANYTHING, **fields: Any) -> ToolCallResponse:
         answer = await (await self.submit(code, contract, **fields)).answer()

@@ -11,7 +11,7 @@ from typing import Any
 
 from contracts.tool_calls import ToolCallRequest, ToolCallResponse
 from service.app.bootstrap import Service
-from service.identity import Scope
+from service.identity import ConversationKey
 from tests.docker.calling import Caller
 from tests.docker.golden_documents import DOCUMENTS, FOLDER, PICTURE, SOURCES_POOL, GoldenDocument
 
@@ -106,7 +106,7 @@ async def _render(
     response = ToolCallResponse.model_validate_json(answer.body)
     assert response.ok, response.error
     (artifact,) = response.artifacts
-    scope = Scope(service.principal, caller.conversation)
+    scope = ConversationKey(service.principal, caller.conversation)
     async with service.artifacts.staging() as staging:
         local = await service.artifacts.fetch_uri(scope, artifact.hosted_uri, staging)
         await asyncio.to_thread(shutil.copyfile, local, target)

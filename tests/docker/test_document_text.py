@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 from contracts.tool_calls import ToolCallRequest, ToolCallResponse
-from service.identity import Scope
+from service.identity import ConversationKey
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
 
@@ -54,7 +54,7 @@ class Agent:
         async def pieces():
             yield data
 
-        scope = Scope(self.service.principal, self.conversation)
+        scope = ConversationKey(self.service.principal, self.conversation)
         await self.service.attachments.store(scope, "turn_1", name, pieces(), None)
 
     async def texts(self, *paths: str) -> dict[str, str]:

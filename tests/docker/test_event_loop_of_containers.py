@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from service.sandbox.preload import Flavour
+from service.sandbox.preload import PreloadSet
 from tests.support.loop_watch import watched_loop
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
@@ -26,7 +26,7 @@ QUICK = {"posix.close in sandbox/engine.py:_discard > sandbox/engine.py:_hang_up
 
 async def refilled(service):
     async with asyncio.timeout(REFILLED_WITHIN_S):
-        while service.engine.pool.waiting(Flavour.BARE) < 1:  # noqa: ASYNC110 - the pool tells nobody when it is full
+        while service.engine.pool.waiting(PreloadSet.BARE) < 1:  # noqa: ASYNC110 - the pool tells nobody when it is full
             await asyncio.sleep(0.05)
 
 

@@ -14,7 +14,7 @@ from pptx import Presentation
 
 from contracts.tool_calls import ToolCallRequest, ToolCallResponse
 from service.errors import InvalidRequestError
-from service.identity import Scope
+from service.identity import ConversationKey
 from service.timeline.block_text import rendered
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
@@ -74,7 +74,7 @@ class Renderer:
     async def bytes_of(self, response):
         (artifact,) = response.artifacts
         store = self.service.artifacts
-        scope = Scope(self.service.principal, self.conversation)
+        scope = ConversationKey(self.service.principal, self.conversation)
         async with store.staging() as staging:
             local = await store.fetch_uri(scope, artifact.hosted_uri, staging)
             return local.read_bytes()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.identity import Scope
+from service.identity import ConversationKey
 from service.timeline.block_text import rendered
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
@@ -16,7 +16,7 @@ open("files/a.txt", "w").write("words")
 
 
 async def page(service, conversation):
-    return await service.timeline.page(Scope(service.principal, conversation), 0, 1_000)
+    return await service.timeline.page(ConversationKey(service.principal, conversation), 0, 1_000)
 
 
 async def test_the_blocks_of_calls_stand_on_the_timeline_in_the_order_of_the_calls(service, call):
@@ -31,7 +31,7 @@ async def test_the_blocks_of_calls_stand_on_the_timeline_in_the_order_of_the_cal
 async def test_the_text_of_the_timeline_is_that_of_its_calls_under_the_line_of_the_turn(service, call):
     call.conversation = "timeline-as-text"
     response = await call(PAINT, ["a.png", "a.txt"])
-    view = await service.timeline.rendered(Scope(service.principal, call.conversation), 0)
+    view = await service.timeline.rendered(ConversationKey(service.principal, call.conversation), 0)
     head, _, rest = view.text.partition("\n\n")
     assert head.startswith("[TURN turn_")
     assert rest == rendered(response.blocks)

@@ -17,8 +17,8 @@ from contracts.tools import Language
 from service.app.bootstrap import Service, build, running
 from service.app.settings import Settings
 from service.sandbox.limits import CallLimits
-from service.sandbox.port import Job, SandboxSpec, Wanted, WantedFile
-from service.sandbox.preload import Flavour
+from service.sandbox.port import ExpectedFile, Job, OutputSpec, SandboxSpec
+from service.sandbox.preload import PreloadSet
 from tests.docker.calling import Caller
 from tests.support.staging import MadeFolder, bytes_of
 
@@ -78,7 +78,7 @@ def filled(service: Service) -> bool:
 
 
 def waiting_ids(service: Service) -> list[str]:
-    return [box.container_id for box in service.engine.pool._ready[Flavour.BARE]]
+    return [box.container_id for box in service.engine.pool._ready[PreloadSet.BARE]]
 
 
 def samples(service: Service) -> dict[str, float]:
@@ -103,7 +103,7 @@ async def test_a_flavour_waits_from_its_first_call_on_and_programs_do_in_it_what
         response = await call(CHART, ["chart.png"])
         said.append((response.ok, response.sandbox.acquired, await call.output()))
         await until(lambda: filled(unswept))
-    assert (said[1], unswept.engine.pool.waiting(Flavour.DATA)) == ((True, "warm", "True agg\n"), 1)
+    assert (said[1], unswept.engine.pool.waiting(PreloadSet.DATA)) == ((True, "warm", "True agg\n"), 1)
     hits = grown(unswept, before, "proofbox_pool_taken_total")
     assert hits == {'{flavour="data",got="bare"}': 1, '{flavour="data",got="warm"}': 1}
 
@@ -119,7 +119,7 @@ async def test_a_program_for_statistics_finds_its_libraries_loaded(call, waiting
     for _ in range(2):
         response = await call(code)
         said.append((response.ok, await call.output()))
-        await until(lambda: waiting.engine.pool.waiting(Flavour.SCIENCE) == 1)
+        await until(lambda: waiting.engine.pool.waiting(PreloadSet.SCIENCE) == 1)
     assert said[1] == (True, "set()\n[1]\n")
 
 
@@ -128,8 +128,8 @@ async def test_what_waits_has_the_libraries_of_its_flavour_already(call, waiting
     await until(lambda: filled(waiting))
     ready = waiting.engine.pool._ready
     inside = {flavour: {box.sandbox.flavour for box in boxes} for flavour, boxes in ready.items()}
-    assert inside[Flavour.BARE] == {Flavour.BARE}
-    assert inside[Flavour.DATA] == {Flavour.DATA}
+    assert inside[PreloadSet.BARE] == {PreloadSet.BARE}
+    assert inside[PreloadSet.DATA] == {PreloadSet.DATA}
 
 
 async def test_a_program_that_sets_what_libraries_read_has_its_way(call):
@@ -229,7 +229,7 @@ def inspectors_inside() -> dict[int, str]:
 async def test_an_inspector_that_has_judged_is_stopped_and_ends_with_its_container(waiting, tmp_path):
     await until(lambda: filled(waiting) and not inspectors_inside())
     limits = CallLimits(60, 1.0, 256 * MIB, 64, 16 * MIB, 1_000, 16 * MIB, 100, 8, MIB, 16 * MIB)
-    wanted = Wanted("turn_1", (WantedFile("a.txt", is_glob=False, matches_max=1, checks={}),), 0, limits)
+    wanted = OutputSpec("turn_1", (ExpectedFile("a.txt", is_glob=False, matches_max=1, checks={}),), 0, limits)
     job = Job(Language.PYTHON, b"open('files/a.txt', 'w').write('a')", "program", "turn_1", limits)
     async with waiting.engine.open(SandboxSpec("call_1", limits, 60.0)) as sandbox:
         await sandbox.put("turn_1", [])

@@ -7,7 +7,7 @@ import pytest
 from contracts.tool_calls import ToolCallRequest, ToolCallResponse
 from service.app.bootstrap import build, running
 from service.app.settings import Settings
-from service.identity import Scope
+from service.identity import ConversationKey
 from tests.support.web_server import response, web_server
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
@@ -80,8 +80,8 @@ async def test_a_page_is_read_in_the_sandbox_and_becomes_a_source_and_blocks(dat
         web.server.answers["/tides"] = response(ARTICLE.encode("latin-1"), "text/html; charset=iso-8859-1")
         url = web.server.url("/tides")
         answer = await web.fetch(url)
-        rows = await web.service.sources.rows(Scope(web.service.principal, "web"))
-        page = await web.service.timeline.page(Scope(web.service.principal, "web"), 0, 10)
+        rows = await web.service.sources.rows(ConversationKey(web.service.principal, "web"))
+        page = await web.service.timeline.page(ConversationKey(web.service.principal, "web"), 0, 10)
         return answer, url, rows, page
 
     answer, url, [row], page = await with_web(data_dir / "article", use)

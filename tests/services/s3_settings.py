@@ -1,7 +1,8 @@
 """Writes settings and identities of the S3 server of the tests into a folder. Run by s3.sh before each start.
 
-The keys are made once. A port that another program has taken since the last start is replaced by a free one. Ports come from below
-the range that the kernel gives to clients: a connection of another test must not take one between this choice and the server's start.
+The keys are made once. A port that another program has taken since the last start is replaced by a free one.
+Ports come from below the range that the kernel gives to clients: a connection of another test must not take one
+between this choice and the server's start.
 """
 
 import json

@@ -24,7 +24,7 @@ from service.errors import (
     UnknownCallError,
     UnknownToolError,
 )
-from service.identity import Principal, Scope
+from service.identity import ConversationKey, Principal
 
 CREATED = "2026-07-04T13:18:14Z"
 
@@ -61,7 +61,7 @@ class MemoryTicket:
         self._calls = calls
         self._call = call
         self.replayed = replayed
-        self.key = CallKey(Scope(Principal("", "", "", ""), ""), call.request.tool_call_id)
+        self.key = CallKey(ConversationKey(Principal("", "", "", ""), ""), call.request.tool_call_id)
 
     def answered(self) -> asyncio.Future[Answer]:
         return self._call.answered

@@ -10,15 +10,15 @@ from contracts.paths import FilePath
 from contracts.react_tools import ReadParams
 from contracts.tool_calls import ToolCallRequest
 from service.artifacts.attachments import Attachments
-from service.artifacts.conversation_files import TurnFiles
+from service.artifacts.conversation_files import ConversationFiles
 from service.artifacts.port import NewArtifact
-from service.calls.direct_tool import ReactStory
-from service.calls.tool import NobodyWatches
+from service.calls.direct_tool import DirectTool
+from service.calls.tool import NullObserver
 from service.file_content import all_of
-from service.identity import Principal, Scope
-from service.jobs.input_resolver import Rehosting, Wish, WorkspaceBounds
-from service.react.read import ReactRead, ReadBounds
-from service.storage.artifacts.local_blobs import LocalFiles
+from service.identity import ConversationKey, Principal
+from service.jobs.input_resolver import InputRequest, InputResolver, WorkspaceBounds
+from service.react.read import ReadBounds, ReadTool
+from service.storage.artifacts.local_blobs import LocalBlobStore
 from service.storage.artifacts.store import SqlArtifactStore
 from service.storage.asset_folders import AssetFolders
 from service.storage.database import Database
@@ -31,7 +31,7 @@ from tests.support.staging import MadeFolder
 ANN = Principal("acme", "books", "registered", "ann")
 BOB = Principal("acme", "books", "registered", "bob")
 EVE = Principal("other", "books", "registered", "eve")
-SCOPE = Scope(ANN, "conv-1")
+SCOPE = ConversationKey(ANN, "conv-1")
 TOKENS = BpeTokenCounter()
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -91,7 +91,7 @@ class Conversation:
         self.timelines = SqlTimelineStore(database)
         self.shared = folder / "shared"
         self.skills = folder / "skills"
-        self.files = TurnFiles(artifacts, self.timelines, AssetFolders((self.shared,)))
+        self.files = ConversationFiles(artifacts, self.timelines, AssetFolders((self.shared,)))
         self.inline_bytes_max = 100_000
         self.tokens_max = 20_000
         self.documents = None
@@ -126,7 +126,7 @@ class Conversation:
     async def read(self, *paths, turn_id="turn_9", call_id=None, keep=True, **fields):
         """The answer of a call; its blocks are on the timeline afterwards, as those of every call are."""
         self._calls += 1
-        read = ReactRead(
+        read = ReadTool(
             self.files,
             self.sources,
             FolderSkills(self.skills),
@@ -144,17 +144,17 @@ class Conversation:
                 **fields,
             }
         )
-        story = ReactStory(["react.read"], ReadParams, read.tell, self.sources)
-        response = await story.open(self.scope, request).tell(NobodyWatches())
+        story = DirectTool(["react.read"], ReadParams, read.tell, self.sources)
+        response = await story.open(self.scope, request).tell(NullObserver())
         if keep:
             await self.append(*response.blocks)
         return response
 
     async def gather(self, text="", *, turn_id="turn_9", bounds=(10_000, 100), **fields):
         """What a run would find in OUT_DIR, and the ledger, the missing paths and the notices."""
-        rehosting = Rehosting(self.files, self.sources, WorkspaceBounds(*bounds))
+        rehosting = InputResolver(self.files, self.sources, WorkspaceBounds(*bounds))
         async with self.artifacts.staging() as staging:
-            wish = Wish(self.scope, turn_id, text, (), (), **fields)
+            wish = InputRequest(self.scope, turn_id, text, (), (), **fields)
             gathered = await rehosting.gather(wish, MadeFolder(staging))
             contents = {path: all_of(file.source) for path, file in gathered.inputs.items()}
         return contents, gathered
@@ -166,7 +166,7 @@ async def opened_conversation(folder):
         (folder / name).mkdir()
     database = Database(folder / "data")
     await database.open()
-    artifacts = SqlArtifactStore(database, LocalFiles(folder / "data"))
+    artifacts = SqlArtifactStore(database, LocalBlobStore(folder / "data"))
     await artifacts.open()
     try:
         yield Conversation(database, artifacts, folder)

@@ -10,8 +10,8 @@ from contracts.paths import FilePath, Namespace
 from contracts.tool_calls import SandboxInfo
 from service.sandbox.port import (
     Collected,
+    CollectedFile,
     FileState,
-    Found,
     Inspection,
     OutputPiece,
     ProcessOutcome,
@@ -40,7 +40,7 @@ class HeldSandbox:
 
     async def collect(self, wanted, into) -> Collected:
         found = [
-            Found(
+            CollectedFile(
                 FilePath(wanted.turn_id, Namespace.FILES, file.rel),
                 index,
                 FileState.FILE,

@@ -12,7 +12,7 @@ from pathlib import Path
 from contracts.paths import FilePath, Namespace
 from contracts.tool_calls import SandboxInfo
 from service.file_content import all_of
-from service.sandbox.port import Collected, FileState, Found, ProcessOutcome, SandboxLostError, SandboxSpec
+from service.sandbox.port import Collected, CollectedFile, FileState, ProcessOutcome, SandboxLostError, SandboxSpec
 from service.sandbox.runner.file_frames import PIECE_BYTES
 
 PROGRAMS = Path(__file__).parents[2] / "sandbox_images"
@@ -58,7 +58,7 @@ class ReadingSandbox:
                 source = await into.folder() / "0"
                 source.write_bytes(data)
             sha256 = hashlib.sha256(data).hexdigest()
-            found.append(Found(path, index, FileState.FILE, len(data), source=source, sha256=sha256))
+            found.append(CollectedFile(path, index, FileState.FILE, len(data), source=source, sha256=sha256))
         return Collected(tuple(found))
 
 

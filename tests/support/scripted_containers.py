@@ -11,7 +11,7 @@ from contracts.tool_calls import SandboxInfo
 from service.sandbox.containers import Container, ContainerTransport, LeftContainer
 from service.sandbox.limits import CallLimits
 from service.sandbox.oci.transport import SocketTransport
-from service.sandbox.preload import Flavour
+from service.sandbox.preload import PreloadSet
 
 _RUNNER = Path(__file__).with_name("scripted_runner.py")
 _MEMORY_BYTES = 16 << 30
@@ -45,11 +45,11 @@ class ScriptedContainers:
     async def ping(self) -> None:
         return
 
-    async def prepare(self, flavour: Flavour) -> None:
+    async def prepare(self, flavour: PreloadSet) -> None:
         return
 
     async def start(
-        self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour, user_id: int
+        self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: PreloadSet, user_id: int
     ) -> Container:
         assert self._door is not None
         ours, theirs = socket.socketpair()
@@ -57,7 +57,7 @@ class ScriptedContainers:
             socket.send_fds(self._door, [b"x"], [theirs.fileno()])
         return Container(name, lambda: _attached(ours))
 
-    async def begin_waiting(self, container_id: str, flavour: Flavour) -> None:
+    async def begin_waiting(self, container_id: str, flavour: PreloadSet) -> None:
         return
 
     async def set_limits(self, container_id: str, limits: CallLimits) -> None:

@@ -75,8 +75,8 @@ def test_pages_are_fetched_through_the_one_module_that_checks_addresses():
     users = {
         str(path.relative_to(ROOT))
         for path in (ROOT / "service").rglob("*.py")
-        if "BoundedGet(" in path.read_text(encoding="utf-8")
+        if "LimitedGet(" in path.read_text(encoding="utf-8")
     }
     assert users == {"service/web/client/fetcher.py", "service/web/client/searxng.py"}
     for user in users:
-        assert "BoundedGet(CheckedNetwork(" in (ROOT / user).read_text(encoding="utf-8")
+        assert "LimitedGet(CheckedNetwork(" in (ROOT / user).read_text(encoding="utf-8")

@@ -22,7 +22,7 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"
 _LOGGER = logging.getLogger("proofbox.api")
 
 
-class RequestLog:
+class AccessLogMiddleware:
     """ASGI middleware around everything else.
 
     A caller may name a request itself with ``X-Request-ID``; one that could confuse a log or a header is replaced.

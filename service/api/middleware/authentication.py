@@ -9,10 +9,10 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.access.authenticator import Access, Caller, Claims
+from service.access.authenticator import Access, Caller, RequestCredentials
 from service.access.quotas import CallerMeter, Quotas
 from service.api.responses import problem_response, request_id_of
-from service.api.services import Doors
+from service.api.services import Services
 from service.errors import NotAuthenticatedError, OriginRefusedError, ServiceError, UnsafeNameError
 
 OPEN_PATHS = frozenset({"/livez", "/readyz", "/docs", "/openapi.json"})
@@ -110,7 +110,7 @@ def _is_ours(host: str, names: frozenset[str]) -> bool:
         return match["address"] is None and (name in names or name.endswith(".localhost"))
 
 
-class Guard:
+class AuthenticationMiddleware:
     """ASGI middleware that knows the caller of every request before any route does.
 
     What is not in the list of open routes is closed: a route that is added later asks for a key without doing
@@ -169,7 +169,7 @@ class _Limited:
         await self._send(message)
 
 
-async def must_have_room(request: Request, doors: Doors) -> None:
+async def must_have_room(request: Request, doors: Services) -> None:
     """Refuses what would keep more bytes than the caller's project may.
 
     Raises:
@@ -188,8 +188,8 @@ def caller_of(state: Mapping[str, object]) -> Caller:
     return caller
 
 
-def _claims(headers: Headers) -> Claims:
-    return Claims(
+def _claims(headers: Headers) -> RequestCredentials:
+    return RequestCredentials(
         tuple(headers.getlist("authorization")),
         headers.get("Proofbox-Tenant"),
         headers.get("Proofbox-Project"),

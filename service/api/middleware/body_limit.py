@@ -15,7 +15,7 @@ from service.errors import BodyTooLargeError, RateLimitedError, RequestTimeoutEr
 SLOWEST_BYTES_PER_S = 64 * 1024
 
 
-class BodyLimit:
+class BodyLimitMiddleware:
     """ASGI middleware that raises out of ``receive`` as soon as a body is known to break a bound.
 
     A declared length above the bound is refused before a byte is read, so a client that waits for ``100 Continue``

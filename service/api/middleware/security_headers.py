@@ -13,7 +13,7 @@ SAFE_HEADERS = {
 _ENCODED = [(name.lower().encode(), value.encode()) for name, value in SAFE_HEADERS.items()]
 
 
-class SafeHeaders:
+class SecurityHeadersMiddleware:
     """ASGI middleware that adds what an answer does not say itself."""
 
     def __init__(self, app: ASGIApp) -> None:

@@ -13,9 +13,9 @@ from service.api.identity import ReadsArtifacts
 from service.api.openapi_responses import answer, header, problems
 from service.api.routes.download_links import own_link
 from service.api.routes.logical_artifacts import remembered_response
-from service.api.services import Doors, OpenDoors
+from service.api.services import OpenDoors, Services
 from service.artifacts.port import ArtifactStore, StoredArtifact
-from service.identity import Scope
+from service.identity import ConversationKey
 
 ROUTE = "/v1/conversations/{conversation_id}/artifacts/{logical_path:path}"
 router = APIRouter(tags=["files"])
@@ -90,7 +90,7 @@ async def get_artifact(
 
 
 async def _stored(
-    store: ArtifactStore, scope: Scope, path: LogicalPath, version: int | None
+    store: ArtifactStore, scope: ConversationKey, path: LogicalPath, version: int | None
 ) -> StoredArtifact | None:
     if not isinstance(path, FilePath):
         return None
@@ -109,7 +109,7 @@ def _parsed(logical_path: str) -> LogicalPath:
         raise errors.UnsafeNameError(str(exc)) from exc
 
 
-async def _link(doors: Doors, scope: Scope, artifact: StoredArtifact) -> Response:
+async def _link(doors: Services, scope: ConversationKey, artifact: StoredArtifact) -> Response:
     """The answer that leads to the bytes: where they are stored, else at a door of this service without keys.
 
     Raises:

@@ -9,10 +9,10 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from service import errors
 from service.api.file_response import BINARY, PART_HEADERS, VERSION_HEADERS, Conditions, file_response
 from service.api.openapi_responses import answer, problems
-from service.api.services import Doors, OpenDoors
+from service.api.services import OpenDoors, Services
 from service.artifacts.download_links import Link
 from service.artifacts.port import StoredArtifact
-from service.identity import Scope
+from service.identity import ConversationKey
 
 ROUTE = "/v1/links/{number}"
 _NUMBER_MAX = 2**63 - 1
@@ -20,7 +20,7 @@ router = APIRouter(tags=["files"])
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class LinkQuery:
     """What stands behind the number; whatever it is, it is checked and not validated: a bent link is refused."""
 
     expires: Annotated[str, Query(description="Until when the link works, in seconds since 1970.")] = ""
@@ -28,7 +28,7 @@ class Told:
     signature: Annotated[str, Query(description="The signature over the file, the method and the time.")] = ""
 
 
-async def own_link(doors: Doors, scope: Scope, artifact: StoredArtifact) -> str:
+async def own_link(doors: Services, scope: ConversationKey, artifact: StoredArtifact) -> str:
     """A link to a version of a file at this service's own door.
 
     Raises:
@@ -66,14 +66,16 @@ async def get_linked_file(
     doors: OpenDoors,
     number: Annotated[str, Path(description="Which version of which file.")],
     conditions: Annotated[Conditions, Depends()],
-    told: Annotated[Told, Depends()],
+    told: Annotated[LinkQuery, Depends()],
 ) -> Response:
     """Links are made by `get_artifact` with `link=1`; each works for one version, one method and a while."""
     scope, artifact = await _checked(doors, request, number, told)
     return await file_response(request, doors.artifacts, scope, artifact, conditions)
 
 
-async def _checked(doors: Doors, request: Request, number: str, told: Told) -> tuple[Scope, StoredArtifact]:
+async def _checked(
+    doors: Services, request: Request, number: str, told: LinkQuery
+) -> tuple[ConversationKey, StoredArtifact]:
     """What a link leads to.
 
     Raises:

@@ -5,10 +5,10 @@ import hashlib
 from fastapi import Request, Response
 
 from service.api.download_headers import harmless_headers, is_same_tag
-from service.artifacts.logical_paths import Recalled
+from service.artifacts.logical_paths import ResolvedPath
 
 
-def remembered_response(request: Request, found: Recalled, if_none_match: str | None) -> Response:
+def remembered_response(request: Request, found: ResolvedPath, if_none_match: str | None) -> Response:
     """The whole of it; a browser saves it and runs nothing of it."""
     tag = f'"{hashlib.sha256(found.content).hexdigest()}"'
     headers = {**harmless_headers(found.name, found.mime), "ETag": tag}

@@ -14,7 +14,7 @@ from service.api.middleware.access_log import CLIENT_GONE
 from service.api.middleware.authentication import must_have_room
 from service.api.openapi_responses import header, json_answer, json_content, link, problems
 from service.api.responses import JSON, NO_STORE, PROBLEM_JSON, model_response, request_id_of, retry_after
-from service.api.services import Doors, OpenDoors, Ticket
+from service.api.services import OpenDoors, Services, Ticket
 from service.api.strict_json import read_model
 from service.calls.function_calls import canonical_call
 from service.calls.service import Answer
@@ -220,7 +220,9 @@ async def disconnected(request: Request) -> None:
         pass
 
 
-async def _accepted(doors: Doors, principal: Principal, call: ToolCallRequest, headers: dict[str, str]) -> Response:
+async def _accepted(
+    doors: Services, principal: Principal, call: ToolCallRequest, headers: dict[str, str]
+) -> Response:
     status = await doors.calls.status(principal, call.tool_call_id, call.conversation_id)
     query = urlencode({"conversation_id": call.conversation_id})
     location: dict[str, Any] = {

@@ -9,7 +9,7 @@ from contracts.blocks import Block
 from contracts.media_types import is_text
 from contracts.paths import FilePath, UnsafePathError
 from service.artifacts.port import ArtifactStore
-from service.identity import Scope
+from service.identity import ConversationKey
 from service.react.memsearch.chunking import passages
 from service.timeline.block_writer import now_text
 from service.timeline.port import PlacedBlock
@@ -41,7 +41,7 @@ def target_of(block: Block) -> str | None:
     return _TARGETS.get(block.type)
 
 
-async def said_in(scope: Scope, placed: PlacedBlock, artifacts: ArtifactStore) -> list[Said]:
+async def said_in(scope: ConversationKey, placed: PlacedBlock, artifacts: ArtifactStore) -> list[Said]:
     """The passages of a block; none of a block that nobody searches for. Hidden blocks are found as well.
 
     Raises:
@@ -59,7 +59,7 @@ async def said_in(scope: Scope, placed: PlacedBlock, artifacts: ArtifactStore) -
     return [Said(placed.position, block.turn_id, target, ts, block.path, text) for text in texts]
 
 
-async def _attachment_passages(scope: Scope, block: Block, artifacts: ArtifactStore) -> Sequence[str]:
+async def _attachment_passages(scope: ConversationKey, block: Block, artifacts: ArtifactStore) -> Sequence[str]:
     """The name of an attachment, and what it says if it is a text; of other types the name is all that is known."""
     try:
         path = FilePath.from_logical(block.path)

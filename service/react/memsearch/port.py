@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from service.identity import Scope
+from service.identity import ConversationKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,24 +33,26 @@ class Passage:
 class PassageStore(Protocol):
     """Passages of conversations and their embeddings. All methods raise StoreFailedError."""
 
-    async def through(self, scope: Scope) -> int:
+    async def through(self, scope: ConversationKey) -> int:
         """Up to which position of the timeline the passages are there."""
 
-    async def add(self, scope: Scope, passages: Sequence[Passage], *, since: int, through: int) -> bool:
+    async def add(self, scope: ConversationKey, passages: Sequence[Passage], *, since: int, through: int) -> bool:
         """Adds the passages of the blocks after ``since`` up to ``through``.
 
         False, and nothing added, if the store does not end at ``since`` any more.
         """
 
-    async def vectors(self, scope: Scope, targets: Collection[str], since_ts: str) -> list[tuple[int, str, bytes]]:
+    async def vectors(
+        self, scope: ConversationKey, targets: Collection[str], since_ts: str
+    ) -> list[tuple[int, str, bytes]]:
         """Id, time and embedding (empty if there is none yet) of the passages of some targets from a time on."""
 
-    async def set_vectors(self, scope: Scope, vectors: Mapping[int, bytes]) -> None:
+    async def set_vectors(self, scope: ConversationKey, vectors: Mapping[int, bytes]) -> None:
         """Stores the embeddings of passages by their ids.
 
         Raises:
             StoreFullError: no space is left.
         """
 
-    async def pick(self, scope: Scope, ids: Collection[int]) -> dict[int, Passage]:
+    async def pick(self, scope: ConversationKey, ids: Collection[int]) -> dict[int, Passage]:
         """Passages by their ids."""

@@ -12,7 +12,7 @@ from contracts.react_tools import MemsearchParams
 from contracts.tool_calls import ToolCallResponse
 from service.artifacts.port import ArtifactStore
 from service.calls.direct_tool import ReactCall
-from service.identity import Scope
+from service.identity import ConversationKey
 from service.react.memsearch.embedding_port import Embedder
 from service.react.memsearch.extract import Said, said_in, target_of
 from service.react.memsearch.port import Passage, PassageStore
@@ -39,7 +39,7 @@ class Hit:
     score: float
 
 
-class MemorySearch:
+class MemorySearchTool:
     """Searches what was said and attached in a conversation.
 
     Args:
@@ -84,7 +84,7 @@ class MemorySearch:
         blocks = [*call.opening_blocks(), call.write.result_json(content)]
         return call.answered(blocks, report=_report(hits), ret=content)
 
-    async def _catch_up(self, scope: Scope) -> None:
+    async def _catch_up(self, scope: ConversationKey) -> None:
         """Stores the passages of what was said since the last search; another call may do the same meanwhile.
 
         They have no vectors yet: a search makes those of its own targets, which may be few of them.
@@ -98,7 +98,9 @@ class MemorySearch:
             new = [Passage(row.position, row.turn_id, row.target, row.ts, row.path, row.text, b"") for row in said]
             await self._passages.add(scope, new, since=since, through=through)
 
-    async def _vectors(self, scope: Scope, targets: Sequence[str], since_ts: str) -> list[tuple[int, str, bytes]]:
+    async def _vectors(
+        self, scope: ConversationKey, targets: Sequence[str], since_ts: str
+    ) -> list[tuple[int, str, bytes]]:
         """Id, time and vector of the passages of some targets; missing vectors are made and stored first."""
         known = await self._passages.vectors(scope, targets, since_ts)
         missing = [number for number, _, vector in known if not vector]
@@ -120,7 +122,7 @@ class MemorySearch:
                 vectors += await asyncio.to_thread(self._embedder.embed, texts[at : at + _TEXTS_AT_ONCE])
         return vectors
 
-    async def _said(self, scope: Scope, blocks: Sequence[PlacedBlock]) -> tuple[list[Said], int]:
+    async def _said(self, scope: ConversationKey, blocks: Sequence[PlacedBlock]) -> tuple[list[Said], int]:
         """The passages of some blocks, and up to which position: long texts are taken a few at a time."""
         said: list[Said] = []
         chars = 0

@@ -16,7 +16,7 @@ from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from service.errors import EngineUnavailableError
 from service.sandbox.containers import LeftContainer
 from service.sandbox.docker.container_config import LABEL_BOOT, LABEL_SERVICE
-from service.sandbox.docker.exit_watcher import DeathWatch
+from service.sandbox.docker.exit_watcher import ExitWatcher
 
 T = TypeVar("T")
 _PIECE_BYTES = 1024 * 1024
@@ -31,7 +31,7 @@ class EngineClient:
         self._timeout_s = timeout_s
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="engine")
         self._client: docker.DockerClient | None = None
-        self._deaths: DeathWatch | None = None
+        self._deaths: ExitWatcher | None = None
 
     async def connect(self) -> None:
         """Connects and agrees on an API version."""
@@ -183,7 +183,7 @@ class EngineClient:
     async def watch_deaths(self, service_name: str, *, exits: bool) -> None:
         """From here on more is known of this service's containers that have gone: also exit codes, if wanted."""
         api, label = self._api(), f"{LABEL_SERVICE}={service_name}"
-        self._deaths = await self._call("tell of its events", lambda: DeathWatch(api, label, exits=exits))
+        self._deaths = await self._call("tell of its events", lambda: ExitWatcher(api, label, exits=exits))
 
     async def died_of_memory(self, container_id: str) -> bool:
         """Whether the kernel killed processes of a container for memory; False if nobody knows."""

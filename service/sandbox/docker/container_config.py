@@ -17,8 +17,8 @@ from service.sandbox.hardening import (
     own_folders,
 )
 from service.sandbox.limits import CallLimits
-from service.sandbox.preload import PREIMPORTED, Flavour
-from service.sandbox.service_cgroup import Totals
+from service.sandbox.preload import PREIMPORTED, PreloadSet
+from service.sandbox.service_cgroup import TotalLimits
 from service.sandbox.zygotes.manager import ImportOnce, Kind
 from service.sandbox.zygotes.settings import (
     ZYGOTE_CAPABILITIES,
@@ -56,7 +56,7 @@ class ContainerSettings:
     runtime: str
     seccomp_profile: str
     cgroup_parent: str
-    totals: Totals
+    totals: TotalLimits
     service_name: str
     boot_id: str
     gvisor: bool = False
@@ -128,13 +128,13 @@ def container_config(
     limits: CallLimits,
     deadline_epoch_s: float,
     user_id: int,
-    flavour: Flavour = Flavour.BARE,
+    flavour: PreloadSet = PreloadSet.BARE,
 ) -> dict[str, Any]:
     """The body of ``POST /containers/create`` for a sandbox whose processes run as ``user_id``."""
     host_config = {
         **_common_host_config(settings),
         # gVisor's could not be raised again.
-        "CpuShares": FULL_SHARES if flavour is Flavour.BARE or settings.gvisor else IMPORTING_SHARES,
+        "CpuShares": FULL_SHARES if flavour is PreloadSet.BARE or settings.gvisor else IMPORTING_SHARES,
         "SecurityOpt": ["no-new-privileges", f"seccomp={settings.seccomp_profile}"],
         # The options of /dev/pts are the engine's.
         "MaskedPaths": [*MASKED_PATHS, NEW_TERMINALS],

@@ -21,7 +21,7 @@ from service.sandbox.docker.container_config import (
     changing_limits,
     container_config,
 )
-from service.sandbox.docker.direct_socket import NotTakenError, take_socket
+from service.sandbox.docker.direct_socket import DirectSocketError, take_socket
 from service.sandbox.docker.gvisor import TOO_MANY_TASKS, filters_calls, gvisor_form, is_gvisor
 from service.sandbox.docker.own_users import own_users_form
 from service.sandbox.docker.transport import AttachTransport
@@ -32,8 +32,8 @@ from service.sandbox.linux.cgroups import Cgroups
 from service.sandbox.linux.seccomp_bpf import compiled
 from service.sandbox.linux.seccomp_profile import runtime_form
 from service.sandbox.oci.container_state import DEFAULT_PARENT
-from service.sandbox.preload import Flavour
-from service.sandbox.service_cgroup import TogetherGroup, group_name
+from service.sandbox.preload import PreloadSet
+from service.sandbox.service_cgroup import ServiceCgroup, group_name
 from service.sandbox.zygotes.fork_target import Target, opened
 from service.sandbox.zygotes.manager import KIND_OF, ContainerForks, Start, Zygotes, zygotes_if
 
@@ -57,7 +57,7 @@ class DockerContainers:
         self._threads = ThreadPoolExecutor(_FORKS_AT_A_TIME, thread_name_prefix="forking")
         self._zygotes: Zygotes | None = None
         self._cgroups: Cgroups | None = None
-        self._together: TogetherGroup | None = None
+        self._together: ServiceCgroup | None = None
         self._not_taken_level = logging.WARNING
 
     async def connect(self) -> SandboxInfo:
@@ -123,7 +123,7 @@ class DockerContainers:
         why = _not_in_our_hands(facts, parent)
         if not why:
             try:
-                together = TogetherGroup(Cgroups.of_machine(), parent, settings.totals)
+                together = ServiceCgroup(Cgroups.of_machine(), parent, settings.totals)
                 together.make()
                 self._together = together
             except OSError as exc:
@@ -141,7 +141,7 @@ class DockerContainers:
             await asyncio.to_thread(self._together.remove)
 
     @property
-    def together(self) -> TogetherGroup | None:
+    def together(self) -> ServiceCgroup | None:
         """See `Containers.together`."""
         return self._together
 
@@ -161,17 +161,17 @@ class DockerContainers:
         """See `Containers.updates_limits`."""
         return not self._settings.gvisor
 
-    async def prepare(self, flavour: Flavour) -> None:
+    async def prepare(self, flavour: PreloadSet) -> None:
         """See `Containers.prepare`."""
         if self._zygotes is not None:
             await self._zygotes.first_of(KIND_OF[flavour])
 
-    def _imported_by_itself(self, flavour: Flavour) -> Flavour:
+    def _imported_by_itself(self, flavour: PreloadSet) -> PreloadSet:
         """What the interpreter that a container starts itself is to import."""
-        return flavour if self._zygotes is None else Flavour.BARE
+        return flavour if self._zygotes is None else PreloadSet.BARE
 
     async def start(
-        self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour, user_id: int
+        self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: PreloadSet, user_id: int
     ) -> Container:
         """See `Containers.start`."""
         if self._together is not None:
@@ -197,7 +197,7 @@ class DockerContainers:
         """See `Shortcut`."""
         try:
             return await take_socket(first_process, container_id, socket.SOCK_STREAM)
-        except NotTakenError as exc:
+        except DirectSocketError as exc:
             log.log(
                 self._not_taken_level, "the stream to a sandbox goes through the engine, which is slower: %s", exc
             )
@@ -216,9 +216,9 @@ class DockerContainers:
             return await self._client.first_process(container_id)
         return 0
 
-    async def begin_waiting(self, container_id: str, flavour: Flavour) -> None:
+    async def begin_waiting(self, container_id: str, flavour: PreloadSet) -> None:
         """See `Containers.begin_waiting`."""
-        if self._imported_by_itself(flavour) is not Flavour.BARE and self.updates_limits:
+        if self._imported_by_itself(flavour) is not PreloadSet.BARE and self.updates_limits:
             await self._client.update(container_id, {"CpuShares": FULL_SHARES})
 
     async def set_limits(self, container_id: str, limits: CallLimits) -> None:

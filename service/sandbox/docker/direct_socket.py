@@ -15,7 +15,7 @@ _PIDFD_GETFD = 438  # on every machine
 _LOOK_AGAIN_S = 0.01
 
 
-class NotTakenError(Exception):
+class DirectSocketError(Exception):
     """No socket was taken; the message says why."""
 
 
@@ -53,7 +53,7 @@ def taken_socket(process: int, container_id: str, kind: socket.SocketKind, withi
     deadline = time.monotonic() + within_s
     with _opened(process) as pidfd:
         if container_id not in _control_groups(process):
-            raise NotTakenError("the engine's processes are not those of this machine")
+            raise DirectSocketError("the engine's processes are not those of this machine")
         while True:
             fd = ctypes.CDLL(None, use_errno=True).syscall(_PIDFD_GETFD, pidfd, LAID_OUT_FD, 0)
             if fd < 0:
@@ -63,7 +63,7 @@ def taken_socket(process: int, container_id: str, kind: socket.SocketKind, withi
             else:
                 why = "what is there is another descriptor"
             if time.monotonic() >= deadline:
-                raise NotTakenError(f"the process of a container has no socket for the service: {why}")
+                raise DirectSocketError(f"the process of a container has no socket for the service: {why}")
             time.sleep(_LOOK_AGAIN_S)
 
 
@@ -84,7 +84,7 @@ def _opened(process: int) -> Iterator[int]:
     try:
         pidfd = os.pidfd_open(process)
     except OSError as exc:
-        raise NotTakenError(
+        raise DirectSocketError(
             "the process of a container has ended, or the engine's processes are not those of this machine"
         ) from exc
     try:
@@ -98,4 +98,4 @@ def _control_groups(process: int) -> str:
     try:
         return Path(f"/proc/{process}/cgroup").read_text(encoding="utf-8")
     except OSError as exc:
-        raise NotTakenError("the process of a container has ended") from exc
+        raise DirectSocketError("the process of a container has ended") from exc

@@ -17,7 +17,7 @@ _OUT_OF_MEMORY = "oom"
 _DIED = "die"
 
 
-class DeathWatch:
+class ExitWatcher:
     """Follows an engine's events in a thread of its own; what happens while the engine is away stays unknown.
 
     Args:

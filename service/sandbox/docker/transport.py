@@ -12,7 +12,7 @@ import struct
 import threading
 from collections.abc import Awaitable, Callable
 
-from service.sandbox.docker.direct_socket import NotTakenError
+from service.sandbox.docker.direct_socket import DirectSocketError
 
 _HEADER = struct.Struct(">BxxxI")
 _STDERR = 2
@@ -54,7 +54,7 @@ class AttachTransport:
         """See `ContainerTransport.shorten`. The attach stream stays for what the runner complains about."""
         if self._shortcut is None:
             return
-        with contextlib.suppress(NotTakenError):
+        with contextlib.suppress(DirectSocketError):
             connection = await self._shortcut()
             connection.settimeout(0)  # asyncio's
             self._reader, self._writer = await asyncio.open_connection(sock=connection, limit=_BUFFER_BYTES)

@@ -18,7 +18,7 @@ from service.sandbox.docker.container_config import (
     ContainerSettings,
     zygote_container_config,
 )
-from service.sandbox.docker.direct_socket import NotTakenError, taken_socket
+from service.sandbox.docker.direct_socket import DirectSocketError, taken_socket
 from service.sandbox.zygotes.manager import Kind
 from service.sandbox.zygotes.settings import zygote_settings
 from service.sandbox.zygotes.zygote import Zygote
@@ -63,7 +63,7 @@ class DockerZygotes:
 
         try:
             door = taken_socket(first_process, container_id, socket.SOCK_SEQPACKET, _DOOR_WITHIN_S)
-        except NotTakenError as exc:
+        except DirectSocketError as exc:
             end()
             raise NotForkedError(str(exc)) from exc
         zygote = Zygote(door, end)

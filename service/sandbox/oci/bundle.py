@@ -20,7 +20,7 @@ from service.sandbox.hardening import (
 )
 from service.sandbox.limits import CallLimits
 from service.sandbox.oci.image import UnpackedImage
-from service.sandbox.preload import PREIMPORTED, Flavour
+from service.sandbox.preload import PREIMPORTED, PreloadSet
 from service.sandbox.zygotes.manager import Kind
 from service.sandbox.zygotes.settings import (
     ZYGOTE_CAPABILITIES,
@@ -68,7 +68,7 @@ class BundleSettings:
 
 
 def bundle_config(
-    settings: BundleSettings, limits: CallLimits, cgroup: str, user_id: int, flavour: Flavour = Flavour.BARE
+    settings: BundleSettings, limits: CallLimits, cgroup: str, user_id: int, flavour: PreloadSet = PreloadSet.BARE
 ) -> dict[str, Any]:
     """The ``config.json`` of a bundle whose container is to be in ``cgroup`` and runs as ``user_id``."""
     image = settings.image
@@ -161,7 +161,7 @@ def _cgroup_mounts(hierarchies: Mapping[str, Path], cgroup: str) -> list[dict[st
     return mounts
 
 
-def _resources(limits: CallLimits, flavour: Flavour, *, counts_swap: bool) -> dict[str, Any]:
+def _resources(limits: CallLimits, flavour: PreloadSet, *, counts_swap: bool) -> dict[str, Any]:
     devices: list[dict[str, Any]] = [{"allow": False, "access": "rwm"}]
     devices += [
         {"allow": True, "type": "c", "major": major, "minor": minor, "access": "rw"} for _, major, minor in _DEVICES
@@ -171,7 +171,7 @@ def _resources(limits: CallLimits, flavour: Flavour, *, counts_swap: bool) -> di
         {"allow": True, "type": "c", "major": 136, "access": "rw"},
     ]
     cpu = {"quota": int(limits.cpus * CPU_PERIOD_US), "period": CPU_PERIOD_US}
-    if flavour is not Flavour.BARE:
+    if flavour is not PreloadSet.BARE:
         cpu["shares"] = IMPORTING_SHARES
     memory = {"limit": limits.memory_bytes}
     if counts_swap:

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from service.sandbox.linux.cgroups import Cgroups
-from service.sandbox.oci.container_state import Place
+from service.sandbox.oci.container_state import ContainerState
 
 _ROUNDS_MAX = 20
 _QUIET_ROUNDS = 2  # a runtime that was starting a container when the service died makes it a moment later
@@ -21,7 +21,7 @@ _PAUSE_S = 0.3
 
 def main(folder: str, cgroup: str, boot_id: str, word: str) -> None:
     """Removes, ends."""
-    place = Place(Path(folder), cgroup, Cgroups.of_machine())
+    place = ContainerState(Path(folder), cgroup, Cgroups.of_machine())
     quiet = _QUIET_ROUNDS - 1 if word else 0
     for _ in range(_ROUNDS_MAX):
         try:

@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from service.sandbox.oci.container_state import Place
+from service.sandbox.oci.container_state import ContainerState
 from service.sandbox.oci.runtime import Runtime
-from service.sandbox.service_cgroup import TogetherGroup
+from service.sandbox.service_cgroup import ServiceCgroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +24,8 @@ class Starter:
     """
 
     runtime: Runtime
-    place: Place
-    together: TogetherGroup
+    place: ContainerState
+    together: ServiceCgroup
     start_s: float
 
     def run(

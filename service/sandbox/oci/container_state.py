@@ -25,7 +25,7 @@ _LOOK_AGAIN_S = 0.002
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ContainerState:
     """Where the containers of one service are.
 
     Attributes:

@@ -24,13 +24,13 @@ from service.sandbox.linux.seccomp_bpf import compiled
 from service.sandbox.linux.seccomp_profile import runtime_form
 from service.sandbox.oci.bundle import BundleSettings, bundle_config
 from service.sandbox.oci.container_start import Starter
-from service.sandbox.oci.container_state import DEFAULT_PARENT, Place, boot_of
+from service.sandbox.oci.container_state import DEFAULT_PARENT, ContainerState, boot_of
 from service.sandbox.oci.image import ImageCache, ImageSource
 from service.sandbox.oci.runtime import Runtime
 from service.sandbox.oci.transport import SocketTransport
 from service.sandbox.oci.zygotes import OciZygotes
-from service.sandbox.preload import Flavour
-from service.sandbox.service_cgroup import TogetherGroup, Totals, group_name
+from service.sandbox.preload import PreloadSet
+from service.sandbox.service_cgroup import ServiceCgroup, TotalLimits, group_name
 from service.sandbox.zygotes.fork_target import Target, opened
 from service.sandbox.zygotes.manager import KIND_OF, ContainerForks, ImportOnce, Start, Zygotes, zygotes_if
 
@@ -68,7 +68,7 @@ class OciSettings:
     boot_id: str
     cache_dir: Path
     run_dir: Path
-    totals: Totals
+    totals: TotalLimits
     start_s: float
     threads: int
     import_once: ImportOnce
@@ -80,7 +80,7 @@ class _Connected:
 
     starter: Starter
     bundle: BundleSettings
-    together: TogetherGroup
+    together: ServiceCgroup
 
 
 class OciContainers:
@@ -103,13 +103,13 @@ class OciContainers:
         image = await self._cache.image(self._source)
         name = group_name(settings.service_name)
         parent = "/" + settings.cgroup_parent.strip("/") if settings.cgroup_parent else DEFAULT_PARENT
-        place = Place(settings.run_dir / name, f"{parent}/{name}", cgroups)
+        place = ContainerState(settings.run_dir / name, f"{parent}/{name}", cgroups)
         try:
             seccomp = runtime_form(settings.seccomp_profile)
         except ValueError as exc:
             raise EngineUnavailableError(str(exc)) from exc
         bundle = BundleSettings(image, seccomp, cgroups.counts_swap, cgroups.seen_inside)
-        together = TogetherGroup(cgroups, place.cgroup, settings.totals)
+        together = ServiceCgroup(cgroups, place.cgroup, settings.totals)
         await self._call("bound all sandboxes together", together.make)
         starter = Starter(runtime, place, together, settings.start_s)
         self._connected = _Connected(starter, bundle, together)
@@ -145,7 +145,7 @@ class OciContainers:
             raise EngineUnavailableError("the unpacked sandbox image is gone; start the service again")
 
     @property
-    def together(self) -> TogetherGroup | None:
+    def together(self) -> ServiceCgroup | None:
         """See `Containers.together`."""
         return self._connected.together if self._connected else None
 
@@ -158,17 +158,17 @@ class OciContainers:
         """See `Containers.updates_limits`."""
         return True
 
-    async def prepare(self, flavour: Flavour) -> None:
+    async def prepare(self, flavour: PreloadSet) -> None:
         """See `Containers.prepare`."""
         if self._zygotes is not None:
             await self._zygotes.first_of(KIND_OF[flavour])
 
-    def _imported_by_itself(self, flavour: Flavour) -> Flavour:
+    def _imported_by_itself(self, flavour: PreloadSet) -> PreloadSet:
         """What the interpreter that a container starts itself is to import."""
-        return flavour if self._zygotes is None else Flavour.BARE
+        return flavour if self._zygotes is None else PreloadSet.BARE
 
     async def start(
-        self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: Flavour, user_id: int
+        self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: PreloadSet, user_id: int
     ) -> Container:
         """See `Containers.start`."""
         container_id = f"{name}-{int(deadline_epoch_s)}"
@@ -188,9 +188,9 @@ class OciContainers:
 
         return ContainerForks(self._zygotes, target)
 
-    async def begin_waiting(self, container_id: str, flavour: Flavour) -> None:
+    async def begin_waiting(self, container_id: str, flavour: PreloadSet) -> None:
         """See `Containers.begin_waiting`."""
-        if self._imported_by_itself(flavour) is not Flavour.BARE:
+        if self._imported_by_itself(flavour) is not PreloadSet.BARE:
             place = self._there().starter.place
             await self._call("raise a share", lambda: place.cgroups.give_full_share(place.cgroup_of(container_id)))
 
@@ -260,7 +260,7 @@ class OciContainers:
         )  # fmt: skip
 
     def _start(
-        self, container_id: str, limits: CallLimits, flavour: Flavour, user_id: int
+        self, container_id: str, limits: CallLimits, flavour: PreloadSet, user_id: int
     ) -> tuple[socket.socket, int, int]:
         """The stream, the reading end of its standard error, its first process (0: it has ended)."""
         connected = self._there()

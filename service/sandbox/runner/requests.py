@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 
-from service.sandbox.port import Job, Wanted
+from service.sandbox.port import Job, OutputSpec
 from service.sandbox.runner.file_frames import PIECE_BYTES
 from service.sandbox.runner.frames import Frame, encode
 
@@ -65,7 +65,7 @@ def job_frames(job: Job, pass_on_bytes: int, nonce: bytes, *, collects: bool) ->
     return b"".join([encode(Frame.JOB, nonce, json.dumps(request).encode()), *frames])
 
 
-def collection_frame(wanted: Wanted, bounds: InspectorBounds, nonce: bytes) -> bytes:
+def collection_frame(wanted: OutputSpec, bounds: InspectorBounds, nonce: bytes) -> bytes:
     """What is to be judged, opened and sent when the program has ended."""
     request = {
         "files": [

@@ -15,11 +15,11 @@ from service.sandbox.port import (
     FileState,
     Inspection,
     OutputPiece,
+    OutputSpec,
     PlaceName,
     ProcessOutcome,
     Room,
     StreamName,
-    Wanted,
 )
 
 _ATTACHMENT_PREFIX = "../attachments/"
@@ -159,7 +159,7 @@ class Row(_Answer):
             raise ValueError("regular files are kept, good ones always")
         return self
 
-    def path(self, wanted: Wanted) -> FilePath | None:
+    def path(self, wanted: OutputSpec) -> FilePath | None:
         """Where it is in the turn; None if its name is one that the protocol refuses.
 
         Raises:
@@ -192,7 +192,7 @@ class Summary(_Answer):
         return Collected(**rest, **dict(self))
 
 
-def rows_max(wanted: Wanted) -> int:
+def rows_max(wanted: OutputSpec) -> int:
     """How many rows answer a request: one for a name, one for each match of a pattern, and the unpromised."""
     return sum(max(1, file.matches_max) for file in wanted.files) + wanted.extras_max
 

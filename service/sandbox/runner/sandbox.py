@@ -18,16 +18,16 @@ from service.sandbox.containers import Forks, NotForkedError
 from service.sandbox.inspectors import Inspectors
 from service.sandbox.port import (
     Collected,
-    Found,
+    CollectedFile,
     InputFile,
     Job,
     OnOutput,
+    OutputSpec,
     ProcessOutcome,
     SandboxLostError,
     StreamName,
-    Wanted,
 )
-from service.sandbox.preload import Flavour
+from service.sandbox.preload import PreloadSet
 from service.sandbox.runner.file_frames import Received, ReceivedFiles, file_frames
 from service.sandbox.runner.frames import NO_NONCE, Frame, FrameDecoder, FrameError, encode
 from service.sandbox.runner.requests import InspectorBounds, collection_frame, job_frames
@@ -99,14 +99,14 @@ class RunnerSandbox:
         self._nonce = NO_NONCE
         self._frames: deque[tuple[Frame, bytes]] = deque()
         self._put_unanswered = False
-        self._wanted: Wanted | None = None  # what the runner collects without being asked again
+        self._wanted: OutputSpec | None = None  # what the runner collects without being asked again
         self.info = info
-        self.flavour = Flavour.BARE
+        self.flavour = PreloadSet.BARE
         """What the interpreter that waits inside has imported."""
         self.is_over = False
         """Whether the call had an orderly end: its files were collected, and no process of its program is left."""
 
-    async def wait_ready(self, flavour: Flavour = Flavour.BARE) -> None:
+    async def wait_ready(self, flavour: PreloadSet = PreloadSet.BARE) -> None:
         """Waits for READY, draws the nonce that every later frame has to carry, gets an interpreter to wait inside.
 
         Args:
@@ -124,14 +124,14 @@ class RunnerSandbox:
         if forks is None:
             self.flavour = flavour  # its container was told to import that
         else:
-            ready = next(filter(forks.has, (flavour, Flavour.BARE)), None)
+            ready = next(filter(forks.has, (flavour, PreloadSet.BARE)), None)
             if ready is not None:
                 await self._fork(forks, ready, ahead=True)
                 return
         await self._launch()
         await self._expect(Frame.LAUNCHED)
 
-    async def become(self, flavour: Flavour) -> bool:
+    async def become(self, flavour: PreloadSet) -> bool:
         """Puts an interpreter that has imported what ``flavour`` says in the place of the one that waits.
 
         A bare one is put in no other's place. False if none can be had: any interpreter runs any program.
@@ -139,7 +139,7 @@ class RunnerSandbox:
         Raises:
             SandboxLostError: the container has ended, or does not answer in time.
         """
-        if flavour in {self.flavour, Flavour.BARE}:
+        if flavour in {self.flavour, PreloadSet.BARE}:
             return True
         return (
             self._forks is not None
@@ -147,7 +147,7 @@ class RunnerSandbox:
             and await self._fork(self._forks, flavour, ahead=False)
         )
 
-    async def _fork(self, forks: Forks, flavour: Flavour, *, ahead: bool) -> bool:
+    async def _fork(self, forks: Forks, flavour: PreloadSet, *, ahead: bool) -> bool:
         """Has an interpreter forked in; where that fails the runner starts one, unless it has one."""
         async with self._answers_within(self._bounds.collect_s):
             await self._send(Frame.ADOPT, {})
@@ -201,7 +201,7 @@ class RunnerSandbox:
                         await self._write(piece)
                 await self._expect(Frame.PUT_DONE)
 
-    async def run(self, job: Job, *, on_output: OnOutput, wanted: Wanted | None = None) -> ProcessOutcome:
+    async def run(self, job: Job, *, on_output: OnOutput, wanted: OutputSpec | None = None) -> ProcessOutcome:
         """See `Sandbox.run`."""
         limits = job.limits
         try:
@@ -220,7 +220,7 @@ class RunnerSandbox:
             of_processes = self._died_of_processes is not None and await self._died_of_processes()
             return ProcessOutcome(lost=str(exc), lost_to_memory=of_memory, lost_to_processes=of_processes)
 
-    async def collect(self, wanted: Wanted, into: Staging) -> Collected:
+    async def collect(self, wanted: OutputSpec, into: Staging) -> Collected:
         """See `Sandbox.collect`."""
         # A file is judged once more if something was said against it early, or if it has ended its inspector.
         budget_s = self._bounds.collect_s + self._inspector.wall_seconds_per_file * 2 * len(wanted.files)
@@ -241,8 +241,8 @@ class RunnerSandbox:
         """Nothing more is wanted of it; its container is removed by whoever started that."""
         self._inspectors.close()
 
-    async def _receive_collection(self, wanted: Wanted, files: ReceivedFiles) -> Collected:
-        found: list[tuple[Found, Received | None]] = []
+    async def _receive_collection(self, wanted: OutputSpec, files: ReceivedFiles) -> Collected:
+        found: list[tuple[CollectedFile, Received | None]] = []
         odd_names: list[str] = []
         sent: list[Received] = []
         rows_left = rows_max(wanted)
@@ -376,8 +376,8 @@ def _reading() -> Iterator[None]:
         raise SandboxLostError("the runner sent an answer that cannot be read") from exc
 
 
-def _found(path: FilePath, row: Row) -> Found:
-    return Found(
+def _found(path: FilePath, row: Row) -> CollectedFile:
+    return CollectedFile(
         path=path,
         promise=row.promise,
         state=row.state,
@@ -386,5 +386,5 @@ def _found(path: FilePath, row: Row) -> Found:
     )
 
 
-def _kept(found: Found, received: Received | None) -> Found:
+def _kept(found: CollectedFile, received: Received | None) -> CollectedFile:
     return found if received is None else replace(found, source=received.source, sha256=received.sha256)

@@ -17,7 +17,7 @@ from typing import Literal, TypeVar
 
 from service.errors import EngineUnavailableError
 from service.sandbox.containers import NotForkedError, WaitingInspector
-from service.sandbox.preload import Flavour
+from service.sandbox.preload import PreloadSet
 from service.sandbox.zygotes.fork_target import Target
 from service.sandbox.zygotes.zygote import WaitingFork, Zygote
 
@@ -49,7 +49,7 @@ class Kind(StrEnum):
         return self not in {Kind.INSPECTOR, Kind.PLAIN_INSPECTOR}
 
 
-KIND_OF = {flavour: Kind(flavour.value) for flavour in Flavour}
+KIND_OF = {flavour: Kind(flavour.value) for flavour in PreloadSet}
 Start = Callable[[Kind], Zygote]
 """Starts a zygote and waits until it is ready; blocks; raises NotForkedError."""
 ImportOnce = Literal["auto", "on", "off"]
@@ -245,11 +245,11 @@ class ContainerForks:
     zygotes: Zygotes
     target: Callable[[], AbstractContextManager[Target]]
 
-    def has(self, flavour: Flavour) -> bool:
+    def has(self, flavour: PreloadSet) -> bool:
         """See `Forks.has`."""
         return self.zygotes.has(KIND_OF[flavour])
 
-    async def interpreter(self, flavour: Flavour, *, ahead: bool) -> None:
+    async def interpreter(self, flavour: PreloadSet, *, ahead: bool) -> None:
         """See `Forks.interpreter`."""
         await self.zygotes.fork(KIND_OF[flavour], self.target, ahead=ahead)
 

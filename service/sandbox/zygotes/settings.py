@@ -4,7 +4,7 @@ import base64
 from typing import Any
 
 from service.sandbox.hardening import GROUP_ID
-from service.sandbox.preload import PREIMPORTED, Flavour
+from service.sandbox.preload import PREIMPORTED, PreloadSet
 from service.sandbox.zygotes.manager import Kind
 
 ZYGOTE_CAPABILITIES = ("CAP_SYS_ADMIN", "CAP_SYS_CHROOT", "CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
@@ -44,7 +44,7 @@ def zygote_settings(kind: Kind, seccomp: bytes) -> dict[str, Any]:
         families = _FAMILIES if kind is Kind.INSPECTOR else _PLAIN_FAMILIES
         imports = ("inspection", *(f"families.{family}" for family in families))
     else:
-        imports = PREIMPORTED[Flavour(kind.value)]
+        imports = PREIMPORTED[PreloadSet(kind.value)]
         own = _RENDERER if kind is Kind.DOCUMENTS else ()
     return {
         "kind": kind.value,

@@ -9,7 +9,7 @@ from typing import Protocol
 from contracts.paths import FilePath
 from service.artifacts.port import NewArtifact
 from service.errors import StoreFailedError
-from service.identity import Scope
+from service.identity import ConversationKey
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -45,7 +45,7 @@ class Served:
     file_name: str
 
 
-class ArtifactFiles(Protocol):
+class BlobStore(Protocol):
     """Blobs under their SHA-256, hosted files under their names, staging folders. Blocking; knows no database.
 
     All methods raise StoreFailedError or StoreFullError for what the disk or the server refuses. Those that write
@@ -91,7 +91,7 @@ class ArtifactFiles(Protocol):
     def remove_blob(self, sha256: str) -> None:
         """Removes the bytes of a hash, if they are there."""
 
-    def hosted_name(self, scope: Scope, path: FilePath) -> str:
+    def hosted_name(self, scope: ConversationKey, path: FilePath) -> str:
         """Under which name a file is hosted: no two paths of the service ever share one."""
 
     def uri_of(self, name: str) -> str:

@@ -13,7 +13,7 @@ from pathlib import PurePath
 from urllib.parse import quote, unquote
 
 from contracts.paths import FilePath, Namespace
-from service.identity import Scope
+from service.identity import ConversationKey
 
 # A segment of a path may have 255 bytes; a longer one keeps its head and is told apart by a hash.
 _PART_BYTES_MAX = 200
@@ -25,7 +25,7 @@ _PLACE = "proofbox/hosted/"
 _CUT_ESCAPE = re.compile(r"%.?$")
 
 
-def key_of(scope: Scope, path: FilePath) -> str:
+def key_of(scope: ConversationKey, path: FilePath) -> str:
     """The key: ``cb/tenants/…/<turn>/<path below the namespace>``.
 
     What the operator named (tenant, project, user type, user) and the conversation are percent-encoded but for
@@ -37,7 +37,7 @@ def key_of(scope: Scope, path: FilePath) -> str:
     return f"{owner}/attachments/{spoken}/{path.turn_id}/{path.rel}"
 
 
-def rn_of(scope: Scope, path: FilePath) -> str:
+def rn_of(scope: ConversationKey, path: FilePath) -> str:
     """The resource name: ``ef:<tenant>:…:artifact:<path>``, a colon inside a part as ``%3A``."""
     who = scope.principal
     kind = "attachment" if path.namespace is Namespace.ATTACHMENTS else "file"
@@ -56,7 +56,7 @@ def rn_of(scope: Scope, path: FilePath) -> str:
     return ":".join(part.replace(":", "%3A") for part in parts)
 
 
-def hosted_name(scope: Scope, path: FilePath) -> str:
+def hosted_name(scope: ConversationKey, path: FilePath) -> str:
     """Where the local store hosts the file, below its folder of hosted files."""
     depth = path.rel.count("/") + 1
     return f"{path.namespace.value}/{depth}/{key_of(scope, path)}"

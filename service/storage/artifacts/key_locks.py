@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 
 
-class NameLocks:
+class KeyLocks:
     """Locks by name, within one event loop."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from contracts.paths import FilePath
 from service.artifacts.port import NewArtifact
 from service.errors import StoreFailedError
-from service.identity import Scope
+from service.identity import ConversationKey
 from service.storage.artifacts.blob_port import Served, checked_sha256, wrong_size
 from service.storage.artifacts.durable_files import (
     gone_if_it_fails,
@@ -31,8 +31,8 @@ from service.storage.artifacts.staging import Staging
 from service.storage.error_translation import translated
 
 
-class LocalFiles:
-    """The port ``ArtifactFiles`` on the three folders below ``root``."""
+class LocalBlobStore:
+    """The port ``BlobStore`` on the three folders below ``root``."""
 
     threads = 16  # most of their time they wait for the disk, which writes for all of them at once
     at_once = 16
@@ -117,7 +117,7 @@ class LocalFiles:
                     file.replace(blob)
             sync_folders({blob.parent for blob in files})
 
-    def hosted_name(self, scope: Scope, path: FilePath) -> str:
+    def hosted_name(self, scope: ConversationKey, path: FilePath) -> str:
         """Where a file is hosted below the folder of hosted files."""
         return hosted_name(scope, path)
 

@@ -13,7 +13,7 @@ from sqlalchemy import insert as inserting
 
 from contracts.paths import FilePath, Namespace
 from service.artifacts.port import NewArtifact
-from service.identity import Principal, Scope
+from service.identity import ConversationKey, Principal
 from service.storage.conversation_rows import CONVERSATION, scope_values, utc_now
 from service.storage.schema import artifacts, conversations, principals, unfinished
 from service.storage.text_columns import storable
@@ -261,18 +261,18 @@ def _grouped(paths: Iterable[FilePath]) -> Iterator[tuple[dict[str, str], list[s
             yield {"of_turn": turn, "of_namespace": namespace}, group
 
 
-def latest(connection: Connection, scope: Scope, path: FilePath) -> ArtifactRow | None:
+def latest(connection: Connection, scope: ConversationKey, path: FilePath) -> ArtifactRow | None:
     """The latest version of a path, if there is one."""
     return _one(connection, _LATEST, {**scope_values(scope), **_path_values(path)})
 
 
-def version(connection: Connection, scope: Scope, path: FilePath, number: int) -> ArtifactRow | None:
+def version(connection: Connection, scope: ConversationKey, path: FilePath, number: int) -> ArtifactRow | None:
     """That version of a path in this conversation, if there is one."""
     return _one(connection, _VERSION, {**scope_values(scope), **_path_values(path), "of_version": number})
 
 
 def versions(
-    connection: Connection, scope: Scope, wanted: Iterable[tuple[FilePath, int]]
+    connection: Connection, scope: ConversationKey, wanted: Iterable[tuple[FilePath, int]]
 ) -> dict[tuple[FilePath, int], ArtifactRow]:
     """Those of some versions that this conversation has."""
     asked = set(wanted)
@@ -291,24 +291,24 @@ def versions(
     return {each: row for each, row in found.items() if each in asked}
 
 
-def of_turn(connection: Connection, scope: Scope, turn_id: str) -> list[ArtifactRow]:
+def of_turn(connection: Connection, scope: ConversationKey, turn_id: str) -> list[ArtifactRow]:
     """The latest versions of all files and attachments of a turn, in no order."""
     return [_row(row) for row in connection.execute(_OF_TURN, {**scope_values(scope), "of_turn": turn_id}).all()]
 
 
-def listed(connection: Connection, scope: Scope, after: int, limit: int) -> list[ArtifactRow]:
+def listed(connection: Connection, scope: ConversationKey, after: int, limit: int) -> list[ArtifactRow]:
     """At most ``limit`` latest versions of files with a number greater than ``after``, by their numbers."""
     values = {**scope_values(scope), "after_number": after, "rows_max": limit}
     return [_row(row) for row in connection.execute(_LISTED, values)]
 
 
-def recent(connection: Connection, scope: Scope, limit: int, except_turn: str) -> list[ArtifactRow]:
+def recent(connection: Connection, scope: ConversationKey, limit: int, except_turn: str) -> list[ArtifactRow]:
     """The latest versions of at most ``limit`` paths of all turns but one, not the removed ones, newest first."""
     values = {**scope_values(scope), "not_turn": except_turn, "at_most": limit}
     return [_row(row) for row in connection.execute(_RECENT, values).all()]
 
 
-def mark_removed(connection: Connection, scope: Scope, wanted: Iterable[tuple[FilePath, int]]) -> None:
+def mark_removed(connection: Connection, scope: ConversationKey, wanted: Iterable[tuple[FilePath, int]]) -> None:
     """Marks versions as removed by a program; those that this conversation does not have are passed over."""
     now = utc_now()
     for path, number in wanted:
@@ -323,7 +323,7 @@ def hosted_latest(connection: Connection, name: str) -> ArtifactRow | None:
     return _one(connection, _HOSTED, {"of_name": name})
 
 
-def hosted_latest_in(connection: Connection, scope: Scope, name: str) -> ArtifactRow | None:
+def hosted_latest_in(connection: Connection, scope: ConversationKey, name: str) -> ArtifactRow | None:
     """The same, if it belongs to the scope's tenant and project."""
     who = {"scope_tenant": scope.principal.tenant, "scope_project": scope.principal.project}
     return _one(connection, _HOSTED_IN, {"of_name": name, **who})
@@ -354,13 +354,13 @@ def _row(row: Row[Any]) -> ArtifactRow:
     )
 
 
-def numbered(connection: Connection, number: int) -> tuple[Scope, ArtifactRow] | None:
+def numbered(connection: Connection, number: int) -> tuple[ConversationKey, ArtifactRow] | None:
     """The version that has a number, and whose it is, if there is one."""
     row = connection.execute(_NUMBERED, {"of_number": number}).first()
     if row is None:
         return None
     who = Principal(row.tenant, row.project, row.user_type, row.user)
-    return Scope(who, row.conversation_name), _row(row)
+    return ConversationKey(who, row.conversation_name), _row(row)
 
 
 def stored_bytes(connection: Connection, tenant: str, project: str) -> int:

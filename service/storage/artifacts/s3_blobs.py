@@ -23,7 +23,7 @@ from service.artifacts.content_disposition import content_disposition, media_typ
 from service.artifacts.port import NewArtifact
 from service.errors import OurError, StoreFailedError
 from service.file_content import opened
-from service.identity import Scope
+from service.identity import ConversationKey
 from service.storage.artifacts.blob_port import Served, checked_sha256, wrong_size
 from service.storage.artifacts.durable_files import READ_ONLY, holds
 from service.storage.artifacts.hosted_names import key_of
@@ -42,8 +42,8 @@ _BLOB_TYPE, _BLOB_DISPOSITION = "application/octet-stream", "attachment"
 _log = logging.getLogger(__name__)
 
 
-class S3Files:
-    """The port ``ArtifactFiles`` on a bucket.
+class S3BlobStore:
+    """The port ``BlobStore`` on a bucket.
 
     Args:
         bucket: where the objects are.
@@ -216,7 +216,7 @@ class S3Files:
 
     # ---- hosted ----
 
-    def hosted_name(self, scope: Scope, path: FilePath) -> str:
+    def hosted_name(self, scope: ConversationKey, path: FilePath) -> str:
         """The key below the prefix; too long a one keeps its head and is told apart by a hash."""
         name = key_of(scope, path)
         if path.namespace is Namespace.ATTACHMENTS:

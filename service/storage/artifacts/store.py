@@ -33,11 +33,11 @@ from contracts.paths import FilePath
 from service.artifacts.port import NewArtifact, StoredArtifact
 from service.concurrency import in_thread, to_its_end
 from service.errors import OurError, StoreFailedError
-from service.identity import Scope
+from service.identity import ConversationKey
 from service.storage.artifacts import rows
-from service.storage.artifacts.blob_port import ArtifactFiles, Served, checked_sha256
+from service.storage.artifacts.blob_port import BlobStore, Served, checked_sha256
 from service.storage.artifacts.hosted_names import key_of, rn_of
-from service.storage.artifacts.key_locks import NameLocks
+from service.storage.artifacts.key_locks import KeyLocks
 from service.storage.artifacts.rows import ArtifactRow
 from service.storage.artifacts.whole_files import read_whole
 from service.storage.conversation_rows import ensure_conversation
@@ -61,12 +61,12 @@ class SqlArtifactStore:
         files: where the bytes are.
     """
 
-    def __init__(self, database: Database, files: ArtifactFiles) -> None:
+    def __init__(self, database: Database, files: BlobStore) -> None:
         self._database = database
         self._files = files
         self.seen: Seen = unseen
         self._threads: ThreadPoolExecutor | None = None
-        self._locks = NameLocks()
+        self._locks = KeyLocks()
         self._saving: set[asyncio.Task[list[StoredArtifact]]] = set()
         self._failed: set[str] = set()  # saves that are to be undone
         self._undoing = asyncio.Lock()
@@ -111,32 +111,32 @@ class SqlArtifactStore:
 
     # ---- asked ----
 
-    async def latest(self, scope: Scope, path: FilePath) -> StoredArtifact | None:
+    async def latest(self, scope: ConversationKey, path: FilePath) -> StoredArtifact | None:
         """The latest version of a path, if there is one."""
         row = await self._database.read(lambda connection: rows.latest(connection, scope, path))
         return None if row is None else self._stored(scope, row)
 
-    async def version(self, scope: Scope, path: FilePath, number: int) -> StoredArtifact | None:
+    async def version(self, scope: ConversationKey, path: FilePath, number: int) -> StoredArtifact | None:
         """A version of a path, 1 for the first, if there is one."""
         row = await self._database.read(lambda connection: rows.version(connection, scope, path, number))
         return None if row is None else self._stored(scope, row)
 
-    async def of_turn(self, scope: Scope, turn_id: str) -> list[StoredArtifact]:
+    async def of_turn(self, scope: ConversationKey, turn_id: str) -> list[StoredArtifact]:
         """The latest versions of all files and attachments of a turn, in the order of their paths."""
         found = await self._database.read(lambda connection: rows.of_turn(connection, scope, turn_id))
         return sorted((self._stored(scope, row) for row in found), key=lambda artifact: artifact.path)
 
-    async def listed(self, scope: Scope, after: int, limit: int) -> list[tuple[int, StoredArtifact]]:
+    async def listed(self, scope: ConversationKey, after: int, limit: int) -> list[tuple[int, StoredArtifact]]:
         """At most ``limit`` latest versions of files, by their `number_of`, which is greater than ``after``."""
         found = await self._database.read(lambda connection: rows.listed(connection, scope, after, limit))
         return [(row.number, self._stored(scope, row)) for row in found]
 
-    async def recent(self, scope: Scope, limit: int, *, except_turn: str) -> list[StoredArtifact]:
+    async def recent(self, scope: ConversationKey, limit: int, *, except_turn: str) -> list[StoredArtifact]:
         """The latest versions of at most ``limit`` paths of all turns but one, the newest first."""
         found = await self._database.read(lambda connection: rows.recent(connection, scope, limit, except_turn))
         return [self._stored(scope, row) for row in found]
 
-    async def remove(self, scope: Scope, artifacts: Sequence[StoredArtifact]) -> None:
+    async def remove(self, scope: ConversationKey, artifacts: Sequence[StoredArtifact]) -> None:
         """Marks versions as removed from their turn by a program; their rows and bytes stay.
 
         Raises:
@@ -150,7 +150,7 @@ class SqlArtifactStore:
         """How many bytes all versions of the files of a project have; the same bytes twice count twice."""
         return await self._database.read(partial(rows.stored_bytes, tenant=tenant, project=project))
 
-    async def fetch(self, scope: Scope, artifact: StoredArtifact, staging: Path) -> Path:
+    async def fetch(self, scope: ConversationKey, artifact: StoredArtifact, staging: Path) -> Path:
         """A file below ``staging`` with the bytes of that version, their SHA-256 checked; read-only.
 
         Raises:
@@ -159,7 +159,9 @@ class SqlArtifactStore:
         (fetched,) = await self.fetch_all(scope, [artifact], staging)
         return fetched
 
-    async def fetch_all(self, scope: Scope, artifacts: Sequence[StoredArtifact], staging: Path) -> list[Path]:
+    async def fetch_all(
+        self, scope: ConversationKey, artifacts: Sequence[StoredArtifact], staging: Path
+    ) -> list[Path]:
         """The same of several, in their order.
 
         Raises:
@@ -172,7 +174,7 @@ class SqlArtifactStore:
         )
         return list(chain.from_iterable(parts))
 
-    async def contents(self, scope: Scope, artifacts: Sequence[StoredArtifact]) -> list[bytes]:
+    async def contents(self, scope: ConversationKey, artifacts: Sequence[StoredArtifact]) -> list[bytes]:
         """The bytes of small versions, all in memory, their SHA-256 checked; in their order.
 
         Raises:
@@ -184,7 +186,7 @@ class SqlArtifactStore:
         contents = {sha256: content for contents in read for sha256, content in contents.items()}
         return [contents[row.sha256] for row in found]
 
-    async def _versions(self, scope: Scope, artifacts: Sequence[StoredArtifact]) -> list[ArtifactRow]:
+    async def _versions(self, scope: ConversationKey, artifacts: Sequence[StoredArtifact]) -> list[ArtifactRow]:
         asked = [(artifact.path, artifact.version) for artifact in artifacts]
         # Asked by scope and version, not by the hash at hand: a hash must not open another's bytes.
         found = await self._database.read(lambda connection: rows.versions(connection, scope, asked))
@@ -193,7 +195,9 @@ class SqlArtifactStore:
                 raise _not_stored(path, number)
         return [found[each] for each in asked]
 
-    async def read(self, scope: Scope, artifact: StoredArtifact, start: int, end: int) -> AsyncIterator[bytes]:
+    async def read(
+        self, scope: ConversationKey, artifact: StoredArtifact, start: int, end: int
+    ) -> AsyncIterator[bytes]:
         """The bytes from ``start`` to before ``end`` or the file's end, in pieces of at most 256 KiB.
 
         Raises:
@@ -209,7 +213,7 @@ class SqlArtifactStore:
                 yield piece[begin : begin + _YIELDED_BYTES_MAX]
             at += len(piece)
 
-    async def fetch_uri(self, scope: Scope, uri: str, staging: Path) -> Path | None:
+    async def fetch_uri(self, scope: ConversationKey, uri: str, staging: Path) -> Path | None:
         """The latest hosted bytes behind a URI of the scope's tenant and project, as `fetch` gives them.
 
         The URI is looked up among the hosted names in the database; no name that a caller wrote is ever opened,
@@ -227,7 +231,7 @@ class SqlArtifactStore:
         (fetched,) = await self._off_loop(partial(self._files.fetch, [row.sha256], staging))
         return fetched
 
-    async def link(self, scope: Scope, artifact: StoredArtifact) -> str | None:
+    async def link(self, scope: ConversationKey, artifact: StoredArtifact) -> str | None:
         """A URL that gives the bytes of that version to whoever has it, for a while; None if there are no links.
 
         Raises:
@@ -236,7 +240,7 @@ class SqlArtifactStore:
         row = await self._version(scope, artifact)
         return await self._off_loop(partial(self._files.link, _served(row)))
 
-    async def number_of(self, scope: Scope, artifact: StoredArtifact) -> int:
+    async def number_of(self, scope: ConversationKey, artifact: StoredArtifact) -> int:
         """The number of that version among all that are stored, the same for ever.
 
         Raises:
@@ -244,19 +248,19 @@ class SqlArtifactStore:
         """
         return (await self._version(scope, artifact)).number
 
-    async def numbered(self, number: int) -> tuple[Scope, StoredArtifact] | None:
+    async def numbered(self, number: int) -> tuple[ConversationKey, StoredArtifact] | None:
         """The version that has a number, and whose it is, if there is one."""
         found = await self._database.read(partial(rows.numbered, number=number))
         return None if found is None else (found[0], self._stored(*found))
 
-    async def _version(self, scope: Scope, artifact: StoredArtifact) -> ArtifactRow:
+    async def _version(self, scope: ConversationKey, artifact: StoredArtifact) -> ArtifactRow:
         path, number = artifact.path, artifact.version
         row = await self._database.read(lambda connection: rows.version(connection, scope, path, number))
         if row is None:
             raise _not_stored(path, number)
         return row
 
-    def _stored(self, scope: Scope, row: ArtifactRow) -> StoredArtifact:
+    def _stored(self, scope: ConversationKey, row: ArtifactRow) -> StoredArtifact:
         hosted = row.hosted_name
         return StoredArtifact(
             path=row.path,
@@ -275,7 +279,7 @@ class SqlArtifactStore:
 
     # ---- saved ----
 
-    async def save(self, scope: Scope, artifacts: Sequence[NewArtifact]) -> list[StoredArtifact]:
+    async def save(self, scope: ConversationKey, artifacts: Sequence[NewArtifact]) -> list[StoredArtifact]:
         """Stores all of them as new versions, hosts the external ones and makes sources of them, or does nothing.
 
         Files are moved or left in staging; either way they are the store's from now on. A save that is
@@ -292,7 +296,7 @@ class SqlArtifactStore:
         task.add_done_callback(self._saving.discard)
         return await to_its_end(task)
 
-    async def _save(self, scope: Scope, artifacts: Sequence[NewArtifact]) -> list[StoredArtifact]:
+    async def _save(self, scope: ConversationKey, artifacts: Sequence[NewArtifact]) -> list[StoredArtifact]:
         await self._undo_failed()
         names = [
             self._files.hosted_name(scope, artifact.path) if artifact.visibility == "external" else None

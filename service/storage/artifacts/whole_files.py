@@ -4,16 +4,16 @@ import hashlib
 from collections.abc import Sequence
 
 from service.errors import StoreFailedError
-from service.storage.artifacts.blob_port import ArtifactFiles
+from service.storage.artifacts.blob_port import BlobStore
 from service.storage.artifacts.rows import ArtifactRow
 
 
-def read_whole(files: ArtifactFiles, found: Sequence[ArtifactRow]) -> dict[str, bytes]:
+def read_whole(files: BlobStore, found: Sequence[ArtifactRow]) -> dict[str, bytes]:
     """The bytes of files by their SHA-256, which is checked; StoreFailedError where one is missing or damaged."""
     return {row.sha256: _whole(files, row) for row in found}
 
 
-def _whole(files: ArtifactFiles, row: ArtifactRow) -> bytes:
+def _whole(files: BlobStore, row: ArtifactRow) -> bytes:
     content = b""
     while (left := row.size_bytes - len(content)) > 0:
         content += files.piece(row.sha256, len(content), left)

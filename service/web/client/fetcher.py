@@ -8,7 +8,7 @@ from functools import partial
 from contracts.codes import WebCode
 from contracts.media_types import is_text
 from service.web.client.address_policy import Network
-from service.web.client.limited_get import BoundedGet, Head, wants_status_200
+from service.web.client.limited_get import Head, LimitedGet, wants_status_200
 from service.web.client.pinned_network import CheckedNetwork
 from service.web.client.resolver import Resolver
 from service.web.client.tls import Tls
@@ -47,7 +47,7 @@ class HttpPageFetcher:
 
     def __init__(self, bounds: FetchBounds, resolve: Resolver, tls: Tls) -> None:
         self._bounds = bounds
-        self._http = BoundedGet(CheckedNetwork(resolve, bounds.opened), tls, bounds.bytes_max)
+        self._http = LimitedGet(CheckedNetwork(resolve, bounds.opened), tls, bounds.bytes_max)
 
     async def fetch(self, url: WebUrl) -> FetchedPage:
         """See `PageFetcher.fetch`."""

@@ -51,7 +51,7 @@ class Got:
     body: bytes
 
 
-class BoundedGet:
+class LimitedGet:
     """Makes GET requests, each over a connection of its own, without cookies and without proxies.
 
     Args:

@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import quote
 
 from contracts.codes import WebCode
-from service.web.client.limited_get import BoundedGet, Head, wants_status_200
+from service.web.client.limited_get import Head, LimitedGet, wants_status_200
 from service.web.client.pinned_network import CheckedNetwork
 from service.web.client.resolver import Resolver
 from service.web.client.tls import Tls
@@ -32,7 +32,7 @@ class SearxngSearcher:
     def __init__(self, endpoint: WebUrl, answer_s: float, resolve: Resolver, tls: Tls) -> None:
         self._endpoint = endpoint
         self._answer_s = answer_s
-        self._http = BoundedGet(CheckedNetwork(resolve, None), tls, _BYTES_MAX)
+        self._http = LimitedGet(CheckedNetwork(resolve, None), tls, _BYTES_MAX)
 
     async def search(self, query: str, limit: int) -> list[Hit]:
         """See `PageSearcher.search`."""

@@ -17,7 +17,7 @@ from service.access.api_keys import (
     new_secret,
     secret_sha256,
 )
-from service.access.authenticator import Access, Claims, Keyring
+from service.access.authenticator import Access, Keyring, RequestCredentials
 from service.errors import (
     MissingPermissionError,
     NotAuthenticatedError,
@@ -73,8 +73,8 @@ class Kept:
         self.used.append(dict(used))
 
 
-def bearer(secret: str, **claims: str) -> Claims:
-    return Claims((f"Bearer {secret}",), **claims)
+def bearer(secret: str, **claims: str) -> RequestCredentials:
+    return RequestCredentials((f"Bearer {secret}",), **claims)
 
 
 def test_a_secret_has_a_form_that_scanners_find_an_id_and_256_random_bits():
@@ -147,10 +147,10 @@ async def test_a_key_says_tenant_and_project_and_leaves_the_user_to_the_operator
 
 async def test_without_a_key_the_operator_speaks_or_nobody():
     key, _ = made()
-    caller = await Access(KEYLESS, Keyring(Kept(key))).caller(Claims())
+    caller = await Access(KEYLESS, Keyring(Kept(key))).caller(RequestCredentials())
     assert (caller.principal, caller.permissions) == (KEYLESS, ALL_PERMISSIONS)
     with pytest.raises(NotAuthenticatedError) as refused:
-        await Access(KEYLESS, Keyring(Kept(key)), required=True).caller(Claims())
+        await Access(KEYLESS, Keyring(Kept(key)), required=True).caller(RequestCredentials())
     assert not refused.value.was_given
 
 
@@ -169,12 +169,12 @@ async def test_without_a_key_the_operator_speaks_or_nobody():
 async def test_a_key_that_does_not_work_is_refused_also_where_none_is_needed(required, authorization):
     key, _ = made()
     with pytest.raises(NotAuthenticatedError) as refused:
-        await Access(KEYLESS, Keyring(Kept(key)), required=required).caller(Claims(authorization))
+        await Access(KEYLESS, Keyring(Kept(key)), required=required).caller(RequestCredentials(authorization))
     assert refused.value.was_given
 
 
 async def test_where_auth_is_off_the_header_of_a_proxy_is_none_of_ours():
-    caller = await Access(KEYLESS, None).caller(Claims(("Basic dTpw",)))
+    caller = await Access(KEYLESS, None).caller(RequestCredentials(("Basic dTpw",)))
     assert caller.principal == KEYLESS
 
 
@@ -203,7 +203,7 @@ async def test_a_request_that_names_another_tenant_or_project_than_its_key_is_re
 
 async def test_without_a_key_a_request_can_name_no_other_tenant_either():
     with pytest.raises(WrongTenantError):
-        await Access(KEYLESS, Keyring(Kept())).caller(Claims(tenant="acme"))
+        await Access(KEYLESS, Keyring(Kept())).caller(RequestCredentials(tenant="acme"))
 
 
 async def test_a_key_of_any_project_speaks_for_the_one_that_the_request_names():

@@ -11,18 +11,18 @@ import pytest
 
 from contracts.paths import FilePath
 from contracts.tool_calls import SandboxInfo, Timings, ToolCallRequest
-from service.artifacts.conversation_files import TurnFiles
+from service.artifacts.conversation_files import ConversationFiles
 from service.artifacts.port import NewArtifact
 from service.calls.admission import Admission
-from service.execution.tool import Execution
-from service.identity import Principal, Scope
-from service.jobs.input_resolver import Rehosting, WorkspaceBounds
-from service.jobs.runner import SandboxRuns
+from service.execution.tool import ExecTool
+from service.identity import ConversationKey, Principal
+from service.jobs.input_resolver import InputResolver, WorkspaceBounds
+from service.jobs.runner import JobRunner
 from service.sandbox.limits import CallLimits, CallPolicy
 from service.sandbox.runner.frames import Frame
 from service.sandbox.runner.requests import InspectorBounds
 from service.sandbox.runner.sandbox import RunnerSandbox, StreamBounds
-from service.storage.artifacts.local_blobs import LocalFiles
+from service.storage.artifacts.local_blobs import LocalBlobStore
 from service.storage.artifacts.store import SqlArtifactStore
 from service.storage.asset_folders import AssetFolders
 from service.storage.database import Database
@@ -31,7 +31,7 @@ from service.storage.timelines import SqlTimelineStore
 from service.timeline.bpe_tokens import BpeTokenCounter
 from tests.support.memory_runner import MemoryRunner
 
-SCOPE = Scope(Principal("acme", "books", "registered", "ann"), "conv-1")
+SCOPE = ConversationKey(Principal("acme", "books", "registered", "ann"), "conv-1")
 LIMITS = CallLimits(5, 1, 1 << 30, 64, 1_000_000, 100, 1_000, 10, 4, 1_000, 1_000)
 INFO = SandboxInfo(engine="memory", runtime="none", image_digest="sha256:0", acquired="cold")
 FINE = {"ok": True, "mime": "text/csv", "problem": None, "facts": {}}
@@ -76,7 +76,7 @@ class Silent:
 async def stores(tmp_path):
     database = Database(tmp_path / "data")
     await database.open()
-    artifacts = SqlArtifactStore(database, LocalFiles(tmp_path / "data"))
+    artifacts = SqlArtifactStore(database, LocalBlobStore(tmp_path / "data"))
     await artifacts.open()
     try:
         yield artifacts, SqlSourcePool(database), SqlTimelineStore(database), tmp_path, database
@@ -104,11 +104,11 @@ def opened(stores, contract, rows, admission, *, on_job=(EXIT,), **asked):
             ],
         }
     )
-    files = TurnFiles(artifacts, timelines, AssetFolders((folder,)))
-    rehosting = Rehosting(files, sources, WorkspaceBounds(1_000, 10))
-    runs = SandboxRuns(admission, rehosting, engine, artifacts, sources)
+    files = ConversationFiles(artifacts, timelines, AssetFolders((folder,)))
+    rehosting = InputResolver(files, sources, WorkspaceBounds(1_000, 10))
+    runs = JobRunner(admission, rehosting, engine, artifacts, sources)
     policy = CallPolicy(LIMITS, queue_s=5, overhead_s=10, inline_bytes_max=1_000)
-    execution = Execution(runs, policy, BpeTokenCounter())
+    execution = ExecTool(runs, policy, BpeTokenCounter())
     request = {
         "tool_id": "exec_tools.execute_code_python",
         "tool_call_id": "call_1",

@@ -8,7 +8,7 @@ from contracts.artifacts import Contract, no_promises, parse_contract
 from contracts.codes import RuntimeCode, VerdictCode
 from service.execution.report_hints import build_hints, names_missing_library, run_hints
 from service.jobs.failures import RuntimeFailure
-from service.jobs.inputs import Gathered
+from service.jobs.inputs import JobInputs
 from service.jobs.runner import Attempt
 from service.jobs.verdicts import Verdict
 from service.sandbox.port import OutputPiece, ProcessOutcome
@@ -24,7 +24,7 @@ PROMISED = parse_contract([{"filename": "out.csv", "description": "the result"}]
 
 def attempt_of(stdout: str = "", stderr: str = "", failure: RuntimeFailure | None = None) -> Attempt:
     pieces = (OutputPiece("stdout", stdout.encode()), OutputPiece("stderr", stderr.encode()))
-    gathered = Gathered(known=list(KNOWN))
+    gathered = JobInputs(known=list(KNOWN))
     return Attempt(gathered=gathered, outcome=ProcessOutcome(output=pieces), failure=failure)
 
 

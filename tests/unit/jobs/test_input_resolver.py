@@ -7,13 +7,13 @@ import pytest
 
 from contracts.paths import FilePath
 from contracts.tool_calls import Asset, SourceRow
-from service.artifacts.conversation_files import TurnFiles
+from service.artifacts.conversation_files import ConversationFiles
 from service.artifacts.port import NewArtifact
 from service.errors import AssetRefusedError, SidConflictError
 from service.file_content import all_of
-from service.identity import Principal, Scope
-from service.jobs.input_resolver import Rehosting, Wish, WorkspaceBounds
-from service.storage.artifacts.local_blobs import LocalFiles
+from service.identity import ConversationKey, Principal
+from service.jobs.input_resolver import InputRequest, InputResolver, WorkspaceBounds
+from service.storage.artifacts.local_blobs import LocalBlobStore
 from service.storage.artifacts.store import SqlArtifactStore
 from service.storage.asset_folders import AssetFolders
 from service.storage.database import Database
@@ -21,8 +21,8 @@ from service.storage.sources import SqlSourcePool
 from service.storage.timelines import SqlTimelineStore
 from tests.support.staging import MadeFolder
 
-SCOPE = Scope(Principal("acme", "books", "registered", "ann"), "conv-1")
-OTHER = Scope(Principal("acme", "books", "registered", "bob"), "conv-1")
+SCOPE = ConversationKey(Principal("acme", "books", "registered", "ann"), "conv-1")
+OTHER = ConversationKey(Principal("acme", "books", "registered", "bob"), "conv-1")
 
 
 class World:
@@ -47,10 +47,10 @@ class World:
         return stored
 
     async def gather(self, text="", *, turn_id="turn_2", assets=(), rows=(), bounds=(10_000, 100), timeline=None):
-        files = TurnFiles(self.artifacts, self.timelines, AssetFolders((self.shared,)))
-        rehosting = Rehosting(files, self.sources, WorkspaceBounds(*bounds))
+        files = ConversationFiles(self.artifacts, self.timelines, AssetFolders((self.shared,)))
+        rehosting = InputResolver(files, self.sources, WorkspaceBounds(*bounds))
         async with self.artifacts.staging() as staging:
-            wish = Wish(SCOPE, turn_id, text, assets, rows, timeline)
+            wish = InputRequest(SCOPE, turn_id, text, assets, rows, timeline)
             gathered = await rehosting.gather(wish, MadeFolder(staging))
             contents = {path: all_of(file.source) for path, file in gathered.inputs.items()}
             for line in gathered.ledger:
@@ -74,7 +74,7 @@ async def world(tmp_path):
     shared.mkdir()
     database = Database(tmp_path / "data")
     await database.open()
-    artifacts = SqlArtifactStore(database, LocalFiles(tmp_path / "data"))
+    artifacts = SqlArtifactStore(database, LocalBlobStore(tmp_path / "data"))
     await artifacts.open()
     try:
         yield World(artifacts, database, tmp_path, shared)

@@ -10,7 +10,7 @@ from contracts.codes import VerdictCode
 from contracts.paths import FilePath, Namespace
 from service.jobs.verdicts import extras, failed_with_bytes, judge, mime_to_store
 from service.sandbox.limits import CallLimits
-from service.sandbox.port import Collected, FileState, Found, Inspection
+from service.sandbox.port import Collected, CollectedFile, FileState, Inspection
 
 LIMITS = CallLimits(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, artifact_bytes=1_000_000)
 OK = Inspection(ok=True, mime="text/csv")
@@ -27,7 +27,7 @@ def promise_of(rel, *, is_glob=False, low=1, high=1, **checks):
 
 def found_of(rel, state=FileState.FILE, size=5_000, inspection=OK, promise=0):
     source = Path("/staged/0") if state is FileState.FILE and inspection and inspection.ok else None
-    return Found(path_of(rel), promise, state, size, inspection, source, "0" * 64 if source else None)
+    return CollectedFile(path_of(rel), promise, state, size, inspection, source, "0" * 64 if source else None)
 
 
 def only(promise, *found):

@@ -7,12 +7,12 @@ import pytest
 
 from contracts.react_tools import HideParams
 from contracts.tool_calls import ToolCallRequest
-from service.calls.direct_tool import ReactStory
-from service.identity import Principal, Scope
-from service.react.hide import HidingStory
+from service.calls.direct_tool import DirectTool
+from service.identity import ConversationKey, Principal
+from service.react.hide import HideTool
 from service.timeline.cache_points import CachePoints, CachePolicy, cache_points
 from service.timeline.model_text import marked, read_text
-from service.timeline.view import HandedMemory
+from service.timeline.view import SuppliedTimelineView
 from service.timeline.visibility import visibility_of
 from tests.support.timelines import (
     block,
@@ -23,7 +23,7 @@ from tests.support.timelines import (
     summary_block,
 )
 
-SCOPE = Scope(Principal("acme", "books", "registered", "ann"), "conv-1")
+SCOPE = ConversationKey(Principal("acme", "books", "registered", "ann"), "conv-1")
 WIDE = CachePolicy(min_rounds=1, offset_rounds=100, editable_tail_tokens=1_000)
 FILE = "fi:turn_1.files/a.md"
 
@@ -44,12 +44,12 @@ def hide(blocks, path, replacement="a long list", *, policy=WIDE, tool="react.hi
         params={"path": path, "replacement": replacement},
         timeline=blocks,
     )
-    story = ReactStory(["react.hide"], HideParams, HidingStory(None, Words(), policy).tell)
+    story = DirectTool(["react.hide"], HideParams, HideTool(None, Words(), policy).tell)
     return asyncio.run(story.open(SCOPE, request).tell(None))
 
 
 def text(blocks, after=0):
-    return asyncio.run(read_text(HandedMemory(blocks), after)).text
+    return asyncio.run(read_text(SuppliedTimelineView(blocks), after)).text
 
 
 def file_call(call="c1", words="the long content", path=FILE):
@@ -73,7 +73,7 @@ def test_a_hidden_file_is_one_line_in_view_and_its_blocks_are_marked():
         text([*blocks[:2]])
         + f"\nHIDDEN — a long list. Retrieve with react.read({FILE})\n\n[react.tool.call] (JSON)\n"
     )
-    memory = HandedMemory(now)
+    memory = SuppliedTimelineView(now)
 
     async def marks():
         return await marked(memory, await visibility_of(memory), await memory.after(0, 10))
@@ -159,7 +159,9 @@ NEAR = CachePolicy(min_rounds=3, offset_rounds=2, editable_tail_tokens=1_000)
 
 def test_only_the_rounds_after_the_pre_tail_point_are_hidden():
     blocks = [*file_call("c1", "first"), prompt("two"), *file_call("c2", "third"), prompt("four")]
-    assert asyncio.run(cache_points(HandedMemory(blocks), NEAR, len(blocks))) == CachePoints(pre_tail=4, tail=7)
+    assert asyncio.run(cache_points(SuppliedTimelineView(blocks), NEAR, len(blocks))) == CachePoints(
+        pre_tail=4, tail=7
+    )
     told = hide(blocks, FILE, policy=NEAR)
     assert (told.ret["hidden_blocks"], told.blocks[-1].meta["hides_from"]) == (2, 6)
     view = text([*blocks, *told.blocks])
@@ -198,18 +200,18 @@ def test_the_tail_is_counted_in_tokens_of_the_text_behind():
 )
 def test_a_round_is_an_unbroken_run_of_one_call_or_one_block_outside_calls(calls, expected):
     blocks = [block("react.note", "x", call=None if call == "-" else call) for call in calls]
-    points = asyncio.run(cache_points(HandedMemory(blocks), NEAR, len(blocks)))
+    points = asyncio.run(cache_points(SuppliedTimelineView(blocks), NEAR, len(blocks)))
     assert (points.pre_tail, points.tail) == expected
 
 
 def test_what_the_user_says_lies_after_the_tail_point():
     blocks = [block("react.note", "x"), block("turn.header"), prompt(), block("user.attachment")]
-    assert asyncio.run(cache_points(HandedMemory(blocks), NEAR, 4)).tail == 1
+    assert asyncio.run(cache_points(SuppliedTimelineView(blocks), NEAR, 4)).tail == 1
 
 
 def test_the_points_of_a_long_round_are_found_across_pages():
     blocks = [prompt(), *(block("react.note", "x", call="c") for _ in range(1_000)), prompt(), prompt()]
-    assert asyncio.run(cache_points(HandedMemory(blocks), NEAR, len(blocks))).pre_tail == 1_001
+    assert asyncio.run(cache_points(SuppliedTimelineView(blocks), NEAR, len(blocks))).pre_tail == 1_001
 
 
 def test_of_turns_that_a_summary_covers_only_digests_and_the_summary_are_shown_in_their_place():
@@ -266,7 +268,7 @@ def test_what_a_turn_says_after_its_summary_is_shown():
     )
 
 
-class CountedMemory(HandedMemory):
+class CountedMemory(SuppliedTimelineView):
     """Counts the blocks that are read."""
 
     def __init__(self, blocks):

@@ -7,11 +7,11 @@ import pytest
 
 from contracts.react_tools import PlanParams
 from contracts.tool_calls import ToolCallRequest
-from service.calls.direct_tool import ReactStory
-from service.identity import Principal, Scope
-from service.react.plan import PlanStory
+from service.calls.direct_tool import DirectTool
+from service.identity import ConversationKey, Principal
+from service.react.plan import PlanTool
 
-SCOPE = Scope(Principal("acme", "books", "registered", "ann"), "conv-1")
+SCOPE = ConversationKey(Principal("acme", "books", "registered", "ann"), "conv-1")
 STEPS = ["Find museums", "Compare\nhours", "Write the list", "Send it"]
 
 
@@ -24,7 +24,7 @@ def plan(blocks, steps=STEPS, status=None, call="p1", turn="turn_1"):
         params={"steps": steps, "status": status or {}},
         timeline=blocks,
     )
-    return asyncio.run(ReactStory(["react.plan"], PlanParams, PlanStory(None).tell).open(SCOPE, request).tell(None))
+    return asyncio.run(DirectTool(["react.plan"], PlanParams, PlanTool(None).tell).open(SCOPE, request).tell(None))
 
 
 def test_a_plan_is_a_snapshot_and_an_acknowledgement_after_call_and_result():

@@ -10,7 +10,7 @@ import pytest
 
 from contracts.tool_calls import SourceRow
 from service.artifacts.port import NewPage
-from service.identity import Scope
+from service.identity import ConversationKey
 from service.timeline.block_text import rendered
 from tests.support.conversations import (
     BOB,
@@ -566,7 +566,10 @@ async def test_a_call_of_which_nothing_can_be_loaded_fails_with_a_notice_and_its
 # ---- nobody else's ----
 
 
-@pytest.mark.parametrize("scope", [Scope(BOB, "conv-1"), Scope(EVE, "conv-1"), Scope(SCOPE.principal, "conv-2")])
+@pytest.mark.parametrize(
+    "scope",
+    [ConversationKey(BOB, "conv-1"), ConversationKey(EVE, "conv-1"), ConversationKey(SCOPE.principal, "conv-2")],
+)
 async def test_no_path_reaches_another_conversation_or_principal(conversation, scope):
     stored = await conversation.save("turn_1/files/a.txt")
     await conversation.attach("turn_1", "b.txt", b"b")
@@ -595,7 +598,9 @@ async def test_a_hosted_uri_of_another_tenant_is_not_followed(conversation):
     timeline = [block("fi:turn_1.files/x.txt", None, meta={"hosted_uri": stored.hosted_uri})]
     shown = [item.model_dump() for item in timeline]
     own = await conversation.read("fi:turn_1.files/x.txt", timeline=shown, keep=False)
-    foreign = await conversation.of(Scope(EVE, "conv-1")).read("fi:turn_1.files/x.txt", timeline=shown)
+    foreign = await conversation.of(ConversationKey(EVE, "conv-1")).read("fi:turn_1.files/x.txt", timeline=shown)
     assert (own.ok, foreign.ok) == (True, False)
-    _, gathered = await conversation.of(Scope(EVE, "conv-1")).gather("'turn_1/files/x.txt'", timeline=timeline)
+    _, gathered = await conversation.of(ConversationKey(EVE, "conv-1")).gather(
+        "'turn_1/files/x.txt'", timeline=timeline
+    )
     assert (gathered.missing, gathered.inputs) == (["turn_1/files/x.txt"], {})

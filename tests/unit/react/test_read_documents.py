@@ -9,9 +9,9 @@ import pytest
 
 from service.calls.admission import Admission
 from service.errors import EngineUnavailableError
-from service.jobs.input_resolver import Rehosting, WorkspaceBounds
-from service.jobs.runner import SandboxRuns
-from service.react.document_reader import DOCUMENT_KINDS, DocumentReading
+from service.jobs.input_resolver import InputResolver, WorkspaceBounds
+from service.jobs.runner import JobRunner
+from service.react.document_reader import DOCUMENT_KINDS, DocumentReader
 from service.sandbox.limits import CallLimits, CallPolicy
 from service.timeline.artifact_versions import discover
 from service.web.page_reader import ReadingPolicy
@@ -43,10 +43,10 @@ async def conversation(tmp_path, engine):
 
 
 def reading(conversation, engine):
-    rehosting = Rehosting(conversation.files, conversation.sources, WorkspaceBounds(0, 0))
+    rehosting = InputResolver(conversation.files, conversation.sources, WorkspaceBounds(0, 0))
     admission = Admission(running_max=1, queue_max=1)
-    runs = SandboxRuns(admission, rehosting, engine, conversation.artifacts, conversation.sources)
-    return DocumentReading(runs, ReadingPolicy(CallPolicy(LIMITS, 10, 10, MIB), 60, 30))
+    runs = JobRunner(admission, rehosting, engine, conversation.artifacts, conversation.sources)
+    return DocumentReader(runs, ReadingPolicy(CallPolicy(LIMITS, 10, 10, MIB), 60, 30))
 
 
 def saved(document) -> bytes:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from service.sandbox.docker.direct_socket import NotTakenError, taken_socket
+from service.sandbox.docker.direct_socket import DirectSocketError, taken_socket
 from service.sandbox.runner.frames import NO_NONCE, Frame, FrameDecoder, encode
 
 RUNNER = Path(__file__).parents[3] / "sandbox_images" / "runner"
@@ -82,7 +82,7 @@ def test_spoken_to_on_its_standard_input_it_stays_there_and_offers_nothing_any_m
     with runner() as process:
         os.write(process.stdin.fileno(), PING)
         assert pong(lambda: os.read(process.stdout.fileno(), 99)) == ["pipe", False]
-        with pytest.raises(NotTakenError):
+        with pytest.raises(DirectSocketError):
             taken_of(process)
         process.stdin.close()
         assert process.wait(10) == ENDED
@@ -107,7 +107,7 @@ def test_a_stream_that_is_a_socket_already_stays():
     ours, theirs = socket.socketpair()
     with ours, theirs, runner(theirs.fileno()) as process:
         assert told(lambda: ours.recv(99)) == (Frame.READY, b"")
-        with pytest.raises(NotTakenError):
+        with pytest.raises(DirectSocketError):
             taken_of(process)
         ours.sendall(PING)
         assert pong(lambda: ours.recv(99)) == ["socket", False]

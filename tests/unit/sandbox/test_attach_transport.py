@@ -8,7 +8,7 @@ import struct
 import pytest
 
 from service.sandbox.docker import transport as module
-from service.sandbox.docker.direct_socket import NotTakenError
+from service.sandbox.docker.direct_socket import DirectSocketError
 from service.sandbox.docker.transport import AttachTransport
 
 OUT, ERR = 1, 2
@@ -108,7 +108,7 @@ async def test_hanging_up_waits_for_no_runner_that_has_stopped_reading():
 
 async def test_a_runner_that_offers_no_socket_is_talked_to_through_the_engine():
     async def take():
-        raise NotTakenError("there is none")
+        raise DirectSocketError("there is none")
 
     async with over(take) as (transport, engine):
         await transport.shorten()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from service.sandbox.docker.direct_socket import LAID_OUT_FD, NotTakenError, take_socket, taken_socket
+from service.sandbox.docker.direct_socket import LAID_OUT_FD, DirectSocketError, take_socket, taken_socket
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes of Linux")
 OURS = Path("/proc/self/cgroup").read_text(encoding="utf-8") if sys.platform == "linux" else ""
@@ -70,14 +70,16 @@ async def test_a_socket_that_is_taken_after_its_caller_was_cancelled_is_closed()
 
 
 def test_a_process_of_another_container_is_left_alone():
-    with process_with() as (pid, _), pytest.raises(NotTakenError, match="are not those of this machine"):
+    with process_with() as (pid, _), pytest.raises(DirectSocketError, match="are not those of this machine"):
         taken_socket(pid, "0123456789abcdef", socket.SOCK_STREAM)
 
 
 def test_a_socket_of_another_type_is_not_taken():
     with (
         process_with(socket.SOCK_SEQPACKET) as (pid, _),
-        pytest.raises(NotTakenError, match="has no socket for the service: what is there is another descriptor"),
+        pytest.raises(
+            DirectSocketError, match="has no socket for the service: what is there is another descriptor"
+        ),
     ):
         taken_socket(pid, OURS, socket.SOCK_STREAM)
 
@@ -85,7 +87,7 @@ def test_a_socket_of_another_type_is_not_taken():
 def test_what_is_no_socket_is_not_taken_and_not_kept(tmp_path):
     with (tmp_path / "file").open("w") as file, process_holding(file.fileno(), LAID_OUT_FD) as pid:
         before = descriptors()
-        with pytest.raises(NotTakenError, match="what is there is another descriptor"):
+        with pytest.raises(DirectSocketError, match="what is there is another descriptor"):
             taken_socket(pid, OURS, socket.SOCK_STREAM)
         assert descriptors() == before
 
@@ -93,7 +95,7 @@ def test_what_is_no_socket_is_not_taken_and_not_kept(tmp_path):
 def test_a_process_that_lays_nothing_out_is_waited_for_no_longer_than_told():
     with (
         process_with(number=LAID_OUT_FD + 1) as (pid, _),
-        pytest.raises(NotTakenError, match="has no socket for the service: Bad file descriptor"),
+        pytest.raises(DirectSocketError, match="has no socket for the service: Bad file descriptor"),
     ):
         taken_socket(pid, OURS, socket.SOCK_STREAM, within_s=0.05)
 
@@ -101,5 +103,5 @@ def test_a_process_that_lays_nothing_out_is_waited_for_no_longer_than_told():
 def test_a_process_that_has_ended_has_nothing():
     with process_with() as (pid, _):
         pass
-    with pytest.raises(NotTakenError, match="has ended"):
+    with pytest.raises(DirectSocketError, match="has ended"):
         taken_socket(pid, OURS, socket.SOCK_STREAM)

@@ -14,8 +14,8 @@ from service.sandbox.containers import Container, LeftContainer
 from service.sandbox.engine import PooledEngine, PooledEngineSettings
 from service.sandbox.limits import CallLimits
 from service.sandbox.pool_sizing import PoolPolicy
-from service.sandbox.port import Job, SandboxSpec, Wanted
-from service.sandbox.preload import Flavour
+from service.sandbox.port import Job, OutputSpec, SandboxSpec
+from service.sandbox.preload import PreloadSet
 from service.sandbox.runner.frames import Frame
 from service.sandbox.runner.requests import InspectorBounds
 from service.sandbox.runner.sandbox import StreamBounds
@@ -24,7 +24,7 @@ from tests.support.clock import FakeClock
 from tests.support.memory_runner import MemoryRunner
 
 MIB = 1024 * 1024
-BARE, DATA = Flavour.BARE, Flavour.DATA
+BARE, DATA = PreloadSet.BARE, PreloadSet.DATA
 LIMITS = CallLimits(600, 2.0, 1024 * MIB, 256, 256 * MIB, 20_000, 256 * MIB, 5_000, 32, 256 * MIB, 100 * MIB)
 ANSWERS = {
     Frame.PING: [(Frame.PONG, b"")],
@@ -246,7 +246,7 @@ async def ended(rig, spec, *, collects):
     async with rig.engine.open(spec) as sandbox:
         await sandbox.run(Job(Language.PYTHON, b"1", "main", "turn_1", LIMITS), on_output=lambda *_: None)
         if collects:
-            await sandbox.collect(Wanted("turn_1", (), 0, LIMITS), None)
+            await sandbox.collect(OutputSpec("turn_1", (), 0, LIMITS), None)
 
 
 async def test_after_a_call_that_was_collected_the_container_goes_a_moment_later(rig):

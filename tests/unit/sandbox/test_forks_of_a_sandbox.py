@@ -12,8 +12,8 @@ from contracts.tools import Language
 from service.sandbox.containers import NotForkedError
 from service.sandbox.inspectors import OF_LIBRARIES
 from service.sandbox.limits import CallLimits
-from service.sandbox.port import Job, SandboxLostError, Wanted, WantedFile
-from service.sandbox.preload import Flavour
+from service.sandbox.port import ExpectedFile, Job, OutputSpec, SandboxLostError
+from service.sandbox.preload import PreloadSet
 from service.sandbox.runner.frames import Frame
 from service.sandbox.runner.requests import InspectorBounds
 from service.sandbox.runner.sandbox import RunnerSandbox, StreamBounds
@@ -35,8 +35,8 @@ LIMITS = CallLimits(
     artifact_bytes=1_000,
 )
 JOB = Job(Language.PYTHON, b"print(1)", "main", "turn_1", LIMITS)
-WANTED = Wanted("turn_1", (), 50, LIMITS)
-PROMISED = Wanted("turn_1", (WantedFile("a.csv", is_glob=False, matches_max=1, checks={}),), 50, LIMITS)
+WANTED = OutputSpec("turn_1", (), 50, LIMITS)
+PROMISED = OutputSpec("turn_1", (ExpectedFile("a.csv", is_glob=False, matches_max=1, checks={}),), 50, LIMITS)
 COMES = {Frame.ADOPT: [(Frame.LAUNCHED, b"")], Frame.LAUNCH: []}
 DOES_NOT = {Frame.ADOPT: []}
 EXIT = (Frame.EXIT, {"exit_code": 0, "output": []})
@@ -94,7 +94,7 @@ class Waiting:
         self.closed += 1
 
 
-async def opened(runner, forks, flavour=Flavour.BARE):
+async def opened(runner, forks, flavour=PreloadSet.BARE):
     async def died():
         return False
 
@@ -110,32 +110,32 @@ def kinds_of(runner):
 
 
 async def test_a_bare_interpreter_is_forked_into_a_sandbox_before_it_waits():
-    runner, forks = MemoryRunner(COMES), Forks(set(Flavour))
+    runner, forks = MemoryRunner(COMES), Forks(set(PreloadSet))
     await opened(runner, forks)
     assert (forks.made, kinds_of(runner)) == (["bare"], [Frame.ADOPT])
 
 
 async def test_what_is_forked_ahead_is_what_the_call_needs():
-    runner, forks = MemoryRunner(COMES), Forks(set(Flavour))
-    sandbox = await opened(runner, forks, Flavour.DATA)
-    assert await sandbox.become(Flavour.DATA) is True
-    assert (forks.made, kinds_of(runner), sandbox.flavour) == (["data"], [Frame.ADOPT], Flavour.DATA)
+    runner, forks = MemoryRunner(COMES), Forks(set(PreloadSet))
+    sandbox = await opened(runner, forks, PreloadSet.DATA)
+    assert await sandbox.become(PreloadSet.DATA) is True
+    assert (forks.made, kinds_of(runner), sandbox.flavour) == (["data"], [Frame.ADOPT], PreloadSet.DATA)
 
 
 async def test_a_bare_interpreter_waits_until_one_of_the_flavour_can_be_had():
-    runner, forks = MemoryRunner(COMES), Forks({Flavour.BARE})
-    sandbox = await opened(runner, forks, Flavour.DATA)
+    runner, forks = MemoryRunner(COMES), Forks({PreloadSet.BARE})
+    sandbox = await opened(runner, forks, PreloadSet.DATA)
     waiting = sandbox.flavour
-    forks._has.add(Flavour.DATA)
-    assert await sandbox.become(Flavour.DATA) is True
-    assert (waiting, forks.made, sandbox.flavour) == (Flavour.BARE, ["bare", "data"], Flavour.DATA)
+    forks._has.add(PreloadSet.DATA)
+    assert await sandbox.become(PreloadSet.DATA) is True
+    assert (waiting, forks.made, sandbox.flavour) == (PreloadSet.BARE, ["bare", "data"], PreloadSet.DATA)
     assert forks.ahead == [True, False]  # the call of the second one waits
 
 
 async def test_where_nothing_is_forked_a_container_has_what_it_was_started_with():
     runner = MemoryRunner(DOES_NOT)
-    sandbox = await opened(runner, None, Flavour.DATA)
-    assert (sandbox.flavour, kinds_of(runner)) == (Flavour.DATA, [Frame.LAUNCH])
+    sandbox = await opened(runner, None, PreloadSet.DATA)
+    assert (sandbox.flavour, kinds_of(runner)) == (PreloadSet.DATA, [Frame.LAUNCH])
 
 
 async def test_where_none_can_be_forked_the_runner_launches_its_own():
@@ -145,62 +145,62 @@ async def test_where_none_can_be_forked_the_runner_launches_its_own():
 
 
 async def test_a_fork_that_fails_leaves_a_sandbox_whose_runner_launches_its_own_and_forks_no_more():
-    runner, forks = MemoryRunner(DOES_NOT), Forks(set(Flavour), failing={Flavour.BARE})
+    runner, forks = MemoryRunner(DOES_NOT), Forks(set(PreloadSet), failing={PreloadSet.BARE})
     sandbox = await opened(runner, forks)
-    assert await sandbox.become(Flavour.DATA) is False
+    assert await sandbox.become(PreloadSet.DATA) is False
     assert (forks.made, kinds_of(runner)) == ([], [Frame.ADOPT, Frame.LAUNCH])
 
 
 async def test_a_sandbox_becomes_the_flavour_of_its_call():
-    runner, forks = MemoryRunner(COMES), Forks(set(Flavour))
+    runner, forks = MemoryRunner(COMES), Forks(set(PreloadSet))
     sandbox = await opened(runner, forks)
-    assert await sandbox.become(Flavour.DATA) is True
+    assert await sandbox.become(PreloadSet.DATA) is True
     assert (forks.made, kinds_of(runner)) == (["bare", "data"], [Frame.ADOPT, Frame.ADOPT])
 
 
 async def test_a_flavour_that_is_not_ready_leaves_the_interpreter_that_waits():
-    runner, forks = MemoryRunner(COMES), Forks({Flavour.BARE})
+    runner, forks = MemoryRunner(COMES), Forks({PreloadSet.BARE})
     sandbox = await opened(runner, forks)
-    assert await sandbox.become(Flavour.DATA) is False
+    assert await sandbox.become(PreloadSet.DATA) is False
     assert (forks.made, kinds_of(runner)) == (["bare"], [Frame.ADOPT])
 
 
 async def test_a_bare_call_takes_the_interpreter_that_waits():
-    runner, forks = MemoryRunner(COMES), Forks(set(Flavour))
+    runner, forks = MemoryRunner(COMES), Forks(set(PreloadSet))
     sandbox = await opened(runner, forks)
-    assert await sandbox.become(Flavour.BARE) is True
+    assert await sandbox.become(PreloadSet.BARE) is True
     assert forks.made == ["bare"]
 
 
 async def test_a_sandbox_that_dies_while_it_becomes_a_flavour_is_lost():
     answers = [[(Frame.LAUNCHED, b"")], [HUNG_UP]]
-    runner, forks = MemoryRunner({}), Forks(set(Flavour))
+    runner, forks = MemoryRunner({}), Forks(set(PreloadSet))
     runner._answers[Frame.ADOPT] = answers[0]
     sandbox = await opened(runner, forks)
     runner._answers[Frame.ADOPT] = answers[1]
     with pytest.raises(SandboxLostError, match="the sandbox ended by itself"):
-        await sandbox.become(Flavour.DOCUMENTS)
+        await sandbox.become(PreloadSet.DOCUMENTS)
 
 
 async def test_a_runner_that_does_not_adopt_in_time_is_lost():
-    runner, forks = MemoryRunner({Frame.ADOPT: [], Frame.LAUNCH: []}), Forks(set(Flavour))
+    runner, forks = MemoryRunner({Frame.ADOPT: [], Frame.LAUNCH: []}), Forks(set(PreloadSet))
     with pytest.raises(SandboxLostError, match="did not answer within"):
         await opened(runner, forks)
 
 
 @pytest.mark.parametrize(("said", "made"), [(b"\0", "inspector"), (b"\1", "plain inspector")])
 async def test_an_inspector_is_forked_when_the_runner_asks_for_one(tmp_path, said, made):
-    runner, forks = MemoryRunner({**COMES, Frame.COLLECT: [(Frame.INSPECTOR, said), DONE]}), Forks(set(Flavour))
+    runner, forks = MemoryRunner({**COMES, Frame.COLLECT: [(Frame.INSPECTOR, said), DONE]}), Forks(set(PreloadSet))
     sandbox = await opened(runner, forks)
-    await sandbox.collect(Wanted("turn_1", (), 50, LIMITS), tmp_path)
+    await sandbox.collect(OutputSpec("turn_1", (), 50, LIMITS), tmp_path)
     assert await forked_in(sandbox, forks) == [made]
 
 
 async def test_an_inspector_that_cannot_be_forked_is_launched_by_the_runner(tmp_path):
     answers = {**COMES, Frame.COLLECT: [(Frame.INSPECTOR, b"")], Frame.LAUNCH: [DONE]}
-    runner, forks = MemoryRunner(answers), Forks(set(Flavour), failing={"inspector"})
+    runner, forks = MemoryRunner(answers), Forks(set(PreloadSet), failing={"inspector"})
     sandbox = await opened(runner, forks)
-    await sandbox.collect(Wanted("turn_1", (), 50, LIMITS), tmp_path)
+    await sandbox.collect(OutputSpec("turn_1", (), 50, LIMITS), tmp_path)
     assert kinds_of(runner) == [Frame.ADOPT, Frame.COLLECT, Frame.LAUNCH]
 
 
@@ -220,7 +220,7 @@ async def forked_in(sandbox, forks):
 
 async def test_an_inspector_is_forked_before_a_program_is_gone_whose_outcome_comes_then():
     said = [PLAIN_INSPECTOR, (Frame.STDOUT, b"\0its last words"), EXIT]
-    runner, forks = MemoryRunner({**COMES, Frame.JOB: said}), Forks(set(Flavour))
+    runner, forks = MemoryRunner({**COMES, Frame.JOB: said}), Forks(set(PreloadSet))
     sandbox, outcome = await ran(runner, forks)
     assert (outcome.exit_code, outcome.lost) == (0, None)
     assert await forked_in(sandbox, forks) == ["plain inspector"]
@@ -232,7 +232,7 @@ async def test_an_inspector_is_forked_before_a_program_is_gone_whose_outcome_com
 )
 async def test_a_second_inspector_is_forked_for_what_ended_the_first(tmp_path, running, collecting):
     answers = {**COMES, Frame.JOB: [*running, EXIT], Frame.COLLECT: [*collecting, DONE]}
-    forks = Forks(set(Flavour))
+    forks = Forks(set(PreloadSet))
     sandbox, outcome = await ran(MemoryRunner(answers), forks)
     await sandbox.collect(WANTED, tmp_path)
     assert (outcome.exit_code, outcome.lost) == (0, None)
@@ -243,7 +243,7 @@ async def test_a_second_inspector_is_forked_for_what_ended_the_first(tmp_path, r
 async def test_a_runner_that_asks_for_a_third_inspector_while_it_collects_is_lost(tmp_path, running):
     collecting = [INSPECTOR] * (3 - running)
     answers = {**COMES, Frame.JOB: [*[INSPECTOR] * running, EXIT], Frame.COLLECT: [*collecting, DONE]}
-    forks = Forks(set(Flavour))
+    forks = Forks(set(PreloadSet))
     sandbox, _ = await ran(MemoryRunner(answers), forks)
     with pytest.raises(SandboxLostError, match="the runner sent INSPECTOR while it collected"):
         await sandbox.collect(WANTED, tmp_path)
@@ -251,14 +251,14 @@ async def test_a_runner_that_asks_for_a_third_inspector_while_it_collects_is_los
 
 
 async def test_a_runner_that_asks_for_a_third_inspector_while_the_program_ends_is_lost():
-    forks = Forks(set(Flavour))
+    forks = Forks(set(PreloadSet))
     sandbox, outcome = await ran(MemoryRunner({**COMES, Frame.JOB: [*[INSPECTOR] * 3, EXIT]}), forks)
     assert (outcome.exit_code, outcome.lost) == (None, "the runner sent INSPECTOR while the program ran")
     assert await forked_in(sandbox, forks) == ["inspector"] * 2
 
 
 async def test_a_runner_that_asks_for_an_inspector_where_nothing_is_to_be_collected_is_lost():
-    forks = Forks(set(Flavour))
+    forks = Forks(set(PreloadSet))
     sandbox, outcome = await ran(MemoryRunner({**COMES, Frame.JOB: [INSPECTOR, EXIT]}), forks, wanted=None)
     assert (outcome.exit_code, outcome.lost) == (None, "the runner sent INSPECTOR while the program ran")
     assert await forked_in(sandbox, forks) == []
@@ -267,10 +267,12 @@ async def test_a_runner_that_asks_for_an_inspector_where_nothing_is_to_be_collec
 def wanted(*files):
     """Promises by name; those that end in a question mark need not be kept."""
     promised = (
-        WantedFile(name.rstrip("?"), is_glob="*" in name, matches_max=9, checks={}, required=not name.endswith("?"))
+        ExpectedFile(
+            name.rstrip("?"), is_glob="*" in name, matches_max=9, checks={}, required=not name.endswith("?")
+        )
         for name in files
     )
-    return Wanted("turn_1", tuple(promised), 50, LIMITS)
+    return OutputSpec("turn_1", tuple(promised), 50, LIMITS)
 
 
 @pytest.mark.parametrize(
@@ -285,7 +287,7 @@ def wanted(*files):
     ],
 )
 async def test_an_inspector_waits_while_a_program_runs_that_promises_files(promised, extensions, is_plain):
-    forks = Forks(set(Flavour))
+    forks = Forks(set(PreloadSet))
     sandbox, _ = await ran(MemoryRunner({**COMES, Frame.JOB: [EXIT]}), forks, wanted(*promised))
     assert await forked_in(sandbox, forks) == []
     assert (forks.waiting.extensions, forks.waiting.of_plain_files) == (extensions, is_plain)
@@ -293,7 +295,7 @@ async def test_an_inspector_waits_while_a_program_runs_that_promises_files(promi
 
 @pytest.mark.parametrize("promised", [[], ["a.csv?", "*.pdf?"]])
 async def test_none_waits_where_a_run_may_leave_no_file(promised):
-    forks = Forks(set(Flavour))
+    forks = Forks(set(PreloadSet))
     sandbox, _ = await ran(MemoryRunner({**COMES, Frame.JOB: [EXIT]}), forks, wanted(*promised))
     assert (await forked_in(sandbox, forks), forks.waiting) == ([], None)
 
@@ -309,7 +311,7 @@ async def test_none_waits_where_a_run_may_leave_no_file(promised):
     ],
 )
 async def test_the_one_that_waits_is_let_in_if_it_can_open_the_files(promised, called, made):
-    forks = Forks(set(Flavour))
+    forks = Forks(set(PreloadSet))
     sandbox, _ = await ran(MemoryRunner({**COMES, Frame.JOB: [called, EXIT]}), forks, wanted(promised))
     assert await forked_in(sandbox, forks) == [made]
     assert forks.waiting.closed == 1
@@ -317,13 +319,13 @@ async def test_the_one_that_waits_is_let_in_if_it_can_open_the_files(promised, c
 
 @pytest.mark.parametrize("failing", ["waiting", "letting in", "everything"])
 async def test_an_inspector_is_forked_where_the_one_that_waits_is_of_no_use(failing):
-    forks = Forks(set(Flavour), failing={failing})
+    forks = Forks(set(PreloadSet), failing={failing})
     sandbox, _ = await ran(MemoryRunner({**COMES, Frame.JOB: [PLAIN_INSPECTOR, EXIT]}), forks, PROMISED)
     assert await forked_in(sandbox, forks) == ["plain inspector"]
 
 
 async def test_none_waits_in_a_sandbox_with_little_memory():
-    forks = Forks(set(Flavour))
+    forks = Forks(set(PreloadSet))
     little = replace(PROMISED, limits=replace(LIMITS, memory_bytes=511 << 20))
     sandbox, _ = await ran(MemoryRunner({**COMES, Frame.JOB: [EXIT]}), forks, little)
     assert (await forked_in(sandbox, forks), forks.waiting) == ([], None)
@@ -331,14 +333,14 @@ async def test_none_waits_in_a_sandbox_with_little_memory():
 
 async def test_a_second_inspector_is_none_that_has_waited():
     said = [PLAIN_INSPECTOR, PLAIN_INSPECTOR, EXIT]
-    forks = Forks(set(Flavour))
+    forks = Forks(set(PreloadSet))
     sandbox, _ = await ran(MemoryRunner({**COMES, Frame.JOB: said}), forks, PROMISED)
     assert sorted(await forked_in(sandbox, forks)) == ["plain inspector", "waiting plain inspector"]
 
 
 @pytest.mark.parametrize("failing", [(), {"waiting"}])
 async def test_one_that_nobody_has_called_ends_with_the_sandbox(failing):
-    forks = Forks(set(Flavour), failing)
+    forks = Forks(set(PreloadSet), failing)
     sandbox, _ = await ran(MemoryRunner({**COMES, Frame.JOB: [EXIT]}), forks, PROMISED)
     sandbox.close()
     sandbox.close()
@@ -348,7 +350,7 @@ async def test_one_that_nobody_has_called_ends_with_the_sandbox(failing):
 
 
 async def test_one_that_is_still_being_forked_ends_with_the_sandbox():
-    forks, go_on = Forks(set(Flavour)), asyncio.Event()
+    forks, go_on = Forks(set(PreloadSet)), asyncio.Event()
     at_once = forks.waiting_inspector
 
     async def late(extensions, *, of_plain_files):

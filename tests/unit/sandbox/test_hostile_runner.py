@@ -25,13 +25,13 @@ from service.jobs.verdicts import extras, failed_with_bytes, judge
 from service.sandbox.limits import CallLimits
 from service.sandbox.port import (
     Collected,
+    CollectedFile,
+    ExpectedFile,
     FileState,
-    Found,
     InputFile,
     Job,
+    OutputSpec,
     SandboxLostError,
-    Wanted,
-    WantedFile,
 )
 from service.sandbox.runner.file_frames import PIECE_BYTES
 from service.sandbox.runner.frames import HEADER, NO_NONCE, PAYLOAD_BYTES_MAX, Frame, encode
@@ -59,9 +59,9 @@ LIMITS = CallLimits(
     artifact_bytes=1_000,
 )
 JOB = Job(Language.PYTHON, b"print(1)", "main", "turn_1", LIMITS)
-NAMED = WantedFile("a.csv", is_glob=False, matches_max=1, checks={})
-GLOB = WantedFile("*.txt", is_glob=True, matches_max=3, checks={})
-WANTED = Wanted("turn_1", (NAMED, GLOB), 5, LIMITS)
+NAMED = ExpectedFile("a.csv", is_glob=False, matches_max=1, checks={})
+GLOB = ExpectedFile("*.txt", is_glob=True, matches_max=3, checks={})
+WANTED = OutputSpec("turn_1", (NAMED, GLOB), 5, LIMITS)
 ROWS_MAX = 1 + 3 + 5
 PASS_ON_BYTES = 10_000
 MEMORY_BYTES_MAX = 40 << 20
@@ -336,7 +336,7 @@ def judged(collected: Collected) -> None:
     assert all(is_whole(verdict.found) for verdict in failed_with_bytes(judge(PROMISES, collected, LIMITS)))
 
 
-def is_whole(found: Found) -> bool:
+def is_whole(found: CollectedFile) -> bool:
     content = bytes_of(found.source)
     return (len(content), hashlib.sha256(content).hexdigest()) == (found.size_bytes, found.sha256)
 

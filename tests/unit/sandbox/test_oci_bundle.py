@@ -9,7 +9,7 @@ from service.sandbox.docker.container_config import ContainerSettings, container
 from service.sandbox.limits import CallLimits
 from service.sandbox.oci.bundle import BundleSettings, bundle_config
 from service.sandbox.oci.image import UnpackedImage
-from service.sandbox.service_cgroup import Totals
+from service.sandbox.service_cgroup import TotalLimits
 
 LIMITS = CallLimits(60, 1.5, 1 << 30, 100, 1 << 20, 500, 1, 2, 3, 4, 5)
 IMAGE = UnpackedImage(Path("/images/1/rootfs"), "sha256:1", ("python3", "/runner"), ("PATH=/bin",), "/out")
@@ -24,7 +24,7 @@ def oci():
 
 @pytest.fixture
 def docker():
-    settings = ContainerSettings("image", "", "{}", "", Totals(0, 0, 0), "service", "boot")
+    settings = ContainerSettings("image", "", "{}", "", TotalLimits(0, 0, 0), "service", "boot")
     return container_config(settings, LIMITS, 0, 20_007)["HostConfig"]
 
 

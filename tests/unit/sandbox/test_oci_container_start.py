@@ -6,9 +6,9 @@ import pytest
 
 from service.sandbox.linux.cgroups import Cgroups
 from service.sandbox.oci.container_start import Starter
-from service.sandbox.oci.container_state import Place
+from service.sandbox.oci.container_state import ContainerState
 from service.sandbox.oci.runtime import Runtime
-from service.sandbox.service_cgroup import TogetherGroup
+from service.sandbox.service_cgroup import ServiceCgroup
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def together(tmp_path):
     group = tmp_path / "cgroup" / "service"
     group.mkdir(parents=True)
     (group / "memory.max").touch()
-    return TogetherGroup(Cgroups({}, tmp_path / "cgroup"), "/service", None)
+    return ServiceCgroup(Cgroups({}, tmp_path / "cgroup"), "/service", None)
 
 
 def open_files():
@@ -24,7 +24,9 @@ def open_files():
 
 
 def test_what_fails_after_the_runtime_leaves_no_descriptor_open(tmp_path, together):
-    place = Place(tmp_path / "folder", "/service", Cgroups({}, None))  # without hierarchies, no group has a place
+    place = ContainerState(
+        tmp_path / "folder", "/service", Cgroups({}, None)
+    )  # without hierarchies, no group has a place
     starter = Starter(Runtime("true", ("/bin/true",)), place, together, 5)
     before = open_files()
     with pytest.raises(KeyError):

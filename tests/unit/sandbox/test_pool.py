@@ -9,11 +9,11 @@ from service.errors import EngineUnavailableError, ShuttingDownError
 from service.observability.log_context import about, log_context
 from service.sandbox.pool import Pool
 from service.sandbox.pool_sizing import PoolPolicy
-from service.sandbox.pooled_container import Box
-from service.sandbox.preload import Flavour
+from service.sandbox.pooled_container import PooledContainer
+from service.sandbox.preload import PreloadSet
 from tests.support.clock import FakeClock
 
-BARE, DOCUMENTS, DATA = Flavour.BARE, Flavour.DOCUMENTS, Flavour.DATA
+BARE, DOCUMENTS, DATA = PreloadSet.BARE, PreloadSet.DOCUMENTS, PreloadSet.DATA
 
 
 class Stream:
@@ -68,7 +68,7 @@ class Machine:
             raise
         if self.error is not None:
             raise self.error
-        box = Box(str(len(self.boxes)), "name", Stream(), Sandbox(), flavour)
+        box = PooledContainer(str(len(self.boxes)), "name", Stream(), Sandbox(), flavour)
         self.boxes.append(box)
         return box
 

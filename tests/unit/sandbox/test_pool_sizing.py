@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from service.sandbox.pool_sizing import WAITING_BYTES, Demands, PoolPolicy
-from service.sandbox.preload import Flavour
+from service.sandbox.preload import PreloadSet
 
-BARE, DOCUMENTS, DATA = Flavour.BARE, Flavour.DOCUMENTS, Flavour.DATA
+BARE, DOCUMENTS, DATA = PreloadSet.BARE, PreloadSet.DOCUMENTS, PreloadSet.DATA
 MIB = 1024 * 1024
 POLICY = PoolPolicy(size=8, most=32, memory_bytes=4096 * MIB, starts_max=2, age_max_s=1800, unused_s=600)
 
 
-def demands(*arrivals: tuple[Flavour, float]) -> Demands:
+def demands(*arrivals: tuple[PreloadSet, float]) -> Demands:
     asked = Demands()
     for flavour, when in sorted(arrivals, key=lambda arrival: arrival[1]):
         asked.of[flavour].arrived(when)
@@ -25,7 +25,7 @@ def wanted(asked: Demands, now: float, policy: PoolPolicy = POLICY) -> tuple[int
     return found[BARE], found[DOCUMENTS], found[DATA]
 
 
-def every(seconds: float, flavour: Flavour, until: float) -> list[tuple[Flavour, float]]:
+def every(seconds: float, flavour: PreloadSet, until: float) -> list[tuple[PreloadSet, float]]:
     return [(flavour, number * seconds) for number in range(int(until / seconds))]
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from service.sandbox.preload import PREIMPORTED, Flavour, flavour_of
+from service.sandbox.preload import PREIMPORTED, PreloadSet, flavour_of
 
-BARE, DOCUMENTS, DATA, SCIENCE = Flavour.BARE, Flavour.DOCUMENTS, Flavour.DATA, Flavour.SCIENCE
+BARE, DOCUMENTS, DATA, SCIENCE = PreloadSet.BARE, PreloadSet.DOCUMENTS, PreloadSet.DATA, PreloadSet.SCIENCE
 
 
 @pytest.mark.parametrize(
@@ -115,10 +115,10 @@ def test_a_very_long_program_is_not_scanned():
     ids=["no UTF-8", "imports", "dots", "continued", "zeros"],
 )
 def test_no_code_makes_choosing_fail(code):
-    assert flavour_of("python", code) in Flavour
+    assert flavour_of("python", code) in PreloadSet
 
 
 def test_bare_imports_nothing_and_every_other_flavour_something():
     assert {flavour: bool(modules) for flavour, modules in PREIMPORTED.items()} == {
-        flavour: flavour is not BARE for flavour in Flavour
+        flavour: flavour is not BARE for flavour in PreloadSet
     }

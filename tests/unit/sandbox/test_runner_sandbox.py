@@ -13,7 +13,7 @@ from contracts.tool_calls import SandboxInfo
 from contracts.tools import Language
 from service.errors import StoreFailedError
 from service.sandbox.limits import CallLimits
-from service.sandbox.port import FileState, InputFile, Job, OutputPiece, SandboxLostError, Wanted, WantedFile
+from service.sandbox.port import ExpectedFile, FileState, InputFile, Job, OutputPiece, OutputSpec, SandboxLostError
 from service.sandbox.runner.file_frames import PIECE_BYTES
 from service.sandbox.runner.frames import NO_NONCE, Frame, encode
 from service.sandbox.runner.requests import InspectorBounds
@@ -36,7 +36,9 @@ LIMITS = CallLimits(
 )
 INFO = SandboxInfo(engine="memory", runtime="none", image_digest="sha256:0", acquired="cold")
 JOB = Job(Language.PYTHON, b"print(1)", "main", "turn_1", LIMITS)
-WANTED = Wanted("turn_1", (WantedFile("a.csv", is_glob=False, matches_max=1, checks={"min_rows": 2}),), 50, LIMITS)
+WANTED = OutputSpec(
+    "turn_1", (ExpectedFile("a.csv", is_glob=False, matches_max=1, checks={"min_rows": 2}),), 50, LIMITS
+)
 MUCH_WANTED = replace(WANTED, limits=replace(LIMITS, out_dir_bytes=1 << 30))
 
 

@@ -9,17 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.paths import FilePath
-from service.identity import Principal, Scope
+from service.identity import ConversationKey, Principal
 from service.storage.artifacts.hosted_names import hosted_name, hosted_name_in, hosted_uri, key_of, rn_of
 
 ROOT = PurePosixPath("/var/lib/box/hosted")
-SCOPE = Scope(Principal("acme", "books", "registered", "ann@x.org"), "c:1")
+SCOPE = ConversationKey(Principal("acme", "books", "registered", "ann@x.org"), "c:1")
 
 
 def key_for(physical="turn_1/files/a", **parts):
     fields = {"tenant": "t", "project": "p", "user_type": "k", "user": "u"} | parts
     conversation = fields.pop("conversation", "c")
-    return key_of(Scope(Principal(**fields), conversation), FilePath.from_physical(physical))
+    return key_of(ConversationKey(Principal(**fields), conversation), FilePath.from_physical(physical))
 
 
 def test_a_key_has_the_protocols_form_with_unsafe_characters_encoded():

@@ -2,11 +2,11 @@
 
 import asyncio
 
-from service.storage.artifacts.key_locks import NameLocks
+from service.storage.artifacts.key_locks import KeyLocks
 
 
 async def test_of_two_that_want_one_name_the_second_waits_and_others_do_not():
-    locks, told = NameLocks(), []
+    locks, told = KeyLocks(), []
 
     async def hold(who, names, *, until=None):
         async with locks.held(names):
@@ -27,7 +27,7 @@ async def test_of_two_that_want_one_name_the_second_waits_and_others_do_not():
 
 
 async def test_names_in_any_order_and_twice_never_wait_for_each_other_for_ever():
-    locks = NameLocks()
+    locks = KeyLocks()
 
     async def hold(names):
         async with locks.held(names):
@@ -38,7 +38,7 @@ async def test_names_in_any_order_and_twice_never_wait_for_each_other_for_ever()
 
 
 async def test_a_waiting_task_that_is_cancelled_leaves_the_name_to_the_next():
-    locks = NameLocks()
+    locks = KeyLocks()
 
     async def hold(names):
         async with locks.held(names):

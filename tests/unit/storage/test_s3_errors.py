@@ -9,8 +9,8 @@ from botocore.exceptions import ClientError, NoCredentialsError, ReadTimeoutErro
 from service.app.bootstrap import artifact_files
 from service.app.settings import Settings
 from service.errors import StoreFailedError, StoreFullError
-from service.storage.artifacts.local_blobs import LocalFiles
-from service.storage.artifacts.s3_blobs import S3Files
+from service.storage.artifacts.local_blobs import LocalBlobStore
+from service.storage.artifacts.s3_blobs import S3BlobStore
 from service.storage.artifacts.s3_client import refused, translated
 
 
@@ -66,7 +66,7 @@ def test_the_client_of_a_bucket_is_loaded_only_where_a_bucket_is_named():
 
 
 def test_files_are_in_a_folder_unless_a_bucket_is_named(tmp_path):
-    assert isinstance(artifact_files(Settings(data_dir=tmp_path)), LocalFiles)
+    assert isinstance(artifact_files(Settings(data_dir=tmp_path)), LocalBlobStore)
     in_bucket = artifact_files(
         Settings(
             data_dir=tmp_path,
@@ -77,5 +77,5 @@ def test_files_are_in_a_folder_unless_a_bucket_is_named(tmp_path):
             s3_secret_key="s",
         )
     )
-    assert isinstance(in_bucket, S3Files)
+    assert isinstance(in_bucket, S3BlobStore)
     assert in_bucket.uri_of("x") == "s3://box/a/b/x"

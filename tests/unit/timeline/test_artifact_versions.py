@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from contracts.blocks import Block
 from contracts.logical import TurnPath
 from service.timeline.artifact_versions import discover, is_remembered, latest_blocks, main_block, safe_text
-from service.timeline.view import HandedMemory, StoredMemory
+from service.timeline.view import StoredTimelineView, SuppliedTimelineView
 from tests.support.conversations import SCOPE, block, call_block, meta_block, opened_conversation, sha256
 
 PATH = "fi:turn_1.files/report.pdf"
@@ -28,9 +28,9 @@ def remember(request, conversation):
 
     async def remembered(*blocks):
         if request.param == "handed in":
-            return HandedMemory(blocks)
+            return SuppliedTimelineView(blocks)
         await conversation.append(*blocks)
-        return StoredMemory(conversation.timelines, SCOPE)
+        return StoredTimelineView(conversation.timelines, SCOPE)
 
     return remembered
 
@@ -198,7 +198,7 @@ async def test_old_spellings_and_calls_that_only_the_meta_names_are_understood()
         block(old.format("out"), json.dumps(digest), mime="application/json", meta={"tool_call_id": "c1"}),
         block(old.format("out"), "[]", mime="application/x", meta={"tool_call_id": "c1"}),
     ]
-    [version] = await discover(HandedMemory(blocks), "tc:turn_1.c1.result")
+    [version] = await discover(SuppliedTimelineView(blocks), "tc:turn_1.c1.result")
     assert (version.tool_call_id, version.tool_id) == ("c1", "web_tools.web_search")
     assert (version.content.block.text, version.digest["artifact_path"]) == ("[]", "tc:turn_1.c1.result")
 
@@ -208,7 +208,7 @@ async def test_the_call_of_an_old_spelling_is_found():
         call_block("c1", "exec_tools.execute_code_python", path="tc:turn_1.tool_calls.c1.in.json"),
         *exec_blocks("c1")[1:],
     ]
-    assert (await discover(HandedMemory(blocks), PATH))[0].tool_id == "exec_tools.execute_code_python"
+    assert (await discover(SuppliedTimelineView(blocks), PATH))[0].tool_id == "exec_tools.execute_code_python"
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ _blocks = st.builds(
 
 @given(st.lists(_blocks, max_size=12))
 async def test_of_any_blocks_the_versions_are_in_order_and_their_digests_are_safe(blocks):
-    versions = await discover(HandedMemory(blocks), PATH)
+    versions = await discover(SuppliedTimelineView(blocks), PATH)
     assert len({version.position for version in versions}) == len(versions)
     assert [version.edited for version in versions[1:]] == [True] * (len(versions) - 1)
     calls = [version.tool_call_id for version in versions if version.tool_call_id]
@@ -302,5 +302,5 @@ async def test_bytes_are_held_against_what_the_digest_says():
         ({"sha256": sha256(b"other")}, False),
         ({"size_bytes": 8}, False),
     ]:
-        [version] = await discover(HandedMemory([meta_block("c1", {"artifact_path": PATH, **said})]), PATH)
+        [version] = await discover(SuppliedTimelineView([meta_block("c1", {"artifact_path": PATH, **said})]), PATH)
         assert version.holds(data) is holds

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from contracts.react_tools import HideParams
 from contracts.tool_calls import ToolCallRequest
 from service.calls.direct_tool import ReactCall, ToolRefusedError
-from service.identity import Principal, Scope
-from service.react.hide import HidingStory
+from service.identity import ConversationKey, Principal
+from service.react.hide import HideTool
 from service.timeline.cache_points import CachePolicy, cache_points
 from service.timeline.model_text import marked, read_text
 from service.timeline.port import described_path
-from service.timeline.view import HandedMemory
+from service.timeline.view import SuppliedTimelineView
 from service.timeline.visibility import visibility_of
 from tests.support.timelines import (
     block,
@@ -30,7 +30,7 @@ from tests.support.timelines import (
 )
 
 POLICY = CachePolicy(min_rounds=3, offset_rounds=2, editable_tail_tokens=400)
-SCOPE = Scope(Principal("acme", "books", "registered", "ann"), "conv-1")
+SCOPE = ConversationKey(Principal("acme", "books", "registered", "ann"), "conv-1")
 TURNS = [f"turn_{number}" for number in range(1, 5)]
 PATHS = [f"fi:{turn}.files/{name}" for turn in TURNS[:2] for name in "ab"]
 
@@ -43,7 +43,7 @@ class Words:
 
 
 def read(blocks, after=0):
-    return asyncio.run(read_text(HandedMemory(blocks), after))
+    return asyncio.run(read_text(SuppliedTimelineView(blocks), after))
 
 
 def hide(blocks, path, call):
@@ -56,7 +56,7 @@ def hide(blocks, path, call):
         params={"path": path, "replacement": f"short {call}"},
         timeline=blocks,
     )
-    story = HidingStory(None, Words(), POLICY)
+    story = HideTool(None, Words(), POLICY)
     try:
         told = asyncio.run(story.tell(ReactCall(SCOPE, request, HideParams(**request.params))))
     except ToolRefusedError:
@@ -173,7 +173,7 @@ def test_a_hiding_never_changes_the_text_up_to_the_pre_tail_point(operations, pa
     blocks = []
     for operation in operations:
         blocks += added(operation, blocks)
-    points = asyncio.run(cache_points(HandedMemory(blocks), POLICY, len(blocks)))
+    points = asyncio.run(cache_points(SuppliedTimelineView(blocks), POLICY, len(blocks)))
     told = hide(blocks, path, "h")
     if not told:
         return
@@ -246,7 +246,7 @@ def test_blocks_read_in_pages_are_marked_as_in_one_and_each_group_has_one_replac
     blocks = []
     for operation in operations:
         blocks += added(operation, blocks)
-    memory = HandedMemory(blocks)
+    memory = SuppliedTimelineView(blocks)
 
     async def pages(size):
         visibility = await visibility_of(memory)
@@ -276,7 +276,7 @@ def test_cache_points_move_forward_only(operations):
     for operation in operations:
         for item in added(operation, blocks):
             blocks.append(item)
-            points = asyncio.run(cache_points(HandedMemory(blocks), POLICY, len(blocks)))
+            points = asyncio.run(cache_points(SuppliedTimelineView(blocks), POLICY, len(blocks)))
             assert (points.pre_tail >= before[0], points.tail >= before[1]) == (True, True)
             assert points.pre_tail <= points.tail or not points.pre_tail or points.tail < len(blocks)
             before = (points.pre_tail, points.tail)
