@@ -120,7 +120,7 @@ test-security: venv images readers services ## the hostile cases of tests/securi
 
 fuzz: venv images ## look for what breaks the API, the stream protocol and the reader of archives: [MINUTES=10] [SEED=n]
 	@$(ENGINE) PROOFBOX_FUZZ_MINUTES=$(or $(MINUTES),10) PROOFBOX_FUZZ_SEED=$(or $(SEED),$$RANDOM) $(BIN)/python -m pytest --timeout 0 \
-		tests/adversarial/test_openapi_fuzz.py tests/unit/sandbox/test_hostile_runner.py tests/oci/test_hostile_archives.py
+		tests/security/test_openapi_fuzz.py tests/unit/sandbox/test_hostile_runner.py tests/container/oci/test_hostile_archives.py
 
 bench: venv images ## measure against docker run, llm-sandbox, epicbox and bare runtimes: [ONLY='print pdf'] (half an hour)
 	@PYTHON=$(BIN)/python bench/peers/sandboxes.sh
@@ -168,12 +168,14 @@ soak: venv images ## mixed calls for long, good and bad, then a look at what is 
 # ---- the other engine and the other tier, as root ----
 
 .PHONY: tests-oci tests-runsc bench-engines
+# Without those that choose their engines themselves, and those of the image.
+ON_ANY_ENGINE := tests/container tests/security --ignore tests/container/images $(foreach test,probe running_containers tiers,--ignore tests/security/test_$(test).py)
 tests-oci: venv images readers ## all tests that run containers, on the engine oci
-	@PROOFBOX_ENGINE=oci $(ENGINE) $(BIN)/python -m pytest tests/oci tests/docker tests/adversarial
+	@PROOFBOX_ENGINE=oci $(ENGINE) $(BIN)/python -m pytest $(ON_ANY_ENGINE)
 
 tests-runsc: venv images readers services ## all tests that run containers, under gVisor (half an hour)
 	@PROOFBOX_ENGINE=docker PROOFBOX_RUNTIME=runsc $(ENGINE) $(BIN)/python -m tests.services.private_docker \
-		--run $(BIN)/python -m pytest tests/docker tests/adversarial --ignore tests/adversarial/test_without_daemon.py
+		--run $(BIN)/python -m pytest $(ON_ANY_ENGINE) --ignore tests/container/oci --ignore tests/security/test_without_daemon.py
 
 bench-engines: venv images ## measure the engines and docker run side by side; QUICK=1 for fewer rounds
 	@$(ENGINE) $(BIN)/python -m bench.engines $(if $(QUICK),--quick)
@@ -185,7 +187,7 @@ golden-probe: venv images services ## renew what the probe of sandboxes found; l
 	@PROOFBOX_RENEW_PROBE=1 $(ENGINE) $(BIN)/python -m pytest -q tests/security/test_probe.py
 
 golden: venv images readers ## renew the pictures of the golden documents; look at them before you commit
-	@PROOFBOX_RENEW_PICTURES=1 $(ENGINE) $(BIN)/python -m pytest -q tests/docker/test_second_readers.py -k picture
+	@PROOFBOX_RENEW_PICTURES=1 $(ENGINE) $(BIN)/python -m pytest -q tests/container/test_second_readers.py -k picture
 
 PINNED := requirements.lock sandbox_images/requirements.txt tests/readers/requirements.txt bench/peers/requirements.txt bench/peers/sandboxes.txt bench/humaneval.txt
 DB ?= .advisories/pypi.zip

@@ -66,12 +66,10 @@ def remapped_docker() -> Iterator[PrivateDocker]:
         engine.stop()
 
 
-_WITH_CONTAINERS = frozenset({"adversarial", "container", "docker", "faults", "oci", "security"})
-"""Folders whose tests start containers of the service, and look at all that there are.
-
-Most of ``images`` run programs in the image by the engine's own command, which no other test looks at.
-"""
-_VARIANTS = "tests/images/test_variant.py"
+_WITH_CONTAINERS = ("tests/container/", "tests/faults/", "tests/security/")
+"""Folders whose tests start containers of the service, and look at all that there are."""
+_COMMANDS_IN_IMAGE = ("tests/container/images/test_image.py", "tests/container/images/test_render_programs.py")
+"""Programs in the image by the engine's own command, which no other test looks at."""
 
 
 class _Lanes(LoadScopeScheduling):
@@ -79,9 +77,10 @@ class _Lanes(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         path = nodeid.partition("::")[0]
-        return "containers" if path.split("/")[1] in _WITH_CONTAINERS or path == _VARIANTS else path
+        return "containers" if path.startswith(_WITH_CONTAINERS) and path not in _COMMANDS_IN_IMAGE else path
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
     """Which test runs where."""
     return _Lanes(config, log)

@@ -1,5 +1,6 @@
 """Counts tokens with a real byte-pair tokenizer that comes in a package and needs no network."""
 
+import functools
 import importlib.util
 import re
 from collections import Counter
@@ -26,15 +27,7 @@ class BpeTokenCounter:
     """
 
     def __init__(self) -> None:
-        # Found, not imported: the package itself brings half a second of imports.
-        found = importlib.util.find_spec(_MODEL_PACKAGE)
-        if found is None or found.origin is None:
-            raise ImportError(f"the package {_MODEL_PACKAGE} is not installed")
-        self._tokenizer: Tokenizer = Tokenizer.from_file(str(Path(found.origin).parent / _VOCABULARY))
-        self._tokenizer.no_padding()
-        self._tokenizer.no_truncation()
-        if any(_SPACE in entry.lstrip(_SPACE) for entry in self._tokenizer.get_vocab()):
-            raise ImportError(f"the vocabulary of {_MODEL_PACKAGE} has tokens of several words; another is needed")
+        self._tokenizer = _load_tokenizer()
         # Their names, as "<s>", count as the tokens themselves, and what follows them as a text of its own.
         self._special = [token.content for token in self._tokenizer.get_added_tokens_decoder().values()]
         self._known: dict[str, int] = {}
@@ -63,6 +56,25 @@ class BpeTokenCounter:
                     self._known.clear()
                 self._known[word] = count
         return count
+
+
+@functools.cache
+def _load_tokenizer() -> Tokenizer:
+    """Load the vocabulary once per process: 0.1 s.
+
+    Raises:
+        ImportError: The package is missing, or its vocabulary has tokens of several words.
+    """
+    # Found, not imported: the package itself brings half a second of imports.
+    found = importlib.util.find_spec(_MODEL_PACKAGE)
+    if found is None or found.origin is None:
+        raise ImportError(f"the package {_MODEL_PACKAGE} is not installed")
+    tokenizer: Tokenizer = Tokenizer.from_file(str(Path(found.origin).parent / _VOCABULARY))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    if any(_SPACE in entry.lstrip(_SPACE) for entry in tokenizer.get_vocab()):
+        raise ImportError(f"the vocabulary of {_MODEL_PACKAGE} has tokens of several words; another is needed")
+    return tokenizer
 
 
 def _words(text: str) -> list[str]:

@@ -1,5 +1,50 @@
-"""One service for the whole session, in-process, on the real engine."""
+"""One service for the whole session, in-process, on the real engine; each test has a conversation of its own."""
 
-from tests.docker.conftest import asset_root, service, settings
+from collections.abc import AsyncIterator
+from pathlib import Path
 
-__all__ = ["asset_root", "service", "settings"]
+import httpx
+import pytest
+import pytest_asyncio
+
+from service.app.bootstrap import Service, application, build, running
+from service.app.settings import Settings
+from tests.container.calling import Caller
+
+
+@pytest.fixture(scope="session")
+def asset_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder below which calls may name assets by URI."""
+    return tmp_path_factory.mktemp("assets")
+
+
+@pytest.fixture(scope="session")
+def settings(tmp_path_factory: pytest.TempPathFactory, asset_root: Path) -> Settings:
+    return Settings(
+        data_dir=tmp_path_factory.mktemp("data"),
+        asset_roots=(asset_root,),
+        tenant="acme",
+        project="reports",
+        user="u-17",
+        pool_size=1,
+    )
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def service(settings: Settings) -> AsyncIterator[Service]:
+    service = build(settings)
+    async with running(service):
+        yield service
+
+
+@pytest.fixture
+def call(service: Service) -> Caller:
+    return Caller(service)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def http(service: Service) -> AsyncIterator[httpx.AsyncClient]:
+    """The HTTP doors of the same service, without a socket between."""
+    transport = httpx.ASGITransport(application(service), raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        yield client

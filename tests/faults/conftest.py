@@ -16,7 +16,7 @@ from tests.services.s3_server import STATE, emptied, started
 
 REPOSITORY = Path(__file__).parents[2]
 # The service as a process, the operator's view of its containers, and small disks are the same as there.
-sys.path[:0] = [str(REPOSITORY / "tests" / folder) for folder in ("adversarial", "conformance")]
+sys.path[:0] = [str(REPOSITORY / "tests" / folder) for folder in ("security", "store_contract")]
 
 from engine_sides import DockerSide, EngineSide, chosen  # noqa: E402 - found by the line above
 from ledger import table  # noqa: E402

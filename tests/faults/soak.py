@@ -22,7 +22,7 @@ from typing import Any
 import httpx
 
 REPOSITORY = Path(__file__).parents[2]
-sys.path[:0] = [str(REPOSITORY / "tests" / "adversarial"), str(REPOSITORY / "tests" / "faults")]
+sys.path[:0] = [str(REPOSITORY / "tests" / "security"), str(REPOSITORY / "tests" / "faults")]
 
 from engine_sides import chosen  # noqa: E402 - found by the line above
 from rig import told  # noqa: E402

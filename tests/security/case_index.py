@@ -8,8 +8,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 INDEX = Path(__file__).with_name("cases.toml")
 # Tried inside the image, by one test of ours for all of them.
-IN_IMAGE = "tests/in_image/hostile/"
-TRIED_BY = "tests/images/test_render_programs.py::test_hostile_documents_reach_nothing_and_end_in_time"
+IN_IMAGE = "tests/container/in_image/hostile/"
+TRIED_BY = "tests/container/images/test_render_programs.py::test_hostile_documents_reach_nothing_and_end_in_time"
 
 
 @dataclass(frozen=True)

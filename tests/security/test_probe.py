@@ -15,7 +15,7 @@ from syscall_table import NOT_YET, X86_64
 from service.app.bootstrap import build, running
 from service.app.settings import Settings
 from service.sandbox.hardening import MASKED_PATHS, NEW_TERMINALS, READ_ONLY_PATHS
-from tests.docker.calling import Caller
+from tests.container.calling import Caller
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
 

@@ -10,7 +10,7 @@ from cis_docker import CHECKS, DOCUMENT, document
 from service.app.bootstrap import build, running
 from service.app.sandbox_engine import service_name
 from service.app.settings import Settings
-from tests.docker.calling import Caller
+from tests.container.calling import Caller
 
 pytestmark = pytest.mark.docker
 

@@ -7,7 +7,7 @@ import pytest_asyncio
 
 from service.app.bootstrap import Service, build, running
 from service.app.settings import Settings
-from tests.docker.calling import Caller
+from tests.container.calling import Caller
 from tests.services.private_docker import PrivateDocker
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]

@@ -1,7 +1,7 @@
 """What WeasyPrint would do without end, or write as no reader takes it, kept within bounds.
 
 These are changes to functions of WeasyPrint 70 and pydyf 0.13 which are not theirs to offer, as in
-`render.layout.savings`; the hostile documents of `tests/in_image/hostile` fail without them.
+`render.layout.savings`; the hostile documents of `tests/container/in_image/hostile` fail without them.
 """
 
 import math

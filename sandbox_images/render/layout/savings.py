@@ -1,7 +1,7 @@
 """What WeasyPrint does more often than it needs to, done once: this is a third of the time of a large table.
 
 These are changes to functions of WeasyPrint 70 and pydyf 0.13 which are not theirs to offer;
-`tests/in_image/render/test_layout_savings.py` fails if what is changed here changes its shape. What is written is the
+`tests/container/in_image/render/test_layout_savings.py` fails if what is changed here changes its shape. What is written is the
 same, byte by byte, but for the compression.
 """
 

@@ -1,6 +1,6 @@
 """What WeasyPrint's PDFs lack for PDF/UA and PDF/A, mended when all objects are made and none is written.
 
-page-validation found each of these, in documents of ``tests/docker/documents``.
+page-validation found each of these, in documents of ``tests/container/documents``.
 """
 
 import re

@@ -11,6 +11,7 @@ import pytest
 
 from contracts.tools import Language
 from service.app.bootstrap import Service
+from tests.container.calling import Caller
 from tests.container.model_programs.corpus import (
     FOLDER,
     ModelProgram,
@@ -19,7 +20,6 @@ from tests.container.model_programs.corpus import (
     read_reports,
     write_reports,
 )
-from tests.docker.calling import Caller
 
 pytestmark = pytest.mark.docker
 

@@ -1,0 +1,950 @@
+"""react.write, react.stream, react.file, react.patch and react.search_files, over HTTP and on real local stores."""
+
+import base64
+import json
+
+import pytest
+
+from contracts.paths import FilePath
+from contracts.react_tools import FileParams, PatchParams, SearchFilesParams, WriteParams
+from contracts.tool_calls import Asset
+from service.artifacts.conversation_files import ConversationFiles
+from service.calls.admission import Admission
+from service.calls.direct_tool import DirectTool
+from service.calls.param_references import References
+from service.calls.service import Calls, CallSettings
+from service.errors import StoreFailedError, StoreFullError
+from service.react.patch import PatchTool
+from service.react.search_files import SearchFilesTool
+from service.react.text_file import TextFiles
+from service.react.write import WriteTool
+from service.storage.asset_folders import AssetFolders
+from service.storage.calls import SqlCallStore
+from service.timeline.bpe_tokens import BpeTokenCounter
+from tests.http.reacting import Agent, masked, meta, notices
+
+SEARCH_S = 0.3
+
+
+class FailingStore:
+    """The artifact store, until it is told to fail: then it takes nothing."""
+
+    def __init__(self, store):
+        self.store = store
+        self.error = None
+
+    def __getattr__(self, name):
+        return getattr(self.store, name)
+
+    async def save(self, scope, artifacts):
+        if self.error is not None:
+            raise self.error
+        return await self.store.save(scope, artifacts)
+
+
+@pytest.fixture
+def failing(stores):
+    return FailingStore(stores.artifacts)
+
+
+@pytest.fixture
+def calls(stores, failing):
+    texts = TextFiles(failing, stores.sources, BpeTokenCounter(), 100_000)
+    writing = WriteTool(texts)
+    files = ConversationFiles(failing, stores.timelines, AssetFolders(()))
+    searching = SearchFilesTool(files, SEARCH_S)
+    references = References(files)
+    stories = (
+        DirectTool(("react.write", "react.stream"), WriteParams, writing.write, stores.sources, references),
+        DirectTool(("react.file",), FileParams, writing.file, stores.sources, references),
+        DirectTool(("react.patch",), PatchParams, PatchTool(texts, files).patch, stores.sources, references),
+        DirectTool(("react.search_files",), SearchFilesParams, searching.search, stores.sources),
+    )
+    admission = Admission(running_max=4, queue_max=10)
+    return Calls(stories, admission, SqlCallStore(stores.database), CallSettings(0, "boot-1"))
+
+
+@pytest.fixture
+def agent(client):
+    return Agent(client)
+
+
+def write(agent, path, content, channel="canvas", kind="display", **more):
+    params = {"path": path, "channel": channel, "content": content, "kind": kind}
+    return agent.send("react.write", params, **more)
+
+
+def patch(agent, path, text, kind="display"):
+    return agent("react.patch", path=path, channel="canvas", patch=text, kind=kind)
+
+
+# ---- the blocks of the documents' examples ----
+
+
+def result(tool_call_id="t1", **fields):
+    return {
+        "type": "react.tool.result",
+        "author": "proofbox",
+        "turn_id": "turn_1",
+        "ts": "TS",
+        "call_id": tool_call_id,
+        "meta": {"tool_call_id": tool_call_id},
+        **fields,
+    }
+
+
+def call_block(tool_id, params, tool_call_id="t1"):
+    payload = {"tool_id": tool_id, "tool_call_id": tool_call_id, "params": params, "ts": "TS"}
+    return result(
+        tool_call_id,
+        type="react.tool.call",
+        author="react",
+        mime="application/json",
+        path=f"tc:turn_1.{tool_call_id}.call",
+        text=payload,
+    )
+
+
+def digest(tool_id="react.write", name="report.md", tool_call_id="t1", visibility="external", **fields):
+    sid = {"sid": 10_001} if visibility == "external" else {}
+    return {
+        "artifact_path": f"fi:turn_1.files/{name}",
+        "physical_path": f"turn_1/files/{name}",
+        "mime": "text/markdown",
+        "kind": "display",
+        "visibility": visibility,
+        "channel": "canvas",
+        "tool_call_id": tool_call_id,
+        "tool_id": tool_id,
+        "ts": "TS",
+        "sha256": "SHA",
+        **sid,
+        **fields,
+    }
+
+
+def meta_block(said, tool_call_id="t1"):
+    return result(tool_call_id, mime="application/json", path=f"tc:turn_1.{tool_call_id}.result", text=said)
+
+
+def content_block(said, text, hosted=True, tool_call_id="t1", **more):
+    hosting = {"hosted_uri": "URI", "rn": "RN", "key": "KEY"} if hosted else {}
+    told = {"digest": said, **hosting, **more, "physical_path": said["physical_path"], "tool_call_id": tool_call_id}
+    return result(tool_call_id, mime=said["mime"], path=said["artifact_path"], text=text, meta=told)
+
+
+LONG = "# Report\n\n" + "The numbers add up [[S:1]]. " * 5 + "\n"
+SOURCE = {"sid": 1, "source_type": "web", "title": "A page", "url": "https://example.org/a"}
+
+
+async def test_write_tells_notes_call_digest_and_content(agent):
+    answer = await write(agent, "report.md", LONG, notes="Drafting summary", sources_pool=[SOURCE])
+
+    shown = LONG[:100] + "... [see fi:turn_1.files/report.md]"
+    said = digest(size_bytes=len(LONG), sources_used=[1], tokens=BpeTokenCounter().count(LONG))
+    assert masked(answer["blocks"]) == [
+        result(
+            type="react.notes",
+            author="react",
+            mime="text/markdown",
+            path="ar:turn_1.react.notes.t1",
+            text="Drafting summary",
+            meta={"channel": "timeline_text", "tool_call_id": "t1"},
+        ),
+        call_block("react.write", {"path": "report.md", "channel": "canvas", "content": shown, "kind": "display"}),
+        meta_block(said),
+        content_block(said, LONG),
+    ]
+    assert await agent.stored("fi:turn_1.files/report.md") == LONG.encode()
+
+
+@pytest.mark.parametrize(
+    ("tool", "params", "fields"),
+    [
+        ("react.write", {"channel": "canvas", "kind": "file"}, {"kind": "file"}),
+        ("react.stream", {"channel": "timeline_text", "kind": "display"}, {"channel": "timeline_text"}),
+        ("react.file", {}, {"kind": "file", "channel": None}),
+    ],
+)
+async def test_file_and_stream_have_the_same_blocks_with_their_own_kind(agent, tool, params, fields):
+    params = {"path": "report.md", **params, "content": "# Hi\n"}
+
+    answer = await agent.send(tool, params)
+
+    said = digest(tool, size_bytes=5, tokens=BpeTokenCounter().count("# Hi\n"), **fields)
+    said = {name: value for name, value in said.items() if value is not None}
+    assert masked(answer["blocks"]) == [call_block(tool, params), meta_block(said), content_block(said, "# Hi\n")]
+
+
+async def test_an_internal_note_is_not_hosted_and_is_for_agents_only(agent):
+    note = "[D] Wanderlog is the primary source"
+    params = {"path": "notes.md", "channel": "internal", "content": note, "kind": "display"}
+
+    answer = await agent.send("react.write", params)
+
+    said = digest(
+        name="notes.md",
+        channel="internal",
+        visibility="internal",
+        size_bytes=len(note),
+        tokens=BpeTokenCounter().count(note),
+    )
+    assert masked(answer["blocks"]) == [
+        call_block("react.write", params),
+        meta_block(said),
+        result(
+            type="react.note",
+            author="react",
+            mime="text/markdown",
+            path="fi:turn_1.files/notes.md",
+            text=note,
+            meta={
+                "channel": "internal",
+                "digest": said,
+                "physical_path": "turn_1/files/notes.md",
+                "tool_call_id": "t1",
+            },
+        ),
+    ]
+    assert [answer["artifacts"][0].get(name) for name in ("hosted_uri", "rn", "key")] == [None] * 3
+    assert (await agent.client.get("/v1/conversations/c1/sources")).json()["sources"] == []
+    view = await agent.client.get("/v1/conversations/c1/timeline", params={"view": "rendered"})
+    assert f"[INTERNAL NOTE]\n{note}" in view.text
+
+
+async def test_a_patch_tells_digest_change_and_summary(agent):
+    await write(agent, "draft.md", "# Draft\n\nOld.\n")
+    change = "@@ -1,3 +1,3 @@\n # Draft\n \n-Old.\n+New [[S:10001]].\n"
+
+    answer = await patch(agent, "turn_1/files/draft.md", change)
+
+    new = "# Draft\n\nNew [[S:10001]].\n"
+    said = digest(
+        "react.patch",
+        "draft.md",
+        "t2",
+        visibility="internal",
+        edited=True,
+        size_bytes=len(new),
+        sources_used=[10_001],
+        tokens=BpeTokenCounter().count(new),
+    )
+    params = {"path": "turn_1/files/draft.md", "channel": "canvas", "patch": change, "kind": "display"}
+    summary = {
+        "status": "patched",
+        "path": "turn_1/files/draft.md",
+        "mode": "diff",
+        "hunks": 1,
+        "added": 1,
+        "removed": 1,
+        "size_bytes": said["size_bytes"],
+    }
+    assert masked(answer["blocks"]) == [
+        call_block("react.patch", params, "t2"),
+        meta_block(said, "t2"),
+        content_block(said, change, hosted=False, tool_call_id="t2", patch="diff"),
+        result("t2", mime="application/json", path="tc:turn_1.t2.result", text=summary),
+    ]
+    assert answer["ret"] == summary
+    assert await agent.stored("fi:turn_1.files/draft.md") == new.encode()
+
+
+async def test_a_search_tells_call_and_paths(agent):
+    await write(agent, "data/a.csv", "city,height\nLyon,173\n")
+    await write(agent, "b.md", "# Lyon\n")
+
+    answer = await agent("react.search_files", name_regex=r"\.csv$", content_regex="^Lyon")
+
+    found = {
+        "paths": ["turn_1/files/data/a.csv"],
+        "hits": [{"path": "turn_1/files/data/a.csv", "size_bytes": 21, "mime": "text/csv", "lines": [2]}],
+        "total": 1,
+        "truncated": False,
+    }
+    assert masked(answer["blocks"]) == [
+        call_block("react.search_files", {"name_regex": r"\.csv$", "content_regex": "^Lyon"}, "t3"),
+        result("t3", mime="application/json", path="tc:turn_1.t3.result", text=found),
+    ]
+    assert answer["ret"] == found
+
+
+# ---- react.write ----
+
+
+async def test_a_written_file_is_hosted_and_becomes_a_source_that_keeps_its_number(agent):
+    first = await write(agent, "a.md", "one")
+    second = await write(agent, "a.md", "two")
+
+    rows = (await agent.client.get("/v1/conversations/c1/sources")).json()["sources"]
+    assert [(row["sid"], row["artifact_path"]) for row in rows] == [(10_001, "fi:turn_1.files/a.md")]
+    told = [(meta(answer)["sid"], answer["artifacts"][0]["sid"]) for answer in (first, second)]
+    assert told == [(10_001, 10_001)] * 2
+    assert [meta(answer).get("edited") for answer in (first, second)] == [None, True]
+    assert [answer["artifacts"][0]["rn"] for answer in (first, second)] == [
+        "ef:acme:sales:chatbot:file:u-17:c1:turn_1:artifact:a.md"
+    ] * 2
+    assert await agent.stored("fi:turn_1.files/a.md") == b"two"
+
+
+async def test_a_file_that_the_handed_in_timeline_knows_counts_as_edited(agent):
+    block = {
+        "type": "react.tool.result",
+        "author": "react",
+        "turn_id": "turn_1",
+        "ts": "2026-07-04T13:18:11.048Z",
+        "mime": "text/markdown",
+        "path": "fi:turn_1.files/a.md",
+        "text": "old",
+    }
+
+    assert meta(await write(agent, "a.md", "new", timeline=[block]))["edited"] is True
+
+
+@pytest.mark.parametrize(
+    ("path", "rewritten"),
+    [
+        ("a.md", False),
+        (" files/a.md ", False),
+        ("./a.md", False),
+        ("turn_1/files/a.md", False),
+        ("fi:turn_1.files/a.md", False),
+        ("turn_0/files/a.md", True),
+        ("fi:turn_0.files/a.md", True),
+        ("turn_1/attachments/a.md", True),
+        ("fi:turn_0.user.attachments/a.md", True),
+    ],
+)
+async def test_every_spelling_of_a_path_is_a_file_of_the_current_turn(agent, path, rewritten):
+    answer = await write(agent, path, "text")
+
+    assert meta(answer)["physical_path"] == "turn_1/files/a.md"
+    code = {"code": "protocol_violation.path_rewritten"}
+    told = {**code, "original": path, "rewritten": "turn_1/files/a.md"}
+    assert notices(answer) == ([told] if rewritten else [])
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("", "missing_artifact_name"),
+        ("  ", "missing_artifact_name"),
+        ("reports/", "missing_artifact_name"),
+        ("files", "missing_artifact_name"),
+        ("files/", "missing_artifact_name"),
+        ("turn_1", "missing_artifact_name"),
+        ("turn_1/files", "missing_artifact_name"),
+        ("turn_0/attachments/", "missing_artifact_name"),
+        ("fi:turn_1.files/", "unsafe_path"),
+        ("/", "unsafe_path"),
+        ("/etc/passwd", "unsafe_path"),
+        ("../a.md", "unsafe_path"),
+        ("a/../b.md", "unsafe_path"),
+        ("a//b.md", "unsafe_path"),
+        ("a\\b.md", "unsafe_path"),
+        ("a\u0000.md", "unsafe_path"),
+        ("é" * 130 + ".md", "unsafe_path"),
+        ("a/" * 600 + "b.md", "unsafe_path"),
+        ("report.pdf", "binary_format"),
+        ("deck.PPTX", "binary_format"),
+        ("photo.jpeg", "binary_format"),
+        ("data.tar.gz", "binary_format"),
+        ("book.xls", "binary_format"),
+    ],
+)
+@pytest.mark.parametrize("tool", ["react.write", "react.file"])
+async def test_a_path_that_cannot_be_written_is_refused_and_nothing_is_stored(agent, tool, path, code):
+    more = {"channel": "canvas", "kind": "file"} if tool == "react.write" else {}
+
+    answer = await agent.send(tool, {"path": path, "content": "text", **more})
+
+    assert (answer["ok"], answer["error"]["code"], answer["artifacts"]) == (False, code, [])
+    assert [block["type"] for block in answer["blocks"]] == ["react.notice", "react.tool.call", "react.tool.result"]
+    assert [(told["code"], told["error"]) for told in notices(answer)] == [("tool_call_error", code)]
+    assert (await agent("react.search_files"))["ret"]["paths"] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "tool"),
+    [
+        ("a.pdf", "rendering_tools.write_pdf"),
+        ("a.docx", "rendering_tools.write_docx"),
+        ("a.pptx", "rendering_tools.write_pptx"),
+        ("a.png", "rendering_tools.write_png"),
+        ("a.xlsx", "exec_tools.execute_code_python"),
+        ("a.zip", "exec_tools.execute_code_python"),
+    ],
+)
+async def test_a_binary_format_is_refused_with_the_tool_that_makes_it(agent, name, tool):
+    assert notices(await write(agent, name, "text"))[0]["tool"] == tool
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "mime"),
+    [
+        ("a.md", "display", "text/markdown"),
+        ("a.html", "display", "text/html"),
+        ("a.json", "display", "application/json"),
+        ("a.yml", "display", "application/yaml"),
+        ("a.xml", "display", "application/xml"),
+        ("a.csv", "display", "text/csv"),
+        ("a.mermaid", "display", "text/vnd.mermaid"),
+        ("a.go", "display", "text/plain"),
+        ("notes", "display", "text/markdown"),
+        ("Makefile", "file", "text/plain"),
+        (".env", "file", "text/plain"),
+    ],
+)
+async def test_text_formats_and_source_code_are_written_under_their_own_names(agent, name, kind, mime):
+    answer = await write(agent, name, "text\n", kind=kind)
+
+    assert (meta(answer)["physical_path"], meta(answer)["mime"]) == (f"turn_1/files/{name}", mime)
+    assert answer["blocks"][-1]["text"] == "text\n"
+
+
+async def test_an_svg_is_carried_as_the_image_that_it_is(agent):
+    svg = '<svg xmlns="http://www.w3.org/2000/svg"/>'
+
+    block = (await write(agent, "a.svg", svg))["blocks"][-1]
+
+    assert (block["mime"], base64.b64decode(block["base64"]), block.get("text")) == (
+        "image/svg+xml",
+        svg.encode(),
+        None,
+    )
+
+
+@pytest.mark.parametrize(("kind", "code"), [("display", "channel_format"), ("file", None)])
+async def test_timeline_text_shows_markdown_and_plain_text_only(agent, kind, code):
+    answer = await write(agent, "a.csv", "a,b\n", channel="timeline_text", kind=kind)
+
+    assert (answer["error"] or {}).get("code") == code
+
+
+async def test_a_file_and_a_folder_cannot_have_one_name(agent):
+    await write(agent, "a/b.md", "text")
+
+    onto_folder = await write(agent, "a", "text")
+    below_file = await write(agent, "a/b.md/c.md", "text")
+
+    assert (onto_folder["error"]["code"], below_file["error"]["code"]) == ("missing_artifact_name", "unsafe_path")
+
+
+async def test_an_empty_text_is_no_file(agent):
+    answer = await write(agent, "a.md", "")
+
+    assert (answer["ok"], answer["error"]["code"]) == (False, "empty_file")
+    assert [block["type"] for block in answer["blocks"]] == ["react.notice", "react.tool.call", "react.tool.result"]
+    assert notices(answer) == [{"code": "tool_result_error", "error": "empty_file"}]
+    assert meta(answer)["error"] == "empty_file: file is empty"
+    assert await agent.stored("fi:turn_1.files/a.md") is None
+
+
+@pytest.mark.parametrize("tool", ["react.write", "react.patch"])
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (StoreFailedError("/secret/place is gone"), "store_failed"),
+        (StoreFullError("/secret is full"), "store_full"),
+    ],
+)
+async def test_a_store_that_fails_is_told_and_the_text_is_not_lost(agent, failing, tool, error, code):
+    await write(agent, "a.md", "old\n")
+    failing.error = error
+    field = {"react.write": "content", "react.patch": "patch"}[tool]
+    params = {"path": "a.md", "channel": "canvas", field: "new " * 1_000, "kind": "file"}
+
+    answer = await agent.send(tool, params)
+
+    assert (answer["ok"], answer["error"]["code"], answer["artifacts"]) == (False, "hosting_failed", [])
+    assert [block["type"] for block in answer["blocks"]] == ["react.notice", "react.tool.call", "react.tool.result"]
+    told = {"code": "react.write.hosting_failed", "error": code, "path": "turn_1/files/a.md", "retryable": True}
+    assert notices(answer) == [told]
+    assert meta(answer)["error"] == f"hosting_failed: {code}"
+    assert json.loads(answer["blocks"][1]["text"])["params"] == params
+    assert "secret" not in json.dumps(answer)
+    assert await agent.stored("fi:turn_1.files/a.md") == b"old\n"
+    failing.error = None
+    assert (await agent.send(tool, params))["ok"] is True
+    assert await agent.stored("fi:turn_1.files/a.md") == ("new " * 1_000).encode()
+
+
+async def test_sources_that_nobody_knows_are_told_and_not_counted(agent):
+    answer = await write(
+        agent,
+        "a.md",
+        "See [[S:1,3-4]] and [[S:9]].",
+        sources_pool=[SOURCE, {**SOURCE, "sid": 4, "url": "https://example.org/b"}],
+    )
+
+    assert meta(answer)["sources_used"] == [1, 4]
+    assert notices(answer) == [{"code": "tool_call_warning.missing_sources", "missing_sids": [3, 9]}]
+
+
+async def test_a_large_text_is_stored_whole_and_shown_in_part(agent):
+    text = "ünï " * 20_000
+
+    answer = await write(agent, "a.md", text)
+
+    shown = answer["blocks"][-1]["text"]
+    assert (len(shown.removesuffix("\n...[truncated]").encode()) <= 20_480, shown.endswith("\n...[truncated]")) == (
+        True,
+        True,
+    )
+    assert meta(answer)["size_bytes"] == len(text.encode())
+    assert await agent.stored("fi:turn_1.files/a.md") == text.encode()
+
+
+async def test_a_refused_text_is_kept_in_its_call_block_up_to_a_bound(agent):
+    answer = await write(agent, "a.pdf", "x" * 100_000)
+
+    shown = json.loads(answer["blocks"][1]["text"])["params"]["content"]
+    assert shown == "x" * 20_480 + "\n...[truncated]"
+
+
+async def test_no_block_and_no_report_shows_where_a_file_is_hosted(agent):
+    answer = await write(agent, "a.md", "text")
+
+    hosted = [answer["artifacts"][0][name] for name in ("hosted_uri", "rn", "key")]
+    shown = json.dumps([answer["report"], answer["ret"], [block.get("text") for block in answer["blocks"]]])
+    assert [value for value in hosted if value in shown] == []
+
+
+async def test_conversations_do_not_see_each_other(agent, client):
+    await write(agent, "a.md", "text")
+    other = Agent(client, conversation="c2")
+
+    assert (await other("react.search_files"))["ret"]["paths"] == []
+    assert (await patch(other, "a.md", "new"))["error"]["code"] == "patch_target_missing"
+
+
+# ---- react.patch ----
+
+
+async def test_a_patch_that_is_no_diff_is_the_whole_new_text(agent):
+    await write(agent, "a.md", "old\n")
+
+    answer = await patch(agent, "a.md", "new\n", kind="file")
+
+    assert (answer["ret"]["mode"], meta(answer)["visibility"]) == ("replacement", "external")
+    assert answer["blocks"][-2]["meta"]["hosted_uri"] == answer["artifacts"][0]["hosted_uri"]
+    assert await agent.stored("fi:turn_1.files/a.md") == b"new\n"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "turn_1/files/a.md",
+        "fi:turn_1.files/a.md",
+        "/out/turn_1/files/a.md",
+        "/mnt/data/turn_1/files/a.md",
+        "sandbox:/mnt/data/turn_1/files/a.md",
+        "$OUT_DIR/turn_1/files/a.md",
+    ],
+)
+async def test_a_file_of_an_earlier_turn_is_copied_and_the_copy_is_patched(agent, path):
+    await write(agent, "a.md", "one\ntwo\n")
+    agent.turn = "turn_2"
+
+    answer = await patch(agent, path, "@@ -2 +2 @@\n-two\n+2\n")
+
+    assert notices(answer) == [
+        {"code": "protocol_violation.path_rewritten", "original": path, "rewritten": "turn_2/files/a.md"}
+    ]
+    assert (answer["ret"]["copied_from"], meta(answer)["edited"]) == (path, True)
+    assert await agent.stored("fi:turn_1.files/a.md") == b"one\ntwo\n"
+    assert await agent.stored("fi:turn_2.files/a.md") == b"one\n2\n"
+
+
+async def test_an_attachment_is_copied_and_stays_as_it_was(agent):
+    await agent.client.put(
+        "/v1/conversations/c1/turns/turn_1/attachments/a.csv",
+        content=b"a\r\n1\r\n",
+        headers={"content-type": "text/csv"},
+    )
+
+    answer = await patch(agent, "turn_1/attachments/a.csv", "@@ -2 +2 @@\n-1\n+2\n")
+
+    assert (answer["ok"], meta(answer)["mime"]) == (True, "text/csv")
+    assert await agent.stored("fi:turn_1.files/a.csv") == b"a\r\n2\r\n"
+    assert await agent.stored("fi:turn_1.user.attachments/a.csv") == b"a\r\n1\r\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "details"),
+    [
+        ("  \n", {"error": "missing_patch"}),
+        ("@@ -x @@\n", {"error": "invalid_hunk_header", "line": 1, "text": "@@ -x @@"}),
+        (
+            "@@ -1,2 +1,2 @@\n one\n-zwei\n+2\n",
+            {"error": "hunk_mismatch", "hunk": 1, "line": 2, "expected": "zwei", "found": "two"},
+        ),
+        (
+            "@@ -1 +1 @@\n-one\n+1\n@@ -9 +9 @@\n-nine\n+9\n",
+            {"error": "hunk_mismatch", "hunk": 2, "line": 9, "expected": "nine", "found": None},
+        ),
+    ],
+)
+@pytest.mark.parametrize("turn", ["turn_1", "turn_2"])
+async def test_a_patch_that_does_not_fit_changes_nothing(agent, turn, text, details):
+    await write(agent, "a.md", "one\ntwo\n")
+    agent.turn = turn
+
+    answer = await patch(agent, "turn_1/files/a.md", text)
+
+    assert (answer["ok"], answer["error"]["code"]) == (False, details["error"])
+    assert notices(answer) == [{"code": "tool_call_error", **details}]
+    assert await agent.stored("fi:turn_1.files/a.md") == b"one\ntwo\n"
+    assert await agent.stored("fi:turn_2.files/a.md") is None
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "\n",
+        "diff --git a/a.txt b/a.txt\n",
+        "Index: a.txt\n",
+        "```diff\n",
+        "  ",
+        "*** Begin Patch\n*** Update File: a.txt\n",
+    ],
+)
+async def test_a_diff_below_whatever_models_write_is_applied_and_replaces_nothing(agent, head):
+    await agent("react.file", path="a.txt", content="1\n2\n")
+    diff = (
+        "@@ -1 +1 @@\n-1\n+one\n"
+        if head in {"  ", "*** Begin Patch\n*** Update File: a.txt\n"}
+        else ("--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-1\n+one\n")
+    )
+
+    answer = await patch(agent, "a.txt", head + diff, kind="file")
+
+    assert (answer["ok"], answer["ret"]["mode"]) == (True, "diff")
+    assert await agent.stored("fi:turn_1.files/a.txt") == b"one\n2\n"
+
+
+async def test_what_looks_like_a_diff_and_cannot_be_read_replaces_nothing(agent):
+    await agent("react.file", path="a.txt", content="1\n2\n")
+
+    answer = await patch(agent, "a.txt", "I changed the first line.\n\n@@ -1 +1 @@\n-1\n+one\n", kind="file")
+
+    assert answer["error"]["code"] == "invalid_hunk_header"
+    assert await agent.stored("fi:turn_1.files/a.txt") == b"1\n2\n"
+
+
+@pytest.mark.parametrize("data", [b"\xff\xfe", b"a\x00b", b"x" * (10 * 1024 * 1024 + 1)])
+async def test_what_is_no_text_cannot_be_patched(agent, saved, data):
+    await saved(FilePath.from_physical("turn_1/files/a.md"), data)
+
+    assert (await patch(agent, "a.md", "new"))["error"]["code"] == "patch_target_unreadable"
+
+
+async def test_a_file_that_grows_too_large_is_refused(agent, saved):
+    await saved(FilePath.from_physical("turn_1/files/a.txt"), b"x" * (10 * 1024 * 1024 - 100))
+
+    answer = await patch(agent, "a.txt", "@@ -0,0 +1 @@\n+" + "y" * 200 + "\n")
+
+    assert answer["error"]["code"] == "content_too_large"
+
+
+async def test_a_patch_that_breaks_a_format_is_kept_with_a_warning(agent):
+    await write(agent, "a.json", '{"a": 1}\n')
+
+    answer = await patch(agent, "a.json", '{"a": 1,}\n')
+
+    warning = meta(answer)["write_warning"]
+    assert (answer["ok"], answer["ret"]["write_warning"], warning.startswith("does not parse: ")) == (
+        True,
+        warning,
+        True,
+    )
+    assert await agent.stored("fi:turn_1.files/a.json") == b'{"a": 1,}\n'
+
+
+async def test_the_byte_order_mark_of_a_file_survives_a_diff_that_has_none(agent):
+    await write(agent, "a.csv", "\ufeffa,b\n")
+
+    await patch(agent, "a.csv", "@@ -1 +1 @@\n-a,b\n+a,c\n")
+
+    assert await agent.stored("fi:turn_1.files/a.csv") == "\ufeffa,c\n".encode()
+
+
+# ---- react.search_files ----
+
+
+async def paths(agent, **params):
+    answer = await agent("react.search_files", **params)
+    return answer["ret"]["paths"] if answer["ok"] else answer["error"]["code"]
+
+
+async def test_files_are_found_by_their_path_or_their_bare_name(agent):
+    for name in ("a.md", "data/b.csv", "data/c.txt"):
+        await write(agent, name, "text")
+
+    assert await paths(agent, name_regex=r"^b\.") == ["turn_1/files/data/b.csv"]
+    assert await paths(agent, name_regex="^data/") == ["turn_1/files/data/b.csv", "turn_1/files/data/c.txt"]
+    assert await paths(agent, name_regex="^turn_1/files/a") == ["turn_1/files/a.md"]
+    assert await paths(agent, name_regex="nothing") == []
+    assert await paths(agent, name_regex="", content_regex="") == [
+        "turn_1/files/a.md",
+        "turn_1/files/data/b.csv",
+        "turn_1/files/data/c.txt",
+    ]
+
+
+async def test_a_search_that_takes_too_long_to_count_lists_what_it_has(agent):
+    await write(agent, "a.md", "b")
+    await write(agent, "b.md", "a" * 5_000 + "!\n")
+
+    answer = await agent("react.search_files", content_regex="^b$|(a+)+$", max_hits=1)
+
+    assert (answer["ok"], answer["ret"]["paths"]) == (True, ["turn_1/files/a.md"])
+    assert (answer["ret"]["truncated"], answer["ret"]["more_than_total"]) == (True, True)
+
+
+@pytest.mark.parametrize("patterns", [{}, {"name_regex": "md"}, {"content_regex": "text"}])
+async def test_only_the_asked_number_of_files_is_listed_and_all_are_counted(agent, patterns):
+    for name in ("a.md", "b.md", "c.md"):
+        await write(agent, name, "text")
+
+    some = (await agent("react.search_files", max_hits=2, **patterns))["ret"]
+    all_of_them = (await agent("react.search_files", max_hits=3, **patterns))["ret"]
+
+    assert (some["paths"], some["total"], some["truncated"]) == (
+        ["turn_1/files/a.md", "turn_1/files/b.md"],
+        3,
+        True,
+    )
+    assert (all_of_them["total"], all_of_them["truncated"]) == (3, False)
+
+
+async def test_the_workspace_holds_attachments_and_what_the_turn_has_brought_in(agent, client):
+    await write(agent, "old.md", "text")
+    await write(agent, "older.md", "text")
+    agent.turn = "turn_2"
+    await client.put("/v1/conversations/c1/turns/turn_2/attachments/x.txt", content=b"text")
+    block = {
+        "type": "react.tool.result",
+        "author": "proofbox",
+        "turn_id": "turn_2",
+        "ts": "2026-07-04T13:18:11.048Z",
+        "mime": "text/markdown",
+        "path": "fi:turn_1.files/old.md",
+        "text": "text",
+    }
+    await client.post("/v1/conversations/c1/timeline", json={"blocks": [block]})
+
+    assert await paths(agent, content_regex="text") == ["turn_2/attachments/x.txt", "turn_1/files/old.md"]
+
+
+async def test_a_binary_file_has_no_text_to_search(agent, saved):
+    await saved(FilePath.from_physical("turn_1/files/a.bin"), b"text\x00text")
+    await saved(FilePath.from_physical("turn_1/files/b.txt"), "text ünï".encode("latin-1"))
+
+    found = (await agent("react.search_files", content_regex="text"))["ret"]
+
+    assert (found["paths"], found["binary_skipped"]) == (["turn_1/files/b.txt"], 1)
+
+
+async def test_the_first_lines_that_match_are_told(agent):
+    await write(agent, "a.txt", "x\n\nx y x\nz\nx\nx\nx\nx\n")
+
+    found = (await agent("react.search_files", content_regex="x$"))["ret"]
+
+    assert found["hits"][0]["lines"] == [1, 3, 5, 6, 7]
+
+
+async def test_a_huge_file_is_searched_in_its_first_part_and_that_is_said(agent, saved):
+    data = b"needle\n" + b"x\n" * (5 * 1024 * 1024) + b"late\n"
+    await saved(FilePath.from_physical("turn_1/files/a.log"), data)
+
+    early = (await agent("react.search_files", content_regex="^needle"))["ret"]
+    late = (await agent("react.search_files", content_regex="^late"))["ret"]
+
+    assert (early["paths"], late["paths"], late["partly_searched"]) == (
+        ["turn_1/files/a.log"],
+        [],
+        ["turn_1/files/a.log"],
+    )
+
+
+@pytest.mark.parametrize("field", ["name_regex", "content_regex"])
+@pytest.mark.parametrize(("pattern", "position"), [("(a", 2), ("a[z-a]", 5), ("a{2,1}", 2), ("ab(?<=a", 7)])
+async def test_a_pattern_that_cannot_be_read_is_refused_with_its_place(agent, field, pattern, position):
+    answer = await agent("react.search_files", **{field: pattern})
+
+    told = notices(answer)[0]
+    assert (told["error"], told["field"], told["position"]) == ("invalid_regex", field, position)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "(?:(?:(?:a{1000}){1000}){1000}){1000}",
+        "(?:a{,400}){400}",
+        "(?x)a{1 0 0 0 0 0 0}",
+        "(?ix:a)",
+        "(" * 490 + ")" * 490,
+    ],
+)
+async def test_a_pattern_that_would_fill_the_memory_is_refused_before_it_is_read(agent, pattern):
+    assert await paths(agent, content_regex=pattern) == "invalid_regex"
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", r"\p{L}{3,}", r"(?P<x>a)", r".{0,200}"],
+)
+async def test_ordinary_repeats_are_taken(agent, pattern):
+    assert await paths(agent, content_regex=pattern) == []
+
+
+@pytest.mark.parametrize("pattern", [r"(a+)+$", r"(a|aa)+$", r"(.*a){25}b", r"^(([a-z])+.)+[A-Z]([a-z])+$"])
+async def test_a_pattern_that_would_run_for_ever_is_ended_and_the_next_search_works(agent, pattern):
+    await write(agent, "a.txt", "a" * 5_000 + "!\n")
+
+    answer = await agent("react.search_files", content_regex=pattern)
+
+    assert (answer["error"]["code"], notices(answer)[0]["field"]) == ("regex_timeout", "content_regex")
+    assert await paths(agent, content_regex="a+!") == ["turn_1/files/a.txt"]
+
+
+async def test_a_name_that_a_pattern_cannot_get_through_ends_the_search(agent):
+    await write(agent, "a" * 200 + "!", "text")
+
+    assert await paths(agent, name_regex="(.*a){25}b") == "regex_timeout"
+
+
+# ---- files that only a handed-in timeline has ----
+
+DIFF = "@@ -1 +1 @@\n-old\n+new\n"
+
+
+def known_text(path, text):
+    return {
+        "type": "react.tool.result",
+        "author": "react",
+        "turn_id": "turn_1",
+        "ts": "2026-07-04T13:18:11.048Z",
+        "mime": "text/markdown",
+        "path": path,
+        "text": text,
+    }
+
+
+async def test_a_text_that_only_the_handed_in_timeline_has_is_patched(agent):
+    params = {"path": "files/a.md", "channel": "canvas", "patch": DIFF, "kind": "file"}
+
+    answer = await agent.send("react.patch", params, timeline=[known_text("fi:turn_1.files/a.md", "old\n")])
+
+    assert (answer["ok"], meta(answer)["edited"]) == (True, True)
+    assert await agent.stored("fi:turn_1.files/a.md") == b"new\n"
+
+
+async def test_a_handed_in_text_of_another_turn_is_copied_below_the_patched_one(agent):
+    params = {"path": "fi:turn_0.files/a.md", "channel": "canvas", "patch": DIFF, "kind": "file"}
+
+    await agent.send("react.patch", params, timeline=[known_text("fi:turn_0.files/a.md", "old\n")])
+
+    versions = [await agent.stored(f"fi:turn_1.files/a.md?version={number}") for number in (1, 2)]
+    assert versions == [b"old\n", b"new\n"]
+
+
+async def test_texts_of_a_handed_in_timeline_are_searched_beside_those_of_the_store(agent):
+    await write(agent, "stored.md", "a needle\n")
+    block = known_text("fi:turn_1.files/handed.md", "hay\nanother needle\n")
+
+    answer = await agent.send("react.search_files", {"content_regex": "needle"}, timeline=[block])
+
+    found = [(hit["path"], hit["lines"]) for hit in answer["ret"]["hits"]]
+    assert found == [("turn_1/files/handed.md", [2]), ("turn_1/files/stored.md", [1])]
+
+
+# ---- texts by reference ----
+
+
+@pytest.mark.parametrize("tool", ["react.write", "react.stream", "react.file"])
+@pytest.mark.parametrize("before", ["", "ref:"])
+async def test_a_content_that_is_a_path_stands_for_the_text_behind_it(agent, tool, before):
+    await write(agent, "a.md", LONG, sources_pool=[SOURCE])
+    given = f"{before}fi:turn_1.files/a.md"
+    more = {} if tool == "react.file" else {"channel": "canvas", "kind": "file"}
+    answer = await agent.send(tool, {"path": "b.md", "content": given, **more})
+    assert await agent.stored("fi:turn_1.files/b.md") == LONG.encode()
+    assert (meta(answer)["size_bytes"], meta(answer)["sources_used"]) == (len(LONG), [1])
+    [call] = [block for block in answer["blocks"] if block["type"] == "react.tool.call"]
+    assert json.loads(call["text"])["params"]["content"] == given
+    assert answer["blocks"][-1]["text"] == LONG
+
+
+async def test_a_patch_that_is_a_path_is_the_diff_behind_it(agent):
+    await write(agent, "a.md", "old\n")
+    await write(agent, "change.diff", "--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new\n", kind="file")
+    answer = await patch(agent, "a.md", "fi:turn_1.files/change.diff")
+    assert answer["ret"]["mode"] == "diff"
+    assert await agent.stored("fi:turn_1.files/a.md") == b"new\n"
+
+
+@pytest.mark.parametrize("given", ["fi:turn_1.files/none.md", "ref:turn_1/files/none.md", "ar:turn_1.user.prompt"])
+async def test_a_path_that_leads_to_no_text_is_refused_and_nothing_changes(agent, given):
+    await write(agent, "a.md", "old")
+    for answer in (await write(agent, "a.md", given), await patch(agent, "a.md", given)):
+        assert (answer["ok"], answer["error"]["code"]) == (False, "param_ref_not_visible")
+        [notice] = notices(answer)
+        assert (notice["code"], notice["ref"]) == (
+            "protocol_violation.param_ref_not_visible",
+            given.removeprefix("ref:"),
+        )
+    assert await agent.stored("fi:turn_1.files/a.md") == b"old"
+
+
+# ---- sources that come with a call ----
+
+
+@pytest.mark.parametrize(
+    ("tool", "params"),
+    [
+        ("react.search_files", {}),
+        ("react.file", {"path": "a.txt", "content": "x"}),
+        ("react.patch", {"path": "none.txt", "channel": "canvas", "patch": "x", "kind": "file"}),
+    ],
+)
+async def test_sources_of_a_call_complete_the_pool_or_conflict_whatever_the_tool(agent, tool, params):
+    await agent.send(tool, params, sources_pool=[SOURCE])
+    rows = (await agent.client.get("/v1/conversations/c1/sources")).json()["sources"]
+    assert [row["sid"] for row in rows if row["source_type"] == "web"] == [1]
+    body = {
+        "tool_id": tool,
+        "tool_call_id": "other",
+        "conversation_id": "c1",
+        "turn_id": "turn_1",
+        "params": params,
+    }
+    other = [{**SOURCE, "url": "https://example.org/other"}]
+    refused = await agent.client.post("/v1/tool-calls", json={**body, "sources_pool": other})
+    assert (refused.status_code, refused.json()["code"]) == (409, "sid_conflict")
+
+
+# ---- assets ----
+
+
+@pytest.mark.parametrize("wrong", ["!!", "aGVs!!bG8=", "aGVsbG8", "aGVsbG8=x", "aGVs-bG8", "\u00fc"])
+async def test_an_asset_that_is_not_base64_is_refused_by_field(agent, wrong):
+    body = {
+        "tool_id": "react.search_files",
+        "tool_call_id": "c",
+        "conversation_id": "c1",
+        "turn_id": "turn_1",
+        "params": {},
+        "assets": [{"physical_path": "turn_1/files/a", "base64": wrong}],
+    }
+    answer = await agent.client.post("/v1/tool-calls", json=body)
+    assert answer.status_code == 422
+    [error] = answer.json()["errors"]
+    assert (error["field"], error["code"]) == ("assets[0].base64", "base64_decode")
+
+
+@pytest.mark.parametrize(("given", "content"), [("", b""), ("aGVsbG8=", b"hello"), ("aGVs\r\nbG8=\n", b"hello")])
+def test_base64_with_line_breaks_is_read_and_written_on_one_line(given, content):
+    asset = Asset(physical_path="turn_1/files/a", base64=given)
+    assert asset.base64 == content
+    assert Asset.model_validate_json(asset.model_dump_json()) == asset

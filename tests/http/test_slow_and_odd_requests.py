@@ -1,0 +1,469 @@
+"""Clients that are slow, endless or odd: each is let go of with an answer, and holds nothing for long."""
+
+import asyncio
+import contextlib
+import json
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+import uvicorn
+from uvicorn.server import ServerState
+
+from service.api.app import create_app
+from service.api.connections import ConnectionLimits
+from service.api.http_protocol import HEAD_BYTES_MAX, prompt_protocol
+from tests.http.conftest import HEAD_S
+
+CALLS = "/v1/tool-calls"
+
+
+async def opened(server: str):
+    parts = urlsplit(server)
+    return await asyncio.open_connection(parts.hostname, parts.port)
+
+
+async def answered(reader, within_s: float = 30) -> tuple[bytes, bytes]:
+    """Head and body of an answer whose connection ends with it."""
+    async with asyncio.timeout(within_s):
+        raw = await reader.read()
+    head, _, body = raw.partition(b"\r\n\r\n")
+    return head, body
+
+
+async def test_a_head_that_never_ends_is_408_and_loses_its_connection(server):
+    reader, writer = await opened(server)
+    writer.write(b"GET /v1/tools HTTP/1.1\r\nHost: x\r\n")
+
+    async def drops():
+        while True:
+            writer.write(b"X-Drop: y\r\n")
+            await writer.drain()
+            await asyncio.sleep(HEAD_S / 10)
+
+    dropping = asyncio.ensure_future(drops())
+    head, body = await answered(reader)
+    dropping.cancel()
+    await asyncio.gather(dropping, return_exceptions=True)
+    writer.close()
+    assert head.startswith(b"HTTP/1.1 408 ")
+    assert (json.loads(body)["code"], json.loads(body)["where"]) == ("request_timeout", "head")
+    assert b"X-Content-Type-Options: nosniff" in head
+
+
+async def test_a_connection_that_says_nothing_is_closed(server):
+    reader, writer = await opened(server)
+    assert await answered(reader) == (b"", b"")
+    writer.close()
+
+
+async def test_a_head_that_comes_in_time_is_served_and_so_is_the_next_on_its_connection(server):
+    reader, writer = await opened(server)
+    for _ in range(3):
+        for part in (b"GET /livez HTTP/1.1\r\n", b"Host: x\r\n", b"\r\n"):
+            writer.write(part)
+            await writer.drain()
+            await asyncio.sleep(HEAD_S / 20)
+        head = await reader.readuntil(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 200 ")
+        assert json.loads(await reader.readexactly(len(b'{"status":"ok"}'))) == {"status": "ok"}
+    writer.close()
+
+
+async def test_a_second_head_on_a_connection_has_its_time_limit_too(server):
+    reader, writer = await opened(server)
+    writer.write(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\nGET /live")
+    head, _ = await answered(reader)
+    writer.close()
+    assert head.startswith(b"HTTP/1.1 200 ")
+
+
+async def test_an_answer_that_takes_longer_than_a_head_may_is_not_cut_off(server, call_body):
+    async with httpx.AsyncClient(base_url=server, timeout=60, trust_env=False) as client:
+        held = asyncio.ensure_future(client.post(CALLS, json={**call_body, "tool_call_id": "held-1"}))
+        await asyncio.sleep(HEAD_S * 2)
+        assert not held.done()
+        assert (await client.delete(f"{CALLS}/held-1")).status_code == 200
+        assert (await held).status_code == 409
+
+
+@pytest.fixture
+async def impatient(doors):
+    transport = httpx.ASGITransport(create_app(replace(doors, body_s=0.2)), raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
+        yield client
+
+
+@pytest.mark.parametrize("first", [b"", b'{"tool_id":'])
+async def test_a_body_that_comes_drop_by_drop_is_408(impatient, first):
+    async def drops():
+        yield first
+        while True:
+            await asyncio.sleep(0.05)
+            yield b" "
+
+    answer = await impatient.post(CALLS, content=drops(), headers={"Content-Type": "application/json"})
+    assert (answer.status_code, answer.json()["code"]) == (408, "request_timeout")
+    assert (answer.json()["retryable"], answer.headers["connection"]) == (True, "close")
+
+
+async def test_a_body_that_comes_fast_and_then_stops_is_408(impatient):
+    async def stops():
+        yield b" " * 200_000  # which might take three seconds
+        await asyncio.sleep(60)
+
+    answer = await impatient.post(CALLS, content=stops(), headers={"Content-Type": "application/json"})
+    assert (answer.status_code, answer.json()["code"]) == (408, "request_timeout")
+    assert "waiting for 0.2 s" in answer.json()["detail"]
+
+
+async def test_an_attachment_that_stops_coming_is_408_and_leaves_nothing(impatient, tmp_path):
+    async def stops():
+        yield b"x" * 100_000
+        await asyncio.sleep(60)
+
+    answer = await impatient.put("/v1/conversations/c1/turns/turn_1/attachments/a", content=stops())
+    assert answer.status_code == 408
+    assert list((tmp_path / "data" / "staging").iterdir()) == []
+
+
+async def test_what_is_no_http_is_a_problem_document(server):
+    for sent in (
+        b"\x16\x03\x01\x02\x00\x01",
+        b"GET /\r\n\r\n",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"\0" * 100,
+    ):
+        reader, writer = await opened(server)
+        writer.write(sent + b"\r\n\r\n")
+        head, body = await answered(reader)
+        writer.close()
+        assert head.startswith(b"HTTP/1.1 400 "), sent
+        assert b"Content-Type: application/problem+json" in head
+        assert json.loads(body)["code"] == "invalid_request"
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"PUT /v1/conversations/c1/turns/turn_1/attachments/" + b"n" * 1_000_000 + b" HTTP/1.1\r\nHost: x\r\n",
+        b"GET /v1/tools HTTP/1.1\r\nHost: x\r\nCookie: " + b"c" * 1_000_000 + b"\r\n",
+        b"GET /v1/tools HTTP/1.1\r\nHost: x\r\n" + b"X-Many: y\r\n" * 100_000,
+    ],
+    ids=["a name of 1 MB", "a header of 1 MB", "100,000 headers"],
+)
+async def test_a_head_that_is_too_long_is_431_before_all_of_it_has_come(server, head):
+    reader, writer = await opened(server)
+    sent = 0
+    try:
+        for at in range(0, len(head), 8_192):
+            writer.write(head[at : at + 8_192])
+            await writer.drain()
+            sent += 8_192
+            await asyncio.sleep(0)
+    except ConnectionError:
+        pass
+    try:
+        told, _ = await answered(reader)
+        assert told.startswith(b"HTTP/1.1 431 ")
+    except ConnectionError:
+        pass  # it hung up while we were still sending
+    writer.close()
+    assert sent <= len(head)
+
+
+@pytest.mark.parametrize("kind", ["multipart/form-data; boundary=x", "multipart/mixed; boundary=x"])
+async def test_ten_thousand_parts_are_refused_unread(web, kind):
+    parts = b"".join(b'--x\r\nContent-Disposition: form-data; name="f%d"\r\n\r\nv\r\n' % n for n in range(10_000))
+    body = parts[:290_000] + b"--x--\r\n"
+    for method, path in (("POST", CALLS), ("PUT", "/v1/conversations/c1/turns/turn_1/attachments/a")):
+        answer = await web.request(method, path, content=body, headers={"Content-Type": kind})
+        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "Content-Type")
+
+
+@pytest.mark.parametrize(
+    ("target", "statuses"),
+    [
+        ("/v1/conversations/c1/artifacts/fi:turn_1.files/%2e%2e/%2e%2e/etc/passwd", {400}),
+        ("/v1/conversations/c1/artifacts/fi:turn_1.files/..%2f..%2fetc%2fpasswd", {400}),
+        ("/v1/conversations/c1/artifacts/fi:turn_1.files//etc/passwd", {400}),
+        ("/v1/conversations/c1/artifacts//etc/passwd", {400}),
+        ("/v1/conversations/c1/artifacts/fi:turn_1.files/a%00b", {400}),
+        ("/v1/conversations/c1/artifacts/fi:turn_1.files/a%5c..%5cb", {400}),
+        ("/v1/conversations/c1/artifacts/fi:turn_1.files/%252e%252e/x", {404}),
+        ("/v1/conversations/c1%2f..%2fc2/timeline", {404}),
+        ("/v1/conversations/../conversations/c1/timeline", {404}),
+        ("/v1/conversations/%2e%2e/timeline", {200, 400, 404, 422}),
+        ("//v1/tools", {404}),
+        ("/v1//tools", {404}),
+        ("/v1/tools/", {404}),
+        ("/v1/tools;x=1", {404}),
+        ("/v1/tools%2f", {404}),
+        ("/v1/tools%00", {404}),
+        ("/V1/TOOLS", {404}),
+        ("http://evil.example/v1/tools", {400}),
+        ("*", {400}),
+    ],
+)
+async def test_odd_paths_lead_nowhere(server, target, statuses):
+    reader, writer = await opened(server)
+    writer.write(f"GET {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+    head, body = await answered(reader)
+    writer.close()
+    assert int(head.split()[1]) in statuses
+    assert b"root:" not in body
+
+
+async def test_a_protocol_has_limits_of_its_own():
+    three, four = (prompt_protocol(ConnectionLimits(head_s=head_s)) for head_s in (3.0, 4.0))
+    assert (three.limits.head_s, four.limits.head_s) == (3.0, 4.0)
+
+
+CHUNKED = b"POST /v1/tool-calls HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n"
+
+
+@pytest.mark.parametrize("name", ["Content-Type: application/json", "Authorization: Bearer x", "Host: evil"])
+async def test_a_trailer_of_a_body_is_no_header(server, name):
+    answers = []
+    for trailers in (b"", name.encode() + b"\r\n"):
+        reader, writer = await opened(server)
+        writer.write(CHUNKED + b"\r\n2\r\n{}\r\n0\r\n" + trailers + b"\r\n")
+        _, body = await answered(reader)
+        writer.close()
+        answers.append({key: value for key, value in json.loads(body).items() if key != "request_id"})
+    assert answers[0] == answers[1]
+
+
+async def sent_until_the_end(writer, piece: bytes, within_s: float = 60) -> int:
+    """How many bytes a client gets rid of before its connection ends."""
+    sent = 0
+    async with asyncio.timeout(within_s):
+        with contextlib.suppress(ConnectionError):
+            while True:
+                writer.write(piece)
+                await writer.drain()
+                sent += len(piece)
+                await asyncio.sleep(0)
+    return sent
+
+
+@pytest.mark.parametrize(
+    ("begins", "goes_on"),
+    [
+        (b"2\r\n{}\r\n0\r\n", b"a:\r\n" * 300),
+        (b"2\r\n{}\r\n0\r\nA: ", b"a" * 1_200),
+        (b"2\r\n{}\r\n0\r\n", b"a" * 1_200),
+        (b"2\r\n{}\r\n0;", b"a" * 1_200),
+        (b"2;", b"a" * 1_200),
+        (b"", b"0" * 1_200),
+    ],
+    ids=["many trailers", "a long value", "a long name", "a last extension", "an extension", "a long size"],
+)
+async def test_what_is_no_content_of_a_body_is_bounded(server, begins, goes_on):
+    _, writer = await opened(server)
+    writer.write(CHUNKED + b"\r\n" + begins)
+    assert await sent_until_the_end(writer, goes_on) < 20_000_000
+
+
+async def test_a_large_body_in_small_chunks_is_read(server, call_body):
+    body = json.dumps(call_body).encode().ljust(100_000)
+    pieces = [body[at : at + 7] for at in range(0, len(body), 7)]
+    chunks = b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces)
+    reader, writer = await opened(server)
+    kind = b"Content-Type: application/json\r\nPrefer: respond-async\r\n"
+    writer.write(CHUNKED + kind + b"\r\n" + chunks + b"0\r\nX-A: b\r\n\r\n")
+    head, _ = await answered(reader)
+    writer.close()
+    assert head.startswith(b"HTTP/1.1 202 ")
+
+
+async def test_a_head_in_any_number_of_pieces_is_the_same_head(server):
+    asked = b"GET /livez HTTP/1.1\r\nHost: x\r\nX-Long: " + b"a" * 300 + b"\r\n\r\n"
+    for size in (1, 2, 3, 100, len(asked) - 1):
+        reader, writer = await opened(server)
+        for at in range(0, len(asked), size):
+            writer.write(asked[at : at + size])
+            await writer.drain()
+            await asyncio.sleep(0)
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
+        writer.close()
+
+
+async def test_an_offer_to_speak_another_protocol_is_passed_over_and_the_body_is_read(server, call_body):
+    # As Java's client makes its first request on each connection.
+    body = json.dumps({**call_body, "tool_call_id": "upgrade-1"}).encode()
+    reader, writer = await opened(server)
+    for name in (b"Upgrade", b"UPGRADE", b"Upgrade: websocket\r\nupgrade"):
+        writer.write(
+            b"POST /v1/tool-calls HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\n"
+            + name
+            + b": h2c\r\n"
+            b"HTTP2-Settings: AAEAAEAAAAIAAAABAAMAAABkAAQBAAAAAAUAAEAA\r\nPrefer: respond-async\r\n"
+            b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+        )
+        head = await reader.readuntil(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 202 "), head
+        length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+        assert json.loads(await reader.readexactly(length))["tool_call_id"] == "upgrade-1"
+    writer.close()
+
+
+async def test_requests_one_behind_the_other_are_answered_in_their_order(server):
+    for cut in (0, 10, 60, 70, 90):
+        asked = b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
+        asked += b"GET /v1/nothing HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+        reader, writer = await opened(server)
+        writer.write(asked[:cut])
+        await writer.drain()
+        await asyncio.sleep(0.05)
+        writer.write(asked[cut:])
+        async with asyncio.timeout(30):
+            raw = await reader.read()
+        writer.close()
+        assert raw.startswith(b"HTTP/1.1 200 ")
+        assert b"HTTP/1.1 404 " in raw
+
+
+@pytest.mark.parametrize(
+    ("sent", "detail"),
+    [
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01", "method"),
+        (b"GET / HTTP/1.1\nHost: x\n\n", "CRLF"),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", "one header Host"),
+        (b"GET / HTTP/1.0\r\nHost: x\r\nHost: y\r\n\r\n", "one header Host"),
+        (b"GET / HTTP/2.0\r\nHost: x\r\n\r\n", "HTTP/1.1"),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", ""),
+        (b"CONNECT x:443 HTTP/1.1\r\nHost: x\r\n\r\n", "begins with /"),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nX-A: b\x01c\r\n\r\n", "header value"),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nX-A: b\r\n folded\r\n\r\n", ""),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\na", "Content-Length"),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", ""),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\na", "Transfer-Encoding"),
+    ],
+)
+async def test_heads_that_two_readers_could_read_differently_are_refused_at_once(server, sent, detail):
+    reader, writer = await opened(server)
+    writer.write(sent)
+    head, body = await answered(reader, within_s=HEAD_S * 0.8)
+    writer.close()
+    assert head.startswith(b"HTTP/1.1 400 "), head
+    assert detail in json.loads(body)["detail"]
+
+
+ODD_HEADS = [
+    b"GET /livez HTTP/1.1\r\n\r\n",
+    b"\x16\x03\r\n\r\n",
+    b"GET /livez HTTP/1.1\r\nX: " + b"a" * HEAD_BYTES_MAX,
+]
+
+
+@pytest.mark.parametrize("odd", ODD_HEADS, ids=["no Host", "no HTTP", "too long"])
+async def test_a_refusal_is_never_written_into_an_answer_that_is_under_way(server, call_body, odd):
+    async with httpx.AsyncClient(base_url=server, timeout=60, trust_env=False) as client:
+        held = {**call_body, "tool_call_id": "held-2"}
+        assert (await client.post(CALLS, json=held, headers={"Prefer": "respond-async"})).status_code == 202
+    reader, writer = await opened(server)
+    conversation = call_body["conversation_id"].encode()
+    writer.write(b"GET /v1/tool-calls/held-2/events?conversation_id=%s HTTP/1.1\r\nHost: x\r\n\r\n" % conversation)
+    head = await reader.readuntil(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 ")
+    writer.write(odd)
+    rest = b""
+    async with asyncio.timeout(30):
+        with contextlib.suppress(ConnectionError):
+            while piece := await reader.read(1_000):
+                rest += piece
+    writer.close()
+    assert b"HTTP/1.1" not in rest
+    assert not rest.endswith(b"\r\n0\r\n\r\n")  # it shows that the answer is not whole
+
+
+@pytest.mark.parametrize("odd", ODD_HEADS, ids=["no Host", "no HTTP", "too long"])
+async def test_a_refusal_is_never_read_as_the_answer_of_a_call_that_runs(server, call_body, odd):
+    body = json.dumps({**call_body, "tool_call_id": "held-3"}).encode()
+    reader, writer = await opened(server)
+    writer.write(
+        b"POST /v1/tool-calls HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        b"Content-Length: %d\r\n\r\n" % len(body) + body
+    )
+    await asyncio.sleep(0.2)
+    writer.write(odd)
+    raw = b""
+    async with asyncio.timeout(30):
+        with contextlib.suppress(ConnectionError):
+            raw = await reader.read()
+    writer.close()
+    assert raw == b""
+
+
+async def test_a_head_that_is_whole_and_too_long_is_431(server):
+    reader, writer = await opened(server)
+    writer.write(b"GET /livez HTTP/1.1\r\nHost: x\r\nCookie: " + b"c" * HEAD_BYTES_MAX + b"\r\n\r\n")
+    head, body = await answered(reader)
+    writer.close()
+    assert head.startswith(b"HTTP/1.1 431 ")
+    assert f"{HEAD_BYTES_MAX} bytes" in json.loads(body)["detail"]
+
+
+async def test_a_head_that_is_too_long_behind_another_request_is_431(server, call_body):
+    body = json.dumps({**call_body, "tool_call_id": "long-1"}).encode()
+    reader, writer = await opened(server)
+    writer.write(
+        b"POST /v1/tool-calls HTTP/1.1\r\nHost: x\r\nPrefer: respond-async\r\nContent-Type: application/json\r\n"
+        b"Content-Length: %d\r\n\r\n" % len(body) + body + b"GET /livez HTTP/1.1\r\nX-A: "
+    )
+    await asyncio.sleep(0.2)
+    told = b""
+    try:
+        for _ in range(HEAD_BYTES_MAX // 1_000 + 100):
+            writer.write(b"a" * 1_000)
+            await writer.drain()
+            await asyncio.sleep(0)
+        told = await asyncio.wait_for(reader.read(), 10)
+    except ConnectionError:
+        told = reader._buffer
+    writer.close()
+    assert b"HTTP/1.1 431 " in bytes(told)
+
+
+async def test_a_request_that_was_answered_before_its_body_came_holds_no_connection(server):
+    reader, writer = await opened(server)
+    writer.write(b"POST /v1/nothing HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\na")
+    head, _ = await answered(reader, within_s=HEAD_S * 5)
+    writer.close()
+    assert head.startswith(b"HTTP/1.1 404 ")
+
+
+class WaitingTransport(asyncio.Transport):
+    """A transport of a client that reads nothing."""
+
+    def get_extra_info(self, _name, default=None):
+        return default
+
+    def set_write_buffer_limits(self, high=None, low=None):
+        pass
+
+    def is_closing(self):
+        return False
+
+    def close(self):
+        pass
+
+
+async def test_who_answers_a_client_that_does_not_read_waits_until_it_does():
+    config = uvicorn.Config(
+        None, http=prompt_protocol(ConnectionLimits(head_s=HEAD_S)), lifespan="off", log_config=None
+    )
+    config.load_app = lambda: None
+    protocol = prompt_protocol(ConnectionLimits(head_s=HEAD_S))(config, ServerState(), {})
+    protocol.connection_made(WaitingTransport())
+    for _ in range(2):
+        protocol.pause_writing()
+        protocol.pause_writing()
+        waiting = asyncio.create_task(protocol.flow.drain())
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        protocol.resume_writing()
+        await asyncio.wait_for(waiting, 5)
+    protocol.connection_lost(None)
