@@ -68,7 +68,8 @@ def create_app(doors: Services, *, lifespan: Lifespan | None = None) -> FastAPI:
         docs_page,
     )
     for module in routed:
-        app.include_router(module.router)
+        # Not include_router: it would analyse the parameters of each route again, for each application.
+        app.router.routes.extend(module.router.routes)
     error_answers.install(app)
     app.add_middleware(
         BodyLimitMiddleware,
