@@ -77,7 +77,7 @@ render: ready ## render a document: IN=doc.md OUT=report.pdf [TITLE='…'] [THEM
 	@[ -n "$(IN)" ] && [ "$(OUT)" != out ] || { echo "usage: make render IN=doc.md OUT=report.pdf [TITLE='…'] [THEME=plain|dark|brand|paper] [PARAMS='{\"toc\": true}'] [WATCH=1]"; exit 2; }
 	@$(ENGINE) $(BIN)/proofbox render "$(IN)" "$(OUT)" --title "$(TITLE)" --theme "$(or $(THEME),plain)" --params '$(PARAMS)' $(if $(WATCH),--watch)
 
-gallery: venv images readers ## render the documents of docs/gallery/sources and make the gallery's pictures
+gallery: venv images readers ## render the documents of examples/ and make the gallery's pictures
 	@$(ENGINE) $(BIN)/python docs/gallery/make.py
 
 # ---- checks ----
@@ -90,9 +90,10 @@ test-area: venv
 
 check: venv images readers services lint types layers schemas tests ## the same
 
-lint: venv ## ruff, formatting, seccomp list
+lint: venv ## ruff, formatting, vocabulary, seccomp list
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/python docs/check_words.py
 	@$(BIN)/python sandbox_images/seccomp/generate.py --check
 
 types: venv ## mypy, strict
@@ -178,6 +179,21 @@ tests-runsc: venv images readers services ## all tests that run containers, unde
 bench-engines: venv images ## measure the engines and docker run side by side; QUICK=1 for fewer rounds
 	@$(ENGINE) $(BIN)/python -m bench.engines $(if $(QUICK),--quick)
 
+# ---- release ----
+
+.PHONY: dist image-push
+# The wheel is built from the sdist, with the locked setuptools and no network.
+dist: venv ## build wheel and sdist into dist/
+	@rm -rf dist build && mkdir dist
+	@$(BIN)/python -c 'from setuptools import build_meta; build_meta.build_sdist("dist")' >/dev/null
+	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index --wheel-dir dist dist/*.tar.gz
+	@rm -rf build && ls dist
+
+image-push: images ## push the sandbox image: REGISTRY=registry.example.com/team [TAG=latest]
+	@[ -n "$(REGISTRY)" ] || { echo "usage: make image-push REGISTRY=registry.example.com/team [TAG=latest]"; exit 2; }
+	@$(ENGINE) docker tag proofbox-sandbox:latest "$(REGISTRY)/proofbox-sandbox:$(or $(TAG),latest)"
+	@$(ENGINE) docker push "$(REGISTRY)/proofbox-sandbox:$(or $(TAG),latest)"
+
 # ---- upkeep ----
 
 .PHONY: golden golden-probe advisories lock sbom clean
@@ -208,4 +224,4 @@ clean: ## remove images, environment and data that the targets made; stop the en
 	@sandbox_images/build.sh --clean
 	@for service in tests/services/*.sh; do "$$service" --clean; done
 	@sandbox_images/engine.sh --stop
-	@rm -rf $(VENV) .humaneval .services .proofbox demo-out gallery-out out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) build dist .humaneval .services .proofbox demo-out gallery-out out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
