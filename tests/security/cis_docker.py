@@ -188,27 +188,26 @@ CHECKS = (
     Check(
         "5.32",
         "The Docker socket is not mounted",
-        "nothing of the host is",
+        "no file of the host is mounted",
         lambda c: "docker.sock" not in str(c.get("Mounts")) + str(c["HostConfig"].get("Binds")),
     ),
 )
 
 
 def document() -> str:
-    """The page that says all this."""
+    """Build the page of all recommendations."""
     lines = [
         "# The CIS Docker Benchmark",
         "",
-        "Section 5 of version 1.7, container runtime, for a running sandbox. What inspects one is",
-        "`tests/security/test_running_containers.py`;",
-        "`tests/security/cis_docker.py` makes this page.",
+        "Section 5 of version 1.7, container runtime. `tests/security/test_running_containers.py` runs the checks;",
+        "`tests/security/cis_docker.py` writes this page.",
         "",
-        "| | recommendation | kept | how |",
+        "| | recommendation | met | how |",
         "|---|---|---|---|",
     ]
     for check in CHECKS:
-        kept = "yes" if check.holds else "no"
-        lines.append(f"| {check.number} | {check.title} | {kept} | {check.how} |")
+        met = "yes" if check.holds else "no"
+        lines.append(f"| {check.number} | {check.title} | {met} | {check.how} |")
     return "\n".join(lines) + "\n"
 
 
