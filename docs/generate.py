@@ -166,7 +166,7 @@ WEB = {
 
 
 def _rows(table: dict[object, str]) -> str:
-    return "".join(f"| `{code}` | {text} |\n" for code, text in table.items())
+    return "".join(f"- `{code}`: {text}\n" for code, text in table.items())
 
 
 def _problems() -> str:
@@ -184,17 +184,13 @@ def errors_page() -> str:
         "# Codes\n\n"
         "Made by `docs/generate.py`. Failures of a program and mistakes of a model are answers (HTTP 200, "
         "`ok: false`).\nErrors of the client or the service are problem documents.\n\n"
-        "## Mistakes of the model: nothing ran\n\n| `error.code` | |\n|---|---|\n" + _rows(dict(CONTRACT)) + "\n"
-        "## Mistakes of the model with a react tool: nothing changed\n\n| `error.code` | |\n|---|---|\n"
-        + _rows(dict(TOOL))
-        + "\n"
-        "## Documents that cannot be rendered\n\n| `error.code` | |\n|---|---|\n" + _rows(dict(RENDERING)) + "\n"
-        "## Pages and searches\n\n| `error.code`, of a page or of the call | |\n|---|---|\n"
-        + _rows(dict(WEB))
-        + "\n"
-        "## Failures of a run\n\n| `error.code` | |\n|---|---|\n" + _rows(dict(RUNTIME)) + "\n"
-        "## Verdicts on promised files\n\n| `verdict` | |\n|---|---|\n" + _rows(dict(VERDICT)) + "\n"
-        "## Notices on the timeline\n\n| `code` | |\n|---|---|\n" + _rows(dict(NOTICE)) + "\n"
+        "## Mistakes of the model: nothing ran\n\n" + _rows(dict(CONTRACT)) + "\n"
+        "## Mistakes of the model with a react tool: nothing changed\n\n" + _rows(dict(TOOL)) + "\n"
+        "## Documents that cannot be rendered\n\n" + _rows(dict(RENDERING)) + "\n"
+        "## Pages and searches\n\n" + _rows(dict(WEB)) + "\n"
+        "## Failures of a run\n\n" + _rows(dict(RUNTIME)) + "\n"
+        "## Verdicts on promised files\n\n" + _rows(dict(VERDICT)) + "\n"
+        "## Notices on the timeline\n\n" + _rows(dict(NOTICE)) + "\n"
         "## Problem documents\n\n| `code` | status | retryable | |\n|---|---|---|---|\n" + _problems()
     )
 
