@@ -1,4 +1,4 @@
-# One door: `make <target>`, the same by hand and in CI. Each target does the set-up that it needs, once.
+# One entry: `make <target>`, by hand and in CI. Each target does its own set-up once.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -131,7 +131,7 @@ bench-quick: venv images ## the same in less than two minutes, only printed: [ON
 	@PYTHON=$(BIN)/python bench/peers/sandboxes.sh
 	@$(ENGINE) $(BIN)/python -m bench.speed --quick $(if $(ONLY),--only $(ONLY))
 
-bench-memory: venv images ## measure how the size of a conversation tells on its calls; QUICK=1 for a smaller one
+bench-memory: venv images ## measure calls in long conversations; QUICK=1 for a smaller one
 	@$(ENGINE) $(BIN)/python -m bench.conversation_size $(if $(QUICK),--quick)
 
 bench-render: venv images ## measure rendering against Pandoc, LibreOffice, Chromium, Marp and others; QUICK=1 for fewer documents
@@ -160,10 +160,10 @@ corpus: venv images ## render the corpora and score the files: [CORPORA='gfm dec
 # ---- faults, by hand ----
 
 .PHONY: faults soak
-faults: venv images services ## break every part in every phase of a call, and tell what became of it: [K='engine and running'] (half an hour)
+faults: venv images services ## break every part in every phase of a call, and report the outcomes: [K='engine and running'] (half an hour)
 	@PROOFBOX_FAULTS=all $(ENGINE) $(BIN)/python -m pytest tests/faults $(if $(K),-k '$(K)')
 
-soak: venv images ## mixed calls for long, good and bad, then a look at what is left: [MINUTES=10] [CALLS=1000]
+soak: venv images ## mixed calls for long, good and bad, then a check of remains: [MINUTES=10] [CALLS=1000]
 	@$(ENGINE) $(BIN)/python -m tests.faults.soak $(if $(CALLS),--calls $(CALLS)) $(if $(MINUTES),--minutes $(MINUTES))
 
 # ---- the other engine and the other tier, as root ----
@@ -197,10 +197,10 @@ image-push: images ## push the sandbox image: REGISTRY=registry.example.com/team
 # ---- upkeep ----
 
 .PHONY: golden golden-probe advisories lock sbom clean
-golden-probe: venv images services ## renew what the probe of sandboxes found; look at what changed before you commit it
+golden-probe: venv images services ## renew the probe's results; review the change before the commit
 	@PROOFBOX_RENEW_PROBE=1 $(ENGINE) $(BIN)/python -m pytest -q tests/security/test_probe.py
 
-golden: venv images readers ## renew the pictures of the golden documents; look at them before you commit
+golden: venv images readers ## renew the pictures of the golden documents; review them before the commit
 	@PROOFBOX_RENEW_PICTURES=1 $(ENGINE) $(BIN)/python -m pytest -q tests/docker/test_second_readers.py -k picture
 
 PINNED := requirements.lock sandbox_images/requirements.txt tests/readers/requirements.txt bench/peers/requirements.txt bench/peers/sandboxes.txt bench/humaneval.txt
