@@ -106,7 +106,7 @@ types: venv ## mypy, strict
 layers: venv ## imports point down only
 	@$(BIN)/lint-imports --no-cache
 
-schemas: venv ## committed JSON Schemas and examples are what the models say
+schemas: venv ## committed JSON Schemas and examples match the models
 	@$(BIN)/python -m contracts --check
 
 # Those that start containers run one after the other; the rest beside them.
