@@ -1,4 +1,4 @@
-# One door: `make <target>`, the same by hand and in CI. Each target does the set-up that it needs, once.
+# One entry: `make <target>`, by hand and in CI. Each target does its own set-up once.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -77,12 +77,12 @@ render: ready ## render a document: IN=doc.md OUT=report.pdf [TITLE='…'] [THEM
 	@[ -n "$(IN)" ] && [ "$(OUT)" != out ] || { echo "usage: make render IN=doc.md OUT=report.pdf [TITLE='…'] [THEME=plain|dark|brand|paper] [PARAMS='{\"toc\": true}'] [WATCH=1]"; exit 2; }
 	@$(ENGINE) $(BIN)/proofbox render "$(IN)" "$(OUT)" --title "$(TITLE)" --theme "$(or $(THEME),plain)" --params '$(PARAMS)' $(if $(WATCH),--watch)
 
-gallery: venv images readers ## render the documents of docs/gallery/sources and make the gallery's pictures
+gallery: venv images readers ## render the documents of examples/ and make the gallery's pictures
 	@$(ENGINE) $(BIN)/python docs/gallery/make.py
 
 # ---- checks ----
 
-.PHONY: test test-area check lint types layers schemas tests tests-slow test-security fuzz bench bench-quick bench-memory bench-neighbours bench-memsearch bench-render bench-tokens corpus humaneval
+.PHONY: test test-fast test-area check lint types layers schemas tests tests-slow test-security fuzz bench bench-quick bench-memory bench-neighbours bench-memsearch bench-render bench-tokens corpus humaneval
 test: $(if $(AREA),test-area,check) ## all that CI does: lint, types, layers, schemas, tests; AREA=react: one area's tests alone
 
 test-area: venv
@@ -90,9 +90,10 @@ test-area: venv
 
 check: venv images readers services lint types layers schemas tests ## the same
 
-lint: venv ## ruff, formatting, seccomp list
+lint: venv ## ruff, formatting, vocabulary, seccomp list
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/python docs/check_words.py
 	@$(BIN)/python sandbox_images/seccomp/generate.py --check
 
 types: venv ## mypy, strict
@@ -105,12 +106,15 @@ types: venv ## mypy, strict
 layers: venv ## imports point down only
 	@$(BIN)/lint-imports --no-cache
 
-schemas: venv ## committed JSON Schemas and examples are what the models say
+schemas: venv ## committed JSON Schemas and examples match the models
 	@$(BIN)/python -m contracts --check
 
 # Those that start containers run one after the other; the rest beside them.
 tests: venv images readers services ## the tests, against the real engine, databases and object store; `make faults` has the rest
 	@$(ENGINE) $(BIN)/python -m pytest --ignore tests/faults -m 'not slow' -n 2
+
+test-fast: venv ## what needs no container, server or image, with few examples of each property
+	@PROOFBOX_EXAMPLES=few $(BIN)/python -m pytest -q -n 2 -m 'not slow and not deep' tests/unit tests/contracts tests/http
 
 tests-slow: venv images readers services ## the tests that take minutes
 	@$(ENGINE) $(BIN)/python -m pytest --ignore tests/faults -m slow
@@ -130,7 +134,7 @@ bench-quick: venv images ## the same in less than two minutes, only printed: [ON
 	@PYTHON=$(BIN)/python bench/peers/sandboxes.sh
 	@$(ENGINE) $(BIN)/python -m bench.speed --quick $(if $(ONLY),--only $(ONLY))
 
-bench-memory: venv images ## measure how the size of a conversation tells on its calls; QUICK=1 for a smaller one
+bench-memory: venv images ## measure calls in long conversations; QUICK=1 for a smaller one
 	@$(ENGINE) $(BIN)/python -m bench.conversation_size $(if $(QUICK),--quick)
 
 bench-render: venv images ## measure rendering against Pandoc, LibreOffice, Chromium, Marp and others; QUICK=1 for fewer documents
@@ -159,10 +163,10 @@ corpus: venv images ## render the corpora and score the files: [CORPORA='gfm dec
 # ---- faults, by hand ----
 
 .PHONY: faults soak
-faults: venv images services ## break every part in every phase of a call, and tell what became of it: [K='engine and running'] (half an hour)
+faults: venv images services ## break every part in every phase of a call, and report the outcomes: [K='engine and running'] (half an hour)
 	@PROOFBOX_FAULTS=all $(ENGINE) $(BIN)/python -m pytest tests/faults $(if $(K),-k '$(K)')
 
-soak: venv images ## mixed calls for long, good and bad, then a look at what is left: [MINUTES=10] [CALLS=1000]
+soak: venv images ## mixed calls for long, good and bad, then a check of remains: [MINUTES=10] [CALLS=1000]
 	@$(ENGINE) $(BIN)/python -m tests.faults.soak $(if $(CALLS),--calls $(CALLS)) $(if $(MINUTES),--minutes $(MINUTES))
 
 # ---- the other engine and the other tier, as root ----
@@ -180,13 +184,28 @@ tests-runsc: venv images readers services ## all tests that run containers, unde
 bench-engines: venv images ## measure the engines and docker run side by side; QUICK=1 for fewer rounds
 	@$(ENGINE) $(BIN)/python -m bench.engines $(if $(QUICK),--quick)
 
+# ---- release ----
+
+.PHONY: dist image-push
+# The wheel is built from the sdist, with the locked setuptools and no network.
+dist: venv ## build wheel and sdist into dist/
+	@rm -rf dist build && mkdir dist
+	@$(BIN)/python -c 'from setuptools import build_meta; build_meta.build_sdist("dist")' >/dev/null
+	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index --wheel-dir dist dist/*.tar.gz
+	@rm -rf build && ls dist
+
+image-push: images ## push the sandbox image: REGISTRY=registry.example.com/team [TAG=latest]
+	@[ -n "$(REGISTRY)" ] || { echo "usage: make image-push REGISTRY=registry.example.com/team [TAG=latest]"; exit 2; }
+	@$(ENGINE) docker tag proofbox-sandbox:latest "$(REGISTRY)/proofbox-sandbox:$(or $(TAG),latest)"
+	@$(ENGINE) docker push "$(REGISTRY)/proofbox-sandbox:$(or $(TAG),latest)"
+
 # ---- upkeep ----
 
 .PHONY: golden golden-probe advisories lock sbom clean
-golden-probe: venv images services ## renew what the probe of sandboxes found; look at what changed before you commit it
+golden-probe: venv images services ## renew the probe's results; review the change before the commit
 	@PROOFBOX_RENEW_PROBE=1 $(ENGINE) $(BIN)/python -m pytest -q tests/security/test_probe.py
 
-golden: venv images readers ## renew the pictures of the golden documents; look at them before you commit
+golden: venv images readers ## renew the pictures of the golden documents; review them before the commit
 	@PROOFBOX_RENEW_PICTURES=1 $(ENGINE) $(BIN)/python -m pytest -q tests/container/test_second_readers.py -k picture
 
 PINNED := requirements.lock sandbox_images/requirements.txt tests/readers/requirements.txt bench/peers/requirements.txt bench/peers/sandboxes.txt bench/humaneval.txt
@@ -210,4 +229,4 @@ clean: ## remove images, environment and data that the targets made; stop the en
 	@sandbox_images/build.sh --clean
 	@for service in tests/services/*.sh; do "$$service" --clean; done
 	@sandbox_images/engine.sh --stop
-	@rm -rf $(VENV) .humaneval .services .proofbox demo-out gallery-out out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) build dist .humaneval .services .proofbox demo-out gallery-out out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

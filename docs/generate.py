@@ -1,9 +1,11 @@
-"""Writes the reference pages that the code itself holds: settings, errors, libraries; ``--check`` compares."""
+"""Write the reference pages of settings, errors and libraries from the code; ``--check`` compares."""
 
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
+from pydantic import SecretStr
 from pydantic_core import PydanticUndefined
 
 from contracts.codes import ContractCode, NoticeCode, ProblemCode, RuntimeCode, ToolCode, VerdictCode, WebCode
@@ -14,12 +16,31 @@ from service.sandbox.limits import limit_names
 HERE = Path(__file__).parent
 IMAGES = HERE.parent / "sandbox_images"
 
+# The first setting of each group of the page.
+GROUPS = {
+    "host": "Server",
+    "data_dir": "Data and identity",
+    "log_format": "Logs and traces",
+    "audit_head_s": "Audit",
+    "s3_bucket": "Bucket",
+    "limits_without_key": "Limits of an API key",
+    "engine": "Engine",
+    "total_memory_bytes": "All sandboxes together",
+    "pool_size": "Warm pool",
+    "running_max": "Calls",
+    "wall_s": "Limits of a call",
+    "render_wall_s": "Tools",
+    "web_allowed_networks": "Web tools",
+    "memory_half_life_days": "Workspace and memory",
+    "inspect_s_per_file": "Inspector",
+}
+
 # One sentence per code: what happened, for the reader of a timeline.
 CONTRACT = {
     ContractCode.INVALID_PARAMS: "The `params` do not fit the tool: the notice lists all `errors`.",
     ContractCode.MISSING_ARTIFACTS: "The call has no contract.",
-    ContractCode.INVALID_ARTIFACTS_JSON: "The contract is a string that is no JSON.",
-    ContractCode.INVALID_ARTIFACTS: "The contract is no list, empty, too long, or has an entry that is no object.",
+    ContractCode.INVALID_ARTIFACTS_JSON: "The contract is a string that is not JSON.",
+    ContractCode.INVALID_ARTIFACTS: "The contract is not a list of objects, is empty, or is too long.",
     ContractCode.INVALID_ARTIFACT_SPEC: "An entry has a blank name, an unknown field or a check that cannot apply.",
     ContractCode.INVALID_FILENAME: "An entry's path is unsafe, or lies in another turn or among attachments.",
     ContractCode.DUPLICATE_ARTIFACT: "Two entries are the same file.",
@@ -27,125 +48,125 @@ CONTRACT = {
     ContractCode.MISSING_CODE: "The call has no code.",
     ContractCode.CODE_CONTAMINATED: "The code starts or ends with a code fence, or a channel or thinking tag.",
     ContractCode.UNSAFE_PATH: "A path is absolute, has empty or dot segments, control characters, or is too long.",
-    ContractCode.MISSING_ASSETS: "The document names files that cannot be had, and `strict` was asked for.",
-    ContractCode.PRE_EXEC_MISSING_PATHS: "The code refers to files of other turns that cannot be had.",
-    ContractCode.PARAM_REF_NOT_VISIBLE: "A parameter is the path of a text that cannot be had: `param`, `ref`.",
+    ContractCode.MISSING_ASSETS: "The document names missing files, and `strict` is set.",
+    ContractCode.PRE_EXEC_MISSING_PATHS: "The code names missing files of other turns.",
+    ContractCode.PARAM_REF_NOT_VISIBLE: "A parameter is the path of a missing text: `param`, `ref`.",
     ContractCode.EMPTY_CONTENT: "The document to render is blank.",
 }
-# The renderer runs in the sandbox image, so its codes are no enumeration here; a test compares them.
+# The renderer runs in the sandbox image, so its codes are not an enumeration; a test compares them.
 RENDERING = {
-    "content_too_large": "The document, or what it becomes, is larger than is rendered.",
-    "document_too_complex": "Its nesting or its number of parts is beyond what the format's writer takes.",
-    "image_too_large": "The picture would have more pixels than are drawn.",
-    "invalid_option": "An option has a value that the format has no use for; the message names it.",
+    "content_too_large": "The document or its result is too large.",
+    "document_too_complex": "The nesting or the number of parts is too large for the format.",
+    "image_too_large": "The picture would have too many pixels.",
+    "invalid_option": "An option has a value that the format cannot use; the message names it.",
     "invalid_page_size": "`page_size` is neither a known name nor two lengths.",
     "invalid_request": "The request does not fit the renderer; the message names the field.",
     "invalid_svg": "The content of a drawing has no `<svg>` element.",
-    "invalid_theme": "A field of the theme file has a value that it cannot have; the message names it.",
+    "invalid_theme": "A field of the theme file has a wrong value; the message names it.",
     "layout_failed": "The layout engine could not lay the document out.",
-    "missing_assets": "The document names files that cannot be had, and `strict` was asked for.",
-    "render_failed": "The renderer failed in a way it did not foresee; the message names the error.",
-    "selector_not_found": "No element of the document fits `selector`.",
-    "too_deep": "It is nested too deep to be laid out.",
-    "too_many_elements": "The document has more elements than are rendered.",
-    "too_many_pages": "It would have more pages than are written.",
-    "too_many_slides": "It would have more slides than are written.",
+    "missing_assets": "The document names missing files, and `strict` is set.",
+    "render_failed": "The renderer failed unexpectedly; the message names the error.",
+    "selector_not_found": "No element of the document matches `selector`.",
+    "too_deep": "The nesting is too deep for the layout.",
+    "too_many_elements": "The document has too many elements.",
+    "too_many_pages": "The document would have too many pages.",
+    "too_many_slides": "The document would have too many slides.",
     "unknown_theme": "There is no theme of that name, or its file cannot be read.",
     "write_failed": "The file could not be written.",
 }
-# Problems that no error of the service stands for: the HTTP layer and what nobody foresaw.
+# Problems without an error class of the service: the HTTP layer and unexpected failures.
 HTTP = {
-    ProblemCode.NOT_FOUND: ("404", "no", "There is no such address."),
+    ProblemCode.NOT_FOUND: ("404", "no", "The address does not exist."),
     ProblemCode.METHOD_NOT_ALLOWED: ("405", "no", "The address takes other methods; `Allow` lists them."),
-    ProblemCode.INTERNAL: ("500", "yes", "The service failed in a way it did not foresee; its log has the id."),
+    ProblemCode.INTERNAL: ("500", "yes", "The service failed unexpectedly; its log has the id."),
 }
 RUNTIME = {
     RuntimeCode.TIMEOUT: "The wall clock ended the program.",
-    RuntimeCode.OUT_OF_MEMORY: "The kernel ended the program, or a child that it depends on, for memory.",
+    RuntimeCode.OUT_OF_MEMORY: "The kernel ended the program, or a child that it needs, for memory.",
     RuntimeCode.OUTPUT_LIMIT: "The program wrote too much to stdout and stderr and was ended.",
     RuntimeCode.DISK_LIMIT: "OUT_DIR, /tmp or a file was full, or too many files or too deep folders were left.",
-    RuntimeCode.PROCESS_LIMIT: "The program needed more processes or threads than it may have.",
+    RuntimeCode.PROCESS_LIMIT: "The program needed too many processes or threads.",
     RuntimeCode.KILLED: "A signal ended the program.",
-    RuntimeCode.NONZERO_EXIT: "The program ended with a status other than 0; its last line of stderr is given.",
-    RuntimeCode.SANDBOX_FAILED: "Our failure: the sandbox or the service died. Call again under a new id.",
-    RuntimeCode.CANCELLED: "The call was cancelled; its blocks have what the program had printed by then.",
+    RuntimeCode.NONZERO_EXIT: "The exit status was not 0; the message has the last line of stderr.",
+    RuntimeCode.SANDBOX_FAILED: "The sandbox or the service terminated unexpectedly. Call again under a new id.",
+    RuntimeCode.CANCELLED: "The call was cancelled; its blocks have the output so far.",
     RuntimeCode.EXECUTION_FAILED: "The program ended well but promised files are missing.",
 }
 VERDICT = {
-    VerdictCode.PRODUCED: "The file is there, opens, and keeps what was promised of it.",
-    VerdictCode.MISSING_FILE: "Nothing is there.",
-    VerdictCode.EMPTY_FILE: "It has no bytes.",
-    VerdictCode.STALE_FILE: "It was there before the run and was not written.",
-    VerdictCode.SYMLINK_BLOCKED: "It is a symbolic link.",
-    VerdictCode.NOT_REGULAR_FILE: "It is a folder, a pipe, a socket or a device.",
+    VerdictCode.PRODUCED: "The file exists, opens and passes all checks.",
+    VerdictCode.MISSING_FILE: "The file does not exist.",
+    VerdictCode.EMPTY_FILE: "The file has no bytes.",
+    VerdictCode.STALE_FILE: "The file existed before the run and was not written.",
+    VerdictCode.SYMLINK_BLOCKED: "The file is a symbolic link.",
+    VerdictCode.NOT_REGULAR_FILE: "The file is a folder, a pipe, a socket or a device.",
     VerdictCode.PATH_ESCAPE_BLOCKED: "A folder on its path is a symbolic link that leads elsewhere.",
-    VerdictCode.TOO_LARGE: "It is larger than a file that is taken out of a sandbox may be.",
-    VerdictCode.INVALID: "It does not open as what its extension says, or a check failed. It stays `internal`.",
-    VerdictCode.UNUSUALLY_SMALL: "It opens, but is smaller than any real document of its format.",
+    VerdictCode.TOO_LARGE: "The file is larger than `artifact_bytes`.",
+    VerdictCode.INVALID: "The file does not open as its extension, or a check failed. It stays `internal`.",
+    VerdictCode.UNUSUALLY_SMALL: "The file opens, but is smaller than any real document of its format.",
 }
 TOOL = {
     # react.read
-    ToolCode.MISSING: "None of the paths could be loaded: `missing`, and `reasons` where there is more to say.",
-    ToolCode.MISSING_SKILLS: "There are no such skills: `missing_skills`.",
+    ToolCode.MISSING: "None of the paths could be loaded: `missing`, and `reasons` if known.",
+    ToolCode.MISSING_SKILLS: "The skills do not exist: `missing_skills`.",
     # react.write, react.stream, react.file, react.patch, react.search_files
-    ToolCode.BINARY_FORMAT: "The extension is of no text format; the message names the tool that makes it.",
-    ToolCode.CHANNEL_FORMAT: "The channel shows no files of this extension.",
-    ToolCode.CONTENT_TOO_LARGE: "The patched text is larger than a written file may be.",
-    ToolCode.EMPTY_FILE: "There is nothing to write.",
-    ToolCode.HOSTING_FAILED: "Our failure: the file could not be stored or hosted. Call again under a new id.",
-    ToolCode.HUNK_MISMATCH: "A hunk does not fit the file: `hunk`, `line`, `expected`, `found`.",
+    ToolCode.BINARY_FORMAT: "The extension is not of a text format; the message names the right tool.",
+    ToolCode.CHANNEL_FORMAT: "The channel cannot show this extension.",
+    ToolCode.CONTENT_TOO_LARGE: "The patched text is too large.",
+    ToolCode.EMPTY_FILE: "The content is empty.",
+    ToolCode.HOSTING_FAILED: "The file could not be stored or hosted. Call again under a new id.",
+    ToolCode.HUNK_MISMATCH: "A hunk does not match the file: `hunk`, `line`, `expected`, `found`.",
     ToolCode.INVALID_HUNK_HEADER: "The patch cannot be read: `line` of the patch, `text`.",
     ToolCode.INVALID_REGEX: "A regular expression cannot be read: `field`, `position`.",
     ToolCode.MISSING_ARTIFACT_NAME: "The path is blank or names a folder.",
     ToolCode.MISSING_PATCH: "The patch is blank.",
-    ToolCode.PATCH_TARGET_MISSING: "There is no such file to patch.",
-    ToolCode.PATCH_TARGET_UNREADABLE: "The file to patch is no UTF-8 text, or too large.",
-    ToolCode.REGEX_TIMEOUT: "The regular expressions took longer than they may: `field`.",
-    ToolCode.UNSAFE_PATH: "A path is absolute, has empty or dot segments, or lies where another file is.",
+    ToolCode.PATCH_TARGET_MISSING: "The file to patch does not exist.",
+    ToolCode.PATCH_TARGET_UNREADABLE: "The file to patch is not UTF-8 text, or is too large.",
+    ToolCode.REGEX_TIMEOUT: "The regular expressions took too long: `field`.",
+    ToolCode.UNSAFE_PATH: "A path is absolute, has empty or dot segments, or conflicts with another file.",
     # react.hide
-    ToolCode.HIDE_BEFORE_CACHE: "It stands in the part of the timeline that a prompt cache holds.",
-    ToolCode.HIDE_FAILED: "The path is none, or nothing of it is in view; or the replacement is blank.",
-    ToolCode.HIDE_TOO_OLD: "Too much text stands after it: `tokens_after`, `editable_tail_tokens`.",
+    ToolCode.HIDE_BEFORE_CACHE: "The block is in the part of the timeline that a prompt cache holds.",
+    ToolCode.HIDE_FAILED: "The path is invalid or has no visible block, or the replacement is blank.",
+    ToolCode.HIDE_TOO_OLD: "Too much text follows the block: `tokens_after`, `editable_tail_tokens`.",
     # react.plan
-    ToolCode.UNKNOWN_STEP: "The status names steps that the plan does not have: `steps`.",
+    ToolCode.UNKNOWN_STEP: "The status names unknown steps: `steps`.",
 }
 NOTICE = {
     NoticeCode.INVALID_PARAMS: "The call was refused: `errors` lists each `field` and its `message`.",
     NoticeCode.PATH_REWRITTEN: "A path was rewritten to the current turn.",
     NoticeCode.EXEC_CONTRACT_REWRITTEN: "Names of the contract were rewritten.",
     NoticeCode.EXEC_CONTRACT_INVALID: "The call was refused: `error` has one of the codes above.",
-    NoticeCode.PARAM_REF_NOT_VISIBLE: "The call was refused: `ref`, the value of `param`, leads to no text.",
-    NoticeCode.PRE_EXEC_MISSING_PATHS: "The call was refused: `missing` lists what cannot be had.",
-    NoticeCode.MISSING_ASSETS: "The document names files that cannot be had: `missing`; placeholders stand in.",
-    NoticeCode.MISSING_SID_ASSETS: "Cited sources are files that cannot be had: `missing`.",
+    NoticeCode.PARAM_REF_NOT_VISIBLE: "The call was refused: `ref`, the value of `param`, has no text.",
+    NoticeCode.PRE_EXEC_MISSING_PATHS: "The call was refused: `missing` lists the files.",
+    NoticeCode.MISSING_ASSETS: "The document names missing files: `missing`; placeholders replace them.",
+    NoticeCode.MISSING_SID_ASSETS: "Cited sources are missing files: `missing`.",
     NoticeCode.TOOL_CALL_ERROR: "The call was refused and nothing changed: `error`.",
-    NoticeCode.TOOL_RESULT_ERROR: "What the call was to make is not there: `error`.",
-    NoticeCode.MISSING_SOURCES: "The code cites sources that are not in the pool: `missing_sids`, ids and ranges.",
-    NoticeCode.WORKSPACE_TRUNCATED: "The turn's files are too many: only those that the code names are in place.",
+    NoticeCode.TOOL_RESULT_ERROR: "The call has no result: `error`.",
+    NoticeCode.MISSING_SOURCES: "The code cites unknown sources: `missing_sids`, ids and ranges.",
+    NoticeCode.WORKSPACE_TRUNCATED: "The turn has too many files: only those that the code names are placed.",
     NoticeCode.HOSTING_FAILED: "A written file could not be stored or hosted: `error`, `retryable`.",
 }
 
 
 WEB = {
-    WebCode.URL_NOT_ALLOWED: "No public http or https address, a refused port or spelling, or a downgrade.",
+    WebCode.URL_NOT_ALLOWED: "Not a public http or https address, a refused port or spelling, or a downgrade.",
     WebCode.DNS_FAILED: "The host has no address.",
-    WebCode.CONNECT_FAILED: "Nothing takes a connection there.",
-    WebCode.TLS_FAILED: "The certificate is not valid for the name, or TLS could not be agreed on.",
-    WebCode.FETCH_TIMEOUT: "The page, or all pages of the call, took too long; or the search engine did.",
-    WebCode.TOO_MANY_REDIRECTS: "More than five.",
-    WebCode.HTTP_STATUS: "Another status than 200.",
-    WebCode.BAD_RESPONSE: "No valid HTTP, a broken body, or an encoding that was not asked for.",
-    WebCode.UNSUPPORTED_TYPE: "No text: a PDF, a picture, an archive. The type is named.",
+    WebCode.CONNECT_FAILED: "The host refuses connections.",
+    WebCode.TLS_FAILED: "The certificate is not valid for the name, or the TLS handshake failed.",
+    WebCode.FETCH_TIMEOUT: "The page, all pages of the call, or the search engine took too long.",
+    WebCode.TOO_MANY_REDIRECTS: "More than five redirects.",
+    WebCode.HTTP_STATUS: "The status is not 200.",
+    WebCode.BAD_RESPONSE: "Invalid HTTP, a broken body, or an unrequested encoding.",
+    WebCode.UNSUPPORTED_TYPE: "Not text: a PDF, a picture, an archive. The message names the type.",
     WebCode.TOO_LARGE: "The page is larger than `PROOFBOX_WEB_PAGE_BYTES_MAX`.",
-    WebCode.UNREADABLE_PAGE: "No readable text was found, or reading it failed.",
-    WebCode.FETCH_FAILED: "No page of the call could be fetched: `urls` has the code of each.",
-    WebCode.SEARCH_NOT_CONFIGURED: "The operator has named no search engine (`PROOFBOX_WEB_SEARCH_URL`).",
-    WebCode.SEARCH_FAILED: "The search engine cannot be reached, or answers something else than SearXNG's JSON.",
+    WebCode.UNREADABLE_PAGE: "The page has no readable text, or reading failed.",
+    WebCode.FETCH_FAILED: "No page could be fetched: `urls` has the code of each.",
+    WebCode.SEARCH_NOT_CONFIGURED: "No search engine is configured (`PROOFBOX_WEB_SEARCH_URL`).",
+    WebCode.SEARCH_FAILED: "The search engine cannot be reached, or does not answer with SearXNG's JSON.",
 }
 
 
 def _rows(table: dict[object, str]) -> str:
-    return "".join(f"| `{code}` | {text} |\n" for code, text in table.items())
+    return "".join(f"- `{code}`: {text}\n" for code, text in table.items())
 
 
 def _problems() -> str:
@@ -161,21 +182,15 @@ def errors_page() -> str:
     """The page of all codes."""
     return (
         "# Codes\n\n"
-        "Made by `docs/generate.py`. A program's failure and a model's mistake are answers (HTTP 200, "
-        "`ok: false`);\nonly the caller's program and the service itself cause problem documents.\n\n"
-        "## Mistakes of the model: nothing was run\n\n| `error.code` | |\n|---|---|\n"
-        + _rows(dict(CONTRACT))
-        + "\n"
-        "## Mistakes of the model with a react tool: nothing changed\n\n| `error.code` | |\n|---|---|\n"
-        + _rows(dict(TOOL))
-        + "\n"
-        "## Documents that cannot be rendered\n\n| `error.code` | |\n|---|---|\n" + _rows(dict(RENDERING)) + "\n"
-        "## Pages and searches\n\n| `error.code`, of a page or of the call | |\n|---|---|\n"
-        + _rows(dict(WEB))
-        + "\n"
-        "## Failures of a run\n\n| `error.code` | |\n|---|---|\n" + _rows(dict(RUNTIME)) + "\n"
-        "## Verdicts on promised files\n\n| `verdict` | |\n|---|---|\n" + _rows(dict(VERDICT)) + "\n"
-        "## Notices on the timeline\n\n| `code` | |\n|---|---|\n" + _rows(dict(NOTICE)) + "\n"
+        "Made by `docs/generate.py`. Failures of a program and mistakes of a model are answers (HTTP 200, "
+        "`ok: false`).\nErrors of the client or the service are problem documents.\n\n"
+        "## Mistakes of the model: nothing ran\n\n" + _rows(dict(CONTRACT)) + "\n"
+        "## Mistakes of the model with a react tool: nothing changed\n\n" + _rows(dict(TOOL)) + "\n"
+        "## Documents that cannot be rendered\n\n" + _rows(dict(RENDERING)) + "\n"
+        "## Pages and searches\n\n" + _rows(dict(WEB)) + "\n"
+        "## Failures of a run\n\n" + _rows(dict(RUNTIME)) + "\n"
+        "## Verdicts on promised files\n\n" + _rows(dict(VERDICT)) + "\n"
+        "## Notices on the timeline\n\n" + _rows(dict(NOTICE)) + "\n"
         "## Problem documents\n\n| `code` | status | retryable | |\n|---|---|---|---|\n" + _problems()
     )
 
@@ -185,17 +200,26 @@ def settings_page() -> str:
     limits = set(limit_names())
     text = (
         "# Settings and limits\n\n"
-        "Made by `docs/generate.py` from `service/app/settings.py`. Each is an environment variable. Limits of a\n"
-        "call (marked) can be lowered, never raised, by `limits` of a request.\n\n"
-        "| variable | default | | of a call |\n|---|---|---|---|\n"
+        "Made by `docs/generate.py` from `service/app/settings.py`. Each setting is an environment variable; the "
+        "default is in\nbrackets. A request can lower, never raise, the limits that are marked with `limits`.\n"
     )
     for name, field in Settings.model_fields.items():
-        default = "by the machine" if field.default is PydanticUndefined else field.default
-        if name == "seccomp_profile":
-            default = "the project's own"
-        mark = f"`limits.{name}`" if name in limits else ""
-        text += f"| `PROOFBOX_{name.upper()}` | {default} | {field.description} | {mark} |\n"
+        if name in GROUPS:
+            text += f"\n## {GROUPS[name]}\n\n"
+        mark = f" `limits.{name}`." if name in limits else ""
+        text += f"- `PROOFBOX_{name.upper()}` ({_default(name, field.default)}): {field.description}{mark}\n"
     return text
+
+
+def _default(name: str, value: Any) -> str:
+    if name == "seccomp_profile":
+        return "the project's"
+    if value is PydanticUndefined:
+        return "depends on the machine"
+    shown = value.get_secret_value() if isinstance(value, SecretStr) else value
+    if shown is None:
+        return "none"
+    return "empty" if shown in ("", ()) else str(shown)
 
 
 def libraries_page() -> str:
@@ -205,17 +229,14 @@ def libraries_page() -> str:
     named = set(re.findall(r"^[a-z0-9-]+", asked_for, re.MULTILINE))
     text = (
         "# Python packages in the sandbox image\n\n"
-        "Made by `docs/generate.py` from `sandbox_images/requirements.in` and `requirements.txt`. "
-        "Programs may import any of\nthem; [image.md](image.md) has the commands.\n\n"
-        "| package | version |\n|---|---|\n"
+        "Made by `docs/generate.py`. Programs can import all of them; [image.md](image.md) lists the commands, "
+        "and\n[requirements.txt](../sandbox_images/requirements.txt) also the dependencies of these packages.\n\n"
     )
-    text += "".join(f"| {name} | {version} |\n" for name, version in pins if name in named)
-    text += "\n## What they need themselves\n\n| package | version |\n|---|---|\n"
-    return text + "".join(f"| {name} | {version} |\n" for name, version in pins if name not in named)
+    return text + "".join(f"- {name} {version}\n" for name, version in pins if name in named)
 
 
 def main() -> int:
-    """Writes the pages; with ``--check`` says which are out of date."""
+    """Write the pages; with ``--check`` list those that are out of date."""
     pages = {"errors.md": errors_page(), "libraries.md": libraries_page(), "settings.md": settings_page()}
     stale = [name for name, text in pages.items() if (HERE / name).read_text(encoding="utf-8") != text]
     if "--check" in sys.argv[1:]:

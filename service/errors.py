@@ -86,7 +86,7 @@ class BodyTooLargeError(CallerError):
 
 
 class RangeNotSatisfiableError(CallerError):
-    """A range request that asks for bytes the artifact does not have."""
+    """The range request is beyond the artifact's bytes."""
 
     code = ProblemCode.RANGE_NOT_SATISFIABLE
     status = 416
@@ -94,7 +94,7 @@ class RangeNotSatisfiableError(CallerError):
 
 
 class NoProvenanceError(CallerError):
-    """The call has no audit line: it has not ended, or a release answered it that kept none."""
+    """The call has no audit line: it has not ended, or an older release answered it."""
 
     code = ProblemCode.NO_PROVENANCE
     status = 409
@@ -102,7 +102,7 @@ class NoProvenanceError(CallerError):
 
 
 class NotRerunnableError(CallerError):
-    """The call cannot be run again: it ran no program, or one of its inputs cannot be had as it was."""
+    """The call cannot be run again: it ran no program, or an input has changed."""
 
     code = ProblemCode.NOT_RERUNNABLE
     status = 409
@@ -134,7 +134,7 @@ class UnknownArtifactError(CallerError):
 
 
 class AmbiguousCallError(CallerError):
-    """Several conversations have a call of that id; ``conversation_id`` says which."""
+    """Several conversations have a call of that id; give ``conversation_id``."""
 
     code = ProblemCode.AMBIGUOUS_CALL
     status = 409
@@ -142,7 +142,7 @@ class AmbiguousCallError(CallerError):
 
 
 class UnsafeNameError(CallerError):
-    """A path or name in the URL that is refused at every door."""
+    """A path or name in the URL is unsafe."""
 
     code = ProblemCode.UNSAFE_PATH
     status = 400
@@ -158,7 +158,7 @@ class LimitNotAllowedError(CallerError):
 
 
 class AssetRefusedError(CallerError):
-    """An asset of the request cannot be had: its store is not allowed, or nothing is there."""
+    """An asset of the request is missing, or its store is not allowed."""
 
     code = ProblemCode.ASSET_REFUSED
     status = 422
@@ -190,7 +190,7 @@ class TimelineMovedError(CallerError):
 
 
 class CallCancelledError(CallerError):
-    """The call was cancelled, or nobody asked for it after its connection was lost."""
+    """The call was cancelled, or its grace time ended after a lost connection."""
 
     code = ProblemCode.CANCELLED
     status = 409
@@ -214,7 +214,7 @@ class NotAuthenticatedError(CallerError):
 
 
 class MissingPermissionError(CallerError):
-    """The API key has not the scope that the route asks for."""
+    """The API key lacks the scope of the route."""
 
     code = ProblemCode.FORBIDDEN
     status = 403
@@ -226,7 +226,7 @@ class MissingPermissionError(CallerError):
 
 
 class WrongTenantError(CallerError):
-    """The request names a tenant or project that its API key does not speak for."""
+    """The request names a tenant or project of another API key."""
 
     code = ProblemCode.WRONG_TENANT
     status = 403
@@ -234,7 +234,7 @@ class WrongTenantError(CallerError):
 
 
 class OriginRefusedError(CallerError):
-    """A web page of another origin sent the request, or it was sent to a name that this service does not have."""
+    """A web page of another origin sent the request, or its Host is not allowed."""
 
     code = ProblemCode.ORIGIN_REFUSED
     status = 403
@@ -242,7 +242,7 @@ class OriginRefusedError(CallerError):
 
 
 class LinkRefusedError(CallerError):
-    """The download link has expired, was changed, or was made for another method or by a key that is gone."""
+    """The download link has expired, was changed, or is for another method or an old key."""
 
     code = ProblemCode.LINK_REFUSED
     status = 403
@@ -250,7 +250,7 @@ class LinkRefusedError(CallerError):
 
 
 class StorageQuotaError(CallerError):
-    """The tenant's project keeps as many bytes as it may."""
+    """The tenant's project has reached its limit of stored bytes."""
 
     code = ProblemCode.STORAGE_QUOTA
     status = 403
@@ -274,7 +274,7 @@ class OurError(ServiceError):
 
 
 class RateLimitedError(OurError):
-    """A limit of the API key, or of the tenant, is used up for now; ``errors`` names it."""
+    """A limit of the API key, or of the tenant, is reached; ``errors`` names it."""
 
     code = ProblemCode.RATE_LIMITED
     status = 429
@@ -282,7 +282,7 @@ class RateLimitedError(OurError):
 
 
 class QueueFullError(OurError):
-    """As many calls wait as the operator allows."""
+    """The queue is full."""
 
     code = ProblemCode.QUEUE_FULL
     status = 429

@@ -1,8 +1,8 @@
 """One table and one chart from the measured rows.
 
 Usage: python -m bench.render.report. Reads bench/results/render_*.json; prints the table; writes it to
-bench/results/rendering.md, into docs/rendering.md between ``<!-- bench-render -->`` and ``<!-- /bench-render -->``,
-and as charts to docs/bench/rendering.svg and rendering-dark.svg.
+bench/results/rendering.md, and the charts of docs/rendering.md and README.md to docs/bench/rendering.svg and
+rendering-dark.svg.
 """
 
 import os
@@ -17,9 +17,7 @@ from bench.render.renderers import MEMORY, ROOT
 
 RESULTS = ROOT / "bench" / "results"
 PARTS = ("render_quality.json", "render_speed.json")
-PAGE = ROOT / "docs" / "rendering.md"
 CHARTS = ROOT / "docs" / "bench"
-_BLOCK = re.compile(r"(<!-- bench-render -->\n).*?(<!-- /bench-render -->)", re.DOTALL)
 WHOLE = 100.0
 _FINE_S = 10.0
 """Below it times are shown with two digits after the point."""
@@ -120,21 +118,6 @@ def main() -> None:
     CHARTS.mkdir(parents=True, exist_ok=True)
     draw(rows, CHARTS / "rendering.svg", is_dark=False)
     draw(rows, CHARTS / "rendering-dark.svg", is_dark=True)
-    _embed(text)
-
-
-def _embed(text: str) -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    block = f"{_picture()}\n{text}"
-    PAGE.write_text(_BLOCK.sub(lambda found: f"{found[1]}{block}{found[2]}", page), encoding="utf-8")
-
-
-def _picture() -> str:
-    words = "What Proofbox and its peers lose, and what they cost; the table below has the figures"
-    return (
-        '<picture>\n  <source media="(prefers-color-scheme: dark)" srcset="bench/rendering-dark.svg">\n'
-        f'  <img src="bench/rendering.svg" alt="{words}">\n</picture>\n'
-    )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """Measures calls of Proofbox beside ``docker run``, llm-sandbox, epicbox and four floors, all in one run.
 
 Usage: python -m bench.speed [--quick] [--only NAME ...]. A full run takes half an hour and writes
-bench/results/speed.md and .json, docs/bench/speed.svg and -dark.svg, and docs/speed.md and README.md between their
-markers. A quick one takes less than two minutes and only prints, and so does one of some parts.
+bench/results/speed.md and .json, docs/bench/speed.svg and -dark.svg; the bar into docs/speed.md and the chart into
+README.md, between their markers. A quick one takes less than two minutes and only prints, and so does one of some
+parts.
 """
 
 import argparse

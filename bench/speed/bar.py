@@ -166,7 +166,7 @@ BARS = (
         value=_longest_queue("lost"),
     ),
     Bar("idle: CPU of service and pool, of one core", 1, is_most=True, unit="%", value=_idle),
-    Bar("answers that do not say their phases", 0, is_most=True, unit="", value=_without_phases),
+    Bar("answers without the times of their phases", 0, is_most=True, unit="", value=_without_phases),
 )
 
 

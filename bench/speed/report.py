@@ -141,7 +141,7 @@ def _idle_text(idle: dict[str, dict[str, float]]) -> str:
 
 
 def write(results: Results, root: Path = ROOT) -> None:
-    """Figures, tables and charts, to the files of the repository."""
+    """Write all tables to bench/results, the bar to docs/speed.md and the charts to both pages."""
     text = text_of(results)
     figures, charts = root / "bench" / "results", root / "docs" / "bench"
     for folder in (figures, charts):
@@ -150,10 +150,11 @@ def write(results: Results, root: Path = ROOT) -> None:
     (figures / "speed.json").write_text(_compact(asdict(results)), encoding="utf-8")
     draw(results, charts / "speed.svg", is_dark=False)
     draw(results, charts / "speed-dark.svg", is_dark=True)
-    _show(root / "docs" / "speed.md", f"{_PICTURE.format('bench')}\n{text}")
     _show(
-        root / "README.md", f"{_PICTURE.format('docs/bench')}\n{bar_table(results)}\n{described(results.machine)}\n"
+        root / "docs" / "speed.md",
+        f"{_PICTURE.format('bench')}\n{bar_table(results)}\n{described(results.machine)}\n",
     )
+    _show(root / "README.md", _PICTURE.format("docs/bench"))
 
 
 def _show(page: Path, text: str) -> None:

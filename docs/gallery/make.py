@@ -1,4 +1,4 @@
-"""Renders the documents of sources/ with the rendering tools, and makes pictures of their pages."""
+"""Renders the documents of examples/ with the rendering tools, and makes pictures of their pages."""
 
 import argparse
 import asyncio
@@ -22,7 +22,7 @@ from service.app.cli_local import Console
 from service.app.settings import Settings
 
 HERE = Path(__file__).parent
-SOURCES = HERE / "sources"
+SOURCES = HERE.parents[1] / "examples"
 READERS = "proofbox-readers:latest"
 WIDTH = 1640
 """Pixels of a contact sheet: twice what a README shows."""
@@ -59,7 +59,7 @@ class Sheet:
 
     Attributes:
         name: of the picture.
-        title, text: what README says of it.
+        title, text: its description in README.
         pages: names of renderings, and which of their pages are shown, from 1; an empty range shows all.
         columns: how many stand side by side.
     """
@@ -96,7 +96,7 @@ SHEETS = (
     Sheet("report-docx", "The same as DOCX", "Named styles, real headings, footnotes at the foot of their page, "
           "and the fonts that Office has.", (("report.docx", ALL),), 3),
     Sheet("report-pptx", "The same as PPTX", "Each heading is a slide, with native tables and charts; what is too "
-          "long for a slide goes on on the next one.", (("report.pptx", ALL),), 3),
+          "long for a slide continues on the next one.", (("report.pptx", ALL),), 3),
     Sheet("report-png", "The same as PNG", "One tall picture, shown here from its top.", (("report.png", ALL),), 1),
     Sheet("themes", "Four themes", "`plain`, `dark`, `brand` and `paper`.",
           tuple((f"report-{theme}.pdf", range(1, 2)) for theme in THEMES), 4),
@@ -124,7 +124,7 @@ SHEETS = (
 
 
 async def render(out: Path) -> None:
-    """Makes all renderings through the rendering tools, the files of sources/ at hand for each."""
+    """Makes all renderings through the rendering tools, the files of examples/ at hand for each."""
     service = build(Settings())
     async with running(service):
         console = Console(service, out)
@@ -252,14 +252,13 @@ def page(sheets: tuple[Sheet, ...]) -> str:
     lines = [
         "# Gallery",
         "",
-        "Made by `make gallery` from the documents in [sources/](sources), which were written for it: people,",
-        "firms and figures are invented. PDF and PNG are shown as they are, DOCX and PPTX as LibreOffice prints",
-        "them.",
-        "The theme file of most of them is [larkfield.yaml](sources/larkfield.yaml).",
+        "`make gallery` renders the [examples](../../examples); people, firms and figures are invented.",
+        "DOCX and PPTX are shown as LibreOffice prints them. Most use the theme file",
+        "[larkfield.yaml](../../examples/larkfield.yaml).",
     ]
     for sheet in sheets:
         names = {name: next(item for item in RENDERINGS if item.name == name).source for name, _ in sheet.pages}
-        links = ", ".join(f"[{name}](sources/{name})" for name in dict.fromkeys(names.values()))
+        links = ", ".join(f"[{name}](../../examples/{name})" for name in dict.fromkeys(names.values()))
         lines += ["", f"## {sheet.title}", "", f"{sheet.text} Source: {links}", ""]
         lines.append(f"![{sheet.title}: {', '.join(names)}]({sheet.name}.png)")
     return "\n".join(lines) + "\n"

@@ -31,81 +31,81 @@ class Settings(BaseSettings):
     port: int = Field(default=8080, ge=0, le=65535)
     """Port to listen on."""
     auth: Literal["auto", "required", "off"] = "auto"
-    """Who needs an API key: auto, everybody unless host is of loopback; required, everybody; off, nobody."""
+    """Who needs an API key: auto, all clients unless host is loopback; required, all clients; off, none."""
     behind_authenticating_proxy: bool = False
-    """A proxy in front decides who comes in: only then may auth be off where host is not of loopback."""
+    """A proxy in front authenticates clients; required for auth=off beyond loopback."""
     allowed_hosts: tuple[str, ...] = ()
-    """Names beside loopback's own under which a service without required keys is asked, as a JSON list."""
+    """Additional values of Host for a service without required keys, as a JSON list."""
     public_url: str = Field(default="", pattern=r"^(https?://[^?#]+)?$")
-    """URL of this service as clients reach it, for links; empty: links have no host."""
+    """URL of the service for clients, used in links; empty: links have no host."""
     head_s: float = Field(default=10, gt=0)
-    """How long the head of a request may take to arrive."""
+    """Time limit for the head of a request."""
     unread_s: float = Field(default=60, gt=0)
-    """How long a client may read less of an answer than 1 KiB in a second before its connection ends."""
+    """Time for which a client may read less than 1 KiB/s of an answer before its connection ends."""
     connections_max: int = Field(default=8_000, ge=1)
-    """Connections of clients at a time, at most half of the open files that the system allows; more are 429."""
+    """Client connections, at most half of the limit of open files; more get 429."""
     connections_per_address_max: int = Field(default=2_000, ge=1)
-    """Connections of one client address, of IPv6 one /64 network; raise it where a proxy has one address."""
+    """Connections per client address (IPv6: per /64 network); raise it behind a proxy."""
     body_s: float = Field(default=60, gt=0)
-    """How long the body of a request may keep the service waiting, beyond a second for each 64 KiB that comes."""
+    """Time limit for the body of a request, plus a second for each 64 KiB."""
     data_dir: Path = Path(".proofbox")
-    """Folder of artifacts, staging and, unless database_url names a server, the database."""
+    """Folder of files, staging and, without database_url, the database."""
     database_url: SecretStr = SecretStr("")
-    """PostgreSQL database of the records, postgresql://user:password@host/name; empty: SQLite in data_dir."""
+    """PostgreSQL database, postgresql://user:password@host/name; empty: SQLite in data_dir."""
     database_timeout_s: float = Field(default=30, gt=0)
-    """How long one statement to a PostgreSQL server may take."""
+    """Time limit for a statement of a PostgreSQL server."""
     service_name: str = ""
-    """Name of this service on its engine; two services sweep only their own. Empty: made from data_dir."""
+    """Name of this service on its engine, for the sweeper; empty: derived from data_dir."""
     tenant: str = "default"
-    """Tenant of every request."""
+    """Tenant of requests without key."""
     project: str = "default"
-    """Project of every request."""
+    """Project of requests without key."""
     user_type: str = "registered"
-    """User type of every request."""
+    """User type of requests without key."""
     user: str = "local"
-    """User of every request."""
+    """User of requests without key."""
     asset_roots: tuple[Path, ...] = ()
-    """Folders below which a call may name assets by file:// URI, as a JSON list."""
+    """Folders for assets by file:// URI, as a JSON list."""
     skills_dir: Path | None = None
-    """Folder of the skills that react.read loads by sk:<id>: <id>/SKILL.md or <id>.md in it; none: no skills."""
+    """Folder of skills, <id>/SKILL.md or <id>.md, which react.read loads by sk:<id>."""
 
     # ---- what is seen from outside ----
     log_format: Literal["json", "text"] = "text"
-    """How lines of the log look: json, one object a line; text, for people."""
+    """json: one object per line; text: for people."""
     otlp_endpoint: str = Field(default="", pattern=r"^(https?://[^/?#@\s]+(/[^?#\s]*)?)?$")
-    """Receiver of traces by OTLP over HTTP, such as http://127.0.0.1:4318; empty: the OTEL_ variables', if any."""
+    """Receiver of traces by OTLP over HTTP, such as http://127.0.0.1:4318; empty: the OTEL_ variables."""
 
     # ---- signed heads of the audit lines ----
     audit_head_s: float = Field(default=5, ge=0)
-    """Pause between signatures of the last audit line of each chain; 0: none is signed."""
+    """Pause between signatures of audit chain heads; 0: no signatures."""
     audit_key_file: Path | None = None
-    """Private key that signs them, PEM, made at the first start; none: audit-key.pem in data_dir."""
+    """Private key for signatures, PEM, made at the first start; none: audit-key.pem in data_dir."""
     audit_heads_file: Path | None = None
-    """File that the signatures are added to; none: audit-heads.jsonl in data_dir."""
+    """File of the signatures; none: audit-heads.jsonl in data_dir."""
 
     # ---- artifacts in a bucket; without one they are in data_dir ----
     s3_bucket: str = ""
-    """Bucket of artifacts on an S3-compatible server; empty: artifacts are files below data_dir."""
+    """Bucket of files on an S3-compatible server; empty: files are in data_dir."""
     s3_prefix: str = Field(default="", max_length=200, pattern=r"^([A-Za-z0-9_.=-]*[A-Za-z0-9_=-](/|$))*$")
-    """Names of objects begin with it and a slash; a bucket and prefix belong to one service."""
+    """Prefix of object names; a bucket and prefix belong to one service."""
     s3_endpoint: str = Field(default="", pattern=r"^(https?://[^/?#]+/?)?$")
     """URL of the S3-compatible server; empty: AWS."""
     s3_link_endpoint: str = Field(default="", pattern=r"^(https?://[^/?#]+/?)?$")
-    """URL of the same server as clients reach it, for links; empty: s3_endpoint."""
+    """URL of the same server for clients, used in links; empty: s3_endpoint."""
     s3_region: str = ""
-    """Region of the bucket; empty: what the AWS variables and files say, else us-east-1."""
+    """Region of the bucket; empty: from the AWS variables and files, else us-east-1."""
     s3_access_key: str = ""
-    """Access key; empty: the AWS variables, files or role of the machine."""
+    """Access key; empty: from the AWS variables, files or role."""
     s3_secret_key: SecretStr = SecretStr("")
-    """Secret that belongs to s3_access_key."""
+    """Secret of s3_access_key."""
     s3_part_bytes: int = Field(default=8 * _MIB, ge=5 * _MIB, le=1024 * _MIB)
-    """Larger files are sent in parts of this size; each of up to 8 transfers holds one part in memory."""
+    """Part size of larger files; each of up to 8 transfers has one part in memory."""
     link_s: int = Field(default=900, ge=1, le=7 * 24 * 3600)
-    """How long a link to a file works, in the bucket or of this service."""
+    """Lifetime of a download link."""
 
     # ---- limits of an API key, unless it has its own; 0: no limit ----
     limits_without_key: bool = False
-    """Whether these limits hold for each tenant where requests need no key."""
+    """Apply these limits per tenant to requests without key."""
     key_requests_per_minute: int = Field(default=6_000, ge=0)
     """Requests of any kind."""
     key_calls_per_minute: int = Field(default=600, ge=0)
@@ -113,101 +113,101 @@ class Settings(BaseSettings):
     key_upload_bytes_per_minute: int = Field(default=1024 * _MIB, ge=0)
     """Bytes of request bodies."""
     key_running_calls: int | None = Field(default=None, ge=0)
-    """Calls that run at one time; by default three quarters of running_max, so that others find a place."""
+    """Calls that run at the same time; none: three quarters of running_max."""
     key_queued_calls: int = Field(default=100, ge=0)
-    """Calls that wait for a place."""
+    """Calls that wait for a slot."""
     key_stored_bytes: int = Field(default=0, ge=0)
-    """Bytes of all versions of files and attachments that the key's tenant keeps in its project."""
+    """Bytes of all versions of files and attachments of the tenant's project."""
 
     # ---- engine ----
     engine: Literal["docker", "oci"] = "docker"
-    """What starts sandboxes: a Docker engine, or oci, an OCI runtime that the service, as root, runs itself."""
+    """docker: a Docker engine; oci: an OCI runtime that the service starts as root."""
     engine_host: str = ""
-    """Docker engine, as DOCKER_HOST says it; empty: the environment's."""
+    """Address of the Docker engine, in the form of DOCKER_HOST; empty: from the environment."""
     engine_timeout_s: float = Field(default=30, gt=0)
-    """How long one request to the engine may take."""
+    """Time limit for a request to the engine."""
     image: str = "proofbox-sandbox:latest"
     """The sandbox image."""
     runtime: str = ""
-    """OCI runtime that the Docker engine uses, such as runsc; empty: the engine's default."""
+    """OCI runtime of the Docker engine, such as runsc; empty: the engine's default."""
     oci_runtime: str = ""
-    """Runtime of the engine oci, a name or a path; empty: crun, or runc if there is no crun."""
+    """Runtime of the engine oci, a name or path; empty: crun, else runc."""
     oci_image_archive: Path | None = None
-    """The sandbox image for the engine oci, as 'docker save' writes it; empty: it asks a Docker engine."""
+    """Sandbox image for the engine oci, from 'docker save'; none: from a Docker engine."""
     oci_cache_dir: Path = Path("/var/cache/proofbox")
-    """Folder that the engine oci unpacks images into, once each; services on a machine share it."""
+    """Folder of unpacked images of the engine oci; services on a machine share it."""
     oci_run_dir: Path = Path("/run/proofbox")
-    """Folder of what the engine oci keeps of containers while they live."""
+    """Folder of the engine oci for bundles and records of containers."""
     cgroup_parent: str = ""
-    """Control group above the sandboxes of all services, a slice where systemd has them; empty: proofbox."""
+    """Control group above all sandboxes, a slice with systemd; empty: proofbox."""
     sandbox_user_first: int = Field(default=20_000, ge=1_000, le=60_000)
-    """First of the user ids of sandboxes, one for each container that exists; the image names 20000 to 21999."""
+    """First user id of sandboxes, one per container; the image names 20000 to 21999."""
     sandbox_users: int = Field(default=2_000, ge=1, le=5_000)
-    """How many user ids sandboxes take in turn; each service on a machine claims blocks of 50 of its own."""
+    """Number of user ids of sandboxes; each service claims blocks of 50."""
     import_once: Literal["auto", "on", "off"] = "auto"
-    """Libraries are imported once and forked into sandboxes; auto: where that can be, on: or the service ends."""
+    """Import libraries once and fork them into sandboxes: auto, if possible; on, required; off."""
     total_memory_bytes: int = Field(default=0, ge=0)
-    """Memory of all sandboxes together; 0: the machine's without an eighth, 512 MiB at least."""
+    """Memory of all sandboxes together; 0: 7/8 of the machine's, at least 512 MiB."""
     total_pids: int = Field(default=0, ge=0)
-    """Processes and threads of all sandboxes together; 0: half of those that the kernel allows."""
+    """Processes and threads of all sandboxes together; 0: half of the kernel's limit."""
     total_cpus: float = Field(default=0, ge=0)
-    """CPU share of all sandboxes together, in cores; 0: all, after whatever else on the machine wants them."""
+    """CPU cores of all sandboxes together; 0: all, with the weight of one process."""
     seccomp_profile: Path = _ROOT / "sandbox_images" / "seccomp" / "sandbox.json"
-    """The seccomp profile of every sandbox."""
+    """Seccomp profile of every sandbox."""
     pool_size: int = Field(default=8, ge=0, le=100)
-    """Containers that wait, started, for a call when there are few calls; 0: none waits, ever."""
+    """Waiting containers at low load; 0: no pool."""
     pool_reserve: int | None = Field(default=None, ge=0, le=100)
-    """Containers beside pool_size for callers with no other call running; by default a fourth of it, 2 at most."""
+    """Additional containers for callers without a running call; none: a fourth of pool_size, at most 2."""
     pool_max: int = Field(default=32, ge=0, le=1000)
-    """Containers that wait when there are many calls, those that have imported libraries included."""
+    """Waiting containers at high load, preloaded ones included."""
     pool_memory_bytes: int = Field(default=0, ge=0)
-    """Memory that waiting containers may take; 0: an eighth of what is available at the start."""
+    """Memory of waiting containers; 0: an eighth of the available memory at the start."""
     pool_unused_s: float = Field(default=600, gt=0)
-    """How long containers that have imported libraries are kept waiting after the last program that uses them."""
+    """Time for which preloaded containers wait after the last program that needs them."""
     starts_max: int = Field(default_factory=lambda: max(2, os.cpu_count() or 1), ge=1, le=64)
-    """Containers that start at one time; by default one for each core, and two at least."""
+    """Containers that start at the same time; default: one per core, at least two."""
     ready_s: float = Field(default=30, gt=0)
-    """How long a container may take until its runner answers."""
+    """Time limit for the start of a container."""
     waiting_lifetime_s: float = Field(default=1800, gt=0)
-    """When a waiting container is replaced by a younger one."""
+    """Age at which a waiting container is replaced."""
     sweep_every_s: float = Field(default=5, gt=0)
-    """How often leftovers are looked for."""
+    """Interval of the sweeper."""
 
     # ---- calls ----
     running_max: int = Field(default_factory=lambda: max(2, 2 * (os.cpu_count() or 1)), ge=1)
-    """Calls that run at one time; by default two for each core."""
+    """Calls that run at the same time; default: two per core."""
     queue_max: int = Field(default=1000, ge=0)
-    """Calls that wait for a place; one more is refused with Retry-After."""
+    """Calls that wait for a slot; more are refused with Retry-After."""
     queue_s: float = Field(default=60, gt=0)
-    """How long a call may wait for a place, beyond its own wall clock."""
+    """Time for which a call may wait for a slot, beyond its own wall clock."""
     overhead_s: float = Field(default=120, gt=0)
-    """What a sandbox may exist beyond the program's wall clock: put, collect, check."""
+    """Time for which a sandbox may exist beyond the program's wall clock."""
     collect_s: float = Field(default=60, gt=0)
-    """How long putting files in, and taking them out, may take."""
+    """Time limit for putting files in, and for taking them out."""
     lost_grace_s: float = Field(default=10, gt=0)
-    """When a sandbox that overran its wall clock counts as lost."""
+    """Time after the wall clock at which a sandbox counts as lost."""
     lost_connection_grace_s: float = Field(default=120, ge=0)
-    """How long a call goes on that nobody asks for after its connection was lost; 0: it is cancelled at once."""
+    """Time for which a call continues after its connection was lost; 0: it is cancelled at once."""
     remembered_bytes_max: int = Field(default=64 * _MIB, ge=0)
-    """How much of the output of ended calls can still be followed as events."""
+    """Output of ended calls that is available as events."""
     inline_bytes_max: int = Field(default=16 * _MIB, ge=0)
-    """How many bytes of PDFs and images one answer carries as base64; the others are hosted and no more."""
+    """Bytes of PDFs and images that one answer carries as base64; others are only hosted."""
     shutdown_grace_s: float = Field(default=20, ge=0)
-    """How long running calls may take to end when the service is told to stop."""
+    """Time for running calls to end at shutdown."""
     body_bytes_max: int = Field(default=100 * _MIB, ge=1024)
     """Size of a request's body."""
     bodies_bytes_max: int = Field(default=512 * _MIB, ge=1024)
-    """Size of all request bodies that are in memory at one time, attachments apart; of one caller half of it."""
+    """Size of all request bodies in memory, without attachments; half of it per caller."""
     attachment_bytes_max: int = Field(default=100 * _MIB, ge=1)
     """Size of an uploaded attachment."""
     heartbeat_s: float = Field(default=15, gt=0)
-    """Pause after which an event stream says that it is alive."""
+    """Interval of heartbeats in an event stream."""
 
     # ---- limits of one call; a request can only lower them ----
     wall_s: float = Field(default=600, gt=0)
     """Wall clock of the program."""
     cpus: float = Field(default_factory=lambda: float(os.cpu_count() or 1), gt=0)
-    """CPU share of a sandbox, in cores; by default all of the machine."""
+    """CPU share of a sandbox, in cores; default: all."""
     memory_bytes: int = Field(default=1024 * _MIB, ge=32 * _MIB)
     """Memory of a sandbox, its temporary file systems included."""
     pids: int = Field(default=256, ge=8)
@@ -215,81 +215,81 @@ class Settings(BaseSettings):
     out_dir_bytes: int = Field(default=256 * _MIB, ge=4096)
     """Size of OUT_DIR."""
     out_dir_inodes: int = Field(default=20_000, ge=16)
-    """Files and folders that OUT_DIR can hold."""
+    """Files and folders in OUT_DIR."""
     file_bytes: int = Field(default=256 * _MIB, ge=1)
-    """Size of any one file that a program writes."""
+    """Size of each file that a program writes."""
     files: int = Field(default=5_000, ge=1)
-    """Files that a program may leave behind."""
+    """Files that a program may leave."""
     depth: int = Field(default=32, ge=1)
-    """Folders below one another that a program may leave behind."""
+    """Depth of folders that a program may leave."""
     output_bytes: int = Field(default=256 * _MIB, ge=1)
-    """What a program may write to stdout and stderr together before it is ended."""
+    """Output on stdout and stderr together, after which a program is ended."""
     artifact_bytes: int = Field(default=100 * _MIB, ge=1)
-    """Size of any one file that is taken out of a sandbox."""
+    """Size of each file that is taken out of a sandbox."""
     pass_on_bytes: int = Field(default=_MIB, ge=0)
-    """How much of each of stdout and stderr is passed on as events; the rest is counted and its end kept."""
+    """Bytes of each of stdout and stderr that become events; of the rest only the end is stored."""
 
     render_wall_s: float = Field(default=120, gt=0)
     """Wall clock of one rendering."""
 
     file_search_s: float = Field(default=2, gt=0, le=60)
-    """Processor time that the regular expressions of one file search may take, in all its files together."""
+    """Processor time of the regular expressions of one file search."""
     read_tokens_max: int = Field(default=20_000, ge=100)
-    """How many tokens of text one react.read shows; the first path is shown in any case, the others are listed."""
+    """Tokens of text that one react.read shows; the first path is always shown."""
 
     # ---- timelines ----
     cache_point_min_rounds: int = Field(default=6, ge=1, le=1000)
-    """Rounds (tool calls, and messages outside calls) before a timeline has a pre-tail cache point."""
+    """Rounds before a timeline has a pre-tail cache point."""
     cache_point_offset_rounds: int = Field(default=4, ge=1, le=1000)
-    """Rounds after the pre-tail cache point; react.hide can only reach those."""
+    """Rounds after the pre-tail cache point, which react.hide can reach."""
     editable_tail_tokens: int = Field(default=10_000, ge=0)
-    """Tokens of text that may stand after a block that react.hide hides."""
+    """Tokens of text after a block that react.hide can hide."""
 
     # ---- the web tools, and searching the memory ----
     web_allowed_networks: tuple[IPv4Network | IPv6Network, ...] = ()
-    """Networks beyond the public internet that pages may be fetched from, as a JSON list: ["10.20.0.0/16"]."""
+    """Networks beyond the public internet for page fetches, as a JSON list: ["10.20.0.0/16"]."""
     web_ports: tuple[int, ...] = (80, 443)
-    """Ports that pages may be fetched from, as a JSON list."""
+    """Ports for page fetches, as a JSON list."""
     web_ca_file: Path | None = None
-    """Certificates of authorities that are trusted beside the machine's own, PEM."""
+    """Additional trusted certificate authorities, PEM."""
     web_page_s: float = Field(default=20, gt=0)
-    """How long fetching one page may take, redirects and all."""
+    """Time limit for fetching one page, with redirects."""
     web_call_s: float = Field(default=60, gt=0)
-    """How long fetching all pages of a call may take."""
+    """Time limit for fetching all pages of a call."""
     web_page_bytes_max: int = Field(default=3 * _MIB, ge=1024)
-    """Size of a page that is fetched, compressed and decompressed."""
+    """Size of a page, compressed and decompressed."""
     web_fetching_max: int = Field(default=8, ge=1)
-    """Calls that fetch pages at one time; the pages of each are in memory until they are read."""
+    """Calls that fetch pages at the same time."""
     web_read_wall_s: float = Field(default=60, gt=0)
-    """Wall clock for taking the text out of all pages of a call, or out of a document, in the sandbox."""
+    """Wall clock for extracting text from all pages of a call, or a document, in the sandbox."""
     web_read_page_s: float = Field(default=15, gt=0)
-    """Wall clock for taking the text out of one page or one document, inside of the sandbox."""
+    """Wall clock for extracting text from one page or document in the sandbox."""
     web_search_url: str = ""
-    """Search endpoint that answers as SearXNG does, such as https://search.example.org/search. Empty: no search."""
+    """SearXNG-compatible search endpoint, such as https://search.example.org/search; empty: no search."""
     web_search_s: float = Field(default=15, gt=0)
-    """How long one search may take."""
+    """Time limit for one search."""
     memory_half_life_days: float = Field(default=90, gt=0)
-    """After how many days newness counts half as much when the memory is searched."""
+    """Age at which recency counts half in a memory search."""
 
     # ---- the turn's workspace, and what the inspector may spend ----
     workspace_bytes_max: int = Field(default=64 * _MIB, ge=0)
-    """Bytes of the turn's own files that are put into OUT_DIR unasked."""
+    """Bytes of the turn's own files that are placed in OUT_DIR."""
     workspace_files_max: int = Field(default=500, ge=0)
-    """Number of the turn's own files that are put into OUT_DIR unasked."""
+    """Number of the turn's own files that are placed in OUT_DIR."""
     conversation_bytes_max: int = Field(default=8 * _MIB, ge=0)
-    """Bytes of files and attachments of other turns that are put into OUT_DIR unasked, the newest first."""
+    """Bytes of other turns' files and attachments in OUT_DIR, newest first."""
     conversation_files_max: int = Field(default=64, ge=0)
-    """Number of files and attachments of other turns that are put into OUT_DIR unasked."""
+    """Number of other turns' files and attachments in OUT_DIR."""
     inspect_s_per_file: int = Field(default=10, ge=1)
-    """Processor time for opening one promised file, tried twice at most; six times as much of the wall clock."""
+    """Processor time for opening one promised file; the wall clock limit is six times as long."""
     inspect_image_pixels_max: int = Field(default=100_000_000, ge=1)
-    """Pixels of an image that is opened."""
+    """Pixels of an opened image."""
     inspect_unpacked_bytes_max: int = Field(default=1024 * _MIB, ge=1)
-    """Bytes that the members of one archive may claim."""
+    """Unpacked bytes of one archive."""
     inspect_members_max: int = Field(default=10_000, ge=1)
-    """Members of an archive that is opened."""
+    """Members of an opened archive."""
     inspect_pages_max: int = Field(default=20_000, ge=1)
-    """Pages of a document that is opened."""
+    """Pages of an opened document."""
 
     @property
     def audit_files(self) -> tuple[Path, Path]:

@@ -44,7 +44,7 @@ CHECKS = (
     Check(
         "5.1",
         "Swarm mode is not enabled",
-        "is the operator's: nothing here uses it, and nothing depends on it",
+        "the operator decides; nothing here depends on it",
         None,
     ),
     Check(
@@ -65,7 +65,7 @@ CHECKS = (
         "all are dropped, none is added",
         lambda c: c["HostConfig"]["CapDrop"] == ["ALL"] and not c["HostConfig"]["CapAdd"],
     ),
-    Check("5.5", "Privileged containers are not used", "it is not", _host("Privileged", wanted=False)),
+    Check("5.5", "Privileged containers are not used", "never", _host("Privileged", wanted=False)),
     Check(
         "5.6",
         "Sensitive host folders are not mounted",
@@ -98,7 +98,7 @@ CHECKS = (
         "`PROOFBOX_CPUS`; all together weigh what one process does",
         lambda c: c["HostConfig"]["NanoCpus"] > 0,
     ),
-    Check("5.13", "The root file system is read-only", "it is", _host("ReadonlyRootfs", wanted=True)),
+    Check("5.13", "The root file system is read-only", "always", _host("ReadonlyRootfs", wanted=True)),
     Check("5.14", "Incoming traffic is bound to one interface", "there is none", _no_port),
     Check(
         "5.15",
@@ -136,13 +136,13 @@ CHECKS = (
     Check(
         "5.23",
         "docker exec is not used with the privileged option",
-        "it is not used at all",
+        "never used",
         lambda c: not c["ExecIDs"],
     ),
     Check(
         "5.24",
         "docker exec is not used with root as the user",
-        "it is not used at all",
+        "never used",
         lambda c: not c["ExecIDs"] and re.fullmatch(r"2[01]\d{3}:10001", c["Config"]["User"]) is not None,
     ),
     Check(
@@ -188,27 +188,24 @@ CHECKS = (
     Check(
         "5.32",
         "The Docker socket is not mounted",
-        "nothing of the host is",
+        "no file of the host is mounted",
         lambda c: "docker.sock" not in str(c.get("Mounts")) + str(c["HostConfig"].get("Binds")),
     ),
 )
 
 
 def document() -> str:
-    """The page that says all this."""
+    """Build the page of all recommendations."""
     lines = [
         "# The CIS Docker Benchmark",
         "",
-        "Section 5 of version 1.7, container runtime, for a running sandbox. What inspects one is",
-        "`tests/security/test_running_containers.py`;",
-        "`tests/security/cis_docker.py` makes this page.",
+        "Section 5 of version 1.7, container runtime. `tests/security/test_running_containers.py` runs the checks;",
+        "`tests/security/cis_docker.py` writes this page.",
         "",
-        "| | recommendation | kept | how |",
-        "|---|---|---|---|",
     ]
     for check in CHECKS:
-        kept = "yes" if check.holds else "no"
-        lines.append(f"| {check.number} | {check.title} | {kept} | {check.how} |")
+        not_met = "" if check.holds else " (not met)"
+        lines.append(f"- **{check.number}** {check.title}{not_met}: {check.how}.")
     return "\n".join(lines) + "\n"
 
 

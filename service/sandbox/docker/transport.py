@@ -1,7 +1,8 @@
 """The stream to a runner through its engine, and past it.
 
 The attach stream takes standard input raw and gives output in pieces with a header of 8 bytes. Where the service
-can take a socket from the container's first process, they talk over that: see docs/adr/0019-past-the-engine.md.
+can take a socket from the container's first process, they talk over that:
+see docs/adr/0028-latency-what-we-tried-what-we-kept.md.
 """
 
 import asyncio
