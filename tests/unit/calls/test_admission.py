@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from service.access.quotas import Share
 from service.calls.admission import Admission
 from service.errors import QueueFullError, QueueTimeoutError
+from tests.support.examples import examples
 
 
 def soon():
@@ -180,7 +181,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(STEPS, st.integers(1, 3), st.integers(0, 4))
 def test_whatever_comes_and_goes_no_place_is_lost_or_given_twice(steps, running_max, queue_max):
     async def story():
@@ -295,7 +296,7 @@ OWNERS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(OWNERS, st.integers(1, 3), st.integers(1, 2))
 def test_whatever_owners_do_shares_hold_and_no_place_stays_empty_beside_a_call_that_may_run(steps, places, share):
     async def story():

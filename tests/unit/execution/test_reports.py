@@ -23,6 +23,7 @@ from service.execution.report import (
 )
 from service.jobs.failures import RuntimeFailure
 from service.jobs.verdicts import Verdict
+from tests.support.examples import examples
 
 TIMEOUT = RuntimeFailure(RuntimeCode.TIMEOUT, "Timeout after 30s")
 
@@ -245,7 +246,7 @@ VERDICTS = st.builds(
 UNPROMISED = st.builds(Unpromised, st.one_of(st.text(max_size=50), st.just("u" * 1_024)), st.none())
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.one_of(st.none(), st.just(TIMEOUT)),
     st.lists(VERDICTS, max_size=40),

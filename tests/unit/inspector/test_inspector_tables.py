@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from inspector_run import Case, compared, run_inspector, verdicts_of
 
+from tests.support.examples import examples
+
 NOT_BLANK = {"not_blank": True}
 HINT = "; if another encoding is meant, give it as the check encoding"
 
@@ -272,7 +274,7 @@ ENDS = st.sampled_from(["\n", "\r\n", "\r"])
 
 
 @given(st.lists(st.lists(CELLS, max_size=4), max_size=6), ENDS, st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 def test_tables_of_any_cells_have_the_columns_and_rows_that_the_library_reads(records, end, quoting):
     out = io.StringIO(newline="")
     csv.writer(out, lineterminator=end, quoting=quoting, delimiter="\t").writerows(records)

@@ -114,6 +114,7 @@ def test_what_is_run_keeps_its_place():
     assert len(runnable_text(code, "python")) == len(code)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     "part",
     [

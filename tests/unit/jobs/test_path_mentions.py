@@ -226,6 +226,7 @@ def test_a_quoted_plain_name_is_always_its_own_likeliest_reading(rel):
 
 
 # A megabyte each. Quadratic work would take minutes and the run's own time limit would end it.
+@pytest.mark.deep
 @pytest.mark.parametrize(
     "text",
     [

@@ -261,11 +261,13 @@ def test_an_odd_form_never_becomes_the_new_text(patch):
         apply_diff(OLD, patch)
 
 
+@pytest.mark.deep
 def test_many_blank_and_half_marked_lines_are_read_in_time():
     assert not is_diff(" \n" * 200_000 + "a")
     assert not is_diff("<<<<<<< a\n" * 100_000)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     "text",
     [
@@ -292,6 +294,7 @@ def test_a_large_text_is_looked_through_in_time(text):
     assert time.process_time() - begin < 2
 
 
+@pytest.mark.deep
 def test_a_long_signature_of_a_mail_is_read_in_time():
     begin = time.process_time()
     with pytest.raises(HunkHeaderError):

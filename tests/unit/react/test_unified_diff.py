@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from service.react.hunks import HunkHeaderError, HunkMismatchError
 from service.react.patch_forms import apply_diff
 from service.react.unified_diff import HUNKS_MAX
+from tests.support.examples import examples
 
 LINE_ENDS = st.sampled_from(["\n", "\r\n"])
 WORDS = st.sampled_from(["", "a", "b", "-- x", "++ y", "@@", " b", "\\", "ünï", "a\u2028b", "a\x0bb", "\r"])
@@ -36,7 +37,7 @@ def _split(text: str) -> list[str]:
     return [piece + "\n" for piece in pieces[:-1]] + ([pieces[-1]] if pieces[-1] else [])
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(TEXTS, TEXTS)
 def test_the_diff_of_two_texts_turns_one_into_the_other(old, new):
     patch = diff_of(old, new)
@@ -44,7 +45,7 @@ def test_the_diff_of_two_texts_turns_one_into_the_other(old, new):
     assert patch == "" or apply_diff(old, patch).text == new
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(TEXTS, TEXTS)
 def test_a_diff_without_context_does_as_well_where_line_ends_are_alike(old, new):
     old, new = old.replace("\r", ""), new.replace("\r", "")
@@ -53,7 +54,7 @@ def test_a_diff_without_context_does_as_well_where_line_ends_are_alike(old, new)
     assert patch == "" or apply_diff(old, patch).text == new
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(TEXTS, TEXTS)
 def test_a_diff_that_lost_its_cr_changes_a_file_with_crlf_and_keeps_its_line_ends(old, new):
     old, new = old.replace("\r", ""), new.replace("\r", "")
@@ -64,7 +65,7 @@ def test_a_diff_that_lost_its_cr_changes_a_file_with_crlf_and_keeps_its_line_end
     )
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(TEXTS, st.text("@-+ ,0123456789ab\n\\", max_size=80))
 def test_any_patch_is_applied_or_refused_in_one_of_the_two_ways(old, patch):
     with contextlib.suppress(HunkHeaderError, HunkMismatchError):

@@ -13,6 +13,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
+
 OUTDIR_FILE = Path(__file__).parents[3] / "sandbox_images" / "runner" / "outdir.py"
 
 
@@ -268,7 +270,7 @@ def test_names_are_compared_in_one_unicode_form():
     assert outdir.composed("odd\udc80") == "odd\udc80"
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @example("a*b", "a**b")
 @example("", "*")
 @example("a\nb", "a?b")

@@ -37,11 +37,14 @@ from service.sandbox.runner.file_frames import PIECE_BYTES
 from service.sandbox.runner.frames import HEADER, NO_NONCE, PAYLOAD_BYTES_MAX, Frame, encode
 from service.sandbox.runner.requests import InspectorBounds
 from service.sandbox.runner.sandbox import RunnerSandbox, StreamBounds
+from tests.support.examples import examples
 from tests.support.staging import MadeFolder, bytes_of
 
 MINUTES = float(os.environ.get("PROOFBOX_FUZZ_MINUTES", "0"))
 # The same examples in every run of the suite; `make fuzz` looks for new ones.
-fuzzed = settings(max_examples=int(300 + MINUTES * 1_500), deadline=None, derandomize=not MINUTES, database=None)
+fuzzed = settings(
+    max_examples=examples(int(300 + MINUTES * 1_500)), deadline=None, derandomize=not MINUTES, database=None
+)
 
 LARGE = b"x" * (PIECE_BYTES + 1)  # does not stay in memory
 OUT_DIR_BYTES = len(LARGE) + 4_000

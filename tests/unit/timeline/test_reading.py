@@ -19,6 +19,7 @@ from service.timeline.model_text import marked, read_text
 from service.timeline.port import described_path
 from service.timeline.view import SuppliedTimelineView
 from service.timeline.visibility import visibility_of
+from tests.support.examples import examples
 from tests.support.timelines import (
     block,
     call_block,
@@ -133,7 +134,7 @@ def is_seen(blocks, index):
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(OPERATIONS, min_size=1, max_size=14))
 def test_text_grows_at_its_end_until_the_revision_says_that_it_changed(operations):
     blocks, seen = [], [(0, read([]))]
@@ -149,7 +150,7 @@ def test_text_grows_at_its_end_until_the_revision_says_that_it_changed(operation
         seen.append((len(blocks), now))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(OPERATIONS, min_size=1, max_size=14))
 def test_a_text_that_is_cut_at_any_block_is_whole_again(operations):
     blocks = []
@@ -167,7 +168,7 @@ def test_a_text_that_is_cut_at_any_block_is_whole_again(operations):
             assert (f'"{description}"' in texts[0]) == is_seen(blocks, index)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(OPERATIONS, min_size=1, max_size=12), st.sampled_from(HIDDEN_PATHS))
 def test_a_hiding_never_changes_the_text_up_to_the_pre_tail_point(operations, path):
     blocks = []
@@ -240,7 +241,7 @@ def test_a_cut_fits_in_the_rare_cases_too(case):
     assert texts[0].count("HIDDEN") == sum("hides" in item.meta for item in blocks)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(OPERATIONS, min_size=1, max_size=14), st.integers(1, 5))
 def test_blocks_read_in_pages_are_marked_as_in_one_and_each_group_has_one_replacement(operations, size):
     blocks = []
@@ -269,7 +270,7 @@ def test_blocks_read_in_pages_are_marked_as_in_one_and_each_group_has_one_replac
     assert len(said) == len(set(said))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(OPERATIONS, min_size=1, max_size=14))
 def test_cache_points_move_forward_only(operations):
     blocks, before = [], (0, 0)
