@@ -10,8 +10,6 @@ import termios
 from collections import Counter
 from dataclasses import dataclass, field
 
-PIPELINED_MAX = 64
-"""Requests of one connection that may wait behind the one that is served: each of them takes memory."""
 READ_BYTES_PER_S_MIN = 1024
 """A client that takes an answer more slowly than this counts as one that reads nothing."""
 _DESCRIPTORS_OF_A_CONNECTION = 2  # its own, and one for what its call opens

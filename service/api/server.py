@@ -4,13 +4,14 @@ import asyncio
 import signal
 import socket
 from collections.abc import Awaitable, Callable
+from functools import partial
 from types import FrameType
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from service.api.connections import ConnectionLimits
-from service.api.http_protocol import prompt_protocol
+from service.api.limited_protocol import LimitedProtocol
 
 _LOOK_EVERY_S = 0.1
 
@@ -31,7 +32,7 @@ def server_config(
         app,
         host=host,
         port=port,
-        http=prompt_protocol(limits),
+        http=partial(LimitedProtocol, limits),  # type: ignore[arg-type]  # uvicorn only calls it
         ws="none",
         lifespan="off",
         log_config=None,

@@ -6,6 +6,7 @@ import hashlib
 import socket
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from service.access.authenticator import Access
 from service.access.quotas import NO_LIMITS, Quotas
 from service.api.app import create_app
 from service.api.connections import ConnectionLimits
-from service.api.http_protocol import prompt_protocol
+from service.api.limited_protocol import LimitedProtocol
 from service.api.services import Services
 from service.artifacts.attachments import Attachments
 from service.artifacts.conversation_files import ConversationFiles
@@ -188,7 +189,7 @@ async def server(doors: Services) -> AsyncIterator[str]:
         listening.bind(("127.0.0.1", 0))
         config = uvicorn.Config(
             app,
-            http=prompt_protocol(ConnectionLimits(head_s=HEAD_S)),
+            http=partial(LimitedProtocol, ConnectionLimits(head_s=HEAD_S)),
             log_config=None,
             lifespan="off",
             timeout_graceful_shutdown=1,
