@@ -14,7 +14,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from service.errors import StoreFailedError
 from service.storage.error_translation import InUseError
-from service.storage.migrations import migrate, refuse_others
+from service.storage.migrations import migrate, require_newest
 
 _SCHEMES = frozenset({"postgresql", "postgres"})
 _CONNECT_S = 10
@@ -93,7 +93,7 @@ class PostgresServer:
             driver.answers_s = _MIGRATION_S + _ANSWERS_LATE_S
             connection.commit()
             with connection.begin():
-                (refuse_others if self._beside else migrate)(connection)
+                (require_newest if self._beside else migrate)(connection)
             connection.detach()
 
     def _engine(self, *, read_only: bool = False, **options: Any) -> Engine:

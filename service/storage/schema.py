@@ -1,4 +1,4 @@
-"""The schema of the records, in one place; `service.storage.migrations` brings older databases to it."""
+"""The schema of the records; `service.storage.migrations` creates it and upgrades older databases to it."""
 
 from sqlalchemy import (
     BigInteger,
@@ -219,7 +219,7 @@ blocks = Table(
     Column("block", TEXT, nullable=False),
     Column("content", LargeBinary),
     # What blocks are found by: their turn, the artifact that a digest describes, the path that a block hides.
-    Column("turn", Words, nullable=False, server_default=""),
+    Column("turn", Words, nullable=False),
     Column("describes", Words),
     Column("hides", Words),
 )

@@ -11,7 +11,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import SQLAlchemyError
 
 from service.errors import StoreFailedError
-from service.storage.migrations import migrate, refuse_others
+from service.storage.migrations import migrate, require_newest
 
 _BUSY_TIMEOUT_MS = 5_000  # only a backup tool or a shell can hold the file: the service itself has one writer
 _WAL_BYTES_KEPT = 64 * 1024 * 1024  # an answer of tens of megabytes must not leave the log that large for ever
@@ -62,7 +62,7 @@ class SqliteFile:
         status = self._file.stat()
         self._identity = (status.st_dev, status.st_ino)
         with self.writing() as connection:
-            (refuse_others if self._beside else migrate)(connection)
+            (require_newest if self._beside else migrate)(connection)
         if not self._beside:
             self.give_space_back()
         self._reading = self._engine(readers, (*_EVERYWHERE, "query_only = ON"))
