@@ -24,7 +24,7 @@ Work = Callable[[Connection], T]
 _ROLE = "the database of artifacts, sources and calls"
 _READERS = 3  # reads are short; more threads than cores gain nothing
 _NO_URL = SecretStr("")
-_FOLDED_AFTER_S = 5.0  # calls in a row share it: the first commit after it waits for the disk twice
+_IDLE_S = 5.0  # the first commit after a checkpoint waits for the disk twice, so calls in a row share one
 
 
 class Backend(Protocol):
@@ -48,11 +48,11 @@ class Backend(Protocol):
     def reading(self) -> AbstractContextManager[Connection]:
         """A connection that no other thread uses, on which nothing can be written."""
 
-    def give_space_back(self) -> None:
-        """Called in a writer's thread after a write for which there was no space."""
+    def truncate_wal(self) -> None:
+        """Free the space of the write-ahead log after a write for which there was none; in a writer's thread."""
 
-    def fold_log(self) -> None:
-        """Called a moment after a write, beside all others, in a reader's thread: what a commit would do else."""
+    def checkpoint_wal(self) -> None:
+        """Copy the write-ahead log into the file after a pause of the writes; in a writer's thread."""
 
 
 class Database:
@@ -75,7 +75,7 @@ class Database:
         self._backend: Backend | None = None
         self._writers: ThreadPoolExecutor | None = None
         self._readers: ThreadPoolExecutor | None = None
-        self._folding: asyncio.TimerHandle | None = None
+        self._idle: asyncio.TimerHandle | None = None
 
     async def open(self) -> None:
         """Opens the database, brings its schema up to date and keeps other processes out until `close`.
@@ -142,9 +142,9 @@ class Database:
         """
         writers, readers = self._writers, self._readers
         self._writers = self._readers = None
-        if self._folding is not None:
-            self._folding.cancel()
-        self._folding = None
+        if self._idle is not None:
+            self._idle.cancel()
+        self._idle = None
         if writers is not None and readers is not None:
             with ThreadPoolExecutor(1, "database-closer") as closer:
                 await in_thread(closer, partial(self._close, writers, readers))
@@ -180,19 +180,17 @@ class Database:
                 with translated(_ROLE, self.data_dir), backend.writing() as connection:
                     return work(connection)
             except StoreFullError:
-                backend.give_space_back()
+                backend.truncate_wal()
                 raise
 
         try:
             return await in_thread(self._writers, transaction)
-        finally:  # not before: a commit may take longer, and who looks then finds nothing to fold
-            if self._folding is None and self._readers is not None:
-                self._folding = asyncio.get_running_loop().call_later(_FOLDED_AFTER_S, self._fold_log)
-
-    def _fold_log(self) -> None:
-        self._folding = None
-        if self._readers is not None and self._backend is not None:
-            self._readers.submit(self._backend.fold_log)
+        finally:
+            if self._idle is not None:
+                self._idle.cancel()
+            if self._writers is not None:
+                checkpoint = partial(self._writers.submit, backend.checkpoint_wal)
+                self._idle = asyncio.get_running_loop().call_later(_IDLE_S, checkpoint)
 
     @timed("database_read")
     async def read(self, work: Work[T]) -> T:

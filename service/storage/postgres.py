@@ -63,7 +63,6 @@ class PostgresServer:
     """
 
     writers = 4  # more than one: a commit waits for the server's disk, and others can go on meanwhile
-    group_max = 1  # of transactions that wait for disk at one time the server itself makes one write
 
     def __init__(self, url: str, timeout_s: float, *, beside: bool = False) -> None:
         self._beside = beside
@@ -151,11 +150,11 @@ class PostgresServer:
         with self._lock.suspected_on_failure(), self._reading.connect() as connection:
             yield connection
 
-    def give_space_back(self) -> None:
-        """Nothing to do: the server keeps house by itself."""
+    def truncate_wal(self) -> None:
+        """Do nothing: the server manages its log itself."""
 
-    def fold_log(self) -> None:
-        """Nothing to do, for the same reason."""
+    def checkpoint_wal(self) -> None:
+        """Do nothing, for the same reason."""
 
 
 class _SchemaLock:

@@ -14,14 +14,13 @@ from service.errors import StoreFailedError
 from service.storage.migrations import migrate, require_newest
 
 _BUSY_TIMEOUT_MS = 5_000  # only a backup tool or a shell can hold the file: the service itself has one writer
-_WAL_BYTES_KEPT = 64 * 1024 * 1024  # an answer of tens of megabytes must not leave the log that large for ever
-_WAL_PAGES = 4_000  # 16 MB: beyond them a commit folds the log itself, if `fold_log` did not get that far
+_WAL_BYTES_MAX = 64 * 1024 * 1024  # an answer of tens of megabytes must not leave the log that large for ever
+_WAL_PAGES = 4_000  # 16 MB; a commit checkpoints a longer log itself
 _LOG = (
     "journal_mode = WAL",
-    f"journal_size_limit = {_WAL_BYTES_KEPT}",
+    f"journal_size_limit = {_WAL_BYTES_MAX}",
     f"wal_autocheckpoint = {_WAL_PAGES}",
 )
-_FOLD = "PRAGMA wal_checkpoint(PASSIVE)"  # waits for nobody
 _EVERYWHERE = (f"busy_timeout = {_BUSY_TIMEOUT_MS}", "synchronous = FULL", "foreign_keys = ON")
 
 
@@ -43,11 +42,10 @@ class SqliteFile:
         self._beside = beside
         self._engines: list[Engine] = []
         self._writer: Connection | None = None
-        self._folder: sqlite3.Connection | None = None
         self._readers: list[Connection] = []
         self._of_thread = threading.local()
         self._identity = (0, 0)  # device and number of the file
-        self._is_log_owed = False  # the disk was too full to bring the log into the file
+        self._is_checkpoint_owed = False  # the disk was too full for one
 
     def open(self, readers: int) -> None:
         """Opens the file and brings its schema up to date.
@@ -64,13 +62,8 @@ class SqliteFile:
         with self.writing() as connection:
             (require_newest if self._beside else migrate)(connection)
         if not self._beside:
-            self.give_space_back()
+            self.truncate_wal()
         self._reading = self._engine(readers, (*_EVERYWHERE, "query_only = ON"))
-        # Of any thread, one at a time; and it waits for nobody.
-        self._folder = sqlite3.connect(self._file, timeout=0, isolation_level=None, check_same_thread=False)
-        self._folder.execute("PRAGMA synchronous = FULL")
-        with suppress(sqlite3.Error):  # a full disk
-            self._folder.execute(_FOLD)  # which opens the log: later another file may lie there by its name
 
     def _engine(self, connections: int, pragmas: Sequence[str]) -> Engine:
         engine = create_engine(
@@ -95,18 +88,15 @@ class SqliteFile:
         return engine
 
     def close(self) -> None:
-        """Closes all connections; the last one brings the log into the file."""
+        """Close all connections; the last one checkpoints the log."""
         if self._writer is not None:
             self._writer.close()
         self._writer = None
         while self._readers:
             self._readers.pop().close()
-        if self._folder is not None:
-            self._folder.close()
-        self._folder = None
         self._of_thread = threading.local()
         while self._engines:
-            # The writer's last: only a connection that may write can fold the log.
+            # The writer's last: only a connection that may write can checkpoint the log.
             self._engines.pop().dispose()
 
     @contextmanager
@@ -119,9 +109,9 @@ class SqliteFile:
         driver = _driver_of(writer)
         if driver.in_transaction:
             driver.rollback()  # a commit that fails may leave its transaction open
-        if self._is_log_owed:
-            # The log grows with each write that is refused later: it would take all that is freed, for ever.
-            self._fold_log("PASSIVE")  # which waits for nobody
+        if self._is_checkpoint_owed:
+            # Each refused write makes the log longer: it would take all space that is freed, for ever.
+            self._checkpoint("PASSIVE")
         driver.execute("BEGIN IMMEDIATE")
         try:
             yield writer
@@ -158,29 +148,28 @@ class SqliteFile:
             if reader.in_transaction():
                 reader.rollback()  # nothing: it only ends what SQLAlchemy takes for a transaction
 
-    def fold_log(self) -> None:
-        """Brings the write-ahead log into the file beside readers and the writer."""
-        assert self._folder is not None
-        # A full disk: the next write that meets it says so.
+    def checkpoint_wal(self) -> None:
+        """Copy the write-ahead log into the file, without waiting for readers."""
+        # On a full disk the next write reports it.
         with suppress(sqlite3.Error, OSError, StoreFailedError):
             self._check_file()
-            self._folder.execute(_FOLD)
+            self._checkpoint("PASSIVE")
 
-    def give_space_back(self) -> None:
-        """Brings the write-ahead log into the file and gives its space back, or leaves that to a later write.
+    def truncate_wal(self) -> None:
+        """Copy the write-ahead log into the file and free its space, or leave a checkpoint to the next write.
 
         A file that cannot grow for it on a full disk does so before anything else is written.
         """
-        if self._is_log_owed:
-            return  # the next write tries it first
-        self._is_log_owed = True
+        if self._is_checkpoint_owed:
+            return
+        self._is_checkpoint_owed = True
         with suppress(sqlite3.OperationalError):
-            self._fold_log("TRUNCATE")
+            self._checkpoint("TRUNCATE")
 
-    def _fold_log(self, how: str) -> None:
+    def _checkpoint(self, mode: str) -> None:
         assert self._writer is not None
-        _driver_of(self._writer).execute(f"PRAGMA wal_checkpoint({how})")
-        self._is_log_owed = False  # also if a reader was in the way: the next write without space owes it again
+        _driver_of(self._writer).execute(f"PRAGMA wal_checkpoint({mode})")
+        self._is_checkpoint_owed = False  # also if a reader was in the way: the next full disk owes one again
 
 
 def _driver_of(connection: Connection) -> sqlite3.Connection:
