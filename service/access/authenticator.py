@@ -41,7 +41,7 @@ class Caller:
     permissions: frozenset[Permission]
     own: Allowances
 
-    def must(self, permission: Permission) -> None:
+    def require(self, permission: Permission) -> None:
         """Lets a request pass that may do this.
 
         Raises:
@@ -142,7 +142,7 @@ class Keyring:
             self._used = {**used, **self._used}
 
 
-class Access:
+class Authenticator:
     """Turns what a request says of itself into who it is.
 
     Args:
@@ -165,7 +165,7 @@ class Access:
         self._keyring = keyring
         self._required = required
 
-    async def caller(self, claims: RequestCredentials) -> Caller:
+    async def authenticate(self, credentials: RequestCredentials) -> Caller:
         """Who sent a request.
 
         Raises:
@@ -173,28 +173,28 @@ class Access:
             WrongTenantError: it names a tenant or project that is not its own.
             StoreFailedError: the keys cannot be read.
         """
-        if self._keyring is None or not (claims.authorization or self._required):
-            return _checked(self._without_key, claims)
-        key = await self._keyring.find(_secret(claims.authorization))
+        if self._keyring is None or not (credentials.authorization or self._required):
+            return _checked(self._without_key, credentials)
+        key = await self._keyring.find(_secret(credentials.authorization))
         if key is None:
             raise NotAuthenticatedError(
                 "the key is unknown, expired or revoked; ask the operator for another", was_given=True
             )
         principal = Principal(
             key.tenant,
-            key.project if key.project is not None else self._any_project(claims.project),
+            key.project if key.project is not None else self._any_project(credentials.project),
             key.user_type or self._principal.user_type,
             key.user or self._principal.user,
             key.id,
         )
-        return _checked(Caller(principal, key.permissions, Allowances(**key.limits)), claims)
+        return _checked(Caller(principal, key.permissions, Allowances(**key.limits)), credentials)
 
-    def _any_project(self, claimed: str | None) -> str:
-        if claimed is None:
+    def _any_project(self, named: str | None) -> str:
+        if named is None:
             return self._principal.project
-        if _PROJECT.fullmatch(claimed) is None:
+        if _PROJECT.fullmatch(named) is None:
             raise UnsafeNameError("Proofbox-Project: a project has 1 to 100 characters of A-Z a-z 0-9 _ . @ -")
-        return claimed
+        return named
 
 
 def _secret(authorization: tuple[str, ...]) -> str:
@@ -210,11 +210,11 @@ def _secret(authorization: tuple[str, ...]) -> str:
     return secret.strip()
 
 
-def _checked(caller: Caller, claims: RequestCredentials) -> Caller:
-    for name, claimed, own in (
-        ("Proofbox-Tenant", claims.tenant, caller.principal.tenant),
-        ("Proofbox-Project", claims.project, caller.principal.project),
+def _checked(caller: Caller, credentials: RequestCredentials) -> Caller:
+    for name, named, own in (
+        ("Proofbox-Tenant", credentials.tenant, caller.principal.tenant),
+        ("Proofbox-Project", credentials.project, caller.principal.project),
     ):
-        if claimed is not None and not hmac.compare_digest(claimed.encode(), own.encode()):
+        if named is not None and not hmac.compare_digest(named.encode(), own.encode()):
             raise WrongTenantError(f"{name}: the request speaks for '{own}' by its key; leave the header out")
     return caller

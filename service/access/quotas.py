@@ -199,7 +199,7 @@ class Quotas:
             return Share()  # it did not come by a door
         return Share(meter.allowed.running_calls or 0, meter.allowed.queued_calls or 0)
 
-    async def must_have_room(self, allowed: Allowances, tenant: str, project: str) -> None:
+    async def check_storage_quota(self, allowed: Allowances, tenant: str, project: str) -> None:
         """Refuses what would be kept while a project keeps as much as it may.
 
         What is kept is asked for at most every 30 seconds, so a quota is overrun by what comes in between.

@@ -32,11 +32,11 @@ from service.api.services import Services
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
 
-def create_app(doors: Services, *, lifespan: Lifespan | None = None) -> FastAPI:
-    """The application that serves what ``doors`` leads to.
+def create_app(services: Services, *, lifespan: Lifespan | None = None) -> FastAPI:
+    """The application that serves what ``services`` lead to.
 
     Args:
-        doors: the services, made by the composition root.
+        services: the services, made by the composition root.
         lifespan: what has to be running while requests are served.
     """
     # FastAPI's own page of documentation loads its scripts from a CDN; this one brings them along.
@@ -52,7 +52,7 @@ def create_app(doors: Services, *, lifespan: Lifespan | None = None) -> FastAPI:
         redirect_slashes=False,
         lifespan=lifespan,
     )
-    app.state.doors = doors
+    app.state.services = services
     routed = (
         tool_calls,
         call_events,
@@ -72,17 +72,17 @@ def create_app(doors: Services, *, lifespan: Lifespan | None = None) -> FastAPI:
     error_answers.install(app)
     app.add_middleware(
         BodyLimitMiddleware,
-        bytes_max=doors.body_bytes_max,
+        bytes_max=services.body_bytes_max,
         # The one route that takes files takes them with this method.
-        bytes_max_of_method={"PUT": doors.attachments.bytes_max},
-        body_s=doors.body_s,
-        held_max=doors.bodies_bytes_max,
+        bytes_max_of_method={"PUT": services.attachments.bytes_max},
+        body_s=services.body_s,
+        held_max=services.bodies_bytes_max,
     )
-    app.add_middleware(AuthenticationMiddleware, access=doors.access, quotas=doors.quotas)
-    app.add_middleware(HostCheck, names=doors.hosts)
+    app.add_middleware(AuthenticationMiddleware, authenticator=services.authenticator, quotas=services.quotas)
+    app.add_middleware(HostCheck, names=services.hosts)
     app.add_middleware(SecurityHeadersMiddleware)
     app.add_middleware(
-        AccessLogMiddleware, meter=doors.meter, tracer=doors.tracer
+        AccessLogMiddleware, meter=services.meter, tracer=services.tracer
     )  # the last one added is the outermost
     app.openapi = partial(openapi.document, app)  # type: ignore[method-assign]  # as FastAPI documents it
     return app

@@ -33,7 +33,7 @@ async def principal_of(
     """
     caller = caller_of(request.scope["state"])
     for permission in needed.scopes:
-        caller.must(Permission(permission))
+        caller.require(Permission(permission))
     return caller.principal
 
 

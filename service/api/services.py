@@ -8,7 +8,7 @@ from typing import Annotated, Protocol
 from fastapi import Depends, Request
 
 from contracts.tool_calls import CallStatus, ToolCallRequest
-from service.access.authenticator import Access
+from service.access.authenticator import Authenticator
 from service.access.quotas import Quotas
 from service.artifacts.attachments import Attachments
 from service.artifacts.download_links import DownloadLinks
@@ -92,7 +92,7 @@ class Services:
         engine: where sandboxes come from; asked whether it answers.
         check_stores: raises the error of a store that could not take a call now.
         image: what the sandbox image has.
-        access: who comes in, and as whom.
+        authenticator: identifies the caller of a request.
         quotas: how much each caller may ask for.
         links: makes and checks links to files that the store has no links to.
         public_url: how clients reach the service; empty: links begin with their path.
@@ -117,7 +117,7 @@ class Services:
     recall: LogicalPathResolver
     engine: SandboxEngine
     image: ImageInventory
-    access: Access
+    authenticator: Authenticator
     quotas: Quotas
     links: DownloadLinks
     hosts: frozenset[str] | None
@@ -135,10 +135,10 @@ class Services:
     ping_s_max: float = 5.0
 
 
-async def doors_of(request: Request) -> Services:
+async def get_services(request: Request) -> Services:
     """The doors of the application that serves a request."""
-    doors: Services = request.app.state.doors
-    return doors
+    services: Services = request.app.state.services
+    return services
 
 
-OpenDoors = Annotated[Services, Depends(doors_of)]
+InjectedServices = Annotated[Services, Depends(get_services)]

@@ -2,7 +2,7 @@
 
 import ipaddress
 
-from service.access.authenticator import Access, Keyring
+from service.access.authenticator import Authenticator, Keyring
 from service.access.quotas import NO_LIMITS, Allowances
 from service.app.settings import Settings
 from service.errors import ServiceError
@@ -41,9 +41,9 @@ def needs_keys(settings: Settings) -> bool:
     return False
 
 
-def access_of(settings: Settings, principal: Principal, keyring: Keyring) -> Access:
+def build_authenticator(settings: Settings, principal: Principal, keyring: Keyring) -> Authenticator:
     """Who comes in, and as whom."""
-    return Access(
+    return Authenticator(
         principal,
         None if settings.auth == "off" else keyring,
         required=needs_keys(settings),

@@ -55,7 +55,7 @@ def main(argv: list[str] | None = None) -> int:
 def _run(arguments: argparse.Namespace) -> int:
     # Each command loads only what it needs; a mistake in its arguments is told before that.
     if arguments.command == "serve":
-        from service.app.bootstrap import serve  # noqa: PLC0415
+        from service.app.serving import serve  # noqa: PLC0415
 
         given = {"host": arguments.host, "port": arguments.port}
         settings = Settings(**{name: value for name, value in given.items() if value is not None})

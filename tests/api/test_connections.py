@@ -62,12 +62,12 @@ class Served:
 
 
 @pytest.fixture
-async def served(doors, limits):
+async def served(services, limits):
     with socket.socket() as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SMALL_BUFFER_BYTES)
         listening.bind(("127.0.0.1", 0))
         config = uvicorn.Config(
-            create_app(doors),
+            create_app(services),
             http=partial(LimitedProtocol, limits),
             log_config=None,
             lifespan="off",

@@ -86,8 +86,8 @@ async def test_an_answer_that_takes_longer_than_a_head_may_is_not_cut_off(server
 
 
 @pytest.fixture
-async def impatient(doors):
-    transport = httpx.ASGITransport(create_app(replace(doors, body_s=0.2)), raise_app_exceptions=False)
+async def impatient(services):
+    transport = httpx.ASGITransport(create_app(replace(services, body_s=0.2)), raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
         yield client
 

@@ -9,7 +9,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.access.authenticator import Access, Caller, RequestCredentials
+from service.access.authenticator import Authenticator, Caller, RequestCredentials
 from service.access.quotas import CallerMeter, Quotas
 from service.api.responses import problem_response, request_id_of
 from service.api.services import Services
@@ -53,16 +53,16 @@ class HostCheck:
         """Serves one connection."""
         if scope["type"] == "http":
             try:
-                _must_stand_once(scope["headers"])
+                _require_single_headers(scope["headers"])
                 if self._names is not None and scope["path"] not in _HEALTH:
-                    _must_be_ours(Headers(scope=scope), self._names)
+                    _require_own_name(Headers(scope=scope), self._names)
             except ServiceError as exc:
                 await problem_response(exc, request_id_of(scope))(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
 
-def _must_stand_once(headers: Iterable[tuple[bytes, bytes]]) -> None:
+def _require_single_headers(headers: Iterable[tuple[bytes, bytes]]) -> None:
     """Refuses a request in which a header stands twice that says who asks for what.
 
     Raises:
@@ -84,9 +84,9 @@ def _must_stand_once(headers: Iterable[tuple[bytes, bytes]]) -> None:
         raise UnsafeNameError(text)
 
 
-def _must_be_ours(headers: Headers, names: frozenset[str]) -> None:
+def _require_own_name(headers: Headers, names: frozenset[str]) -> None:
     host = headers.get("host", "")
-    if "host" in headers and not _is_ours(host, names):
+    if "host" in headers and not _is_own_name(host, names):
         raise OriginRefusedError(
             f"Host: '{host[:_PRESENT_MAX]}' is no name of this service; ask it as localhost, or have the "
             "operator add the name to PROOFBOX_ALLOWED_HOSTS"
@@ -98,7 +98,7 @@ def _must_be_ours(headers: Headers, names: frozenset[str]) -> None:
         )
 
 
-def _is_ours(host: str, names: frozenset[str]) -> bool:
+def _is_own_name(host: str, names: frozenset[str]) -> bool:
     match = _HOST.fullmatch(host)
     if match is None or int(match["port"] or 0) > _PORT_MAX:
         return False
@@ -118,13 +118,13 @@ class AuthenticationMiddleware:
 
     Args:
         app: the application behind it.
-        access: says who comes in.
+        authenticator: identifies the caller.
         quotas: says how much they may ask for.
     """
 
-    def __init__(self, app: ASGIApp, access: Access, quotas: Quotas) -> None:
+    def __init__(self, app: ASGIApp, authenticator: Authenticator, quotas: Quotas) -> None:
         self._app = app
-        self._access = access
+        self._authenticator = authenticator
         self._quotas = quotas
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -135,7 +135,7 @@ class AuthenticationMiddleware:
             return
         meter: CallerMeter | None = None
         try:
-            caller = await self._access.caller(_claims(Headers(scope=scope)))
+            caller = await self._authenticator.authenticate(_credentials(Headers(scope=scope)))
             meter = self._quotas.meter(caller.principal.caller, caller.own)
             meter.take_request(is_call=_runs_something(scope["method"], path))
         except ServiceError as exc:
@@ -169,7 +169,7 @@ class _Limited:
         await self._send(message)
 
 
-async def must_have_room(request: Request, doors: Services) -> None:
+async def check_storage_quota(request: Request, services: Services) -> None:
     """Refuses what would keep more bytes than the caller's project may.
 
     Raises:
@@ -178,7 +178,7 @@ async def must_have_room(request: Request, doors: Services) -> None:
     """
     state = request.scope["state"]
     who = caller_of(state).principal
-    await doors.quotas.must_have_room(state["meter"].allowed, who.tenant, who.project)
+    await services.quotas.check_storage_quota(state["meter"].allowed, who.tenant, who.project)
 
 
 def caller_of(state: Mapping[str, object]) -> Caller:
@@ -188,7 +188,7 @@ def caller_of(state: Mapping[str, object]) -> Caller:
     return caller
 
 
-def _claims(headers: Headers) -> RequestCredentials:
+def _credentials(headers: Headers) -> RequestCredentials:
     return RequestCredentials(
         tuple(headers.getlist("authorization")),
         headers.get("Proofbox-Tenant"),

@@ -10,10 +10,10 @@ from contracts.tool_calls import Attachment, TurnId
 from service import errors
 from service.api.error_handlers import NoRouteError, invalid_field
 from service.api.identity import WritesArtifacts
-from service.api.middleware.authentication import must_have_room
+from service.api.middleware.authentication import check_storage_quota
 from service.api.openapi_responses import header, json_answer, link, problems
 from service.api.responses import model_response
-from service.api.services import OpenDoors
+from service.api.services import InjectedServices
 
 MIME_CHARS_MAX = 127
 # RFC 6838's restricted names
@@ -70,14 +70,14 @@ router = APIRouter(tags=["files"])
 )
 async def put_attachment(
     request: Request,
-    doors: OpenDoors,
+    services: InjectedServices,
     scope: WritesArtifacts,
     turn_id: Annotated[TurnId, Path(description="Which turn.")],
     name: Annotated[str, Path(description="The file's name, without a slash.")],
 ) -> Response:
     """Stores the bytes, gives them a source id, and from then on every call of the conversation can read them."""
-    await must_have_room(request, doors)
-    stored = await doors.attachments.store(scope, turn_id, name, request.stream(), _mime(request))
+    await check_storage_quota(request, services)
+    stored = await services.attachments.store(scope, turn_id, name, request.stream(), _mime(request))
     if not stored.created:
         return model_response(stored.attachment)
     conversation = quote(scope.conversation_id, safe="")

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from service import errors
 from service.api.file_response import BINARY, PART_HEADERS, VERSION_HEADERS, Conditions, file_response
 from service.api.openapi_responses import answer, problems
-from service.api.services import OpenDoors, Services
+from service.api.services import InjectedServices, Services
 from service.artifacts.download_links import Link
 from service.artifacts.port import StoredArtifact
 from service.identity import ConversationKey
@@ -28,16 +28,16 @@ class LinkQuery:
     signature: Annotated[str, Query(description="The signature over the file, the method and the time.")] = ""
 
 
-async def own_link(doors: Services, scope: ConversationKey, artifact: StoredArtifact) -> str:
+async def own_link(services: Services, scope: ConversationKey, artifact: StoredArtifact) -> str:
     """A link to a version of a file at this service's own door.
 
     Raises:
         StoreFailedError: the version is not stored, or the key that signs links cannot be read.
     """
-    number = await doors.artifacts.number_of(scope, artifact)
+    number = await services.artifacts.number_of(scope, artifact)
     # In a thread: it looks whether the file of keys was changed.
-    link = await asyncio.to_thread(doors.links.make, scope, artifact, number)
-    return f"{doors.public_url.rstrip('/')}{_target(link)}"
+    link = await asyncio.to_thread(services.links.make, scope, artifact, number)
+    return f"{services.public_url.rstrip('/')}{_target(link)}"
 
 
 def _target(link: Link) -> str:
@@ -63,18 +63,18 @@ def _target(link: Link) -> str:
 @router.api_route(ROUTE, methods=["HEAD", "POST", "PUT", "PATCH", "DELETE"], include_in_schema=False)
 async def get_linked_file(
     request: Request,
-    doors: OpenDoors,
+    services: InjectedServices,
     number: Annotated[str, Path(description="Which version of which file.")],
     conditions: Annotated[Conditions, Depends()],
     told: Annotated[LinkQuery, Depends()],
 ) -> Response:
     """Links are made by `get_artifact` with `link=1`; each works for one version, one method and a while."""
-    scope, artifact = await _checked(doors, request, number, told)
-    return await file_response(request, doors.artifacts, scope, artifact, conditions)
+    scope, artifact = await _checked(services, request, number, told)
+    return await file_response(request, services.artifacts, scope, artifact, conditions)
 
 
 async def _checked(
-    doors: Services, request: Request, number: str, told: LinkQuery
+    services: Services, request: Request, number: str, told: LinkQuery
 ) -> tuple[ConversationKey, StoredArtifact]:
     """What a link leads to.
 
@@ -83,10 +83,10 @@ async def _checked(
             with it, the answer is the same.
     """
     link = Link(_number(number), _number(told.expires), told.key, told.signature)
-    found = await doors.artifacts.numbered(link.number)
+    found = await services.artifacts.numbered(link.number)
     if found is None or _asked(request) != _target(link):
         raise errors.LinkRefusedError("the link is none that this service made; ask for a new one")
-    await asyncio.to_thread(doors.links.check, link, request.method, *found)
+    await asyncio.to_thread(services.links.check, link, request.method, *found)
     return found
 
 

@@ -132,14 +132,14 @@ async def test_a_project_that_keeps_as_much_as_it_may_is_refused_more(clock):
         return kept
 
     quotas = Quotas(LIMITS, stored, clock)
-    await quotas.must_have_room(LIMITS, "acme", "books")
+    await quotas.check_storage_quota(LIMITS, "acme", "books")
     kept = 1_000
-    await quotas.must_have_room(LIMITS, "acme", "books")
+    await quotas.check_storage_quota(LIMITS, "acme", "books")
     assert asked == [("acme", "books")], "what was asked a moment ago is not asked again"
     clock.now += 31
     with pytest.raises(StorageQuotaError, match="the project keeps 1000 bytes, 1000 are allowed"):
-        await quotas.must_have_room(LIMITS, "acme", "books")
-    await quotas.must_have_room(NO_LIMITS, "acme", "books")
+        await quotas.check_storage_quota(LIMITS, "acme", "books")
+    await quotas.check_storage_quota(NO_LIMITS, "acme", "books")
     assert len(asked) == 2
 
 
