@@ -1,4 +1,4 @@
-"""The HTTP application: every route, and every guard around them."""
+"""The HTTP application: routes and middleware."""
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -33,14 +33,13 @@ Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
 
 def create_app(services: Services, *, lifespan: Lifespan | None = None) -> FastAPI:
-    """The application that serves what ``services`` lead to.
+    """Build the application.
 
     Args:
-        services: the services, made by the composition root.
-        lifespan: what has to be running while requests are served.
+        services: the services that the routes use.
+        lifespan: runs while requests are served.
     """
-    # FastAPI's own page of documentation loads its scripts from a CDN; this one brings them along.
-    # (Its page is of our own making; from here come the scripts.)
+    # FastAPI's documentation page loads its scripts from a CDN; FastAPIOffline serves them. The page is ours.
     app = FastAPIOffline(
         title="Proofbox",
         summary="Sandboxed code execution for agents: promised files, proven.",
@@ -73,7 +72,7 @@ def create_app(services: Services, *, lifespan: Lifespan | None = None) -> FastA
     app.add_middleware(
         BodyLimitMiddleware,
         bytes_max=services.body_bytes_max,
-        # The one route that takes files takes them with this method.
+        # Only the upload of attachments uses this method.
         bytes_max_of_method={"PUT": services.attachments.bytes_max},
         body_s=services.body_s,
         held_max=services.bodies_bytes_max,
@@ -89,8 +88,8 @@ def create_app(services: Services, *, lifespan: Lifespan | None = None) -> FastA
 
 
 def release() -> str:
-    """The version of the service."""
+    """Return the version of the service."""
     try:
         return version("proofbox")
     except PackageNotFoundError:
-        return "0.0.0"  # a checkout that was not installed
+        return "0.0.0"  # a checkout without installation

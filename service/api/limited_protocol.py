@@ -8,6 +8,7 @@ from http import HTTPStatus
 from typing import Any
 
 import h11
+from typing_extensions import override
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from contracts.codes import ProblemCode
@@ -81,8 +82,8 @@ class LimitedProtocol(H11Protocol):
         self._network = ""
         self._unread: UnreadClock | None = None
 
+    @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Count the connection and start the time limit of its first head."""
         super().connection_made(transport)
         # Writing pauses, and the unread clock runs, while any byte is unread: the end of a response too.
         transport.set_write_buffer_limits(high=0)
@@ -95,41 +96,42 @@ class LimitedProtocol(H11Protocol):
             detail = "there are too many connections; close some, or try again later"
             self._refuse(HTTPStatus.TOO_MANY_REQUESTS, ProblemCode.RATE_LIMITED, detail)
 
+    @override
     def connection_lost(self, exc: Exception | None) -> None:
-        """Release what the connection holds."""
         self._limits.leave(self._network)
         self._unset_keepalive_if_required()
         self.resume_writing()
         super().connection_lost(exc)
 
+    @override
     def data_received(self, data: bytes) -> None:
-        """Parse what arrived; unlike uvicorn, without restarting the time limit of a head."""
+        # Without restarting the time limit of the head, as uvicorn does.
         self.conn.receive_data(data)
         self.handle_events()
 
+    @override
     def timeout_keep_alive_handler(self) -> None:
-        """Close a connection whose next head is not complete in time."""
         if self.conn.trailing_data[0]:
             detail = f"the head of the request did not arrive within {self._limits.head_s:g} s"
             self._refuse(HTTPStatus.REQUEST_TIMEOUT, ProblemCode.REQUEST_TIMEOUT, detail)
         else:
             self.transport.close()
 
+    @override
     def pause_writing(self) -> None:
-        """Start the unread clock."""
         super().pause_writing()
         if self._unread is None:
             self._unread = UnreadClock(self.transport, self._limits.unread_s)
 
+    @override
     def resume_writing(self) -> None:
-        """Stop the unread clock."""
         if self._unread is not None:
             self._unread.stop()
             self._unread = None
         super().resume_writing()
 
+    @override
     def send_400_response(self, msg: str) -> None:
-        """Refuse what h11 could not parse."""
         error = sys.exc_info()[1]
         if getattr(error, "error_status_hint", None) == HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE:
             status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE

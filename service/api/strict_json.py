@@ -97,7 +97,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse_too_many(raw: bytearray) -> None:
-    """Refuses JSON of more values than any call has, before any of them is made.
+    """Refuse JSON of more values than any call has, before any of them is made.
 
     Raises:
         InvalidRequestError: it has.
@@ -113,7 +113,7 @@ def _separators(raw: bytes | bytearray) -> int:
 
 
 def _refuse_unsendable(value: Any) -> None:
-    """Refuses numbers and text that JSON cannot carry on, and depth, without recursion.
+    """Refuse numbers and text that JSON cannot carry on, and depth, without recursion.
 
     Raises:
         _AmbiguousError: NaN, an infinite number (``1e999``), half of a surrogate pair, or too deep.

@@ -213,7 +213,7 @@ def build(settings: Settings) -> Service:
     parts = _tool_dependencies(settings, stores, engine, image, admission, resolver)
     heads = HeadSigner(stores.database, HeadFiles(*settings.audit_files), settings.audit_head_s)
     meter = build_meter(settings, admission, engine, heads)
-    stores.database.seen = stores.artifacts.seen = meter.store_used
+    stores.database.observer = stores.artifacts.observer = meter.store_used
     calls = Calls(
         stories(settings, parts),
         admission,
@@ -256,7 +256,7 @@ async def running(service: Service, *, serves: bool = False) -> AsyncIterator[No
 
     Raises:
         StartRefusedError: other machines reach it and no key exists, or none is required.
-        ServiceError: a store or the engine cannot be used; the message says what to do.
+        ServiceError: a store or the engine cannot be used; the message has the remedy.
     """
     async with AsyncExitStack() as stack:
         stack.push_async_callback(asyncio.to_thread, service.tracer.close)

@@ -1,4 +1,4 @@
-"""The demo: two turns on real data, and a promise that is not kept."""
+"""The demo: two turns on real data, and a promised file that is missing."""
 
 import sys
 import tempfile
@@ -14,7 +14,7 @@ _PROGRAMS = Path(__file__).parents[2] / "docs" / "demo"
 
 
 async def demo(settings: Settings, out: Path) -> int:
-    """Tells the story; 0 if every call ended as the story says."""
+    """Run the demo; return 0 if every call ended as expected."""
     service = build(settings)
     async with running(service):
         console = Console(service, out)
@@ -26,7 +26,7 @@ async def demo(settings: Settings, out: Path) -> int:
             )
             await console.attach("turn_1", Path(folder) / "heights.csv")
         _say("Turn 2, first call: code that promises a workbook, a chart, a PDF and a summary")
-        kept = await console.run(
+        produced = await console.run(
             "turn_2",
             Language.PYTHON,
             _program("analysis"),
@@ -38,7 +38,7 @@ async def demo(settings: Settings, out: Path) -> int:
             ],
             prog_name="analysis",
         )
-        show(kept, out)
+        show(produced, out)
         _say("Turn 2, second call: code that promises a file, does not write it, and raises")
         broken = await console.run(
             "turn_2",
@@ -50,8 +50,10 @@ async def demo(settings: Settings, out: Path) -> int:
         show(broken, out)
         _say("What a model reads of the second call (the rendered view of its blocks)")
         sys.stdout.write(rendered(broken.blocks))
-    as_told = kept.ok and not broken.ok and [a.verdict for a in broken.artifacts] == ["produced", "missing_file"]
-    return 0 if as_told else 1
+    as_expected = (
+        produced.ok and not broken.ok and [a.verdict for a in broken.artifacts] == ["produced", "missing_file"]
+    )
+    return 0 if as_expected else 1
 
 
 def _program(name: str) -> str:

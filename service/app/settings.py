@@ -31,11 +31,11 @@ class Settings(BaseSettings):
     port: int = Field(default=8080, ge=0, le=65535)
     """Port to listen on."""
     auth: Literal["auto", "required", "off"] = "auto"
-    """Who needs an API key: auto, everybody unless host is of loopback; required, everybody; off, nobody."""
+    """Who needs an API key: auto, every client unless host is loopback; required, every client; off, none."""
     behind_authenticating_proxy: bool = False
     """A proxy in front decides who comes in: only then may auth be off where host is not of loopback."""
     allowed_hosts: tuple[str, ...] = ()
-    """Names beside loopback's own under which a service without required keys is asked, as a JSON list."""
+    """Host names besides loopback's own of a service without required keys, as a JSON list."""
     public_url: str = Field(default="", pattern=r"^(https?://[^?#]+)?$")
     """URL of this service as clients reach it, for links; empty: links have no host."""
     head_s: float = Field(default=10, gt=0)
@@ -47,7 +47,7 @@ class Settings(BaseSettings):
     connections_per_address_max: int = Field(default=2_000, ge=1)
     """Connections of one client address, of IPv6 one /64 network; raise it where a proxy has one address."""
     body_s: float = Field(default=60, gt=0)
-    """How long the body of a request may keep the service waiting, beyond a second for each 64 KiB that comes."""
+    """How long the service waits for the body of a request, beyond a second for each 64 KiB that comes."""
     data_dir: Path = Path(".proofbox")
     """Folder of artifacts, staging and, unless database_url names a server, the database."""
     database_url: SecretStr = SecretStr("")
@@ -71,7 +71,7 @@ class Settings(BaseSettings):
 
     # ---- what is seen from outside ----
     log_format: Literal["json", "text"] = "text"
-    """How lines of the log look: json, one object a line; text, for people."""
+    """Format of the log: json, one object a line; text, for people."""
     otlp_endpoint: str = Field(default="", pattern=r"^(https?://[^/?#@\s]+(/[^?#\s]*)?)?$")
     """Receiver of traces by OTLP over HTTP, such as http://127.0.0.1:4318; empty: the OTEL_ variables', if any."""
 
@@ -93,7 +93,7 @@ class Settings(BaseSettings):
     s3_link_endpoint: str = Field(default="", pattern=r"^(https?://[^/?#]+/?)?$")
     """URL of the same server as clients reach it, for links; empty: s3_endpoint."""
     s3_region: str = ""
-    """Region of the bucket; empty: what the AWS variables and files say, else us-east-1."""
+    """Region of the bucket; empty: from the AWS variables and files, else us-east-1."""
     s3_access_key: str = ""
     """Access key; empty: the AWS variables, files or role of the machine."""
     s3_secret_key: SecretStr = SecretStr("")
@@ -117,13 +117,13 @@ class Settings(BaseSettings):
     key_queued_calls: int = Field(default=100, ge=0)
     """Calls that wait for a place."""
     key_stored_bytes: int = Field(default=0, ge=0)
-    """Bytes of all versions of files and attachments that the key's tenant keeps in its project."""
+    """Bytes of all versions of files and attachments that are stored in the key's project."""
 
     # ---- engine ----
     engine: Literal["docker", "oci"] = "docker"
     """What starts sandboxes: a Docker engine, or oci, an OCI runtime that the service, as root, runs itself."""
     engine_host: str = ""
-    """Docker engine, as DOCKER_HOST says it; empty: the environment's."""
+    """Docker engine, in the form of DOCKER_HOST; empty: the environment's."""
     engine_timeout_s: float = Field(default=30, gt=0)
     """How long one request to the engine may take."""
     image: str = "proofbox-sandbox:latest"
@@ -133,11 +133,11 @@ class Settings(BaseSettings):
     oci_runtime: str = ""
     """Runtime of the engine oci, a name or a path; empty: crun, or runc if there is no crun."""
     oci_image_archive: Path | None = None
-    """The sandbox image for the engine oci, as 'docker save' writes it; empty: it asks a Docker engine."""
+    """The sandbox image for the engine oci, as 'docker save' writes it; empty: from a Docker engine."""
     oci_cache_dir: Path = Path("/var/cache/proofbox")
     """Folder that the engine oci unpacks images into, once each; services on a machine share it."""
     oci_run_dir: Path = Path("/run/proofbox")
-    """Folder of what the engine oci keeps of containers while they live."""
+    """Folder of the engine oci for the state of running containers."""
     cgroup_parent: str = ""
     """Control group above the sandboxes of all services, a slice where systemd has them; empty: proofbox."""
     sandbox_user_first: int = Field(default=20_000, ge=1_000, le=60_000)
@@ -163,7 +163,7 @@ class Settings(BaseSettings):
     pool_memory_bytes: int = Field(default=0, ge=0)
     """Memory that waiting containers may take; 0: an eighth of what is available at the start."""
     pool_unused_s: float = Field(default=600, gt=0)
-    """How long containers that have imported libraries are kept waiting after the last program that uses them."""
+    """How long containers with imported libraries stay in the pool after the last program that uses them."""
     starts_max: int = Field(default_factory=lambda: max(2, os.cpu_count() or 1), ge=1, le=64)
     """Containers that start at one time; by default one for each core, and two at least."""
     ready_s: float = Field(default=30, gt=0)
@@ -171,7 +171,7 @@ class Settings(BaseSettings):
     waiting_lifetime_s: float = Field(default=1800, gt=0)
     """When a waiting container is replaced by a younger one."""
     sweep_every_s: float = Field(default=5, gt=0)
-    """How often leftovers are looked for."""
+    """How often orphaned containers are removed."""
 
     # ---- calls ----
     running_max: int = Field(default_factory=lambda: max(2, 2 * (os.cpu_count() or 1)), ge=1)
@@ -187,13 +187,13 @@ class Settings(BaseSettings):
     lost_grace_s: float = Field(default=10, gt=0)
     """When a sandbox that overran its wall clock counts as lost."""
     lost_connection_grace_s: float = Field(default=120, ge=0)
-    """How long a call goes on that nobody asks for after its connection was lost; 0: it is cancelled at once."""
+    """How long a call goes on without a client after its connection was lost; 0: it is cancelled at once."""
     remembered_bytes_max: int = Field(default=64 * _MIB, ge=0)
     """How much of the output of ended calls can still be followed as events."""
     inline_bytes_max: int = Field(default=16 * _MIB, ge=0)
     """How many bytes of PDFs and images one answer carries as base64; the others are hosted and no more."""
     shutdown_grace_s: float = Field(default=20, ge=0)
-    """How long running calls may take to end when the service is told to stop."""
+    """How long running calls may take to end when the service stops."""
     body_bytes_max: int = Field(default=100 * _MIB, ge=1024)
     """Size of a request's body."""
     bodies_bytes_max: int = Field(default=512 * _MIB, ge=1024)
@@ -201,7 +201,7 @@ class Settings(BaseSettings):
     attachment_bytes_max: int = Field(default=100 * _MIB, ge=1)
     """Size of an uploaded attachment."""
     heartbeat_s: float = Field(default=15, gt=0)
-    """Pause after which an event stream says that it is alive."""
+    """Pause after which an event stream sends a heartbeat."""
 
     # ---- limits of one call; a request can only lower them ----
     wall_s: float = Field(default=600, gt=0)
@@ -227,7 +227,7 @@ class Settings(BaseSettings):
     artifact_bytes: int = Field(default=100 * _MIB, ge=1)
     """Size of any one file that is taken out of a sandbox."""
     pass_on_bytes: int = Field(default=_MIB, ge=0)
-    """How much of each of stdout and stderr is passed on as events; the rest is counted and its end kept."""
+    """How much of each of stdout and stderr is passed on as events; the rest is counted, its end stored."""
 
     render_wall_s: float = Field(default=120, gt=0)
     """Wall clock of one rendering."""
@@ -311,7 +311,7 @@ class Settings(BaseSettings):
     @classmethod
     def _web_search_url_can_be_read(cls, value: str) -> str:
         if value:
-            WebUrl.parse(value)  # its error is a ValueError that says what is wrong
+            WebUrl.parse(value)  # raises ValueError
         return value
 
     @model_validator(mode="after")

@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from service.concurrency import in_thread
 from service.errors import StoreFailedError, StoreFullError
 from service.storage.error_translation import InUseError, translated
-from service.storage.timing import Seen, timed, unseen
+from service.storage.timing import StoreObserver, ignore, timed
 
 T = TypeVar("T")
 Work = Callable[[Connection], T]
@@ -37,10 +37,10 @@ class Backend(Protocol):
     writers: int
 
     def open(self, readers: int) -> None:
-        """Connects, brings the schema up to date, and keeps other processes of the service out."""
+        """Connect, upgrade the schema, and lock the database against other processes of the service."""
 
     def close(self) -> None:
-        """Disconnects; also after an `open` that failed."""
+        """Disconnect; also after an `open` that failed."""
 
     def writing(self) -> AbstractContextManager[Connection]:
         """A connection that no other thread uses, in a transaction that is committed unless the block raises."""
@@ -61,14 +61,14 @@ class Database:
     Work is written as blocking functions that take a connection, and runs in threads.
 
     Args:
-        data_dir: the folder of all local stores; made if it is missing, readable for its owner only.
+        data_dir: the folder of all local stores; created if it is missing, for its owner only.
         url: ``postgresql://user:password@host/database``; empty: ``proofbox.sqlite3`` in the folder.
         timeout_s: how long one statement to a server may take.
     """
 
     def __init__(self, data_dir: Path, url: SecretStr = _NO_URL, timeout_s: float = 30) -> None:
         self.data_dir = data_dir
-        self.seen: Seen = unseen
+        self.observer: StoreObserver = ignore
         self._url = url
         self._timeout_s = timeout_s
         self._lock: int | None = None
@@ -78,16 +78,16 @@ class Database:
         self._idle: asyncio.TimerHandle | None = None
 
     async def open(self) -> None:
-        """Opens the database, brings its schema up to date and keeps other processes out until `close`.
+        """Open the database, upgrade its schema and lock it until `close`.
 
         Raises:
             StoreFailedError: the folder or database cannot be used, another process uses it, or it is too new.
             StoreFullError: no space is left.
         """
-        await self._start(self._made(), beside=False)
+        await self._start(self._backend_of(), beside=False)
 
     async def open_beside(self) -> None:
-        """As `open`, also while a service uses the database: for commands that read or change a few rows.
+        """Open the database also while a service uses it: for commands that read or change a few rows.
 
         Raises:
             StoreFailedError: the folder or database cannot be used, or the service is of another release.
@@ -96,13 +96,13 @@ class Database:
         try:
             await self.open()
         except InUseError:
-            await self._start(self._made(beside=True), beside=True)
+            await self._start(self._backend_of(beside=True), beside=True)
 
     async def _start(self, backend: Backend, *, beside: bool) -> None:
         self._writers = ThreadPoolExecutor(backend.writers, "database-writer")
         self._readers = ThreadPoolExecutor(_READERS, "database-reader")
         try:
-            # In the writer's own thread: its connection is no other's.
+            # In the thread of the writer, which alone uses its connection.
             await in_thread(self._writers, partial(self._open, backend, beside=beside))
         except BaseException:
             await self.close()
@@ -124,7 +124,7 @@ class Database:
             except BlockingIOError as exc:
                 raise InUseError("the data folder is in use by another process of the service") from exc
 
-    def _made(self, *, beside: bool = False) -> Backend:
+    def _backend_of(self, *, beside: bool = False) -> Backend:
         # Only the chosen one is imported: a service on SQLite needs no client of PostgreSQL in memory.
         if url := self._url.get_secret_value():
             from service.storage.postgres import PostgresServer  # noqa: PLC0415
@@ -135,10 +135,10 @@ class Database:
         return SqliteFile(self.data_dir / "proofbox.sqlite3", beside=beside)
 
     async def close(self) -> None:
-        """Ends what is under way and closes the database; a second call does nothing.
+        """Wait for running work and close the database; a second call does nothing.
 
         Raises:
-            StoreFailedError: it cannot be closed cleanly; its log is played back at the next start.
+            StoreFailedError: it cannot be closed cleanly; SQLite replays its log at the next start.
         """
         writers, readers = self._writers, self._readers
         self._writers = self._readers = None
@@ -164,12 +164,12 @@ class Database:
 
     @timed("database_write")
     async def write(self, work: Work[T]) -> T:
-        """Runs ``work`` as one transaction: all of it is kept, or nothing; what is kept is durable.
+        """Run ``work`` as one durable transaction.
 
         Raises:
             StoreFailedError: the database failed or is closed.
             StoreFullError: no space is left.
-            Exception: whatever ``work`` raises; nothing is kept then.
+            Exception: an exception of ``work``; the transaction is rolled back.
         """
         backend = self._backend
         if self._writers is None or backend is None:
@@ -194,11 +194,11 @@ class Database:
 
     @timed("database_read")
     async def read(self, work: Work[T]) -> T:
-        """Runs ``work``, which only reads, beside the writers.
+        """Run ``work``, which only reads, concurrently with writers.
 
         Raises:
             StoreFailedError: the database failed or is closed.
-            Exception: whatever ``work`` raises.
+            Exception: an exception of ``work``.
         """
         backend = self._backend
         if self._readers is None or backend is None:

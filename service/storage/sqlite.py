@@ -14,7 +14,7 @@ from service.errors import StoreFailedError
 from service.storage.migrations import migrate, require_newest
 
 _BUSY_TIMEOUT_MS = 5_000  # only a backup tool or a shell can hold the file: the service itself has one writer
-_WAL_BYTES_MAX = 64 * 1024 * 1024  # an answer of tens of megabytes must not leave the log that large for ever
+_WAL_BYTES_MAX = 64 * 1024 * 1024  # after an answer of tens of megabytes the log shrinks again
 _WAL_PAGES = 4_000  # 16 MB; a commit checkpoints a longer log itself
 _LOG = (
     "journal_mode = WAL",
@@ -25,10 +25,10 @@ _EVERYWHERE = (f"busy_timeout = {_BUSY_TIMEOUT_MS}", "synchronous = FULL", "fore
 
 
 class SqliteFile:
-    """The database in one file, which `Database` keeps for one process.
+    """The database in one file; `Database` locks it for one process.
 
-    Write-ahead logging lets reads go on beside the one writer. ``synchronous`` is FULL because an answer that
-    was sent has to be found again after a power cut, or the same call would run twice; a commit costs one fsync.
+    With write-ahead logging, reads run beside the one writer. ``synchronous`` is FULL because a sent answer has to
+    survive a power cut, or the same call would run twice; a commit costs one fsync.
 
     Args:
         file: where it is, or is to be made.
@@ -48,7 +48,7 @@ class SqliteFile:
         self._is_checkpoint_owed = False  # the disk was too full for one
 
     def open(self, readers: int) -> None:
-        """Opens the file and brings its schema up to date.
+        """Open the file and upgrade its schema.
 
         Raises:
             StoreFailedError: a newer release of the service made it.
@@ -101,11 +101,11 @@ class SqliteFile:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """The writer's connection, in a transaction that keeps others from writing from its beginning on."""
+        """Return the writer's connection in an immediate transaction."""
         writer = self._writer
         assert writer is not None
         self._check_file()
-        # Said to the driver: with a listener to its events, SQLAlchemy does half as much again for each statement.
+        # By the driver: SQLAlchemy does not begin immediate transactions; a listener would slow each statement.
         driver = _driver_of(writer)
         if driver.in_transaction:
             driver.rollback()  # a commit that fails may leave its transaction open
@@ -124,20 +124,19 @@ class SqliteFile:
             raise
 
     def _check_file(self) -> None:
-        """What is written to a file that has no name any more would be accepted, and lost at the next start."""
+        """Refuse writes to a file that was removed or replaced: they would be lost at the next start."""
         try:
             found = self._file.stat()
         except FileNotFoundError:
             found = None
         if found is None or (found.st_dev, found.st_ino) != self._identity:
             raise StoreFailedError(
-                "the database of artifacts, sources and calls is not the file it was: it was removed or replaced; "
-                "start the service again"
+                "the database of artifacts, sources and calls was removed or replaced; start the service again"
             )
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A connection that only reads, and has no transaction."""
+        """Return a read-only connection of this thread, without a transaction."""
         reader: Connection | None = getattr(self._of_thread, "reader", None)
         if reader is None:
             reader = self._of_thread.reader = self._reading.connect()

@@ -29,7 +29,7 @@ def limits():
     return ConnectionLimits(unread_s=UNREAD_S, per_address_max=2, connections_max=3)
 
 
-class Served:
+class ServedFile:
     """A server with limits, whose kernel buffers are small, and its clients."""
 
     def __init__(self, server, port):
@@ -76,7 +76,7 @@ async def served(services, limits):
         running = AnnouncedServer(config)
         serving = asyncio.create_task(running.serve(sockets=[listening]))
         await running.up.wait()
-        yield Served(running, listening.getsockname()[1])
+        yield ServedFile(running, listening.getsockname()[1])
         running.should_exit = True
         with contextlib.suppress(asyncio.CancelledError):
             await serving

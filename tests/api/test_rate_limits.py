@@ -103,7 +103,7 @@ async def test_a_project_that_is_full_takes_no_file_and_no_call(limited, call_bo
     clock.now += 31
     for refused in (await client.put(ATTACHMENT, content=b"y"), await client.post(CALLS, json=call_body)):
         assert (refused.status_code, refused.json()["code"]) == (403, "storage_quota")
-        assert "the project keeps 5000 bytes, 4000 are allowed" in refused.json()["detail"]
+        assert "limit 4000 bytes, stored 5000" in refused.json()["detail"]
     read = await client.get("/v1/conversations/c1/artifacts/fi:turn_1.user.attachments/a.bin")
     assert len(read.content) == 5_000
     other = limited("other", stored_bytes=4_000)

@@ -306,7 +306,7 @@ async def test_a_database_that_is_none_is_named_without_its_path(tmp_path):
     (tmp_path / "proofbox.sqlite3").write_bytes(b"this was a database once " * 1000)
     with pytest.raises(StoreFailedError) as caught:
         await Database(tmp_path).open()
-    assert caught.value.message == "the database of artifacts, sources and calls is damaged or no database"
+    assert caught.value.message == "the database of artifacts, sources and calls is damaged or not a database"
 
 
 async def test_a_damaged_page_is_told_as_damage(opened_database, tmp_path, scope):

@@ -45,7 +45,7 @@ class Choice:
             PART_HEADERS,
         ),
         303: answer(
-            "A link to the version, as `link=1` asks for: it works for a while, for whoever has it.",
+            "A link to the version, as `link=1` asks for: it works for a while, for everyone who has it.",
             None,
             {"Location": header("The link.", type="string", format="uri"), "Cache-Control": header("`no-store`.")},
         ),
@@ -78,7 +78,7 @@ async def get_artifact(
     path = _parsed(logical_path)
     artifact = await _stored(services.artifacts, scope, path, choice.version)
     if artifact is None and choice.version is not None:
-        raise errors.UnknownArtifactError(f"version: there is no version {choice.version} of a file at this path")
+        raise errors.UnknownArtifactError(f"version: {choice.version} does not exist; omit it to read the latest")
     if artifact is None:
         found = await services.recall.find(scope, path)
         if found is None:
@@ -110,7 +110,7 @@ def _parsed(logical_path: str) -> LogicalPath:
 
 
 async def _link(services: Services, scope: ConversationKey, artifact: StoredArtifact) -> Response:
-    """The answer that leads to the bytes: where they are stored, else at a door of this service without keys.
+    """Build the response with the link: to the object store, else to this service's route of download links.
 
     Raises:
         StoreFailedError: the store cannot make a link.
@@ -118,6 +118,6 @@ async def _link(services: Services, scope: ConversationKey, artifact: StoredArti
     url = await services.artifacts.link(scope, artifact)
     if url is None:
         url = await own_link(services, scope, artifact)
-    # The link is a key to the bytes: nobody on the way keeps it, and where it leads does not learn of this URL.
+    # The link is a credential: no cache stores it, and its target does not learn this URL.
     kept_back = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
     return Response(status_code=303, headers={"Location": url, **kept_back})

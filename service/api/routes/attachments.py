@@ -18,7 +18,7 @@ from service.api.services import InjectedServices
 MIME_CHARS_MAX = 127
 # RFC 6838's restricted names
 _MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+")
-# What clients send without being told to (the second is curl's): they say nothing of the file, its name does.
+# Defaults of clients (the second is curl's); the media type comes from the file's name then.
 _SAYS_NOTHING = {"", "application/octet-stream", "application/x-www-form-urlencoded"}
 # The conversation is read by the dependency that its routes share; :path, so that an encoded slash is seen.
 ROUTE = "/v1/conversations/{conversation_id}/turns/{turn_id}/attachments/{name:path}"
@@ -86,7 +86,7 @@ async def put_attachment(
 
 
 def _mime(request: Request) -> str | None:
-    """The media type that the client gives, without parameters; None if it says nothing."""
+    """Return the media type that the client sent, without parameters; None for a default."""
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if given in _SAYS_NOTHING:
         return None

@@ -68,7 +68,7 @@ async def watch_tool_call(
 
 
 async def _lines(events: AsyncIterator[CallEvent], heartbeat_s: float) -> AsyncGenerator[bytes, None]:
-    """Events as they go over the wire, and a comment whenever none came for a while."""
+    """Yield the events as server-sent events, and heartbeats between them."""
     upcoming = asyncio.ensure_future(anext(events, None))
     try:
         while True:

@@ -1,4 +1,4 @@
-"""What a logical path means that is no stored file: the text of blocks, rows of the sources pool, skills."""
+"""Logical paths that are not stored files: the text of blocks, rows of the sources pool, skills."""
 
 import hashlib
 

@@ -56,8 +56,8 @@ async def get_provenance(
     headers = {**NO_STORE, "Audit-SHA256": line.sha256}
     if form == "line":
         return Response(line.text, headers=headers, media_type=JSON)
-    said = statement(AuditLine.model_validate_json(line.text), line.sha256)
-    return Response(json.dumps(said), headers=headers, media_type=IN_TOTO)
+    attestation = statement(AuditLine.model_validate_json(line.text), line.sha256)
+    return Response(json.dumps(attestation), headers=headers, media_type=IN_TOTO)
 
 
 @router.post(

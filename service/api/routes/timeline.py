@@ -53,13 +53,13 @@ async def get_timeline(
     """The event log of a conversation, the oldest block first; an unknown conversation has an empty one."""
     if view == "rendered":
         shown = await services.timeline.rendered(scope, after)
-        told = {
+        headers = {
             "Timeline-Last": str(shown.last),
             "Timeline-Revision": str(shown.revision),
             "Timeline-Cache-Points": f"{shown.cache_points.pre_tail},{shown.cache_points.tail}",
             "Timeline-Tokens": str(shown.tokens),
         }
-        return Response(shown.text, media_type=_TEXT, headers={**NO_STORE, **told})
+        return Response(shown.text, media_type=_TEXT, headers={**NO_STORE, **headers})
     page = await services.timeline.page(scope, after, limit)
     return model_response(page, headers={**NO_STORE, "Timeline-Last": str(page.last)})
 
@@ -88,7 +88,7 @@ async def get_timeline(
     },
 )
 async def append_to_timeline(request: Request, services: InjectedServices, scope: WritesTimeline) -> Response:
-    """Prompts, completions, plans, summaries: what the loop says; tool calls add their own blocks."""
+    """Prompts, completions, plans, summaries: what the loop writes; tool calls add their own blocks."""
     addition = await read_model(request, TimelineAppend)
     return model_response(await services.timeline.append(scope, addition), status=201)
 

@@ -110,7 +110,7 @@ async def make_tool_call(
     """Runs a call and answers its result, or joins the same call, or answers what is stored of it.
 
     When the connection is lost, the call goes on for a grace time: the same body joins it, or gets its answer. A
-    call that nobody asks for in that time is cancelled, unless it was made with `Prefer: respond-async`.
+    call that no client asks for in that time is cancelled, unless it was made with `Prefer: respond-async`.
     """
     detached = prefers_async(prefer or [])
     await check_storage_quota(request, services)
@@ -193,7 +193,6 @@ async def answer_or_leave(request: Request, ticket: Ticket) -> Answer | None:
     """The answer of a call, or None if the client went away first: then its place at the call is given up."""
     answered = ticket.answered()
     leaving = asyncio.create_task(disconnected(request))
-    # What asyncio.wait would do, in half of the memory: a thousand may wait here.
     over: asyncio.Future[None] = leaving.get_loop().create_future()
 
     def end(_: asyncio.Future[Any]) -> None:
@@ -206,7 +205,7 @@ async def answer_or_leave(request: Request, ticket: Ticket) -> Answer | None:
         await over
         if answered.done():
             return answered.result()
-        # Not when this request is cancelled: then the service stops, and that is what the call should say.
+        # Not when this request is cancelled: then the service stops, and the call ends with that reason.
         await ticket.leave()
         return None
     finally:
@@ -215,7 +214,7 @@ async def answer_or_leave(request: Request, ticket: Ticket) -> Answer | None:
 
 
 async def disconnected(request: Request) -> None:
-    """Waits until the client has gone away."""
+    """Wait until the client has gone away."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 

@@ -15,11 +15,11 @@ from urllib.parse import quote, unquote
 from contracts.paths import FilePath, Namespace
 from service.identity import ConversationKey
 
-# A segment of a path may have 255 bytes; a longer one keeps its head and is told apart by a hash.
+# A segment of a path may have 255 bytes; a longer one has its beginning and a hash.
 _PART_BYTES_MAX = 200
 _HEAD_BYTES = 120
 _HASH_HEX = 32
-# Behind it a file URI has its host. This one is no machine's, so nobody takes the rest for a path of their own.
+# The host of the file URI. No machine has this name, so no client opens the rest as a local path.
 _SCHEME = "file://"
 _PLACE = "proofbox/hosted/"
 _CUT_ESCAPE = re.compile(r"%.?$")
@@ -92,7 +92,7 @@ def hosted_name_in(folder: PurePath, uri: str) -> str | None:
 def _segment(text: str) -> str:
     encoded = quote(text, safe="@").replace("~", "%7E")
     if encoded in {"", ".", ".."}:
-        # A lone percent sign cannot come out of the encoding, so an empty part keeps a name of its own.
+        # A lone percent sign cannot come out of the encoding, so an empty part has a unique name.
         return encoded.replace(".", "%2E") or "%"
     if len(encoded) <= _PART_BYTES_MAX:
         return encoded

@@ -224,7 +224,7 @@ async def test_a_scope_that_a_key_has_not_is_named():
     key, secret = made(permissions=frozenset({Permission.CALLS_READ}))
     caller = await Authenticator(KEYLESS, Keyring(Kept(key))).authenticate(bearer(secret))
     caller.require(Permission.CALLS_READ)
-    with pytest.raises(MissingPermissionError, match="has not the scope calls:run"):
+    with pytest.raises(MissingPermissionError, match="does not have the scope calls:run"):
         caller.require(Permission.CALLS_RUN)
 
 
