@@ -1,14 +1,12 @@
 """Records in a SQLite file: a writer and a few readers, each connection used by one thread at a time."""
 
 import sqlite3
-import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
-from sqlalchemy.exc import SQLAlchemyError
 
 from service.errors import StoreFailedError
 from service.storage.migrations import migrate, require_newest
@@ -41,9 +39,6 @@ class SqliteFile:
         self._file = file
         self._beside = beside
         self._engines: list[Engine] = []
-        self._writer: Connection | None = None
-        self._readers: list[Connection] = []
-        self._of_thread = threading.local()
         self._identity = (0, 0)  # device and number of the file
         self._is_checkpoint_owed = False  # the disk was too full for one
 
@@ -54,10 +49,10 @@ class SqliteFile:
             StoreFailedError: a newer release of the service made it.
             sqlite3.Error, SQLAlchemyError: it cannot be opened.
         """
-        writing = self._engine(1, (*_EVERYWHERE, *_LOG))
-        # The one connection of the one writer: nothing to gain from handing it out anew each time.
-        self._writer = writing.connect()
-        status = self._file.stat()
+        self._writing = self._engine(self.writers, (*_EVERYWHERE, *_LOG))
+        event.listen(self._writing, "begin", _begin_immediate)
+        with self._writing.connect():
+            status = self._file.stat()
         self._identity = (status.st_dev, status.st_ino)
         with self.writing() as connection:
             (require_newest if self._beside else migrate)(connection)
@@ -68,7 +63,7 @@ class SqliteFile:
     def _engine(self, connections: int, pragmas: Sequence[str]) -> Engine:
         engine = create_engine(
             URL.create("sqlite", database=str(self._file)),
-            # Left to itself the driver begins a transaction before a write only, and never an immediate one.
+            # Otherwise the driver begins a transaction before a write only, and never an immediate one.
             connect_args={"isolation_level": None},
             pool_size=connections,
             max_overflow=0,
@@ -89,12 +84,6 @@ class SqliteFile:
 
     def close(self) -> None:
         """Close all connections; the last one checkpoints the log."""
-        if self._writer is not None:
-            self._writer.close()
-        self._writer = None
-        while self._readers:
-            self._readers.pop().close()
-        self._of_thread = threading.local()
         while self._engines:
             # The writer's last: only a connection that may write can checkpoint the log.
             self._engines.pop().dispose()
@@ -102,26 +91,12 @@ class SqliteFile:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Return the writer's connection in an immediate transaction."""
-        writer = self._writer
-        assert writer is not None
         self._check_file()
-        # By the driver: SQLAlchemy does not begin immediate transactions; a listener would slow each statement.
-        driver = _driver_of(writer)
-        if driver.in_transaction:
-            driver.rollback()  # a commit that fails may leave its transaction open
         if self._is_checkpoint_owed:
             # Each refused write makes the log longer: it would take all space that is freed, for ever.
             self._checkpoint("PASSIVE")
-        driver.execute("BEGIN IMMEDIATE")
-        try:
-            yield writer
-            # SQLAlchemy knows of no transaction where nothing was executed.
-            (writer if writer.in_transaction() else driver).commit()
-        except BaseException:
-            with suppress(sqlite3.Error, SQLAlchemyError):  # the next write tries it again
-                writer.rollback()
-                driver.rollback()
-            raise
+        with self._writing.begin() as connection:
+            yield connection
 
     def _check_file(self) -> None:
         """Refuse writes to a file that was removed or replaced: they would be lost at the next start."""
@@ -136,16 +111,9 @@ class SqliteFile:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Return a read-only connection of this thread, without a transaction."""
-        reader: Connection | None = getattr(self._of_thread, "reader", None)
-        if reader is None:
-            reader = self._of_thread.reader = self._reading.connect()
-            self._readers.append(reader)
-        try:
-            yield reader
-        finally:
-            if reader.in_transaction():
-                reader.rollback()  # nothing: it only ends what SQLAlchemy takes for a transaction
+        """Return a read-only connection without a transaction."""
+        with self._reading.connect() as connection:
+            yield connection
 
     def checkpoint_wal(self) -> None:
         """Copy the write-ahead log into the file, without waiting for readers."""
@@ -166,13 +134,10 @@ class SqliteFile:
             self._checkpoint("TRUNCATE")
 
     def _checkpoint(self, mode: str) -> None:
-        assert self._writer is not None
-        _driver_of(self._writer).execute(f"PRAGMA wal_checkpoint({mode})")
+        with closing(self._writing.raw_connection()) as connection:
+            connection.cursor().execute(f"PRAGMA wal_checkpoint({mode})")
         self._is_checkpoint_owed = False  # also if a reader was in the way: the next full disk owes one again
 
 
-def _driver_of(connection: Connection) -> sqlite3.Connection:
-    """The connection of SQLite's driver behind one of SQLAlchemy's."""
-    driver = connection.connection.dbapi_connection
-    assert isinstance(driver, sqlite3.Connection)
-    return driver
+def _begin_immediate(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")

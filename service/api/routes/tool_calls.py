@@ -193,24 +193,16 @@ async def answer_or_leave(request: Request, ticket: Ticket) -> Answer | None:
     """The answer of a call, or None if the client went away first: then its place at the call is given up."""
     answered = ticket.answered()
     leaving = asyncio.create_task(disconnected(request))
-    over: asyncio.Future[None] = leaving.get_loop().create_future()
-
-    def end(_: asyncio.Future[Any]) -> None:
-        if not over.done():
-            over.set_result(None)
-
-    answered.add_done_callback(end)
-    leaving.add_done_callback(end)
+    either: set[asyncio.Future[Any]] = {answered, leaving}
     try:
-        await over
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if answered.done():
             return answered.result()
         # Not when this request is cancelled: then the service stops, and the call ends with that reason.
         await ticket.leave()
         return None
     finally:
-        answered.remove_done_callback(end)
-        leaving.cancel()  # which the answer does not wait for
+        leaving.cancel()
 
 
 async def disconnected(request: Request) -> None:

@@ -9,7 +9,6 @@ files of one tree are equally deep, so that none of its folders can stand where 
 import hashlib
 import re
 import unicodedata
-from pathlib import PurePath
 from urllib.parse import quote, unquote
 
 from contracts.paths import FilePath, Namespace
@@ -67,26 +66,18 @@ def hosted_uri(name: str) -> str:
     return f"{_SCHEME}{_PLACE}{quote(name)}"
 
 
-def hosted_name_in(folder: PurePath, uri: str) -> str | None:
-    """The hosted name that a URI gives, if it is one of this store.
+def hosted_name_in(uri: str) -> str | None:
+    """Return the hosted name in a URI of this store, or None.
 
-    The name is compared with stored names and never opened as a path, so nothing here has to understand ``..``:
-    no stored name holds it.
-
-    Args:
-        folder: the folder of hosted files. Blocks of earlier releases have the ``file:///`` URI of a file below it.
-        uri: the URI.
+    The name is compared with stored names and never opened as a path; no stored name has ``..``.
     """
-    if not uri.startswith(_SCHEME) or "?" in uri or "#" in uri:
+    if not uri.startswith(_SCHEME + _PLACE) or "?" in uri or "#" in uri:
         return None
     try:
-        place = unquote(uri.removeprefix(_SCHEME), errors="strict")
+        name = unquote(uri.removeprefix(_SCHEME + _PLACE), errors="strict")
     except UnicodeDecodeError:
         return None
-    for head in (_PLACE, f"{folder}/"):
-        if place.startswith(head):
-            return unicodedata.normalize("NFC", place.removeprefix(head))
-    return None
+    return unicodedata.normalize("NFC", name)
 
 
 def _segment(text: str) -> str:

@@ -124,7 +124,7 @@ class LocalBlobStore(BlobStore):
 
     @override
     def name_of_uri(self, uri: str) -> str | None:
-        return hosted_name_in(self.hosted, uri)
+        return hosted_name_in(uri)
 
     @override
     def host(self, served: Mapping[str, ServedFile]) -> None:
