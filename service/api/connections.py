@@ -22,7 +22,7 @@ class ConnectionLimits:
 
     Attributes:
         head_s: how long the head of a request may take to arrive, in seconds.
-        unread_s: how long a client may read nothing of an answer, in seconds; then its connection ends.
+        unread_s: how long a client may pause reading a response, in seconds; then its connection ends.
         connections_max: the maximal number of connections.
         per_address_max: the maximal number of connections of one client, see `client_network`.
     """

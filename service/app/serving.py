@@ -57,7 +57,7 @@ def serve(settings: Settings) -> None:
     """Serve until SIGINT or SIGTERM.
 
     Raises:
-        ServiceError: a store or the engine cannot be used; the message says what to do.
+        ServiceError: a store or the engine cannot be used; the message has the remedy.
     """
     malloc_tuning.share_arenas()
     asyncio.run(_serve(build(settings)))

@@ -1,8 +1,8 @@
-"""Signs the heads of all chains of audit lines, a few seconds after lines were added, beside the calls.
+"""Sign the heads of all chains of audit lines in the background, seconds after lines were added.
 
 Before a head is signed, the lines since the last signed head of its chain are checked: that head's line has to be
 there with the hash that was signed, and each line has to name the one before it. So no signature covers a change of
-what the records have signed. Where that fails, nothing of the chain is signed any more, and an error is logged.
+what the records have signed. Where that fails, the chain is not signed any more, and an error is logged.
 """
 
 import asyncio
@@ -104,7 +104,7 @@ class HeadSigner:
         except (StoreFailedError, StoreFullError) as exc:
             self._forget()
             troubles = frozenset({exc.message})
-        except Exception as exc:  # noqa: BLE001 - the rounds go on, and the metric tells
+        except Exception as exc:  # noqa: BLE001 - the rounds go on, and the metric shows it
             self._forget()
             troubles = frozenset({f"an unforeseen error, {type(exc).__name__}: {exc}"})
             if not troubles <= self._troubles:

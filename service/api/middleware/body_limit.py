@@ -189,8 +189,8 @@ class _Counted:
                 message = await self._receive()
         except TimeoutError as exc:
             raise RequestTimeoutError(
-                f"the body kept the service waiting for {self._body_s:g} s beyond the time that its "
-                f"{self._size_bytes} bytes may take, a second for {SLOWEST_BYTES_PER_S} bytes; send it again"
+                f"body: the service was waiting for {self._body_s:g} s beyond the time of {self._size_bytes} bytes "
+                f"(limit: a second for {SLOWEST_BYTES_PER_S} bytes); send it again"
             ) from exc
         made_up_s = len(message.get("body", b"")) / SLOWEST_BYTES_PER_S
         self._waited_s = max(0.0, self._waited_s + time.monotonic() - began - made_up_s)

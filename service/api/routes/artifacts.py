@@ -12,7 +12,7 @@ from service.api.file_response import BINARY, PART_HEADERS, VERSION_HEADERS, Con
 from service.api.identity import ReadsArtifacts
 from service.api.openapi_responses import answer, header, problems
 from service.api.routes.download_links import own_link
-from service.api.routes.logical_artifacts import remembered_response
+from service.api.routes.logical_artifacts import logical_artifact_response
 from service.api.services import InjectedServices, Services
 from service.artifacts.port import ArtifactStore, StoredArtifact
 from service.identity import ConversationKey
@@ -74,7 +74,7 @@ async def get_artifact(
     conditions: Annotated[Conditions, Depends()],
     choice: Annotated[Choice, Depends()],
 ) -> Response:
-    """What a path means now; a browser saves it and runs nothing of it. Ranges are served of files."""
+    """What a path means now; a browser saves it and does not run it. Ranges are served of files."""
     path = _parsed(logical_path)
     artifact = await _stored(services.artifacts, scope, path, choice.version)
     if artifact is None and choice.version is not None:
@@ -83,7 +83,7 @@ async def get_artifact(
         found = await services.recall.find(scope, path)
         if found is None:
             raise errors.UnknownArtifactError("the conversation has nothing at this path")
-        return remembered_response(request, found, conditions.if_none_match)
+        return logical_artifact_response(request, found, conditions.if_none_match)
     if choice.link:
         return await _link(services, scope, artifact)
     return await file_response(request, services.artifacts, scope, artifact, conditions)
@@ -119,5 +119,5 @@ async def _link(services: Services, scope: ConversationKey, artifact: StoredArti
     if url is None:
         url = await own_link(services, scope, artifact)
     # The link is a credential: no cache stores it, and its target does not learn this URL.
-    kept_back = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
-    return Response(status_code=303, headers={"Location": url, **kept_back})
+    private = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+    return Response(status_code=303, headers={"Location": url, **private})

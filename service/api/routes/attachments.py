@@ -19,7 +19,7 @@ MIME_CHARS_MAX = 127
 # RFC 6838's restricted names
 _MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+")
 # Defaults of clients (the second is curl's); the media type comes from the file's name then.
-_SAYS_NOTHING = {"", "application/octet-stream", "application/x-www-form-urlencoded"}
+_DEFAULT_TYPES = {"", "application/octet-stream", "application/x-www-form-urlencoded"}
 # The conversation is read by the dependency that its routes share; :path, so that an encoded slash is seen.
 ROUTE = "/v1/conversations/{conversation_id}/turns/{turn_id}/attachments/{name:path}"
 _LINKS = {
@@ -88,7 +88,7 @@ async def put_attachment(
 def _mime(request: Request) -> str | None:
     """Return the media type that the client sent, without parameters; None for a default."""
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if given in _SAYS_NOTHING:
+    if given in _DEFAULT_TYPES:
         return None
     if len(given) > MIME_CHARS_MAX or _MIME.fullmatch(given) is None or given.startswith("multipart/"):
         raise invalid_field(

@@ -85,10 +85,10 @@ async def rerun_tool_call(
     tool_call_id: CallIdInPath,
     conversation_id: ConversationIdInQuery = None,
 ) -> Response:
-    """Runs the stored program on the very versions that it read, and compares what comes out byte by byte.
+    """Runs the stored program on the versions that it read, and compares its files byte by byte.
 
-    Nothing of it reaches the timeline, the artifacts or the sources; an audit line is all that is stored. A client
-    that goes away ends it.
+    Timeline, artifacts and sources stay as they are; only an audit line is stored. The rerun ends when the client
+    disconnects.
     """
     if services.draining():
         raise errors.ShuttingDownError("the service is shutting down; call again in a moment", retry_after_s=5)
