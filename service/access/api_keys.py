@@ -1,9 +1,8 @@
-"""API keys: how a secret looks, what is kept of it, and whom it speaks for.
+"""API keys: the format of a secret, its stored hash, and the principal of a key.
 
-A secret is ``pbx_<id>_<random><checksum>``: a prefix that scanners of source code find, the id that its record has,
-43 random characters (256 bits) and a CRC-32, so that a scanner, and the door, tell a key from a look-alike without
-asking anybody. What is kept is a SHA-256. A password needs a slow hash because it can be guessed; 256 random bits
-cannot, at any speed.
+A secret is ``pbx_<id>_<random><checksum>``: a prefix that secret scanners find, the id of its record, 43 random
+characters (256 bits) and a CRC-32, by which a scanner and the service recognise a mistyped key without a look-up.
+The store has its SHA-256. A password needs a slow hash because it can be guessed; 256 random bits cannot.
 """
 
 import hashlib
@@ -18,17 +17,17 @@ from enum import StrEnum
 from typing import Protocol
 
 PREFIX = "pbx"
-_ID_CHARACTERS = "abcdefghijkmnpqrstuvwxyz23456789"  # nothing that is mistaken for another when it is read aloud
+_ID_CHARACTERS = "abcdefghijkmnpqrstuvwxyz23456789"  # without characters that look alike
 _ID_LENGTH = 12
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _RANDOM_LENGTH = 43
 _CHECKSUM_LENGTH = 6
 _SECRET = re.compile(rf"{PREFIX}_([a-z2-9]{{{_ID_LENGTH}}})_[0-9A-Za-z]{{{_RANDOM_LENGTH + _CHECKSUM_LENGTH}}}")
-_NOBODYS = hashlib.sha256(b"").hexdigest()
+_NO_SECRET = hashlib.sha256(b"").hexdigest()
 
 
 class Permission(StrEnum):
-    """What a key may do; each route asks for one, or for any key."""
+    """A permission of a key; each route requires one, or any key."""
 
     CALLS_RUN = "calls:run"
     CALLS_READ = "calls:read"
@@ -41,29 +40,29 @@ class Permission(StrEnum):
 
 ALL_PERMISSIONS = frozenset(Permission)
 USUAL_PERMISSIONS = ALL_PERMISSIONS - {Permission.METRICS_READ}
-"""What an agent's loop needs: the metrics count the calls of every tenant."""
+"""What an agent needs: the metrics count the calls of every tenant."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """What is kept of a key.
+    """The record of a key.
 
     Attributes:
-        id: names it, also in logs.
-        name: what its maker calls it.
-        tenant: the tenant that it speaks for.
+        id: its id, also in logs.
+        name: the name that the operator gave it.
+        tenant: the tenant that it acts for.
         project: the project; None: any, which a request names.
         user_type: the user type; None: the operator's.
         user: the user; None: the operator's.
-        permissions: what it may do.
+        permissions: its permissions.
         sha256: the hash of its secret.
-        created: when it was made: UTC, RFC 3339, ``Z``.
-        limits: its own numbers in place of the operator's, by their names.
+        created: its creation time: UTC, RFC 3339, ``Z``.
+        limits: its limits that replace the operator's.
         old_sha256: the hash of the secret before the last rotation.
-        old_until: until when that one works.
-        expires: from when on it does not work.
-        revoked: since when it does not work.
-        used: about when it was used last.
+        old_until: when that one expires.
+        expires: when it expires.
+        revoked: when it was revoked.
+        used: about when it was last used.
     """
 
     id: str
@@ -89,42 +88,42 @@ class ApiKey:
         )
 
     def has_secret(self, secret: str, now: datetime) -> bool:
-        """Whether a secret is its own, or the one before while that still works. Takes the same time for any."""
+        """Whether a secret is the current one, or the previous one before it expires; in constant time."""
         given = secret_sha256(secret)
         is_current = hmac.compare_digest(given, self.sha256)
-        was_current = hmac.compare_digest(given, self.old_sha256 or _NOBODYS)
+        was_current = hmac.compare_digest(given, self.old_sha256 or _NO_SECRET)
         old_works = self.old_until is not None and now < datetime.fromisoformat(self.old_until)
         return is_current or (was_current and old_works)
 
 
 class KeyStore(Protocol):
-    """Where keys are kept. All methods raise StoreFailedError if the store fails."""
+    """The store of keys. All methods raise StoreFailedError if the store fails."""
 
     async def all(self) -> list[ApiKey]:
-        """Every key, the oldest first."""
+        """Return all keys, the oldest first."""
 
     async def note_use(self, used: Mapping[str, str]) -> None:
-        """Writes down when keys were used last, by their ids."""
+        """Store when keys were last used, by their ids."""
 
 
 def new_key_id() -> str:
-    """An id that no other key has."""
+    """Return a random id."""
     return "".join(secrets.choice(_ID_CHARACTERS) for _ in range(_ID_LENGTH))
 
 
 def new_secret(key_id: str) -> str:
-    """A fresh secret of a key; nothing can tell it again."""
+    """Return a new secret of a key; only its hash is stored."""
     unchecked = f"{PREFIX}_{key_id}_" + "".join(secrets.choice(_BASE62) for _ in range(_RANDOM_LENGTH))
     return unchecked + _checksum(unchecked)
 
 
 def secret_sha256(secret: str) -> str:
-    """What is kept of a secret."""
+    """Return the stored hash of a secret."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def key_id_of(secret: str) -> str | None:
-    """The id that a secret names; None if it is no secret: another form, or a wrong checksum."""
+    """Return the id in a secret; None if the format or the checksum is wrong."""
     match = _SECRET.fullmatch(secret)
     if match is None or _checksum(secret[:-_CHECKSUM_LENGTH]) != secret[-_CHECKSUM_LENGTH:]:
         return None

@@ -1,4 +1,4 @@
-"""Who may come in, and as whom: keys, and the principal of requests without one."""
+"""Authentication: the caller of a request, by its key or without one."""
 
 import asyncio
 import hmac
@@ -20,8 +20,8 @@ from service.errors import (
 from service.identity import Principal
 
 FRESH_S = 1.0
-"""For so long the store is not asked for the keys again: a key that was revoked works no longer than this."""
-USES_WRITTEN_EVERY_S = 60.0
+"""The age of cached keys: a revoked key works no longer than this."""
+USES_STORED_EVERY_S = 60.0
 _PROJECT = re.compile(r"[A-Za-z0-9_.@-]{1,100}")
 
 _log = logging.getLogger("proofbox.access")
@@ -29,38 +29,39 @@ _log = logging.getLogger("proofbox.access")
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who sent a request.
+    """The caller of a request.
 
     Attributes:
-        principal: on whose behalf it speaks.
-        permissions: what it may do.
-        own: limits of its key in place of the operator's, by their names.
+        principal: the principal that it acts for.
+        permissions: its permissions.
+        own: limits of its key that replace the operator's.
     """
 
     principal: Principal
     permissions: frozenset[Permission]
     own: Allowances
 
-    def must(self, permission: Permission) -> None:
-        """Lets a request pass that may do this.
+    def require(self, permission: Permission) -> None:
+        """Require a permission.
 
         Raises:
-            MissingPermissionError: its key has not the scope.
+            MissingPermissionError: the key does not have it.
         """
         if permission not in self.permissions:
             raise MissingPermissionError(
-                f"the key {self.principal.key_id} has not the scope {permission}; use one that has", permission
+                f"the key {self.principal.key_id} does not have the scope {permission}; use a key that has it",
+                permission,
             )
 
 
 @dataclass(frozen=True, slots=True)
 class RequestCredentials:
-    """What a request says of itself.
+    """The credentials of a request.
 
     Attributes:
-        authorization: its headers ``Authorization``.
-        tenant: the tenant that it names.
-        project: the project that it names.
+        authorization: the values of ``Authorization``.
+        tenant: the value of ``Proofbox-Tenant``.
+        project: the value of ``Proofbox-Project``.
     """
 
     authorization: tuple[str, ...] = ()
@@ -69,9 +70,9 @@ class RequestCredentials:
 
 
 class Keyring:
-    """The keys, as they were in the store a moment ago.
+    """A cache of all API keys, refreshed every second.
 
-    All of them are held: what an unknown key costs is a look into a dictionary, whoever sends how many.
+    All keys are cached, so that requests with unknown keys do not reach the store.
     """
 
     def __init__(self, store: KeyStore) -> None:
@@ -83,10 +84,10 @@ class Keyring:
         self._writing: asyncio.Task[None] | None = None
 
     async def find(self, secret: str) -> ApiKey | None:
-        """The key of a secret that works now; None if there is none.
+        """Return the valid key of a secret, or None.
 
         Raises:
-            StoreFailedError: the keys cannot be read, so nobody is let in.
+            StoreFailedError: the keys cannot be read.
         """
         await self._freshen()
         key = self._keys.get(key_id_of(secret) or "")
@@ -97,7 +98,7 @@ class Keyring:
         return key
 
     async def has_any(self) -> bool:
-        """Whether any key works now."""
+        """Whether any key is valid now."""
         await self._freshen()
         now = datetime.now(UTC)
         return any(key.works_at(now) for key in self._keys.values())
@@ -108,17 +109,17 @@ class Keyring:
         async with self._reading:
             if time.monotonic() - self._read_at < FRESH_S:
                 return
-            # From before the question: what is changed while it is answered is asked for again in time.
-            asked_at = time.monotonic()
+            # The time before the query: a change during it is read again in time.
+            queried_at = time.monotonic()
             self._keys = {key.id: key for key in await self._store.all()}
-            self._read_at = asked_at
+            self._read_at = queried_at
 
     def start(self) -> None:
-        """Begins to write down now and then which keys were used."""
+        """Start to store regularly which keys were used."""
         self._writing = asyncio.create_task(self._write_uses())
 
     async def stop(self) -> None:
-        """Writes down what is left."""
+        """Stop, and store the rest."""
         if self._writing is not None:
             self._writing.cancel()
             await asyncio.gather(self._writing, return_exceptions=True)
@@ -127,27 +128,27 @@ class Keyring:
 
     async def _write_uses(self) -> None:
         while True:
-            await asyncio.sleep(USES_WRITTEN_EVERY_S)
+            await asyncio.sleep(USES_STORED_EVERY_S)
             await self.write_uses()
 
     async def write_uses(self) -> None:
-        """Writes down which keys were used since the last time; what the store refuses is tried again."""
+        """Store which keys were used since the last time; after an error, with the next ones."""
         used, self._used = self._used, {}
         if not used:
             return
         try:
             await self._store.note_use(used)
         except OurError:
-            _log.warning("when keys were used could not be written down", exc_info=True)
+            _log.warning("the last use of keys could not be stored", exc_info=True)
             self._used = {**used, **self._used}
 
 
-class Access:
-    """Turns what a request says of itself into who it is.
+class Authenticator:
+    """Determines the caller of a request from its credentials.
 
     Args:
-        principal: of requests without a key; a key leaves its user, user type and project open, and they are these.
-        keyring: the keys; None: the header ``Authorization`` is none of ours.
+        principal: the principal of requests without a key, and the defaults of keys without user or project.
+        keyring: the keys; None: the header ``Authorization`` is ignored.
         required: whether a request without a key is refused.
         without_key: the limits of requests without a key.
     """
@@ -165,36 +166,36 @@ class Access:
         self._keyring = keyring
         self._required = required
 
-    async def caller(self, claims: RequestCredentials) -> Caller:
-        """Who sent a request.
+    async def authenticate(self, credentials: RequestCredentials) -> Caller:
+        """Return the caller of a request.
 
         Raises:
-            NotAuthenticatedError: it has no key and needs one, or its key does not work.
-            WrongTenantError: it names a tenant or project that is not its own.
+            NotAuthenticatedError: a key is required and missing, or the key is invalid.
+            WrongTenantError: the request names a tenant or project of another caller.
             StoreFailedError: the keys cannot be read.
         """
-        if self._keyring is None or not (claims.authorization or self._required):
-            return _checked(self._without_key, claims)
-        key = await self._keyring.find(_secret(claims.authorization))
+        if self._keyring is None or not (credentials.authorization or self._required):
+            return _require_own_project(self._without_key, credentials)
+        key = await self._keyring.find(_secret(credentials.authorization))
         if key is None:
             raise NotAuthenticatedError(
                 "the key is unknown, expired or revoked; ask the operator for another", was_given=True
             )
         principal = Principal(
             key.tenant,
-            key.project if key.project is not None else self._any_project(claims.project),
+            key.project if key.project is not None else self._any_project(credentials.project),
             key.user_type or self._principal.user_type,
             key.user or self._principal.user,
             key.id,
         )
-        return _checked(Caller(principal, key.permissions, Allowances(**key.limits)), claims)
+        return _require_own_project(Caller(principal, key.permissions, Allowances(**key.limits)), credentials)
 
-    def _any_project(self, claimed: str | None) -> str:
-        if claimed is None:
+    def _any_project(self, named: str | None) -> str:
+        if named is None:
             return self._principal.project
-        if _PROJECT.fullmatch(claimed) is None:
+        if _PROJECT.fullmatch(named) is None:
             raise UnsafeNameError("Proofbox-Project: a project has 1 to 100 characters of A-Z a-z 0-9 _ . @ -")
-        return claimed
+        return named
 
 
 def _secret(authorization: tuple[str, ...]) -> str:
@@ -210,11 +211,11 @@ def _secret(authorization: tuple[str, ...]) -> str:
     return secret.strip()
 
 
-def _checked(caller: Caller, claims: RequestCredentials) -> Caller:
-    for name, claimed, own in (
-        ("Proofbox-Tenant", claims.tenant, caller.principal.tenant),
-        ("Proofbox-Project", claims.project, caller.principal.project),
+def _require_own_project(caller: Caller, credentials: RequestCredentials) -> Caller:
+    for name, named, own in (
+        ("Proofbox-Tenant", credentials.tenant, caller.principal.tenant),
+        ("Proofbox-Project", credentials.project, caller.principal.project),
     ):
-        if claimed is not None and not hmac.compare_digest(claimed.encode(), own.encode()):
+        if named is not None and not hmac.compare_digest(named.encode(), own.encode()):
             raise WrongTenantError(f"{name}: the request speaks for '{own}' by its key; leave the header out")
     return caller

@@ -1,7 +1,7 @@
-"""How much one caller may ask for: requests, calls and bytes a minute, calls at a time, bytes that are kept.
+"""Quotas of a caller: requests, calls and uploaded bytes per minute, concurrent calls, stored bytes.
 
-All of it is counted in memory, per API key, or per tenant where there are no keys: a restart forgets it, and a
-request costs no write anywhere.
+Usage is counted in memory, per API key, or per tenant without keys: a restart resets it, and a request writes
+nothing.
 """
 
 import math
@@ -14,24 +14,24 @@ from service.errors import RateLimitedError, StorageQuotaError
 
 Clock = Callable[[], float]
 StoredBytes = Callable[[str, str], Awaitable[int]]
-"""How many bytes a project of a tenant keeps."""
+"""Returns the stored bytes of a project of a tenant."""
 
 WINDOW_S = 60
 _STORED_KNOWN_S = 30.0
-_CALLERS_MAX = 10_000  # of whom is remembered what they used up
+_CALLERS_MAX = 10_000  # whose usage is in memory
 
 
 @dataclass(frozen=True, slots=True)
 class Allowances:
-    """Limits of one caller; None leaves the operator's number, 0 is no limit.
+    """Limits of one caller; None: the operator's limit, 0: no limit.
 
     Attributes:
-        requests_per_minute: requests of any kind.
-        calls_per_minute: tool calls that are asked for.
+        requests_per_minute: all requests.
+        calls_per_minute: tool calls.
         upload_bytes_per_minute: bytes of request bodies.
-        running_calls: calls that have a place at one time.
-        queued_calls: calls that wait for one.
-        stored_bytes: bytes of all versions of files and attachments that the project of the tenant keeps.
+        running_calls: calls that run at the same time.
+        queued_calls: calls that wait for a slot.
+        stored_bytes: bytes of all versions of files and attachments of the project.
     """
 
     requests_per_minute: int | None = None
@@ -42,7 +42,7 @@ class Allowances:
     stored_bytes: int | None = None
 
     def over(self, own: "Allowances") -> "Allowances":
-        """These, but for what ``own`` says otherwise."""
+        """Return these limits, replaced by those that ``own`` sets."""
         return replace(self, **{name: value for name, value in asdict(own).items() if value is not None})
 
 
@@ -57,7 +57,7 @@ _RATES = {
 
 
 class TokenBucket:
-    """So much a minute, all of it at once if nothing was taken for a minute. Debts are allowed, and waited for."""
+    """A token bucket with the size of one minute. It may become negative; the debt delays later requests."""
 
     def __init__(self, per_minute: int, clock: Clock) -> None:
         self.per_minute = per_minute
@@ -66,28 +66,28 @@ class TokenBucket:
         self._at = clock()
 
     def left(self) -> float:
-        """What can be taken now; below 0 after a debt."""
+        """Return the tokens; below 0 after a debt."""
         now = self._clock()
         self._left = min(self.per_minute, self._left + (now - self._at) * self.per_minute / WINDOW_S)
         self._at = now
         return self._left
 
     def take(self, amount: float) -> None:
-        """Takes it, also if it is not there."""
+        """Take tokens, also if there are fewer."""
         self._left = self.left() - amount
 
     def wait_s(self, amount: float) -> float:
-        """Until so much can be taken; 0 if it can now."""
+        """Return the time until so many tokens are there; 0 if they are now."""
         return max(0.0, amount - self.left()) * WINDOW_S / self.per_minute
 
 
 class CallerMeter:
-    """What one caller has used up.
+    """The usage of one caller.
 
     Args:
-        own: the limits that are its own.
+        own: the limits of its key.
         allowed: all its limits.
-        clock: a clock that never goes back, in seconds.
+        clock: a monotonic clock, in seconds.
     """
 
     def __init__(self, own: Allowances, allowed: Allowances, clock: Clock) -> None:
@@ -96,54 +96,54 @@ class CallerMeter:
         self.set(own, allowed)
 
     def set(self, own: Allowances, allowed: Allowances) -> None:
-        """Gives it other limits; what is used up of those that stay the same stays used up."""
+        """Change the limits; the usage of unchanged limits stays."""
         self.own, self.allowed = own, allowed
-        kept, self._buckets = self._buckets, {}
+        previous, self._buckets = self._buckets, {}
         for name, (allowance, _) in _RATES.items():
             if per_minute := getattr(allowed, allowance):
-                known = kept.get(name)
+                known = previous.get(name)
                 same = known is not None and known.per_minute == per_minute
                 self._buckets[name] = known if same and known else TokenBucket(per_minute, self._clock)
 
     def take_request(self, *, is_call: bool) -> None:
-        """Counts a request, and a call if it asks for one.
+        """Count a request, and a call if it is one.
 
         Raises:
-            RateLimitedError: one of both is used up; nothing is counted then.
+            RateLimitedError: a limit is used up; nothing is counted then.
         """
         wanted = ("requests", "calls") if is_call else ("requests",)
         for name in wanted:
-            self._must(name, 1)
+            self._require(name, 1)
         for name in wanted:
             if name in self._buckets:
                 self._buckets[name].take(1)
 
     def take_upload(self, size_bytes: int) -> None:
-        """Counts bytes of a body: as a whole when they are announced, else as they come.
+        """Count bytes of a body: all of them if its length is declared, else as they arrive.
 
-        A body may be larger than what is left, and the debt is waited for: so no limit makes a body impossible.
+        A body may exceed the rest of the limit, and the debt delays later ones: no limit makes a body impossible.
 
         Raises:
-            RateLimitedError: earlier bodies have used it up.
+            RateLimitedError: earlier bodies have used up the limit.
         """
-        self._must("uploads", 0)
+        self._require("uploads", 0)
         if "uploads" in self._buckets:
             self._buckets["uploads"].take(size_bytes)
 
-    def _must(self, name: str, amount: int) -> None:
+    def _require(self, name: str, amount: int) -> None:
         bucket = self._buckets.get(name)
         if bucket is None or (wait_s := bucket.wait_s(amount)) <= 0:
             return
         allowance = _RATES[name][0]
-        told = f"{allowance}: {bucket.per_minute} are allowed and used up"
+        message = f"{allowance}: the limit of {bucket.per_minute} is used up"
         raise RateLimitedError(
-            f"{told}; come again in {math.ceil(wait_s)} s",
+            f"{message}; retry in {math.ceil(wait_s)} s",
             retry_after_s=wait_s,
-            errors=[FieldError(field=allowance, code="rate_limited", message=told)],
+            errors=[FieldError(field=allowance, code="rate_limited", message=message)],
         )
 
     def headers(self) -> dict[str, str]:
-        """The fields ``RateLimit-Policy`` and ``RateLimit`` of the IETF's draft; none without a limit."""
+        """Return the headers ``RateLimit-Policy`` and ``RateLimit`` of the IETF draft; none without a limit."""
         if not self._buckets:
             return {}
         policies, states = [], []
@@ -157,19 +157,19 @@ class CallerMeter:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How many of the places, and of the line before them, one caller may have; 0: no limit of its own."""
+    """How many calls of one caller may run and wait; 0: no limit of its own."""
 
     running: int = 0
     queued: int = 0
 
 
 class Quotas:
-    """The meters of all callers.
+    """The usage of all callers.
 
     Args:
-        allowed: the limits of a caller that has none of its own.
-        stored_bytes: asked for what a project keeps; None: that is not limited.
-        clock: a clock that never goes back, in seconds.
+        allowed: the limits of a caller without limits of its own.
+        stored_bytes: returns the stored bytes of a project; None: no storage quota.
+        clock: a monotonic clock, in seconds.
     """
 
     def __init__(
@@ -182,7 +182,7 @@ class Quotas:
         self._stored: dict[tuple[str, str], tuple[float, int]] = {}
 
     def meter(self, caller: str, own: Allowances) -> CallerMeter:
-        """What a caller has used up; its limits from now on are the operator's but for its own."""
+        """Return the usage of a caller, with the limits of its key over the operator's."""
         meter = self._meters.get(caller)
         if meter is None:
             if len(self._meters) >= _CALLERS_MAX:
@@ -193,20 +193,20 @@ class Quotas:
         return meter
 
     def share(self, caller: str) -> Share:
-        """What a caller may have of the places and of the line."""
+        """Return how many calls of a caller may run and wait."""
         meter = self._meters.get(caller)
         if meter is None:
-            return Share()  # it did not come by a door
+            return Share()  # not an HTTP request
         return Share(meter.allowed.running_calls or 0, meter.allowed.queued_calls or 0)
 
-    async def must_have_room(self, allowed: Allowances, tenant: str, project: str) -> None:
-        """Refuses what would be kept while a project keeps as much as it may.
+    async def check_storage_quota(self, allowed: Allowances, tenant: str, project: str) -> None:
+        """Refuse a request of a project that has used up its storage quota.
 
-        What is kept is asked for at most every 30 seconds, so a quota is overrun by what comes in between.
+        Stored bytes are queried at most every 30 seconds; uploads in between may exceed the quota.
 
         Raises:
-            StorageQuotaError: it does.
-            StoreFailedError: the store cannot be asked.
+            StorageQuotaError: the quota is used up.
+            StoreFailedError: the store failed.
         """
         if not allowed.stored_bytes or self._stored_bytes is None:
             return
@@ -216,6 +216,6 @@ class Quotas:
             self._stored[tenant, project] = known
         if known[1] >= allowed.stored_bytes:
             raise StorageQuotaError(
-                f"stored_bytes: the project keeps {known[1]} bytes, {allowed.stored_bytes} are allowed; "
-                "ask the operator for more"
+                f"stored_bytes: the quota of the project is used up (limit {allowed.stored_bytes} bytes, "
+                f"stored {known[1]}); ask the operator for more"
             )

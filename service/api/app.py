@@ -1,4 +1,4 @@
-"""The HTTP application: every route, and every guard around them."""
+"""The HTTP application: routes and middleware."""
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -32,15 +32,14 @@ from service.api.services import Services
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
 
-def create_app(doors: Services, *, lifespan: Lifespan | None = None) -> FastAPI:
-    """The application that serves what ``doors`` leads to.
+def create_app(services: Services, *, lifespan: Lifespan | None = None) -> FastAPI:
+    """Build the application.
 
     Args:
-        doors: the services, made by the composition root.
-        lifespan: what has to be running while requests are served.
+        services: the services that the routes use.
+        lifespan: runs while requests are served.
     """
-    # FastAPI's own page of documentation loads its scripts from a CDN; this one brings them along.
-    # (Its page is of our own making; from here come the scripts.)
+    # FastAPI's documentation page loads its scripts from a CDN; FastAPIOffline serves them. The page is ours.
     app = FastAPIOffline(
         title="Proofbox",
         summary="Sandboxed code execution for agents: promised files, proven.",
@@ -52,7 +51,7 @@ def create_app(doors: Services, *, lifespan: Lifespan | None = None) -> FastAPI:
         redirect_slashes=False,
         lifespan=lifespan,
     )
-    app.state.doors = doors
+    app.state.services = services
     routed = (
         tool_calls,
         call_events,
@@ -73,25 +72,25 @@ def create_app(doors: Services, *, lifespan: Lifespan | None = None) -> FastAPI:
     error_answers.install(app)
     app.add_middleware(
         BodyLimitMiddleware,
-        bytes_max=doors.body_bytes_max,
-        # The one route that takes files takes them with this method.
-        bytes_max_of_method={"PUT": doors.attachments.bytes_max},
-        body_s=doors.body_s,
-        held_max=doors.bodies_bytes_max,
+        bytes_max=services.body_bytes_max,
+        # Only the upload of attachments uses this method.
+        bytes_max_of_method={"PUT": services.attachments.bytes_max},
+        body_s=services.body_s,
+        held_max=services.bodies_bytes_max,
     )
-    app.add_middleware(AuthenticationMiddleware, access=doors.access, quotas=doors.quotas)
-    app.add_middleware(HostCheck, names=doors.hosts)
+    app.add_middleware(AuthenticationMiddleware, authenticator=services.authenticator, quotas=services.quotas)
+    app.add_middleware(HostCheck, names=services.hosts)
     app.add_middleware(SecurityHeadersMiddleware)
     app.add_middleware(
-        AccessLogMiddleware, meter=doors.meter, tracer=doors.tracer
+        AccessLogMiddleware, meter=services.meter, tracer=services.tracer
     )  # the last one added is the outermost
     app.openapi = partial(openapi.document, app)  # type: ignore[method-assign]  # as FastAPI documents it
     return app
 
 
 def release() -> str:
-    """The version of the service."""
+    """Return the version of the service."""
     try:
         return version("proofbox")
     except PackageNotFoundError:
-        return "0.0.0"  # a checkout that was not installed
+        return "0.0.0"  # a checkout without installation

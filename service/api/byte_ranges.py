@@ -7,7 +7,7 @@ from service.errors import RangeNotSatisfiableError
 
 # More than any reader of a file asks for; so many are an attack (RFC 9110 §17.15).
 RANGES_MAX = 32
-# A number that is longer than any file is long is no range; it also keeps int() cheap.
+# No file has more bytes than 19 digits count.
 _RANGE = re.compile(r"[ \t]*([0-9]{0,19})-([0-9]{0,19})[ \t]*")
 
 

@@ -1,4 +1,4 @@
-"""Bounds of connections: how many there are, of one client and together, and how long one may read nothing."""
+"""Limits of connections: their number, of one client and in total, and the time of unread responses."""
 
 import asyncio
 import fcntl
@@ -10,8 +10,6 @@ import termios
 from collections import Counter
 from dataclasses import dataclass, field
 
-PIPELINED_MAX = 64
-"""Requests of one connection that may wait behind the one that is served: each of them takes memory."""
 READ_BYTES_PER_S_MIN = 1024
 """A client that takes an answer more slowly than this counts as one that reads nothing."""
 _DESCRIPTORS_OF_A_CONNECTION = 2  # its own, and one for what its call opens
@@ -24,7 +22,7 @@ class ConnectionLimits:
 
     Attributes:
         head_s: how long the head of a request may take to arrive, in seconds.
-        unread_s: how long a client may read nothing of an answer, in seconds; then its connection ends.
+        unread_s: how long a client may pause reading a response, in seconds; then its connection ends.
         connections_max: the maximal number of connections.
         per_address_max: the maximal number of connections of one client, see `client_network`.
     """
@@ -36,7 +34,7 @@ class ConnectionLimits:
     _of: Counter[str] = field(default_factory=Counter, init=False, repr=False)
 
     def enter(self, network: str) -> bool:
-        """Counts a new connection.
+        """Count a new connection.
 
         Returns:
             Whether it is within the bounds. `leave` has to be called in either case.
@@ -45,7 +43,7 @@ class ConnectionLimits:
         return self._of[network] <= self.per_address_max and self._of.total() <= self.connections_max
 
     def leave(self, network: str) -> None:
-        """Counts the end of a connection."""
+        """Count the end of a connection."""
         self._of[network] -= 1
         if not self._of[network]:
             del self._of[network]
@@ -68,7 +66,7 @@ def client_network(address: str) -> str:
 
 
 def make_room_for_connections(connections_max: int) -> int:
-    """Raises the limit of open files of this process as far as connections need it and the system allows.
+    """Raise the limit of open files of this process as far as connections need it and the system allows.
 
     Returns:
         The number of connections that the limit has room for, at most ``connections_max``.
@@ -84,10 +82,10 @@ def make_room_for_connections(connections_max: int) -> int:
 
 
 class UnreadClock:
-    """Ends a connection whose client takes too little of what is sent to it.
+    """End a connection whose client reads too slowly.
 
-    Bytes count as unread until the client's machine has acknowledged them: a large buffer of the kernel hides from
-    the transport that a slow client goes on reading.
+    Bytes count as unread until the client's machine has acknowledged them: the transport does not see how much the
+    client reads from a large buffer of the kernel.
 
     Args:
         transport: the connection; something that was written to it is unread.
@@ -101,20 +99,20 @@ class UnreadClock:
         self._limit_s = limit_s
         self._loop = asyncio.get_running_loop()
         self._unread = math.inf
-        # The first look is a moment later: one answer may be written in two pieces.
-        self._timer: asyncio.Handle = self._loop.call_soon(self._look)
+        # The first check is a moment later: a response may be written in two pieces.
+        self._timer: asyncio.Handle = self._loop.call_soon(self._check)
 
     def stop(self) -> None:
-        """Stops the clock: the client has read everything, or is gone."""
+        """Stop the clock: the client has read everything, or has disconnected."""
         self._timer.cancel()
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         unread = self._transport.get_write_buffer_size() + _unacknowledged(self._transport)
         if self._unread - unread < self._limit_s * READ_BYTES_PER_S_MIN:
             self._transport.abort()
             return
         self._unread = unread
-        self._timer = self._loop.call_later(self._limit_s, self._look)
+        self._timer = self._loop.call_later(self._limit_s, self._check)
 
 
 def _unacknowledged(transport: asyncio.Transport) -> int:

@@ -1,4 +1,4 @@
-"""Headers of a file that somebody else wrote: right for programs, harmless in a browser."""
+"""Headers of an untrusted file: correct for programs, harmless in a browser."""
 
 from datetime import datetime
 from email.utils import format_datetime
@@ -8,7 +8,7 @@ from service.artifacts.port import StoredArtifact
 
 
 def download_headers(artifact: StoredArtifact) -> dict[str, str]:
-    """The headers of a whole file, but for its length."""
+    """Build the headers of a file, without its length."""
     return {
         **harmless_headers(artifact.path.rel.rpartition("/")[2], artifact.mime),
         "Accept-Ranges": "bytes",
@@ -19,13 +19,12 @@ def download_headers(artifact: StoredArtifact) -> dict[str, str]:
 
 
 def harmless_headers(name: str, mime: str) -> dict[str, str]:
-    """Headers of what somebody else wrote.
+    """Build headers with which a browser saves a file and does not run it.
 
-    Whatever it is, a browser saves it and runs nothing of it: the media type is its own, yet it comes as an
-    attachment, unsniffed, in an origin of no rights.
+    The media type is the file's; it is an attachment, not sniffed, in a sandboxed origin.
     """
     return {
-        # The path stays, the bytes may change: keep it, but ask before using it again.
+        # A later version may have the same path: caches must revalidate.
         "Cache-Control": "private, no-cache",
         "Content-Disposition": content_disposition(name),
         "Content-Security-Policy": "sandbox; default-src 'none'",
@@ -35,7 +34,7 @@ def harmless_headers(name: str, mime: str) -> dict[str, str]:
 
 
 def etag(artifact: StoredArtifact) -> str:
-    """The strong entity tag of a version: its SHA-256."""
+    """Return the strong entity tag of a version: its SHA-256."""
     return f'"{artifact.sha256}"'
 
 
@@ -53,7 +52,7 @@ def is_same_tag(tag: str, if_none_match: str | None) -> bool:
 
 
 def range_holds(artifact: StoredArtifact, if_range: str | None) -> bool:
-    """Whether a range may be served: there is no ``If-Range``, or it names this very version.
+    """Whether a range may be served: there is no ``If-Range``, or it names this version.
 
     A date never does: two versions may share a second, and a part of the wrong one would spoil the client's copy.
     """

@@ -37,7 +37,7 @@ class NoRouteError(CallerError):
 
 
 class MethodNotAllowedError(CallerError):
-    """The route does not take this method; the header ``Allow`` says which it takes."""
+    """The route does not take this method; the header ``Allow`` lists those that it takes."""
 
     code = ProblemCode.METHOD_NOT_ALLOWED
     status = 405
@@ -45,7 +45,7 @@ class MethodNotAllowedError(CallerError):
 
 
 def install(app: FastAPI) -> None:
-    """Makes an application answer every error that it foresees with a problem document."""
+    """Make an application answer every error that it foresees with a problem document."""
     app.add_exception_handler(ServiceError, answer_service_error)
     app.add_exception_handler(RequestValidationError, answer_invalid_parameters)
     app.add_exception_handler(HTTPException, answer_router_error)
@@ -86,7 +86,7 @@ async def answer_router_error(request: Request, exc: Exception) -> Response:
     elif exc.status_code == NoRouteError.status:
         error = NoRouteError("no route has this path; GET /openapi.json lists them all")
     elif exc.status_code == MethodNotAllowedError.status:
-        error = MethodNotAllowedError("the route does not take this method; the header Allow says which it takes")
+        error = MethodNotAllowedError("the route does not take this method; use one of the header Allow")
         headers = {"Allow": ", ".join(sorted(_methods_of_path(request)))}
     else:
         raise exc

@@ -1,4 +1,4 @@
-"""A stored file as an answer: whole, in part, unchanged, or only its headers."""
+"""The response with a stored file: whole, a range, not modified, or only its headers."""
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ PART_HEADERS = {**VERSION_HEADERS, "Content-Range": header("Which part of how ma
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """Which bytes the client wants, and which version it has."""
+    """The conditional headers of a request."""
 
     wanted: Annotated[str | None, Header(alias="Range", description="One range of bytes.")] = None
     if_range: Annotated[
@@ -41,15 +41,15 @@ class Conditions:
 async def file_response(
     request: Request, store: ArtifactStore, scope: ConversationKey, artifact: StoredArtifact, conditions: Conditions
 ) -> Response:
-    """What a request for a version of a file is answered.
+    """Build the response to a request for a version of a file.
 
     Raises:
         StoreFailedError: the store cannot read it.
     """
     headers = download_headers(artifact)
     if is_unchanged(artifact, conditions.if_none_match):
-        kept = ("Cache-Control", "ETag", "Last-Modified")
-        return Response(status_code=304, headers={name: headers[name] for name in kept})
+        names = ("Cache-Control", "ETag", "Last-Modified")
+        return Response(status_code=304, headers={name: headers[name] for name in names})
     if request.method == "HEAD":
         return Response(headers={**headers, "Content-Length": str(artifact.size_bytes)})
     try:
@@ -68,9 +68,9 @@ async def _body(
     part: ByteRange | None,
     headers: dict[str, str],
 ) -> Response:
-    """The file or the part of it.
+    """Build the response with the file or a range of it.
 
-    The first piece is read before the status is sent, so that a store that fails is a problem and no empty file.
+    The first piece is read before the status is sent, so that a store that fails is a problem document.
 
     Raises:
         StoreFailedError: the store cannot read it.
@@ -88,7 +88,7 @@ async def _body(
 async def _pieces(
     store: ArtifactStore, scope: ConversationKey, artifact: StoredArtifact, wanted: ByteRange
 ) -> AsyncGenerator[bytes, None]:
-    """Nothing once the store has answered, then the bytes."""
+    """Yield an empty piece once the store has answered, then the bytes."""
     reading = store.read(scope, artifact, wanted.start, wanted.end)
     try:
         first = await anext(reading, b"")

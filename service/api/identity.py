@@ -24,7 +24,7 @@ API_KEY = HTTPBearer(
 async def principal_of(
     request: Request,
     needed: SecurityScopes,
-    _documented: Annotated[object, Depends(API_KEY)],  # the guard has read the key
+    _documented: Annotated[object, Depends(API_KEY)],  # AuthenticationMiddleware has read the key
 ) -> Principal:
     """The principal of a request.
 
@@ -33,7 +33,7 @@ async def principal_of(
     """
     caller = caller_of(request.scope["state"])
     for permission in needed.scopes:
-        caller.must(Permission(permission))
+        caller.require(Permission(permission))
     return caller.principal
 
 
@@ -45,12 +45,14 @@ async def scope_of(
     """The conversation that the path names, of the request's principal.
 
     Raises:
-        UnsafeNameError: the path is not what its route saw of it. Servers decode what is no UTF-8 to U+FFFD, which
+        UnsafeNameError: the route saw another path. Servers decode bytes that are not UTF-8 to U+FFFD, which
             would give different files one name; and the router's patterns overlook a line feed at the end.
     """
     sent = unquote_to_bytes(request.scope.get("raw_path", b""))
     if sent.endswith(b"\n") or not _is_utf8(sent):
-        raise UnsafeNameError("the path is no UTF-8 or ends a line; percent-encode the UTF-8 bytes of plain names")
+        raise UnsafeNameError(
+            "path: not UTF-8, or it ends with a line feed; percent-encode the UTF-8 bytes of names"
+        )
     return ConversationKey(principal, conversation_id)
 
 

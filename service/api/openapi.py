@@ -1,4 +1,4 @@
-"""The OpenAPI document: what the routes say of themselves, with the contracts' models as its components."""
+"""The OpenAPI document: the routes, with the models of the contracts as components."""
 
 from typing import Any
 
@@ -64,7 +64,7 @@ def document(app: FastAPI) -> dict[str, Any]:
         "schemas": schemas["$defs"],
         "securitySchemes": described["components"]["securitySchemes"],
     }
-    # The framework gives a route with parameters a 422 of its own shape; ours are told by the routes themselves.
+    # The framework gives a route with parameters a 422 of its own shape; the routes describe their own.
     for item in described["paths"].values():
         for operation in item.values():
             if PROBLEM_JSON not in operation["responses"].get("422", {}).get("content", {PROBLEM_JSON: {}}):
@@ -75,7 +75,7 @@ def document(app: FastAPI) -> dict[str, Any]:
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a parameter: one that is not given is left out, no query and no header says ``null``."""
+    """The schema of a parameter: a parameter without a value is left out; queries and headers have no ``null``."""
     kinds = [kind for kind in schema.get("anyOf", []) if kind != {"type": "null"}]
     if len(kinds) != 1:
         return schema

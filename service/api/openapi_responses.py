@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of answers: schemas by reference, problems by code, examples of the contracts."""
+"""Responses in the OpenAPI document: schemas by reference, problems by code, examples of the contracts."""
 
 import json
 from collections import defaultdict
@@ -26,7 +26,7 @@ _REQUEST_ID = {
 }
 _RETRY_AFTER = {
     "Retry-After": {
-        "description": "When to try again, in seconds; only if the service can say.",
+        "description": "When to try again, in seconds; only if it is known.",
         "schema": {"type": "integer", "minimum": 0},
     }
 }
@@ -46,7 +46,7 @@ def reference(model: type[BaseModel]) -> dict[str, str]:
 
 
 def header(description: str, **schema: Any) -> dict[str, Any]:
-    """A header of an answer; text unless ``schema`` says otherwise."""
+    """Describe a header of a response; its type is text unless ``schema`` sets another one."""
     return {"description": description, "schema": schema or {"type": "string"}}
 
 
@@ -91,10 +91,10 @@ def answer(
     description: str, content: dict[str, Any] | None = None, headers: dict[str, Any] | None = None
 ) -> dict[str, Any]:
     """An answer with a body of any kind, or none."""
-    told: dict[str, Any] = {"description": description, "headers": {**_REQUEST_ID, **(headers or {})}}
+    response: dict[str, Any] = {"description": description, "headers": {**_REQUEST_ID, **(headers or {})}}
     if content is not None:
-        told["content"] = content
-    return told
+        response["content"] = content
+    return response
 
 
 def problems(*kinds: type[ServiceError], for_anybody: bool = False) -> dict[int | str, dict[str, Any]]:
@@ -106,8 +106,8 @@ def problems(*kinds: type[ServiceError], for_anybody: bool = False) -> dict[int 
     """
     by_status: dict[int, list[type[ServiceError]]] = defaultdict(list)
     everywhere: tuple[type[ServiceError], ...] = () if for_anybody else _OF_THE_GUARD
-    told: tuple[type[ServiceError], ...] = (*kinds, *everywhere, ServiceError)
-    for kind in told:
+    described: tuple[type[ServiceError], ...] = (*kinds, *everywhere, ServiceError)
+    for kind in described:
         by_status[kind.status].append(kind)
     return {
         status: answer(

@@ -27,7 +27,7 @@ def request_id_of(connection: Request | Scope) -> str:
 
 
 def retry_after(seconds: float | None) -> dict[str, str]:
-    """The header that says when to try again, in whole seconds rounded up; none without a time."""
+    """Return the header ``Retry-After`` in whole seconds, rounded up; no header without a time."""
     return {} if seconds is None else {"Retry-After": str(max(0, math.ceil(seconds)))}
 
 
@@ -65,6 +65,6 @@ class ClosingStream(StreamingResponse):
         self._content = content
 
     async def stream_response(self, send: Send) -> None:
-        """Sends the body to its end and closes the generator whatever happens."""
+        """Send the body to its end and closes the generator whatever happens."""
         async with aclosing(self._content):
             await super().stream_response(send)

@@ -1,4 +1,4 @@
-"""What the HTTP doors lead to: the services and bounds that the composition root hands over."""
+"""The services that routes use, and the limits of requests."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -8,7 +8,7 @@ from typing import Annotated, Protocol
 from fastapi import Depends, Request
 
 from contracts.tool_calls import CallStatus, ToolCallRequest
-from service.access.authenticator import Access
+from service.access.authenticator import Authenticator
 from service.access.quotas import Quotas
 from service.artifacts.attachments import Attachments
 from service.artifacts.download_links import DownloadLinks
@@ -27,13 +27,13 @@ from service.timeline.service import Timeline
 
 
 class Ticket(Protocol):
-    """The place of one request at a call that was accepted; ``key`` names it."""
+    """The subscription of one request to an accepted call; ``key`` names the call."""
 
     key: CallKey
 
     @property
     def replayed(self) -> bool:
-        """The answer was stored before this request."""
+        """Whether the answer was stored before this request."""
 
     def answered(self) -> asyncio.Future[Answer]:
         """The call's one answer when there is one, not to be cancelled; the service's failures are answers too."""
@@ -43,7 +43,7 @@ class Ticket(Protocol):
 
 
 class ToolCalls(Protocol):
-    """The calls, as far as the doors need them."""
+    """The calls, as far as the routes need them."""
 
     async def submit(
         self,
@@ -54,7 +54,7 @@ class ToolCalls(Protocol):
         request_id: str,
         detached: bool,
     ) -> Ticket:
-        """Accepts a call, joins it or finds its answer.
+        """Accept a call, joins it or finds its answer.
 
         Raises:
             ServiceError: it is refused.
@@ -64,12 +64,12 @@ class ToolCalls(Protocol):
         """How a call stands.
 
         Raises:
-            UnknownCallError: there is none of that id.
+            UnknownCallError: no call has that id.
             AmbiguousCallError: several conversations have one.
         """
 
     async def cancel(self, principal: Principal, tool_call_id: str, conversation_id: str | None) -> CallStatus:
-        """Ends a call, or leaves one that has ended as it is; how it stands. Raises as ``status``."""
+        """End a call, or leaves one that has ended as it is; how it stands. Raises as ``status``."""
 
     async def events(
         self, principal: Principal, tool_call_id: str, conversation_id: str | None, *, after: int
@@ -79,33 +79,33 @@ class ToolCalls(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Everything that a route may reach.
+    """All services that a route may use.
 
     Attributes:
-        calls: the tool calls.
-        provenance: the audit lines of calls, and running them again.
-        attachments: takes attachments in; knows their largest size.
+        calls: the life cycle of tool calls.
+        provenance: audit lines and reruns.
+        attachments: stores uploaded attachments.
         artifacts: the files of conversations.
-        sources: what the citations of conversations stand for.
+        sources: the sources that citations name.
         timeline: the event logs of conversations.
-        recall: what logical paths mean that are no stored files.
-        engine: where sandboxes come from; asked whether it answers.
-        check_stores: raises the error of a store that could not take a call now.
-        image: what the sandbox image has.
-        access: who comes in, and as whom.
-        quotas: how much each caller may ask for.
-        links: makes and checks links to files that the store has no links to.
-        public_url: how clients reach the service; empty: links begin with their path.
-        hosts: the names under which the service may be asked; None: any.
-        metrics: what `/metrics` says, in the text format.
-        draining: whether the service takes no new calls any more.
+        recall: resolves logical paths that are not stored files.
+        engine: the sandbox engine, for the readiness check.
+        check_stores: raises the error of a store that cannot accept a call now.
+        image: the inventory of the sandbox image.
+        authenticator: identifies the caller of a request.
+        quotas: the limits of callers.
+        links: creates and verifies download links where the store has none.
+        public_url: the URL of the service for clients; empty: links begin with their path.
+        hosts: the host names of the service; None: any.
+        metrics: the metrics, in the text format.
+        draining: whether the service refuses new calls because it stops.
         body_bytes_max: the largest request body but for attachments, in bytes.
-        bodies_bytes_max: how many bytes of bodies, but for attachments, may be in memory at one time.
-        body_s: how long a request's body may keep the service waiting, beyond a second for each 64 KiB.
+        bodies_bytes_max: the bytes of all bodies in memory, without attachments.
+        body_s: how long the service waits for a request's body, beyond a second for each 64 KiB.
         meter: counts requests.
         tracer: traces them.
-        heartbeat_s: after so many seconds without an event a stream of events shows that it is alive.
-        ping_s_max: how long engine and stores may take to answer when the service is asked whether it is ready.
+        heartbeat_s: the time between heartbeats of an event stream.
+        ping_s_max: the timeout of engine and stores in the readiness check.
     """
 
     calls: ToolCalls
@@ -117,7 +117,7 @@ class Services:
     recall: LogicalPathResolver
     engine: SandboxEngine
     image: ImageInventory
-    access: Access
+    authenticator: Authenticator
     quotas: Quotas
     links: DownloadLinks
     hosts: frozenset[str] | None
@@ -131,14 +131,14 @@ class Services:
     meter: Meter = field(default_factory=NoMeter)
     tracer: Tracer = field(default_factory=NoTracer)
     heartbeat_s: float = 15.0
-    # Below the time-out of the usual probes, so that they get the reason and not silence.
+    # Below the timeout of usual probes, so that they receive the reason.
     ping_s_max: float = 5.0
 
 
-async def doors_of(request: Request) -> Services:
-    """The doors of the application that serves a request."""
-    doors: Services = request.app.state.doors
-    return doors
+async def get_services(request: Request) -> Services:
+    """Return the services of the application that serves a request."""
+    services: Services = request.app.state.services
+    return services
 
 
-OpenDoors = Annotated[Services, Depends(doors_of)]
+InjectedServices = Annotated[Services, Depends(get_services)]

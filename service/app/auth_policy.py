@@ -1,8 +1,8 @@
-"""Who may come in by the settings: when keys are asked for, and what a service that others reach must have."""
+"""The policy of authentication by the settings: when keys are required, host names, limits of callers."""
 
 import ipaddress
 
-from service.access.authenticator import Access, Keyring
+from service.access.authenticator import Authenticator, Keyring
 from service.access.quotas import NO_LIMITS, Allowances
 from service.app.settings import Settings
 from service.errors import ServiceError
@@ -12,7 +12,7 @@ _LOCALHOST = "localhost"
 
 
 class StartRefusedError(ServiceError):
-    """The service would let in whoever reaches it, or nobody."""
+    """The service would let in every client, or none."""
 
 
 def is_loopback(host: str) -> bool:
@@ -41,9 +41,9 @@ def needs_keys(settings: Settings) -> bool:
     return False
 
 
-def access_of(settings: Settings, principal: Principal, keyring: Keyring) -> Access:
-    """Who comes in, and as whom."""
-    return Access(
+def build_authenticator(settings: Settings, principal: Principal, keyring: Keyring) -> Authenticator:
+    """Build the authenticator."""
+    return Authenticator(
         principal,
         None if settings.auth == "off" else keyring,
         required=needs_keys(settings),
@@ -52,14 +52,14 @@ def access_of(settings: Settings, principal: Principal, keyring: Keyring) -> Acc
 
 
 def allowed_hosts(settings: Settings) -> frozenset[str] | None:
-    """The names under which the service may be asked; None where a key, or a proxy, keeps web pages out."""
+    """Return the host names of the service; None where a key, or a proxy, refuses web pages."""
     if needs_keys(settings) or settings.behind_authenticating_proxy:
         return None
     return frozenset(name.lower() for name in (*settings.allowed_hosts, settings.host, _LOCALHOST))
 
 
 def allowances(settings: Settings) -> Allowances:
-    """The limits of a key that has none of its own."""
+    """Return the limits of a key without limits of its own."""
     running = settings.key_running_calls
     return Allowances(
         requests_per_minute=settings.key_requests_per_minute,
@@ -72,10 +72,10 @@ def allowances(settings: Settings) -> Allowances:
 
 
 async def refuse_without_keys(settings: Settings, keyring: Keyring) -> None:
-    """Refuses to serve where keys are needed and there is none.
+    """Refuse to start where keys are required and none exists.
 
     Raises:
-        StartRefusedError: nobody could come in.
+        StartRefusedError: no client could authenticate.
         StoreFailedError: the keys cannot be read.
     """
     if not needs_keys(settings) or await keyring.has_any():
@@ -83,7 +83,7 @@ async def refuse_without_keys(settings: Settings, keyring: Keyring) -> None:
     way_out = "create one with 'proofbox keys create --name <name>'"
     if is_loopback(settings.host):
         raise StartRefusedError(
-            f"PROOFBOX_AUTH is required and there is no API key: {way_out}, or leave PROOFBOX_AUTH out"
+            f"PROOFBOX_AUTH is required and no API key exists: {way_out}, or leave PROOFBOX_AUTH out"
         )
     raise StartRefusedError(
         f"the service would listen at {settings.host}, where others reach it, and has no API key: {way_out}, or "

@@ -28,13 +28,13 @@ def program() -> NoReturn:
     status = main()
     logging.shutdown()
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(BrokenPipeError):  # whoever reads has seen enough
+        with contextlib.suppress(BrokenPipeError):  # the reader closed the pipe
             stream.flush()
     os._exit(status)
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs one command; the exit status is 0 if it did what it was asked, 1 if a call failed, 2 if it could not."""
+    """Run one command; return 0 if it succeeded, 1 if a call failed, 2 if it could not run."""
     arguments = _parser().parse_args(argv)
     configure("text", logging.INFO if arguments.command == "serve" else logging.WARNING)
     try:
@@ -53,9 +53,9 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    # Each command loads only what it needs; a mistake in its arguments is told before that.
+    # Each command imports only what it needs; its arguments are checked before that.
     if arguments.command == "serve":
-        from service.app.bootstrap import serve  # noqa: PLC0415
+        from service.app.serving import serve  # noqa: PLC0415
 
         given = {"host": arguments.host, "port": arguments.port}
         settings = Settings(**{name: value for name, value in given.items() if value is not None})
@@ -128,7 +128,7 @@ def _moment(text: str) -> str:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as exc:
-        raise argparse.ArgumentTypeError("it is no time such as 2026-07-04 or 2026-07-04T13:18:00Z") from exc
+        raise argparse.ArgumentTypeError("not a time such as 2026-07-04 or 2026-07-04T13:18:00Z") from exc
     moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -137,9 +137,9 @@ def _json_object(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text or "{}")
     except ValueError as exc:
-        raise argparse.ArgumentTypeError(f"it is no JSON: {exc}") from exc
+        raise argparse.ArgumentTypeError(f"not JSON: {exc}") from exc
     if not isinstance(value, dict):
-        raise argparse.ArgumentTypeError("it is no JSON object")
+        raise argparse.ArgumentTypeError("not a JSON object")
     return value
 
 
@@ -168,7 +168,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     draw.add_argument("--watch", action="store_true", help="render again whenever the document changes")
     _add_looking_back(commands)
-    demo = commands.add_parser("demo", help="run the story of two turns on real data")
+    demo = commands.add_parser("demo", help="run two turns of an agent on real data")
     demo.add_argument(
         "--out", type=Path, default=Path("demo-out"), help="folder that the produced files are put into"
     )

@@ -34,7 +34,7 @@ class Noted:
 
 
 def export(settings: Settings, *, since: str, tenant: str | None, project: str | None, heads: bool) -> int:
-    """Prints audit lines, byte for byte, one a line; then the signed heads among them, if they are asked for."""
+    """Print audit lines, byte for byte, one a line; then the signed heads among them, if requested."""
     _, path = settings.audit_files
     records = list(_records(path)) if heads else []  # before the lines: a head is signed after its line
     first: dict[tuple[str, str], int] = {}
@@ -52,7 +52,7 @@ def export(settings: Settings, *, since: str, tenant: str | None, project: str |
 
 
 def verify(settings: Settings, *, file: Path | None, noted: Noted, answers: bool) -> int:
-    """Checks all chains, or those of an exported file; 0 if they are whole, else 1, and the first broken line.
+    """Check all chains, or those of an exported file; 0 if they are whole, else 1, and the first broken line.
 
     Args:
         settings: where the database and the signed heads are.
@@ -113,7 +113,7 @@ def _publics(files: HeadFiles) -> set[str]:
 
 
 def _records(path: Path) -> Iterator[str]:
-    """The records of a file; none if there is none."""
+    """Return the records of a file; none if it does not exist."""
     if path.exists():
         yield from (line for line, _ in HeadFiles(path, path).lines())
 
@@ -132,7 +132,7 @@ def _key_problems(files: HeadFiles, records: HeadRecords, known: frozenset[str],
 
 
 def _print_findings(check: AuditCheck) -> None:
-    """Prints what was found of each chain, and who signed."""
+    """Print what was found of each chain, and who signed."""
     for chain, state in check.chains.items():
         name = "/".join(f"{part!a}" for part in chain)
         if state.problem is not None:
@@ -167,10 +167,10 @@ def _answer_problem(line: ExportedLine) -> str | None:
 
 
 def rotate_key(settings: Settings) -> int:
-    """Signs heads with another key from now on, also while the service runs.
+    """Sign heads with another key from now on, also while the service runs.
 
     Raises:
-        ServiceError: there is no key, a record is not as it was signed, or a file cannot be read or written.
+        ServiceError: the key does not exist, a record is not as it was signed, or a file cannot be read or written.
     """
     old, fresh = HeadFiles(*settings.audit_files).rotate(now_text())
     sys.stderr.write(
@@ -181,7 +181,7 @@ def rotate_key(settings: Settings) -> int:
 
 
 async def begin_anew(settings: Settings) -> int:
-    """Puts the key and the heads aside; the next start of the service makes others. The service may not run.
+    """Put the key and the heads aside; the next start of the service makes others. The service may not run.
 
     Raises:
         ServiceError: the database cannot be opened, or a file cannot be renamed.
@@ -199,10 +199,10 @@ async def begin_anew(settings: Settings) -> int:
 
 
 async def rerun(settings: Settings, *, tool_call_id: str, conversation_id: str | None) -> int:
-    """Runs a stored call again and prints what is the same; 0 if all of it is, else 1.
+    """Run a stored call again and prints what is the same; 0 if all of it is, else 1.
 
     Raises:
-        ServiceError: there is no such call, it cannot be run again, or the service runs and has the data folder.
+        ServiceError: the call does not exist, cannot be run again, or the service runs and uses the data folder.
     """
     service = build(settings)
     async with running(service):

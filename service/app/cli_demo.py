@@ -1,4 +1,4 @@
-"""The demo: two turns on real data, and a promise that is not kept."""
+"""The demo: two turns on real data, and a promised file that is missing."""
 
 import sys
 import tempfile
@@ -14,19 +14,19 @@ _PROGRAMS = Path(__file__).parents[2] / "docs" / "demo"
 
 
 async def demo(settings: Settings, out: Path) -> int:
-    """Tells the story; 0 if every call ended as the story says."""
+    """Run the demo; return 0 if every call ended as expected."""
     service = build(settings)
     async with running(service):
         console = Console(service, out)
         with tempfile.TemporaryDirectory(prefix="proofbox-demo-") as folder:
-            _say("Turn 1: the user attaches a CSV file (ground heights of the US Geological Survey)")
+            _print_heading("Turn 1: the user attaches a CSV file (ground heights of the US Geological Survey)")
             source = Console(service, Path(folder))
             await source.run(
                 "turn_0", Language.PYTHON, _program("export_heights"), [_entry("heights.csv", "ground heights")]
             )
             await console.attach("turn_1", Path(folder) / "heights.csv")
-        _say("Turn 2, first call: code that promises a workbook, a chart, a PDF and a summary")
-        kept = await console.run(
+        _print_heading("Turn 2, first call: code that promises a workbook, a chart, a PDF and a summary")
+        produced = await console.run(
             "turn_2",
             Language.PYTHON,
             _program("analysis"),
@@ -38,8 +38,8 @@ async def demo(settings: Settings, out: Path) -> int:
             ],
             prog_name="analysis",
         )
-        show(kept, out)
-        _say("Turn 2, second call: code that promises a file, does not write it, and raises")
+        show(produced, out)
+        _print_heading("Turn 2, second call: code that promises a file, does not write it, and raises")
         broken = await console.run(
             "turn_2",
             Language.PYTHON,
@@ -48,10 +48,12 @@ async def demo(settings: Settings, out: Path) -> int:
             prog_name="forecast",
         )
         show(broken, out)
-        _say("What a model reads of the second call (the rendered view of its blocks)")
+        _print_heading("What a model reads of the second call (the rendered view of its blocks)")
         sys.stdout.write(rendered(broken.blocks))
-    as_told = kept.ok and not broken.ok and [a.verdict for a in broken.artifacts] == ["produced", "missing_file"]
-    return 0 if as_told else 1
+    as_expected = (
+        produced.ok and not broken.ok and [a.verdict for a in broken.artifacts] == ["produced", "missing_file"]
+    )
+    return 0 if as_expected else 1
 
 
 def _program(name: str) -> str:
@@ -62,6 +64,6 @@ def _entry(filename: str, description: str, **checks: object) -> dict[str, objec
     return {"filename": filename, "description": description, **checks}
 
 
-def _say(text: str) -> None:
+def _print_heading(text: str) -> None:
     sys.stdout.write(f"\n{RULE}\n{text}\n{RULE}\n")
     sys.stdout.flush()

@@ -30,7 +30,7 @@ _LIMIT_MAX = 2**53
 
 
 def add_parser(commands: Any) -> None:
-    """Adds the command to those of the program."""
+    """Add the command to those of the program."""
     keys = commands.add_parser("keys", help="make, list, rotate and revoke API keys")
     actions = keys.add_subparsers(dest="action", required=True)
     create = actions.add_parser("create", help="make a key and print its secret, once")
@@ -74,7 +74,7 @@ def add_parser(commands: Any) -> None:
 
 
 def rotate_links(settings: Settings, *, at_once: bool) -> int:
-    """Signs links with another key from now on.
+    """Sign links with another key from now on.
 
     Raises:
         StoreFailedError: the file of keys cannot be read or made.
@@ -86,23 +86,23 @@ def rotate_links(settings: Settings, *, at_once: bool) -> int:
 
 
 async def run(settings: Settings, arguments: argparse.Namespace) -> int:
-    """Does one action.
+    """Run one action of keys.
 
     Raises:
-        ServiceError: the database cannot be used, or there is no such key.
+        ServiceError: the database cannot be used, or the key does not exist.
     """
     async with _store(settings) as store:
         if arguments.action == "create":
             key, secret = _made(settings, arguments)
             await store.add(key)
-            _tell(key, arguments, secret=secret)
+            _show(key, arguments, secret=secret)
         elif arguments.action == "rotate":
             secret = new_secret(arguments.key_id)
             until = datetime.now(UTC) + arguments.overlap
             key = await store.rotate(arguments.key_id, secret_sha256(secret), _utc(until))
-            _tell(key, arguments, secret=secret)
+            _show(key, arguments, secret=secret)
         elif arguments.action == "revoke":
-            _tell(await store.revoke(arguments.key_id), arguments)
+            _show(await store.revoke(arguments.key_id), arguments)
         else:
             _list(await store.all(), arguments)
     return 0
@@ -137,31 +137,31 @@ def _made(settings: Settings, arguments: argparse.Namespace) -> tuple[ApiKey, st
     return key, secret
 
 
-def _tell(key: ApiKey, arguments: argparse.Namespace, secret: str | None = None) -> None:
-    told = _told(key)
+def _show(key: ApiKey, arguments: argparse.Namespace, secret: str | None = None) -> None:
+    fields = _fields_of(key)
     if arguments.json:
-        _print(json.dumps({**told, "secret": secret} if secret else told))
+        _print(json.dumps({**fields, "secret": secret} if secret else fields))
         return
-    for name, value in told.items():
+    for name, value in fields.items():
         sys.stderr.write(f"{name:<10} {value}\n")
     if secret is not None:
-        sys.stderr.write("The secret is shown this once; what is kept of it is a hash.\n")
+        sys.stderr.write("The secret is shown only this once; the service stores its hash.\n")
         _print(secret)
 
 
 def _list(keys: list[ApiKey], arguments: argparse.Namespace) -> None:
-    told = [_told(key) for key in keys]
+    rows_of_keys = [_fields_of(key) for key in keys]
     if arguments.json:
-        _print(json.dumps(told))
+        _print(json.dumps(rows_of_keys))
         return
     columns = ("id", "name", "tenant", "project", "state", "expires", "used", "scopes")
-    rows = [columns, *(tuple(str(key[name]) for name in columns) for key in told)]
+    rows = [columns, *(tuple(str(key[name]) for name in columns) for key in rows_of_keys)]
     widths = [max(len(row[index]) for row in rows) for index in range(len(columns))]
     for row in rows:
         _print("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
 
 
-def _told(key: ApiKey) -> dict[str, Any]:
+def _fields_of(key: ApiKey) -> dict[str, Any]:
     now = datetime.now(UTC)
     state = "revoked" if key.revoked else "works" if key.works_at(now) else "expired"
     old_works = state == "works" and key.old_until is not None and key.old_until > _utc(now)

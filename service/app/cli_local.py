@@ -1,4 +1,4 @@
-"""Jobs without HTTP: one script, or the demo; what a loop would get is printed as a model reads it."""
+"""Calls without HTTP: one script, or the demo; the response is printed as a model reads it."""
 
 import asyncio
 import secrets
@@ -24,8 +24,8 @@ from service.identity import ConversationKey
 
 _PIECE_BYTES = 1024 * 1024
 _CONVERSATION = "local"
-_LOOK_EVERY_S = 0.5
-_BESIDE_MAX = 5_000  # files below the folder of a document that are looked at
+_POLL_S = 0.5
+_BESIDE_MAX = 5_000  # files below the folder of a document that are searched
 RULE = "─" * 78
 
 
@@ -38,7 +38,7 @@ class Console:
     calls: list[ToolCallResponse] = field(default_factory=list)
 
     async def attach(self, turn_id: str, path: Path) -> None:
-        """Uploads a file as an attachment of a turn."""
+        """Upload a file as an attachment of a turn."""
         scope = ConversationKey(self.service.principal, _CONVERSATION)
         stored = await self.service.attachments.store(scope, turn_id, path.name, _pieces(path), None)
         _print(f"attached  {stored.attachment.physical_path}  ({stored.attachment.size_bytes:,} bytes)")
@@ -46,7 +46,7 @@ class Console:
     async def run(
         self, turn_id: str, language: Language, code: str, contract: Sequence[dict[str, Any]], **extra: Any
     ) -> ToolCallResponse:
-        """Runs a program and puts the produced files into the output folder."""
+        """Run a program and puts the produced files into the output folder."""
         return await self.call(
             tool_id=exec_tool_id(language),
             turn_id=turn_id,
@@ -55,7 +55,7 @@ class Console:
         )
 
     async def call(self, **fields: Any) -> ToolCallResponse:
-        """Makes one call and puts the produced files into the output folder."""
+        """Make one call and puts the produced files into the output folder."""
         request = ToolCallRequest(
             tool_call_id=f"call_{secrets.token_hex(4)}", conversation_id=_CONVERSATION, **fields
         )
@@ -67,10 +67,10 @@ class Console:
             raise InvalidRequestError(Problem.model_validate_json(answer.body).detail)
         response = ToolCallResponse.model_validate_json(answer.body)
         self.calls.append(response)
-        await self._keep(response)
+        await self._save_files(response)
         return response
 
-    async def _keep(self, response: ToolCallResponse) -> None:
+    async def _save_files(self, response: ToolCallResponse) -> None:
         scope = ConversationKey(self.service.principal, _CONVERSATION)
         for artifact in response.artifacts:
             if artifact.verdict is not VerdictCode.PRODUCED or artifact.sha256 is None:
@@ -93,7 +93,7 @@ async def _pieces(path: Path) -> AsyncIterator[bytes]:
 
 
 def show(response: ToolCallResponse, out: Path) -> None:
-    """Prints the report, the timings, and where the files lie."""
+    """Print the report, the timings, and where the files lie."""
     _print(f"{RULE}\nreport\n{RULE}\n{response.report}")
     timings = vars(response.timings_ms)
     _print(f"{RULE}\n" + "  ".join(f"{name} {ms:.1f} ms" for name, ms in timings.items()))
@@ -109,11 +109,11 @@ def show(response: ToolCallResponse, out: Path) -> None:
 async def execute(
     settings: Settings, *, code: Path, contract: Sequence[str], inputs: Sequence[Path], out: Path
 ) -> int:
-    """Runs one script with its inputs attached; 0 if it kept its promises, else 1."""
+    """Run one script with its inputs attached; return 0 if it produced all promised files, else 1."""
     languages = {LANGUAGES[language].suffix: language for language in Language}
     language = languages.get(code.suffix)
     if language is None:
-        raise InvalidRequestError(f"'{code.name}' is no script that the sandbox runs: {', '.join(languages)}")
+        raise InvalidRequestError(f"'{code.name}' is not a script that the sandbox runs: {', '.join(languages)}")
     text = await asyncio.to_thread(code.read_text, encoding="utf-8")
     service = build(settings)
     async with running(service):
@@ -127,7 +127,7 @@ async def execute(
 
 
 async def render(settings: Settings, *, source: Path, out: Path, params: dict[str, Any], watch: bool) -> int:
-    """Renders a file to the format of ``out``'s extension, again at each change if ``watch``; 0 if it went well."""
+    """Render a file to the format of ``out``'s extension, again at each change if ``watch``; 0 if it went well."""
     suffix = out.suffix.lower().removeprefix(".")
     if suffix not in set(OutputFormat):
         known = ", ".join(f".{output}" for output in OutputFormat)
@@ -152,11 +152,11 @@ async def render(settings: Settings, *, source: Path, out: Path, params: dict[st
             if not watch:
                 return 0 if response.ok else 1
             while _newest(source) == seen:  # noqa: ASYNC110 - there is nothing to wait on but the clock
-                await asyncio.sleep(_LOOK_EVERY_S)
+                await asyncio.sleep(_POLL_S)
 
 
 def _theme_text(path: Path) -> str:
-    """What a theme file beside the document says, which may name a logo; nothing for a built-in theme."""
+    """Return the text of a theme file, which may name a logo; empty for a built-in theme."""
     return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 

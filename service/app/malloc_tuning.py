@@ -1,4 +1,4 @@
-"""The memory of a process that serves for long: what the C library and the collector would keep without need."""
+"""Memory settings of the process: fewer malloc arenas, and no garbage collection of loaded modules."""
 
 import contextlib
 import ctypes
@@ -10,10 +10,9 @@ _ARENAS = 2
 
 
 def share_arenas() -> None:
-    """Has threads share two pools of memory in place of one each, which keeps what its thread once needed.
+    """Let threads share two malloc arenas in place of one each, which never shrinks.
 
-    To be called before there are threads. C libraries other than glibc have no such pools; what the operator says
-    of them stands.
+    Called before threads start. C libraries other than glibc have no arenas; MALLOC_ARENA_MAX has precedence.
     """
     if "MALLOC_ARENA_MAX" in os.environ:
         return
@@ -22,7 +21,7 @@ def share_arenas() -> None:
 
 
 def settle() -> None:
-    """To be called when all is loaded, which stays: no collection looks at it again, the rest is given back."""
+    """Freeze loaded objects for the collector and return free memory; called after start-up."""
     gc.collect()
     gc.freeze()
     with contextlib.suppress(AttributeError):

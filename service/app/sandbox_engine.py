@@ -128,13 +128,13 @@ def together_readings(engine: PooledEngine) -> list[Reading]:
     if group is None:
         return []
     memory, pids = group.memory(), group.pids()
-    told = (
+    readings = (
         ("sandboxes_memory_bytes", "Memory of all sandboxes together.", memory.used),
         ("sandboxes_memory_limit_bytes", "What it may be; 0: not bounded.", memory.limit),
         ("sandboxes_pids", "Processes and threads of all sandboxes together.", pids.used),
         ("sandboxes_pids_limit", "What they may be; 0: not bounded.", pids.limit),
     )
-    return [Reading(name, what, (), {(): value}) for name, what, value in told]
+    return [Reading(name, what, (), {(): value}) for name, what, value in readings]
 
 
 def _totals(settings: Settings) -> TotalLimits:

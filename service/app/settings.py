@@ -311,7 +311,7 @@ class Settings(BaseSettings):
     @classmethod
     def _web_search_url_can_be_read(cls, value: str) -> str:
         if value:
-            WebUrl.parse(value)  # its error is a ValueError that says what is wrong
+            WebUrl.parse(value)  # raises ValueError
         return value
 
     @model_validator(mode="after")

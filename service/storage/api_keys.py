@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, insert, select, update
+from typing_extensions import override
 
-from service.access.api_keys import ApiKey, Permission
+from service.access.api_keys import ApiKey, KeyStore, Permission
 from service.errors import CallerError
 from service.storage.conversation_rows import utc_now
 from service.storage.database import Database
@@ -21,8 +22,8 @@ class UnknownKeyError(CallerError):
     """No key has that id, or it is revoked and cannot be changed any more."""
 
 
-class SqlApiKeys:
-    """The port ``KeyStore`` in the database, and what an operator does with keys.
+class SqlApiKeys(KeyStore):
+    """The KeyStore in the database, and what an operator does with keys.
 
     Args:
         database: the open database.
@@ -31,28 +32,19 @@ class SqlApiKeys:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    @override
     async def all(self) -> list[ApiKey]:
-        """Every key, the oldest first.
-
-        Raises:
-            StoreFailedError: the database failed.
-        """
         return await self._database.read(lambda connection: [_key(row) for row in connection.execute(_ALL)])
 
+    @override
     async def note_use(self, used: Mapping[str, str]) -> None:
-        """Writes down when keys were used last, by their ids.
-
-        Raises:
-            StoreFailedError: the database failed.
-            StoreFullError: no space is left.
-        """
         # In one order, so that two services that share nothing but the server never wait for each other.
         rows = [{"key_id": key_id, "used_at": at} for key_id, at in sorted(used.items())]
         if rows:
             await self._database.write(lambda connection: connection.execute(_USED, rows))
 
     async def add(self, key: ApiKey) -> None:
-        """Keeps a new key.
+        """Store a new key.
 
         Raises:
             StoreFailedError: the database failed.
@@ -74,7 +66,7 @@ class SqlApiKeys:
         await self._database.write(lambda connection: connection.execute(insert(api_keys), values))
 
     async def rotate(self, key_id: str, sha256: str, old_until: str) -> ApiKey:
-        """Gives a key another secret; the one that it has works until ``old_until``, an older one no longer.
+        """Replace the secret of a key; the current one works until ``old_until``, an older one no longer.
 
         Raises:
             UnknownKeyError: no key of that id can be changed.
@@ -90,7 +82,7 @@ class SqlApiKeys:
         return await self._database.write(work)
 
     async def revoke(self, key_id: str) -> ApiKey:
-        """Ends a key, for good.
+        """Revoke a key for ever.
 
         Raises:
             UnknownKeyError: no key of that id can be changed.
@@ -108,9 +100,9 @@ class SqlApiKeys:
 def _changeable(connection: Connection, key_id: str) -> ApiKey:
     row = connection.execute(_ONE, {"key_id": key_id}).first()
     if row is None:
-        raise UnknownKeyError(f"there is no key '{key_id[:40]}'; 'proofbox keys list' shows them all")
+        raise UnknownKeyError(f"key '{key_id[:40]}' does not exist; 'proofbox keys list' shows all keys")
     if row.revoked is not None:
-        raise UnknownKeyError(f"the key '{key_id}' was revoked at {row.revoked}; make another one")
+        raise UnknownKeyError(f"the key '{key_id}' was revoked at {row.revoked}; create another one")
     return _key(row)
 
 

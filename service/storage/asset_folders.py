@@ -8,17 +8,20 @@ import stat
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from typing_extensions import override
+
+from service.artifacts.conversation_files import AssetSource
 from service.errors import StoreFailedError, StoreFullError
 
 
-class AssetFolders:
+class AssetFolders(AssetSource):
     """The port `AssetSource` over local folders."""
 
     def __init__(self, roots: tuple[Path, ...]) -> None:
         self._roots = tuple(root.resolve() for root in roots)
 
+    @override
     async def fetch(self, uri: str, staging: Path) -> Path | None:
-        """See `AssetSource.fetch`; the copy in ``staging`` has a name of our own."""
         return await asyncio.to_thread(self._copy, uri, staging)
 
     def _copy(self, uri: str, staging: Path) -> Path | None:

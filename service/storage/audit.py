@@ -1,8 +1,7 @@
 """Audit lines in the database: a chain for each project of a tenant, whose lines are added and never changed.
 
-Each line holds the SHA-256 of the one before it, so a line that was changed, taken out or put in later shows.
-Whoever can write the whole database can write the whole chain anew: keep a copy of the lines, or of the last hash,
-elsewhere.
+Each line holds the SHA-256 of the one before it, so a line that was changed, removed or inserted later is detected.
+A writer of the whole database can write a whole chain anew: store a copy of the lines, or signed heads, elsewhere.
 """
 
 import hashlib
@@ -10,7 +9,9 @@ import json
 from collections.abc import Mapping
 
 from sqlalchemy import Connection, Select, bindparam, insert, select
+from typing_extensions import override
 
+from service.calls.audit_port import AuditStore
 from service.calls.port import AuditDraft, AuditedLine, CallKey
 from service.identity import Principal
 from service.storage.conversation_rows import CONVERSATION, new_or_known, scope_values
@@ -35,8 +36,8 @@ _OF_CALL = _LINE.join_from(audit, calls).where(
 _OF_NUMBER = _LINE.where(audit.c.call == bindparam("of_call"))
 
 
-class SqlAuditStore:
-    """The port ``AuditStore`` in the database.
+class SqlAuditStore(AuditStore):
+    """The AuditStore in the database.
 
     Args:
         database: the open database.
@@ -45,30 +46,21 @@ class SqlAuditStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    @override
     async def of_call(self, key: CallKey) -> AuditedLine | None:
-        """The line of a call; None while it has no answer, and for calls of releases that kept none.
-
-        Raises:
-            StoreFailedError: the database failed.
-        """
         values = {**scope_values(key.scope), "call_id": key.tool_call_id}
 
         return await self._database.read(lambda connection: _first(connection, _OF_CALL, values))
 
+    @override
     async def add(self, principal: Principal, draft: AuditDraft) -> AuditedLine:
-        """Adds a line that belongs to no stored call.
-
-        Raises:
-            StoreFailedError: the database failed.
-            StoreFullError: no space is left.
-        """
         return await self._database.write(lambda connection: add_line(connection, principal, draft, None))
 
 
 def add_line(connection: Connection, principal: Principal, draft: AuditDraft, call: int | None) -> AuditedLine:
-    """Adds a line at the end of its chain; others that add one there wait for this transaction.
+    """Add a line at the end of its chain; others that add one there wait for this transaction.
 
-    The chain is locked after everything else that the transaction locks, so that nobody waits in a circle.
+    The chain is locked after everything else that the transaction locks, so that transactions never deadlock.
     """
     chain = _locked(connection, principal)
     last = connection.execute(_LAST, {"in_chain": chain}).first()

@@ -1,4 +1,4 @@
-"""Reads audit lines beside a service that runs: nothing is locked, migrated or written."""
+"""Read audit lines while a service runs: nothing is locked, upgraded or written."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,15 +20,15 @@ _ROLE = "the database of audit lines"
 
 @dataclass(frozen=True, slots=True)
 class ExportedLine:
-    """An audit line as it is kept.
+    """A stored audit line.
 
     Attributes:
-        tenant: whose chain it is in.
-        project: the same.
+        tenant: the tenant of its chain.
+        project: the project of its chain.
         seq: its number.
-        sha256: the hash that was kept with it.
+        sha256: the hash that was stored with it.
         text: the line.
-        answer: the answer of its call as it is stored now, if it was asked for and is there.
+        answer: the stored answer of its call, if requested and present.
     """
 
     tenant: str
@@ -52,7 +52,7 @@ def audit_lines(
         answers: whether the answers come along.
 
     Raises:
-        StoreFailedError: there is no database, or it holds no audit lines.
+        StoreFailedError: the database does not exist or has no audit lines.
     """
     columns: list[Any] = [chains.c.tenant, chains.c.project, audit.c.seq, audit.c.sha256, audit.c.line]
     query = select(*columns).join_from(audit, chains).order_by(audit.c.chain, audit.c.seq)
@@ -62,9 +62,7 @@ def audit_lines(
         query = query.where(audit.c.ended >= since)
     with translated(_ROLE, data_dir), _connected(data_dir, url) as connection:
         if not inspect(connection).has_table(audit.name):
-            raise StoreFailedError(
-                "the database is of an older release and holds no audit lines; start this one once"
-            )
+            raise StoreFailedError("the database has no audit lines; start the service once")
         rows = connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(query)
         yield (ExportedLine(*row) for row in rows)
 
@@ -73,7 +71,7 @@ def signing_keys(data_dir: Path, url: SecretStr) -> frozenset[str]:
     """The public keys that heads were signed with, as the database has them.
 
     Raises:
-        StoreFailedError: there is no database, or it cannot be read.
+        StoreFailedError: the database does not exist or cannot be read.
     """
     with translated(_ROLE, data_dir), _connected(data_dir, url) as connection:
         if not inspect(connection).has_table(audit_keys.name):
@@ -105,7 +103,7 @@ def _server(url: SecretStr) -> Engine:
 
 def _file(path: Path) -> Engine:
     if not path.is_file():
-        raise StoreFailedError(f"there is no database of the service in {path.parent}; set PROOFBOX_DATA_DIR")
+        raise StoreFailedError(f"{path.parent}: the folder has no database of the service; set PROOFBOX_DATA_DIR")
     # Not read-only for the driver, which could not read a write-ahead log then; the connection may not write.
     name = f"file:{quote(str(path.resolve()))}"
     url = URL.create("sqlite", database=name, query={"mode": "rw", "uri": "true"})

@@ -95,7 +95,7 @@ class HeadFiles:
                 yield raw.decode("ascii", errors="replace").removesuffix("\n"), offset
 
     def append(self, descriptor: int, lines: Iterable[str], offset: int) -> int:
-        """Adds records behind an offset, durably; the offset behind them.
+        """Add records behind an offset, durably; the offset behind them.
 
         What a crash left there of a record is removed.
 
@@ -175,7 +175,7 @@ class HeadFiles:
         return self.key.with_name(f"{self.key.name}.next")
 
     def write_key(self, key: SigningKey) -> None:
-        """Puts a private key in place, durably.
+        """Put a private key in place, durably.
 
         Raises:
             StoreFailedError: it cannot be written.
@@ -184,10 +184,10 @@ class HeadFiles:
         self._write_key(self.key, key)
 
     def rotate(self, now: str) -> tuple[str, str]:
-        """Introduces another key by the signature of the one in use, whose private half is removed; their ids.
+        """Introduce another key by the signature of the one in use, whose private half is removed; their ids.
 
         Raises:
-            SigningRefusedError: there is no key in use, or the key file holds another one.
+            SigningRefusedError: no key is in use, or the key file holds another one.
             HeadRecordError: a record is not as it was signed.
             StoreFailedError: a file cannot be read or written.
         """
@@ -199,7 +199,7 @@ class HeadFiles:
             old = self.signing_key(records.keys[records.signer]) if records.keys else None
             if old is None:
                 raise SigningRefusedError(
-                    f"there is no signing key in {self.key.parent} with records of heads; start the service once"
+                    f"{self.key.parent}: no signing key with records of heads; start the service once"
                 )
             fresh = SigningKey.generate()
             self._write_key(self._next_key, fresh)
@@ -209,7 +209,7 @@ class HeadFiles:
         return old.id, fresh.id
 
     def put_aside(self) -> list[Path]:
-        """Renames both files, so that the next start begins with another key; their new names.
+        """Rename both files, so that the next start begins with another key; their new names.
 
         Raises:
             StoreFailedError: they cannot be renamed.

@@ -1,8 +1,8 @@
-"""Signs the heads of all chains of audit lines, a few seconds after lines were added, beside the calls.
+"""Sign the heads of all chains of audit lines in the background, seconds after lines were added.
 
 Before a head is signed, the lines since the last signed head of its chain are checked: that head's line has to be
 there with the hash that was signed, and each line has to name the one before it. So no signature covers a change of
-what the records have signed. Where that fails, nothing of the chain is signed any more, and an error is logged.
+what the records have signed. Where that fails, the chain is not signed any more, and an error is logged.
 """
 
 import asyncio
@@ -74,11 +74,11 @@ class HeadSigner:
         return not self._troubles
 
     def start(self) -> None:
-        """Begins the rounds: the first makes the key if there was never one, and signs what is not signed yet."""
+        """Begin the rounds: the first makes the key if there was never one, and signs what is not signed yet."""
         self._rounds = asyncio.create_task(self._sign_for_ever())
 
     async def stop(self) -> None:
-        """Ends the rounds and signs what is left, if that does not take long."""
+        """End the rounds and signs what is left, if that does not take long."""
         self._stopping.set()
         if self._rounds is not None:
             with suppress(TimeoutError):
@@ -95,7 +95,7 @@ class HeadSigner:
                 await asyncio.wait_for(self._stopping.wait(), pause_s)
 
     async def sign(self) -> None:
-        """One round. What keeps it from signing is logged, once until it changes, and tried again."""
+        """Run one round. An obstacle is logged once until it changes; the next round tries again."""
         try:
             troubles = frozenset(await self._round())
         except HeadRecordError as exc:
@@ -104,7 +104,7 @@ class HeadSigner:
         except (StoreFailedError, StoreFullError) as exc:
             self._forget()
             troubles = frozenset({exc.message})
-        except Exception as exc:  # noqa: BLE001 - the rounds go on, and the metric tells
+        except Exception as exc:  # noqa: BLE001 - the rounds go on, and the metric shows it
             self._forget()
             troubles = frozenset({f"an unforeseen error, {type(exc).__name__}: {exc}"})
             if not troubles <= self._troubles:
@@ -116,7 +116,7 @@ class HeadSigner:
         self._troubles = troubles
 
     async def _round(self) -> Sequence[str]:
-        """Signs what is to be signed; what is wrong with the chains that are not."""
+        """Sign what is to be signed; what is wrong with the chains that are not."""
         known = await self._database.read(_known_keys)
         async with self._locked() as descriptor:
             key = await _in_thread(lambda: self._ready(descriptor, known))
@@ -145,7 +145,7 @@ class HeadSigner:
     # ---- the files ----
 
     def _ready(self, descriptor: int, known: frozenset[str]) -> SigningKey:
-        """Reads the records that were added, and the key that signs the next one; makes the first of both."""
+        """Read the records that were added, and the key that signs the next one; makes the first of both."""
         self._catch_up(descriptor)
         records = self._records
         if strangers := known - set(records.keys.values()):
@@ -196,7 +196,7 @@ class HeadSigner:
         self._signed |= {(head.tenant, head.project): head for head in heads}
 
     def _write(self, descriptor: int, lines: Sequence[str]) -> None:
-        """Adds records that were taken already."""
+        """Add records that were taken already."""
         self._offset = self._files.append(descriptor, lines, self._offset)
         self._newest = self._records.count, self._records.sha256
         for line in lines:  # a log that is shipped is a copy elsewhere
@@ -227,7 +227,7 @@ class HeadSigner:
     async def _checked(
         self, chain: _Chain, number: int, signed: Head | None
     ) -> tuple[ChainState | None, str | None]:
-        """Reads a chain from its last signed head on; how far it is whole, and what is wrong with it."""
+        """Read a chain from its last signed head on; how far it is whole, and what is wrong with it."""
         check = AuditCheck(from_the_first=signed is None)
         first = 1 if signed is None else signed.seq
         while True:
@@ -246,12 +246,12 @@ class HeadSigner:
 
 
 async def _in_thread(work: Callable[[], T]) -> T:
-    """Runs work on files, to its end: the file is not closed while a thread writes to it."""
+    """Run work on files, to its end: the file is not closed while a thread writes to it."""
     return await to_its_end(asyncio.ensure_future(asyncio.to_thread(work)))
 
 
 def _take(check: AuditCheck, chain: _Chain, number: int, first: int, connection: Connection) -> Sequence[Any]:
-    """Checks the next lines of a chain."""
+    """Check the next lines of a chain."""
     lines = select(audit.c.seq, audit.c.sha256, audit.c.line).where(audit.c.chain == number, audit.c.seq >= first)
     rows = connection.execute(lines.order_by(audit.c.seq).limit(_LINES_AT_ONCE)).all()
     for row in rows:
@@ -279,5 +279,5 @@ def _add_keys(connection: Connection, publics: Sequence[str]) -> None:
 
 
 def forget_keys(connection: Connection) -> None:
-    """Removes all keys from the database: the next start may begin with another one."""
+    """Remove all keys from the database: the next start may begin with another one."""
     connection.execute(audit_keys.delete())

@@ -1,4 +1,4 @@
-"""Whose rows are whose: principals, conversations, and the lock that a conversation's writers wait for."""
+"""Rows of principals and conversations, and the lock of a conversation's writers."""
 
 from datetime import UTC, datetime
 from functools import cache
@@ -32,7 +32,7 @@ CONVERSATION = _FOUND.with_only_columns(conversations.c.id).scalar_subquery()
 
 
 def principal_values(principal: Principal) -> dict[str, str]:
-    """What `PRINCIPAL` is asked with."""
+    """Return the parameters of `PRINCIPAL`."""
     return {
         "scope_tenant": principal.tenant,
         "scope_project": principal.project,
@@ -42,22 +42,21 @@ def principal_values(principal: Principal) -> dict[str, str]:
 
 
 def scope_values(scope: ConversationKey) -> dict[str, str]:
-    """What `CONVERSATION` is asked with."""
+    """Return the parameters of `CONVERSATION`."""
     return {**principal_values(scope.principal), "scope_conversation": scope.conversation_id}
 
 
 def lock_conversation(connection: Connection, scope: ConversationKey) -> tuple[int, int] | None:
-    """The rows of a conversation and of its principal, if it is known; its other writers wait for this transaction.
+    """Return the rows of a conversation and of its principal, if it exists; its other writers wait.
 
-    So what is counted in a conversation, such as positions and versions, is counted by one writer at a time. SQLite
-    has one writer anyway.
+    So positions and versions in a conversation are assigned by one writer at a time. SQLite has one writer anyway.
     """
     found = connection.execute(_LOCKED, scope_values(scope)).first()
     return None if found is None else (found.id, found.principal)
 
 
 def ensure_conversation(connection: Connection, scope: ConversationKey) -> tuple[int, int]:
-    """As `lock_conversation`; the rows are made if they are new."""
+    """Do the same as `lock_conversation`; insert the rows if they are new."""
     if (known := lock_conversation(connection, scope)) is not None:
         return known
     who = scope.principal
@@ -75,14 +74,14 @@ def ensure_conversation(connection: Connection, scope: ConversationKey) -> tuple
 
 
 def lock_principal(connection: Connection, principal: int) -> None:
-    """Makes others that lock the principal wait; taken after the conversation's lock, never before it."""
+    """Make others that lock the principal wait; taken after the conversation's lock, never before it."""
     if connection.dialect.name != "sqlite":  # whose one writer has locked all there is
         connection.execute(_LOCKED_PRINCIPAL, {"principal": principal})
 
 
 @cache
 def new_or_known(table: Table, dialect: str) -> postgresql.Insert | sqlite.Insert:
-    """Adds a row unless one is there that is unique as it would be."""
+    """Add a row unless one is there that is unique as it would be."""
     insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
     return insert(table).on_conflict_do_nothing()
 

@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from service.concurrency import in_thread
 from service.errors import StoreFailedError, StoreFullError
 from service.storage.error_translation import InUseError, translated
-from service.storage.timing import Seen, timed, unseen
+from service.storage.timing import StoreObserver, ignore, timed
 
 T = TypeVar("T")
 Work = Callable[[Connection], T]
@@ -24,7 +24,7 @@ Work = Callable[[Connection], T]
 _ROLE = "the database of artifacts, sources and calls"
 _READERS = 3  # reads are short; more threads than cores gain nothing
 _NO_URL = SecretStr("")
-_FOLDED_AFTER_S = 5.0  # calls in a row share it: the first commit after it waits for the disk twice
+_IDLE_S = 5.0  # the first commit after a checkpoint waits for the disk twice, so calls in a row share one
 
 
 class Backend(Protocol):
@@ -37,10 +37,10 @@ class Backend(Protocol):
     writers: int
 
     def open(self, readers: int) -> None:
-        """Connects, brings the schema up to date, and keeps other processes of the service out."""
+        """Connect, upgrade the schema, and lock the database against other processes of the service."""
 
     def close(self) -> None:
-        """Disconnects; also after an `open` that failed."""
+        """Disconnect; also after an `open` that failed."""
 
     def writing(self) -> AbstractContextManager[Connection]:
         """A connection that no other thread uses, in a transaction that is committed unless the block raises."""
@@ -48,11 +48,11 @@ class Backend(Protocol):
     def reading(self) -> AbstractContextManager[Connection]:
         """A connection that no other thread uses, on which nothing can be written."""
 
-    def give_space_back(self) -> None:
-        """Called in a writer's thread after a write for which there was no space."""
+    def truncate_wal(self) -> None:
+        """Free the space of the write-ahead log after a write for which there was none; in a writer's thread."""
 
-    def fold_log(self) -> None:
-        """Called a moment after a write, beside all others, in a reader's thread: what a commit would do else."""
+    def checkpoint_wal(self) -> None:
+        """Copy the write-ahead log into the file after a pause of the writes; in a writer's thread."""
 
 
 class Database:
@@ -61,33 +61,33 @@ class Database:
     Work is written as blocking functions that take a connection, and runs in threads.
 
     Args:
-        data_dir: the folder of all local stores; made if it is missing, readable for its owner only.
+        data_dir: the folder of all local stores; created if it is missing, for its owner only.
         url: ``postgresql://user:password@host/database``; empty: ``proofbox.sqlite3`` in the folder.
         timeout_s: how long one statement to a server may take.
     """
 
     def __init__(self, data_dir: Path, url: SecretStr = _NO_URL, timeout_s: float = 30) -> None:
         self.data_dir = data_dir
-        self.seen: Seen = unseen
+        self.observer: StoreObserver = ignore
         self._url = url
         self._timeout_s = timeout_s
         self._lock: int | None = None
         self._backend: Backend | None = None
         self._writers: ThreadPoolExecutor | None = None
         self._readers: ThreadPoolExecutor | None = None
-        self._folding: asyncio.TimerHandle | None = None
+        self._idle: asyncio.TimerHandle | None = None
 
     async def open(self) -> None:
-        """Opens the database, brings its schema up to date and keeps other processes out until `close`.
+        """Open the database, upgrade its schema and lock it until `close`.
 
         Raises:
             StoreFailedError: the folder or database cannot be used, another process uses it, or it is too new.
             StoreFullError: no space is left.
         """
-        await self._start(self._made(), beside=False)
+        await self._start(self._backend_of(), beside=False)
 
     async def open_beside(self) -> None:
-        """As `open`, also while a service uses the database: for commands that read or change a few rows.
+        """Open the database also while a service uses it: for commands that read or change a few rows.
 
         Raises:
             StoreFailedError: the folder or database cannot be used, or the service is of another release.
@@ -96,13 +96,13 @@ class Database:
         try:
             await self.open()
         except InUseError:
-            await self._start(self._made(beside=True), beside=True)
+            await self._start(self._backend_of(beside=True), beside=True)
 
     async def _start(self, backend: Backend, *, beside: bool) -> None:
         self._writers = ThreadPoolExecutor(backend.writers, "database-writer")
         self._readers = ThreadPoolExecutor(_READERS, "database-reader")
         try:
-            # In the writer's own thread: its connection is no other's.
+            # In the thread of the writer, which alone uses its connection.
             await in_thread(self._writers, partial(self._open, backend, beside=beside))
         except BaseException:
             await self.close()
@@ -124,7 +124,7 @@ class Database:
             except BlockingIOError as exc:
                 raise InUseError("the data folder is in use by another process of the service") from exc
 
-    def _made(self, *, beside: bool = False) -> Backend:
+    def _backend_of(self, *, beside: bool = False) -> Backend:
         # Only the chosen one is imported: a service on SQLite needs no client of PostgreSQL in memory.
         if url := self._url.get_secret_value():
             from service.storage.postgres import PostgresServer  # noqa: PLC0415
@@ -135,16 +135,16 @@ class Database:
         return SqliteFile(self.data_dir / "proofbox.sqlite3", beside=beside)
 
     async def close(self) -> None:
-        """Ends what is under way and closes the database; a second call does nothing.
+        """Wait for running work and close the database; a second call does nothing.
 
         Raises:
-            StoreFailedError: it cannot be closed cleanly; its log is played back at the next start.
+            StoreFailedError: it cannot be closed cleanly; SQLite replays its log at the next start.
         """
         writers, readers = self._writers, self._readers
         self._writers = self._readers = None
-        if self._folding is not None:
-            self._folding.cancel()
-        self._folding = None
+        if self._idle is not None:
+            self._idle.cancel()
+        self._idle = None
         if writers is not None and readers is not None:
             with ThreadPoolExecutor(1, "database-closer") as closer:
                 await in_thread(closer, partial(self._close, writers, readers))
@@ -164,12 +164,12 @@ class Database:
 
     @timed("database_write")
     async def write(self, work: Work[T]) -> T:
-        """Runs ``work`` as one transaction: all of it is kept, or nothing; what is kept is durable.
+        """Run ``work`` as one durable transaction.
 
         Raises:
             StoreFailedError: the database failed or is closed.
             StoreFullError: no space is left.
-            Exception: whatever ``work`` raises; nothing is kept then.
+            Exception: an exception of ``work``; the transaction is rolled back.
         """
         backend = self._backend
         if self._writers is None or backend is None:
@@ -180,27 +180,25 @@ class Database:
                 with translated(_ROLE, self.data_dir), backend.writing() as connection:
                     return work(connection)
             except StoreFullError:
-                backend.give_space_back()
+                backend.truncate_wal()
                 raise
 
         try:
             return await in_thread(self._writers, transaction)
-        finally:  # not before: a commit may take longer, and who looks then finds nothing to fold
-            if self._folding is None and self._readers is not None:
-                self._folding = asyncio.get_running_loop().call_later(_FOLDED_AFTER_S, self._fold_log)
-
-    def _fold_log(self) -> None:
-        self._folding = None
-        if self._readers is not None and self._backend is not None:
-            self._readers.submit(self._backend.fold_log)
+        finally:
+            if self._idle is not None:
+                self._idle.cancel()
+            if self._writers is not None:
+                checkpoint = partial(self._writers.submit, backend.checkpoint_wal)
+                self._idle = asyncio.get_running_loop().call_later(_IDLE_S, checkpoint)
 
     @timed("database_read")
     async def read(self, work: Work[T]) -> T:
-        """Runs ``work``, which only reads, beside the writers.
+        """Run ``work``, which only reads, concurrently with writers.
 
         Raises:
             StoreFailedError: the database failed or is closed.
-            Exception: whatever ``work`` raises.
+            Exception: an exception of ``work``.
         """
         backend = self._backend
         if self._readers is None or backend is None:

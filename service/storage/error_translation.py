@@ -15,12 +15,12 @@ from service.errors import StoreFailedError, StoreFullError
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 # What SQLite reports for a refused quota and for a shared memory file that cannot grow.
 _MAYBE_FULL = frozenset({sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN})
-_PROBE_BYTES = 64 * 1024  # more than SQLite asks for at once
+_PROBE_BYTES = 64 * 1024  # more than SQLite writes at once
 
-_SQLITE_SAYS = {
+_SQLITE_TEXTS = {
     sqlite3.SQLITE_READONLY: "is read-only",
     sqlite3.SQLITE_CORRUPT: "is damaged",
-    sqlite3.SQLITE_NOTADB: "is damaged or no database",
+    sqlite3.SQLITE_NOTADB: "is damaged or not a database",
     sqlite3.SQLITE_CANTOPEN: "cannot be opened",
     sqlite3.SQLITE_PERM: "cannot be opened",
     sqlite3.SQLITE_BUSY: "is locked by another process",
@@ -30,7 +30,7 @@ _SQLITE_SAYS = {
 
 # SQLSTATE, or the class in its first two characters. https://www.postgresql.org/docs/current/errcodes-appendix.html
 _POSTGRES_FULL = frozenset({"53100"})
-_POSTGRES_SAYS = {
+_POSTGRES_TEXTS = {
     "08": "does not answer, or refuses the connection",
     "22": "does not take such a value",
     "25006": "is read-only",
@@ -46,16 +46,16 @@ _POSTGRES_SAYS = {
 
 
 class InUseError(StoreFailedError):
-    """Another process of the service has the data folder or the database."""
+    """Another process of the service uses the data folder or the database."""
 
 
 @contextmanager
 def translated(role: str, folder: Path) -> Iterator[None]:
-    """Turns what the block raises into an error of the core.
+    """Translate the exceptions of the block.
 
     Args:
-        role: what is used, as the client's text names it: absolute paths stay in the log.
-        folder: where it lies; asked for free space when SQLite does not say why it failed.
+        role: the name of the resource in the message; absolute paths stay in the log.
+        folder: its folder, whose free space is checked where SQLite gives no reason.
 
     Raises:
         StoreFullError: no space or no quota is left.
@@ -81,18 +81,18 @@ def _of_sqlalchemy(exc: DBAPIError, role: str, folder: Path) -> StoreFailedError
         return _of_sqlite(exc.orig, role, folder)
     state = getattr(exc.orig, "sqlstate", None)
     if state is None and isinstance(exc, OperationalError):
-        state = "08"  # no connection: what a server says then has no state
+        state = "08"  # no connection, so no SQLSTATE
     if state in _POSTGRES_FULL:
         return _full(role)
-    said = _POSTGRES_SAYS.get(state or "") or _POSTGRES_SAYS.get((state or "")[:2], "failed")
-    return StoreFailedError(f"{role} {said}")
+    reason = _POSTGRES_TEXTS.get(state or "") or _POSTGRES_TEXTS.get((state or "")[:2], "failed")
+    return StoreFailedError(f"{role} {reason}")
 
 
 def _of_sqlite(exc: sqlite3.Error, role: str, folder: Path) -> StoreFailedError | StoreFullError:
     code = getattr(exc, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_FULL or (code in _MAYBE_FULL and _no_space(folder)):
         return _full(role)
-    return StoreFailedError(f"{role} {_SQLITE_SAYS.get(code, 'failed')}")
+    return StoreFailedError(f"{role} {_SQLITE_TEXTS.get(code, 'failed')}")
 
 
 def _full(role: str) -> StoreFullError:

@@ -19,7 +19,7 @@ _KEYS_MAX = 8
 
 
 class LinkKeyFile:
-    """The keys; made when they are asked for first, read again when the file was changed.
+    """The keys; created at the first use, read again when the file was changed.
 
     Args:
         data_dir: the data folder.
@@ -34,7 +34,7 @@ class LinkKeyFile:
         """The keys that are in use, the newest first.
 
         Raises:
-            StoreFailedError: the file cannot be read or made, others can read it, or it is none of ours.
+            StoreFailedError: the file cannot be read or created, other users can read it, or it is invalid.
             StoreFullError: no space is left.
         """
         with translated(_ROLE, self._path.parent):
@@ -50,7 +50,7 @@ class LinkKeyFile:
         return self._keys
 
     def rotate(self, link_s: float, *, at_once: bool) -> str:
-        """Signs with a new key from now on; its id.
+        """Sign with a new key from now on; its id.
 
         Args:
             link_s: how long links that were signed before may still be checked.
@@ -61,12 +61,12 @@ class LinkKeyFile:
         """
         with translated(_ROLE, self._path.parent):
             now = time.time()
-            kept = []
+            valid = []
             if self._path.exists() and not at_once:
-                kept = [{"until": now + link_s, **key} for key in self._read()]
-                kept = [key for key in kept if float(key["until"]) > now]
+                valid = [{"until": now + link_s, **key} for key in self._read()]
+                valid = [key for key in valid if float(key["until"]) > now]
             fresh = _fresh()
-            self._write([fresh, *kept][:_KEYS_MAX])
+            self._write([fresh, *valid][:_KEYS_MAX])
         return str(fresh["id"])
 
     def _read(self) -> list[dict[str, str | float]]:

@@ -5,9 +5,10 @@ from itertools import islice
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, bindparam, insert, select, update
+from typing_extensions import override
 
 from service.identity import ConversationKey
-from service.react.memsearch.port import Passage
+from service.react.memsearch.port import Passage, PassageStore
 from service.storage.conversation_rows import CONVERSATION, ensure_conversation, scope_values
 from service.storage.database import Database
 from service.storage.schema import passages as rows
@@ -32,8 +33,8 @@ _VECTOR_SET = (
 )
 
 
-class SqlPassageStore:
-    """The port ``PassageStore`` in the database.
+class SqlPassageStore(PassageStore):
+    """The PassageStore in the database.
 
     Args:
         database: the open database.
@@ -42,22 +43,12 @@ class SqlPassageStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    @override
     async def through(self, scope: ConversationKey) -> int:
-        """Up to which position of the timeline the passages are there.
-
-        Raises:
-            StoreFailedError: the database failed.
-        """
         return await self._database.read(lambda connection: connection.scalar(_END, scope_values(scope)) or 0)
 
+    @override
     async def add(self, scope: ConversationKey, passages: Sequence[Passage], *, since: int, through: int) -> bool:
-        """Adds the passages of the blocks after ``since`` up to ``through``, unless somebody else has.
-
-        Raises:
-            StoreFailedError: the database failed.
-            StoreFullError: no space is left.
-        """
-
         def work(connection: Connection) -> bool:
             conversation, _ = ensure_conversation(connection, scope)
             if (connection.scalar(_END, scope_values(scope)) or 0) != since:
@@ -71,14 +62,10 @@ class SqlPassageStore:
 
         return await self._database.write(work)
 
+    @override
     async def vectors(
         self, scope: ConversationKey, targets: Collection[str], since_ts: str
     ) -> list[tuple[int, str, bytes]]:
-        """Id, time and embedding (empty if there is none yet) of the passages of some targets from a time on.
-
-        Raises:
-            StoreFailedError: the database failed.
-        """
         query = _VECTORS.where(rows.c.target.in_(list(targets)))
         values = {**scope_values(scope), "since": since_ts}
 
@@ -87,13 +74,8 @@ class SqlPassageStore:
 
         return await self._database.read(work)
 
+    @override
     async def set_vectors(self, scope: ConversationKey, vectors: Mapping[int, bytes]) -> None:
-        """Stores the embeddings of passages by their ids; an id of another conversation changes nothing.
-
-        Raises:
-            StoreFailedError: the database failed.
-            StoreFullError: no space is left.
-        """
         values = [{"of_id": number, "new_vector": vector} for number, vector in vectors.items()]
         if not values:
             return
@@ -104,13 +86,8 @@ class SqlPassageStore:
 
         await self._database.write(work)
 
+    @override
     async def pick(self, scope: ConversationKey, ids: Collection[int]) -> dict[int, Passage]:
-        """Passages of this conversation by their ids.
-
-        Raises:
-            StoreFailedError: the database failed.
-        """
-
         def work(connection: Connection) -> dict[int, Passage]:
             found = {}
             left = iter(ids)

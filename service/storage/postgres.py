@@ -1,4 +1,4 @@
-"""Records on a PostgreSQL server: pools of connections, and the lock that keeps other services off the database."""
+"""Records on a PostgreSQL server: connection pools, and the lock against other processes of the service."""
 
 import logging
 import threading
@@ -14,13 +14,13 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from service.errors import StoreFailedError
 from service.storage.error_translation import InUseError
-from service.storage.migrations import migrate, refuse_others
+from service.storage.migrations import migrate, require_newest
 
 _SCHEMES = frozenset({"postgresql", "postgres"})
 _CONNECT_S = 10
 _LOCK_CHECKED_EVERY_S = 5.0  # for so long another service could take a database whose lock was lost
 _MIGRATION_S = 3600  # one statement of a revision may read every row
-_ANSWERS_LATE_S = 5.0  # a server that keeps its own time limit has said so by then
+_ANSWERS_LATE_S = 5.0  # beyond the time limit of the server itself
 _OUR_LOCK = 0x50_42_4F_58  # "PBOX": the lock is ours among all advisory locks of a database
 _TRY_LOCK = text("SELECT pg_try_advisory_lock(:ours, hashtext(current_schema()))")
 
@@ -30,8 +30,8 @@ _log = logging.getLogger(__name__)
 class _PatientConnection(psycopg.Connection[Any]):
     """A connection that is closed when the server does not answer in time.
 
-    The server keeps the time of a statement; one that was stopped, or that something in between keeps from us,
-    keeps no time, and without this whoever waits for it would wait for ever.
+    The server ends a statement after its timeout; a stopped or unreachable server does not, and without this the
+    client would wait for ever.
     """
 
     answers_s: float | None = None
@@ -54,16 +54,15 @@ class PostgresServer:
     """One schema of a database on a server, which one process of the service uses at a time.
 
     A connection that was lost fails the work that meets it and is replaced for the next. That a commit waits for
-    the disk is the server's own setting (``synchronous_commit``, on unless somebody turned it off).
+    the disk is the server's own setting (``synchronous_commit``, on by default).
 
     Args:
-        url: ``postgresql://user:password@host:port/database``; what it says in ``?options`` goes to the server.
+        url: ``postgresql://user:password@host:port/database``; its ``?options`` go to the server.
         timeout_s: how long one statement may take, waiting for another transaction included.
         beside: whether a service may be using it: then nothing is locked and the schema is left as it is.
     """
 
     writers = 4  # more than one: a commit waits for the server's disk, and others can go on meanwhile
-    group_max = 1  # of transactions that wait for disk at one time the server itself makes one write
 
     def __init__(self, url: str, timeout_s: float, *, beside: bool = False) -> None:
         self._beside = beside
@@ -73,7 +72,7 @@ class PostgresServer:
         self._lock = _SchemaLock(self._engine(poolclass=NullPool, isolation_level="AUTOCOMMIT"))
 
     def open(self, readers: int) -> None:
-        """Connects, locks the schema and brings it up to date.
+        """Connect, lock the schema and upgrade it.
 
         Raises:
             StoreFailedError: it is in use, newer than this release, or does not hold Unicode.
@@ -93,7 +92,7 @@ class PostgresServer:
             driver.answers_s = _MIGRATION_S + _ANSWERS_LATE_S
             connection.commit()
             with connection.begin():
-                (refuse_others if self._beside else migrate)(connection)
+                (require_newest if self._beside else migrate)(connection)
             connection.detach()
 
     def _engine(self, *, read_only: bool = False, **options: Any) -> Engine:
@@ -132,14 +131,14 @@ class PostgresServer:
         return engine
 
     def close(self) -> None:
-        """Disconnects, which gives the schema free."""
-        self._lock.give_free()
+        """Disconnect, which releases the lock."""
+        self._lock.release()
         while self._engines:
             self._engines.pop().dispose()
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A connection of the writers' pool, in a transaction."""
+        """Return a connection of the writers' pool, in a transaction."""
         if not self._beside:
             self._lock.check()
         with self._lock.suspected_on_failure(), self._writing.begin() as connection:
@@ -147,19 +146,19 @@ class PostgresServer:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A connection of the readers' pool."""
+        """Return a connection of the readers' pool."""
         with self._lock.suspected_on_failure(), self._reading.connect() as connection:
             yield connection
 
-    def give_space_back(self) -> None:
-        """Nothing to do: the server keeps house by itself."""
+    def truncate_wal(self) -> None:
+        """Do nothing: the server manages its log itself."""
 
-    def fold_log(self) -> None:
-        """Nothing to do, for the same reason."""
+    def checkpoint_wal(self) -> None:
+        """Do nothing, for the same reason."""
 
 
 class _SchemaLock:
-    """An advisory lock on a schema, held by a connection of its own for as long as the service lives.
+    """An advisory lock on a schema, held by a connection of its own until the service stops.
 
     A connection may be lost, and the lock with it: it is taken again before anything more is written.
     """
@@ -171,7 +170,7 @@ class _SchemaLock:
         self._turn = threading.Lock()
 
     def take(self) -> None:
-        """Takes the lock.
+        """Take the lock.
 
         Raises:
             StoreFailedError: another process of the service has it.
@@ -194,11 +193,11 @@ class _SchemaLock:
         self._checked_at = time.monotonic()
 
     def check(self) -> None:
-        """Makes sure that the lock is still ours, unless that is known from a moment ago.
+        """Require that the lock is still held; checked every few seconds.
 
         Raises:
             StoreFailedError: another process of the service has it.
-            SQLAlchemyError: the server cannot be asked.
+            SQLAlchemyError: the server does not answer.
         """
         if time.monotonic() - self._checked_at < _LOCK_CHECKED_EVERY_S:
             return
@@ -212,12 +211,12 @@ class _SchemaLock:
                     return
             except DBAPIError:
                 _log.warning("the connection that holds the lock of the database was lost; taking it again")
-                self.give_free()
+                self.release()
             self.take()
 
     @contextmanager
     def suspected_on_failure(self) -> Iterator[None]:
-        """Has the lock checked before the next write if the block loses its connection."""
+        """Check the lock before the next write if the block loses its connection."""
         try:
             yield
         except DBAPIError as exc:
@@ -225,26 +224,28 @@ class _SchemaLock:
                 self._checked_at = 0.0
             raise
 
-    def give_free(self) -> None:
-        """Lets others have it."""
+    def release(self) -> None:
+        """Release the lock."""
         holder, self._holder = self._holder, None
         if holder is not None:
             holder.close()
 
 
 def parsed_url(url: str) -> URL:
-    """What a setting names, for the driver.
+    """Parse the setting for the driver.
 
     Raises:
-        StoreFailedError: it is no URL of a PostgreSQL database.
+        StoreFailedError: it is not a URL of a PostgreSQL database.
     """
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):
-        # Whatever it is, it may hold a password: it is told to nobody.
+        # The value may contain a password: it is not in the message.
         parsed = None
     if parsed is None or parsed.drivername not in _SCHEMES:
-        raise StoreFailedError("database_url is no URL of the form postgresql://user:password@host:port/database")
+        raise StoreFailedError(
+            "database_url: not a URL of the form postgresql://user:password@host:port/database; correct it"
+        )
     return parsed.set(drivername="postgresql+psycopg")
 
 

@@ -1,4 +1,4 @@
-"""Whether the stores could take a call now: the database answers, and the data folder has space left."""
+"""Readiness of the stores: the database accepts a write, and the data folder has free space."""
 
 import asyncio
 import os
@@ -8,9 +8,9 @@ from service.errors import StoreFailedError, StoreFullError
 from service.storage.database import Database
 
 FREE_BYTES_MIN = 16 * 1024 * 1024
-"""Below this the data folder counts as full: the database needs space even for the answer that says so."""
+"""Below this the data folder counts as full: the database needs space to store the error, too."""
 FREE_FILES_MIN = 64
-"""Below this it counts as full too, on a file system that has a number of files."""
+"""Below this it counts as full too, on a file system with a limit of files."""
 
 
 class StoreReadiness:
@@ -28,10 +28,10 @@ class StoreReadiness:
         self._free_bytes_min = free_bytes_min
 
     async def check(self) -> None:
-        """Asks the file system for its free space, and begins and ends an empty transaction.
+        """Check the free space, and run an empty transaction.
 
         Raises:
-            StoreFailedError: the data folder is gone or read-only, or the database cannot be written to.
+            StoreFailedError: the data folder is missing or read-only, or the database cannot be written to.
             StoreFullError: the data folder has less than ``free_bytes_min`` or `FREE_FILES_MIN` free.
         """
         await asyncio.to_thread(self._check_folder)
@@ -42,8 +42,8 @@ class StoreReadiness:
             found = os.statvfs(self._data_dir)
         except OSError as exc:
             raise StoreFailedError(
-                f"data_dir: the folder cannot be read ({os.strerror(exc.errno or 0)}); mount or make it, and start "
-                "the service again"
+                f"data_dir: the folder cannot be read ({os.strerror(exc.errno or 0)}); mount or create it and "
+                "restart the service"
             ) from exc
         if found.f_flag & os.ST_RDONLY:
             raise StoreFailedError("data_dir: the file system is read-only; mount it for writing")
@@ -54,5 +54,5 @@ class StoreReadiness:
             )
         if found.f_files and found.f_favail < FREE_FILES_MIN:
             raise StoreFullError(
-                f"data_dir: {found.f_favail} more files can be made, {FREE_FILES_MIN} are needed; remove some"
+                f"data_dir: {found.f_favail} more files can be created, {FREE_FILES_MIN} are needed; remove some"
             )

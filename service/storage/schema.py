@@ -1,4 +1,4 @@
-"""The schema of the records, in one place; `service.storage.migrations` brings older databases to it."""
+"""The schema of the records; `service.storage.migrations` creates it and upgrades older databases to it."""
 
 from sqlalchemy import (
     BigInteger,
@@ -41,18 +41,18 @@ def _conversation(*, primary_key: bool = False) -> Column[int]:
 
 
 def short(column: Column[str]) -> ColumnElement[bool]:
-    """Whether the index of a column has the text: what PostgreSQL has to be told to use that index."""
+    """Whether the index of a column has the text; PostgreSQL uses the index only with this condition."""
     return func.length(column) <= literal_column(str(_SHORT))
 
 
 def is_text(column: Column[str], text: str) -> ColumnElement[bool]:
-    """Whether a column holds a text, said so that PostgreSQL finds its index of short texts."""
+    """Whether a column equals a text, in a form with which PostgreSQL uses its index of short texts."""
     equal = column == text
     return and_(equal, short(column)) if is_short(text) else equal
 
 
 def is_short(text: str) -> bool:
-    """Whether a text as it is kept is one of those."""
+    """Whether the index has a text as it is stored."""
     return len(storable(text)) <= _SHORT
 
 
@@ -93,7 +93,7 @@ artifacts = Table(
     Column("tool_call_id", Words),
     Column("created", TEXT, nullable=False),
     Column("hosted_name", Words),
-    # When a program removed the file: its turn's workspace has it no more, until a later version comes.
+    # When a program removed the file: its turn's workspace does not have it until a later version.
     Column("removed", TEXT),
     UniqueConstraint("conversation", "turn", "namespace", "rel", "version"),
     CheckConstraint("(visibility = 'external') = (hosted_name IS NOT NULL)"),
@@ -102,10 +102,10 @@ Index("artifacts_sha256", artifacts.c.sha256)
 # The newest files of a conversation, however many it has.
 Index("artifacts_newest", artifacts.c.conversation, artifacts.c.id)
 _hosted = artifacts.c.hosted_name
-# Only ever asked for as a whole, and it may have thousands of bytes.
+# Only compared as a whole; it may have thousands of bytes.
 Index("artifacts_hosted", _hosted, sqlite_where=_hosted.is_not(None), postgresql_using="hash")
 
-# What saves are about to put among the files; empty unless one is under way or was cut short.
+# The journal of saves; empty unless one is under way or incomplete.
 unfinished = Table(
     "unfinished",
     metadata,
@@ -165,7 +165,7 @@ Index("calls_tool_call_id", calls.c.tool_call_id)
 _is_open = calls.c.state == literal_column("'open'")
 Index("calls_open", calls.c.boot_id, sqlite_where=_is_open, postgresql_where=_is_open)
 
-# Whose audit lines are one chain; the row is what those who add a line wait for.
+# A chain of audit lines; its row is the lock of writers that add a line.
 chains = Table(
     "chains",
     metadata,
@@ -187,7 +187,7 @@ audit = Table(
     Column("line", TEXT, nullable=False),
 )
 
-# The keys that heads were signed with: whoever removes key and records together is noticed here.
+# The keys that signed heads: so the removal of a key together with its records is noticed.
 audit_keys = Table(
     "audit_keys",
     metadata,
@@ -206,7 +206,7 @@ idempotency_keys = Table(
 )
 Index("idempotency_keys_call", idempotency_keys.c.call)
 
-# The log of a conversation; what base64 says is kept as bytes beside the rest of its block.
+# The log of a conversation; base64 content is stored as bytes beside its block.
 blocks = Table(
     "blocks",
     metadata,
@@ -219,7 +219,7 @@ blocks = Table(
     Column("block", TEXT, nullable=False),
     Column("content", LargeBinary),
     # What blocks are found by: their turn, the artifact that a digest describes, the path that a block hides.
-    Column("turn", Words, nullable=False, server_default=""),
+    Column("turn", Words, nullable=False),
     Column("describes", Words),
     Column("hides", Words),
 )
@@ -282,7 +282,7 @@ passages_through = Table(
     Column("position", Integer, nullable=False),
 )
 
-# Who may come in. Of a secret only its hash is kept.
+# API keys. Only the hash of a secret is stored.
 api_keys = Table(
     "api_keys",
     metadata,

@@ -8,8 +8,10 @@ import stat
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import override
+
 from contracts.blocks import TRUNCATED_SUFFIX
-from service.artifacts.skills import SKILL_BYTES_MAX, Skill
+from service.artifacts.skills import SKILL_BYTES_MAX, Skill, Skills
 from service.errors import StoreFailedError
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(?P<head>.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
@@ -18,7 +20,7 @@ _ABOUT_CHARS_MAX = 1_000
 _NO_FILE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.ENXIO})
 
 
-class FolderSkills:
+class FolderSkills(Skills):
     """The port ``Skills`` over a folder.
 
     Args:
@@ -28,8 +30,8 @@ class FolderSkills:
     def __init__(self, folder: Path | None) -> None:
         self._folder = None if folder is None else folder.resolve()
 
+    @override
     async def read(self, skill_id: str) -> Skill | None:
-        """See `Skills.read`; a symbolic link that leads out of the folder is no skill."""
         return await asyncio.to_thread(self._read, skill_id)
 
     def _read(self, skill_id: str) -> Skill | None:
@@ -73,7 +75,7 @@ def _skill(skill_id: str, text: str) -> Skill:
 
 
 def _fields(head: str) -> dict[Any, Any]:
-    """What the front matter says; nothing, if it is not what front matter is."""
+    """Parse the front matter; empty if it is invalid."""
     import yaml  # noqa: PLC0415 - 1.5 MB that a service without skills is spared
 
     try:

@@ -6,10 +6,11 @@ from typing import Any
 
 from pydantic import ValidationError
 from sqlalchemy import Connection, Select, bindparam, func, insert, select, update
+from typing_extensions import override
 
 from contracts.paths import Namespace
 from contracts.tool_calls import SourceRow
-from service.artifacts.port import NewPage, StoredArtifact
+from service.artifacts.port import NewPage, SourcePool, StoredArtifact
 from service.errors import SidConflictError, StoreFailedError
 from service.identity import ConversationKey
 from service.storage.conversation_rows import CONVERSATION, ensure_conversation, scope_values
@@ -18,8 +19,8 @@ from service.storage.schema import is_short, is_text, short, sources
 from service.storage.text_columns import json_text, storable
 
 FILE_SID_MIN = 10_001
-"""Files and attachments are numbered from here: a loop that numbers its own sources from 1 never meets them. One
-call may bring 10,000 rows."""
+"""Files and attachments are numbered from here: sources that a client numbers from 1 never collide with them.
+One call may bring 10,000 rows."""
 _SID_MAX = 10**9  # as the wire allows
 _MIME_MAX = 128  # as the wire allows
 _TITLE_MAX = 1_000  # as the wire allows
@@ -49,8 +50,8 @@ _HIGHEST_OF_ALL = select(func.coalesce(func.max(sources.c.sid), 0)).where(_HERE)
 _HIGHEST_PAGE = _HIGHEST_OF_ALL.where(sources.c.sid < FILE_SID_MIN)
 
 
-class SqlSourcePool:
-    """The port ``SourcePool`` in the database.
+class SqlSourcePool(SourcePool):
+    """The SourcePool in the database.
 
     Args:
         database: the open database.
@@ -59,35 +60,22 @@ class SqlSourcePool:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    @override
     async def rows(self, scope: ConversationKey) -> list[SourceRow]:
-        """All rows, by ascending sid.
-
-        Raises:
-            StoreFailedError: the database failed, or holds a row that is none.
-        """
-
         def work(connection: Connection) -> list[SourceRow]:
             return [_parsed(row.source) for row in connection.execute(_ALL, scope_values(scope))]
 
         return await self._database.read(work)
 
+    @override
     async def sids(self, scope: ConversationKey) -> frozenset[int]:
-        """The ids of all rows.
-
-        Raises:
-            StoreFailedError: the database failed.
-        """
         query = _ALL.with_only_columns(sources.c.sid)
         return await self._database.read(
             lambda connection: frozenset(connection.scalars(query, scope_values(scope)))
         )
 
+    @override
     async def pick(self, scope: ConversationKey, ranges: Sequence[tuple[int, int]], limit: int) -> list[SourceRow]:
-        """At most ``limit`` rows whose sid lies in one of the inclusive ranges, by ascending sid.
-
-        Raises:
-            StoreFailedError: the database failed, or holds a row that is none.
-        """
         query = _ALL.where(sources.c.sid.between(bindparam("first"), bindparam("last"))).limit(limit)
 
         def work(connection: Connection) -> list[SourceRow]:
@@ -100,28 +88,16 @@ class SqlSourcePool:
 
         return await self._database.read(work)
 
+    @override
     async def add_pages(self, scope: ConversationKey, pages: Sequence[NewPage]) -> list[SourceRow]:
-        """The rows of web pages, in their order; a page whose URL has a row keeps its sid and gets the new text.
-
-        Raises:
-            StoreFailedError: the database failed.
-            StoreFullError: no space is left.
-        """
-
         def work(connection: Connection) -> list[SourceRow]:
             conversation, _ = ensure_conversation(connection, scope)
             return [_put_page(connection, conversation, page) for page in pages]
 
         return await self._database.write(work)
 
+    @override
     async def add_file(self, scope: ConversationKey, artifact: StoredArtifact) -> SourceRow:
-        """The row of the artifact's path, made with the next free sid, or brought to this version.
-
-        Raises:
-            StoreFailedError: the database failed.
-            StoreFullError: no space is left.
-        """
-
         def work(connection: Connection) -> SourceRow:
             conversation, _ = ensure_conversation(connection, scope)
             (row,) = put_files(connection, conversation, [artifact])
@@ -129,16 +105,8 @@ class SqlSourcePool:
 
         return await self._database.write(work)
 
+    @override
     async def complete(self, scope: ConversationKey, rows: Sequence[SourceRow]) -> None:
-        """Adds the rows whose sid is free; the others must mean what is stored, or each other.
-
-        A stored row keeps what it has; a blank field of it is filled from the row of the same meaning.
-
-        Raises:
-            SidConflictError: a sid means something else here; nothing is added then.
-            StoreFailedError: the database failed.
-            StoreFullError: no space is left.
-        """
         if not rows:
             return
 
@@ -160,13 +128,13 @@ class SqlSourcePool:
 
 
 def put_files(connection: Connection, conversation: int, artifacts: Sequence[StoredArtifact]) -> list[SourceRow]:
-    """The rows of the artifacts' paths: made with the next free sids, or brought to these versions."""
+    """The rows of the artifacts' paths: inserted with the next free sids, or updated to these versions."""
     rows = _of_files(connection, conversation, {_file_of(artifact) for artifact in artifacts})
     old, free = frozenset(rows), _free_file_sids(connection, conversation)
     for artifact in artifacts:
         file = _file_of(artifact)
         known = rows.get(file)
-        rows[file] = _row_of(artifact, next(free)) if known is None else _brought_to(known, artifact)
+        rows[file] = _row_of(artifact, next(free)) if known is None else _updated(known, artifact)
     _add(connection, conversation, [row for file, row in rows.items() if file not in old])
     _change(connection, conversation, [row for file, row in rows.items() if file in old])
     return [rows[_file_of(artifact)] for artifact in artifacts]
@@ -186,15 +154,15 @@ def _of_files(connection: Connection, conversation: int, files: Iterable[str]) -
 
 
 def _file_of(artifact: StoredArtifact) -> str:
-    """The artifact's path as the database keeps it."""
+    """Return the artifact's path as the database stores it."""
     return storable(artifact.path.logical)
 
 
-def _brought_to(known: SourceRow, artifact: StoredArtifact) -> SourceRow:
-    """What a caller said about the file stays; what the store knows about it is brought up to date."""
+def _updated(known: SourceRow, artifact: StoredArtifact) -> SourceRow:
+    """Return the row with the current values of the store; the caller's values stay."""
     row = _row_of(artifact, known.sid)
-    said = {"title": known.title or row.title, "url": known.url, "text": known.text}
-    return row.model_copy(update=said)
+    values = {"title": known.title or row.title, "url": known.url, "text": known.text}
+    return row.model_copy(update=values)
 
 
 def _filled(known: SourceRow, given: SourceRow) -> SourceRow:

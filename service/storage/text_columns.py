@@ -1,4 +1,4 @@
-"""Text on its way into a database: SQLite and PostgreSQL keep the same of it, byte for byte."""
+"""Text columns: SQLite and PostgreSQL store the same bytes."""
 
 import json
 from typing import Any
@@ -14,10 +14,10 @@ TEXT = Text().with_variant(POSTGRES_TEXT(collation="C"), "postgresql")
 
 
 class Words(TypeDecorator[str]):
-    """Text that is no JSON: it may hold NUL or half of a surrogate pair, each of which turns into ``?``.
+    """Text that is not JSON; NUL and lone surrogates are stored as ``?``.
 
-    SQLite takes NUL and PostgreSQL does not, and no encoding can write half of a pair. Both databases keep the
-    same, so that a call never fails for what a description or a name is made of.
+    SQLite accepts NUL and PostgreSQL does not, and UTF-8 has no lone surrogates. Both databases store the same, so
+    that no description or name lets a call fail.
     """
 
     impl = Text
@@ -28,7 +28,7 @@ class Words(TypeDecorator[str]):
         return POSTGRES_TEXT(collation="C") if dialect.name == "postgresql" else Text()
 
     def bind_processor(self, dialect: Dialect) -> Any:
-        """The text as it is kept, and as it is looked for: one plain function, as it is called for every value."""
+        """Return the conversion of values, which applies to stored and to compared texts."""
         del dialect
         return _storable_or_none
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 from sqlalchemy import BindParameter, Connection, Row, Select, bindparam, func, insert, null, select, union, update
+from typing_extensions import override
 
 from contracts.blocks import Block
 from service.errors import StoreFailedError, TimelineMovedError
@@ -17,10 +18,10 @@ from service.storage.conversation_rows import CONVERSATION, ensure_conversation,
 from service.storage.database import Database
 from service.storage.schema import blocks, is_text, short, turns
 from service.storage.text_columns import json_text
-from service.timeline.port import PlacedBlock, TurnSpan, described_path, hidden_path
+from service.timeline.port import PlacedBlock, TimelineStore, TurnSpan, described_path, hidden_path
 
 BlockRow = dict[str, object]
-"""Turn, call, path, described path, hidden path, JSON text without base64, and what the base64 says."""
+"""Turn, call, path, described path, hidden path, JSON text without base64, and the decoded base64."""
 _GROUP_MAX = 1_000  # blocks of one call; a contract has at most as many files as a call may leave
 _TURNS_AT_ONCE = 500  # a statement takes tens of thousands of values, and not more
 
@@ -48,8 +49,8 @@ _TURN_GROWS = (
 )
 
 
-class SqlTimelineStore:
-    """The port ``TimelineStore`` in the database.
+class SqlTimelineStore(TimelineStore):
+    """The TimelineStore in the database.
 
     Args:
         database: the open database.
@@ -58,14 +59,8 @@ class SqlTimelineStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    @override
     async def append(self, scope: ConversationKey, blocks: Sequence[Block], *, if_last: int | None = None) -> int:
-        """Adds blocks at the end, all or none; the position of the last one.
-
-        Raises:
-            TimelineMovedError: the last position is not ``if_last``.
-            StoreFailedError: the database failed.
-            StoreFullError: no space is left.
-        """
         rows = await asyncio.to_thread(block_rows, blocks)
 
         def work(connection: Connection) -> int:
@@ -79,44 +74,27 @@ class SqlTimelineStore:
 
         return await self._database.write(work)
 
+    @override
     async def after(
         self, scope: ConversationKey, position: int, limit: int, *, binaries: bool
     ) -> list[PlacedBlock]:
-        """At most ``limit`` blocks after a position, in order.
-
-        Raises:
-            StoreFailedError: the database failed, or holds a block that is none.
-        """
         query = (_WHOLE if binaries else _BARE).where(blocks.c.position > _AT).order_by(blocks.c.position)
         return await self._found(scope, query.limit(limit), at=position)
 
+    @override
     async def last(self, scope: ConversationKey) -> int:
-        """The position of the last block; 0 if there is none.
-
-        Raises:
-            StoreFailedError: the database failed.
-        """
         query = _LAST.where(blocks.c.conversation == CONVERSATION)
         return await self._database.read(
             lambda connection: connection.execute(query, scope_values(scope)).scalar_one()
         )
 
+    @override
     async def before(self, scope: ConversationKey, position: int, limit: int) -> list[PlacedBlock]:
-        """At most ``limit`` blocks at or before a position, the newest first, without base64.
-
-        Raises:
-            StoreFailedError: the database failed, or holds a block that is none.
-        """
         query = _BARE.where(blocks.c.position <= _AT).order_by(blocks.c.position.desc())
         return await self._found(scope, query.limit(limit), at=position)
 
+    @override
     async def of_path(self, scope: ConversationKey, path: str, limit: int, *, binaries: bool) -> list[PlacedBlock]:
-        """The newest ``limit`` blocks of a logical path, or whose digest describes it, in order.
-
-        Raises:
-            StoreFailedError: the database failed, or holds a block that is none.
-        """
-
         def newest(column: Any) -> Select[Any]:
             where = (blocks.c.conversation == CONVERSATION, is_text(column, path))
             found = select(blocks.c.position).where(*where).order_by(blocks.c.position.desc()).limit(limit)
@@ -124,27 +102,19 @@ class SqlTimelineStore:
 
         # Each of the two by its own index; an OR would read the whole timeline.
         both = union(newest(blocks.c.path), newest(blocks.c.describes)).subquery()
-        kept = select(both.c.position).order_by(both.c.position.desc()).limit(limit)
-        query = (_WHOLE if binaries else _BARE).where(blocks.c.position.in_(kept)).order_by(blocks.c.position)
+        positions = select(both.c.position).order_by(both.c.position.desc()).limit(limit)
+        query = (_WHOLE if binaries else _BARE).where(blocks.c.position.in_(positions)).order_by(blocks.c.position)
         return await self._found(scope, query)
 
+    @override
     async def of_call(self, scope: ConversationKey, tool_call_id: str, limit: int) -> list[PlacedBlock]:
-        """The first ``limit`` blocks of a call, in order, without base64.
-
-        Raises:
-            StoreFailedError: the database failed, or holds a block that is none.
-        """
         query = _BARE.where(is_text(blocks.c.call_id, tool_call_id)).order_by(blocks.c.position)
         return await self._found(scope, query.limit(limit))
 
+    @override
     async def of_turns(
         self, scope: ConversationKey, turn_ids: Collection[str], *, described: bool
     ) -> list[PlacedBlock]:
-        """The blocks of some turns, in order, without base64; with ``described`` only those that hold a digest.
-
-        Raises:
-            StoreFailedError: the database failed, or holds a block that is none.
-        """
         query = _BARE.where(blocks.c.describes.is_not(None)) if described else _BARE
         found: list[PlacedBlock] = []
         left = iter(turn_ids)
@@ -152,42 +122,26 @@ class SqlTimelineStore:
             found += await self._found(scope, query.where(blocks.c.turn.in_(group)))
         return sorted(found, key=lambda placed: placed.position)
 
+    @override
     async def files_of_turn(self, scope: ConversationKey, turn_id: str) -> list[str]:
-        """The ``fi:`` paths of the blocks of a turn, each once, in the order in which they came.
-
-        Raises:
-            StoreFailedError: the database failed.
-        """
         values = {**scope_values(scope), "of_turn": turn_id}
         rows = await self._database.read(lambda connection: connection.execute(_PATHS_OF_TURN, values).all())
         return list(dict.fromkeys(row.path for row in rows if row.path.startswith("fi:")))
 
+    @override
     async def hidings(self, scope: ConversationKey, after: int) -> list[PlacedBlock]:
-        """The blocks after a position that hide others, in order.
-
-        Raises:
-            StoreFailedError: the database failed, or holds a block that is none.
-        """
         query = _BARE.where(blocks.c.position > _AT, blocks.c.hides.is_not(None)).order_by(blocks.c.position)
         return await self._found(scope, query, at=after)
 
+    @override
     async def summaries(self, scope: ConversationKey) -> list[PlacedBlock]:
-        """The blocks of type ``conv.range.summary``, in order.
-
-        Raises:
-            StoreFailedError: the database failed, or holds a block that is none.
-        """
         # A range of the index by path; what was read of a summary has its path too.
         path = blocks.c.path
         query = _BARE.where(path >= "su:", path < "su;", short(path)).order_by(blocks.c.position)
         return [placed for placed in await self._found(scope, query) if placed.block.type == "conv.range.summary"]
 
+    @override
     async def turns(self, scope: ConversationKey) -> list[TurnSpan]:
-        """Where each turn begins and ends, by their beginning.
-
-        Raises:
-            StoreFailedError: the database failed.
-        """
         query = (
             select(turns.c.turn, turns.c.first, turns.c.last)
             .where(turns.c.conversation == CONVERSATION)
@@ -199,12 +153,8 @@ class SqlTimelineStore:
 
         return await self._database.read(work)
 
+    @override
     async def group_before(self, scope: ConversationKey, position: int) -> list[PlacedBlock]:
-        """The block at ``position`` and those right before it of the same call, in order, without base64.
-
-        Raises:
-            StoreFailedError: the database failed, or holds a block that is none.
-        """
         query = (
             _BARE.add_columns(blocks.c.call_id)
             .where(blocks.c.position <= _AT)
@@ -233,12 +183,12 @@ class SqlTimelineStore:
 
 
 def block_rows(blocks: Iterable[Block]) -> list[BlockRow]:
-    """Blocks as they are kept."""
+    """Convert blocks to rows."""
     return [_row(block) for block in blocks]
 
 
 def append_rows(connection: Connection, conversation: int, rows: Sequence[BlockRow]) -> None:
-    """Adds rows at the end of a timeline whose conversation this transaction has locked."""
+    """Add rows at the end of a timeline whose conversation this transaction has locked."""
     if rows:
         _append_after(connection, conversation, _last(connection, conversation), rows)
 
@@ -267,20 +217,20 @@ def _last(connection: Connection, conversation: int) -> int:
 
 def _row(block: Block) -> BlockRow:
     content = _decoded(block.base64)
-    kept = block if content is None else block.model_copy(update={"base64": None})
+    stored = block if content is None else block.model_copy(update={"base64": None})
     return {
         "turn": block.turn_id,
         "call_id": block.call_id,
         "path": block.path,
         "describes": described_path(block),
         "hides": hidden_path(block),
-        "block": json_text(kept),
+        "block": json_text(stored),
         "content": content,
     }
 
 
 def _decoded(text: str | None) -> bytes | None:
-    """What base64 says, if that text comes back from it: then a quarter of the space is saved."""
+    """Decode base64 if encoding gives the same text again: bytes take a quarter less space."""
     if text is None:
         return None
     try:
@@ -294,7 +244,7 @@ def _placed(row: Row[Any]) -> PlacedBlock:
     try:
         block = Block.model_validate_json(row.block)
     except ValidationError as exc:
-        raise StoreFailedError("the database holds a block that this release cannot read") from exc
+        raise StoreFailedError("the database has a block that this release cannot read") from exc
     if row.content is not None:
         block.base64 = base64.b64encode(row.content).decode()
     size = row.size

@@ -1,4 +1,4 @@
-"""How long the stores take: told to whoever counts it."""
+"""The duration of store operations, reported to an observer."""
 
 import time
 from collections.abc import Callable, Coroutine
@@ -7,39 +7,39 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
-S = TypeVar("S", bound="StoreObserver")
+S = TypeVar("S", bound="ObservedStore")
 
-Seen = Callable[[str, float], None]
-"""Told what was done (``database_read``, ``database_write``, ``files``) and how many seconds it took."""
+StoreObserver = Callable[[str, float], None]
+"""Called with an operation (``database_read``, ``database_write``, ``files``) and its duration in seconds."""
 
 
-class StoreObserver(Protocol):
-    """A store that tells.
+class ObservedStore(Protocol):
+    """A store whose operations are observed.
 
     Attributes:
-        seen: whom.
+        observer: called after each operation.
     """
 
-    seen: Seen
+    observer: StoreObserver
 
 
-def unseen(operation: str, seconds: float) -> None:
-    """For stores that nobody counts."""
+def ignore(operation: str, seconds: float) -> None:
+    """Observe nothing."""
 
 
 def timed(operation: str) -> "Callable[[Method[S, P, T]], Method[S, P, T]]":
-    """Tells how long a method of a store took, waiting for its turn included, whether it went well or not."""
+    """Report the duration of a method of a store to its observer, queueing included, after errors too."""
 
     def decorated(method: "Method[S, P, T]") -> "Method[S, P, T]":
         @wraps(method)
-        async def told(self: S, *args: P.args, **kwargs: P.kwargs) -> T:
+        async def observed(self: S, *args: P.args, **kwargs: P.kwargs) -> T:
             began = time.perf_counter()
             try:
                 return await method(self, *args, **kwargs)
             finally:
-                self.seen(operation, time.perf_counter() - began)
+                self.observer(operation, time.perf_counter() - began)
 
-        return told  # type: ignore[return-value]  # the checker tells a self that is given by name from one that is not
+        return observed  # type: ignore[return-value]  # mypy distinguishes a self that is passed by name
 
     return decorated
 

@@ -7,7 +7,8 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from service.app.bootstrap import Service, application, build, running
+from service.app.bootstrap import Service, build, running
+from service.app.serving import application
 from service.app.settings import Settings
 from tests.container.calling import Caller
 

@@ -16,7 +16,8 @@ from sqlalchemy import text
 
 from contracts.provenance import AuditLine, RerunReport
 from contracts.tool_calls import ToolCallRequest
-from service.app.bootstrap import application, build, running
+from service.app.bootstrap import build, running
+from service.app.serving import application
 from service.calls.port import CallKey, NewCall
 from service.errors import UnknownCallError
 from service.storage.calls import SqlCallStore

@@ -10,7 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from service.app.bootstrap import application, build, running
+from service.app.bootstrap import build, running
+from service.app.serving import application
 from service.app.settings import Settings
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]

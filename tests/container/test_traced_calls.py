@@ -9,7 +9,8 @@ from itertools import pairwise
 import httpx
 import pytest
 
-from service.app.bootstrap import application, build, running
+from service.app.bootstrap import build, running
+from service.app.serving import application
 from service.app.settings import Settings
 from tests.container.calling import Caller
 from tests.support.otlp_receiver import receiving

@@ -6,6 +6,7 @@ import hashlib
 import socket
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,11 @@ from fastapi import FastAPI
 
 from contracts.paths import FilePath
 from contracts.tools import Language, exec_tool_id
-from service.access.authenticator import Access
+from service.access.authenticator import Authenticator
 from service.access.quotas import NO_LIMITS, Quotas
 from service.api.app import create_app
 from service.api.connections import ConnectionLimits
-from service.api.http_protocol import prompt_protocol
+from service.api.limited_protocol import LimitedProtocol
 from service.api.services import Services
 from service.artifacts.attachments import Attachments
 from service.artifacts.conversation_files import ConversationFiles
@@ -115,7 +116,7 @@ def link_keys() -> list[LinkKey]:
 
 
 @pytest.fixture
-def doors(
+def services(
     stores: Stores,
     calls: MemoryCalls,
     engine: BareEngine,
@@ -144,7 +145,7 @@ def doors(
         ),
         engine=engine,
         image=ImageInventory(engine, LIMITS),
-        access=Access(PRINCIPAL),
+        authenticator=Authenticator(PRINCIPAL),
         quotas=Quotas(NO_LIMITS),
         links=DownloadLinks(lambda: link_keys, LINK_S, lambda: flags.now),
         hosts=None,
@@ -157,8 +158,8 @@ def doors(
 
 
 @pytest.fixture
-def app(doors: Services) -> FastAPI:
-    return create_app(doors)
+def app(services: Services) -> FastAPI:
+    return create_app(services)
 
 
 @pytest.fixture
@@ -181,14 +182,14 @@ class AnnouncedServer(uvicorn.Server):
 
 
 @pytest.fixture
-async def server(doors: Services) -> AsyncIterator[str]:
+async def server(services: Services) -> AsyncIterator[str]:
     """The application behind a real server; its base URL. Its heartbeat is fast."""
-    app = create_app(replace(doors, heartbeat_s=0.02))
+    app = create_app(replace(services, heartbeat_s=0.02))
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         config = uvicorn.Config(
             app,
-            http=prompt_protocol(ConnectionLimits(head_s=HEAD_S)),
+            http=partial(LimitedProtocol, ConnectionLimits(head_s=HEAD_S)),
             log_config=None,
             lifespan="off",
             timeout_graceful_shutdown=1,

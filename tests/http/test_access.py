@@ -16,7 +16,7 @@ from service.access.api_keys import (
     new_secret,
     secret_sha256,
 )
-from service.access.authenticator import Access, Keyring
+from service.access.authenticator import Authenticator, Keyring
 from service.api.app import create_app
 from service.api.middleware.authentication import OPEN_PATHS
 from service.storage.api_keys import SqlApiKeys
@@ -52,8 +52,8 @@ def keyring(stores) -> Keyring:
 
 
 @pytest.fixture
-def guarded(doors, keyring) -> FastAPI:
-    return create_app(replace(doors, access=Access(PRINCIPAL, keyring, required=True)))
+def guarded(services, keyring) -> FastAPI:
+    return create_app(replace(services, authenticator=Authenticator(PRINCIPAL, keyring, required=True)))
 
 
 @pytest.fixture

@@ -148,8 +148,8 @@ async def test_a_conversation_or_turn_of_another_form_is_refused(client, place):
     assert (answer.status_code, answer.json()["code"]) == (400, "unsafe_path")
 
 
-async def test_an_attachment_of_exactly_the_bound_is_taken_and_one_byte_more_is_not(client, doors):
-    bytes_max = doors.attachments.bytes_max
+async def test_an_attachment_of_exactly_the_bound_is_taken_and_one_byte_more_is_not(client, services):
+    bytes_max = services.attachments.bytes_max
     full = await client.put(f"{BASE}/full.bin", content=b"x" * bytes_max)
     over = await client.put(f"{BASE}/over.bin", content=b"x" * (bytes_max + 1))
     assert (full.status_code, full.json()["size_bytes"]) == (201, bytes_max)

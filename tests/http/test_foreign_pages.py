@@ -11,8 +11,8 @@ NAMES = frozenset({"localhost", "127.0.0.1", "box.local"})
 
 
 @pytest.fixture
-async def local(doors):
-    transport = httpx.ASGITransport(create_app(replace(doors, hosts=NAMES)), raise_app_exceptions=False)
+async def local(services):
+    transport = httpx.ASGITransport(create_app(replace(services, hosts=NAMES)), raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost:8080") as client:
         yield client
 
@@ -127,8 +127,8 @@ async def test_two_hosts_are_refused(local):
 )
 @pytest.mark.parametrize("names", [NAMES, None])
 @pytest.mark.parametrize("path", ["/v1/tools", "/livez", "/v1/links/1"])
-async def test_a_header_that_says_who_asks_for_what_stands_once(doors, names, name, value, status, path):
-    transport = httpx.ASGITransport(create_app(replace(doors, hosts=names)), raise_app_exceptions=False)
+async def test_a_header_that_says_who_asks_for_what_stands_once(services, names, name, value, status, path):
+    transport = httpx.ASGITransport(create_app(replace(services, hosts=names)), raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost:8080") as client:
         answer = await client.get(path, headers=[(name, value), (name.upper(), value)])
     assert answer.status_code == status

@@ -9,9 +9,9 @@ from service.errors import StoreFullError
 from service.storage.readiness import StoreReadiness
 
 
-async def ready(doors):
+async def ready(services):
     """The answer of a service about itself."""
-    transport = httpx.ASGITransport(create_app(doors))
+    transport = httpx.ASGITransport(create_app(services))
     async with httpx.AsyncClient(transport=transport, base_url="http://proofbox") as client:
         return await client.get("/readyz")
 
@@ -40,9 +40,9 @@ async def test_a_service_that_shuts_down_is_unready(client, flags):
     assert (answer.status_code, answer.json()["code"]) == (503, "shutting_down")
 
 
-async def test_an_engine_that_hangs_makes_the_service_unready(doors, engine):
+async def test_an_engine_that_hangs_makes_the_service_unready(services, engine):
     engine.hangs = True
-    transport = httpx.ASGITransport(create_app(replace(doors, ping_s_max=0.05)))
+    transport = httpx.ASGITransport(create_app(replace(services, ping_s_max=0.05)))
     async with httpx.AsyncClient(transport=transport, base_url="http://proofbox") as client:
         answer = await client.get("/readyz")
     assert (answer.status_code, answer.json()["code"]) == (503, "engine_unavailable")
@@ -57,25 +57,25 @@ async def test_a_database_whose_file_is_gone_makes_the_service_unready(client, s
     assert (await client.get("/livez")).status_code == 200
 
 
-async def test_a_full_disk_makes_the_service_unready(doors, stores, tmp_path):
+async def test_a_full_disk_makes_the_service_unready(services, stores, tmp_path):
     check = StoreReadiness(stores.database, tmp_path, free_bytes_min=2**62).check
-    answer = await ready(replace(doors, check_stores=check))
+    answer = await ready(replace(services, check_stores=check))
     assert (answer.status_code, answer.json()["code"]) == (503, "store_full")
     assert answer.json()["detail"].startswith("data_dir: ")
     assert "bytes are free" in answer.json()["detail"]
 
 
-async def test_a_database_that_finds_no_space_makes_the_service_unready(doors):
+async def test_a_database_that_finds_no_space_makes_the_service_unready(services):
     async def full():
         raise StoreFullError("the database has no space left; the operator has to free some")
 
-    answer = await ready(replace(doors, check_stores=full))
+    answer = await ready(replace(services, check_stores=full))
     assert (answer.status_code, answer.json()["code"]) == (503, "store_full")
 
 
-async def test_a_data_folder_that_is_gone_makes_the_service_unready(doors, stores, tmp_path):
+async def test_a_data_folder_that_is_gone_makes_the_service_unready(services, stores, tmp_path):
     check = StoreReadiness(stores.database, tmp_path / "gone").check
-    answer = await ready(replace(doors, check_stores=check))
+    answer = await ready(replace(services, check_stores=check))
     assert (answer.status_code, answer.json()["code"]) == (503, "store_failed")
     assert answer.json()["detail"].startswith("data_dir: ")
 
@@ -90,9 +90,9 @@ async def test_a_database_whose_file_was_replaced_makes_the_service_unready(clie
     assert "database" in answer.json()["detail"]
 
 
-async def test_a_database_that_hangs_makes_the_service_unready(doors):
+async def test_a_database_that_hangs_makes_the_service_unready(services):
     never = asyncio.Event()
-    transport = httpx.ASGITransport(create_app(replace(doors, ping_s_max=0.05, check_stores=never.wait)))
+    transport = httpx.ASGITransport(create_app(replace(services, ping_s_max=0.05, check_stores=never.wait)))
     async with httpx.AsyncClient(transport=transport, base_url="http://proofbox") as client:
         answer = await client.get("/readyz")
     assert (answer.status_code, answer.json()["code"]) == (503, "store_failed")

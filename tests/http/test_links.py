@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from contracts.paths import FilePath, Namespace
-from service.access.authenticator import Access, Keyring
+from service.access.authenticator import Authenticator, Keyring
 from service.api.app import create_app
 from service.artifacts.download_links import LinkKey
 from service.errors import StoreFailedError
@@ -39,9 +39,13 @@ async def link(client, saved) -> str:
 
 
 @pytest.fixture
-async def stranger(doors):
+async def stranger(services):
     """Somebody without a key, at a service that needs one."""
-    app = create_app(replace(doors, access=Access(Principal("x", "x", "x", "x"), Keyring(NoKeys()), required=True)))
+    app = create_app(
+        replace(
+            services, authenticator=Authenticator(Principal("x", "x", "x", "x"), Keyring(NoKeys()), required=True)
+        )
+    )
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://files.example.com") as outside:
         yield outside
@@ -177,19 +181,19 @@ async def test_a_signature_opens_no_other_number(stranger, link, number):
     assert (await stranger.get(f"/v1/links/{number}?{query}")).status_code == (404 if "%2F" in number else 403)
 
 
-async def test_the_signature_of_one_tenants_file_opens_no_others(stranger, stores, saved, link, doors):
+async def test_the_signature_of_one_tenants_file_opens_no_others(stranger, stores, saved, link, services):
     """The number is changed to another tenant's file: its own names are signed, not those of the link."""
     stored = await saved(FilePath("turn_1", Namespace.FILES, "b.txt"), b"other", conversation="c2")
-    number = await stores.artifacts.number_of(ConversationKey(doors.access._principal, "c2"), stored)
+    number = await stores.artifacts.number_of(ConversationKey(services.authenticator._principal, "c2"), stored)
     query = urlsplit(link).query
     assert (await stranger.get(f"/v1/links/{number}?{query}")).status_code == 403
     found = await stores.artifacts.numbered(number)
     assert found is not None
     theirs = (ConversationKey(Principal("other", "sales", "registered", "u-17"), "c2"), found[1])
-    forged = doors.links.make(*theirs, number)
+    forged = services.links.make(*theirs, number)
     url = f"/v1/links/{number}?expires={forged.expires}&key={forged.key}&signature={forged.signature}"
     assert (await stranger.get(url)).status_code == 403
-    right = doors.links.make(*found, number)
+    right = services.links.make(*found, number)
     url = f"/v1/links/{number}?expires={right.expires}&key={right.key}&signature={right.signature}"
     assert (await stranger.get(url)).content == b"other"
 
@@ -202,9 +206,9 @@ async def test_links_of_an_older_key_work_until_that_key_is_gone(client, strange
     assert [(await stranger.get(each)).status_code for each in (link, newer)] == [403, 200]
 
 
-async def test_a_link_begins_with_the_public_url_if_there_is_one(doors, saved):
+async def test_a_link_begins_with_the_public_url_if_there_is_one(services, saved):
     await saved(PATH, DATA)
-    transport = httpx.ASGITransport(create_app(replace(doors, public_url="https://files.example.com/p/")))
+    transport = httpx.ASGITransport(create_app(replace(services, public_url="https://files.example.com/p/")))
     async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
         location = (await client.get(URL, params={"link": 1})).headers["location"]
     assert location.startswith("https://files.example.com/p/v1/links/1?expires=")

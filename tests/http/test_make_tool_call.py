@@ -39,10 +39,10 @@ CASES = {
 }
 
 
-async def answered(doors, case, call_body):
+async def answered(services, case, call_body):
     calls = MemoryCalls()
     calls.refused["full"] = QueueFullError("too many", retry_after_s=7)
-    transport = httpx.ASGITransport(create_app(replace(doors, calls=calls)), raise_app_exceptions=False)
+    transport = httpx.ASGITransport(create_app(replace(services, calls=calls)), raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://api.example.com") as client:
         body = ToolCallRequest.model_validate({**call_body, **case.get("fields", {})})
         said = []
@@ -57,8 +57,8 @@ async def answered(doors, case, call_body):
         return said
 
 
-async def test_what_is_refused_and_what_is_taken(doors, call_body):
-    said = {name: await answered(doors, case, call_body) for name, case in CASES.items()}
+async def test_what_is_refused_and_what_is_taken(services, call_body):
+    said = {name: await answered(services, case, call_body) for name, case in CASES.items()}
     refused = {name: first[0] for name, (first, _) in said.items() if first[0] >= 400}
     assert refused == {
         "a name that is empty": 422,

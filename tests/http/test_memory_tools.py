@@ -5,7 +5,8 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
-from service.app.bootstrap import application, build
+from service.app.bootstrap import build
+from service.app.serving import application
 from service.app.settings import Settings
 from service.timeline.bpe_tokens import BpeTokenCounter
 

@@ -55,15 +55,15 @@ async def test_no_answer_lets_another_origin_read_it(client, call_body):
     assert [name for answer in answers for name in answer.headers if name.startswith("access-control-")] == []
 
 
-async def test_a_declared_body_that_is_too_large_is_refused(client, doors, call_body):
-    call_body["notes"] = "x" * doors.body_bytes_max
+async def test_a_declared_body_that_is_too_large_is_refused(client, services, call_body):
+    call_body["notes"] = "x" * services.body_bytes_max
     answer = await client.post(ROUTE, json=call_body)
     assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
-    assert str(doors.body_bytes_max) in answer.json()["detail"]
+    assert str(services.body_bytes_max) in answer.json()["detail"]
     assert answer.headers["connection"] == "close"
 
 
-async def test_a_chunked_body_is_refused_at_the_first_byte_too_many(client, doors):
+async def test_a_chunked_body_is_refused_at_the_first_byte_too_many(client, services):
     sent = 0
 
     async def endless():
@@ -74,13 +74,13 @@ async def test_a_chunked_body_is_refused_at_the_first_byte_too_many(client, door
 
     answer = await client.post(ROUTE, content=endless(), headers={"Content-Type": "application/json"})
     assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
-    assert sent == doors.body_bytes_max + 10_000
+    assert sent == services.body_bytes_max + 10_000
 
 
-async def test_a_body_of_exactly_the_bound_is_read(client, doors, call_body):
+async def test_a_body_of_exactly_the_bound_is_read(client, services, call_body):
     body = json.dumps(call_body).encode()
     answer = await client.post(
-        ROUTE, content=body.ljust(doors.body_bytes_max), headers={"Content-Type": "application/json"}
+        ROUTE, content=body.ljust(services.body_bytes_max), headers={"Content-Type": "application/json"}
     )
     assert answer.status_code == 200
 
@@ -123,8 +123,8 @@ def json_log(caplog, monkeypatch) -> pytest.LogCaptureFixture:
 
 
 @pytest.fixture
-def broken_app(doors) -> FastAPI:
-    app = create_app(doors)
+def broken_app(services) -> FastAPI:
+    app = create_app(services)
 
     @app.get("/broken")
     async def broken() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from service.access.authenticator import Access
+from service.access.authenticator import Authenticator
 from service.access.quotas import Allowances, Quotas
 from service.api.app import create_app
 from service.api.middleware.body_limit import _Held
@@ -33,13 +33,13 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def limited(doors, stores, clock):
+def limited(services, stores, clock):
     """The service with such limits, as one tenant sees it."""
 
     def make(tenant: str = PRINCIPAL.tenant, quotas: Quotas | None = None, **limits: int) -> httpx.AsyncClient:
         quotas = quotas or Quotas(Allowances(**limits), stores.artifacts.stored_bytes, clock)
-        access = Access(replace(PRINCIPAL, tenant=tenant), without_key=NONE)
-        transport = httpx.ASGITransport(create_app(replace(doors, access=access, quotas=quotas)))
+        authenticator = Authenticator(replace(PRINCIPAL, tenant=tenant), without_key=NONE)
+        transport = httpx.ASGITransport(create_app(replace(services, authenticator=authenticator, quotas=quotas)))
         return httpx.AsyncClient(transport=transport, base_url="http://x")
 
     return make
@@ -103,15 +103,15 @@ async def test_a_project_that_is_full_takes_no_file_and_no_call(limited, call_bo
     clock.now += 31
     for refused in (await client.put(ATTACHMENT, content=b"y"), await client.post(CALLS, json=call_body)):
         assert (refused.status_code, refused.json()["code"]) == (403, "storage_quota")
-        assert "the project keeps 5000 bytes, 4000 are allowed" in refused.json()["detail"]
+        assert "limit 4000 bytes, stored 5000" in refused.json()["detail"]
     read = await client.get("/v1/conversations/c1/artifacts/fi:turn_1.user.attachments/a.bin")
     assert len(read.content) == 5_000
     other = limited("other", stored_bytes=4_000)
     assert (await other.put(ATTACHMENT, content=b"x")).status_code == 201
 
 
-async def test_bodies_in_memory_are_bounded_and_of_one_caller_to_half(doors, call_body):
-    app = create_app(replace(doors, bodies_bytes_max=2 * BODY_BYTES_MAX))
+async def test_bodies_in_memory_are_bounded_and_of_one_caller_to_half(services, call_body):
+    app = create_app(replace(services, bodies_bytes_max=2 * BODY_BYTES_MAX))
     body = json.dumps({**call_body, "tool_call_id": "held-1"}).encode().ljust(BODY_BYTES_MAX)
     headers = {"Content-Type": "application/json"}
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://x") as client:
@@ -135,8 +135,8 @@ async def test_bodies_in_memory_are_bounded_and_of_one_caller_to_half(doors, cal
         assert served.status_code == 200
 
 
-async def test_a_length_that_is_only_declared_takes_no_room(doors, call_body):
-    app = create_app(replace(doors, bodies_bytes_max=2 * BODY_BYTES_MAX))
+async def test_a_length_that_is_only_declared_takes_no_room(services, call_body):
+    app = create_app(replace(services, bodies_bytes_max=2 * BODY_BYTES_MAX))
     stop = asyncio.Event()
 
     async def nothing():

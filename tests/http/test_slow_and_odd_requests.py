@@ -8,12 +8,9 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-import uvicorn
-from uvicorn.server import ServerState
 
 from service.api.app import create_app
-from service.api.connections import ConnectionLimits
-from service.api.http_protocol import HEAD_BYTES_MAX, prompt_protocol
+from service.api.limited_protocol import HEAD_BYTES_MAX
 from tests.http.conftest import HEAD_S
 
 CALLS = "/v1/tool-calls"
@@ -89,8 +86,8 @@ async def test_an_answer_that_takes_longer_than_a_head_may_is_not_cut_off(server
 
 
 @pytest.fixture
-async def impatient(doors):
-    transport = httpx.ASGITransport(create_app(replace(doors, body_s=0.2)), raise_app_exceptions=False)
+async def impatient(services):
+    transport = httpx.ASGITransport(create_app(replace(services, body_s=0.2)), raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
         yield client
 
@@ -215,11 +212,6 @@ async def test_odd_paths_lead_nowhere(server, target, statuses):
     assert b"root:" not in body
 
 
-async def test_a_protocol_has_limits_of_its_own():
-    three, four = (prompt_protocol(ConnectionLimits(head_s=head_s)) for head_s in (3.0, 4.0))
-    assert (three.limits.head_s, four.limits.head_s) == (3.0, 4.0)
-
-
 CHUNKED = b"POST /v1/tool-calls HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n"
 
 
@@ -328,14 +320,14 @@ async def test_requests_one_behind_the_other_are_answered_in_their_order(server)
 @pytest.mark.parametrize(
     ("sent", "detail"),
     [
-        (b"\x16\x03\x01\x02\x00\x01\x00\x01", "method"),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01", "request line"),
         (b"GET / HTTP/1.1\nHost: x\n\n", "CRLF"),
-        (b"GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", "one header Host"),
-        (b"GET / HTTP/1.0\r\nHost: x\r\nHost: y\r\n\r\n", "one header Host"),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", "Host"),
+        (b"GET / HTTP/1.0\r\nHost: x\r\nHost: y\r\n\r\n", "Host"),
         (b"GET / HTTP/2.0\r\nHost: x\r\n\r\n", "HTTP/1.1"),
         (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", ""),
         (b"CONNECT x:443 HTTP/1.1\r\nHost: x\r\n\r\n", "begins with /"),
-        (b"GET / HTTP/1.1\r\nHost: x\r\nX-A: b\x01c\r\n\r\n", "header value"),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nX-A: b\x01c\r\n\r\n", "control character"),
         (b"GET / HTTP/1.1\r\nHost: x\r\nX-A: b\r\n folded\r\n\r\n", ""),
         (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\na", "Content-Length"),
         (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", ""),
@@ -359,42 +351,41 @@ ODD_HEADS = [
 
 
 @pytest.mark.parametrize("odd", ODD_HEADS, ids=["no Host", "no HTTP", "too long"])
-async def test_a_refusal_is_never_written_into_an_answer_that_is_under_way(server, call_body, odd):
-    async with httpx.AsyncClient(base_url=server, timeout=60, trust_env=False) as client:
-        held = {**call_body, "tool_call_id": "held-2"}
-        assert (await client.post(CALLS, json=held, headers={"Prefer": "respond-async"})).status_code == 202
-    reader, writer = await opened(server)
-    conversation = call_body["conversation_id"].encode()
-    writer.write(b"GET /v1/tool-calls/held-2/events?conversation_id=%s HTTP/1.1\r\nHost: x\r\n\r\n" % conversation)
-    head = await reader.readuntil(b"\r\n\r\n")
-    assert head.startswith(b"HTTP/1.1 200 ")
-    writer.write(odd)
-    rest = b""
-    async with asyncio.timeout(30):
-        with contextlib.suppress(ConnectionError):
-            while piece := await reader.read(1_000):
-                rest += piece
-    writer.close()
-    assert b"HTTP/1.1" not in rest
-    assert not rest.endswith(b"\r\n0\r\n\r\n")  # it shows that the answer is not whole
-
-
-@pytest.mark.parametrize("odd", ODD_HEADS, ids=["no Host", "no HTTP", "too long"])
-async def test_a_refusal_is_never_read_as_the_answer_of_a_call_that_runs(server, call_body, odd):
-    body = json.dumps({**call_body, "tool_call_id": "held-3"}).encode()
+async def test_an_odd_request_behind_a_call_that_runs_is_refused_after_the_whole_answer(server, call_body, odd):
+    body = json.dumps({**call_body, "tool_call_id": "held-2"}).encode()
     reader, writer = await opened(server)
     writer.write(
         b"POST /v1/tool-calls HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
         b"Content-Length: %d\r\n\r\n" % len(body) + body
     )
-    await asyncio.sleep(0.2)
-    writer.write(odd)
-    raw = b""
-    async with asyncio.timeout(30):
-        with contextlib.suppress(ConnectionError):
-            raw = await reader.read()
+    async with httpx.AsyncClient(base_url=server, timeout=60, trust_env=False) as client:
+        async with asyncio.timeout(30):
+            while (await client.get(f"{CALLS}/held-2")).status_code != 200:  # noqa: ASYNC110 - asked over HTTP
+                await asyncio.sleep(0.01)
+        writer.write(odd)
+        assert (await client.delete(f"{CALLS}/held-2")).status_code == 200
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = int(head.lower().partition(b"content-length: ")[2].split()[0])
+    assert json.loads(await reader.readexactly(length))["code"] == "cancelled"
+    refusal, problem = await answered(reader)
     writer.close()
-    assert raw == b""
+    assert (head.split()[1], refusal.split()[1][:1]) == (b"409", b"4")
+    assert json.loads(problem)["where"] == "head"
+
+
+async def test_requests_behind_a_call_that_runs_are_not_read(server, call_body):
+    body = json.dumps({**call_body, "tool_call_id": "held-3"}).encode()
+    _, writer = await opened(server)
+    writer.write(
+        b"POST /v1/tool-calls HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        b"Content-Length: %d\r\n\r\n" % len(body) + body
+    )
+    writer.write(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n" * 1_000_000)
+    draining = asyncio.create_task(writer.drain())
+    await asyncio.wait({draining}, timeout=1)
+    assert not draining.done()
+    writer.transport.abort()
+    await asyncio.gather(draining, writer.wait_closed(), return_exceptions=True)
 
 
 async def test_a_head_that_is_whole_and_too_long_is_431(server):
@@ -433,37 +424,3 @@ async def test_a_request_that_was_answered_before_its_body_came_holds_no_connect
     head, _ = await answered(reader, within_s=HEAD_S * 5)
     writer.close()
     assert head.startswith(b"HTTP/1.1 404 ")
-
-
-class WaitingTransport(asyncio.Transport):
-    """A transport of a client that reads nothing."""
-
-    def get_extra_info(self, _name, default=None):
-        return default
-
-    def set_write_buffer_limits(self, high=None, low=None):
-        pass
-
-    def is_closing(self):
-        return False
-
-    def close(self):
-        pass
-
-
-async def test_who_answers_a_client_that_does_not_read_waits_until_it_does():
-    config = uvicorn.Config(
-        None, http=prompt_protocol(ConnectionLimits(head_s=HEAD_S)), lifespan="off", log_config=None
-    )
-    config.load_app = lambda: None
-    protocol = prompt_protocol(ConnectionLimits(head_s=HEAD_S))(config, ServerState(), {})
-    protocol.connection_made(WaitingTransport())
-    for _ in range(2):
-        protocol.pause_writing()
-        protocol.pause_writing()
-        waiting = asyncio.create_task(protocol.flow.drain())
-        await asyncio.sleep(0)
-        assert not waiting.done()
-        protocol.resume_writing()
-        await asyncio.wait_for(waiting, 5)
-    protocol.connection_lost(None)

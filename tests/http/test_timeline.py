@@ -1,4 +1,4 @@
-"""The timeline's doors: what a loop adds, what is read, as blocks and as text."""
+"""The timeline's services: what a loop adds, what is read, as blocks and as text."""
 
 import base64
 import json

@@ -210,7 +210,7 @@ async def test_exported_lines_are_byte_for_byte_and_verify_on_their_own(
 def test_a_folder_without_a_database_says_so(monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("PROOFBOX_DATA_DIR", str(tmp_path))
     assert main(["audit", "verify"]) == 2
-    assert "there is no database of the service" in capsys.readouterr().err
+    assert "the folder has no database of the service" in capsys.readouterr().err
 
 
 def test_lines_of_a_file_that_are_none_break_the_chain(tmp_path, capsys):

@@ -202,16 +202,6 @@ async def test_closing_waits_for_what_is_under_way(opened_database, scope, tmp_p
     assert [is_new for _, is_new in await asyncio.gather(*claims)] == [True] * 20
 
 
-async def test_a_database_of_a_newer_release_is_refused(opened_database, tmp_path):
-    async with opened_database(tmp_path):
-        pass
-    with sqlite3.connect(tmp_path / "proofbox.sqlite3") as connection:
-        connection.execute("PRAGMA user_version = 9999")
-    connection.close()
-    with pytest.raises(StoreFailedError, match=r"schema 9999.*newer release"):
-        await Database(tmp_path).open()
-
-
 async def test_leftovers_of_staging_are_gone_after_a_start(opened_artifacts, tmp_path):
     (tmp_path / "staging" / "old" / "deep").mkdir(parents=True)
     (tmp_path / "staging" / "old" / "deep" / "file").write_bytes(b"x")
@@ -316,7 +306,7 @@ async def test_a_database_that_is_none_is_named_without_its_path(tmp_path):
     (tmp_path / "proofbox.sqlite3").write_bytes(b"this was a database once " * 1000)
     with pytest.raises(StoreFailedError) as caught:
         await Database(tmp_path).open()
-    assert caught.value.message == "the database of artifacts, sources and calls is damaged or no database"
+    assert caught.value.message == "the database of artifacts, sources and calls is damaged or not a database"
 
 
 async def test_a_damaged_page_is_told_as_damage(opened_database, tmp_path, scope):

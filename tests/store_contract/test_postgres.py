@@ -234,7 +234,7 @@ async def test_what_is_no_url_of_a_database_is_refused_without_its_password(tmp_
     with pytest.raises(StoreFailedError) as caught:
         await Database(tmp_path, SecretStr(url)).open()
     assert caught.value.message == (
-        "database_url is no URL of the form postgresql://user:password@host:port/database"
+        "database_url: not a URL of the form postgresql://user:password@host:port/database; correct it"
     )
     assert PASSWORD not in "".join(traceback.format_exception(caught.value))
 

@@ -1,4 +1,4 @@
-"""One line of log for each request, its id on every answer, and the answer when something unforeseen is raised."""
+"""One log line for each request, its id in every response, and the response to an unexpected exception."""
 
 import logging
 import re
@@ -14,7 +14,7 @@ from service.observability.log_context import about
 from service.observability.metrics_port import Meter, ServedRequest
 from service.observability.tracing import Span, Tracer, inside, trace_id_of
 
-# nginx's number for it: the client went away, so there is nobody to answer.
+# The status of nginx for a client that closed the connection before the response.
 CLIENT_GONE = 499
 _SERVER_ERROR = 500
 _REQUEST_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/+=-]{0,127}")
@@ -25,7 +25,7 @@ _LOGGER = logging.getLogger("proofbox.api")
 class AccessLogMiddleware:
     """ASGI middleware around everything else.
 
-    A caller may name a request itself with ``X-Request-ID``; one that could confuse a log or a header is replaced.
+    A client may set ``X-Request-ID``; an id with unsafe characters is replaced.
     """
 
     def __init__(self, app: ASGIApp, meter: Meter, tracer: Tracer) -> None:
@@ -34,7 +34,7 @@ class AccessLogMiddleware:
         self._tracer = tracer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves one connection."""
+        """Serve one connection."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -51,10 +51,10 @@ class AccessLogMiddleware:
         except ClientDisconnect:
             answered.status = CLIENT_GONE
         except Exception as exc:
-            # Never the text of it to the client; the log has it under the request's id.
-            _LOGGER.exception("unforeseen")
+            # The client does not get the text of the exception; the log has it under the request id.
+            _LOGGER.exception("unexpected error")
             if answered.status is not None:
-                # Half an answer is out: only breaking the connection tells the client that the rest is missing.
+                # Half of the response is sent: only a broken connection shows the client that the rest is missing.
                 raise
             await problem_response(exc, request_id_of(scope))(scope, receive, answered)
         finally:
@@ -64,12 +64,12 @@ class AccessLogMiddleware:
                 status=answered.status or CLIENT_GONE,
                 seconds=time.perf_counter() - started,
             )
-            _tell(request, served)
+            _record(request, served)
             self._meter.request_ended(served)
 
 
 class _Answered:
-    """``send`` of one request: adds the request's id and remembers the status."""
+    """``send`` of one request: adds the request id and records the status."""
 
     __slots__ = ("_scope", "_send", "status")
 
@@ -85,9 +85,9 @@ class _Answered:
         await self._send(message)
 
 
-def _tell(request: Span, served: ServedRequest) -> None:
-    told = {"method": served.method, "route": served.route, "status": served.status, "ms": served.ms}
-    _LOGGER.info("%s %s %s %.1fms", *told.values(), extra={"told": told})
+def _record(request: Span, served: ServedRequest) -> None:
+    fields = {"method": served.method, "route": served.route, "status": served.status, "ms": served.ms}
+    _LOGGER.info("%s %s %s %.1fms", *fields.values(), extra={"told": fields})
     request.rename(f"{served.method} {served.route}")
     request.set({"http.route": served.route, "http.response.status_code": served.status})
     if served.status >= _SERVER_ERROR:
@@ -95,7 +95,7 @@ def _tell(request: Span, served: ServedRequest) -> None:
 
 
 def _method(scope: Scope) -> str:
-    """The method; one that HTTP does not know could be any text, and as many texts as somebody sends."""
+    """Return the method; unknown methods share one label, so that clients cannot create metrics."""
     method: str = scope["method"]
     return method if method in _METHODS else "_OTHER"
 

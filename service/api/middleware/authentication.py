@@ -1,4 +1,4 @@
-"""Who may reach the routes: no web pages of other origins, and callers that show a key and keep to their limits."""
+"""Check Host and Origin, authenticate the caller and apply its request limits, before any route runs."""
 
 import ipaddress
 import logging
@@ -9,16 +9,16 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.access.authenticator import Access, Caller, RequestCredentials
+from service.access.authenticator import Authenticator, Caller, RequestCredentials
 from service.access.quotas import CallerMeter, Quotas
 from service.api.responses import problem_response, request_id_of
 from service.api.services import Services
 from service.errors import NotAuthenticatedError, OriginRefusedError, ServiceError, UnsafeNameError
 
 OPEN_PATHS = frozenset({"/livez", "/readyz", "/docs", "/openapi.json"})
-"""Routes that ask nobody for a key: what they say is the same for everybody."""
+"""Routes without a key: their responses are the same for everyone."""
 OPEN_BELOW = ("/static-offline-docs/", "/v1/links/")
-"""The page of documentation brings its scripts along; a download link is its own key."""
+"""The scripts of the documentation page; download links, which are credentials themselves."""
 CALLS = "/v1/tool-calls"
 _HEALTH = frozenset({"/livez", "/readyz"})
 _SERVER_ERROR = 500
@@ -34,15 +34,15 @@ _LOGGER = logging.getLogger("proofbox.api")
 
 
 class HostCheck:
-    """ASGI middleware for a service that asks nobody for a key, because only this machine reaches it.
+    """ASGI middleware for a service without keys that only this machine reaches.
 
-    A browser on this machine reaches it as well, and runs what strangers wrote. A page may have its own name
-    resolve to this machine (DNS rebinding): then ``Host`` is that name. Or it may send requests to this one across
-    origins: then ``Origin`` is its own.
+    A browser on this machine reaches it as well, with web pages of any origin. A page may let its own host name
+    resolve to this machine (DNS rebinding): then ``Host`` is that name. Or it may send cross-origin requests: then
+    ``Origin`` is the page's.
 
     Args:
         app: the application behind it.
-        names: the names under which the service may be asked; None: any, and from anywhere.
+        names: the host names of the service; None: any name and any origin.
     """
 
     def __init__(self, app: ASGIApp, names: frozenset[str] | None) -> None:
@@ -50,23 +50,23 @@ class HostCheck:
         self._names = names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves one connection."""
+        """Serve one connection."""
         if scope["type"] == "http":
             try:
-                _must_stand_once(scope["headers"])
+                _require_single_headers(scope["headers"])
                 if self._names is not None and scope["path"] not in _HEALTH:
-                    _must_be_ours(Headers(scope=scope), self._names)
+                    _require_own_name(Headers(scope=scope), self._names)
             except ServiceError as exc:
                 await problem_response(exc, request_id_of(scope))(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
 
-def _must_stand_once(headers: Iterable[tuple[bytes, bytes]]) -> None:
-    """Refuses a request in which a header stands twice that says who asks for what.
+def _require_single_headers(headers: Iterable[tuple[bytes, bytes]]) -> None:
+    """Refuse a request that repeats a header of identity or content: a proxy may have checked the other one.
 
     Raises:
-        OriginRefusedError, NotAuthenticatedError, UnsafeNameError: one does; a proxy may have checked the other.
+        OriginRefusedError, NotAuthenticatedError, UnsafeNameError: a header is repeated.
     """
     seen: set[bytes] = set()
     for name, _ in headers:
@@ -84,11 +84,11 @@ def _must_stand_once(headers: Iterable[tuple[bytes, bytes]]) -> None:
         raise UnsafeNameError(text)
 
 
-def _must_be_ours(headers: Headers, names: frozenset[str]) -> None:
+def _require_own_name(headers: Headers, names: frozenset[str]) -> None:
     host = headers.get("host", "")
-    if "host" in headers and not _is_ours(host, names):
+    if "host" in headers and not _is_own_name(host, names):
         raise OriginRefusedError(
-            f"Host: '{host[:_PRESENT_MAX]}' is no name of this service; ask it as localhost, or have the "
+            f"Host: '{host[:_PRESENT_MAX]}' is not a name of this service; use localhost, or have the "
             "operator add the name to PROOFBOX_ALLOWED_HOSTS"
         )
     origin = headers.get("origin")
@@ -98,7 +98,7 @@ def _must_be_ours(headers: Headers, names: frozenset[str]) -> None:
         )
 
 
-def _is_ours(host: str, names: frozenset[str]) -> bool:
+def _is_own_name(host: str, names: frozenset[str]) -> bool:
     match = _HOST.fullmatch(host)
     if match is None or int(match["port"] or 0) > _PORT_MAX:
         return False
@@ -111,38 +111,37 @@ def _is_ours(host: str, names: frozenset[str]) -> bool:
 
 
 class AuthenticationMiddleware:
-    """ASGI middleware that knows the caller of every request before any route does.
+    """ASGI middleware that authenticates the caller of every request.
 
-    What is not in the list of open routes is closed: a route that is added later asks for a key without doing
-    anything for it. Nothing of a body is read before.
+    All routes but the listed ones need a key, so a new route is closed by default. No body is read before.
 
     Args:
         app: the application behind it.
-        access: says who comes in.
-        quotas: says how much they may ask for.
+        authenticator: identifies the caller.
+        quotas: the request limits of callers.
     """
 
-    def __init__(self, app: ASGIApp, access: Access, quotas: Quotas) -> None:
+    def __init__(self, app: ASGIApp, authenticator: Authenticator, quotas: Quotas) -> None:
         self._app = app
-        self._access = access
+        self._authenticator = authenticator
         self._quotas = quotas
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves one connection."""
+        """Serve one connection."""
         path: str = scope.get("path", "")
         if scope["type"] != "http" or path in OPEN_PATHS or path.startswith(OPEN_BELOW):
             await self._app(scope, receive, send)
             return
         meter: CallerMeter | None = None
         try:
-            caller = await self._access.caller(_claims(Headers(scope=scope)))
+            caller = await self._authenticator.authenticate(_credentials(Headers(scope=scope)))
             meter = self._quotas.meter(caller.principal.caller, caller.own)
             meter.take_request(is_call=_runs_something(scope["method"], path))
         except ServiceError as exc:
             if exc.status >= _SERVER_ERROR:
                 _LOGGER.warning("%s", type(exc).__name__, exc_info=exc)
-            told = {} if meter is None else meter.headers()
-            await problem_response(exc, request_id_of(scope), headers=told)(scope, receive, send)
+            headers = {} if meter is None else meter.headers()
+            await problem_response(exc, request_id_of(scope), headers=headers)(scope, receive, send)
             return
         scope["state"]["caller"] = caller
         scope["state"]["meter"] = meter
@@ -150,12 +149,12 @@ class AuthenticationMiddleware:
 
 
 def _runs_something(method: str, path: str) -> bool:
-    """Whether a request is a call, or runs one again."""
+    """Whether a request is a call or a rerun."""
     return method == "POST" and (path == CALLS or (path.startswith(f"{CALLS}/") and path.endswith("/rerun")))
 
 
 class _Limited:
-    """``send`` of one request: says how much of its limits the caller has left."""
+    """``send`` of one request: adds the headers of the caller's limits."""
 
     __slots__ = ("_meter", "_send")
 
@@ -164,31 +163,31 @@ class _Limited:
         self._meter = meter
 
     async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start" and (told := self._meter.headers()):
-            MutableHeaders(scope=message).update(told)
+        if message["type"] == "http.response.start" and (limits := self._meter.headers()):
+            MutableHeaders(scope=message).update(limits)
         await self._send(message)
 
 
-async def must_have_room(request: Request, doors: Services) -> None:
-    """Refuses what would keep more bytes than the caller's project may.
+async def check_storage_quota(request: Request, services: Services) -> None:
+    """Refuse a request whose project has used up its storage quota.
 
     Raises:
-        StorageQuotaError: it keeps as many as it may.
-        StoreFailedError: the store cannot be asked.
+        StorageQuotaError: the quota is used up.
+        StoreFailedError: the store failed.
     """
     state = request.scope["state"]
     who = caller_of(state).principal
-    await doors.quotas.must_have_room(state["meter"].allowed, who.tenant, who.project)
+    await services.quotas.check_storage_quota(state["meter"].allowed, who.tenant, who.project)
 
 
 def caller_of(state: Mapping[str, object]) -> Caller:
-    """The caller of a request, as the guard found it."""
+    """Return the authenticated caller of a request."""
     caller = state["caller"]
     assert isinstance(caller, Caller)
     return caller
 
 
-def _claims(headers: Headers) -> RequestCredentials:
+def _credentials(headers: Headers) -> RequestCredentials:
     return RequestCredentials(
         tuple(headers.getlist("authorization")),
         headers.get("Proofbox-Tenant"),

@@ -1,4 +1,4 @@
-"""Bounds on every request body, declared or not: its bytes, its time, and what its caller may send in a minute."""
+"""Limits of request bodies: size, time, memory of all bodies, and the upload quota of the caller."""
 
 import asyncio
 import time
@@ -16,7 +16,7 @@ SLOWEST_BYTES_PER_S = 64 * 1024
 
 
 class BodyLimitMiddleware:
-    """ASGI middleware that raises out of ``receive`` as soon as a body is known to break a bound.
+    """ASGI middleware that raises out of ``receive`` as soon as a body exceeds a limit.
 
     A declared length above the bound is refused before a byte is read, so a client that waits for ``100 Continue``
     sends nothing; a chunked body is refused at the first byte too many, and no more than that is ever held. Room in
@@ -27,7 +27,7 @@ class BodyLimitMiddleware:
         app: the application behind it.
         bytes_max: the bound, in bytes.
         bytes_max_of_method: the bound of methods that have one of their own.
-        body_s: how long a body may keep the service waiting, beyond a second for each 64 KiB that comes.
+        body_s: how long the service waits for a body, beyond a second for each 64 KiB that comes.
         held_max: how many bytes of bodies may be in memory at one time; those of methods with a bound of their own
             go to the disk and are not counted.
     """
@@ -42,7 +42,7 @@ class BodyLimitMiddleware:
         self._held = _Held(max(held_max, bytes_max), bytes_max)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves one connection."""
+        """Serve one connection."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -72,7 +72,7 @@ class _Held:
         return _Room(self, caller)
 
     def take(self, caller: str, size_bytes: int) -> None:
-        """Takes room for bytes of one body.
+        """Take room for bytes of one body.
 
         Raises:
             RateLimitedError: there is not so much left.
@@ -86,7 +86,7 @@ class _Held:
         self._of[caller] += size_bytes
 
     def give_back(self, caller: str, size_bytes: int) -> None:
-        """Gives room back."""
+        """Give room back."""
         self._of[caller] -= size_bytes
         if not self._of[caller]:
             del self._of[caller]
@@ -181,16 +181,16 @@ class _Counted:
             self._meter.take_upload(size_bytes)
 
     async def _within_time(self) -> Message:
-        # Only what the client lets us wait counts, not what a slow disk makes of the pieces in between. Bytes make
-        # up for time that was waited, and not for time to come: whoever sends fast and then nothing holds no room.
+        # Only the time that the service waits for the client counts, not that of a slow disk in between. Bytes make
+        # up for past waiting only, so a client that sends fast and then stops holds no memory.
         began = time.monotonic()
         try:
             async with asyncio.timeout(self._body_s - self._waited_s):
                 message = await self._receive()
         except TimeoutError as exc:
             raise RequestTimeoutError(
-                f"the body kept the service waiting for {self._body_s:g} s beyond the time that its "
-                f"{self._size_bytes} bytes may take, a second for {SLOWEST_BYTES_PER_S} bytes; send it again"
+                f"body: the service was waiting for {self._body_s:g} s beyond the time of {self._size_bytes} bytes "
+                f"(limit: a second for {SLOWEST_BYTES_PER_S} bytes); send it again"
             ) from exc
         made_up_s = len(message.get("body", b"")) / SLOWEST_BYTES_PER_S
         self._waited_s = max(0.0, self._waited_s + time.monotonic() - began - made_up_s)

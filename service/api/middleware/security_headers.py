@@ -1,4 +1,4 @@
-"""Headers that every answer has: nothing of it is run, framed, sniffed, kept by caches or told to other sites."""
+"""Security headers of every response: no scripts, frames, sniffing, caching or referrers."""
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -14,13 +14,13 @@ _ENCODED = [(name.lower().encode(), value.encode()) for name, value in SAFE_HEAD
 
 
 class SecurityHeadersMiddleware:
-    """ASGI middleware that adds what an answer does not say itself."""
+    """ASGI middleware that adds the headers that a response does not set itself."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves one connection."""
+        """Serve one connection."""
         await self._app(scope, receive, _Adding(send))
 
 
@@ -35,6 +35,6 @@ class _Adding:
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = list(message.get("headers", ()))
-            said = {name.lower() for name, _ in headers}
-            message["headers"] = headers + [header for header in _ENCODED if header[0] not in said]
+            present = {name.lower() for name, _ in headers}
+            message["headers"] = headers + [header for header in _ENCODED if header[0] not in present]
         await self._send(message)

@@ -8,8 +8,9 @@ from contracts.artifact_lists import PAGE_ARTIFACTS_MAX, ArtifactPage, ListedArt
 from service import errors
 from service.api.identity import ReadsArtifacts
 from service.api.openapi_responses import json_answer, problems
+from service.api.parameters import AfterInQuery
 from service.api.responses import NO_STORE, model_response
-from service.api.services import OpenDoors
+from service.api.services import InjectedServices
 from service.artifacts.port import StoredArtifact
 
 router = APIRouter(prefix="/v1/conversations/{conversation_id}", tags=["files"])
@@ -26,13 +27,13 @@ router = APIRouter(prefix="/v1/conversations/{conversation_id}", tags=["files"])
     },
 )
 async def list_artifacts(
-    doors: OpenDoors,
+    services: InjectedServices,
     scope: ReadsArtifacts,
-    after: Annotated[int, Query(ge=0, le=2**53, description="Only what comes after this number.")] = 0,
+    after: AfterInQuery = 0,
     limit: Annotated[int, Query(ge=1, le=PAGE_ARTIFACTS_MAX, description="Files of a page.")] = 100,
 ) -> Response:
     """The latest version of every file and attachment, by the time it was stored; the oldest first."""
-    found = await doors.artifacts.listed(scope, after, limit + 1)
+    found = await services.artifacts.listed(scope, after, limit + 1)
     page = found[:limit]
     last = page[-1][0] if page else after
     listed = [_entry(artifact) for _, artifact in page]

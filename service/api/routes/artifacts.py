@@ -12,8 +12,8 @@ from service.api.file_response import BINARY, PART_HEADERS, VERSION_HEADERS, Con
 from service.api.identity import ReadsArtifacts
 from service.api.openapi_responses import answer, header, problems
 from service.api.routes.download_links import own_link
-from service.api.routes.logical_artifacts import remembered_response
-from service.api.services import OpenDoors, Services
+from service.api.routes.logical_artifacts import logical_artifact_response
+from service.api.services import InjectedServices, Services
 from service.artifacts.port import ArtifactStore, StoredArtifact
 from service.identity import ConversationKey
 
@@ -45,7 +45,7 @@ class Choice:
             PART_HEADERS,
         ),
         303: answer(
-            "A link to the version, as `link=1` asks for: it works for a while, for whoever has it.",
+            "A link to the version, as `link=1` asks for: it works for a while, for everyone who has it.",
             None,
             {"Location": header("The link.", type="string", format="uri"), "Cache-Control": header("`no-store`.")},
         ),
@@ -61,7 +61,7 @@ class Choice:
 )
 async def get_artifact(
     request: Request,
-    doors: OpenDoors,
+    services: InjectedServices,
     scope: ReadsArtifacts,
     logical_path: Annotated[
         str,
@@ -74,19 +74,19 @@ async def get_artifact(
     conditions: Annotated[Conditions, Depends()],
     choice: Annotated[Choice, Depends()],
 ) -> Response:
-    """What a path means now; a browser saves it and runs nothing of it. Ranges are served of files."""
+    """What a path means now; a browser saves it and does not run it. Ranges are served of files."""
     path = _parsed(logical_path)
-    artifact = await _stored(doors.artifacts, scope, path, choice.version)
+    artifact = await _stored(services.artifacts, scope, path, choice.version)
     if artifact is None and choice.version is not None:
-        raise errors.UnknownArtifactError(f"version: there is no version {choice.version} of a file at this path")
+        raise errors.UnknownArtifactError(f"version: {choice.version} does not exist; omit it to read the latest")
     if artifact is None:
-        found = await doors.recall.find(scope, path)
+        found = await services.recall.find(scope, path)
         if found is None:
             raise errors.UnknownArtifactError("the conversation has nothing at this path")
-        return remembered_response(request, found, conditions.if_none_match)
+        return logical_artifact_response(request, found, conditions.if_none_match)
     if choice.link:
-        return await _link(doors, scope, artifact)
-    return await file_response(request, doors.artifacts, scope, artifact, conditions)
+        return await _link(services, scope, artifact)
+    return await file_response(request, services.artifacts, scope, artifact, conditions)
 
 
 async def _stored(
@@ -109,15 +109,15 @@ def _parsed(logical_path: str) -> LogicalPath:
         raise errors.UnsafeNameError(str(exc)) from exc
 
 
-async def _link(doors: Services, scope: ConversationKey, artifact: StoredArtifact) -> Response:
-    """The answer that leads to the bytes: where they are stored, else at a door of this service without keys.
+async def _link(services: Services, scope: ConversationKey, artifact: StoredArtifact) -> Response:
+    """Build the response with the link: to the object store, else to this service's route of download links.
 
     Raises:
         StoreFailedError: the store cannot make a link.
     """
-    url = await doors.artifacts.link(scope, artifact)
+    url = await services.artifacts.link(scope, artifact)
     if url is None:
-        url = await own_link(doors, scope, artifact)
-    # The link is a key to the bytes: nobody on the way keeps it, and where it leads does not learn of this URL.
-    kept_back = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
-    return Response(status_code=303, headers={"Location": url, **kept_back})
+        url = await own_link(services, scope, artifact)
+    # The link is a credential: no cache stores it, and its target does not learn this URL.
+    private = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+    return Response(status_code=303, headers={"Location": url, **private})

@@ -10,16 +10,16 @@ from contracts.tool_calls import Attachment, TurnId
 from service import errors
 from service.api.error_handlers import NoRouteError, invalid_field
 from service.api.identity import WritesArtifacts
-from service.api.middleware.authentication import must_have_room
+from service.api.middleware.authentication import check_storage_quota
 from service.api.openapi_responses import header, json_answer, link, problems
 from service.api.responses import model_response
-from service.api.services import OpenDoors
+from service.api.services import InjectedServices
 
 MIME_CHARS_MAX = 127
 # RFC 6838's restricted names
 _MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+")
-# What clients send without being told to (the second is curl's): they say nothing of the file, its name does.
-_SAYS_NOTHING = {"", "application/octet-stream", "application/x-www-form-urlencoded"}
+# Defaults of clients (the second is curl's); the media type comes from the file's name then.
+_DEFAULT_TYPES = {"", "application/octet-stream", "application/x-www-form-urlencoded"}
 # The conversation is read by the dependency that its routes share; :path, so that an encoded slash is seen.
 ROUTE = "/v1/conversations/{conversation_id}/turns/{turn_id}/attachments/{name:path}"
 _LINKS = {
@@ -70,14 +70,14 @@ router = APIRouter(tags=["files"])
 )
 async def put_attachment(
     request: Request,
-    doors: OpenDoors,
+    services: InjectedServices,
     scope: WritesArtifacts,
     turn_id: Annotated[TurnId, Path(description="Which turn.")],
     name: Annotated[str, Path(description="The file's name, without a slash.")],
 ) -> Response:
     """Stores the bytes, gives them a source id, and from then on every call of the conversation can read them."""
-    await must_have_room(request, doors)
-    stored = await doors.attachments.store(scope, turn_id, name, request.stream(), _mime(request))
+    await check_storage_quota(request, services)
+    stored = await services.attachments.store(scope, turn_id, name, request.stream(), _mime(request))
     if not stored.created:
         return model_response(stored.attachment)
     conversation = quote(scope.conversation_id, safe="")
@@ -86,9 +86,9 @@ async def put_attachment(
 
 
 def _mime(request: Request) -> str | None:
-    """The media type that the client gives, without parameters; None if it says nothing."""
+    """Return the media type that the client sent, without parameters; None for a default."""
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if given in _SAYS_NOTHING:
+    if given in _DEFAULT_TYPES:
         return None
     if len(given) > MIME_CHARS_MAX or _MIME.fullmatch(given) is None or given.startswith("multipart/"):
         raise invalid_field(

@@ -7,11 +7,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Response
 
-from service.api.call_names import CallIdInPath, ConversationIdInQuery
 from service.api.identity import ReadsCalls
 from service.api.openapi_responses import answer, problems
+from service.api.parameters import CallIdInPath, ConversationIdInQuery
 from service.api.responses import NO_STORE, ClosingStream
-from service.api.services import OpenDoors
+from service.api.services import InjectedServices
 from service.calls.events import CallEvent
 from service.errors import (
     AmbiguousCallError,
@@ -45,7 +45,7 @@ router = APIRouter(tags=["tool calls"])
     },
 )
 async def watch_tool_call(
-    doors: OpenDoors,
+    services: InjectedServices,
     principal: ReadsCalls,
     tool_call_id: CallIdInPath,
     conversation_id: ConversationIdInQuery = None,
@@ -61,14 +61,14 @@ async def watch_tool_call(
     ] = None,
 ) -> Response:
     """The events from the first one or after a known one; the stream ends after the terminal event."""
-    events = await doors.calls.events(
+    events = await services.calls.events(
         principal, tool_call_id, conversation_id, after=after if last_event_id is None else last_event_id
     )
-    return ClosingStream(_lines(events, doors.heartbeat_s), 200, _HEADERS)
+    return ClosingStream(_lines(events, services.heartbeat_s), 200, _HEADERS)
 
 
 async def _lines(events: AsyncIterator[CallEvent], heartbeat_s: float) -> AsyncGenerator[bytes, None]:
-    """Events as they go over the wire, and a comment whenever none came for a while."""
+    """Yield the events as server-sent events, and heartbeats between them."""
     upcoming = asyncio.ensure_future(anext(events, None))
     try:
         while True:

@@ -1,4 +1,4 @@
-"""``GET /v1/links/{number}``: files by links that are their own key."""
+"""``GET /v1/links/{number}``: files by download links, without a key."""
 
 import asyncio
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from service import errors
 from service.api.file_response import BINARY, PART_HEADERS, VERSION_HEADERS, Conditions, file_response
 from service.api.openapi_responses import answer, problems
-from service.api.services import OpenDoors, Services
+from service.api.services import InjectedServices, Services
 from service.artifacts.download_links import Link
 from service.artifacts.port import StoredArtifact
 from service.identity import ConversationKey
@@ -21,27 +21,27 @@ router = APIRouter(tags=["files"])
 
 @dataclass(frozen=True, slots=True)
 class LinkQuery:
-    """What stands behind the number; whatever it is, it is checked and not validated: a bent link is refused."""
+    """The query of a link; it is verified as text, so that every invalid link gets the same response."""
 
     expires: Annotated[str, Query(description="Until when the link works, in seconds since 1970.")] = ""
     key: Annotated[str, Query(description="Which key has signed it.")] = ""
     signature: Annotated[str, Query(description="The signature over the file, the method and the time.")] = ""
 
 
-async def own_link(doors: Services, scope: ConversationKey, artifact: StoredArtifact) -> str:
-    """A link to a version of a file at this service's own door.
+async def own_link(services: Services, scope: ConversationKey, artifact: StoredArtifact) -> str:
+    """Create a link to a version of a file at this service.
 
     Raises:
         StoreFailedError: the version is not stored, or the key that signs links cannot be read.
     """
-    number = await doors.artifacts.number_of(scope, artifact)
-    # In a thread: it looks whether the file of keys was changed.
-    link = await asyncio.to_thread(doors.links.make, scope, artifact, number)
-    return f"{doors.public_url.rstrip('/')}{_target(link)}"
+    number = await services.artifacts.number_of(scope, artifact)
+    # In a thread: it checks whether the file of keys was changed.
+    link = await asyncio.to_thread(services.links.make, scope, artifact, number)
+    return f"{services.public_url.rstrip('/')}{_target(link)}"
 
 
 def _target(link: Link) -> str:
-    """Path and query of a link, in the one form that works."""
+    """Return path and query of a link in its only valid spelling."""
     query = f"expires={link.expires}&key={link.key}&signature={link.signature}"
     return f"/v1/links/{link.number}?{query}"
 
@@ -63,35 +63,34 @@ def _target(link: Link) -> str:
 @router.api_route(ROUTE, methods=["HEAD", "POST", "PUT", "PATCH", "DELETE"], include_in_schema=False)
 async def get_linked_file(
     request: Request,
-    doors: OpenDoors,
+    services: InjectedServices,
     number: Annotated[str, Path(description="Which version of which file.")],
     conditions: Annotated[Conditions, Depends()],
-    told: Annotated[LinkQuery, Depends()],
+    query: Annotated[LinkQuery, Depends()],
 ) -> Response:
     """Links are made by `get_artifact` with `link=1`; each works for one version, one method and a while."""
-    scope, artifact = await _checked(doors, request, number, told)
-    return await file_response(request, doors.artifacts, scope, artifact, conditions)
+    scope, artifact = await _checked(services, request, number, query)
+    return await file_response(request, services.artifacts, scope, artifact, conditions)
 
 
 async def _checked(
-    doors: Services, request: Request, number: str, told: LinkQuery
+    services: Services, request: Request, number: str, query: LinkQuery
 ) -> tuple[ConversationKey, StoredArtifact]:
-    """What a link leads to.
+    """Verify a link and return its file.
 
     Raises:
-        LinkRefusedError: it is none that works, or is spelled in another way than it was made. Whatever is wrong
-            with it, the answer is the same.
+        LinkRefusedError: the link is invalid, expired or spelled differently. The response is the same for all.
     """
-    link = Link(_number(number), _number(told.expires), told.key, told.signature)
-    found = await doors.artifacts.numbered(link.number)
-    if found is None or _asked(request) != _target(link):
-        raise errors.LinkRefusedError("the link is none that this service made; ask for a new one")
-    await asyncio.to_thread(doors.links.check, link, request.method, *found)
+    link = Link(_number(number), _number(query.expires), query.key, query.signature)
+    found = await services.artifacts.numbered(link.number)
+    if found is None or _sent_target(request) != _target(link):
+        raise errors.LinkRefusedError("invalid download link; request a new one")
+    await asyncio.to_thread(services.links.check, link, request.method, *found)
     return found
 
 
-def _asked(request: Request) -> str:
-    """Path and query as the client sent them; nothing is decoded."""
+def _sent_target(request: Request) -> str:
+    """Return path and query as the client sent them, not decoded."""
     path: bytes = request.scope["raw_path"]
     query: bytes = request.scope["query_string"]
     return f"{path.decode('latin-1')}?{query.decode('latin-1')}"
@@ -100,5 +99,5 @@ def _asked(request: Request) -> str:
 def _number(text: str) -> int:
     digits_max = len(str(_NUMBER_MAX))
     if not (text.isascii() and text.isdigit()) or len(text) > digits_max or int(text) > _NUMBER_MAX:
-        raise errors.LinkRefusedError("the link is none that this service made; ask for a new one")
+        raise errors.LinkRefusedError("invalid download link; request a new one")
     return int(text)

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from service.api.openapi_responses import json_answer, problems
 from service.api.responses import NO_STORE, model_response
-from service.api.services import OpenDoors
+from service.api.services import InjectedServices
 from service.errors import (
     EngineUnavailableError,
     ShuttingDownError,
@@ -53,22 +53,24 @@ async def live() -> Response:
         ),
     },
 )
-async def ready(doors: OpenDoors) -> Response:
+async def ready(services: InjectedServices) -> Response:
     """Asks the container engine, the database and the data folder; who shuts down is not ready either."""
-    if doors.draining():
+    if services.draining():
         raise ShuttingDownError("the service is shutting down; ask another one")
     try:
-        async with asyncio.timeout(doors.ping_s_max):
-            await doors.engine.ping()
+        async with asyncio.timeout(services.ping_s_max):
+            await services.engine.ping()
     except TimeoutError as exc:
-        raise EngineUnavailableError(f"the container engine did not answer within {doors.ping_s_max:g} s") from exc
+        raise EngineUnavailableError(
+            f"the container engine did not answer within {services.ping_s_max:g} s"
+        ) from exc
     try:
-        async with asyncio.timeout(doors.ping_s_max):
-            await doors.check_stores()
+        async with asyncio.timeout(services.ping_s_max):
+            await services.check_stores()
     except StoreFullError as exc:
         raise StoreNotReadyError(str(exc)) from exc
     except TimeoutError as exc:
         raise StoreFailedError(
-            f"the database or the data folder did not answer within {doors.ping_s_max:g} s"
+            f"the database or the data folder did not answer within {services.ping_s_max:g} s"
         ) from exc
     return model_response(Health(), headers=NO_STORE)

@@ -1,4 +1,4 @@
-"""What a logical path means that is no stored file: the text of blocks, rows of the sources pool, skills."""
+"""Logical paths that are not stored files: the text of blocks, rows of the sources pool, skills."""
 
 import hashlib
 
@@ -8,8 +8,8 @@ from service.api.download_headers import harmless_headers, is_same_tag
 from service.artifacts.logical_paths import ResolvedPath
 
 
-def remembered_response(request: Request, found: ResolvedPath, if_none_match: str | None) -> Response:
-    """The whole of it; a browser saves it and runs nothing of it."""
+def logical_artifact_response(request: Request, found: ResolvedPath, if_none_match: str | None) -> Response:
+    """Build the response with the whole content; a browser saves it and does not run it."""
     tag = f'"{hashlib.sha256(found.content).hexdigest()}"'
     headers = {**harmless_headers(found.name, found.mime), "ETag": tag}
     if is_same_tag(tag, if_none_match):

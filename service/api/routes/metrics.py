@@ -5,7 +5,7 @@ from fastapi import APIRouter, Response
 from service.api.identity import ReadsMetrics
 from service.api.openapi_responses import answer, problems
 from service.api.responses import NO_STORE
-from service.api.services import OpenDoors
+from service.api.services import InjectedServices
 
 _CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 router = APIRouter(tags=["health"])
@@ -23,6 +23,6 @@ router = APIRouter(tags=["health"])
         **problems(),
     },
 )
-async def get_metrics(doors: OpenDoors, _caller: ReadsMetrics) -> Response:
+async def get_metrics(services: InjectedServices, _caller: ReadsMetrics) -> Response:
     """Calls, their phases and verdicts, the line before the sandboxes, the pool, and the process itself."""
-    return Response(doors.metrics(), media_type=_CONTENT_TYPE, headers=NO_STORE)
+    return Response(services.metrics(), media_type=_CONTENT_TYPE, headers=NO_STORE)

@@ -8,13 +8,13 @@ from fastapi import APIRouter, Query, Request, Response
 
 from contracts.provenance import AuditLine, RerunReport
 from service import errors
-from service.api.call_names import CallIdInPath, ConversationIdInQuery
 from service.api.identity import ReadsCalls, RunsCalls
 from service.api.middleware.access_log import CLIENT_GONE
 from service.api.openapi_responses import answer, header, json_answer, json_content, problems
+from service.api.parameters import CallIdInPath, ConversationIdInQuery
 from service.api.responses import JSON, NO_STORE, model_response, request_id_of
 from service.api.routes.tool_calls import disconnected
-from service.api.services import OpenDoors
+from service.api.services import InjectedServices
 from service.calls.slsa import statement
 
 IN_TOTO = "application/vnd.in-toto+json"
@@ -45,19 +45,19 @@ router = APIRouter(prefix="/v1/tool-calls/{tool_call_id}", tags=["provenance"])
     },
 )
 async def get_provenance(
-    doors: OpenDoors,
+    services: InjectedServices,
     principal: ReadsCalls,
     tool_call_id: CallIdInPath,
     conversation_id: ConversationIdInQuery = None,
     form: Annotated[Literal["line", "in-toto"], Query(description="How it is written.")] = "line",
 ) -> Response:
     """Who called, which code and inputs by hash and version, image, limits, outputs by hash."""
-    line = await doors.provenance.line(principal, tool_call_id, conversation_id)
+    line = await services.provenance.line(principal, tool_call_id, conversation_id)
     headers = {**NO_STORE, "Audit-SHA256": line.sha256}
     if form == "line":
         return Response(line.text, headers=headers, media_type=JSON)
-    said = statement(AuditLine.model_validate_json(line.text), line.sha256)
-    return Response(json.dumps(said), headers=headers, media_type=IN_TOTO)
+    attestation = statement(AuditLine.model_validate_json(line.text), line.sha256)
+    return Response(json.dumps(attestation), headers=headers, media_type=IN_TOTO)
 
 
 @router.post(
@@ -80,20 +80,20 @@ async def get_provenance(
 )
 async def rerun_tool_call(
     request: Request,
-    doors: OpenDoors,
+    services: InjectedServices,
     principal: RunsCalls,
     tool_call_id: CallIdInPath,
     conversation_id: ConversationIdInQuery = None,
 ) -> Response:
-    """Runs the stored program on the very versions that it read, and compares what comes out byte by byte.
+    """Runs the stored program on the versions that it read, and compares its files byte by byte.
 
-    Nothing of it reaches the timeline, the artifacts or the sources; an audit line is all that is stored. A client
-    that goes away ends it.
+    Timeline, artifacts and sources stay as they are; only an audit line is stored. The rerun ends when the client
+    disconnects.
     """
-    if doors.draining():
+    if services.draining():
         raise errors.ShuttingDownError("the service is shutting down; call again in a moment", retry_after_s=5)
     running = asyncio.ensure_future(
-        doors.provenance.rerun(principal, tool_call_id, conversation_id, request_id_of(request))
+        services.provenance.rerun(principal, tool_call_id, conversation_id, request_id_of(request))
     )
     leaving = asyncio.ensure_future(disconnected(request))
     try:

@@ -8,8 +8,9 @@ from contracts.timeline import PAGE_BLOCKS_MAX, Sources, TimelineAppend, Timelin
 from service import errors
 from service.api.identity import ReadsTimeline, WritesTimeline
 from service.api.openapi_responses import answer, header, json_answer, json_content, link, problems
+from service.api.parameters import AfterInQuery
 from service.api.responses import NO_STORE, model_response
-from service.api.services import OpenDoors
+from service.api.services import InjectedServices
 from service.api.strict_json import read_model
 
 _TEXT = "text/plain; charset=utf-8"
@@ -43,23 +44,23 @@ router = APIRouter(prefix="/v1/conversations/{conversation_id}", tags=["timeline
     },
 )
 async def get_timeline(
-    doors: OpenDoors,
+    services: InjectedServices,
     scope: ReadsTimeline,
     view: Annotated[Literal["blocks", "rendered"], Query(description="Raw blocks, or the text.")] = "blocks",
-    after: Annotated[int, Query(ge=0, le=2**53, description="Only what comes after this position.")] = 0,
+    after: AfterInQuery = 0,
     limit: Annotated[int, Query(ge=1, le=PAGE_BLOCKS_MAX, description="Blocks of a page.")] = 100,
 ) -> Response:
     """The event log of a conversation, the oldest block first; an unknown conversation has an empty one."""
     if view == "rendered":
-        shown = await doors.timeline.rendered(scope, after)
-        told = {
+        shown = await services.timeline.rendered(scope, after)
+        headers = {
             "Timeline-Last": str(shown.last),
             "Timeline-Revision": str(shown.revision),
             "Timeline-Cache-Points": f"{shown.cache_points.pre_tail},{shown.cache_points.tail}",
             "Timeline-Tokens": str(shown.tokens),
         }
-        return Response(shown.text, media_type=_TEXT, headers={**NO_STORE, **told})
-    page = await doors.timeline.page(scope, after, limit)
+        return Response(shown.text, media_type=_TEXT, headers={**NO_STORE, **headers})
+    page = await services.timeline.page(scope, after, limit)
     return model_response(page, headers={**NO_STORE, "Timeline-Last": str(page.last)})
 
 
@@ -86,10 +87,10 @@ async def get_timeline(
         ),
     },
 )
-async def append_to_timeline(request: Request, doors: OpenDoors, scope: WritesTimeline) -> Response:
-    """Prompts, completions, plans, summaries: what the loop says; tool calls add their own blocks."""
+async def append_to_timeline(request: Request, services: InjectedServices, scope: WritesTimeline) -> Response:
+    """Prompts, completions, plans, summaries: what the loop writes; tool calls add their own blocks."""
     addition = await read_model(request, TimelineAppend)
-    return model_response(await doors.timeline.append(scope, addition), status=201)
+    return model_response(await services.timeline.append(scope, addition), status=201)
 
 
 @router.get(
@@ -102,6 +103,6 @@ async def append_to_timeline(request: Request, doors: OpenDoors, scope: WritesTi
         **problems(errors.UnsafeNameError, errors.StoreFailedError),
     },
 )
-async def get_sources(doors: OpenDoors, scope: ReadsTimeline) -> Response:
+async def get_sources(services: InjectedServices, scope: ReadsTimeline) -> Response:
     """What `[[S:n]]` stands for in this conversation."""
-    return model_response(Sources(sources=await doors.sources.rows(scope)), headers=NO_STORE)
+    return model_response(Sources(sources=await services.sources.rows(scope)), headers=NO_STORE)

@@ -8,13 +8,13 @@ from fastapi import APIRouter, Header, Request, Response
 
 from contracts.tool_calls import CallStatus, ToolCallRequest, ToolCallResponse
 from service import errors
-from service.api.call_names import CallIdInPath, ConversationIdInQuery
 from service.api.identity import ReadsCalls, RunsCalls
 from service.api.middleware.access_log import CLIENT_GONE
-from service.api.middleware.authentication import must_have_room
+from service.api.middleware.authentication import check_storage_quota
 from service.api.openapi_responses import header, json_answer, json_content, link, problems
+from service.api.parameters import CallIdInPath, ConversationIdInQuery
 from service.api.responses import JSON, NO_STORE, PROBLEM_JSON, model_response, request_id_of, retry_after
-from service.api.services import OpenDoors, Services, Ticket
+from service.api.services import InjectedServices, Services, Ticket
 from service.api.strict_json import read_model
 from service.calls.function_calls import canonical_call
 from service.calls.service import Answer
@@ -90,7 +90,7 @@ router = APIRouter(prefix="/v1/tool-calls", tags=["tool calls"])
 )
 async def make_tool_call(
     request: Request,
-    doors: OpenDoors,
+    services: InjectedServices,
     principal: RunsCalls,
     prefer: Annotated[
         list[str] | None,
@@ -110,12 +110,12 @@ async def make_tool_call(
     """Runs a call and answers its result, or joins the same call, or answers what is stored of it.
 
     When the connection is lost, the call goes on for a grace time: the same body joins it, or gets its answer. A
-    call that nobody asks for in that time is cancelled, unless it was made with `Prefer: respond-async`.
+    call that no client asks for in that time is cancelled, unless it was made with `Prefer: respond-async`.
     """
     detached = prefers_async(prefer or [])
-    await must_have_room(request, doors)
+    await check_storage_quota(request, services)
     call = canonical_call(await read_model(request, ToolCallRequest))
-    ticket = await doors.calls.submit(
+    ticket = await services.calls.submit(
         principal,
         call,
         idempotency_key=idempotency_key,
@@ -124,9 +124,9 @@ async def make_tool_call(
     )
     replayed = REPLAYED if ticket.replayed else {}
     if ticket.replayed:
-        await doors.provenance.link_replay(ticket.key)
+        await services.provenance.link_replay(ticket.key)
     if detached:
-        return await _accepted(doors, principal, call, replayed)
+        return await _accepted(services, principal, call, replayed)
     answer = await answer_or_leave(request, ticket)
     if answer is None:
         return Response(status_code=CLIENT_GONE)
@@ -149,13 +149,13 @@ async def make_tool_call(
     },
 )
 async def get_tool_call(
-    doors: OpenDoors,
+    services: InjectedServices,
     principal: ReadsCalls,
     tool_call_id: CallIdInPath,
     conversation_id: ConversationIdInQuery = None,
 ) -> Response:
     """Whether a call waits, runs or has ended, and its answer; of one that was cancelled also what it had done."""
-    status = await doors.calls.status(principal, tool_call_id, conversation_id)
+    status = await services.calls.status(principal, tool_call_id, conversation_id)
     return model_response(status, headers=NO_STORE)
 
 
@@ -170,7 +170,7 @@ async def get_tool_call(
     },
 )
 async def cancel_tool_call(
-    doors: OpenDoors,
+    services: InjectedServices,
     principal: RunsCalls,
     tool_call_id: CallIdInPath,
     conversation_id: ConversationIdInQuery = None,
@@ -179,7 +179,7 @@ async def cancel_tool_call(
 
     The call leaves its blocks on the timeline, with what its program had printed.
     """
-    status = await doors.calls.cancel(principal, tool_call_id, conversation_id)
+    status = await services.calls.cancel(principal, tool_call_id, conversation_id)
     return model_response(status, headers=NO_STORE)
 
 
@@ -193,37 +193,28 @@ async def answer_or_leave(request: Request, ticket: Ticket) -> Answer | None:
     """The answer of a call, or None if the client went away first: then its place at the call is given up."""
     answered = ticket.answered()
     leaving = asyncio.create_task(disconnected(request))
-    # What asyncio.wait would do, in half of the memory: a thousand may wait here.
-    over: asyncio.Future[None] = leaving.get_loop().create_future()
-
-    def end(_: asyncio.Future[Any]) -> None:
-        if not over.done():
-            over.set_result(None)
-
-    answered.add_done_callback(end)
-    leaving.add_done_callback(end)
+    either: set[asyncio.Future[Any]] = {answered, leaving}
     try:
-        await over
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if answered.done():
             return answered.result()
-        # Not when this request is cancelled: then the service stops, and that is what the call should say.
+        # Not when this request is cancelled: then the service stops, and the call ends with that reason.
         await ticket.leave()
         return None
     finally:
-        answered.remove_done_callback(end)
-        leaving.cancel()  # which the answer does not wait for
+        leaving.cancel()
 
 
 async def disconnected(request: Request) -> None:
-    """Waits until the client has gone away."""
+    """Wait until the client has gone away."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
 
 async def _accepted(
-    doors: Services, principal: Principal, call: ToolCallRequest, headers: dict[str, str]
+    services: Services, principal: Principal, call: ToolCallRequest, headers: dict[str, str]
 ) -> Response:
-    status = await doors.calls.status(principal, call.tool_call_id, call.conversation_id)
+    status = await services.calls.status(principal, call.tool_call_id, call.conversation_id)
     query = urlencode({"conversation_id": call.conversation_id})
     location: dict[str, Any] = {
         "Location": f"/v1/tool-calls/{quote(call.tool_call_id, safe='')}?{query}",

@@ -12,7 +12,7 @@ from service import errors
 from service.api.identity import AnyCaller
 from service.api.openapi_responses import answer, json_content, problems
 from service.api.responses import JSON, model_response
-from service.api.services import OpenDoors
+from service.api.services import InjectedServices
 from service.sandbox.image_inventory import Inventory
 
 Format = Literal["proofbox", "openai", "anthropic"]
@@ -55,7 +55,7 @@ def _either() -> dict[str, Any]:
 )
 async def list_tools(
     _caller: AnyCaller,
-    doors: OpenDoors,
+    services: InjectedServices,
     format: Annotated[  # noqa: A002 - the name of the parameter
         Format,
         Query(
@@ -66,7 +66,7 @@ async def list_tools(
     ] = "proofbox",
 ) -> Response:
     """Which tools a call may name, with the JSON Schema of each one's parameters in the order of the protocol."""
-    image = _contents(await doors.image.get())
+    image = _contents(await services.image.get())
     tools = catalogue(image)
     if format == "openai":
         return model_response(FunctionList(tools=[openai_function(tool) for tool in tools]))

@@ -1,4 +1,4 @@
-"""The byte side of the artifact store, as a port of its own: a local folder, or a bucket."""
+"""The port of the bytes of artifacts: a local folder or a bucket."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,29 +15,29 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def checked_sha256(sha256: str) -> str:
-    """The same text, which is fit to be a part of a name.
+    """Return the text if it can be part of a name.
 
     Raises:
-        ValueError: it is no SHA-256 in lower-case hex.
+        ValueError: it is not a SHA-256 in lower-case hex.
     """
     if _SHA256.fullmatch(sha256) is None:
-        raise ValueError(f"'{sha256}' is no SHA-256 in lower-case hex")
+        raise ValueError(f"'{sha256}' is not a SHA-256 in lower-case hex")
     return sha256
 
 
 def wrong_size(artifact: NewArtifact) -> StoreFailedError:
-    """The error of a source that is no regular file, or not as many bytes, as it is said to be."""
+    """Return the error of a source that is not a regular file of its declared size."""
     return StoreFailedError(f"the bytes for {artifact.path.logical} are not a file of {artifact.size_bytes} bytes")
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
-    """Bytes as somebody outside is to get them.
+class ServedFile:
+    """Bytes as a client gets them.
 
     Attributes:
-        sha256: the hash under which they lie.
+        sha256: the hash of the bytes.
         mime: their media type.
-        file_name: how the file is to be called when it is saved.
+        file_name: the name that the client saves them under.
     """
 
     sha256: str
@@ -53,9 +53,9 @@ class BlobStore(Protocol):
     files stop at the first that fails; which of the others are done by then is left open.
 
     Attributes:
-        threads: how many blocking calls at one time make sense.
-        at_once: how many files one call of `seal`, `place`, `host` or `fetch` best takes.
-        piece_bytes: how much one call of `piece` best asks for.
+        threads: the best number of concurrent calls.
+        at_once: the best number of files for one call of `seal`, `place`, `host` or `fetch`.
+        piece_bytes: the best size for one call of `piece`.
     """
 
     threads: int
@@ -63,48 +63,48 @@ class BlobStore(Protocol):
     piece_bytes: int
 
     def prepare(self) -> None:
-        """Makes what is missing and removes what an earlier life of the service left in staging."""
+        """Create missing folders and remove what an earlier process left in staging."""
 
     def stage(self) -> Path:
         """A fresh local folder."""
 
     def unstage(self, folder: Path) -> None:
-        """Removes a folder of staging; never raises for the file system, the next start tries again."""
+        """Remove a folder of staging; never raises for the file system, the next start tries again."""
 
     def seal(self, artifacts: Sequence[NewArtifact]) -> None:
-        """Makes the sources ready to be stored; they must not change from now on.
+        """Prepare the sources for storing; they do not change from now on.
 
         Raises:
-            StoreFailedError: one is no regular file of the size it is said to have.
-            ValueError: its hash is none.
+            StoreFailedError: one is not a regular file of its declared size.
+            ValueError: its hash is invalid.
         """
 
     def place(self, artifacts: Sequence[NewArtifact]) -> None:
-        """Stores the bytes of sealed sources under their hashes, unless they are there and whole; then durable.
+        """Store the bytes of sealed sources under their hashes, unless they are there; durable on return.
 
         The sources may be moved.
         """
 
     def end_uploads(self, sha256: str) -> None:
-        """Removes what uploads of these bytes left that were cut off."""
+        """Remove the rest of interrupted uploads of these bytes."""
 
     def remove_blob(self, sha256: str) -> None:
-        """Removes the bytes of a hash, if they are there."""
+        """Remove the bytes of a hash, if they are there."""
 
     def hosted_name(self, scope: ConversationKey, path: FilePath) -> str:
-        """Under which name a file is hosted: no two paths of the service ever share one."""
+        """Return the name under which a file is hosted; unique for each path of the service."""
 
     def uri_of(self, name: str) -> str:
         """The URI of a hosted name."""
 
     def name_of_uri(self, uri: str) -> str | None:
-        """The hosted name that a URI gives, if it is one of this store; it is looked up and never opened."""
+        """The hosted name that a URI gives, if it is one of this store; it is compared and never opened."""
 
-    def host(self, served: Mapping[str, Served]) -> None:
-        """Serves stored bytes under hosted names, over what was served before; then durable."""
+    def host(self, served: Mapping[str, ServedFile]) -> None:
+        """Host stored bytes under names, in place of earlier bytes; durable on return."""
 
     def remove_hosted(self, name: str) -> None:
-        """Removes a hosted file, if it is there."""
+        """Remove a hosted file, if it is there."""
 
     def fetch(self, hashes: Sequence[str], folder: Path) -> list[Path]:
         """Local files below ``folder`` with the bytes of hashes, checked.
@@ -120,5 +120,5 @@ class BlobStore(Protocol):
             StoreFailedError: the bytes are missing or end before ``at``.
         """
 
-    def link(self, served: Served) -> str | None:
-        """A URL that gives the bytes to whoever has it, for a while; None if this store has no links."""
+    def link(self, served: ServedFile) -> str | None:
+        """Create a URL with which anyone can read the bytes for a while; None without links."""

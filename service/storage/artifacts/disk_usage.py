@@ -1,11 +1,11 @@
-"""What the data folder takes and has left, for metrics: asked of the file system, in microseconds."""
+"""The size of the database and the free space of the data folder, for metrics."""
 
 import os
 from pathlib import Path
 
 
 def free_bytes(data_dir: Path) -> float:
-    """What is free for the service where its data folder is; NaN if nobody can say."""
+    """Return the free bytes of the data folder's file system; NaN if unknown."""
     try:
         found = os.statvfs(data_dir)
     except OSError:
@@ -14,7 +14,7 @@ def free_bytes(data_dir: Path) -> float:
 
 
 def file_bytes(data_dir: Path) -> float:
-    """The database in the folder, its write-ahead log included; 0 if there is none."""
+    """Return the size of the SQLite file and its write-ahead log; 0 without one."""
     total = 0
     for name in ("proofbox.sqlite3", "proofbox.sqlite3-wal"):
         try:

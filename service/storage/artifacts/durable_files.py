@@ -16,7 +16,7 @@ _NO_LINK = frozenset(
     {errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP}
 )
 _PIECE_BYTES = 64 * 1024  # a larger one costs a small file the pages of a buffer
-READ_ONLY = 0o444  # links share the bytes of a blob: nobody may write through one
+READ_ONLY = 0o444  # links share the bytes of a blob: no process writes through one
 
 
 def sha256_of(file: Path) -> str:
@@ -29,7 +29,7 @@ def sha256_of(file: Path) -> str:
 
 
 def seal(files: Iterable[tuple[Path, int]]) -> tuple[Path, int] | None:
-    """Makes regular files of those sizes read-only and durable; the first that is another thing, if there is one.
+    """Make regular files of those sizes read-only and durable; the first that is another thing, if there is one.
 
     Then it is untouched, and of the others no more than their modes have changed.
     """
@@ -50,7 +50,7 @@ def seal(files: Iterable[tuple[Path, int]]) -> tuple[Path, int] | None:
 
 
 def write_durably(files: Mapping[Path, bytes]) -> None:
-    """Makes new read-only files with those bytes, durable but for their names."""
+    """Make new read-only files with those bytes, durable but for their names."""
     with ExitStack() as stack:
         handles = []
         for file, content in files.items():
@@ -68,7 +68,7 @@ def write_durably(files: Mapping[Path, bytes]) -> None:
 
 @contextmanager
 def gone_if_it_fails(files: Iterable[Path]) -> Iterator[None]:
-    """Removes files that are there if the block raises."""
+    """Remove files that are there if the block raises."""
     try:
         yield
     except BaseException:
@@ -78,7 +78,7 @@ def gone_if_it_fails(files: Iterable[Path]) -> Iterator[None]:
 
 
 def begin_to_write(handle: int) -> None:
-    """Has the kernel begin to write a file that is to be synced soon; without it, each sync waits for its own."""
+    """Start the write-back of a file that is synced soon; otherwise the syncs of several files run one by one."""
     # What is not on the disk yet cannot be dropped from memory, so the kernel begins to bring it there.
     os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
 
@@ -92,7 +92,7 @@ def holds(source: FileBytes, size_bytes: int) -> bool:
 
 
 def make_folders(folder: Path) -> set[Path]:
-    """Makes a folder and its parents; the folders whose entries changed, for `sync_folders`."""
+    """Make a folder and its parents; the folders whose entries changed, for `sync_folders`."""
     changed = set()
     missing = folder
     while not missing.is_dir():
@@ -103,7 +103,7 @@ def make_folders(folder: Path) -> set[Path]:
 
 
 def sync_folders(folders: Iterable[Path]) -> None:
-    """Makes the entries of folders durable."""
+    """Make the entries of folders durable."""
     for folder in folders:
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -113,7 +113,7 @@ def sync_folders(folders: Iterable[Path]) -> None:
 
 
 def link(source: Path, target: Path) -> None:
-    """Makes ``target`` a second name of ``source``, or a read-only copy where links are refused.
+    """Make ``target`` a second name of ``source``, or a read-only copy where links are refused.
 
     Raises:
         OSError: also if ``target`` exists.
@@ -135,7 +135,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def link_over(source: Path, target: Path, passing: Callable[[], Path]) -> None:
-    """Puts a link or copy of ``source`` in the place of ``target``; whoever opens it sees the old or the new.
+    """Put a link or copy of ``source`` in the place of ``target``; a reader sees the old or the new file.
 
     Args:
         source: the file.

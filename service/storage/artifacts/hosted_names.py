@@ -9,17 +9,16 @@ files of one tree are equally deep, so that none of its folders can stand where 
 import hashlib
 import re
 import unicodedata
-from pathlib import PurePath
 from urllib.parse import quote, unquote
 
 from contracts.paths import FilePath, Namespace
 from service.identity import ConversationKey
 
-# A segment of a path may have 255 bytes; a longer one keeps its head and is told apart by a hash.
+# A segment of a path may have 255 bytes; a longer one has its beginning and a hash.
 _PART_BYTES_MAX = 200
 _HEAD_BYTES = 120
 _HASH_HEX = 32
-# Behind it a file URI has its host. This one is no machine's, so nobody takes the rest for a path of their own.
+# The host of the file URI. No machine has this name, so no client opens the rest as a local path.
 _SCHEME = "file://"
 _PLACE = "proofbox/hosted/"
 _CUT_ESCAPE = re.compile(r"%.?$")
@@ -67,32 +66,24 @@ def hosted_uri(name: str) -> str:
     return f"{_SCHEME}{_PLACE}{quote(name)}"
 
 
-def hosted_name_in(folder: PurePath, uri: str) -> str | None:
-    """The hosted name that a URI gives, if it is one of this store.
+def hosted_name_in(uri: str) -> str | None:
+    """Return the hosted name in a URI of this store, or None.
 
-    The name is compared with stored names and never opened as a path, so nothing here has to understand ``..``:
-    no stored name holds it.
-
-    Args:
-        folder: the folder of hosted files. Blocks of earlier releases have the ``file:///`` URI of a file below it.
-        uri: the URI.
+    The name is compared with stored names and never opened as a path; no stored name has ``..``.
     """
-    if not uri.startswith(_SCHEME) or "?" in uri or "#" in uri:
+    if not uri.startswith(_SCHEME + _PLACE) or "?" in uri or "#" in uri:
         return None
     try:
-        place = unquote(uri.removeprefix(_SCHEME), errors="strict")
+        name = unquote(uri.removeprefix(_SCHEME + _PLACE), errors="strict")
     except UnicodeDecodeError:
         return None
-    for head in (_PLACE, f"{folder}/"):
-        if place.startswith(head):
-            return unicodedata.normalize("NFC", place.removeprefix(head))
-    return None
+    return unicodedata.normalize("NFC", name)
 
 
 def _segment(text: str) -> str:
     encoded = quote(text, safe="@").replace("~", "%7E")
     if encoded in {"", ".", ".."}:
-        # A lone percent sign cannot come out of the encoding, so an empty part keeps a name of its own.
+        # A lone percent sign cannot come out of the encoding, so an empty part has a unique name.
         return encoded.replace(".", "%2E") or "%"
     if len(encoded) <= _PART_BYTES_MAX:
         return encoded

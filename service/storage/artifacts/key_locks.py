@@ -1,4 +1,4 @@
-"""One lock for each name, for as long as somebody holds or wants it."""
+"""One lock for each name that is held or awaited."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
@@ -13,7 +13,7 @@ class KeyLocks:
 
     @asynccontextmanager
     async def held(self, names: Iterable[str]) -> AsyncIterator[None]:
-        """Holds the locks of all names; taken in order, so that no two tasks can wait for each other."""
+        """Hold the locks of all names; taken in order, so that no two tasks can wait for each other."""
         held: list[str] = []
         try:
             for name in sorted(set(names)):

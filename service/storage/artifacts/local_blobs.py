@@ -11,11 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from typing_extensions import override
+
 from contracts.paths import FilePath
 from service.artifacts.port import NewArtifact
 from service.errors import StoreFailedError
 from service.identity import ConversationKey
-from service.storage.artifacts.blob_port import Served, checked_sha256, wrong_size
+from service.storage.artifacts.blob_port import BlobStore, ServedFile, checked_sha256, wrong_size
 from service.storage.artifacts.durable_files import (
     gone_if_it_fails,
     link,
@@ -31,8 +33,8 @@ from service.storage.artifacts.staging import Staging
 from service.storage.error_translation import translated
 
 
-class LocalBlobStore:
-    """The port ``BlobStore`` on the three folders below ``root``."""
+class LocalBlobStore(BlobStore):
+    """The BlobStore on the three folders below ``root``."""
 
     threads = 16  # most of their time they wait for the disk, which writes for all of them at once
     at_once = 16
@@ -47,42 +49,37 @@ class LocalBlobStore:
 
     @contextmanager
     def translated(self) -> Iterator[None]:
-        """Turns errors of the file system into errors of the core."""
+        """Translate errors of the file system."""
         with translated("the artifact folder", self.root):
             yield
 
+    @override
     def prepare(self) -> None:
-        """Makes the folders and removes what an earlier life of the service left in staging."""
         with self.translated():
             for folder in (self._blobs, self.hosted):
                 folder.mkdir(exist_ok=True)
             self._staging.prepare()
             sync_folders([self.root])
 
+    @override
     def stage(self) -> Path:
-        """A fresh folder on the same file system, so that a file gets its place by a rename."""
         with self.translated():
             return self._staging.stage()
 
+    @override
     def unstage(self, folder: Path) -> None:
-        """Removes a folder of staging; never raises for the file system, the next start tries again."""
         self._staging.unstage(folder)
 
     def blob(self, sha256: str) -> Path:
-        """Where the bytes of a hash are.
+        """Return the file of a hash.
 
         Raises:
-            ValueError: it is no SHA-256 in lower-case hex.
+            ValueError: it is not a SHA-256 in lower-case hex.
         """
         return self._blobs / checked_sha256(sha256)[:2] / sha256
 
+    @override
     def seal(self, artifacts: Sequence[NewArtifact]) -> None:
-        """Makes the sources read-only and durable.
-
-        Raises:
-            StoreFailedError: one is no regular file of the size it is said to have.
-            ValueError: its hash is none.
-        """
         in_files: list[tuple[Path, int]] = []
         for artifact in artifacts:
             checked_sha256(artifact.sha256)
@@ -95,8 +92,8 @@ class LocalBlobStore:
         if wrong is not None:
             raise wrong_size(next(each for each in artifacts if (each.source, each.size_bytes) == wrong))
 
+    @override
     def place(self, artifacts: Sequence[NewArtifact]) -> None:
-        """Brings sealed sources to their blobs, unless those are there and whole."""
         with self.translated():
             files: dict[Path, Path] = {}  # by the blobs that they become
             contents: dict[Path, bytes] = {}
@@ -117,20 +114,20 @@ class LocalBlobStore:
                     file.replace(blob)
             sync_folders({blob.parent for blob in files})
 
+    @override
     def hosted_name(self, scope: ConversationKey, path: FilePath) -> str:
-        """Where a file is hosted below the folder of hosted files."""
         return hosted_name(scope, path)
 
+    @override
     def uri_of(self, name: str) -> str:
-        """The URI of a hosted name; it shows no folder of this machine."""
         return hosted_uri(name)
 
+    @override
     def name_of_uri(self, uri: str) -> str | None:
-        """The hosted name that a URI gives, if it is one of this store."""
-        return hosted_name_in(self.hosted, uri)
+        return hosted_name_in(uri)
 
-    def host(self, served: Mapping[str, Served]) -> None:
-        """Serves blobs under hosted names, over what was served before."""
+    @override
+    def host(self, served: Mapping[str, ServedFile]) -> None:
         with self.translated():
             folders = set()
             for name, each in served.items():
@@ -141,27 +138,29 @@ class LocalBlobStore:
                 link_over(self.blob(each.sha256), target, self._passing)
             sync_folders(folders)
 
-    def link(self, served: Served) -> None:
-        """A folder has no links."""
+    @override
+    def link(self, served: ServedFile) -> None:
+        """Return None: a folder has no links."""
 
+    @override
     def end_uploads(self, sha256: str) -> None:
-        """A rename leaves nothing half done."""
+        """Do nothing: a rename is atomic."""
 
     def _passing(self) -> Path:
-        """A free name on the same file system."""
+        """Return an unused name on the same file system."""
         return self._staging.folder / f"passing-{uuid.uuid4().hex}"
 
     def _make_folder(self, folder: Path) -> None:
-        # One thread at a time: a folder that another thread has made must be durable before it is relied on.
+        # One thread at a time: a folder that another thread created has to be durable before it is used.
         with self._making:
             sync_folders(make_folders(folder))
 
+    @override
     def remove_blob(self, sha256: str) -> None:
-        """Removes the bytes of a hash, if they are there."""
         self._remove(self.blob(sha256))
 
+    @override
     def remove_hosted(self, name: str) -> None:
-        """Removes a hosted file, if it is there."""
         self._remove(self.hosted / name)
 
     def _remove(self, file: Path) -> None:
@@ -170,12 +169,8 @@ class LocalBlobStore:
                 file.unlink(missing_ok=True)
                 sync_folders([file.parent])
 
+    @override
     def fetch(self, hashes: Sequence[str], folder: Path) -> list[Path]:
-        """Links to the bytes of hashes in ``folder``, checked.
-
-        Raises:
-            StoreFailedError: the bytes of one are missing or have changed.
-        """
         return [self._fetch(sha256, folder) for sha256 in hashes]
 
     def _fetch(self, sha256: str, folder: Path) -> Path:
@@ -188,12 +183,8 @@ class LocalBlobStore:
                 raise StoreFailedError("the stored bytes of an artifact are damaged: their SHA-256 has changed")
             return fetched
 
+    @override
     def piece(self, sha256: str, at: int, size_bytes: int) -> bytes:
-        """At most ``size_bytes`` bytes from ``at`` on.
-
-        Raises:
-            StoreFailedError: the blob is missing or ends before ``at``.
-        """
         with self.translated():
             try:
                 stream = self.blob(sha256).open("rb", buffering=0)

@@ -1,6 +1,6 @@
-"""The rows of artifacts: versions of files, and what saves are about to put into the store. Knows no bytes.
+"""The rows of artifacts: versions of files, and the journal of saves.
 
-Every function takes a connection inside a transaction of its caller and answers plain values.
+Every function takes a connection in a transaction of its caller and returns plain values.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -163,17 +163,17 @@ class ArtifactRow:
 
 
 def begin_save(connection: Connection, save: str, names: Iterable[str]) -> None:
-    """Writes down what a save is about to put into the store (``blobs/<sha256>``, ``hosted/<hosted name>``)."""
+    """Record what a save is about to put into the store (``blobs/<sha256>``, ``hosted/<hosted name>``)."""
     connection.execute(_BEGUN, [{"save": save, "name": name} for name in names])
 
 
 def end_save(connection: Connection, save: str) -> None:
-    """Forgets what a save was about to do: it is done, or undone."""
+    """Remove a save from the journal: it is complete or undone."""
     connection.execute(_ENDED, {"of_save": save})
 
 
 def unfinished_saves(connection: Connection) -> dict[str, list[str]]:
-    """The saves that have begun and not ended, each with the names that it wrote down."""
+    """Return the saves in the journal, each with its names."""
     saves: dict[str, list[str]] = {}
     for save, name in connection.execute(_UNFINISHED):
         saves.setdefault(save, []).append(name)
@@ -192,7 +192,7 @@ def is_wanted(connection: Connection, sha256: str, save: str) -> bool:
 def insert(
     connection: Connection, conversation: int, new: Sequence[tuple[NewArtifact, str | None]]
 ) -> list[ArtifactRow]:
-    """Adds the next versions of the artifacts' paths; of two with one path the later gets the later version.
+    """Add the next versions of the artifacts' paths; of two with one path the later gets the later version.
 
     Args:
         connection: the database.
@@ -275,9 +275,9 @@ def versions(
     connection: Connection, scope: ConversationKey, wanted: Iterable[tuple[FilePath, int]]
 ) -> dict[tuple[FilePath, int], ArtifactRow]:
     """Those of some versions that this conversation has."""
-    asked = set(wanted)
+    requested = set(wanted)
     numbers: dict[FilePath, list[int]] = {}
-    for path, number in asked:
+    for path, number in requested:
         numbers.setdefault(path, []).append(number)
     found = {}
     for where, group in _grouped(numbers):
@@ -288,7 +288,7 @@ def versions(
             values = {**scope_values(scope), **where, "of_rels": group, "of_versions": few}
             for row in map(_row, connection.execute(_THESE, values)):
                 found[row.path, row.version] = row
-    return {each: row for each, row in found.items() if each in asked}
+    return {each: row for each, row in found.items() if each in requested}
 
 
 def of_turn(connection: Connection, scope: ConversationKey, turn_id: str) -> list[ArtifactRow]:
@@ -309,7 +309,7 @@ def recent(connection: Connection, scope: ConversationKey, limit: int, except_tu
 
 
 def mark_removed(connection: Connection, scope: ConversationKey, wanted: Iterable[tuple[FilePath, int]]) -> None:
-    """Marks versions as removed by a program; those that this conversation does not have are passed over."""
+    """Mark versions as removed by a program; those that this conversation does not have are passed over."""
     now = utc_now()
     for path, number in wanted:
         connection.execute(_REMOVED, {**scope_values(scope), **_path_values(path), "of_version": number, "at": now})

@@ -2,7 +2,7 @@
 
 ``<prefix>/blobs/<sha256>`` holds bytes under their hash. ``<prefix>/<key>`` is the hosted copy of a file, made by
 the server itself, and ``<prefix>/attachments/<key>`` that of an attachment: a file and an attachment can have one
-key, and must not overwrite each other. Every object is stored as an attachment, so that no browser renders one.
+key, and do not overwrite each other. Every object is stored as an attachment, so that no browser renders one.
 """
 
 import base64
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
+from typing_extensions import override
 
 from contracts.paths import FilePath, Namespace
 from service.artifacts.content_disposition import content_disposition, media_type
@@ -24,7 +25,7 @@ from service.artifacts.port import NewArtifact
 from service.errors import OurError, StoreFailedError
 from service.file_content import opened
 from service.identity import ConversationKey
-from service.storage.artifacts.blob_port import Served, checked_sha256, wrong_size
+from service.storage.artifacts.blob_port import BlobStore, ServedFile, checked_sha256, wrong_size
 from service.storage.artifacts.durable_files import READ_ONLY, holds
 from service.storage.artifacts.hosted_names import key_of
 from service.storage.artifacts.s3_client import MISSING, Bucket, client, code_of, translated
@@ -36,14 +37,14 @@ if TYPE_CHECKING:
 
 _NAME_BYTES_MAX = 1024  # S3's own limit for the name of an object
 _READ_BYTES = 1024 * 1024
-# A blob is served through links only, which say what it is; as it stands it must not be rendered.
+# A blob is served through links only, which set its media type; without them no browser renders it.
 _BLOB_TYPE, _BLOB_DISPOSITION = "application/octet-stream", "attachment"
 
 _log = logging.getLogger(__name__)
 
 
-class S3BlobStore:
-    """The port ``BlobStore`` on a bucket.
+class S3BlobStore(BlobStore):
+    """The BlobStore on a bucket.
 
     Args:
         bucket: where the objects are.
@@ -68,12 +69,8 @@ class S3BlobStore:
         self._part_bytes = part_bytes
         self._link_s = link_s
 
+    @override
     def prepare(self) -> None:
-        """Empties staging and asks whether the bucket is there.
-
-        Raises:
-            StoreFailedError: the server does not answer, refuses the credentials or has no such bucket.
-        """
         with self._local():
             self._staging.prepare()
         try:
@@ -86,36 +83,27 @@ class S3BlobStore:
                 ) from exc
             raise
 
+    @override
     def stage(self) -> Path:
-        """A fresh local folder."""
         with self._local():
             return self._staging.stage()
 
+    @override
     def unstage(self, folder: Path) -> None:
-        """Removes a folder of staging; never raises for the file system, the next start tries again."""
         self._staging.unstage(folder)
 
     # ---- blobs ----
 
+    @override
     def seal(self, artifacts: Sequence[NewArtifact]) -> None:
-        """Looks whether the sources can be sent.
-
-        Raises:
-            StoreFailedError: one is no regular file of the size it is said to have.
-            ValueError: its hash is none.
-        """
         for artifact in artifacts:
             checked_sha256(artifact.sha256)
             with self._local():
                 if not holds(artifact.source, artifact.size_bytes):
                     raise wrong_size(artifact)
 
+    @override
     def place(self, artifacts: Sequence[NewArtifact]) -> None:
-        """Sends sources; a large one only if its bytes are not there, which is asked first.
-
-        Raises:
-            StoreFailedError: also if a source has not the hash it is said to have.
-        """
         for artifact in artifacts:
             self._place(artifact)
 
@@ -154,7 +142,7 @@ class S3BlobStore:
             if isinstance(exc.__cause__, ClientError) and code_of(exc.__cause__) in MISSING:
                 return False
             raise
-        # An object that somebody put in its place has not our mark: it is overwritten.
+        # An object of another origin does not have this metadata: it is overwritten.
         return found["ContentLength"] == artifact.size_bytes and found["Metadata"].get("sha256") == artifact.sha256
 
     def _send_in_parts(self, artifact: NewArtifact) -> None:
@@ -195,16 +183,16 @@ class S3BlobStore:
             # Nothing is lost: the save that failed is undone later, and its uploads with it.
             _log.warning("an upload in parts could not be aborted yet", exc_info=True)
 
+    @override
     def end_uploads(self, sha256: str) -> None:
-        """Aborts uploads in parts of these bytes that were cut off; the server frees their space."""
         key = self._blob(sha256)
         with translated():
             found = self._client.list_multipart_uploads(Bucket=self._bucket, Prefix=key).get("Uploads", [])
             for upload in found:
                 self._client.abort_multipart_upload(Bucket=self._bucket, Key=key, UploadId=upload["UploadId"])
 
+    @override
     def remove_blob(self, sha256: str) -> None:
-        """Removes the bytes of a hash, if they are there."""
         self._remove(self._blob(sha256))
 
     def _blob(self, sha256: str) -> str:
@@ -216,8 +204,8 @@ class S3BlobStore:
 
     # ---- hosted ----
 
+    @override
     def hosted_name(self, scope: ConversationKey, path: FilePath) -> str:
-        """The key below the prefix; too long a one keeps its head and is told apart by a hash."""
         name = key_of(scope, path)
         if path.namespace is Namespace.ATTACHMENTS:
             name = f"attachments/{name}"
@@ -228,21 +216,21 @@ class S3BlobStore:
         head = name.encode()[: space - len(tail)].decode(errors="ignore").rstrip("/")
         return head + tail
 
+    @override
     def uri_of(self, name: str) -> str:
-        """``s3://<bucket>/<prefix>/<name>``, the name as it is: what programs for S3 take."""
         return f"s3://{self._bucket}/{self._below}{name}"
 
+    @override
     def name_of_uri(self, uri: str) -> str | None:
-        """What stands behind bucket and prefix."""
         head = self.uri_of("")
         return unicodedata.normalize("NFC", uri.removeprefix(head)) if uri.startswith(head) else None
 
-    def host(self, served: Mapping[str, Served]) -> None:
-        """Copies blobs to hosted names, within the server."""
+    @override
+    def host(self, served: Mapping[str, ServedFile]) -> None:
         for name, each in served.items():
             self._host(name, each)
 
-    def _host(self, name: str, served: Served) -> None:
+    def _host(self, name: str, served: ServedFile) -> None:
         with translated():
             self._client.copy_object(
                 Bucket=self._bucket,
@@ -253,18 +241,14 @@ class S3BlobStore:
                 ContentDisposition=content_disposition(served.file_name),
             )
 
+    @override
     def remove_hosted(self, name: str) -> None:
-        """Removes a hosted object, if it is there."""
         self._remove(self._below + name)
 
     # ---- read ----
 
+    @override
     def fetch(self, hashes: Sequence[str], folder: Path) -> list[Path]:
-        """Local files with the bytes of hashes, checked; read-only.
-
-        Raises:
-            StoreFailedError: the bytes of one are missing or have changed.
-        """
         return [self._fetch(sha256, folder) for sha256 in hashes]
 
     def _fetch(self, sha256: str, folder: Path) -> Path:
@@ -281,12 +265,8 @@ class S3BlobStore:
             fetched.chmod(READ_ONLY)
         return fetched
 
+    @override
     def piece(self, sha256: str, at: int, size_bytes: int) -> bytes:
-        """At most ``size_bytes`` bytes from ``at`` on.
-
-        Raises:
-            StoreFailedError: the bytes are missing or end before ``at``.
-        """
         try:
             with translated():
                 answer = self._client.get_object(
@@ -302,8 +282,8 @@ class S3BlobStore:
             raise StoreFailedError("the stored bytes of an artifact are cut off")
         return piece
 
-    def link(self, served: Served) -> str:
-        """A signed URL of the blob; its answer has the file's name and type, and is always an attachment."""
+    @override
+    def link(self, served: ServedFile) -> str:
         with translated():
             return self._link_client.generate_presigned_url(
                 "get_object",

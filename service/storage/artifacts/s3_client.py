@@ -53,7 +53,7 @@ MISSING = frozenset({"NoSuchKey", "404"})
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """Where a service keeps its objects; one service for each bucket and prefix.
+    """The place of a service's objects; one service for each bucket and prefix.
 
     Attributes:
         name: the bucket.
@@ -119,7 +119,7 @@ def _descriptions() -> Loader:
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Turns what the client raises into an error of the core, its text naming the setting to look at.
+    """Translate exceptions of the client; the message names the setting to check.
 
     Raises:
         StoreFullError: the server has no space or no quota left.
@@ -156,7 +156,7 @@ def refused(exc: ClientError) -> OurError:
     if code == "NoSuchBucket":
         return StoreFailedError(f"{_ROLE} has no bucket of the name that the setting s3_bucket gives")
     if code in _REGION:
-        return StoreFailedError(f"{_ROLE} keeps the bucket in another region than the setting s3_region")
+        return StoreFailedError(f"{_ROLE} has the bucket in another region than the setting s3_region")
     if code in MISSING:
         return StoreFailedError("the stored bytes of an artifact are missing")
     if code in _DAMAGED:

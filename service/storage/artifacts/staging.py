@@ -1,4 +1,4 @@
-"""Folders for files on their way, on the local disk."""
+"""Temporary folders for files before they are stored, on the local disk."""
 
 import logging
 import shutil
@@ -18,7 +18,7 @@ class Staging:
         self.folder = folder
 
     def prepare(self) -> None:
-        """Makes the folder anew, without what an earlier life of the service left in it."""
+        """Create the folder, without files of an earlier process."""
         if self.folder.exists():
             shutil.rmtree(self.folder)
         self.folder.mkdir()
@@ -30,7 +30,7 @@ class Staging:
         return folder
 
     def unstage(self, folder: Path) -> None:
-        """Removes a fresh folder; never raises for the file system, the next start tries again."""
+        """Remove a fresh folder; never raises for the file system, the next start tries again."""
         try:
             shutil.rmtree(folder)
         except FileNotFoundError:

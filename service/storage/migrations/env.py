@@ -1,4 +1,4 @@
-"""Runs revisions on the connection, and in the transaction, of whoever calls Alembic."""
+"""Run revisions on the connection and in the transaction of the caller of Alembic."""
 
 from alembic import context
 

@@ -17,7 +17,7 @@ from service.access.api_keys import (
     new_secret,
     secret_sha256,
 )
-from service.access.authenticator import Access, Keyring, RequestCredentials
+from service.access.authenticator import Authenticator, Keyring, RequestCredentials
 from service.errors import (
     MissingPermissionError,
     NotAuthenticatedError,
@@ -135,22 +135,22 @@ def test_a_key_ends_when_it_expires_or_is_revoked():
 
 async def test_a_key_says_tenant_and_project_and_leaves_the_user_to_the_operator():
     key, secret = made()
-    caller = await Access(KEYLESS, Keyring(Kept(key)), required=True).caller(bearer(secret))
+    caller = await Authenticator(KEYLESS, Keyring(Kept(key)), required=True).authenticate(bearer(secret))
     assert caller.principal == Principal("acme", "books", "registered", "local")
     assert caller.principal.key_id == key.id
     assert caller.permissions == USUAL_PERMISSIONS
     named, secret = made(user_type="service", user="bot-7", limits={"calls_per_minute": 3})
-    caller = await Access(KEYLESS, Keyring(Kept(named))).caller(bearer(secret))
+    caller = await Authenticator(KEYLESS, Keyring(Kept(named))).authenticate(bearer(secret))
     assert caller.principal == Principal("acme", "books", "service", "bot-7")
     assert (caller.own.calls_per_minute, caller.own.requests_per_minute) == (3, None)
 
 
 async def test_without_a_key_the_operator_speaks_or_nobody():
     key, _ = made()
-    caller = await Access(KEYLESS, Keyring(Kept(key))).caller(RequestCredentials())
+    caller = await Authenticator(KEYLESS, Keyring(Kept(key))).authenticate(RequestCredentials())
     assert (caller.principal, caller.permissions) == (KEYLESS, ALL_PERMISSIONS)
     with pytest.raises(NotAuthenticatedError) as refused:
-        await Access(KEYLESS, Keyring(Kept(key)), required=True).caller(RequestCredentials())
+        await Authenticator(KEYLESS, Keyring(Kept(key)), required=True).authenticate(RequestCredentials())
     assert not refused.value.was_given
 
 
@@ -169,12 +169,14 @@ async def test_without_a_key_the_operator_speaks_or_nobody():
 async def test_a_key_that_does_not_work_is_refused_also_where_none_is_needed(required, authorization):
     key, _ = made()
     with pytest.raises(NotAuthenticatedError) as refused:
-        await Access(KEYLESS, Keyring(Kept(key)), required=required).caller(RequestCredentials(authorization))
+        await Authenticator(KEYLESS, Keyring(Kept(key)), required=required).authenticate(
+            RequestCredentials(authorization)
+        )
     assert refused.value.was_given
 
 
 async def test_where_auth_is_off_the_header_of_a_proxy_is_none_of_ours():
-    caller = await Access(KEYLESS, None).caller(RequestCredentials(("Basic dTpw",)))
+    caller = await Authenticator(KEYLESS, None).authenticate(RequestCredentials(("Basic dTpw",)))
     assert caller.principal == KEYLESS
 
 
@@ -193,37 +195,37 @@ async def test_where_auth_is_off_the_header_of_a_proxy_is_none_of_ours():
 )
 async def test_a_request_that_names_another_tenant_or_project_than_its_key_is_refused(claims, allowed):
     key, secret = made()
-    asked = Access(KEYLESS, Keyring(Kept(key)))
+    asked = Authenticator(KEYLESS, Keyring(Kept(key)))
     if allowed:
-        assert (await asked.caller(bearer(secret, **claims))).principal.tenant == "acme"
+        assert (await asked.authenticate(bearer(secret, **claims))).principal.tenant == "acme"
         return
     with pytest.raises(WrongTenantError):
-        await asked.caller(bearer(secret, **claims))
+        await asked.authenticate(bearer(secret, **claims))
 
 
 async def test_without_a_key_a_request_can_name_no_other_tenant_either():
     with pytest.raises(WrongTenantError):
-        await Access(KEYLESS, Keyring(Kept())).caller(RequestCredentials(tenant="acme"))
+        await Authenticator(KEYLESS, Keyring(Kept())).authenticate(RequestCredentials(tenant="acme"))
 
 
 async def test_a_key_of_any_project_speaks_for_the_one_that_the_request_names():
     key, secret = made(project=None)
-    asked = Access(KEYLESS, Keyring(Kept(key)))
-    assert (await asked.caller(bearer(secret, project="sales"))).principal.project == "sales"
-    assert (await asked.caller(bearer(secret))).principal.project == "default"
+    asked = Authenticator(KEYLESS, Keyring(Kept(key)))
+    assert (await asked.authenticate(bearer(secret, project="sales"))).principal.project == "sales"
+    assert (await asked.authenticate(bearer(secret))).principal.project == "default"
     for odd in ("", "a/b", "x" * 101, "a b", "a:b"):
         with pytest.raises(UnsafeNameError):
-            await asked.caller(bearer(secret, project=odd))
+            await asked.authenticate(bearer(secret, project=odd))
     with pytest.raises(WrongTenantError):
-        await asked.caller(bearer(secret, project="sales", tenant="other"))
+        await asked.authenticate(bearer(secret, project="sales", tenant="other"))
 
 
 async def test_a_scope_that_a_key_has_not_is_named():
     key, secret = made(permissions=frozenset({Permission.CALLS_READ}))
-    caller = await Access(KEYLESS, Keyring(Kept(key))).caller(bearer(secret))
-    caller.must(Permission.CALLS_READ)
-    with pytest.raises(MissingPermissionError, match="has not the scope calls:run"):
-        caller.must(Permission.CALLS_RUN)
+    caller = await Authenticator(KEYLESS, Keyring(Kept(key))).authenticate(bearer(secret))
+    caller.require(Permission.CALLS_READ)
+    with pytest.raises(MissingPermissionError, match="does not have the scope calls:run"):
+        caller.require(Permission.CALLS_RUN)
 
 
 async def test_keys_are_read_at_most_once_a_second_whoever_asks_how_often(monkeypatch):

@@ -38,7 +38,7 @@ def test_a_minutes_worth_can_be_had_at_once_and_comes_back_bit_by_bit(clock):
         meter.take_request(is_call=True)
     with pytest.raises(RateLimitedError) as refused:
         meter.take_request(is_call=True)
-    assert refused.value.message == "calls_per_minute: 6 are allowed and used up; come again in 10 s"
+    assert refused.value.message == "calls_per_minute: the limit of 6 is used up; retry in 10 s"
     assert refused.value.retry_after_s == pytest.approx(10)
     assert [error.field for error in refused.value.errors] == ["calls_per_minute"]
     clock.now += 10
@@ -132,14 +132,14 @@ async def test_a_project_that_keeps_as_much_as_it_may_is_refused_more(clock):
         return kept
 
     quotas = Quotas(LIMITS, stored, clock)
-    await quotas.must_have_room(LIMITS, "acme", "books")
+    await quotas.check_storage_quota(LIMITS, "acme", "books")
     kept = 1_000
-    await quotas.must_have_room(LIMITS, "acme", "books")
+    await quotas.check_storage_quota(LIMITS, "acme", "books")
     assert asked == [("acme", "books")], "what was asked a moment ago is not asked again"
     clock.now += 31
-    with pytest.raises(StorageQuotaError, match="the project keeps 1000 bytes, 1000 are allowed"):
-        await quotas.must_have_room(LIMITS, "acme", "books")
-    await quotas.must_have_room(NO_LIMITS, "acme", "books")
+    with pytest.raises(StorageQuotaError, match=r"limit 1000 bytes, stored 1000"):
+        await quotas.check_storage_quota(LIMITS, "acme", "books")
+    await quotas.check_storage_quota(NO_LIMITS, "acme", "books")
     assert len(asked) == 2
 
 

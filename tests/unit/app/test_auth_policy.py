@@ -68,9 +68,7 @@ async def test_a_service_that_others_reach_does_not_start_without_a_key_and_says
 
 
 async def test_keys_that_are_asked_for_everywhere_have_to_be_there_on_loopback_too():
-    with pytest.raises(
-        StartRefusedError, match="PROOFBOX_AUTH is required and there is no API key: create one with"
-    ):
+    with pytest.raises(StartRefusedError, match="PROOFBOX_AUTH is required and no API key exists: create one with"):
         await refuse_without_keys(Settings(auth="required"), Keyring(Kept()))
 
 

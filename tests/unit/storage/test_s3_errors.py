@@ -6,7 +6,7 @@ import sys
 import pytest
 from botocore.exceptions import ClientError, NoCredentialsError, ReadTimeoutError
 
-from service.app.bootstrap import artifact_files
+from service.app.blob_stores import build_blob_store
 from service.app.settings import Settings
 from service.errors import StoreFailedError, StoreFullError
 from service.storage.artifacts.local_blobs import LocalBlobStore
@@ -54,8 +54,8 @@ def test_an_error_of_the_client_is_told_without_its_address(raised, message):
 
 
 def test_the_client_of_a_bucket_is_loaded_only_where_a_bucket_is_named():
-    said = "import sys, service.app.bootstrap as m; from service.app.settings import Settings as S; "
-    said += "m.artifact_files(S()); "
+    said = "import sys, service.app.blob_stores as m; from service.app.settings import Settings as S; "
+    said += "m.build_blob_store(S()); "
     ran = subprocess.run(
         [sys.executable, "-c", said + "print('botocore' in sys.modules)"],
         check=True,
@@ -66,8 +66,8 @@ def test_the_client_of_a_bucket_is_loaded_only_where_a_bucket_is_named():
 
 
 def test_files_are_in_a_folder_unless_a_bucket_is_named(tmp_path):
-    assert isinstance(artifact_files(Settings(data_dir=tmp_path)), LocalBlobStore)
-    in_bucket = artifact_files(
+    assert isinstance(build_blob_store(Settings(data_dir=tmp_path)), LocalBlobStore)
+    in_bucket = build_blob_store(
         Settings(
             data_dir=tmp_path,
             s3_bucket="box",

@@ -1,4 +1,4 @@
-"""The write-ahead log is brought into the file, and nobody loses a lock by that."""
+"""The write-ahead log is copied into the file when the database is idle, and the writer keeps its lock."""
 
 import asyncio
 import contextlib
@@ -38,29 +38,29 @@ def rows_in_the_file_itself(tmp_path) -> int:
             return connection.execute("SELECT count(*) FROM kept").fetchone()[0]
     except sqlite3.OperationalError:  # no such table
         return 0
-    except sqlite3.DatabaseError:  # copied while the log was brought into it
+    except sqlite3.DatabaseError:  # copied in the middle of a checkpoint
         return -1
     finally:
         alone.unlink()
 
 
-async def folded(tmp_path, rows: int) -> None:
+async def checkpointed(tmp_path, rows: int) -> None:
     """Waits until the file has so many rows without its log."""
     for _ in range(600):
         if rows_in_the_file_itself(tmp_path) == rows:
             return
         await asyncio.sleep(0.05)
-    raise AssertionError("the log was not brought into the file")
+    raise AssertionError("the log was not copied into the file")
 
 
-async def test_the_log_is_folded_some_seconds_after_a_write(database, tmp_path):
+async def test_the_log_is_copied_into_the_file_some_seconds_after_a_write(database, tmp_path):
     await database.write(put(1))
-    await folded(tmp_path, 1)
+    await checkpointed(tmp_path, 1)
 
 
-async def test_another_process_waits_for_the_writer_after_a_fold(database, tmp_path):
+async def test_another_process_waits_for_the_writer_after_a_checkpoint(database, tmp_path):
     await database.write(put(300))
-    await folded(tmp_path, 1)
+    await checkpointed(tmp_path, 1)
     other = (
         "import sqlite3, sys\n"
         "connection = sqlite3.connect(sys.argv[1], timeout=0, isolation_level=None)\n"

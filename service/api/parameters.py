@@ -1,4 +1,4 @@
-"""How a URL names a call: its id in the path, its conversation in the query."""
+"""Path and query parameters that several routes take."""
 
 from typing import Annotated
 
@@ -11,3 +11,4 @@ ConversationIdInQuery = Annotated[
     ConversationId | None,
     Query(description="Its conversation; needed if several conversations have a call of that id."),
 ]
+AfterInQuery = Annotated[int, Query(ge=0, le=2**53, description="Only entries after this position.")]

@@ -1,0 +1,101 @@
+"""Serve the API: the HTTP application, the server's configuration, and the process until it stops."""
+
+import asyncio
+import logging
+import os
+import threading
+
+import uvicorn
+from fastapi import FastAPI
+
+from service.api.app import create_app
+from service.api.connections import ConnectionLimits, make_room_for_connections
+from service.api.server import DrainingServer, server_config
+from service.api.services import Services
+from service.app import malloc_tuning
+from service.app.auth_policy import allowed_hosts, build_authenticator
+from service.app.bootstrap import Service, build, running
+from service.app.settings import Settings
+from service.storage.readiness import StoreReadiness
+
+_LAST_ANSWERS_S = 5  # time limit of answers and event streams that are still being sent
+_LAST_WORK_S = 5  # time limit of closing stores and engine
+_log = logging.getLogger("proofbox")
+
+
+def application(service: Service) -> FastAPI:
+    """Build the HTTP application over a running service."""
+    services = Services(
+        calls=service.calls,
+        provenance=service.provenance,
+        attachments=service.attachments,
+        artifacts=service.artifacts,
+        sources=service.sources,
+        timeline=service.timeline,
+        recall=service.recall,
+        engine=service.engine,
+        image=service.image,
+        authenticator=build_authenticator(service.settings, service.principal, service.keyring),
+        quotas=service.quotas,
+        links=service.links,
+        public_url=service.settings.public_url,
+        hosts=allowed_hosts(service.settings),
+        metrics=service.meter.text,
+        meter=service.meter,
+        tracer=service.tracer,
+        draining=lambda: service.calls.is_closing,
+        check_stores=StoreReadiness(service.database, service.settings.data_dir).check,
+        body_bytes_max=service.settings.body_bytes_max,
+        bodies_bytes_max=service.settings.bodies_bytes_max,
+        body_s=service.settings.body_s,
+        heartbeat_s=service.settings.heartbeat_s,
+    )
+    return create_app(services)
+
+
+def serve(settings: Settings) -> None:
+    """Serve until SIGINT or SIGTERM.
+
+    Raises:
+        ServiceError: a store or the engine cannot be used; the message has the remedy.
+    """
+    malloc_tuning.share_arenas()
+    asyncio.run(_serve(build(settings)))
+
+
+def http_config(service: Service) -> uvicorn.Config:
+    """Build the configuration of the HTTP server."""
+    settings = service.settings
+    connections_max = make_room_for_connections(settings.connections_max)
+    limits = ConnectionLimits(
+        settings.head_s, settings.unread_s, connections_max, settings.connections_per_address_max
+    )
+    address = settings.host, settings.port
+    return server_config(application(service), address, limits=limits, last_answers_s=_LAST_ANSWERS_S)
+
+
+async def _serve(service: Service) -> None:
+    settings = service.settings
+
+    async def drain() -> None:
+        _exit_after(settings.shutdown_grace_s + _LAST_ANSWERS_S + _LAST_WORK_S)
+        await service.calls.close(settings.shutdown_grace_s)
+
+    async with running(service, serves=True):
+        malloc_tuning.settle()
+        await DrainingServer(http_config(service), drain).serve()
+
+
+def _exit_after(seconds: float) -> None:
+    """Exit after a time limit although a store or the engine does not answer: a thread cannot be stopped.
+
+    Work in progress is lost, as by a power cut; the next process answers its calls and removes its containers.
+    """
+
+    def exit_now() -> None:
+        _log.error("shutdown timed out after %g s; exiting", seconds)
+        os._exit(1)
+
+    timer = threading.Timer(seconds, exit_now)
+    timer.daemon = True
+    timer.start()
