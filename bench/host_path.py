@@ -138,6 +138,7 @@ async def serve(folder: Path) -> None:
     from service.api.server import DrainingServer  # noqa: PLC0415
     from service.app import bootstrap as main  # noqa: PLC0415
     from service.app import sandbox_engine as sandboxes  # noqa: PLC0415
+    from service.app.serving import http_config  # noqa: PLC0415
     from service.app.settings import Settings  # noqa: PLC0415
     from tests.support.scripted_containers import ScriptedContainers  # noqa: PLC0415
 
@@ -147,7 +148,7 @@ async def serve(folder: Path) -> None:
         door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         door.bind(("127.0.0.1", 0))
         door.listen(64)
-        config = main.http_config(service)
+        config = http_config(service)
         async with main.running(service):
             print(door.getsockname()[1], flush=True)
             await DrainingServer(config, lambda: service.calls.close(1)).serve([door])

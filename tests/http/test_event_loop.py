@@ -12,6 +12,7 @@ import uvicorn
 
 from service.app import bootstrap as main
 from service.app import sandbox_engine as sandboxes
+from service.app.serving import http_config
 from service.app.settings import Settings
 from tests.support.loop_watch import watched_loop
 from tests.support.scripted_containers import ScriptedContainers
@@ -25,7 +26,7 @@ async def client(tmp_path, monkeypatch):
     """A client for another thread than that of the service."""
     monkeypatch.setattr(sandboxes, "_docker", lambda *_: ScriptedContainers())
     service = main.build(Settings(data_dir=tmp_path / "data", asset_roots=(tmp_path,)))
-    config = main.http_config(service)
+    config = http_config(service)
     server = uvicorn.Server(config)
     with socket.socket() as door:
         door.bind(("127.0.0.1", 0))
