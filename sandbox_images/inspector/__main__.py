@@ -5,11 +5,8 @@ as ``python3 -I inspector``: one JSON request on stdin, one JSON line per file o
 each is judged::
 
     request  {root, seconds_per_file, wall_seconds_per_file, image_pixels_max, unpacked_bytes_max, members_max,
-              pages_max, memory_bytes_max?, here?, files: [{id, path, checks}]}
+              pages_max, memory_bytes_max?, files: [{id, path, checks}]}
     line     {id, ok, mime, problem, facts}
-
-With ``here`` a line ``{here, mimes}`` stands before them; if that says that they are judged in this process, which
-a file can end, the others are ``{ok, problem, facts}``.
 
 The exit status is 0 whatever the files are; it is 2, with a sentence on stderr, only for a request that is no
 request.

@@ -44,10 +44,8 @@ _PLAIN_FAMILIES = frozenset(
     }
 )
 _TOGETHER_MAX = 50
-_LISTENED_TO_MS = 10_000
-"""How long a judge that has said all waits to be ended: who listened may have died in a way that is not told."""
 _CRASHED = "could not be opened: the checker crashed"
-OUT_OF_MEMORY = "could not be opened: the checker ran out of memory"
+_OUT_OF_MEMORY = "could not be opened: the checker ran out of memory"
 _FIRST_TO_BE_KILLED = b"1000"
 """The highest oom_score_adj: when the sandbox is full, the kernel takes the judge and not what waits for it."""
 
@@ -70,15 +68,6 @@ def judge_in_children(root: Path, entries: list[Entry], limits: Limits) -> Itera
         for verdict in _judged(root, _together(entries, at), limits):
             yield verdict
             at += 1
-
-
-def judged_together(entries: list[Entry]) -> bool:
-    """Say whether one child would judge all of these files, for which there are readers here."""
-    try:
-        import_family(format_of(entries[0].path))
-    except (ImportError, IndexError):
-        return False
-    return len(_together(entries, 0)) == len(entries)
 
 
 def _together(entries: list[Entry], at: int) -> list[Entry]:
@@ -132,10 +121,7 @@ def _judged(root: Path, entries: list[Entry], limits: Limits) -> Iterator[dict[s
 
 
 class _Child:
-    """A forked judge and what it says, a line for each file.
-
-    It lives on until it is ended, or dies.
-    """
+    """A forked judge and its answers, a line for each file."""
 
     def __init__(self, root: Path, entries: list[Entry], limits: Limits) -> None:
         self._reading, writing = os.pipe()
@@ -185,12 +171,10 @@ def _be_the_judge(writing: int, root: Path, entries: list[Entry], limits: Limits
     """The child's whole life: confine itself, judge, answer, end without running anyone's exit handlers."""
     try:
         _leave_the_others(writing)
-        confine(limits)
+        _confine(limits)
         for number, entry in enumerate(entries):
-            end_after(limits.seconds_per_file, 0)
+            signal.setitimer(signal.ITIMER_PROF, limits.seconds_per_file)
             _say(writing, _answer(root, entry, limits, is_alone=number == 0))
-        end_after(0, 0)
-        _wait_for_the_end(writing)
     except BaseException:  # noqa: BLE001 - whatever it is, the parent's copy of the stack must not run on
         os._exit(1)
     os._exit(0)
@@ -201,24 +185,13 @@ def _answer(root: Path, entry: Entry, limits: Limits, *, is_alone: bool) -> byte
         return json.dumps(judge(root, entry, limits)).encode()
     except MemoryError:
         # Perhaps those before it took the memory: it gets a child of its own.
-        return json.dumps({"ok": False, "problem": OUT_OF_MEMORY, "facts": {}}).encode() if is_alone else _ALONE
+        return json.dumps({"ok": False, "problem": _OUT_OF_MEMORY, "facts": {}}).encode() if is_alone else _ALONE
 
 
 def _say(writing: int, answer: bytes) -> None:
     answer += b"\n"
     while answer:
         answer = answer[os.write(writing, answer) :]
-
-
-def _wait_for_the_end(writing: int) -> None:
-    """Wait until nobody listens any more.
-
-    The kernel takes a process apart on the processor that it ran on, and who was woken by its last word and is to
-    run there waits for that: one to two milliseconds.
-    """
-    poll = select.poll()
-    poll.register(writing, 0)  # an error is told in any case, and that is one
-    poll.poll(_LISTENED_TO_MS)
 
 
 def _leave_the_others(writing: int) -> None:
@@ -232,13 +205,7 @@ def _leave_the_others(writing: int) -> None:
         os.dup2(nowhere, standard)
 
 
-def end_after(cpu_s: float, wall_s: float) -> None:
-    """Have this process end by SIGPROF after so much processor time, by SIGALRM after so much time; 0 for never."""
-    signal.setitimer(signal.ITIMER_PROF, cpu_s)
-    signal.setitimer(signal.ITIMER_REAL, wall_s)
-
-
-def confine(limits: Limits) -> None:
+def _confine(limits: Limits) -> None:
     """Bound the memory of this process, let it write no file, and have it killed before others for memory."""
     with contextlib.suppress(OSError):
         score = os.open("/proc/self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)
@@ -286,7 +253,7 @@ def _problem_of_death(status: int, limits: Limits) -> str:
         return _CRASHED
     number = os.WTERMSIG(status)
     if number == signal.SIGKILL:
-        return OUT_OF_MEMORY
+        return _OUT_OF_MEMORY
     if number == signal.SIGPROF:
         return f"could not be checked within {limits.seconds_per_file:g} s of processor time"
     return f"{_CRASHED} ({signal.Signals(number).name})"

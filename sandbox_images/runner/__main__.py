@@ -157,12 +157,10 @@ class Runner:
             "out_dir": OUT_DIR,
             "env": {**request["env"], "TURN_ID": request["turn_id"]},
         }
-        collection = None if wanted is None else Collection(self._channel, self._door, self._out, wanted)
-        meanwhile = collection.go_ahead if collection is not None else None
-        outcome = run.Run(self._channel, self._launcher, job).to_end(meanwhile)
+        outcome = run.Run(self._channel, self._launcher, job).to_end()
         self._channel.send_json(frames.EXIT, outcome)
-        if collection is not None:
-            collection.send_all()
+        if wanted is not None:
+            Collection(self._channel, self._door, self._out, wanted).send_all()
 
     def _wanted_then(self) -> dict[str, Any]:
         """What is collected as soon as the program has ended: asked for ahead, which saves a way there and back."""

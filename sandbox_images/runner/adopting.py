@@ -16,15 +16,10 @@ import frames
 import run
 from write_order import make_output_pipe
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 _NAME = b"\0proofbox"
 _PEER = struct.Struct("3i")  # process, user and group as the kernel saw them
 _PAIR = struct.Struct("2i")
 _WHO_CONNECTS = 1
-_PAUSE_MS = 50
 
 
 class Door:
@@ -61,47 +56,26 @@ class Door:
                 return launcher
         return None
 
-    def inspector(self, meanwhile: Callable[[], None]) -> int | None:
-        """The socket of the inspector that comes in; None if the service says that none will.
+    def inspector(self) -> _socket.socket | None:
+        """The socket of the inspector that comes in; None if the service says that none will."""
+        return self._connection()
 
-        While none has come, ``meanwhile`` is called from time to time.
-        """
-        connection = self._connection(meanwhile)
-        return None if connection is None else connection.detach()
-
-    def inspector_within(self, seconds: float) -> int | None:
-        """The same if it comes in time, whatever the service says; None if not, so late."""
-        listener = self._listener
-        if not select.select([] if listener is None else [listener.fileno()], [], [], seconds)[0]:
-            return None
-        return _accepted(listener)
-
-    def _connection(self, meanwhile: Callable[[], None] | None = None) -> _socket.socket | None:
+    def _connection(self) -> _socket.socket | None:
         listener, stream = self._listener, self._channel.read_fd
         if listener is None:
             return None
-        poll = select.poll()
-        poll.register(listener.fileno(), select.POLLIN)
-        poll.register(stream, select.POLLIN)
-        events: list[tuple[int, int]] = []
-        while not events and not self._channel.has_buffered():
-            events = poll.poll(None if meanwhile is None else _PAUSE_MS)
-            if not events and meanwhile is not None:
-                meanwhile()
-        ready = {fd for fd, _ in events} or {stream}
+        ready = {stream}
+        if not self._channel.has_buffered():
+            ready = set(select.select([listener.fileno(), stream], [], [])[0])
         if stream not in ready:
-            return _socket.socket(fileno=_accepted(listener))
-        # What the service says comes first: that none will, though one may have knocked before it died.
+            fd, _ = listener._accept()  # type: ignore[attr-defined]  # noqa: SLF001 - accept without the module socket
+            return _socket.socket(fileno=fd)
+        # The service's message comes first: that none will come, though one may have connected before it died.
         kind, _ = self._channel.receive()
         if kind != frames.LAUNCH:
             raise frames.StreamEndedError
         self.close()
         return None
-
-
-def _accepted(listener: _socket.socket | None) -> int:
-    fd, _ = listener._accept()  # type: ignore[union-attr]  # noqa: SLF001 - what accept is made of
-    return int(fd)
 
 
 def _process(connection: _socket.socket) -> int:

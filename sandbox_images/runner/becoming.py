@@ -23,7 +23,6 @@ import types
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import ending
     import zygote
 
 CONTROL_FD = 3
@@ -46,7 +45,7 @@ def _fork_of_zygote() -> "zygote.Fork | None":
             return None
     import zygote  # noqa: PLC0415 - an interpreter that the runner starts has no part of it
 
-    return zygote.serve(socket.socket(fileno=CONTROL_FD), _rehearse)
+    return zygote.serve(socket.socket(fileno=CONTROL_FD))
 
 
 def _receive_job(control: socket.socket) -> dict[str, Any]:
@@ -107,17 +106,6 @@ def _run_python(path: str) -> None:
             sys.excepthook = lambda *_: None
             raise
         sys.exit(1)
-
-
-def _run_to_the_end(path: str, fork: "zygote.Fork | None") -> None:
-    try:
-        _run_python(path)
-    except SystemExit as end:
-        if fork:
-            fork.ending.know(end)
-        raise
-    if fork:
-        fork.ending.know(None)
 
 
 def _keep_pango() -> None:
@@ -183,7 +171,7 @@ def _run(job: dict[str, Any], fork: "zygote.Fork | None") -> None:
     sys.path[0] = cwd
     if job["language"] == "python":
         atexit.register(_keep_pango)
-        _run_to_the_end(job["path"], fork)
+        _run_python(job["path"])
     else:
         # Python ignores these two; what it becomes and starts would inherit that, so `yes | head` would complain.
         for number in (signal.SIGPIPE, signal.SIGXFSZ):
@@ -191,27 +179,3 @@ def _run(job: dict[str, Any], fork: "zygote.Fork | None") -> None:
         program, *options = _INTERPRETERS[job["language"]]
         command = [job["language"], *options, job["path"], *job["args"]]
         os.execv(program, command)  # noqa: S606 - becoming it is the purpose
-
-
-def _rehearse(end: "ending.Ending") -> None:
-    """A short program, from its job to what is left of it: to be run in a fork that nobody hears."""
-    import zygote  # noqa: PLC0415 - as above
-
-    nowhere, program = os.open(os.devnull, os.O_RDWR), os.memfd_create("program")
-    for standard in (0, 1, 2):
-        os.dup2(nowhere, standard)
-    os.write(program, b"print(0)")
-    job = {"language": "python", "path": f"/proc/self/fd/{program}", "prog_name": "main.py", "out_dir": "/"}
-    ours, theirs = socket.socketpair()
-    told: dict[str, Any] = {
-        **job,
-        "cwd": "",
-        "env": {},
-        "args": [],
-        "stdin": None,
-        "file_bytes": resource.RLIM_INFINITY,
-    }
-    ours.sendall(json.dumps(told).encode() + b"\n")
-    end.keep()
-    _run(_receive_job(theirs), zygote.Fork(theirs, {}, end))
-    end.take_apart()

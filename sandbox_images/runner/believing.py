@@ -8,30 +8,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-VERDICT_BYTES_MAX = 65_536
+LINE_BYTES_MAX = 4 * 65_536  # of a judge's answer, which travels with its characters as escapes
 _PROBLEM_CHARS_MAX = 300
 
 
 def by_id(files: list[dict[str, Any]], lines: list[bytes]) -> dict[int, dict[str, Any]]:
-    """The first verdict of each line's own id, of an inspector that judges in children."""
+    """The first verdict on each file that was asked for, by its id."""
     asked = {file["id"] for file in files}
     verdicts: dict[int, dict[str, Any]] = {}
     for line in lines:
-        said = _object(line)
+        said = _object(line) if len(line) <= LINE_BYTES_MAX else {}
         number, mime = said.pop("id", None), said.pop("mime", None)
         if isinstance(number, int) and number in asked and isinstance(mime, str) and _is_verdict(said):
             verdicts.setdefault(number, {**_shown(said), "mime": mime})
-    return verdicts
-
-
-def judged_here(files: list[dict[str, Any]], mimes: list[str], lines: list[bytes]) -> dict[int, dict[str, Any]]:
-    """The verdicts of a process that has opened the files itself, in their order, up to the first that is none."""
-    verdicts: dict[int, dict[str, Any]] = {}
-    for file, mime, line in zip(files, mimes, lines):  # noqa: B905 - of the last there may be none
-        said = _object(line) if len(line) <= VERDICT_BYTES_MAX else {}
-        if not _is_verdict(said):
-            break
-        verdicts[file["id"]] = {**_shown(said), "mime": mime}
     return verdicts
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import select
 
-import cgroup
 import elsewhere
 import frames
 import inspecting
@@ -18,15 +16,6 @@ if TYPE_CHECKING:
     import adopting
 
 _PIECE_BYTES = 256 * 1024
-# With less left, the inspector waits until the kernel has taken back what the program had: it could else kill the
-# runner or the inspector for memory, in place of a program that has ended.
-_EARLY_BYTES_LEFT = 64 * 1024 * 1024
-# With less left no file is opened before then: whether it can be opened must not depend on what the program had.
-_EARLY_OPEN_BYTES_LEFT = 512 * 1024 * 1024
-# How many names are held against patterns early, as the program's own time still runs: in 2 ms, of hostile names a
-# second.
-_EARLY_MATCHES_MAX = 200
-
 # Extensions, the last part of each, of formats that a library opens; all others the inspector reads itself.
 _OF_LIBRARIES = frozenset(
     {
@@ -86,69 +75,18 @@ class Collection:
         self._sent: dict[int, int] = {}
         self._reserved: set[int] = set()
         self._rows: list[dict[str, Any]] = []
-        self._seen: outdir.Walk | None = None
-        self._has_begun = False
-        self._opens_early = False
-        self._extras: list[tuple[str, str]] = []
-        self._files: list[dict[str, Any]] = []
         self._surplus = 0  # matches of patterns beyond their bound, which no other entry promises
         self._taken_in: list[tuple[int, str]] = []
         # Sparse files claim more than OUT_DIR holds.
         self._bytes_left: int = wanted["limits"]["out_dir_bytes"]
 
-    def go_ahead(self, seconds: float, until: int | None) -> None:
-        """Goes as far as it can while the kernel takes the program apart: until the inspector has its files.
-
-        Nothing of the program may run any more. To be called again and again: it waits so long for what there is to
-        wait for, or until a descriptor is readable.
-        """
-        if not self._has_begun:
-            self._has_begun = True
-            self._begin_early(cgroup.memory_left_bytes())
-        elif self._opens_early:
-            self._opens_early = not self._inspector.begins(self._request(), seconds)
-        else:
-            select.select([] if until is None else [until], [], [], seconds)
-
-    def _begin_early(self, left_bytes: int) -> None:
-        if left_bytes < _EARLY_BYTES_LEFT:
-            return
-        walk = self._walk()
-        if len(walk.files()) * sum(file["is_glob"] for file in self._wanted["files"]) > _EARLY_MATCHES_MAX:
-            return
-        if self._take_in_missing(only_look=True):
-            return  # what lies elsewhere is copied, which takes memory
-        try:
-            self._look(walk, patience_s=0.0)
-        except OSError:
-            return  # a socket of the program's may still have our name: all of it is done later
-        self._seen = walk
-        may_come = bool(self._files) and self._inspector.may_come
-        self._opens_early = may_come and left_bytes >= _EARLY_OPEN_BYTES_LEFT
-
-    def _walk(self) -> outdir.Walk:
-        limits = self._wanted["limits"]
-        return self._out.walk(limits["files"], limits["depth"])
-
-    def _look(self, walk: outdir.Walk, patience_s: float) -> None:
-        """Judges what was promised by name, and has the inspector come if there is a file to open."""
-        self._rows = []
-        self._extras = self._judge_promises(walk.files())
-        self._files = self._to_inspect()
-        if self._files:
-            self._inspector.call(of_plain_files=self._are_plain(), patience_s=patience_s)
-
     def send_all(self) -> None:
         """Judges, inspects and sends; ends with COLLECTED."""
         limits = self._wanted["limits"]
-        walk = self._seen
-        if walk is None:
-            self._take_in_missing()
-            walk = self._walk()
-            self._look(walk, inspecting.PATIENCE_S)
-        extras = self._extras
-        inspections = self._inspect()
-        self._inspector.stop()
+        self._take_in_missing()
+        walk = self._out.walk(limits["files"], limits["depth"])
+        extras = self._judge_promises(walk.files())
+        inspections = self._inspect(self._to_inspect())
         for index, row in enumerate(self._rows):
             row["inspection"] = inspections.get(index)
         self._reserve_good()
@@ -171,24 +109,19 @@ class Collection:
                 "taken_in": self._taken_in,
             },
         )
-        self._inspector.end()
 
     def _promised_names(self) -> set[str]:
         return {file["rel"] for file in self._wanted["files"] if not file["is_glob"]}
 
-    def _take_in_missing(self, *, only_look: bool = False) -> bool:
-        """Moves promised files that lie elsewhere to their places; whether any promised file is missing."""
+    def _take_in_missing(self) -> None:
+        """Moves promised files that lie elsewhere to their places."""
         bytes_max, names = self._wanted["limits"]["artifact_bytes"], self._promised_names()
-        missing = [
-            index
-            for index, file in enumerate(self._wanted["files"])
-            if not file["is_glob"] and self._out.judge(file["rel"], bytes_max)[0] == outdir.MISSING
-        ]
-        for index in missing if not only_look else ():
-            place = elsewhere.take_in(self._out, self._wanted["files"][index]["rel"], names, bytes_max)
+        for index, file in enumerate(self._wanted["files"]):
+            if file["is_glob"] or self._out.judge(file["rel"], bytes_max)[0] != outdir.MISSING:
+                continue
+            place = elsewhere.take_in(self._out, file["rel"], names, bytes_max)
             if place is not None:
                 self._taken_in.append((index, place))
-        return bool(missing)
 
     def _judge_promises(self, walked: list[tuple[str, str]]) -> list[tuple[str, str]]:
         """Fills the rows of the promises; returns what nobody promised, as ``(rel, path)``."""
@@ -229,23 +162,19 @@ class Collection:
             if row["state"] == outdir.FILE and row["size"] > 0 and row["opens"]
         ]
 
-    def _are_plain(self) -> bool:
-        return not any(needs_libraries(file["path"]) for file in self._files)
-
-    def _inspect(self) -> dict[int, dict[str, Any]]:
-        """The inspector's word on those files, by row."""
-        if not self._files:
+    def _inspect(self, files: list[dict[str, Any]]) -> dict[int, dict[str, Any]]:
+        """The inspector's verdicts on those files, by row."""
+        if not files:
             return {}
-        verdicts = self._inspector.verdicts(self._request(), of_plain_files=self._are_plain())
-        for file in self._files:
+        request = {"root": self._out.root, **self._wanted["inspect"], "files": files}
+        are_plain = not any(needs_libraries(file["path"]) for file in files)
+        verdicts = self._inspector.verdicts(request, of_plain_files=are_plain)
+        for file in files:
             verdicts.setdefault(
                 file["id"],
                 {"ok": False, "mime": "", "problem": "could not be opened: the inspector died", "facts": {}},
             )
         return verdicts
-
-    def _request(self) -> dict[str, Any]:
-        return {"root": self._out.root, **self._wanted["inspect"], "files": self._files}
 
     def _reserve_good(self) -> None:
         """Reserves the room of OUT_DIR's size for good files: one that fails takes none from them."""

@@ -1,11 +1,9 @@
 """The zygote of inspectors: it has imported what opens promised files, and its forks open them."""
 
 import os
-import select
 import socket
 import sys
 import warnings
-from functools import partial
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 # Isolated from its folder and from the environment, as the runner is: what it needs is named here.
@@ -14,16 +12,6 @@ sys.path[:0] = [os.path.join(os.path.dirname(_HERE), "inspector"), _HERE]
 import zygote  # noqa: E402 - from the folder that was just added
 
 _READ_BYTES = 65_536
-
-
-def _wait_for_the_end(connection: socket.socket) -> None:
-    """Waits until process 1 is gone, and with it the container.
-
-    The kernel takes some milliseconds to take a judge apart, on the processor that whoever is told may need.
-    """
-    poll = select.poll()
-    poll.register(connection, 0)  # that nobody is at the other end is told in any case
-    poll.poll()
 
 
 def main() -> None:
@@ -38,7 +26,7 @@ def main() -> None:
         while piece := connection.recv(_READ_BYTES):
             request += piece
         with connection.makefile("w", encoding="utf-8") as out:
-            inspect(bytes(request), out, partial(_wait_for_the_end, connection))
+            inspect(bytes(request), out)
         status = 0
     finally:
         os._exit(status)

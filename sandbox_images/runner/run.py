@@ -17,7 +17,6 @@ import struct
 import time
 
 import cgroup
-import exiting
 import frames
 from full_places import FullPlaces
 from output_record import OutputRecord
@@ -29,9 +28,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     OnReaped = Callable[[int, int], None]  # process id and wait status
-    Meanwhile = Callable[[float], None]  # seconds that it may take
-    # The same, and a descriptor that is readable when there is nothing more to wait for, or None.
-    MeanwhileUntil = Callable[[float, "int | None"], None]
 
 _PR_SET_DUMPABLE = 4
 _READ_BYTES = 65536
@@ -46,17 +42,10 @@ _REST_S_MIN = 0.001
 _FIRST_REST_S = 0.005
 _READY = struct.Struct(">d")  # the CPU seconds that the launcher took to start
 _REAP_EVERY_S = 0.1
-_LOOK_AGAIN_S = 0.0005
-# Whether a program has ended is looked at in steps of a twentieth of the time for which it has been quiet, but ten
-# times a second at least.
-_LOOKED_AT = 1 / 20
-_LOOK_MIN_S = 0.001
-# A program that has closed its output is about to end, as a rule.
-_ENDING_S = 0.002
-_LOOK_ENDING_S = 0.00005
+# Where the kernel has no descriptors of processes (gVisor): only reaping shows that the program has ended.
+_REAP_EVERY_WITHOUT_PIDFD_S = 0.005
+_KILL_AGAIN_S = 0.0005
 _NAMES = {frames.STDOUT: 1, frames.STDERR: 2}  # of the streams, in what EXIT says
-_ENDED_EARLY_MAX = 32
-"""Threads that may be left when a program is over: the kernel counts them, and the inspector needs one too."""
 
 
 class Launcher:
@@ -144,39 +133,25 @@ class Run:
         self._rest_s = _REST_S
         self._ended: set[int] = set()
         self._cpu_before = _children_cpu_s()
-        self._heard_at = 0.0
-        self._counted: dict[str, Any] = {}
+        self._reap_every_s = _REAP_EVERY_S
 
-    def to_end(self, meanwhile: MeanwhileUntil | None = None) -> dict[str, Any]:
-        """Runs the program until it ends or is ended; returns what EXIT says, what was heard and counted of it.
-
-        ``meanwhile`` is called again and again while the kernel takes the program apart, if it is seen that nothing
-        of it runs any more; not if its time was over.
-        """
-
-        def ended(seconds: float) -> None:
-            if not self._counted:
-                self._counted = self._count()
-                self._drain()
-            until = pidfd if self._status is None else None
-            (_pause if meanwhile is None or self._timed_out else meanwhile)(seconds, until)
-
+    def to_end(self) -> dict[str, Any]:
+        """Runs the program until it ends or is ended, and kills what it left; returns the payload of EXIT."""
         for stream in self._streams:
             os.set_blocking(stream, False)
-        self._heard_at = time.monotonic()
         self._launcher.start(self._job)
         deadline = time.monotonic() + self._job["wall_s"]
-        pidfd = _exit_notice(self._launcher.pid)
+        pidfd = _open_pidfd(self._launcher.pid)
+        if pidfd is None:
+            self._reap_every_s = _REAP_EVERY_WITHOUT_PIDFD_S
         poll = select.poll()
         for fd in (self._launcher.stdout, self._launcher.stderr, self._channel.read_fd, pidfd):
             if fd is not None:
                 poll.register(fd, select.POLLIN)
         self._rest(poll, _FIRST_REST_S)
-        program = exiting.Watched(self._launcher.pid)
-        self._watch(program, poll, deadline)
-        program.close()
+        self._watch(poll, deadline)
         self._places.look()
-        end_all_processes(self._reaped, ended)
+        end_all_processes(self._reaped)
         if pidfd is not None:
             os.close(pidfd)
         self._drain()
@@ -188,7 +163,7 @@ class Run:
         if pid == self._launcher.pid:
             self._status = status
 
-    def _watch(self, program: exiting.Watched, poll: select.poll, deadline: float) -> None:
+    def _watch(self, poll: select.poll, deadline: float) -> None:
         reap_at = 0.0
         while True:
             now = time.monotonic()
@@ -209,19 +184,13 @@ class Run:
             # Orphans of the program are ours to reap, or they would fill its process limit.
             if time.monotonic() >= reap_at:
                 reap(self._reaped)
-                reap_at = time.monotonic() + _REAP_EVERY_S
-            if self._status is not None or program.has_ended():
+                reap_at = time.monotonic() + self._reap_every_s
+            if self._status is not None:
                 return
 
     def _ready(self, poll: select.poll, now: float, deadline: float) -> set[int]:
-        """What can be read or has ended, after a wait until it is time to look at the program."""
-        quiet_s = now - self._heard_at
-        if quiet_s < _ENDING_S and self._ended.issuperset((self._launcher.stdout, self._launcher.stderr)):
-            _pause(_LOOK_ENDING_S)
-            seconds = 0.0
-        else:
-            look_s = max(_LOOK_MIN_S, quiet_s * _LOOKED_AT)
-            seconds = min(deadline - now, _REAP_EVERY_S, self._end_rest(poll, now), look_s)
+        """The descriptors that can be read or have ended; waits until there is one, or it is time to reap."""
+        seconds = min(deadline - now, self._reap_every_s, self._end_rest(poll, now))
         ready = {fd for fd, _ in poll.poll(seconds * 1000)}
         if not ready.isdisjoint(self._resting):
             # One has ended while it rested; what waits in the other was written before.
@@ -243,7 +212,6 @@ class Run:
             if read:
                 pieces[kind] = b"".join(read)
                 packets = max(packets, len(read))
-        self._heard_at = time.monotonic()
         for kind, part in self._order.ordered(all_read=all_read, is_end=not pieces):
             self._record.add(kind, part)
         for kind, piece in pieces.items():
@@ -317,20 +285,14 @@ class Run:
             "signal": -code if code < 0 else None,
             "timed_out": self._timed_out,
             "output_exceeded": exceeded,
-            **(self._counted or self._count()),
+            "oom_kills": cgroup.oom_kills() - self._launcher.oom_kills_before,
+            "pids_hits": cgroup.pids_hits() - self._launcher.pids_hits_before,
+            "memory_peak_bytes": cgroup.memory_peak_bytes(),
             "stdout_bytes": self._pump.counted[frames.STDOUT],
             "stderr_bytes": self._pump.counted[frames.STDERR],
             "output": self._record.pieces(),
             "rooms": self._places.rooms(),
             "cpu_ms": max(0.0, _children_cpu_s() - self._cpu_before - self._launcher.start_cpu_s) * 1000,
-        }
-
-    def _count(self) -> dict[str, Any]:
-        """What the kernel has counted of this container since the program began."""
-        return {
-            "oom_kills": cgroup.oom_kills() - self._launcher.oom_kills_before,
-            "pids_hits": cgroup.pids_hits() - self._launcher.pids_hits_before,
-            "memory_peak_bytes": cgroup.memory_peak_bytes(),
         }
 
 
@@ -339,7 +301,7 @@ def _children_cpu_s() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def _exit_notice(pid: int) -> int | None:
+def _open_pidfd(pid: int) -> int | None:
     """A descriptor that becomes readable when the process ends; None where the kernel has none (gVisor)."""
     try:
         return os.pidfd_open(pid)
@@ -370,27 +332,12 @@ def signal_all_others(number: int) -> bool:
     return True
 
 
-def end_all_processes(on_reaped: OnReaped, meanwhile: Meanwhile | None = None) -> None:
-    """Kills every other process of this one's user and waits until none is left.
-
-    ``meanwhile`` is called when none of them runs any more, but not all are gone. From then on none is killed: it
-    may have one come in.
-    """
-    while True:
-        seen = signal_all_others(_signal.SIGKILL)
-        ended = exiting.ended_others(_ENDED_EARLY_MAX) if meanwhile is not None and seen else None
-        if meanwhile is not None and ended is not None:
-            meanwhile(0.0)
-            # They began as children of this process, or come to it when their parents are gone.
-            reap(on_reaped)
-            while any(map(exiting.is_there, ended)):
-                meanwhile(_LOOK_AGAIN_S)
-                reap(on_reaped)
-            return
-        if not reap(on_reaped) and (not seen or not exiting.others_are_there()):
-            return
-        _pause(_LOOK_AGAIN_S)
-
-
-def _pause(seconds: float, until: int | None = None) -> None:
-    select.select([] if until is None else [until], [], [], seconds)
+def end_all_processes(on_reaped: OnReaped) -> None:
+    """Kills every other process of the container and waits until none is left."""
+    while signal_all_others(_signal.SIGKILL):
+        if reap(on_reaped):
+            # Some child has yet to end; those of its parents that end before it become children of this process.
+            on_reaped(*os.waitpid(-1, 0))
+        else:
+            time.sleep(_KILL_AGAIN_S)  # they are no children of this process, or not yet
+    reap(on_reaped)

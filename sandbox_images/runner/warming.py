@@ -5,11 +5,7 @@ import gc
 import io
 import os
 import time
-from collections.abc import Callable
-from functools import partial
 
-PROGRAM = "program"
-"""What forks do that run one."""
 _DRAW = frozenset({"data", "science"})
 _SINGLE_WITHIN_S = 5.0
 _LOOK_AGAIN_S = 0.01
@@ -35,29 +31,6 @@ def warm(kind: str) -> None:
         _know_schemas()
     gc.collect()
     _be_single()
-
-
-def rehearsals(kind: str, short_program: Callable[[], None]) -> dict[str, Callable[[], None]]:
-    """What forks of a zygote are likely to do, once more after `warm`, by what it is."""
-    if kind == "bare":
-        return {PROGRAM: short_program}
-    if kind in _DRAW:
-        return {PROGRAM: partial(_one_after_the_other, short_program, _draw)}
-    if kind == "documents":
-        from render.first_use import render_again  # noqa: PLC0415 - another kind has no renderer
-
-        return {PROGRAM: partial(_one_after_the_other, short_program, render_again)}
-    if kind in {"inspector", "plain_inspector"}:
-        from samples import rehearsals_of  # noqa: PLC0415 - inspectors alone have it
-
-        works: dict[str, Callable[[], None]] = rehearsals_of(libraries=kind == "inspector")
-        return works
-    return {}
-
-
-def _one_after_the_other(*works: Callable[[], None]) -> None:
-    for work in works:
-        work()
 
 
 def _shorten_drawing() -> None:

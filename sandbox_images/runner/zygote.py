@@ -10,42 +10,31 @@ namespaces, gives up every right for good, and forks B. A ends, so that B is a c
 which alone learns how it ends. B connects to process 1, which waits for nobody else at that time, and is what it
 was forked for. How an inspector ends nobody has to learn: there A goes on as B.
 
-An inspector that is forked ahead waits in the container while a program runs there, until the service calls it in.
-It is out of the program's reach: still root, though with no right but to become the container's user, and with
-nothing open but the way to the service and the control groups that it has not been born in, which it joins then.
-
 A container cannot end before its last process is reaped. The kernel reaps forks of this process at once, so it
 never waits for one: a fork that a container holds up holds up no other.
 """
 
-import atexit
 import contextlib
 import gc
 import importlib
 import json
 import os
-import select
 import signal
 import socket
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from types import ModuleType
 from typing import Any, NoReturn
 
 import cloning
 import confining
-import ending
-import prefaulting
 import warming
 
 DOOR_FD = 3
 _MESSAGE_BYTES_MAX = 262_144
 _DESCRIPTORS_MAX = 64
 _RUNNER = b"\0proofbox"
-_COME_IN = b"."
 _REPORT_CHARS_MAX = 500
 _LOOK_AGAIN_S = 0.0003
 _TOLD_WITHIN_S = 60.0
@@ -54,8 +43,8 @@ _STEP_S_MAX = 4
 _PROGRAMS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _OUR_NAMES = frozenset(
     {
-        *("zygote", "becoming", "cloning", "confining", "ending", "found_fonts", "kept_fonts"),
-        *("prefaulting", "warming", "render", "readable"),
+        *("zygote", "becoming", "cloning", "confining", "found_fonts", "kept_fonts"),
+        *("warming", "render", "readable"),
     }
 )
 
@@ -63,7 +52,7 @@ _OUR_NAMES = frozenset(
 class Zygote:
     """The process, from its first message to its end."""
 
-    def __init__(self, door: socket.socket, rehearse: Callable[[ending.Ending], None]) -> None:
+    def __init__(self, door: socket.socket) -> None:
         self._door = door
         # Where the service has to take the door's other end, its death before that is not seen: hence a limit.
         door.settimeout(_TOLD_WITHIN_S)
@@ -72,11 +61,8 @@ class Zygote:
         os.closerange(DOOR_FD + 1, os.sysconf("SC_OPEN_MAX"))  # the other end, where the service had to take it
         self._confinement = confining.Confinement.of(settings)
         self._runs_programs: bool = settings["runs_programs"]
-        self.ending = ending.Ending()
-        atexit.register(self.ending)  # before any library registers something: so it runs last
         _import(settings["imports"], settings["own_imports"])
-        kind: str = settings["kind"]
-        warming.warm(kind)
+        warming.warm(settings["kind"])
         self.ours = {name: module for name, module in sys.modules.items() if name.partition(".")[0] in _OUR_NAMES}
         """Modules that a program's own import of such a name must not find."""
         self._own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
@@ -84,9 +70,6 @@ class Zygote:
         gc.collect()
         gc.freeze()
         warming.use_large_pages()
-        works = warming.rehearsals(kind, partial(rehearse, self.ending))
-        self._written_to = {name: prefaulting.written_by(work) for name, work in works.items()}
-        gc.freeze()
         # A fork that is traced would be left all the same; the filter of system calls lets nobody trace.
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         door.send(b".")
@@ -134,17 +117,11 @@ class Zygote:
             self._door.close()
             os.close(self._own_pids)
             confining.take_label(request["label"])
-            waits = "extensions" in request
-            if not waits:
-                signal.alarm(_STEP_S_MAX)
-                confining.be_counted(control_groups)
+            signal.alarm(_STEP_S_MAX)
+            confining.be_counted(control_groups)
             confining.enter(namespaces)
             confining.keep_user_rights()
-            if waits:
-                self._wait_for_word(report, control_groups, request["extensions"])
-                signal.alarm(_STEP_S_MAX)
-                confining.be_counted(control_groups)
-            for fd in control_groups if waits else fds:
+            for fd in fds:
                 os.close(fd)
             self._confinement.take_user(request["user"])
             pid = os.fork() if self._runs_programs else 0
@@ -153,31 +130,11 @@ class Zygote:
         if pid != 0:
             os._exit(0)
         try:
-            return self._as_b(report, ahead=request["ahead"])
+            return self._as_b(report)
         except BaseException as exc:  # noqa: BLE001 - as above
             _end(report, exc)
 
-    def _wait_for_word(self, report: int, control_groups: list[int], extensions: list[str]) -> None:
-        """Waits until the service calls this process in, or ends with it.
-
-        It holds no descriptor but those, and copies meanwhile what it will write to for files of some extensions.
-        """
-        nowhere = os.open(os.devnull, os.O_RDWR)
-        for last in (0, 1, 2):
-            os.dup2(nowhere, last)
-        for fd in sorted({report, *control_groups, os.sysconf("SC_OPEN_MAX")}):
-            os.closerange(last + 1, fd)
-            last = fd
-        word = select.poll()
-        word.register(report, select.POLLIN)
-        from samples import family_of  # noqa: PLC0415 - inspectors alone have it
-
-        for family in dict.fromkeys(map(family_of, extensions)):
-            prefaulting.write_ahead(self._written_to.get(family, []), until=lambda: bool(word.poll(0)))
-        if os.read(report, 1) != _COME_IN:
-            os._exit(0)
-
-    def _as_b(self, report: int, *, ahead: bool) -> socket.socket:
+    def _as_b(self, report: int) -> socket.socket:
         signal.alarm(_STEP_S_MAX)  # a fork of A does not inherit its alarm
         os.setsid()
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -192,7 +149,6 @@ class Zygote:
             os.dup2(fd, standard)
         for name in self.ours:
             del sys.modules[name]
-        self.ending.keep()
         control = connection.detach()
         if control != DOOR_FD:
             os.dup2(control, DOOR_FD, inheritable=False)
@@ -201,9 +157,6 @@ class Zygote:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # an inspector waits for its judges, a program as it likes
         if self._runs_programs:
             _renew_chance()
-            if ahead:
-                # Before the report: if the container has too little memory for it, the service learns that there.
-                prefaulting.write_ahead(self._written_to.get(warming.PROGRAM, []))
             # A is about to end: the kernel takes its memory apart first, which takes a while.
             while os.getppid() != 1:
                 time.sleep(_LOOK_AGAIN_S)
@@ -293,19 +246,13 @@ class Fork:
     Attributes:
         connection: its socket to process 1.
         ours: modules of ours that it has.
-        ending: has to be told when its program has ended.
     """
 
     connection: socket.socket
     ours: dict[str, ModuleType]
-    ending: ending.Ending
 
 
-def _rehearse_nothing(_: ending.Ending) -> None:
-    """Inspectors run no program."""
-
-
-def serve(door: socket.socket, rehearse: Callable[[ending.Ending], None] = _rehearse_nothing) -> Fork:
-    """Is a zygote; returns in its forks alone. ``rehearse`` does in a fork what one does for a short program."""
-    process = Zygote(door, rehearse)
-    return Fork(process.serve(), process.ours, process.ending)
+def serve(door: socket.socket) -> Fork:
+    """Is a zygote; returns in its forks alone."""
+    process = Zygote(door)
+    return Fork(process.serve(), process.ours)

@@ -1,6 +1,6 @@
 """The port of what starts and removes containers; everything above it is the same for every engine."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -41,47 +41,20 @@ class NotForkedError(Exception):
     """No process was forked into a container; the message says why. The runner can start one itself."""
 
 
-class WaitingInspector(Protocol):
-    """An inspector that waits in a container, out of reach of the program that runs there."""
-
-    @property
-    def of_plain_files(self) -> bool:
-        """Whether it opens files without libraries."""
-
-    async def let_in(self) -> None:
-        """Has it meet the runner, which has called for it. Raises NotForkedError."""
-
-    def close(self) -> None:
-        """Ends it, if it was not let in; never raises."""
-
-
 class Forks(Protocol):
     """Processes that have imported already, forked into one container; see `service.sandbox.zygotes`."""
 
     def has(self, flavour: PreloadSet) -> bool:
         """Whether an interpreter of this flavour can be had at once; where not, one is made ready for later."""
 
-    async def interpreter(self, flavour: PreloadSet, *, ahead: bool) -> None:
-        """Forks an interpreter into the container, for the runner to adopt. Raises NotForkedError.
-
-        Args:
-            flavour: what it has imported.
-            ahead: whether it will wait for its call, and so has time to make itself ready for it.
-        """
+    async def interpreter(self, flavour: PreloadSet) -> None:
+        """Forks an interpreter of a flavour into the container, for the runner to adopt. Raises NotForkedError."""
 
     async def inspector(self, *, of_plain_files: bool) -> None:
         """Forks what opens files into the container. Raises NotForkedError.
 
         Args:
             of_plain_files: whether they are opened without libraries. One for plain files opens others too, later.
-        """
-
-    async def waiting_inspector(self, extensions: Sequence[str], *, of_plain_files: bool) -> WaitingInspector:
-        """Forks one that waits until it is let in, while a program runs. Raises NotForkedError.
-
-        Args:
-            extensions: those of the files that it is likely to open.
-            of_plain_files: as above.
         """
 
 

@@ -345,7 +345,6 @@ class PooledEngine:
         timer.cancel()
 
     async def _discard(self, box: PooledContainer) -> None:
-        box.sandbox.close()
         await self._hang_up(box.transport, box.container_id)
 
     async def _hang_up(self, transport: ContainerTransport, container_id: str) -> None:

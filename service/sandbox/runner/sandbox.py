@@ -15,7 +15,6 @@ from contracts.paths import FilePath
 from contracts.tool_calls import SandboxInfo
 from service.artifacts.staging import Staging
 from service.sandbox.containers import Forks, NotForkedError
-from service.sandbox.inspectors import Inspectors
 from service.sandbox.port import (
     Collected,
     CollectedFile,
@@ -42,6 +41,7 @@ _ODD_NAME_CHARS_MAX = 300
 _PIECE_BYTES_MIN = 4096
 _PIECES_PER_S = 100
 _PIECES_SPARE = 1_000
+_OF_PLAIN_FILES = b"\1"
 
 
 class Transport(Protocol):
@@ -90,7 +90,6 @@ class RunnerSandbox:
     ) -> None:
         self._transport = transport
         self._forks = forks
-        self._inspectors = Inspectors(lambda: self._forks, self._without_inspector)
         self._bounds = bounds
         self._inspector = inspector
         self._died_of_memory = died_of_memory
@@ -99,6 +98,7 @@ class RunnerSandbox:
         self._nonce = NO_NONCE
         self._frames: deque[tuple[Frame, bytes]] = deque()
         self._put_unanswered = False
+        self._inspector_fork: asyncio.Task[None] | None = None
         self._wanted: OutputSpec | None = None  # what the runner collects without being asked again
         self.info = info
         self.flavour = PreloadSet.BARE
@@ -126,7 +126,7 @@ class RunnerSandbox:
         else:
             ready = next(filter(forks.has, (flavour, PreloadSet.BARE)), None)
             if ready is not None:
-                await self._fork(forks, ready, ahead=True)
+                await self._fork(forks, ready)
                 return
         await self._launch()
         await self._expect(Frame.LAUNCHED)
@@ -141,18 +141,14 @@ class RunnerSandbox:
         """
         if flavour in {self.flavour, PreloadSet.BARE}:
             return True
-        return (
-            self._forks is not None
-            and self._forks.has(flavour)
-            and await self._fork(self._forks, flavour, ahead=False)
-        )
+        return self._forks is not None and self._forks.has(flavour) and await self._fork(self._forks, flavour)
 
-    async def _fork(self, forks: Forks, flavour: PreloadSet, *, ahead: bool) -> bool:
+    async def _fork(self, forks: Forks, flavour: PreloadSet) -> bool:
         """Has an interpreter forked in; where that fails the runner starts one, unless it has one."""
         async with self._answers_within(self._bounds.collect_s):
             await self._send(Frame.ADOPT, {})
             try:
-                await forks.interpreter(flavour, ahead=ahead)
+                await forks.interpreter(flavour)
             except NotForkedError as exc:
                 log.warning("no %s interpreter was forked, the sandbox starts its own: %s", flavour.value, exc)
                 await self._launch()
@@ -210,7 +206,6 @@ class RunnerSandbox:
                 if wanted is not None:
                     said += collection_frame(wanted, self._inspector, self._nonce)
                     self._wanted = wanted
-                    self._inspectors.have_one_wait(wanted)
                 await self._write(said)
                 if self._put_unanswered:
                     await self._expect(Frame.PUT_DONE)
@@ -222,8 +217,7 @@ class RunnerSandbox:
 
     async def collect(self, wanted: OutputSpec, into: Staging) -> Collected:
         """See `Sandbox.collect`."""
-        # A file is judged once more if something was said against it early, or if it has ended its inspector.
-        budget_s = self._bounds.collect_s + self._inspector.wall_seconds_per_file * 2 * len(wanted.files)
+        budget_s = self._bounds.collect_s + self._inspector.wall_seconds_per_file * len(wanted.files)
         async with self._answers_within(budget_s):
             if self._wanted is None:
                 await self._write(collection_frame(wanted, self._inspector, self._nonce))
@@ -236,10 +230,6 @@ class RunnerSandbox:
                 await files.close()
         self.is_over = True
         return collected
-
-    def close(self) -> None:
-        """Nothing more is wanted of it; its container is removed by whoever started that."""
-        self._inspectors.close()
 
     async def _receive_collection(self, wanted: OutputSpec, files: ReceivedFiles) -> Collected:
         found: list[tuple[CollectedFile, Received | None]] = []
@@ -256,8 +246,9 @@ class RunnerSandbox:
                     names = tuple(odd_names[:_ODD_NAMES_MAX])
                     files_found = tuple(_kept(*each) for each in found)
                     return Summary.read(payload).collected(found=files_found, odd_names=names)
-            if kind is Frame.INSPECTOR and self._inspectors.are_left:
-                self._inspectors.call(payload)
+            if kind is Frame.INSPECTOR and self._inspector_fork is None:
+                are_plain = payload == _OF_PLAIN_FILES
+                self._inspector_fork = asyncio.create_task(self._fork_inspector(of_plain_files=are_plain))
                 continue
             if kind is not Frame.FOUND:
                 raise SandboxLostError(f"the runner sent {kind.name} while it collected")
@@ -280,13 +271,18 @@ class RunnerSandbox:
             with _reading():
                 found.append((_found(path, row), sent[same_as] if same_as is not None else None))
 
-    async def _without_inspector(self, why: NotForkedError) -> None:
-        """The runner waits for one; where none comes it forks itself."""
-        if self.is_over or self._forks is None:  # nobody waits for it, or has been told already
+    async def _fork_inspector(self, *, of_plain_files: bool) -> None:
+        """Forks an inspector into the container; where that fails, tells the runner to fork one itself."""
+        if self._forks is None:  # the runner asks for none then
             return
-        log.warning("no inspector was forked, the sandbox starts its own: %s", why)
-        with contextlib.suppress(SandboxLostError):  # whoever reads is told
-            await self._launch()
+        try:
+            await self._forks.inspector(of_plain_files=of_plain_files)
+        except NotForkedError as exc:
+            if self.is_over:
+                return
+            log.warning("no inspector was forked, the sandbox starts its own: %s", exc)
+            with contextlib.suppress(SandboxLostError):  # the coroutine that reads raises it
+                await self._launch()
 
     async def _receive_file(self, files: ReceivedFiles, size: int) -> Received:
         file = await files.begin(size)
@@ -315,8 +311,6 @@ class RunnerSandbox:
             elif kind is Frame.EXIT:
                 with _reading():
                     return Exit.read(payload).outcome()
-            elif kind is Frame.INSPECTOR and self._inspectors.are_left and self._wanted is not None:
-                self._inspectors.call(payload)  # nothing of the program runs any more
             else:
                 raise SandboxLostError(f"the runner sent {kind.name} while the program ran")
 

@@ -10,7 +10,7 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from service.sandbox.containers import NotForkedError
@@ -22,37 +22,10 @@ _REPORT_BYTES_MAX = 4_096
 _FORK_S_MAX = 10.0
 _ANSWER_S_MAX = 3.0
 _DONE = b"."
-_COME_IN = b"."
 
 
 class _SilentError(NotForkedError):
     """Nobody answered in time."""
-
-
-class WaitingFork:
-    """An inspector that waits in a container, out of the program's reach."""
-
-    def __init__(self, word: socket.socket) -> None:
-        self._word = word
-
-    def call_in(self) -> None:
-        """Says that it is to come in; does not block."""
-        with contextlib.suppress(OSError):  # what has become of it is told to who waits
-            self._word.send(_COME_IN)
-
-    def wait_until_in(self) -> None:
-        """Waits until it has met the runner.
-
-        Raises:
-            NotForkedError: it has not; once it is closed, it ends, at the latest when it would say that it has.
-        """
-        _hear_done(self._word.fileno(), _FORK_S_MAX)
-
-    def close(self) -> None:
-        """Ends it, if it still waits."""
-        with contextlib.suppress(OSError):  # it may have gone first
-            self._word.shutdown(socket.SHUT_RDWR)
-        self._word.close()
 
 
 class Zygote:
@@ -86,12 +59,8 @@ class Zygote:
             raise NotForkedError("a zygote died while it imported")
         self.born = time.monotonic()
 
-    def fork_into(self, target: Target, *, ahead: bool = False) -> None:
+    def fork_into(self, target: Target) -> None:
         """Forks a process into a container; it is confined and has met the runner when this returns.
-
-        Args:
-            target: the container.
-            ahead: whether the process will wait for its call: it copies the memory that one writes to, then.
 
         Raises:
             NotForkedError: it was not; nothing of it is left.
@@ -99,7 +68,7 @@ class Zygote:
         reading, writing = _pair(os.pipe)
         try:
             try:
-                self._ask(target, writing, {"ahead": ahead})
+                self._ask(target, writing)
             finally:
                 os.close(writing)
             _hear_done(reading, _FORK_S_MAX)
@@ -110,27 +79,6 @@ class Zygote:
         finally:
             os.close(reading)
         self.forks += 1
-
-    def fork_ahead(self, target: Target, extensions: Sequence[str]) -> WaitingFork:
-        """Forks an inspector that waits in a container until it is called in, however long a program runs there.
-
-        Args:
-            target: the container.
-            extensions: those of the files that it is likely to open; the memory that this takes is copied ahead.
-
-        Raises:
-            NotForkedError: the zygote has died; if anything else is wrong, that is told when it is to come in.
-        """
-        ours, theirs = _pair(socket.socketpair)
-        try:
-            self._ask(target, theirs.fileno(), {"ahead": False, "extensions": list(extensions)})
-        except NotForkedError:
-            ours.close()
-            raise
-        finally:
-            theirs.close()
-        self.forks += 1
-        return WaitingFork(ours)
 
     def _serves(self) -> bool:
         """Whether it still answers: then a container holds up its fork, and others are forked as ever."""
@@ -147,9 +95,9 @@ class Zygote:
             os.close(reading)
         return True
 
-    def _ask(self, target: Target, report: int, wish: dict[str, Any]) -> None:
+    def _ask(self, target: Target, report: int) -> None:
         numbers = {"namespaces": len(target.namespaces), "control_groups": len(target.control_groups)}
-        request = {**numbers, "label": target.label, "user": target.user_id, **wish}
+        request = {**numbers, "label": target.label, "user": target.user_id}
         descriptors = [report, target.pids, *target.namespaces, *target.control_groups, *target.group]
         self._send(request, descriptors)
 

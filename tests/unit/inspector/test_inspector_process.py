@@ -231,9 +231,6 @@ def test_facts_stay_small_and_printable_whatever_the_names_of_columns(tmp_path):
         b'{"root": "/out", "files": [{"id": 0}]}',
         b'{"root": "/out", "files": [{"path": "a"}]}',
         b'{"root": "/out", "files": [{"id": 0, "path": "a", "checks": []}], "pages_max": "many"}',
-        b'{"root": "/out", "files": [], "here": 1}',
-        b'{"root": "/out", "files": [], "here": "true"}',
-        b'{"root": "/out", "files": [], "here": null}',
         b"[" * 100_000,
     ],
 )
@@ -275,7 +272,7 @@ def test_a_judge_can_write_no_file(tmp_path):
     """Run through the inspector's own confinement, in a process of its own."""
     program = (
         "import os, sys; sys.path.insert(0, sys.argv[1]); import child; from verdict import Limits\n"
-        "said = os.dup(1); child.confine(Limits())\n"
+        "said = os.dup(1); child._confine(Limits())\n"
         "file = os.open(sys.argv[2], os.O_WRONLY | os.O_CREAT)\n"
         "try: os.write(file, b'x')\n"
         "except OSError as error: os.write(said, error.strerror.encode())"

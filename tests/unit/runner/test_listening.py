@@ -10,17 +10,13 @@ import pytest
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="pipes and processes of Linux")
 
 RUNNER = Path(__file__).parents[3] / "sandbox_images" / "runner"
-# In an interpreter of its own: the runner reaps every child that there is. The program is a thread here, which has
-# the writing ends; whether it has ended is asked of `ended`. Streams rest for longer than the program may take, and
-# nothing else has the runner look whether it has ended.
+# In an interpreter of its own: the runner reaps every child that there is. The program is a fork, which has the
+# writing ends. Streams rest for longer than the program may take, and nothing but its end has the runner reap it.
 SET_UP = f"""
-import json, os, select, socket, sys, threading, time
+import json, os, select, socket, sys, time
 sys.path.insert(0, {str(RUNNER)!r})
 import frames, run
-run._REST_S = run._FIRST_REST_S = run._REAP_EVERY_S = run._LOOK_MIN_S = 60.0
-ended = threading.Event()
-class Program:
-    has_ended = staticmethod(ended.is_set)
+run._REST_S = run._FIRST_REST_S = run._REAP_EVERY_S = 60.0
 class Poll:
     asked = 0
     def __init__(self):
@@ -32,17 +28,26 @@ class Poll:
 told_read, told_write = os.pipe()
 heard_read, heard_write = os.pipe()
 (out, to_out), (err, to_err) = os.pipe(), os.pipe()
-launcher = run.Launcher(os.getpid(), socket.socketpair()[0].detach(), out, err)
 job = {{"pass_on_bytes": 1 << 20, "output_bytes": 1 << 20}}
-listening = run.Run(frames.Channel(heard_read, told_write), launcher, job)
-poll = Poll()
-for fd in (out, err, heard_read):
-    poll.register(fd, select.POLLIN)
-def hear(program, rests_first=True):
+def hear(program, rests_first=True, before=lambda: None):
+    pid = os.fork()
+    if pid == 0:
+        os.close(out)
+        os.close(err)
+        program()
+        os._exit(0)
+    os.close(to_out)
+    os.close(to_err)
+    before()
+    launcher = run.Launcher(pid, socket.socketpair()[0].detach(), out, err)
+    listening = run.Run(frames.Channel(heard_read, told_write), launcher, job)
+    pidfd, poll = os.pidfd_open(pid), Poll()
+    for fd in (out, err, heard_read, pidfd):
+        poll.register(fd, select.POLLIN)
     if rests_first:
         listening._rest(poll, run._FIRST_REST_S)
-    threading.Thread(target=program, daemon=True).start()
-    listening._watch(Program, poll, time.monotonic() + 20)
+    listening._watch(poll, time.monotonic() + 20)
+    listening._drain()
     os.close(told_write)
     said, pieces = os.read(told_read, 1 << 20), []
     while said:
@@ -71,7 +76,6 @@ def program():
     time.sleep(0.1)
     os.close(to_out)
     os.close(to_err)
-    ended.set()
 hear(program, rests_first={rests_first})
 """
     )
@@ -87,25 +91,22 @@ def program():
     os.close(to_err)
     time.sleep(0.1)
     os.close(to_out)
-    ended.set()
 hear(program)
 """
     )
     assert pieces == [(False, "printed"), (True, "a traceback")]
 
 
-def test_a_program_that_has_closed_both_and_runs_on_is_asked_for_its_end_now_and_then():
+def test_the_end_of_a_program_that_has_closed_both_and_runs_on_is_waited_for_without_asking():
     run_on = """
-run._LOOK_MIN_S = 0.05
 def program():
     os.close(to_out)
     os.close(to_err)
     time.sleep(0.5)
-    ended.set()
 hear(program)
 """
     _, asked = heard(run_on)
-    assert asked < 100
+    assert asked < 10
 
 
 def test_a_stream_that_has_ended_is_not_asked_again_while_the_other_goes_on():
@@ -117,7 +118,6 @@ def program():
         time.sleep(0.1)
         os.write(to_err, b"x")
     os.close(to_err)
-    ended.set()
 hear(program)
 """
     )
@@ -128,11 +128,12 @@ hear(program)
 def test_a_program_that_had_said_all_before_it_was_listened_to_is_heard(rests_first):
     pieces, _ = heard(
         f"""
-os.write(to_out, b"printed")
-os.close(to_out)
-os.close(to_err)
-run._LOOK_MIN_S = 0.05
-hear(lambda: (time.sleep(0.2), ended.set()), rests_first={rests_first})
+def program():
+    os.write(to_out, b"printed")
+    os.close(to_out)
+    os.close(to_err)
+    time.sleep(0.2)
+hear(program, rests_first={rests_first}, before=lambda: time.sleep(0.1))
 """
     )
     assert pieces == [(False, "printed")]

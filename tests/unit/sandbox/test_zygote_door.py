@@ -6,7 +6,6 @@ import json
 import os
 import socket
 import threading
-import time
 
 import pytest
 
@@ -93,19 +92,12 @@ def test_a_zygote_that_is_not_ready_in_time_is_told(side_that):
     zygote._door.send(b"{}")
 
 
-@pytest.mark.parametrize("ahead", [True, False])
-def test_a_fork_is_asked_for_with_the_descriptors_of_its_container(side_that, target, ahead):
+def test_a_fork_is_asked_for_with_the_descriptors_of_its_container(side_that, target):
     side = side_that(reports(b"."))
     zygote = Zygote(side.ours, side.end)
-    zygote.fork_into(target, ahead=ahead)
+    zygote.fork_into(target)
     side.join()
-    asked = {
-        "namespaces": 2,
-        "control_groups": 1,
-        "label": "docker-default (enforce)",
-        "user": 20_007,
-        "ahead": ahead,
-    }
+    asked = {"namespaces": 2, "control_groups": 1, "label": "docker-default (enforce)", "user": 20_007}
     assert side.messages == [(asked, 7)]
     assert zygote.forks == 1
 
@@ -136,75 +128,17 @@ def test_a_zygote_that_has_died_is_seen_and_is_removed_when_it_is_asked(side_tha
     assert (side.ended, zygote.is_alive) == (1, False)
 
 
-def says_when_it_is_called(text, heard):
-    """A fork that waits for a word of the service's, and then says something."""
-
-    def answer(_, fds):
-        heard.append(os.read(fds[0], 10))
-        os.write(fds[0], text)
-
-    return answer
-
-
-def test_an_inspector_waits_until_it_is_called_in(side_that, target):
-    heard = []
-    side = side_that(says_when_it_is_called(b".", heard))
-    zygote = Zygote(side.ours, side.end)
-    waiting = zygote.fork_ahead(target, ["csv", "pdf"])
-    before = list(heard)
-    waiting.call_in()
-    waiting.wait_until_in()
-    waiting.close()
-    side.join()
-    asked = {"namespaces": 2, "control_groups": 1, "label": "docker-default (enforce)", "user": 20_007}
-    assert side.messages == [({**asked, "ahead": False, "extensions": ["csv", "pdf"]}, 7)]
-    assert (before, heard, zygote.forks) == ([], [b"."], 1)
-
-
-def test_an_inspector_that_nobody_calls_is_told_that_none_will(side_that, target):
-    heard = []
-    side = side_that(lambda _, fds: heard.append(os.read(fds[0], 10)))
-    Zygote(side.ours, side.end).fork_ahead(target, []).close()
-    side.join()
-    assert heard == [b""]
-
-
-@pytest.mark.parametrize(
-    ("answer", "why"),
-    [
-        (reports(b"PermissionError: [Errno 13] tasks"), r"\[Errno 13\] tasks"),
-        # It ends with its word unread, by which the other side is reset.
-        (lambda *_: time.sleep(0.2), "it was killed"),
-    ],
-)
-def test_an_inspector_that_cannot_come_in_says_why(side_that, target, answer, why):
-    side = side_that(answer)
-    waiting = Zygote(side.ours, side.end).fork_ahead(target, [])
-    waiting.call_in()
-    with pytest.raises(NotForkedError, match=why):
-        waiting.wait_until_in()
-    side.join()
-    waiting.call_in()  # nobody is there
-    waiting.close()
-
-
-@pytest.mark.parametrize("ahead", [True, False])
-def test_a_fork_that_says_nothing_is_given_up_and_ends_the_zygote_unless_it_has_left_it(
-    side_that, target, monkeypatch, ahead
-):
+def test_a_fork_that_says_nothing_is_given_up_and_ends_the_zygote(side_that, target, monkeypatch):
     monkeypatch.setattr(module, "_FORK_S_MAX", 0.05)
     monkeypatch.setattr(module, "_ANSWER_S_MAX", 0.05)
     given_up = threading.Event()
     side = side_that(lambda *_: given_up.wait(30))
     zygote = Zygote(side.ours, side.end)
-    waiting = zygote.fork_ahead(target, []) if ahead else None
     with pytest.raises(NotForkedError, match="did not answer"):
-        zygote.fork_into(target) if waiting is None else waiting.wait_until_in()
-    if waiting is not None:
-        waiting.close()
+        zygote.fork_into(target)
     outcome = (side.ended, zygote.is_alive)
     given_up.set()
-    assert outcome == (0 if ahead else 1, ahead)
+    assert outcome == (1, False)
 
 
 def test_a_fork_that_its_container_holds_up_ends_no_zygote_that_serves_others(side_that, target, monkeypatch):
@@ -220,13 +154,6 @@ def test_a_fork_that_its_container_holds_up_ends_no_zygote_that_serves_others(si
     assert (side.messages[1], side.ended, zygote.forks) == (({}, 1), 0, 1)
 
 
-def test_no_inspector_waits_of_a_zygote_that_has_died(side_that, target):
-    side = side_that()
-    side.join()
-    with pytest.raises(NotForkedError, match="the zygote has died"):
-        Zygote(side.ours, side.end).fork_ahead(target, [])
-
-
 def test_where_there_is_nothing_to_be_told_by_nothing_is_forked(side_that, target, monkeypatch):
     side = side_that()
     zygote = Zygote(side.ours, side.end)
@@ -235,7 +162,5 @@ def test_where_there_is_nothing_to_be_told_by_nothing_is_forked(side_that, targe
         raise OSError(errno.EMFILE, "Too many open files")
 
     monkeypatch.setattr(module.os, "pipe", none_left)
-    monkeypatch.setattr(module.socket, "socketpair", none_left)
-    for fork in (zygote.fork_into, lambda target: zygote.fork_ahead(target, [])):
-        with pytest.raises(NotForkedError, match="Too many open files"):
-            fork(target)
+    with pytest.raises(NotForkedError, match="Too many open files"):
+        zygote.fork_into(target)
