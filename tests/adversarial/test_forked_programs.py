@@ -126,8 +126,8 @@ told['main'] = sorted(k for k in globals() if k.startswith('__'))
 told['frames'] = []
 frame = sys._getframe()
 while frame: told['frames'].append(frame.f_code.co_name); frame = frame.f_back
-ours = ('zygote', 'confining', 'warming', 'render', 'readable', 'frames', 'run', 'home', 'inspection',
-        'found_fonts', 'kept_fonts', 'becoming', 'launcher')
+ours = ('zygote', 'user_program', 'render', 'readable', 'frames', 'program_run', 'environment', 'inspection',
+        'runner_protocol', 'launcher')
 told['ours'] = sorted(n for n in vars(sys)['modules'] if n.partition('.')[0] in ours)
 told['hooks'] = (sys.excepthook is sys.__excepthook__, sys.displayhook is sys.__displayhook__,
                  len(vars(sys)['meta_path']), len(vars(sys)['path_hooks']))
@@ -291,20 +291,8 @@ def test_a_seed_that_a_program_sets_gives_the_numbers_it_always_gave(forking, la
 
 def test_a_program_imports_its_own_module_where_one_of_ours_has_the_same_name(forking):
     names = (
-        "frames",
-        "run",
-        "zygote",
-        "becoming",
-        "launcher",
-        "confining",
-        "warming",
-        "render",
-        "readable",
-        "inspection",
-        "request",
-        "home",
-        "found_fonts",
-        "kept_fonts",
+        *("frames", "program_run", "zygote", "user_program", "launcher", "environment", "runner_protocol"),
+        *("render", "readable", "inspection", "request"),
     )
     told = forking.probe(
         "import importlib, pathlib\n"

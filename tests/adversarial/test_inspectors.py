@@ -42,7 +42,7 @@ def inspectors() -> dict[int, dict[str, str]]:
     found = {}
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError, ValueError):
-            if b"inspecting_zygote" in (entry / "cmdline").read_bytes():
+            if b"zygote/inspector" in (entry / "cmdline").read_bytes():
                 status = fields_of(int(entry.name))
                 if len(status["NSpid"].split()) > 1:
                     found[int(entry.name)] = status

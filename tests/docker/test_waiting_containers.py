@@ -219,7 +219,7 @@ def inspectors_inside() -> dict[int, str]:
     found = {}
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
-            if b"inspecting_zygote" in (entry / "cmdline").read_bytes():
+            if b"zygote/inspector" in (entry / "cmdline").read_bytes():
                 status = dict(line.split(":\t", 1) for line in (entry / "status").read_text().splitlines())
                 if len(status["NSpid"].split()) > 1:
                     found[int(entry.name)] = status["State"][0]

@@ -9,8 +9,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-LAID_OUT_FD = 99
-"""Where processes of ours in containers lay out the end of a socket that is for the service."""
+from runner_protocol.descriptors import LAID_OUT_FD
+
 _PIDFD_GETFD = 438  # on every machine
 _LOOK_AGAIN_S = 0.01
 

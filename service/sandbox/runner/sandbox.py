@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from contracts.paths import FilePath
 from contracts.tool_calls import SandboxInfo
+from runner_protocol.frame_format import NO_NONCE, OF_PLAIN_FILES
 from service.artifacts.staging import Staging
 from service.sandbox.containers import Forks, NotForkedError
 from service.sandbox.port import (
@@ -28,7 +29,7 @@ from service.sandbox.port import (
 )
 from service.sandbox.preload import PreloadSet
 from service.sandbox.runner.file_frames import Received, ReceivedFiles, file_frames
-from service.sandbox.runner.frames import NO_NONCE, Frame, FrameDecoder, FrameError, encode
+from service.sandbox.runner.frames import Frame, FrameDecoder, FrameError, encode
 from service.sandbox.runner.requests import InspectorBounds, collection_frame, job_frames
 from service.sandbox.runner.responses import Exit, Failed, Row, Summary, rows_max
 
@@ -41,7 +42,6 @@ _ODD_NAME_CHARS_MAX = 300
 _PIECE_BYTES_MIN = 4096
 _PIECES_PER_S = 100
 _PIECES_SPARE = 1_000
-_OF_PLAIN_FILES = b"\1"
 
 
 class Transport(Protocol):
@@ -247,7 +247,7 @@ class RunnerSandbox:
                     files_found = tuple(_kept(*each) for each in found)
                     return Summary.read(payload).collected(found=files_found, odd_names=names)
             if kind is Frame.INSPECTOR and self._inspector_fork is None:
-                are_plain = payload == _OF_PLAIN_FILES
+                are_plain = payload == OF_PLAIN_FILES
                 self._inspector_fork = asyncio.create_task(self._fork_inspector(of_plain_files=are_plain))
                 continue
             if kind is not Frame.FOUND:

@@ -1,6 +1,6 @@
 """One zygote, from the service's side: a process that has imported once, and is asked to fork into containers.
 
-Its program is in the image, ``runner/zygote.py``. All methods block.
+Its program is in the image, ``runner/zygote/main.py``. All methods block.
 """
 
 import contextlib

@@ -65,13 +65,13 @@ def test_the_table_imports_nothing_of_the_inspector():
     assert tell("sorted({'verdict', 'families', 'judge', 'sniffing', 'lxml', 'PIL'} & set(sys.modules))") == []
 
 
-def test_the_runner_knows_which_formats_take_a_library():
+def test_the_protocol_knows_which_formats_take_a_library():
     program = (
-        "import sys; sys.path[:0] = sys.argv[1:]; import child, collect, formats; "
+        "import sys; sys.path[:0] = sys.argv[1:]; import child, formats; from runner_protocol import file_kinds; "
         "print([name for name, told in formats.FORMATS.items() "
-        "if collect.needs_libraries(f'a.b/x.{name.upper()}') is (told.family in child._PLAIN_FAMILIES)], "
-        "collect.needs_libraries('notes'))"
+        "if file_kinds.needs_library(f'a.b/x.{name.upper()}') is (told.family in child._PLAIN_FAMILIES)], "
+        "file_kinds.needs_library('notes'))"
     )
-    command = [sys.executable, "-I", "-c", program, str(INSPECTOR), str(INSPECTOR.parent / "runner")]
+    command = [sys.executable, "-I", "-c", program, str(INSPECTOR), str(INSPECTOR.parents[1])]
     done = subprocess.run(command, capture_output=True, check=True, text=True)
     assert done.stdout.strip() == "[] False"

@@ -1,7 +1,7 @@
-"""From the stream that an engine relays to a socket that it has no part in.
+"""The direct socket to the service, in place of the stream that an engine relays.
 
-An engine hands no socket to a container, but a service on the same machine may take one from a process that runs in
-it. So one end is laid out for it, and the stream on which the service speaks first is the one that stays.
+An engine hands no socket to a container, but a service on the same machine can take one from a process that runs in
+it. So one end is laid out for the service, and the stream on which it sends first is the one that stays.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ import os
 import select
 import stat
 
-import frames
+from runner_protocol.descriptors import LAID_OUT_FD
 
-LAID_OUT_FD = 99
-"""Where the service looks for an end that is its own."""
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import frames
 
 
-def offered() -> _socket.socket | None:
-    """Our end of a socket whose other end is laid out; None if none can be had, or the stream is one already."""
+def offer_socket() -> _socket.socket | None:
+    """Lays out one end of a socket; returns the other, or None if there is none or the stream is one already."""
     if stat.S_ISSOCK(os.fstat(0).st_mode):
         return None
     try:
@@ -30,8 +31,8 @@ def offered() -> _socket.socket | None:
     return ours
 
 
-def take_if_spoken_on(ours: _socket.socket, channel: frames.Channel) -> None:
-    """Waits until the service speaks or hangs up, and lets go of the stream on which it does not.
+def use_if_chosen(ours: _socket.socket, channel: frames.Channel) -> None:
+    """Waits until the service sends or hangs up, and closes the stream on which it does not send.
 
     Until then this process holds both ends of the socket, so only the end of the other stream tells that the
     service has gone; from then on the service alone holds the one that is not ours.

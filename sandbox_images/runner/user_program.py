@@ -23,7 +23,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import zygote
+    from zygote.main import Fork
 
 CONTROL_FD = 3
 _PANGO = "libpangoft2-1.0.so.0"
@@ -35,17 +35,17 @@ _INTERPRETERS = {
 }
 
 
-def _fork_of_zygote() -> "zygote.Fork | None":
-    """What a fork of this process is told, or None if it is no zygote.
+def _serve_as_zygote() -> "Fork | None":
+    """Serves as a zygote, if this process is one: then this returns in its forks; else None.
 
-    A zygote gets messages in place of a stream: it serves the service here, and what returns is a fork of it.
+    A zygote has a socket for messages in place of a stream.
     """
     with socket.socket(fileno=os.dup(CONTROL_FD)) as control:
         if control.type != socket.SOCK_SEQPACKET:
             return None
-    import zygote  # noqa: PLC0415 - an interpreter that the runner starts has no part of it
+    from zygote.main import serve  # noqa: PLC0415 - an interpreter that the runner starts has no part of it
 
-    return zygote.serve(socket.socket(fileno=CONTROL_FD))
+    return serve(socket.socket(fileno=CONTROL_FD))
 
 
 def _receive_job(control: socket.socket) -> dict[str, Any]:
@@ -155,11 +155,11 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         # Output is streamed as it comes, and what was printed is there when a program is killed.
         stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # not replaced yet
-    fork = _fork_of_zygote()
+    fork = _serve_as_zygote()
     _run(_receive_job(fork.connection if fork else socket.socket(fileno=CONTROL_FD)), fork)
 
 
-def _run(job: dict[str, Any], fork: "zygote.Fork | None") -> None:
+def _run(job: dict[str, Any], fork: "Fork | None") -> None:
     sys.modules.pop(__name__, None)  # the program's own import of such a name must not find it
     _confine(job)
     os.environ.update(job["env"])

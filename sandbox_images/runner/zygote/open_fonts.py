@@ -1,4 +1,4 @@
-"""Fonts that matplotlib has opened in a zygote: forks go on with them, and read them from memory.
+"""Fonts that matplotlib has opened in a zygote: its forks use them, and read them from memory.
 
 matplotlib 3.11 reads a font through a Python file, some fourteen times for each glyph, and every process that is
 forked opens its fonts anew: files that processes share have one position for all of them. Memory has no position
@@ -26,7 +26,7 @@ class _Content(io.BytesIO):
         self.name = path
 
 
-def keep_opened_fonts(draw: Callable[[], object]) -> None:
+def share_open_fonts(draw: Callable[[], object]) -> None:
     """Has matplotlib give fonts that it opens while ``draw`` works to whoever asks for them in the same way later.
 
     All others are opened as ever. No other thread may run meanwhile.

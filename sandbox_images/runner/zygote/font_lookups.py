@@ -1,4 +1,4 @@
-"""What matplotlib found out about fonts, kept: it looks for them again for each text, a tenth of a chart's time."""
+"""A cache of matplotlib's font lookups: it looks its fonts up again for each text, a tenth of a chart's time."""
 
 import functools
 import os
@@ -27,7 +27,7 @@ class _Found:
     fonts: dict[tuple[int, str | None], tuple[Any, ...]] = field(default_factory=dict)
 
 
-def keep_found_fonts() -> None:
+def cache_font_lookups() -> None:
     """Has matplotlib's own list of fonts answer a question that was asked before from memory.
 
     It is asked anew when properties or settings are others, and when the cache of `findfont` was emptied, as

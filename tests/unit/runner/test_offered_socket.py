@@ -19,18 +19,19 @@ ENDED = 7
 # As the runner's main does, and then says of each PING what it sees.
 PROGRAM = f"""
 import os, sys
-sys.path.insert(0, {str(RUNNER)!r})
-import frames, shortcut
+sys.path[:0] = [{str(RUNNER)!r}, {str(RUNNER.parents[1])!r}]
+import direct_socket, frames
+from runner_protocol import frame_format
 channel = frames.Channel(0, 1)
-offered = shortcut.offered()
-channel.send(frames.READY)
+offered = direct_socket.offer_socket()
+channel.send(frame_format.READY)
 try:
     if offered is not None:
-        shortcut.take_if_spoken_on(offered, channel)
+        direct_socket.use_if_chosen(offered, channel)
     while True:
         channel.receive()
         still = os.path.lexists('/proc/self/fd/99')
-        channel.send_json(frames.PONG, [os.readlink('/proc/self/fd/0').partition(':')[0], still])
+        channel.send_json(frame_format.PONG, [os.readlink('/proc/self/fd/0').partition(':')[0], still])
 except (frames.StreamEndedError, ConnectionError):
     os._exit({ENDED})
 """

@@ -1,4 +1,4 @@
-"""What the runner believes of an inspector that has opened hostile files itself."""
+"""Which answers of an inspector count: a hostile file may have taken it over."""
 
 import json
 import subprocess
@@ -12,11 +12,11 @@ LINE_BYTES_MAX = 4 * 65_536
 # In an interpreter of its own, as its modules have the names of others.
 PROGRAM = f"""
 import json, sys
-sys.path.insert(0, {str(RUNNER)!r})
-import believing
+sys.path[:0] = [{str(RUNNER)!r}, {str(RUNNER.parents[1])!r}]
+import verdict_validation
 files = [{{"id": 10 + number}} for number in range(3)]
 lines = [line.encode("latin-1") for line in json.load(sys.stdin)]
-print(json.dumps(list(believing.by_id(files, lines).items())))
+print(json.dumps(list(verdict_validation.validate_verdicts(files, lines).items())))
 """
 FILE = {"id": 10, "mime": "text/plain"}
 

@@ -1,8 +1,9 @@
 """A process that imports once, outside of every sandbox, and is forked into them: the zygote.
 
 It runs on the image's own Python and root folder, as root, with the few capabilities that it takes to enter a
-container and to give up everything. It has one thread, never runs anything of a call, and its only door is the
-socket to the service, which sends descriptors: of namespaces and control groups of a container, and to report to.
+container and to give up everything. It has one thread, never runs anything of a call, and its only connection is
+the socket to the service, which sends descriptors: namespaces and control groups of a container, and a pipe for the
+report.
 
 A fork is made in steps, each by a process that can do less. This one forks A into the container's process
 namespace and, where groups are of version 2, its control group. A joins those of version 1 and all other
@@ -27,84 +28,77 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, NoReturn
 
-import cloning
-import confining
-import warming
+from zygote import clone3, enter_container, warm_up
+from zygote.runner_address import RUNNER_ADDRESS
 
-DOOR_FD = 3
+SERVICE_FD = 3
 _MESSAGE_BYTES_MAX = 262_144
 _DESCRIPTORS_MAX = 64
-_RUNNER = b"\0proofbox"
 _REPORT_CHARS_MAX = 500
 _LOOK_AGAIN_S = 0.0003
-_TOLD_WITHIN_S = 60.0
+_SETTINGS_WITHIN_S = 60.0
 # A container that stalls its fork ends that fork, never the zygote: two steps are shorter than the service waits.
 _STEP_S_MAX = 4
-_PROGRAMS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_OUR_NAMES = frozenset(
-    {
-        *("zygote", "becoming", "cloning", "confining", "found_fonts", "kept_fonts"),
-        *("warming", "render", "readable"),
-    }
-)
+_PROGRAMS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+_OUR_NAMES = frozenset({"zygote", "user_program", "render", "readable"})
 
 
 class Zygote:
     """The process, from its first message to its end."""
 
-    def __init__(self, door: socket.socket) -> None:
-        self._door = door
-        # Where the service has to take the door's other end, its death before that is not seen: hence a limit.
-        door.settimeout(_TOLD_WITHIN_S)
-        settings = json.loads(door.recv(_MESSAGE_BYTES_MAX))
-        door.settimeout(None)
-        os.closerange(DOOR_FD + 1, os.sysconf("SC_OPEN_MAX"))  # the other end, where the service had to take it
-        self._confinement = confining.Confinement.of(settings)
+    def __init__(self, service: socket.socket) -> None:
+        self._service = service
+        # Where the service has to take the socket's other end, its death before that is not seen: hence a limit.
+        service.settimeout(_SETTINGS_WITHIN_S)
+        settings = json.loads(service.recv(_MESSAGE_BYTES_MAX))
+        service.settimeout(None)
+        os.closerange(SERVICE_FD + 1, os.sysconf("SC_OPEN_MAX"))  # the other end, where the service had to take it
+        self._confinement = enter_container.Confinement.from_settings(settings)
         self._runs_programs: bool = settings["runs_programs"]
         _import(settings["imports"], settings["own_imports"])
-        warming.warm(settings["kind"])
+        warm_up.warm(settings["kind"])
         self.ours = {name: module for name, module in sys.modules.items() if name.partition(".")[0] in _OUR_NAMES}
         """Modules that a program's own import of such a name must not find."""
         self._own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
         # What is there now is there for ever: no collection has to look at it, so forks go on sharing its memory.
         gc.collect()
         gc.freeze()
-        warming.use_large_pages()
-        # A fork that is traced would be left all the same; the filter of system calls lets nobody trace.
+        warm_up.use_large_pages()
+        # The kernel reaps the forks. One that is traced would stay; the filter of system calls refuses tracing.
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-        door.send(b".")
+        service.send(b".")
 
     def serve(self) -> socket.socket:
         """Serves the service until it hangs up; returns in forks: with the socket to their process 1."""
         while True:
-            message, fds, _, _ = socket.recv_fds(self._door, _MESSAGE_BYTES_MAX, _DESCRIPTORS_MAX)
+            message, fds, _, _ = socket.recv_fds(self._service, _MESSAGE_BYTES_MAX, _DESCRIPTORS_MAX)
             if not message:
                 os._exit(0)
             request = json.loads(message)
             if not request:
-                _answer(fds[0])
-            elif (connection := self._forked(request, fds)) is not None:
+                _confirm(fds[0])
+            elif (connection := self._fork_into(request, fds)) is not None:
                 return connection
             for fd in fds:
                 os.close(fd)
 
-    def _forked(self, request: dict[str, Any], fds: list[int]) -> socket.socket | None:
-        """Makes a fork; None in this process, whether or not that went well: the service is told."""
+    def _fork_into(self, request: dict[str, Any], fds: list[int]) -> socket.socket | None:
+        """Makes a fork; returns None in this process, and reports a failure to the service."""
         report, pids, *others = fds
-        joined = _Joined.of(request, others)
+        joined = _Joined.from_request(request, others)
         try:
             os.setns(pids, os.CLONE_NEWPID)
             pid, to_write = _fork_with(joined)
         except OSError as exc:
-            _tell(report, exc)
+            _send_report(report, exc)
             pid = -1
         if pid == 0:
             os.close(pids)
-            return self._as_a(report, request, joined.namespaces, to_write, others)
+            return self._be_first_step(report, request, joined.namespaces, to_write, others)
         os.setns(self._own_pids, os.CLONE_NEWPID)
         return None
 
-    def _as_a(
+    def _be_first_step(
         self,
         report: int,
         request: dict[str, Any],
@@ -114,13 +108,13 @@ class Zygote:
     ) -> socket.socket:
         try:
             # Before anybody inside could see this process, it has nothing that leads out again.
-            self._door.close()
+            self._service.close()
             os.close(self._own_pids)
-            confining.take_label(request["label"])
+            enter_container.take_label(request["label"])
             signal.alarm(_STEP_S_MAX)
-            confining.be_counted(control_groups)
-            confining.enter(namespaces)
-            confining.keep_user_rights()
+            enter_container.join_control_groups(control_groups)
+            enter_container.join_namespaces(namespaces)
+            enter_container.limit_rights()
             for fd in fds:
                 os.close(fd)
             self._confinement.take_user(request["user"])
@@ -130,15 +124,15 @@ class Zygote:
         if pid != 0:
             os._exit(0)
         try:
-            return self._as_b(report)
+            return self._be_second_step(report)
         except BaseException as exc:  # noqa: BLE001 - as above
             _end(report, exc)
 
-    def _as_b(self, report: int) -> socket.socket:
+    def _be_second_step(self, report: int) -> socket.socket:
         signal.alarm(_STEP_S_MAX)  # a fork of A does not inherit its alarm
         os.setsid()
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        connection.connect(_RUNNER)
+        connection.connect(RUNNER_ADDRESS)
         nowhere = os.open(os.devnull, os.O_RDWR)
         outputs = [nowhere, nowhere]
         if self._runs_programs:
@@ -150,9 +144,9 @@ class Zygote:
         for name in self.ours:
             del sys.modules[name]
         control = connection.detach()
-        if control != DOOR_FD:
-            os.dup2(control, DOOR_FD, inheritable=False)
-        for first, last in ((DOOR_FD + 1, report), (report + 1, os.sysconf("SC_OPEN_MAX"))):
+        if control != SERVICE_FD:
+            os.dup2(control, SERVICE_FD, inheritable=False)
+        for first, last in ((SERVICE_FD + 1, report), (report + 1, os.sysconf("SC_OPEN_MAX"))):
             os.closerange(first, last)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # an inspector waits for its judges, a program as it likes
         if self._runs_programs:
@@ -160,11 +154,11 @@ class Zygote:
             # A is about to end: the kernel takes its memory apart first, which takes a while.
             while os.getppid() != 1:
                 time.sleep(_LOOK_AGAIN_S)
-        confining.be_readable()
+        enter_container.become_readable()
         signal.alarm(0)
         os.write(report, b".")
         os.close(report)
-        return socket.socket(fileno=DOOR_FD)
+        return socket.socket(fileno=SERVICE_FD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +176,8 @@ class _Joined:
     group: list[int]
 
     @classmethod
-    def of(cls, request: dict[str, Any], fds: list[int]) -> "_Joined":
-        """As the service sent them."""
+    def from_request(cls, request: dict[str, Any], fds: list[int]) -> "_Joined":
+        """Sorts the descriptors of a request."""
         at = request["namespaces"]
         end = at + request["control_groups"]
         return cls(fds[:at], fds[at:end], fds[end:])
@@ -198,7 +192,7 @@ def _fork_with(joined: _Joined) -> tuple[int, list[int]]:
     if joined.group:
         folder, file = joined.group
         try:
-            return cloning.fork_into(folder), joined.control_groups
+            return clone3.fork_into(folder), joined.control_groups
         except OSError:  # an old kernel, or a machine that lets nobody out of his part of the groups
             return os.fork(), [*joined.control_groups, file]
     return os.fork(), joined.control_groups
@@ -223,25 +217,25 @@ def _renew_chance() -> None:
         process.current_process().authkey = os.urandom(32)
 
 
-def _answer(report: int) -> None:
+def _confirm(report: int) -> None:
     """An empty request asks only whether this process still serves."""
     with contextlib.suppress(OSError):
         os.write(report, b".")
 
 
-def _tell(report: int, exc: BaseException) -> None:
+def _send_report(report: int, exc: BaseException) -> None:
     with contextlib.suppress(OSError):  # the service may wait no more
         os.write(report, f"{type(exc).__name__}: {exc}"[:_REPORT_CHARS_MAX].encode(errors="replace"))
 
 
 def _end(report: int, exc: BaseException) -> NoReturn:
-    _tell(report, exc)
+    _send_report(report, exc)
     os._exit(1)
 
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """What a fork is told of itself.
+    """What a fork knows of itself.
 
     Attributes:
         connection: its socket to process 1.
@@ -252,7 +246,7 @@ class Fork:
     ours: dict[str, ModuleType]
 
 
-def serve(door: socket.socket) -> Fork:
+def serve(service: socket.socket) -> Fork:
     """Is a zygote; returns in its forks alone."""
-    process = Zygote(door)
+    process = Zygote(service)
     return Fork(process.serve(), process.ours)

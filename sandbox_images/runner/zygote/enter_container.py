@@ -1,4 +1,4 @@
-"""How a fork of a zygote becomes a process of a container: in by the namespaces, and nothing kept."""
+"""Entering a container: how a fork of a zygote joins its namespaces and gives up every right."""
 
 import base64
 import ctypes
@@ -46,31 +46,31 @@ class Confinement:
     seccomp: bytes
 
     @classmethod
-    def of(cls, told: dict[str, Any]) -> "Confinement":
-        """As the service tells it."""
-        seccomp = base64.b64decode(told["seccomp"], validate=True)
-        return cls(told["group"], told["groups"], told["umask"], seccomp)
+    def from_settings(cls, settings: dict[str, Any]) -> "Confinement":
+        """Reads what the service sends."""
+        seccomp = base64.b64decode(settings["seccomp"], validate=True)
+        return cls(settings["group"], settings["groups"], settings["umask"], seccomp)
 
     def take_user(self, user: int) -> None:
-        """Becomes the container's user, and gives up for good what `keep_user_rights` has left. Raises OSError."""
+        """Becomes the container's user, and gives up for good what `limit_rights` has left. Raises OSError."""
         os.setgroups(self.groups)
         os.setresgid(self.group, self.group, self.group)
         os.setresuid(user, user, user)
         # Root outside of a container's own namespace of users is nobody's root there, and loses nothing by that.
-        _keep_capabilities(0)
+        _limit_capabilities(0)
         os.umask(self.umask)
         os.chdir("/")
         program = _FilterProgram(len(self.seccomp) // _INSTRUCTION_BYTES, self.seccomp)
         _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(program))
 
 
-def keep_user_rights() -> None:
+def limit_rights() -> None:
     """Gives up all rights but those to take another user and group, and every way to new ones. Raises OSError."""
     _new_session_keyring()
     for capability in range(_CAPABILITIES_MAX):
         if _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
             break  # the kernel knows no further ones
-    _keep_capabilities(_CAP_SETGID | _CAP_SETUID)
+    _limit_capabilities(_CAP_SETGID | _CAP_SETUID)
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
 
 
@@ -97,19 +97,19 @@ def _own_label() -> str:
         return ""
 
 
-def enter(namespaces: list[int]) -> None:
+def join_namespaces(namespaces: list[int]) -> None:
     """Joins namespaces, as a process of one thread. Raises OSError."""
     for fd in namespaces:
         os.setns(fd)
 
 
-def be_counted(control_groups: list[int]) -> None:
+def join_control_groups(control_groups: list[int]) -> None:
     """Joins control groups, as a process of one thread. Raises OSError."""
     for fd in control_groups:
         os.write(fd, b"0")
 
 
-def be_readable() -> None:
+def become_readable() -> None:
     """Lets processes of the same user see this one: it has changed its user, after which the kernel hides it."""
     _prctl(_PR_SET_DUMPABLE, 1)
 
@@ -126,11 +126,11 @@ def _new_session_keyring() -> None:
         raise OSError(ctypes.get_errno(), "keyctl")
 
 
-def _keep_capabilities(kept: int) -> None:
-    """Empties the ambient set and, but for those of the first 32 that are ``kept``, all three of the process."""
+def _limit_capabilities(mask: int) -> None:
+    """Empties the ambient set and, but for those of the first 32 in ``mask``, all three of the process."""
     _prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL)
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     # Effective, permitted and inheritable: those up to the 32nd, then the others.
-    sets = (ctypes.c_uint32 * 6)(kept, kept, 0, 0, 0, 0)
+    sets = (ctypes.c_uint32 * 6)(mask, mask, 0, 0, 0, 0)
     if _libc.capset(ctypes.byref(header), ctypes.byref(sets)) != 0:
         raise OSError(ctypes.get_errno(), "capset")

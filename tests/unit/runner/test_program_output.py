@@ -14,8 +14,9 @@ RUNNER = Path(__file__).parents[3] / "sandbox_images" / "runner"
 # writing ends. Streams rest for longer than the program may take, and nothing but its end has the runner reap it.
 SET_UP = f"""
 import json, os, select, socket, sys, time
-sys.path.insert(0, {str(RUNNER)!r})
-import frames, run
+sys.path[:0] = [{str(RUNNER)!r}, {str(RUNNER.parents[1])!r}]
+import frames, program_run as run
+from runner_protocol import frame_format
 run._REST_S = run._FIRST_REST_S = run._REAP_EVERY_S = 60.0
 class Poll:
     asked = 0
@@ -40,7 +41,7 @@ def hear(program, rests_first=True, before=lambda: None):
     os.close(to_err)
     before()
     launcher = run.Launcher(pid, socket.socketpair()[0].detach(), out, err)
-    listening = run.Run(frames.Channel(heard_read, told_write), launcher, job)
+    listening = run.ProgramRun(frames.Channel(heard_read, told_write), launcher, job)
     pidfd, poll = os.pidfd_open(pid), Poll()
     for fd in (out, err, heard_read, pidfd):
         poll.register(fd, select.POLLIN)
@@ -51,9 +52,9 @@ def hear(program, rests_first=True, before=lambda: None):
     os.close(told_write)
     said, pieces = os.read(told_read, 1 << 20), []
     while said:
-        kind, _, length = frames.HEADER.unpack_from(said)
-        piece, said = said[frames.HEADER.size :][:length], said[frames.HEADER.size + length :]
-        pieces.append((kind == frames.STDERR, piece[1:].decode()))
+        kind, _, length = frame_format.HEADER.unpack_from(said)
+        piece, said = said[frame_format.HEADER.size :][:length], said[frame_format.HEADER.size + length :]
+        pieces.append((kind == frame_format.STDERR, piece[1:].decode()))
     print(json.dumps([pieces, listening._timed_out, Poll.asked]))
 """
 

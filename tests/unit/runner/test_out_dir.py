@@ -13,14 +13,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-OUTDIR_FILE = Path(__file__).parents[3] / "sandbox_images" / "runner" / "outdir.py"
+OUT_DIR_FILE = Path(__file__).parents[3] / "sandbox_images" / "runner" / "out_dir.py"
 
 
 def _runner_outdir():
-    spec = importlib.util.spec_from_file_location("outdir_of_the_runner", OUTDIR_FILE)
+    spec = importlib.util.spec_from_file_location("outdir_of_the_runner", OUT_DIR_FILE)
     module = importlib.util.module_from_spec(spec)
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(OUTDIR_FILE.parent))
+        patch.syspath_prepend(str(OUT_DIR_FILE.parent))
         spec.loader.exec_module(module)
     return module
 

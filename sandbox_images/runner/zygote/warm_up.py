@@ -1,4 +1,4 @@
-"""What a zygote does once, so that no fork has to: what libraries find out and keep at their first use."""
+"""The warm-up of a zygote: what libraries compute at their first use is done once, and not in each fork."""
 
 import ctypes
 import gc
@@ -21,24 +21,24 @@ def warm(kind: str) -> None:
         RuntimeError: other threads are left, which no fork would have.
     """
     if kind in _DRAW:
-        _shorten_drawing()
+        _warm_up_drawing()
     elif kind == "documents":
-        _typeset()
+        _warm_up_rendering()
     elif kind == "inspector":
-        _know_images()
-        _know_schemas()
+        _load_image_formats()
+        _load_schema_validator()
     elif kind == "plain_inspector":
-        _know_schemas()
+        _load_schema_validator()
     gc.collect()
-    _be_single()
+    _end_threads()
 
 
-def _shorten_drawing() -> None:
-    from found_fonts import keep_found_fonts  # noqa: PLC0415 - other kinds have no matplotlib
-    from kept_fonts import keep_opened_fonts  # noqa: PLC0415
+def _warm_up_drawing() -> None:
+    from zygote.font_lookups import cache_font_lookups  # noqa: PLC0415 - other kinds have no matplotlib
+    from zygote.open_fonts import share_open_fonts  # noqa: PLC0415
 
-    keep_found_fonts()
-    keep_opened_fonts(_draw)
+    cache_font_lookups()
+    share_open_fonts(_draw)
 
 
 def _draw() -> None:
@@ -64,28 +64,28 @@ def _draw() -> None:
     figure.savefig(io.BytesIO(), format="png")
 
 
-def _typeset() -> None:
+def _warm_up_rendering() -> None:
     """Documents: fontconfig reads its files, style sheets of every page are parsed."""
     from render.first_use import render_ahead  # noqa: PLC0415 - another kind has no renderer
 
     render_ahead()
 
 
-def _know_images() -> None:
+def _load_image_formats() -> None:
     """Pillow loads the modules of its formats when it first opens a file."""
     from PIL import Image  # noqa: PLC0415 - another kind may do without
 
     Image.init()
 
 
-def _know_schemas() -> None:
+def _load_schema_validator() -> None:
     """The library makes its validator of schemas when it first looks at one."""
     from families.json_schema import schema_check  # noqa: PLC0415 - inspectors alone have it
 
     schema_check({"type": "object"})
 
 
-def _be_single() -> None:
+def _end_threads() -> None:
     """Waits for threads of the work above, and ends those that wait for more."""
     # OpenBLAS ends its threads before a fork, and starts them again when they are needed.
     child = os.fork()

@@ -8,13 +8,13 @@ import subprocess
 import sys
 
 import open_files
-import run
+import program_run
 from write_order import make_output_pipe
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def launch(env: dict[str, str], imports: list[str]) -> run.Launcher:
+def launch(env: dict[str, str], imports: list[str]) -> program_run.Launcher:
     """Starts an interpreter and waits until it is up; raises OSError if it died."""
     control, theirs = socket.socketpair()
     out_read, out_write = make_output_pipe()
@@ -40,6 +40,6 @@ def launch(env: dict[str, str], imports: list[str]) -> run.Launcher:
     for fd in (out_write, err_write):
         os.close(fd)
     theirs.close()
-    launcher = run.Launcher(process.pid, control.detach(), out_read, err_read)
+    launcher = program_run.Launcher(process.pid, control.detach(), out_read, err_read)
     launcher.wait_ready()
     return launcher

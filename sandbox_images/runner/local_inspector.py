@@ -10,7 +10,7 @@ import sys
 from typing import NoReturn
 
 import open_files
-import run
+import program_run
 
 _PROGRAM = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "inspector")
 sys.path.append(_PROGRAM)
@@ -47,7 +47,7 @@ def _be_the_inspector(request: bytes, writing: int) -> NoReturn:
         os.closerange(4, os.sysconf("SC_OPEN_MAX"))
         open_files.LIMITS.lower()
         # An ordinary process again: the files below /proc/self, which its judges write to, are its own.
-        run.set_dumpable(readable=True)
+        program_run.set_dumpable(readable=True)
         sys.path.append(_SITE_PACKAGES)
         with io.TextIOWrapper(io.FileIO(3, "w"), encoding="utf-8") as out:
             inspect(request, out)

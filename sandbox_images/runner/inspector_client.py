@@ -7,15 +7,17 @@ import os
 import select
 import time
 
-import believing
 import frames
-import run
+import program_run
+import verdict_validation
+
+from runner_protocol import frame_format
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    import adopting
+    from zygote import fork_receiver
 
 _READ_BYTES = 65_536
 # The inspector bounds the time of each file; these are for the inspector itself, should it hang as a whole.
@@ -25,15 +27,15 @@ _NAME_FREE_WITHIN_S = 1.0
 _LOOK_AGAIN_S = 0.005
 
 
-class Inspector:
-    """Opens hostile files with libraries that can be hurt: a process that has nothing of the runner's.
+class InspectorClient:
+    """The client of an inspector, a process that opens hostile files and has no descriptor of the runner's.
 
-    ``door`` is None where nothing is forked in.
+    ``receiver`` is None where nothing is forked into the container.
     """
 
-    def __init__(self, channel: frames.Channel, door: adopting.Door | None) -> None:
+    def __init__(self, channel: frames.Channel, receiver: fork_receiver.ForkReceiver | None) -> None:
         self._channel = channel
-        self._door = door
+        self._receiver = receiver
 
     def verdicts(self, request: dict[str, Any], *, of_plain_files: bool) -> dict[int, dict[str, Any]]:
         """Has an inspector judge the files of a request, and ends it; no process of the program may be left.
@@ -50,22 +52,23 @@ class Inspector:
         data, files = frames.write_json(request), request["files"]
         answers = self._ask_forked(data, of_plain_files=of_plain_files)
         if answers is None:
-            import forked_inspector  # noqa: PLC0415 - with it come the inspector's modules
+            import local_inspector  # noqa: PLC0415 - with it come the inspector's modules
 
-            answers = forked_inspector.start(data)
+            answers = local_inspector.start(data)
         try:
             lines = self._read_lines(answers, len(files), request["wall_seconds_per_file"] * len(files) + _SPARE_S)
         finally:
             os.close(answers)
-            run.end_all_processes(_ignore_status)
-        return believing.by_id(files, lines)
+            program_run.end_all_processes(_ignore_status)
+        return verdict_validation.validate_verdicts(files, lines)
 
     def _ask_forked(self, request: bytes, *, of_plain_files: bool) -> int | None:
         """Has the service fork an inspector, and sends it the request; None if none comes."""
-        if self._door is None or not self._is_open(self._door):
+        if self._receiver is None or not self._is_open(self._receiver):
             return None
-        self._channel.send(frames.INSPECTOR, b"\1" if of_plain_files else b"\0")
-        connection = self._door.inspector()
+        kind = frame_format.OF_PLAIN_FILES if of_plain_files else frame_format.OF_LIBRARY_FILES
+        self._channel.send(frame_format.INSPECTOR, kind)
+        connection = self._receiver.receive_inspector()
         if connection is None:
             return None
         connection.settimeout(_SPARE_S)
@@ -78,11 +81,11 @@ class Inspector:
         return connection.detach()
 
     @staticmethod
-    def _is_open(door: adopting.Door) -> bool:
+    def _is_open(receiver: fork_receiver.ForkReceiver) -> bool:
         until = time.monotonic() + _NAME_FREE_WITHIN_S
         while True:
             try:
-                door.open()
+                receiver.open()
             except OSError:
                 if time.monotonic() >= until:
                     return False
@@ -92,14 +95,14 @@ class Inspector:
 
     def _read_lines(self, fd: int, count: int, seconds: float) -> list[bytes]:
         """So many whole lines; fewer if there are no more after ``seconds``, or when the inspector ends."""
-        deadline, bytes_max = time.monotonic() + seconds, (count + 1) * believing.LINE_BYTES_MAX
-        read, lines = bytearray(), 0
-        while len(read) < bytes_max and lines < count:
+        deadline, bytes_max = time.monotonic() + seconds, (count + 1) * verdict_validation.LINE_BYTES_MAX
+        received, lines = bytearray(), 0
+        while len(received) < bytes_max and lines < count:
             readable, _, _ = select.select(
                 [fd, self._channel.read_fd], [], [], max(0.0, deadline - time.monotonic())
             )
             if self._channel.read_fd in readable:
-                self._heed_service()
+                self._read_service_message()
                 continue
             try:
                 piece = os.read(fd, _READ_BYTES) if readable else b""
@@ -107,14 +110,14 @@ class Inspector:
                 piece = b""
             if not piece:
                 break
-            read += piece
+            received += piece
             lines += piece.count(b"\n")
-        return bytes(read[: read.rfind(b"\n") + 1]).splitlines()
+        return bytes(received[: received.rfind(b"\n") + 1]).splitlines()
 
-    def _heed_service(self) -> None:
+    def _read_service_message(self) -> None:
         """Reads the service's message: it hangs up, or no inspector comes, since this one has died."""
         kind, _ = self._channel.receive()
-        if kind != frames.LAUNCH:
+        if kind != frame_format.LAUNCH:
             raise frames.StreamEndedError
 
 

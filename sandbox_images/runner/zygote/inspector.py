@@ -1,23 +1,23 @@
-"""The zygote of inspectors: it has imported what opens promised files, and its forks open them."""
+"""The zygote of inspectors: it has imported the libraries that open promised files, and its forks open them."""
 
 import os
 import socket
 import sys
 import warnings
 
-_HERE = os.path.dirname(os.path.abspath(__file__))
+_RUNNER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # Isolated from its folder and from the environment, as the runner is: what it needs is named here.
-sys.path[:0] = [os.path.join(os.path.dirname(_HERE), "inspector"), _HERE]
+sys.path[:0] = [os.path.join(os.path.dirname(_RUNNER), "inspector"), _RUNNER]
 
-import zygote  # noqa: E402 - from the folder that was just added
+from zygote.main import SERVICE_FD, serve  # noqa: E402 - from the folder that was just added
 
 _READ_BYTES = 65_536
 
 
 def main() -> None:
-    """Waits, and in a fork inspects what process 1 asks for."""
+    """Serves as a zygote; in a fork, inspects the files that process 1 names."""
     warnings.simplefilter("ignore")
-    connection = zygote.serve(socket.socket(fileno=zygote.DOOR_FD)).connection
+    connection = serve(socket.socket(fileno=SERVICE_FD)).connection
     status = 1
     try:
         from inspection import inspect  # noqa: PLC0415 - imported by the zygote, as it is told

@@ -1,75 +1,38 @@
-"""After the run: judges every promised file, has it opened by the inspector, sends it to the service."""
+"""The collection after a run: finds the promised files, has them inspected and sends them to the service."""
 
 from __future__ import annotations
 
 import os
 
 import elsewhere
-import frames
-import inspecting
-import outdir
+import inspector_client
+import out_dir
+
+from runner_protocol import frame_format
+from runner_protocol.file_kinds import needs_library
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    import adopting
+    import frames
+    from zygote import fork_receiver
 
 _PIECE_BYTES = 256 * 1024
-# Extensions, the last part of each, of formats that a library opens; all others the inspector reads itself.
-_OF_LIBRARIES = frozenset(
-    {
-        *(
-            "pdf",
-            "docx",
-            "xlsx",
-            "pptx",
-            "parquet",
-            "html",
-            "htm",
-            "xml",
-            "xsd",
-            "gpx",
-            "kml",
-            "xhtml",
-            "svg",
-            "zip",
-            "tar",
-            "gz",
-            "tgz",
-        ),
-        *("png", "jpg", "jpeg", "gif", "webp", "bmp", "tif", "tiff"),
-        *(
-            "yaml",
-            "yml",
-            "bz2",
-            "xz",
-            "tbz2",
-            "txz",
-            "npy",
-            "npz",
-            "epub",
-            "odt",
-            "ods",
-            "odp",
-            "doc",
-            "xls",
-            "ppt",
-        ),
-        *("mp4", "m4v", "m4a", "mov", "webm", "mkv", "avi", "mp3", "wav", "ogg", "flac"),
-        *("sqlite", "sqlite3", "db", "ttf", "otf", "woff", "woff2"),
-    }
-)
 
 
 class Collection:
     """One collection: the request of the service, and the files that were found for it."""
 
     def __init__(
-        self, channel: frames.Channel, door: adopting.Door | None, out: outdir.OutDir, wanted: dict[str, Any]
+        self,
+        channel: frames.Channel,
+        receiver: fork_receiver.ForkReceiver | None,
+        out: out_dir.OutDir,
+        wanted: dict[str, Any],
     ) -> None:
         self._channel = channel
-        self._inspector = inspecting.Inspector(channel, door)
+        self._inspector = inspector_client.InspectorClient(channel, receiver)
         self._out = out
         self._wanted = wanted
         self._sent: dict[int, int] = {}
@@ -91,15 +54,15 @@ class Collection:
             row["inspection"] = inspections.get(index)
         self._reserve_good()
         for row in self._rows:
-            self._send(row, keep=row["state"] == outdir.FILE)
+            self._send(row, keep=row["state"] == out_dir.FILE)
         for position, (rel, path) in enumerate(extras):
             if position >= self._wanted["extras_max"]:
                 break
             state, size = self._out.look(path, limits["artifact_bytes"])
             row = {"promise": None, "rel": rel, "path": path, "state": state, "size": size, "inspection": None}
-            self._send(row, keep=state == outdir.FILE)
+            self._send(row, keep=state == out_dir.FILE)
         self._channel.send_json(
-            frames.COLLECTED,
+            frame_format.COLLECTED,
             {
                 "extras_total": len(extras) + self._surplus,
                 "files_exceeded": walk.files_exceeded,
@@ -117,7 +80,7 @@ class Collection:
         """Moves promised files that lie elsewhere to their places."""
         bytes_max, names = self._wanted["limits"]["artifact_bytes"], self._promised_names()
         for index, file in enumerate(self._wanted["files"]):
-            if file["is_glob"] or self._out.judge(file["rel"], bytes_max)[0] != outdir.MISSING:
+            if file["is_glob"] or self._out.judge(file["rel"], bytes_max)[0] != out_dir.MISSING:
                 continue
             place = elsewhere.take_in(self._out, file["rel"], names, bytes_max)
             if place is not None:
@@ -129,12 +92,12 @@ class Collection:
         # Two spellings of one name are one file to the service: NFC is the one, the other nobody promised.
         spelled: dict[str, str] = {}
         for rel, _ in walked:
-            if outdir.composed(rel) not in spelled or rel == outdir.composed(rel):
-                spelled[outdir.composed(rel)] = rel
+            if out_dir.composed(rel) not in spelled or rel == out_dir.composed(rel):
+                spelled[out_dir.composed(rel)] = rel
         promised, surplus = set(), set()
         for index, wanted in enumerate(self._wanted["files"]):
             if wanted["is_glob"]:
-                matches = outdir.matching(wanted["rel"], sorted(spelled.values()))[: wanted["matches_max"]]
+                matches = out_dir.matching(wanted["rel"], sorted(spelled.values()))[: wanted["matches_max"]]
             else:
                 # The program may have written the name in another Unicode form.
                 matches = [spelled.get(wanted["rel"], wanted["rel"])]
@@ -143,7 +106,7 @@ class Collection:
             surplus.update(matches[opened_max:])
             if not matches:
                 self._rows.append(
-                    {"promise": index, "rel": wanted["rel"], "path": None, "state": outdir.MISSING, "size": 0}
+                    {"promise": index, "rel": wanted["rel"], "path": None, "state": out_dir.MISSING, "size": 0}
                 )
             for position, rel in enumerate(matches):
                 state, path, size = self._out.judge(rel, bytes_max)
@@ -152,14 +115,14 @@ class Collection:
                 self._rows.append(row)
         self._surplus = len(surplus - promised)
         others = [(rel, path) for rel, path in walked if rel not in promised | surplus]
-        return sorted(others, key=lambda other: spelled[outdir.composed(other[0])] != other[0])
+        return sorted(others, key=lambda other: spelled[out_dir.composed(other[0])] != other[0])
 
     def _to_inspect(self) -> list[dict[str, Any]]:
         """Every promised regular file that is not empty nor too many, with its row and its checks."""
         return [
             {"id": index, "path": row["path"], "checks": self._wanted["files"][row["promise"]]["checks"]}
             for index, row in enumerate(self._rows)
-            if row["state"] == outdir.FILE and row["size"] > 0 and row["opens"]
+            if row["state"] == out_dir.FILE and row["size"] > 0 and row["opens"]
         ]
 
     def _inspect(self, files: list[dict[str, Any]]) -> dict[int, dict[str, Any]]:
@@ -167,7 +130,7 @@ class Collection:
         if not files:
             return {}
         request = {"root": self._out.root, **self._wanted["inspect"], "files": files}
-        are_plain = not any(needs_libraries(file["path"]) for file in files)
+        are_plain = not any(needs_library(file["path"]) for file in files)
         verdicts = self._inspector.verdicts(request, of_plain_files=are_plain)
         for file in files:
             verdicts.setdefault(
@@ -179,7 +142,7 @@ class Collection:
     def _reserve_good(self) -> None:
         """Reserves the room of OUT_DIR's size for good files: one that fails takes none from them."""
         for row in self._rows:
-            if row["state"] == outdir.FILE and row["opens"] and _is_good(row) and self._has_room(row):
+            if row["state"] == out_dir.FILE and row["opens"] and _is_good(row) and self._has_room(row):
                 self._reserve(row)
 
     def _reserve(self, row: dict[str, Any]) -> None:
@@ -194,17 +157,17 @@ class Collection:
         if keep and not self._has_room(row):
             keep = False
             if _is_good(row):
-                found["state"] = outdir.TOO_LARGE
+                found["state"] = out_dir.TOO_LARGE
         found["keep"] = keep
         if not keep:
-            self._channel.send_json(frames.FOUND, found)
+            self._channel.send_json(frame_format.FOUND, found)
             return
         fd = os.open(os.path.join(self._out.root, row["path"]), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with open(fd, "rb", buffering=0) as file:
             status = os.fstat(fd)
             found["size"] = status.st_size
             found["same_as"] = self._sent.get(status.st_ino)
-            self._channel.send_json(frames.FOUND, found)
+            self._channel.send_json(frame_format.FOUND, found)
             if found["same_as"] is not None:
                 return
             self._sent[status.st_ino] = len(self._sent)
@@ -212,7 +175,7 @@ class Collection:
             left = status.st_size
             while left:
                 piece = file.read(min(left, _PIECE_BYTES))
-                self._channel.send(frames.DATA, piece)
+                self._channel.send(frame_format.DATA, piece)
                 left -= len(piece)
 
     def _has_room(self, row: dict[str, Any]) -> bool:
@@ -225,8 +188,3 @@ def _is_good(row: dict[str, Any]) -> bool:
     is_opened = row["promise"] is not None and row["opens"]
     inspection = row["inspection"]
     return not is_opened or (inspection is not None and inspection["ok"])
-
-
-def needs_libraries(path: str) -> bool:
-    """Whether a file is opened by a library, going by its name."""
-    return path.rpartition(".")[2].lower() in _OF_LIBRARIES

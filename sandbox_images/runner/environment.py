@@ -1,4 +1,4 @@
-"""What a program finds around it before it has done anything: its environment and its home folder."""
+"""The environment variables and the home folder that a program begins with."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ HOME = "/tmp/home"  # noqa: S108 - the container's own
 _SKELETON = "/opt/proofbox/skel"
 
 
-def environment() -> dict[str, str]:
+def program_variables() -> dict[str, str]:
     """The variables of a program's process; a call adds its own."""
     return {
         "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
@@ -23,7 +23,7 @@ def environment() -> dict[str, str]:
     }
 
 
-def make() -> None:
+def make_home() -> None:
     """Makes the home folder, a copy of the image's."""
     _copy(_SKELETON, HOME)
 

@@ -22,6 +22,8 @@ from full_places import FullPlaces
 from output_record import OutputRecord
 from write_order import PIPE_PACKETS, WriteOrder
 
+from runner_protocol import frame_format
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +47,7 @@ _REAP_EVERY_S = 0.1
 # Where the kernel has no descriptors of processes (gVisor): only reaping shows that the program has ended.
 _REAP_EVERY_WITHOUT_PIDFD_S = 0.005
 _KILL_AGAIN_S = 0.0005
-_NAMES = {frames.STDOUT: 1, frames.STDERR: 2}  # of the streams, in what EXIT says
+_NAMES = {frame_format.STDOUT: 1, frame_format.STDERR: 2}  # of the streams, in what EXIT says
 
 
 class Launcher:
@@ -97,7 +99,7 @@ class Pump:
     def __init__(self, channel: frames.Channel, pass_on_bytes: int) -> None:
         self._channel = channel
         self._pass_on = pass_on_bytes
-        self.counted = {frames.STDOUT: 0, frames.STDERR: 0}
+        self.counted = {frame_format.STDOUT: 0, frame_format.STDERR: 0}
 
     @property
     def total(self) -> int:
@@ -115,7 +117,7 @@ class Pump:
             self._channel.send(kind, b"\1")
 
 
-class Run:
+class ProgramRun:
     """One run of a program, by one launcher."""
 
     def __init__(self, channel: frames.Channel, launcher: Launcher, job: dict[str, Any]) -> None:
@@ -123,7 +125,7 @@ class Run:
         self._launcher = launcher
         self._job = job
         self._pump = Pump(channel, job["pass_on_bytes"])
-        self._streams = {launcher.stdout: frames.STDOUT, launcher.stderr: frames.STDERR}
+        self._streams = {launcher.stdout: frame_format.STDOUT, launcher.stderr: frame_format.STDERR}
         self._order = WriteOrder(self._streams)
         self._record = OutputRecord(_NAMES)
         self._places = FullPlaces()
@@ -288,8 +290,8 @@ class Run:
             "oom_kills": cgroup.oom_kills() - self._launcher.oom_kills_before,
             "pids_hits": cgroup.pids_hits() - self._launcher.pids_hits_before,
             "memory_peak_bytes": cgroup.memory_peak_bytes(),
-            "stdout_bytes": self._pump.counted[frames.STDOUT],
-            "stderr_bytes": self._pump.counted[frames.STDERR],
+            "stdout_bytes": self._pump.counted[frame_format.STDOUT],
+            "stderr_bytes": self._pump.counted[frame_format.STDERR],
             "output": self._record.pieces(),
             "rooms": self._places.rooms(),
             "cpu_ms": max(0.0, _children_cpu_s() - self._cpu_before - self._launcher.start_cpu_s) * 1000,
