@@ -19,7 +19,7 @@ NAME=proofbox-sandbox
 BASE=proofbox-base:trixie
 LOG=$(log_file image)
 # Our own programs: each a folder with a __main__.py that ends up below /opt/proofbox.
-PROGRAMS=(runner inspector render readable inventory)
+PROGRAMS=(runner inspector render page_text inventory)
 # What the runner has in common with the service.
 PROTOCOL=../runner_protocol
 
@@ -48,7 +48,7 @@ prepare_context() { # FOLDER: exactly the hashed files, and beside them what thi
     target=$context/$file
     case ${file%%/*} in
       ..) target=$context/programs/${file#../} ;;
-      runner | inspector | render | readable | inventory) target=$context/programs/$file ;;
+      runner | inspector | render | page_text | inventory) target=$context/programs/$file ;;
     esac
     mkdir -p "$(dirname "$target")"
     cp "$here/$file" "$target"

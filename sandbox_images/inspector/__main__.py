@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import sys
 
-from inspection import inspect
 from request import MalformedRequest
+from session import inspect
 
 _BAD_REQUEST_STATUS = 2
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from checks import hold_to_contract, refuse_what_cannot_be_checked
 from formats import Format, extension_of, format_of
+from model import PROBLEM_CHARS_MAX, Limits, Problem, Subject, Unmet, one_line
 from request import Entry
-from verdict import PROBLEM_CHARS_MAX, Limits, Problem, Subject, Unmet, one_line
 
 
 def import_family(file_format: Format) -> ModuleType:

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, fields
 from typing import Any
 
-from verdict import Limits
+from model import Limits
 
 
 class MalformedRequest(Exception):  # noqa: N818 - named for what it is

@@ -39,7 +39,7 @@ _SUFFIX = {
     "bash": ".sh",
     "node": ".js",
     "render": ".json",
-    "readable": ".json",
+    "page_text": ".json",
     "inventory": ".json",
 }
 

@@ -15,7 +15,7 @@ import program_run
 _PROGRAM = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "inspector")
 sys.path.append(_PROGRAM)
 
-from inspection import inspect  # noqa: E402 - from the folder that was just added
+from session import inspect  # noqa: E402 - from the folder that was just added
 
 # This interpreter runs without its site packages, so that nothing but the standard library is in the runner; so it
 # does not know either that it is one of a virtual environment, and sys.prefix would be the system's.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 CONTROL_FD = 3
 _PANGO = "libpangoft2-1.0.so.0"
-_OWN_PROGRAMS = frozenset({"render", "readable", "inventory"})
+_OWN_PROGRAMS = frozenset({"render", "page_text", "inventory"})
 # A program is a script with imports or with require, as it likes: node finds out which, and need not warn of that.
 _INTERPRETERS = {
     "bash": ("/bin/bash",),

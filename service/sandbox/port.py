@@ -16,7 +16,7 @@ from service.sandbox.limits import CallLimits
 from service.sandbox.preload import PreloadSet
 
 StreamName = Literal["stdout", "stderr"]
-ProgramKind = Language | Literal["render", "readable", "inventory"]
+ProgramKind = Language | Literal["render", "page_text", "inventory"]
 """What the runner can start: a program of the user in some language, or one of ours."""
 OnOutput = Callable[[StreamName, bytes, bool], None]
 """Called with each piece of output as it comes: which stream, the bytes, whether the rest is not passed on."""

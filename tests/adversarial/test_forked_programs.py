@@ -126,7 +126,7 @@ told['main'] = sorted(k for k in globals() if k.startswith('__'))
 told['frames'] = []
 frame = sys._getframe()
 while frame: told['frames'].append(frame.f_code.co_name); frame = frame.f_back
-ours = ('zygote', 'user_program', 'render', 'readable', 'frames', 'program_run', 'environment', 'inspection',
+ours = ('zygote', 'user_program', 'render', 'page_text', 'frames', 'program_run', 'environment', 'session',
         'runner_protocol', 'launcher')
 told['ours'] = sorted(n for n in vars(sys)['modules'] if n.partition('.')[0] in ours)
 told['hooks'] = (sys.excepthook is sys.__excepthook__, sys.displayhook is sys.__displayhook__,
@@ -292,7 +292,7 @@ def test_a_seed_that_a_program_sets_gives_the_numbers_it_always_gave(forking, la
 def test_a_program_imports_its_own_module_where_one_of_ours_has_the_same_name(forking):
     names = (
         *("frames", "program_run", "zygote", "user_program", "launcher", "environment", "runner_protocol"),
-        *("render", "readable", "inspection", "request"),
+        *("render", "page_text", "session", "request"),
     )
     told = forking.probe(
         "import importlib, pathlib\n"

@@ -40,7 +40,7 @@ _SETTINGS_WITHIN_S = 60.0
 # A container that stalls its fork ends that fork, never the zygote: two steps are shorter than the service waits.
 _STEP_S_MAX = 4
 _PROGRAMS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-_OUR_NAMES = frozenset({"zygote", "user_program", "render", "readable"})
+_OUR_NAMES = frozenset({"zygote", "user_program", "render", "page_text"})
 
 
 class Zygote:

@@ -42,7 +42,7 @@ def zygote_settings(kind: Kind, seccomp: bytes) -> dict[str, Any]:
     imports: tuple[str, ...]
     if not kind.runs_programs:
         families = _FAMILIES if kind is Kind.INSPECTOR else _PLAIN_FAMILIES
-        imports = ("inspection", *(f"families.{family}" for family in families))
+        imports = ("session", *(f"families.{family}" for family in families))
     else:
         imports = PREIMPORTED[PreloadSet(kind.value)]
         own = _RENDERER if kind is Kind.DOCUMENTS else ()

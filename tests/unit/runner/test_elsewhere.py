@@ -25,7 +25,7 @@ def runner():
     [("a", 150, 150), ("a", NAMES_MAX + 1, NAMES_MAX), ("é" * 100, NAMES_MAX, 837)],
 )
 def test_all_removed_files_are_told_up_to_a_number_and_a_size(runner, tmp_path, stem, count, told):
-    outdir, elsewhere = runner
+    out_dir, elsewhere = runner
     root = tmp_path.resolve() / "out"
     root.mkdir()
     out = out_dir.OutDir(str(root))

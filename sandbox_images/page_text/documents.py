@@ -15,7 +15,7 @@ def reader(kind: str) -> Any:
     """
     if kind not in KINDS:
         raise ValueError(f"documents are {', '.join(KINDS)}, not {kind[:20]}")
-    return importlib.import_module(f"readable.{kind}_text")
+    return importlib.import_module(f"page_text.{kind}_text")
 
 
 def document_text(path: Path, kind: str, characters_max: int) -> dict[str, Any]:

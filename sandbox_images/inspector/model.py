@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 from formats import Format
-from sniffing import looks_like
+from magic_bytes import looks_like
 
 PROBLEM_CHARS_MAX = 300
 """The length of a problem's sentence: it goes into a model's context as it is."""

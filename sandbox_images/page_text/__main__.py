@@ -1,4 +1,4 @@
-"""``python -m readable request.json``: reads web pages or documents and writes their text into one JSON file.
+"""``python -m page_text request.json``: reads web pages or documents and writes their text into one JSON file.
 
 The request is ``{"pages": [page], "target", "characters_max", "seconds_per_page"}``, its paths below OUT_DIR. A
 page is ``{"path", "charset", "url"}`` or a document ``{"path", "kind"}``; kinds are docx, pdf, pptx and xlsx.
@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from readable import documents
+from page_text import documents
 
 ROOT = Path(os.environ.get("OUT_DIR", "/out"))
 MEMORY_BYTES = 768 * 1024 * 1024
@@ -31,7 +31,7 @@ def _read_page(page: dict[str, Any], characters_max: int) -> dict[str, Any]:
     try:
         if "kind" in page:
             return documents.document_text(ROOT / page["path"], page["kind"], characters_max)
-        from readable.extraction import extracted  # noqa: PLC0415 - documents are read without its libraries
+        from page_text.extraction import extracted  # noqa: PLC0415 - documents are read without its libraries
 
         data = (ROOT / page["path"]).read_bytes()
         return extracted(data, page["charset"], page["url"], characters_max)
@@ -85,7 +85,7 @@ def _import_libraries(pages: list[dict[str, Any]]) -> None:
     """Imports what reading needs once, in the process that all others are forked from."""
     for kind in {page.get("kind") for page in pages}:
         if kind is None:
-            importlib.import_module("readable.extraction")
+            importlib.import_module("page_text.extraction")
         else:
             documents.reader(kind)
 

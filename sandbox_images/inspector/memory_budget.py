@@ -18,7 +18,7 @@ _ROOM_BYTES_MIN = 64 * 1024 * 1024
 """Below this no library could open anything: better to try, and be killed if it comes to that."""
 
 
-def room_for_child(bytes_max: int) -> int:
+def memory_for_judge(bytes_max: int) -> int:
     """Return the private memory in bytes (as RLIMIT_DATA counts it) that a judge may reach.
 
     That is what the process holds already, plus ``bytes_max`` or what the container has left, whichever is less.
@@ -33,18 +33,18 @@ def room_for_child(bytes_max: int) -> int:
 
 def _number_in(path: str) -> int | None:
     """Return the number that a kernel file holds; None if there is no such file or it says ``max``."""
-    text = _said_by(path).strip()
+    text = _read_kernel_file(path).strip()
     return int(text) if text.isdigit() else None
 
 
 def _data_bytes_held() -> int:
-    for line in _said_by("/proc/self/status").splitlines():
+    for line in _read_kernel_file("/proc/self/status").splitlines():
         if line.startswith(b"VmData:"):
             return int(line.split()[1]) * 1024
     return 0
 
 
-def _said_by(path: str) -> bytes:
+def _read_kernel_file(path: str) -> bytes:
     """Return what a kernel file says, nothing if there is none; a file object would cost more than the reading."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

@@ -9,7 +9,7 @@ from docx.document import Document
 from docx.table import Table, _Cell
 from docx.text.paragraph import Paragraph
 
-from readable.markdown_tables import cell_text, table_lines
+from page_text.markdown_tables import cell_text, table_lines
 
 _HEADING = re.compile(r"(?:heading|berschrift|titre|título) ?(\d)", re.IGNORECASE)
 

@@ -30,7 +30,7 @@ def read(tmp_path, kind, data, *, characters_max=10_000, seconds=30.0):
     limits = {"characters_max": characters_max, "seconds_per_page": seconds}
     request.write_text(json.dumps({"pages": rows, "target": "out.json", **limits}))
     subprocess.run(
-        [sys.executable, "-m", "readable", str(request)],
+        [sys.executable, "-m", "page_text", str(request)],
         cwd=PROGRAMS,
         env={**os.environ, "OUT_DIR": str(tmp_path)},
         check=True,

@@ -30,7 +30,7 @@ def read(tmp_path, *pages, characters_max=1_000, seconds=20.0):
         )
     )
     subprocess.run(
-        [sys.executable, "-m", "readable", str(request)],
+        [sys.executable, "-m", "page_text", str(request)],
         cwd=PROGRAMS,
         env={**os.environ, "OUT_DIR": str(tmp_path)},
         check=True,

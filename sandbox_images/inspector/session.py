@@ -13,8 +13,8 @@ from typing import TextIO
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ["OMP_NUM_THREADS"] = "1"
 
-from child import judge_in_children
 from request import read_request
+from subprocess_judge import judge_files
 
 
 def inspect(data: bytes, out: TextIO) -> None:
@@ -26,6 +26,6 @@ def inspect(data: bytes, out: TextIO) -> None:
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
     request = read_request(data)
-    for verdict in judge_in_children(Path(request.root), request.files, request.limits):
+    for verdict in judge_files(Path(request.root), request.files, request.limits):
         out.write(json.dumps(verdict) + "\n")
         out.flush()

@@ -6,7 +6,7 @@ from typing import Any
 import lxml.html
 import trafilatura
 
-from readable.decoding import decoded
+from page_text.decoding import decoded
 
 TITLE_CHARACTERS_MAX = 500
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3}")

@@ -6,7 +6,7 @@ from typing import Any
 
 from pptx import Presentation
 
-from readable.markdown_tables import cell_text, table_lines
+from page_text.markdown_tables import cell_text, table_lines
 
 
 def lines(path: Path) -> Iterator[str]:

@@ -2,8 +2,8 @@
 
 Files that are opened by libraries in C have a child each; those that nothing but Python reads share one, which says
 of each file what it found before it looks at the next. A child is bounded in processor time, in wall-clock time
-(killed from outside) and in memory, and can write no file; what it says comes back over a pipe, bounded, and is
-checked before it is believed.
+(killed from outside) and in memory, and can write no file; its answers come back over a pipe, bounded, and are
+validated.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from typing import Any, NoReturn
 
 from formats import extension_of, format_of
 from judge import import_family, judge
-from memory import room_for_child
+from memory_budget import memory_for_judge
+from model import PROBLEM_CHARS_MAX, Limits, one_line
 from request import Entry
-from verdict import PROBLEM_CHARS_MAX, Limits, one_line
 
 _ANSWER_BYTES_MAX = 65_536
 _ALONE = b"alone"
-"""Said of a file that there was no memory for after others."""
+"""The answer for a file that there was no memory for after others."""
 _PLAIN_FAMILIES = frozenset(
     {
         *(
@@ -50,7 +50,7 @@ _FIRST_TO_BE_KILLED = b"1000"
 """The highest oom_score_adj: when the sandbox is full, the kernel takes the judge and not what waits for it."""
 
 
-def judge_in_children(root: Path, entries: list[Entry], limits: Limits) -> Iterator[dict[str, Any]]:
+def judge_files(root: Path, entries: list[Entry], limits: Limits) -> Iterator[dict[str, Any]]:
     """Yield the verdict on each file, as soon as it is there: ``{id, ok, mime, problem, facts}``.
 
     A file has a child of its own, unless it and those before it are read by Python alone: a fork costs some
@@ -62,7 +62,7 @@ def judge_in_children(root: Path, entries: list[Entry], limits: Limits) -> Itera
             # Imported before the fork: the next file of the format finds it loaded, and it costs this one no time.
             import_family(format_of(entries[at].path))
         except ImportError as error:
-            yield _unreadable_here(entries[at], error)
+            yield _verdict_without_reader(entries[at], error)
             at += 1
             continue
         for verdict in _judged(root, _together(entries, at), limits):
@@ -90,7 +90,7 @@ def _is_plain(entry: Entry) -> bool:
     return True
 
 
-def _unreadable_here(entry: Entry, error: ImportError) -> dict[str, Any]:
+def _verdict_without_reader(entry: Entry, error: ImportError) -> dict[str, Any]:
     sentence = f"cannot be opened by this image, which has no reader for .{extension_of(entry.path)} files"
     return _verdict(entry) | {"problem": one_line(f"{sentence}: {error}", PROBLEM_CHARS_MAX)}
 
@@ -101,7 +101,7 @@ def _verdict(entry: Entry) -> dict[str, Any]:
 
 def _judged(root: Path, entries: list[Entry], limits: Limits) -> Iterator[dict[str, Any]]:
     """Yield the verdicts of one child: on all files, or up to the one that ended it."""
-    child = _Child(root, entries, limits)
+    child = _JudgeProcess(root, entries, limits)
     try:
         for entry in entries:
             answer = child.answer(time.monotonic() + limits.wall_seconds_per_file)
@@ -112,7 +112,7 @@ def _judged(root: Path, entries: list[Entry], limits: Limits) -> Iterator[dict[s
             if answer == _ALONE and entry is not entries[0]:
                 return
             try:
-                yield _verdict(entry) | _believable(answer)
+                yield _verdict(entry) | _parse_answer(answer)
             except ValueError:
                 yield _verdict(entry) | {"problem": child.problem(limits)}
                 return
@@ -120,25 +120,25 @@ def _judged(root: Path, entries: list[Entry], limits: Limits) -> Iterator[dict[s
         child.end()
 
 
-class _Child:
+class _JudgeProcess:
     """A forked judge and its answers, a line for each file."""
 
     def __init__(self, root: Path, entries: list[Entry], limits: Limits) -> None:
         self._reading, writing = os.pipe()
-        self._said = b""
+        self._received = b""
         self._has_died = False
         self._status: int | None = None
         self._pid = os.fork()
         if self._pid == 0:
             os.close(self._reading)
-            _be_the_judge(writing, root, entries, limits)
+            _run_judge(writing, root, entries, limits)
         os.close(writing)
         self._poll = select.poll()
         self._poll.register(self._reading, select.POLLIN | select.POLLHUP)
 
     def answer(self, deadline: float) -> bytes | None:
         """Return the next line, cut where the child stopped; None if the deadline comes first."""
-        while b"\n" not in self._said and len(self._said) <= _ANSWER_BYTES_MAX:
+        while b"\n" not in self._received and len(self._received) <= _ANSWER_BYTES_MAX:
             left_ms = (deadline - time.monotonic()) * 1000
             if left_ms <= 0 or not self._poll.poll(left_ms):
                 return None
@@ -146,8 +146,8 @@ class _Child:
             if not chunk:
                 self._has_died = True
                 break
-            self._said += chunk
-        line, _, self._said = self._said.partition(b"\n")
+            self._received += chunk
+        line, _, self._received = self._received.partition(b"\n")
         return line
 
     def problem(self, limits: Limits) -> str:
@@ -167,14 +167,14 @@ class _Child:
         return self._status
 
 
-def _be_the_judge(writing: int, root: Path, entries: list[Entry], limits: Limits) -> NoReturn:
-    """The child's whole life: confine itself, judge, answer, end without running anyone's exit handlers."""
+def _run_judge(writing: int, root: Path, entries: list[Entry], limits: Limits) -> NoReturn:
+    """Confine this child, judge, answer, and end it without any exit handler."""
     try:
-        _leave_the_others(writing)
+        _detach(writing)
         _confine(limits)
         for number, entry in enumerate(entries):
             signal.setitimer(signal.ITIMER_PROF, limits.seconds_per_file)
-            _say(writing, _answer(root, entry, limits, is_alone=number == 0))
+            _write_answer(writing, _answer(root, entry, limits, is_alone=number == 0))
     except BaseException:  # noqa: BLE001 - whatever it is, the parent's copy of the stack must not run on
         os._exit(1)
     os._exit(0)
@@ -188,13 +188,13 @@ def _answer(root: Path, entry: Entry, limits: Limits, *, is_alone: bool) -> byte
         return json.dumps({"ok": False, "problem": _OUT_OF_MEMORY, "facts": {}}).encode() if is_alone else _ALONE
 
 
-def _say(writing: int, answer: bytes) -> None:
+def _write_answer(writing: int, answer: bytes) -> None:
     answer += b"\n"
     while answer:
         answer = answer[os.write(writing, answer) :]
 
 
-def _leave_the_others(writing: int) -> None:
+def _detach(writing: int) -> None:
     """Keep nothing of the inspector's: not the socket that it answers by either."""
     os.setpgid(0, 0)
     os.closerange(3, writing)
@@ -213,7 +213,7 @@ def _confine(limits: Limits) -> None:
         os.close(score)
     _lower(resource.RLIMIT_CORE, 0)
     _lower(resource.RLIMIT_FSIZE, 0)
-    _lower(resource.RLIMIT_DATA, room_for_child(limits.memory_bytes_max))
+    _lower(resource.RLIMIT_DATA, memory_for_judge(limits.memory_bytes_max))
 
 
 def _lower(kind: int, value: int) -> None:
@@ -222,7 +222,7 @@ def _lower(kind: int, value: int) -> None:
     resource.setrlimit(kind, (value, value))
 
 
-def _believable(answer: bytes) -> dict[str, Any]:
+def _parse_answer(answer: bytes) -> dict[str, Any]:
     """Return the child's answer if it has the shape of one.
 
     Raises:
