@@ -27,10 +27,10 @@ class ContainerTransport(Protocol):
     async def write(self, data: bytes | bytearray) -> None:
         """Writes all of it, waiting while the other side is slow. Raises OSError."""
 
-    async def shorten(self) -> None:
-        """Goes on over a shorter way that the runner has laid out before it was ready; stays where there is none.
+    async def use_direct_socket(self) -> None:
+        """Switches to a direct socket to the runner, if it has laid one out; else the stream stays.
 
-        To be called before anything is written: the runner stays with the stream on which it hears the first word.
+        To be called before anything is written: the runner stays with the stream of the first byte.
         """
 
     async def close(self) -> None:
@@ -146,5 +146,5 @@ class Containers(Protocol):
     async def died_of_processes(self, container_id: str) -> bool:
         """Whether a container ended because there were too many processes in it; False if nobody knows."""
 
-    async def left(self) -> list[LeftContainer]:
+    async def list_orphans(self) -> list[LeftContainer]:
         """All containers of this service, of any life of it, running or not."""

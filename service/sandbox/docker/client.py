@@ -203,7 +203,7 @@ class EngineClient:
         deaths = self._deaths
         return None if deaths is None else await self._call("say", lambda: deaths.exit_code(container_id))
 
-    async def left(self, service_name: str) -> list[LeftContainer]:
+    async def list_orphans(self, service_name: str) -> list[LeftContainer]:
         """All containers of this service, of any life of it, running or not."""
 
         def listed() -> list[LeftContainer]:

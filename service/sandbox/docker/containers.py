@@ -35,7 +35,7 @@ from service.sandbox.oci.container_state import DEFAULT_PARENT
 from service.sandbox.preload import PreloadSet
 from service.sandbox.service_cgroup import ServiceCgroup, group_name
 from service.sandbox.zygotes.fork_target import Target, opened
-from service.sandbox.zygotes.manager import KIND_OF, ContainerForks, Start, Zygotes, zygotes_if
+from service.sandbox.zygotes.manager import KIND_OF, ContainerForks, Start, Zygotes, start_zygotes
 
 log = logging.getLogger("proofbox.engine")
 
@@ -58,7 +58,7 @@ class DockerContainers:
         self._zygotes: Zygotes | None = None
         self._cgroups: Cgroups | None = None
         self._together: ServiceCgroup | None = None
-        self._not_taken_level = logging.WARNING
+        self._no_direct_socket_level = logging.WARNING
 
     async def connect(self) -> SandboxInfo:
         """See `Containers.connect`."""
@@ -83,7 +83,7 @@ class DockerContainers:
         )
         image_digest = await self._client.image_id(self._settings.image)
         wanted = self._settings.import_once
-        self._zygotes = await zygotes_if(wanted, lambda: self._zygote_starter(name), self._threads)
+        self._zygotes = await start_zygotes(wanted, lambda: self._zygote_starter(name), self._threads)
         return SandboxInfo(
             engine="docker",
             runtime=name,
@@ -189,19 +189,21 @@ class DockerContainers:
         def target() -> AbstractContextManager[Target]:
             return opened(cgroups, first_process, container_id, user_id)
 
-        shortcut = partial(self._taken, first_process, container_id)
-        attach = partial(AttachTransport.over, connection, shortcut)
+        take_direct_socket = partial(self._take_socket, first_process, container_id)
+        attach = partial(AttachTransport.over, connection, take_direct_socket)
         return Container(container_id, attach, ContainerForks(zygotes, target))
 
-    async def _taken(self, first_process: int, container_id: str) -> socket.socket:
-        """See `Shortcut`."""
+    async def _take_socket(self, first_process: int, container_id: str) -> socket.socket:
+        """See `TakeSocket`."""
         try:
             return await take_socket(first_process, container_id, socket.SOCK_STREAM)
         except DirectSocketError as exc:
             log.log(
-                self._not_taken_level, "the stream to a sandbox goes through the engine, which is slower: %s", exc
+                self._no_direct_socket_level,
+                "the stream to a sandbox goes through the engine, which is slower: %s",
+                exc,
             )
-            self._not_taken_level = logging.DEBUG  # it will be the same with each
+            self._no_direct_socket_level = logging.DEBUG  # it will be the same with each
             raise
 
     async def _first_process(self, cgroups: Cgroups, container_id: str) -> int:
@@ -247,9 +249,9 @@ class DockerContainers:
             return await self._client.exit_code(container_id) == TOO_MANY_TASKS
         return False
 
-    async def left(self) -> list[LeftContainer]:
-        """See `Containers.left`."""
-        return await self._client.left(self._settings.service_name)
+    async def list_orphans(self) -> list[LeftContainer]:
+        """See `Containers.list_orphans`."""
+        return await self._client.list_orphans(self._settings.service_name)
 
 
 def cgroup_parent(facts: dict[str, Any], wanted: str, service_name: str) -> str:

@@ -18,13 +18,13 @@ from service.sandbox.docker.container_config import (
     ContainerSettings,
     zygote_container_config,
 )
-from service.sandbox.docker.direct_socket import DirectSocketError, taken_socket
+from service.sandbox.docker.direct_socket import DirectSocketError, take_socket_now
 from service.sandbox.zygotes.manager import Kind
 from service.sandbox.zygotes.settings import zygote_settings
 from service.sandbox.zygotes.zygote import Zygote
 
 _READY_WITHIN_S = 60.0
-_DOOR_WITHIN_S = 20.0
+_SOCKET_WITHIN_S = 20.0
 _RUNTIMES = frozenset({"runc", "crun", "io.containerd.runc.v2"})
 _CAPABILITIES_NEEDED = {"SYS_ADMIN": 21, "SYS_PTRACE": 19}
 
@@ -62,11 +62,11 @@ class DockerZygotes:
                 self.client.remove_now(container_id)
 
         try:
-            door = taken_socket(first_process, container_id, socket.SOCK_SEQPACKET, _DOOR_WITHIN_S)
+            connection = take_socket_now(first_process, container_id, socket.SOCK_SEQPACKET, _SOCKET_WITHIN_S)
         except DirectSocketError as exc:
             end()
             raise NotForkedError(str(exc)) from exc
-        zygote = Zygote(door, end)
+        zygote = Zygote(connection, end)
         try:
             zygote.prepare(zygote_settings(kind, self.seccomp), _READY_WITHIN_S)
         except NotForkedError:

@@ -32,7 +32,7 @@ from service.sandbox.oci.zygotes import OciZygotes
 from service.sandbox.preload import PreloadSet
 from service.sandbox.service_cgroup import ServiceCgroup, TotalLimits, group_name
 from service.sandbox.zygotes.fork_target import Target, opened
-from service.sandbox.zygotes.manager import KIND_OF, ContainerForks, ImportOnce, Start, Zygotes, zygotes_if
+from service.sandbox.zygotes.manager import KIND_OF, ContainerForks, ImportOnce, Start, Zygotes, start_zygotes
 
 T = TypeVar("T")
 _PACKAGE_ROOT = Path(__file__).parents[3]
@@ -115,7 +115,7 @@ class OciContainers:
         self._connected = _Connected(starter, bundle, together)
         await self._call("start its keeper", self._keep)
         wanted = self._settings.import_once
-        self._zygotes = await zygotes_if(wanted, lambda: self._zygote_starter(seccomp), self._threads)
+        self._zygotes = await start_zygotes(wanted, lambda: self._zygote_starter(seccomp), self._threads)
         return SandboxInfo(engine="oci", runtime=runtime.name, image_digest=image.digest, acquired="cold")
 
     def _zygote_starter(self, seccomp: dict[str, Any]) -> Start:
@@ -230,8 +230,8 @@ class OciContainers:
         del container_id
         return False  # the kernel refuses one more, and nothing dies
 
-    async def left(self) -> list[LeftContainer]:
-        """See `Containers.left`."""
+    async def list_orphans(self) -> list[LeftContainer]:
+        """See `Containers.list_orphans`."""
         await self._call("start its keeper", self._keep)
         ids = await self._call("list sandboxes", self._there().starter.place.containers)
         return [LeftContainer(found, found.rpartition("-")[0], boot_of(found)) for found in ids]

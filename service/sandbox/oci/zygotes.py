@@ -45,7 +45,7 @@ class OciZygotes:
         container_id = f"zygote-{self.boot_id}-{next(self._count)}"
         config = zygote_config(self.bundle, kind, place.cgroup_of(container_id))
         try:
-            door, stderr_fd = self.starter.run(container_id, config, socket.SOCK_SEQPACKET)
+            connection, stderr_fd = self.starter.run(container_id, config, socket.SOCK_SEQPACKET)
         except (EngineUnavailableError, OSError) as exc:
             raise NotForkedError(str(exc)) from exc
 
@@ -53,7 +53,7 @@ class OciZygotes:
             os.close(stderr_fd)
             place.remove(container_id)
 
-        zygote = Zygote(door, end)
+        zygote = Zygote(connection, end)
         try:
             zygote.prepare(zygote_settings(kind, self.seccomp), _READY_WITHIN_S)
         except NotForkedError as exc:

@@ -53,8 +53,8 @@ class Transport(Protocol):
     async def write(self, data: bytes | bytearray) -> None:
         """Writes all of it, waiting while the other side is slow. Raises OSError."""
 
-    async def shorten(self) -> None:
-        """Before the first word: goes on over a shorter way that the runner offers, if there is one."""
+    async def use_direct_socket(self) -> None:
+        """Switches to a direct socket to the runner, if there is one; before anything is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class RunnerSandbox:
         if kind is not Frame.READY:
             raise SandboxLostError(f"the runner began with {kind.name}")
         self._nonce = self._decoder.nonce = secrets.token_bytes(16)
-        await self._transport.shorten()
+        await self._transport.use_direct_socket()
         forks = self._forks
         if forks is None:
             self.flavour = flavour  # its container was told to import that

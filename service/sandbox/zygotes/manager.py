@@ -55,7 +55,7 @@ ImportOnce = Literal["auto", "on", "off"]
 """Whether there are zygotes: where it can be, or else no service, or none."""
 
 
-async def zygotes_if(wanted: ImportOnce, starter: Callable[[], Start], threads: Executor) -> "Zygotes | None":
+async def start_zygotes(wanted: ImportOnce, starter: Callable[[], Start], threads: Executor) -> "Zygotes | None":
     """The zygotes of a service whose most needed ones are ready; None if it does without.
 
     Args:

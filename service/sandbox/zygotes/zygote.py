@@ -36,8 +36,8 @@ class Zygote:
         born: when it was ready, on the monotonic clock.
     """
 
-    def __init__(self, door: socket.socket, end: Callable[[], None]) -> None:
-        self._door = door
+    def __init__(self, connection: socket.socket, end: Callable[[], None]) -> None:
+        self._socket = connection
         self._end = end
         self._lock = threading.Lock()
         self.forks = 0
@@ -50,9 +50,9 @@ class Zygote:
             NotForkedError: it died, or was not ready in time.
         """
         try:
-            self._door.settimeout(within_s)
-            self._door.send(json.dumps(settings).encode())
-            said = self._door.recv(_MESSAGE_BYTES_MAX)
+            self._socket.settimeout(within_s)
+            self._socket.send(json.dumps(settings).encode())
+            said = self._socket.recv(_MESSAGE_BYTES_MAX)
         except OSError as exc:
             raise NotForkedError(f"a zygote was not ready within {within_s:.0f} s: {exc}") from exc
         if not said:
@@ -104,7 +104,7 @@ class Zygote:
     def _send(self, request: dict[str, Any], descriptors: list[int]) -> None:
         try:
             with self._lock:
-                socket.send_fds(self._door, [json.dumps(request).encode()], descriptors)
+                socket.send_fds(self._socket, [json.dumps(request).encode()], descriptors)
         except OSError as exc:
             self.end()
             raise NotForkedError("the zygote has died") from exc
@@ -112,18 +112,18 @@ class Zygote:
     @property
     def is_alive(self) -> bool:
         """Whether it can still be asked."""
-        if self._door.fileno() < 0:
+        if self._socket.fileno() < 0:
             return False
         poll = select.poll()
-        poll.register(self._door.fileno(), 0)
+        poll.register(self._socket.fileno(), 0)
         return not any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll(0))
 
     def end(self) -> None:
         """Hangs up, which ends it, and removes what is left of it; never raises."""
         with self._lock:
-            if self._door.fileno() < 0:
+            if self._socket.fileno() < 0:
                 return
-            self._door.close()
+            self._socket.close()
         with contextlib.suppress(OSError):
             self._end()
 

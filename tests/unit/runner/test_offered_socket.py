@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from service.sandbox.docker.direct_socket import DirectSocketError, taken_socket
+from service.sandbox.docker.direct_socket import DirectSocketError, take_socket_now
 from service.sandbox.runner.frames import NO_NONCE, Frame, FrameDecoder, encode
 
 RUNNER = Path(__file__).parents[3] / "sandbox_images" / "runner"
@@ -65,7 +65,7 @@ def pong(read):
 
 
 def taken_of(process):
-    return taken_socket(process.pid, OURS, socket.SOCK_STREAM)
+    return take_socket_now(process.pid, OURS, socket.SOCK_STREAM)
 
 
 def test_spoken_to_on_what_was_taken_it_stays_there_and_ends_with_it():

@@ -101,7 +101,7 @@ class HostileRunner:
         self.nonce = NO_NONCE
         self._is_ready = self._has_launched = False
 
-    async def shorten(self) -> None:
+    async def use_direct_socket(self) -> None:
         """There is one way."""
 
     async def read(self) -> bytes:

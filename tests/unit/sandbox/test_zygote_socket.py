@@ -72,7 +72,7 @@ def reports(text):
 
 
 def test_a_zygote_is_told_what_to_be_and_says_when_it_is_ready(side_that):
-    side = side_that(lambda door, _: door.send(b"."))
+    side = side_that(lambda connection, _: connection.send(b"."))
     Zygote(side.ours, side.end).prepare({"imports": ["numpy"]}, 5)
     side.join()
     assert side.messages == [({"imports": ["numpy"]}, 0)]
@@ -89,7 +89,7 @@ def test_a_zygote_that_is_not_ready_in_time_is_told(side_that):
     zygote = Zygote(side.ours, side.end)
     with pytest.raises(NotForkedError, match="a zygote was not ready within 0 s"):
         zygote.prepare({}, 0.05)
-    zygote._door.send(b"{}")
+    zygote._socket.send(b"{}")
 
 
 def test_a_fork_is_asked_for_with_the_descriptors_of_its_container(side_that, target):
