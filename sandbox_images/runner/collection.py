@@ -131,7 +131,7 @@ class Collection:
             return {}
         request = {"root": self._out.root, **self._wanted["inspect"], "files": files}
         are_plain = not any(needs_library(file["path"]) for file in files)
-        verdicts = self._inspector.verdicts(request, of_plain_files=are_plain)
+        verdicts = self._inspector.judge(request, of_plain_files=are_plain)
         for file in files:
             verdicts.setdefault(
                 file["id"],

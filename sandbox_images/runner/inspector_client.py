@@ -37,7 +37,7 @@ class InspectorClient:
         self._channel = channel
         self._receiver = receiver
 
-    def verdicts(self, request: dict[str, Any], *, of_plain_files: bool) -> dict[int, dict[str, Any]]:
+    def judge(self, request: dict[str, Any], *, of_plain_files: bool) -> dict[int, dict[str, Any]]:
         """Has an inspector judge the files of a request, and ends it; no process of the program may be left.
 
         A file may have taken the inspector over, so it is gone before any file is sent.
@@ -69,6 +69,7 @@ class InspectorClient:
         kind = frame_format.OF_PLAIN_FILES if of_plain_files else frame_format.OF_LIBRARY_FILES
         self._channel.send(frame_format.INSPECTOR, kind)
         connection = self._receiver.receive_inspector()
+        self._receiver.close()
         if connection is None:
             return None
         connection.settimeout(_SPARE_S)
@@ -94,13 +95,12 @@ class InspectorClient:
             time.sleep(_LOOK_AGAIN_S)
 
     def _read_lines(self, fd: int, count: int, seconds: float) -> list[bytes]:
-        """So many whole lines; fewer if there are no more after ``seconds``, or when the inspector ends."""
+        """Reads ``count`` whole lines; fewer if ``seconds`` are over or the inspector ends first."""
         deadline, bytes_max = time.monotonic() + seconds, (count + 1) * verdict_validation.LINE_BYTES_MAX
         received, lines = bytearray(), 0
         while len(received) < bytes_max and lines < count:
-            readable, _, _ = select.select(
-                [fd, self._channel.read_fd], [], [], max(0.0, deadline - time.monotonic())
-            )
+            left_s = max(0.0, deadline - time.monotonic())
+            readable, _, _ = select.select([fd, self._channel.read_fd], [], [], left_s)
             if self._channel.read_fd in readable:
                 self._read_service_message()
                 continue

@@ -271,7 +271,7 @@ class ProgramRun:
 
     def _drain(self) -> None:
         """What the program had written when it ended is still in the pipes."""
-        # No more than a pipe holds: an inspector that a file has taken over could find its other end.
+        # No more than a pipe holds: the program may have sent the other end to itself, and left it in flight.
         for _ in range(_PIPE_BYTES_MAX // _READ_BYTES):
             if not self._hear(None):
                 return
@@ -312,7 +312,7 @@ def _open_pidfd(pid: int) -> int | None:
 
 
 def reap(on_reaped: OnReaped) -> bool:
-    """Collects every child that has ended, without waiting; whether others are left."""
+    """Collects every child that has ended, without waiting; returns whether others are left."""
     try:
         while True:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -323,12 +323,12 @@ def reap(on_reaped: OnReaped) -> bool:
         return False
 
 
-def signal_all_others(number: int) -> bool:
-    """Sends a signal to every other process of the container; whether there is one."""
+def kill_all_others() -> bool:
+    """Sends SIGKILL to every other process of the container; returns whether there is one."""
     if os.getpid() != 1:
-        raise RuntimeError("the runner has to be PID 1 of a container: it signals every process it can see")
+        raise RuntimeError("the runner has to be PID 1 of a container: it kills every process it can see")
     try:
-        os.kill(-1, number)
+        os.kill(-1, _signal.SIGKILL)
     except ProcessLookupError:
         return False
     return True
@@ -336,7 +336,7 @@ def signal_all_others(number: int) -> bool:
 
 def end_all_processes(on_reaped: OnReaped) -> None:
     """Kills every other process of the container and waits until none is left."""
-    while signal_all_others(_signal.SIGKILL):
+    while kill_all_others():
         if reap(on_reaped):
             # Some child has yet to end; those of its parents that end before it become children of this process.
             on_reaped(*os.waitpid(-1, 0))

@@ -150,7 +150,7 @@ class Zygote:
             os.closerange(first, last)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # an inspector waits for its judges, a program as it likes
         if self._runs_programs:
-            _renew_chance()
+            _reseed()
             # A is about to end: the kernel takes its memory apart first, which takes a while.
             while os.getppid() != 1:
                 time.sleep(_LOOK_AGAIN_S)
@@ -184,7 +184,7 @@ class _Joined:
 
 
 def _fork_with(joined: _Joined) -> tuple[int, list[int]]:
-    """The fork's number, 0 in the fork itself, and the files that it has to write itself to.
+    """Forks; returns the fork's number, 0 in the fork itself, and the files that it has to write itself to.
 
     Raises:
         OSError: there is no fork.
@@ -207,8 +207,8 @@ def _import(modules: list[str], own: list[str]) -> None:
     sys.path.remove(_PROGRAMS)
 
 
-def _renew_chance() -> None:
-    """What was drawn at an import would be the same in all forks; random itself sees to this at a fork."""
+def _reseed() -> None:
+    """Draws anew what was drawn at an import, which all forks share; the module random does this itself."""
     if (numpy_random := sys.modules.get("numpy.random")) is not None:
         numpy_random.seed()
     if (tempfile := sys.modules.get("tempfile")) is not None:
@@ -218,7 +218,7 @@ def _renew_chance() -> None:
 
 
 def _confirm(report: int) -> None:
-    """An empty request asks only whether this process still serves."""
+    """Answers an empty request, which asks whether this process still serves."""
     with contextlib.suppress(OSError):
         os.write(report, b".")
 
@@ -247,6 +247,6 @@ class Fork:
 
 
 def serve(service: socket.socket) -> Fork:
-    """Is a zygote; returns in its forks alone."""
+    """Serves as a zygote; returns only in its forks."""
     process = Zygote(service)
     return Fork(process.serve(), process.ours)
