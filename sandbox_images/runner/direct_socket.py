@@ -34,7 +34,7 @@ def offer_socket() -> _socket.socket | None:
 def use_if_chosen(ours: _socket.socket, channel: frames.Channel) -> None:
     """Waits until the service sends or hangs up, and closes the stream on which it does not send.
 
-    Until then this process holds both ends of the socket, so only the end of the other stream tells that the
+    Until then this process holds both ends of the socket, so only the end of the other stream shows that the
     service has gone; from then on the service alone holds the one that is not ours.
     """
     poll = select.poll()

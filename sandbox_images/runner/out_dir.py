@@ -211,7 +211,7 @@ class Walk:
         self.depth_exceeded = False
 
     def may_enter(self, depth: int, full: str) -> bool:
-        """Whether a folder below one of ``depth`` is looked at; it is made readable."""
+        """Whether a folder below one of ``depth`` is visited; it is made readable."""
         enters = depth < self._depth_max and _opened(full)
         self.depth_exceeded = self.depth_exceeded or not enters
         return enters

@@ -80,7 +80,7 @@ class LeftContainer:
     Attributes:
         container_id: its id.
         name: what it was started as.
-        boot_id: the life of the service that made it.
+        boot_id: the process of the service that made it.
     """
 
     container_id: str
@@ -98,7 +98,7 @@ class Containers(Protocol):
         """Lets go of what `connect` took; never raises."""
 
     async def memory_bytes(self) -> int:
-        """How much memory there is for containers, now or at all, as far as the engine tells."""
+        """How much memory there is for containers, free or in total, as far as the engine reports."""
 
     @property
     def together(self) -> ServiceCgroup | None:
@@ -147,4 +147,4 @@ class Containers(Protocol):
         """Whether a container ended because there were too many processes in it; False if nobody knows."""
 
     async def list_orphans(self) -> list[LeftContainer]:
-        """All containers of this service, of any life of it, running or not."""
+        """All containers of this service, of any process of it, running or not."""

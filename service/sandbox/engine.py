@@ -38,15 +38,15 @@ _ODD = re.compile(r"[^A-Za-z0-9_.-]+")
 
 @dataclass(frozen=True, slots=True)
 class PooledEngineSettings:
-    """How sandboxes are kept and lent.
+    """How sandboxes are pooled and handed out.
 
     Attributes:
-        boot_id: this life of the service.
+        boot_id: this process of the service.
         default_limits: the limits of waiting containers, the operator's.
         pool: how many wait, and how long. Its ``memory_bytes`` is a share of what there is if it is 0.
         ready_s: how long a start may take until its runner answers.
         call_lifetime_s: how long the longest call may hold a container.
-        sweep_every_s: how often leftovers are looked for.
+        sweep_every_s: how often orphans are removed.
         stream: bounds of the stream to a runner.
         inspector: bounds of the inspector.
         users: the user ids that containers run as.
@@ -66,7 +66,7 @@ class PooledEngineSettings:
 class PooledEngine:
     """Fresh, single-use containers; see `SandboxEngine` for the promises.
 
-    A service name has one life at a time (its store keeps others out), so a container of the same service and
+    A service name has one process at a time (its store keeps others out), so a container of the same service and
     another boot was left by a dead one.
     """
 
@@ -104,7 +104,7 @@ class PooledEngine:
         self._stopping = False
         self._sweeper: asyncio.Task[None] | None = None
         self.swept = 0
-        """Sandboxes of this service that had to be swept in this life of it."""
+        """Sandboxes of this service that had to be swept in this process of it."""
         self.is_up = False
         """Whether the engine answered when it was asked last."""
 
@@ -119,7 +119,7 @@ class PooledEngine:
         self.is_up = True
         swept = await self.sweep()
         if swept:
-            log.info("removed %d sandboxes of an earlier life of the service", swept)
+            log.info("removed %d sandboxes of an earlier process of the service", swept)
         policy = self._settings.pool
         if not policy.memory_bytes:
             share = int(await self._containers.memory_bytes() * _SHARE_OF_MEMORY)
@@ -255,8 +255,10 @@ class PooledEngine:
 
     async def _start_pooled(self, limits: CallLimits, lifetime_s: float, flavour: PreloadSet) -> PooledContainer:
         # A part of the call that has to wait for it; a trace of its own if it is to wait for a call.
-        inner, told = open_span(), {"proofbox.flavour": str(flavour)}
-        with inside(inner.start(_START, told) if inner.traceparent else self._tracer.trace(_START, told)):
+        inner, attributes = open_span(), {"proofbox.flavour": str(flavour)}
+        with inside(
+            inner.start(_START, attributes) if inner.traceparent else self._tracer.trace(_START, attributes)
+        ):
             return await self._started_pooled(limits, lifetime_s, flavour)
 
     async def _started_pooled(self, limits: CallLimits, lifetime_s: float, flavour: PreloadSet) -> PooledContainer:

@@ -58,7 +58,7 @@ MASKED_PATHS = (
     "/proc/timer_stats",
     "/sys/devices/virtual/powercap",
     "/sys/firmware",
-    # And what tells of the machine or of its other users, and is no use to a program.
+    # And what shows the machine or of its other users, and is no use to a program.
     "/proc/buddyinfo",
     "/proc/cgroups",
     "/proc/cmdline",

@@ -340,7 +340,7 @@ class Pool:
         began = self._clock.time()
         try:
             pooled = await self._start(flavour)
-        except Exception as exc:  # noqa: BLE001 - whatever went wrong, a call that waits is told
+        except Exception as exc:  # noqa: BLE001 - whatever went wrong, a call that waits gets it
             log.warning("a sandbox could not be started: %s", exc)
             self._failed(exc, began, for_reserve=for_reserve)
             return False

@@ -1,4 +1,4 @@
-"""The port of an engine: what the story of a call needs from a sandbox, and the exception of it."""
+"""The port of an engine: what a call needs from a sandbox, and the exception of it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -183,7 +183,7 @@ class ExpectedFile:
     Attributes:
         rel: the path or pattern below the current turn's ``files/``.
         is_glob: whether ``rel`` is a pattern.
-        matches_max: how many matches of a pattern are looked at.
+        matches_max: how many matches of a pattern are examined.
         checks: what the inspector checks beyond opening the file.
         required: whether the promise is broken where there is no file.
         opened_max: how many of those matches are opened; the others are more than the contract allows.
@@ -233,7 +233,7 @@ class Inspection:
 
 @dataclass(frozen=True, slots=True)
 class CollectedFile:
-    """One file that was looked at for a promise, or that nobody promised.
+    """One file that was examined for a promise, or that nobody promised.
 
     Attributes:
         path: where it is.
@@ -263,8 +263,8 @@ class Collected:
             then what nobody promised.
         odd_names: names that the protocol refuses, escaped for display; their files stayed inside.
         extras_total: how many files nobody promised, brought back or not.
-        files_exceeded: there are more files than the limit; the rest was not looked at.
-        depth_exceeded: there are deeper folders than the limit; they were not looked at.
+        files_exceeded: there are more files than the limit; the rest was not examined.
+        depth_exceeded: there are deeper folders than the limit; they were not examined.
         removed: physical paths of files of the turn that were put in and that the program removed.
         in_other_turns: what it wrote or removed in folders of other turns, escaped for display; nothing is stored.
         taken_in: promised files that lay elsewhere: the index of the promise, and in which folder.
@@ -336,7 +336,7 @@ class SandboxEngine(Protocol):
         """
 
     async def stop(self) -> None:
-        """Removes every sandbox of this life of the service; never raises."""
+        """Removes every sandbox of this process of the service; never raises."""
 
     def open(self, spec: SandboxSpec) -> AbstractAsyncContextManager[Sandbox]:
         """A fresh sandbox; always removed on exit, on cancel and after a crash.
@@ -353,7 +353,7 @@ class SandboxEngine(Protocol):
         """
 
     async def sweep(self) -> int:
-        """Removes what an earlier life of the service left, and what no call and no pool holds; how many.
+        """Removes what an earlier process of the service left, and what no call and no pool holds; how many.
 
         Raises:
             EngineUnavailableError: the engine does not answer.

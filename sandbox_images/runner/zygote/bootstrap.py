@@ -1,6 +1,6 @@
 """The start of a zygote: the first process of a container of its own prepares and becomes one.
 
-Command and environment are those of an interpreter that the runner starts itself: a program cannot tell which of
+Command and environment are those of an interpreter that the runner starts itself: a program cannot see which of
 the two it runs in.
 """
 

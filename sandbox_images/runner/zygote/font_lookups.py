@@ -48,7 +48,7 @@ def cache_font_lookups() -> None:
         now, found = [dict.__getitem__(settings, name) for name in _SETTINGS], latest
         if now != found.settings or len(found.fonts) >= _KEPT_MAX:
             latest = found = _Found([value.copy() if isinstance(value, list) else value for value in now])
-        # The hash is that by which it tells properties apart itself.
+        # The hash is that by which it distinguishes properties itself.
         question = (hash(prop), os.environ.get("MPL_IGNORE_SYSTEM_FONTS"))
         known = found.fonts.get(question)
         if known is None:

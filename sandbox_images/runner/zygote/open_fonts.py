@@ -18,7 +18,7 @@ _UPRIGHT, _IN_PLACE = ((0x10000, 0), (0, 0x10000)), (0, 0)
 
 
 class _Content(io.BytesIO):
-    """A file in memory, with the name by which a font tells where it is from."""
+    """A file in memory, with the name that a font reports as its file."""
 
     def __init__(self, path: str) -> None:
         with open(path, "rb") as file:

@@ -183,7 +183,7 @@ class EngineClient:
     async def watch_deaths(self, service_name: str, *, exits: bool) -> None:
         """From here on more is known of this service's containers that have gone: also exit codes, if wanted."""
         api, label = self._api(), f"{LABEL_SERVICE}={service_name}"
-        self._deaths = await self._call("tell of its events", lambda: ExitWatcher(api, label, exits=exits))
+        self._deaths = await self._call("stream its events", lambda: ExitWatcher(api, label, exits=exits))
 
     async def died_of_memory(self, container_id: str) -> bool:
         """Whether the kernel killed processes of a container for memory; False if nobody knows."""
@@ -204,7 +204,7 @@ class EngineClient:
         return None if deaths is None else await self._call("say", lambda: deaths.exit_code(container_id))
 
     async def list_orphans(self, service_name: str) -> list[LeftContainer]:
-        """All containers of this service, of any life of it, running or not."""
+        """All containers of this service, of any process of it, running or not."""
 
         def listed() -> list[LeftContainer]:
             rows = self._api().containers(all=True, filters={"label": f"{LABEL_SERVICE}={service_name}"})

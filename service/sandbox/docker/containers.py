@@ -153,7 +153,7 @@ class DockerContainers:
         """See `Containers.memory_bytes`."""
         engine = int((await self._client.info())["MemTotal"])
         here = meminfo()
-        # On another machine, or in a VM, what is free there is not told.
+        # On another machine, or in a VM, what is free there is unknown.
         return here["MemAvailable"] if here.get("MemTotal") == engine else engine
 
     @property

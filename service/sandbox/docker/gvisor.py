@@ -1,4 +1,4 @@
-"""What gVisor, as a runtime of a Docker engine, needs told in another way than runc."""
+"""Settings that gVisor, as a runtime of a Docker engine, takes in another form than runc."""
 
 import json
 from pathlib import PurePath
@@ -33,13 +33,13 @@ def filters_calls(runtime: dict[str, Any]) -> bool:
 
 def gvisor_form(profile: str) -> str:
     """The JSON text of a seccomp profile, in the form that gVisor keeps to as runc keeps to the given one."""
-    told: dict[str, Any] = json.loads(profile)
-    for rule in told["syscalls"]:
+    parsed: dict[str, Any] = json.loads(profile)
+    for rule in parsed["syscalls"]:
         rule["names"] += [_ALSO_NAMED[name] for name in rule["names"] if name in _ALSO_NAMED]
         if rule["names"] in _LET_THROUGH:
             rule["action"] = "SCMP_ACT_ALLOW"
             del rule["errnoRet"]
-    return json.dumps(told)
+    return json.dumps(parsed)
 
 
 def pids_limit(processes: int) -> int:

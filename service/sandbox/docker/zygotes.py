@@ -31,7 +31,7 @@ _CAPABILITIES_NEEDED = {"SYS_ADMIN": 21, "SYS_PTRACE": 19}
 
 @dataclass(frozen=True, slots=True)
 class DockerZygotes:
-    """Starts zygotes of one life of the service.
+    """Starts zygotes of one process of the service.
 
     Attributes:
         client: the engine.
@@ -98,7 +98,7 @@ def check_machine(client: EngineClient, runtime: str) -> None:
         raise NotForkedError("the engine's containers are not on this machine")
     if runtime not in _RUNTIMES:
         raise NotForkedError(f"nothing can be forked into containers of the runtime {runtime}")
-    told = re.search(r"^CapEff:\s*(\w+)$", Path("/proc/self/status").read_text("ascii"), re.MULTILINE)
-    held = int(told[1], 16) if told else 0
+    match = re.search(r"^CapEff:\s*(\w+)$", Path("/proc/self/status").read_text("ascii"), re.MULTILINE)
+    held = int(match[1], 16) if match else 0
     if os.geteuid() != 0 or not all(held >> bit & 1 for bit in _CAPABILITIES_NEEDED.values()):
         raise NotForkedError("the service is not root with CAP_SYS_ADMIN and CAP_SYS_PTRACE")

@@ -52,7 +52,7 @@ class OciSettings:
         seccomp_profile: our profile, in Docker's form.
         cgroup_parent: one control group above the sandboxes of all services; empty for ``proofbox``.
         service_name: two services on one machine each sweep only their own.
-        boot_id: this life of the service.
+        boot_id: this process of the service.
         cache_dir: where images are unpacked.
         run_dir: where bundles and the runtime's records are while a container lives.
         totals: what all sandboxes may use together.
@@ -305,7 +305,7 @@ async def _attached(stream: socket.socket, stderr_fd: int) -> ContainerTransport
 
 
 def _end(keeper: subprocess.Popen[bytes]) -> None:
-    """Tells the keeper that the service ends well, and waits for it."""
+    """Informs the cleanup process that the service ends well, and waits for it."""
     assert keeper.stdin is not None
     try:
         keeper.stdin.write(_ORDERLY)

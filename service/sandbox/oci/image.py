@@ -136,8 +136,8 @@ async def _unpack(source: ImageSource, folder: Path) -> None:
         whole = staging / "whole"
         rootfs = whole / "rootfs"
         rootfs.mkdir(mode=0o755, parents=True)
-        told = await asyncio.to_thread(_unpack_process, archive, rootfs)
-        (whole / _DESCRIPTION).write_text(told, encoding="utf-8")
+        description = await asyncio.to_thread(_unpack_process, archive, rootfs)
+        (whole / _DESCRIPTION).write_text(description, encoding="utf-8")
         whole.rename(folder)
     finally:
         await asyncio.to_thread(shutil.rmtree, staging, ignore_errors=True)
@@ -158,11 +158,11 @@ def _unpack_process(archive: Path, rootfs: Path) -> str:
 
 
 def _described(folder: Path) -> UnpackedImage:
-    told: dict[str, Any] = json.loads((folder / _DESCRIPTION).read_text(encoding="utf-8"))
-    config = told["config"]
+    description: dict[str, Any] = json.loads((folder / _DESCRIPTION).read_text(encoding="utf-8"))
+    config = description["config"]
     return UnpackedImage(
         rootfs=folder / "rootfs",
-        digest=told["digest"],
+        digest=description["digest"],
         args=(*(config.get("Entrypoint") or ()), *(config.get("Cmd") or ())),
         env=tuple(config.get("Env") or ()),
         cwd=config.get("WorkingDir") or "/",

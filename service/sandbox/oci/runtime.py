@@ -57,10 +57,10 @@ class Runtime:
             ).stdout
         except (OSError, subprocess.SubprocessError) as exc:
             raise EngineUnavailableError(f"{path} does not answer as an OCI runtime: {exc}") from exc
-        told = _VERSION.match(said)
-        if told is None:
+        match = _VERSION.match(said)
+        if match is None:
             raise EngineUnavailableError(f"{path} does not answer as an OCI runtime: it says no version")
-        name = told["name"]
+        name = match["name"]
         if name == "crun" and cgroups.is_hybrid:
             # crun refuses to start where version 2 is mounted beside version 1, although it needs nothing of it.
             assert cgroups.v2 is not None

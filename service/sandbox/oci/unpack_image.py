@@ -110,9 +110,9 @@ class Archive:
             [image, *others] = json.loads(self._read("manifest.json"))
             config = self._read(image["Config"])
             self.layers = _texts(image["Layers"])
-            told = json.loads(config)
-            self.diff_ids = _texts(told["rootfs"]["diff_ids"])
-            self.config = _config(told["config"])
+            parsed = json.loads(config)
+            self.diff_ids = _texts(parsed["rootfs"]["diff_ids"])
+            self.config = _config(parsed["config"])
         except (*_UNREADABLE, KeyError, TypeError, AttributeError) as exc:
             raise ArchiveError("it is no archive of an image as 'docker save' writes it") from exc
         if others:

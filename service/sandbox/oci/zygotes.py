@@ -20,12 +20,12 @@ _READY_WITHIN_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class OciZygotes:
-    """Starts zygotes of one life of the service.
+    """Starts zygotes of one process of the service.
 
     Attributes:
         starter: starts their containers.
         bundle: what these have in common with sandboxes.
-        boot_id: this life.
+        boot_id: this process of the service.
         seccomp: the filter of their forks, as the kernel takes it.
     """
 
@@ -74,4 +74,4 @@ class OciZygotes:
                 if boot_of(container_id) != self.boot_id:
                     place.remove(container_id)
         except OSError as exc:
-            raise NotForkedError(f"a zygote of an earlier life does not end: {exc}") from exc
+            raise NotForkedError(f"a zygote of an earlier process does not end: {exc}") from exc

@@ -123,12 +123,12 @@ class Inspected(_Answer):
         return self
 
     def inspection(self) -> Inspection:
-        """The same as the port tells it."""
+        """The same in the form of the port."""
         return Inspection(self.ok, self.mime, self.problem, self.facts)
 
 
 class Row(_Answer):
-    """One file that was looked at.
+    """One file that was examined.
 
     Attributes:
         promise: the index of the promise that it is for; None if nobody promised it.
@@ -188,7 +188,7 @@ class Summary(_Answer):
     taken_in: Annotated[tuple[Annotated[tuple[Count, Line], Field(strict=False)], ...], _LIST] = ()
 
     def collected(self, **rest: Any) -> Collected:
-        """The same as the port tells it, with the files."""
+        """The same in the form of the port, with the files."""
         return Collected(**rest, **dict(self))
 
 

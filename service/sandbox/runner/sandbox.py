@@ -122,7 +122,7 @@ class RunnerSandbox:
         await self._transport.use_direct_socket()
         forks = self._forks
         if forks is None:
-            self.flavour = flavour  # its container was told to import that
+            self.flavour = flavour  # its container imports that itself
         else:
             ready = next(filter(forks.has, (flavour, PreloadSet.BARE)), None)
             if ready is not None:
@@ -222,7 +222,7 @@ class RunnerSandbox:
             if self._wanted is None:
                 await self._write(collection_frame(wanted, self._inspector, self._nonce))
             elif self._wanted is not wanted:
-                raise AssertionError("the runner collects what it was told with the job")
+                raise AssertionError("the runner collects only the files that came with the job")
             files = ReceivedFiles(into)
             try:
                 collected = await self._receive_collection(wanted, files)
@@ -254,7 +254,7 @@ class RunnerSandbox:
                 raise SandboxLostError(f"the runner sent {kind.name} while it collected")
             rows_left -= 1
             if rows_left < 0:
-                raise SandboxLostError("the runner told of more files than it was asked for")
+                raise SandboxLostError("the runner listed more files than it was asked for")
             with _reading():
                 row = Row.read(payload)
                 path, same_as = row.path(wanted), row.same_as if row.keep else None
@@ -272,7 +272,7 @@ class RunnerSandbox:
                 found.append((_found(path, row), sent[same_as] if same_as is not None else None))
 
     async def _fork_inspector(self, *, of_plain_files: bool) -> None:
-        """Forks an inspector into the container; where that fails, tells the runner to fork one itself."""
+        """Forks an inspector into the container; where that fails, has the runner fork one itself."""
         if self._forks is None:  # the runner asks for none then
             return
         try:

@@ -120,7 +120,7 @@ class Zygotes:
         return zygote is not None
 
     async def first_of(self, kind: Kind) -> None:
-        """Waits while the first one of a kind is being started, but not for ever; how that ends, `has` tells."""
+        """Waits while the first one of a kind is being started, but not for ever; `has` returns how that ended."""
         if not self.has(kind) and (starting := self._starting.get(kind)) is not None:
             await asyncio.wait({starting}, timeout=_FIRST_WITHIN_S)
 

@@ -1,4 +1,4 @@
-"""What a zygote is told once: what to import, and what its forks have to be."""
+"""The settings of a zygote: what to import, and what its forks have to be."""
 
 import base64
 from typing import Any
@@ -32,7 +32,7 @@ _RENDERER = (
 
 
 def zygote_command(kind: Kind) -> str:
-    """What the program of the image is told to be a zygote of."""
+    """The argument of the program in the image: what the forks of the zygote are."""
     return "programs" if kind.runs_programs else "inspectors"
 
 

@@ -44,7 +44,7 @@ class Zygote:
         self.born = 0.0
 
     def prepare(self, settings: dict[str, Any], within_s: float) -> None:
-        """Tells it what to import and what its forks have to be, and waits until it is ready.
+        """Sends what to import and what its forks have to be, and waits until it is ready.
 
         Raises:
             NotForkedError: it died, or was not ready in time.
@@ -52,10 +52,10 @@ class Zygote:
         try:
             self._socket.settimeout(within_s)
             self._socket.send(json.dumps(settings).encode())
-            said = self._socket.recv(_MESSAGE_BYTES_MAX)
+            answer = self._socket.recv(_MESSAGE_BYTES_MAX)
         except OSError as exc:
             raise NotForkedError(f"a zygote was not ready within {within_s:.0f} s: {exc}") from exc
-        if not said:
+        if not answer:
             raise NotForkedError("a zygote died while it imported")
         self.born = time.monotonic()
 
@@ -71,7 +71,7 @@ class Zygote:
                 self._ask(target, writing)
             finally:
                 os.close(writing)
-            _hear_done(reading, _FORK_S_MAX)
+            _wait_for_done(reading, _FORK_S_MAX)
         except _SilentError:
             if not self._serves():
                 self.end()  # with it ends whatever it was about to do
@@ -88,7 +88,7 @@ class Zygote:
                 self._send({}, [writing])
             finally:
                 os.close(writing)
-            _hear_done(reading, _ANSWER_S_MAX)
+            _wait_for_done(reading, _ANSWER_S_MAX)
         except NotForkedError:
             return False
         finally:
@@ -132,17 +132,17 @@ def _pair(make: Callable[[], tuple[T, T]]) -> tuple[T, T]:
     try:
         return make()
     except OSError as exc:
-        raise NotForkedError(f"there is nothing to be told by: {exc}") from exc
+        raise NotForkedError(f"no pipe for the answer: {exc}") from exc
 
 
-def _hear_done(fd: int, within_s: float) -> None:
+def _wait_for_done(fd: int, within_s: float) -> None:
     """Waits until a fork says that it has met the runner. Raises NotForkedError: it says or does something else."""
-    told = b""
+    report = b""
     deadline = time.monotonic() + within_s
     # Not select: a service with many clients has descriptors above the thousand that it knows.
     poll = select.poll()
     poll.register(fd, select.POLLIN)
-    while told != _DONE:
+    while report != _DONE:
         if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
             raise _SilentError(f"the zygote did not answer within {within_s:.0f} s")
         try:
@@ -151,7 +151,7 @@ def _hear_done(fd: int, within_s: float) -> None:
             piece = b""
         if not piece:
             raise NotForkedError(
-                told.decode(errors="replace")
+                report.decode(errors="replace")
                 or "it was killed, by a lack of memory in the sandbox for one, or the zygote died"
             )
-        told += piece
+        report += piece

@@ -422,7 +422,7 @@ async def running(sandbox, _):
 
 
 EMPTY_FILE = {**EXTRA, "size": 0}
-TOO_MANY, TOO_MUCH = "the runner told of more files than it was asked for", "the runner passed on more output"
+TOO_MANY, TOO_MUCH = "the runner listed more files than it was asked for", "the runner passed on more output"
 SILENT, BROKEN_OFF = "the sandbox did not answer within", "the runner broke off in a file"
 
 
