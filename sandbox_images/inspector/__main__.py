@@ -1,4 +1,4 @@
-"""The inspector: opens each promised file with its format's own library and says whether it is what it promises.
+"""The inspector: opens each promised file with its format's own library and judges whether it is what it promises.
 
 It runs inside the sandbox, on what a hostile program left there, in a fork of a zygote or of the runner, or by hand
 as ``python3 -I inspector``: one JSON request on stdin, one JSON line per file on stdout, in order and as soon as

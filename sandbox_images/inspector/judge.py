@@ -66,7 +66,7 @@ def _open_with_its_library(subject: Subject) -> None:
     """Let the format's own library open the file.
 
     Raises:
-        Problem: The file is not what it says; whatever a library throws at a hostile file is one as well.
+        Problem: The file is not what it promises; whatever a library throws at a hostile file is one as well.
         MemoryError: As in ``judge``.
     """
     try:
@@ -80,7 +80,7 @@ def _open_with_its_library(subject: Subject) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """Return the one line of a foreign exception that says something."""
+    """Return the one line of a foreign exception that has a content."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     text = str(error).strip()

@@ -1,4 +1,4 @@
-"""What a file looks like by its first bytes, said in words: for the sentence of a file that is something else."""
+"""What a file looks like by its first bytes, in words: for the sentence of a file that is something else."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ _CGROUP_FILES = (
 """The limit and the use of this container's memory, in bytes: cgroup version 2, then 1."""
 
 _RESERVE_BYTES = 16 * 1024 * 1024
-"""Left for the runner and the page tables: a judge that meets its own limit gets to say so."""
+"""Left for the runner and the page tables: a judge that meets its own limit can report it."""
 
 _ROOM_BYTES_MIN = 64 * 1024 * 1024
 """Below this no library could open anything: better to try, and be killed if it comes to that."""
@@ -32,7 +32,7 @@ def memory_for_judge(bytes_max: int) -> int:
 
 
 def _number_in(path: str) -> int | None:
-    """Return the number that a kernel file holds; None if there is no such file or it says ``max``."""
+    """Return the number that a kernel file holds; None if there is no such file or it has ``max``."""
     text = _read_kernel_file(path).strip()
     return int(text) if text.isdigit() else None
 
@@ -45,7 +45,7 @@ def _data_bytes_held() -> int:
 
 
 def _read_kernel_file(path: str) -> bytes:
-    """Return what a kernel file says, nothing if there is none; a file object would cost more than the reading."""
+    """Return the content of a kernel file, empty if there is none; a file object would cost more than reading."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

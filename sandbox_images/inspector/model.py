@@ -17,11 +17,11 @@ _QUOTED_CHARS_MAX = 80
 
 
 class Problem(Exception):  # noqa: N818 - a problem of the judged file is a finding, not an error of this program
-    """The file is not what it promises; the text is the sentence that says so, about 'the file' as subject."""
+    """The file is not what it promises; the text is the sentence of the verdict, about 'the file' as subject."""
 
 
 class Unmet(Problem):
-    """The file opens as what its extension says, and a check of the contract does not hold."""
+    """The file opens as what its extension promises, and a check of the contract does not hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Subject:
         format: What the extension promises.
         checks: The contract's checks, by name; some of them may be of the wrong type.
         limits: The bounds of this inspection.
-        facts: What was measured so far; kept even when a problem ends the judgement.
+        facts: What was measured so far; stays even when a problem ends the judgement.
         columns: Every column name found, unshortened; None where the format has none.
         path: Where it lies, relative to the root.
     """

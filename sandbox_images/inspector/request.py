@@ -10,7 +10,7 @@ from model import Limits
 
 
 class MalformedRequest(Exception):  # noqa: N818 - named for what it is
-    """The caller sent something that is not a request; its text says what is wrong."""
+    """The caller sent something that is not a request; its text is what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Judges files in processes of their own, so that a file can take down no more than its own verdict.
 
-Files that are opened by libraries in C have a child each; those that nothing but Python reads share one, which says
-of each file what it found before it looks at the next. A child is bounded in processor time, in wall-clock time
+Files that are opened by libraries in C have a child each; those that nothing but Python reads share one, which
+answers for each file before it opens the next. A child is bounded in processor time, in wall-clock time
 (killed from outside) and in memory, and can write no file; its answers come back over a pipe, bounded, and are
 validated.
 """
@@ -228,15 +228,15 @@ def _parse_answer(answer: bytes) -> dict[str, Any]:
     Raises:
         ValueError: It has not: the child died, or a hostile file made it talk.
     """
-    said = json.loads(answer)
-    if not isinstance(said, dict) or set(said) != {"ok", "problem", "facts"}:
+    verdict = json.loads(answer)
+    if not isinstance(verdict, dict) or set(verdict) != {"ok", "problem", "facts"}:
         raise ValueError("not a verdict")
-    problem = said["problem"]
-    if said["ok"] is not (problem is None) or not _are_facts(said["facts"]):
+    problem = verdict["problem"]
+    if verdict["ok"] is not (problem is None) or not _are_facts(verdict["facts"]):
         raise ValueError("not a verdict")
     if problem is not None:
-        said["problem"] = one_line(str(problem), PROBLEM_CHARS_MAX)
-    return said
+        verdict["problem"] = one_line(str(problem), PROBLEM_CHARS_MAX)
+    return verdict
 
 
 def _are_facts(facts: Any) -> bool:

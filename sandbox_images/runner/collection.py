@@ -152,7 +152,7 @@ class Collection:
             self._bytes_left -= row["size"]
 
     def _send(self, row: dict[str, Any], *, keep: bool) -> None:
-        """One FOUND frame and, if the file is kept, its bytes; a second name of an inode is sent as a reference."""
+        """Sends a FOUND frame and, if the file is stored, its bytes; a second name of an inode is a reference."""
         found = {key: row.get(key) for key in ("promise", "rel", "state", "size", "inspection")}
         if keep and not self._has_room(row):
             keep = False

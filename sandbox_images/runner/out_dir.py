@@ -245,7 +245,7 @@ def matching(pattern: str, rels: Iterable[str]) -> list[str]:
 
 
 def fits_wildcards(name: str, pattern: str) -> bool:
-    """Whether a name fits a pattern of ``*``, ``?`` and letters, as `fnmatch.fnmatchcase` says, in bounded time."""
+    """Whether a name fits a pattern of ``*``, ``?`` and letters, as in `fnmatch.fnmatchcase`, in bounded time."""
     at, read = 0, 0
     last_star: tuple[int, int] | None = None  # its place in the pattern, and up to where in the name it reaches
     while read < len(name):

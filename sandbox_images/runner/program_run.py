@@ -1,4 +1,4 @@
-"""One program from start to end: output pumped and bounded, the wall clock kept, every process ended.
+"""One program from start to end: output pumped and bounded, the wall clock enforced, every process ended.
 
 This process is PID 1 of the container. It has no signal handler, so the kernel lets no signal from inside
 reach it, and it is not dumpable, so the program cannot read its memory or its descriptors although both run as
@@ -47,7 +47,7 @@ _REAP_EVERY_S = 0.1
 # Where the kernel has no descriptors of processes (gVisor): only reaping shows that the program has ended.
 _REAP_EVERY_WITHOUT_PIDFD_S = 0.005
 _KILL_AGAIN_S = 0.0005
-_NAMES = {frame_format.STDOUT: 1, frame_format.STDERR: 2}  # of the streams, in what EXIT says
+_NAMES = {frame_format.STDOUT: 1, frame_format.STDERR: 2}  # of the streams, in the payload of EXIT
 
 
 class Launcher:
@@ -65,10 +65,10 @@ class Launcher:
 
         What the kernel has counted by then is not the program's.
         """
-        said = self._control.recv(_READY.size, _socket.MSG_WAITALL)
-        if len(said) != _READY.size:
+        message = self._control.recv(_READY.size, _socket.MSG_WAITALL)
+        if len(message) != _READY.size:
             raise OSError("the launcher did not start")
-        self.start_cpu_s = _READY.unpack(said)[0]
+        self.start_cpu_s = _READY.unpack(message)[0]
         self.oom_kills_before, self.pids_hits_before = cgroup.oom_kills(), cgroup.pids_hits()
 
     def start(self, job: dict[str, Any]) -> None:
@@ -111,7 +111,7 @@ class Pump:
         room = self._pass_on - self.counted[kind]
         self.counted[kind] += len(piece)
         if room > 0:
-            # One byte in front says whether the rest of the stream is not passed on.
+            # One byte in front is whether the rest of the stream is not passed on.
             self._channel.send(kind, (b"\1" if len(piece) > room else b"\0") + piece[:room])
         elif room == 0:  # the piece before filled it to the last byte, and could not know of this one
             self._channel.send(kind, b"\1")

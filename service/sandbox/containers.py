@@ -38,7 +38,7 @@ class ContainerTransport(Protocol):
 
 
 class NotForkedError(Exception):
-    """No process was forked into a container; the message says why. The runner can start one itself."""
+    """No process was forked into a container; the message has the reason. The runner can start one itself."""
 
 
 class Forks(Protocol):
@@ -92,7 +92,7 @@ class Containers(Protocol):
     """Hardened containers of one service; every method raises EngineUnavailableError when it cannot."""
 
     async def connect(self) -> SandboxInfo:
-        """Makes sure that containers can be started, and says of what kind they are."""
+        """Makes sure that containers can be started, and returns of what kind they are."""
 
     async def close(self) -> None:
         """Lets go of what `connect` took; never raises."""
@@ -122,7 +122,7 @@ class Containers(Protocol):
     ) -> Container:
         """Starts a container whose processes run as ``user_id``.
 
-        Where nothing can be forked into it, its interpreter imports what ``flavour`` says.
+        Where nothing can be forked into it, its interpreter imports the libraries of ``flavour``.
 
         One that imports anything has a small share of the CPU until `begin_waiting`. Nothing of it is left when
         this raises. Not to be cancelled.

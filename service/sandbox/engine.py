@@ -293,8 +293,8 @@ class PooledEngine:
         except BaseException as exc:
             self._discard_later(pooled)
             if isinstance(exc, (TimeoutError, SandboxLostError)):
-                said = transport.stderr_tail.decode(errors="replace").strip()
-                log.warning("a sandbox did not get ready: %s %s", exc, said)
+                stderr = transport.stderr_tail.decode(errors="replace").strip()
+                log.warning("a sandbox did not get ready: %s %s", exc, stderr)
                 raise EngineUnavailableError("a sandbox was started but its runner did not answer") from exc
             raise
         return pooled

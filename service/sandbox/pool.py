@@ -39,7 +39,7 @@ _HELD_BACK_S_MAX = 2.0
 _RETRY_S, _RETRY_S_MAX = 0.25, 5.0
 _ENOUGH_SHARE = 0.5  # of what should wait: with that many left, a start can wait for the calls that run
 _OLD_SHARE = 0.8  # of the age at which a waiting container is not given to a call any more
-_SURPLUS = 1  # kept, so that a number that wavers starts and removes nothing
+_SURPLUS = 1  # stays, so that a number that wavers starts and removes nothing
 
 
 class Timer(Protocol):
@@ -149,7 +149,7 @@ class Pool:
     async def take(
         self, flavour: PreloadSet = PreloadSet.BARE, owner: str = "", *, is_only_call: bool = True
     ) -> PooledContainer:
-        """The next container; its ``info.acquired`` says whether it waited.
+        """The next container; its ``info.acquired`` is whether it waited.
 
         Args:
             flavour: what its interpreter should have imported.

@@ -136,11 +136,11 @@ class ProcessOutcome:
         oom_kills: processes of the sandbox that the kernel killed for memory during the run.
         pids_hits: how often the kernel refused a new process during the run.
         rooms: the places for files, as they were when it ended.
-        stdout_bytes: what it wrote, kept or not.
-        stderr_bytes: what it wrote, kept or not.
+        stdout_bytes: what it wrote, stored or not.
+        stderr_bytes: what it wrote, stored or not.
         output: the beginning and the end of stdout and stderr, in the order of the writes.
         cpu_ms: CPU time of the program and its children.
-        memory_peak_bytes: the most memory the sandbox held, where the kernel says.
+        memory_peak_bytes: the most memory the sandbox held, where the kernel counts it.
         lost: why the sandbox itself is gone, if it is: then nothing else here counts.
         lost_to_memory: the sandbox is gone because the kernel killed its first process for memory.
         lost_to_processes: it is gone because there were too many processes in it.
@@ -216,10 +216,10 @@ class OutputSpec:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What the inspector said of a file it opened.
+    """The inspector's verdict on a file it opened.
 
     Attributes:
-        ok: it is what its extension says and the checks hold.
+        ok: it is what its extension promises and the checks hold.
         mime: its media type.
         problem: what is wrong, in a sentence.
         facts: what was measured: pages, rows, width.
@@ -240,7 +240,7 @@ class CollectedFile:
         promise: the index of the promise that it is for; None if nobody promised it.
         state: what lies there.
         size_bytes: its size, if it is a file.
-        inspection: what the inspector said; None if it was not opened.
+        inspection: the inspector's verdict; None if it was not opened.
         source: its bytes, or a file below the folder given to ``collect``; None if they stayed inside.
         sha256: their SHA-256 in hex, computed as they came.
     """

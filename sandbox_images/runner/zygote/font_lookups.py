@@ -31,7 +31,7 @@ def cache_font_lookups() -> None:
     """Has matplotlib's own list of fonts answer a question that was asked before from memory.
 
     It is asked anew when properties or settings are others, and when the cache of `findfont` was emptied, as
-    `addfont` does. What lacks a family is not kept, as it warns of that each time.
+    `addfont` does. What lacks a family is not cached, as it warns of that each time.
     """
     manager, settings = font_manager.fontManager, cast("dict[str, Any]", rcParams)
     owner: Any = font_manager.FontManager

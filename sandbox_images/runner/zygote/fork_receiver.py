@@ -1,7 +1,7 @@
 """How a process that was forked into this container meets the runner: over a socket of the container's own network.
 
 The service forks one before any program runs here, or when none runs any more, and the socket is closed in between:
-so whoever connects is ours. It brings nothing and is given what it needs. The kernel says which process it is, if
+so whoever connects is ours. It brings nothing and is given what it needs. The kernel knows which process it is, if
 that is asked.
 """
 
@@ -51,7 +51,7 @@ class ForkReceiver:
             self._listener = None
 
     def receive_interpreter(self) -> program_run.Launcher | None:
-        """The interpreter that connects; None if the service says that none will."""
+        """The interpreter that connects; None if the service reports that none will."""
         while (connection := self._accept()) is not None:
             launcher = _equip(connection)
             if launcher is not None:
@@ -59,7 +59,7 @@ class ForkReceiver:
         return None
 
     def receive_inspector(self) -> _socket.socket | None:
-        """The socket of the inspector that connects; None if the service says that none will."""
+        """The socket of the inspector that connects; None if the service reports that none will."""
         return self._accept()
 
     def _accept(self) -> _socket.socket | None:

@@ -20,7 +20,7 @@ def main() -> None:
     connection = serve(socket.socket(fileno=SERVICE_FD)).connection
     status = 1
     try:
-        from session import inspect  # noqa: PLC0415 - imported by the zygote, as its settings say
+        from session import inspect  # noqa: PLC0415 - imported by the zygote, as its settings demand
 
         request = bytearray()
         while piece := connection.recv(_READ_BYTES):

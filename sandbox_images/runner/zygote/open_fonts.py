@@ -33,7 +33,7 @@ def share_open_fonts(draw: Callable[[], object]) -> None:
     """
     owner: Any = font_manager
     open_as_ever = owner._get_font  # noqa: SLF001 - this module's purpose
-    kept: dict[tuple[Any, ...], Any] = {}
+    shared: dict[tuple[Any, ...], Any] = {}
 
     def question_of(paths: Any, settings: dict[str, Any]) -> tuple[Any, ...]:
         # The thread is one of the settings: a font is for the one that it was opened in.
@@ -41,14 +41,14 @@ def share_open_fonts(draw: Callable[[], object]) -> None:
 
     def open_and_keep(paths: Any, **settings: Any) -> Any:
         question = question_of(paths, settings)
-        if question not in kept:
+        if question not in shared:
             with _files_in_memory():
-                kept[question] = open_as_ever.__wrapped__(paths, **settings)
-        return kept[question]
+                shared[question] = open_as_ever.__wrapped__(paths, **settings)
+        return shared[question]
 
     @functools.wraps(open_as_ever)
     def get_font(paths: Any, **settings: Any) -> Any:
-        font = kept.get(question_of(paths, settings))
+        font = shared.get(question_of(paths, settings))
         return open_as_ever(paths, **settings) if font is None else font
 
     owner._get_font = open_and_keep  # noqa: SLF001
@@ -58,11 +58,11 @@ def share_open_fonts(draw: Callable[[], object]) -> None:
         owner._get_font = get_font  # noqa: SLF001
     for name in ("cache_clear", "cache_info", "cache_parameters"):
         setattr(get_font, name, getattr(open_as_ever, name))
-    for font in kept.values():
+    for font in shared.values():
         font.clear()
         font.set_size(_NEW_POINTS, _NEW_DPI)
-    _read_tables_once(kept.values())
-    _set_sizes_once(kept.values())
+    _read_tables_once(shared.values())
+    _set_sizes_once(shared.values())
 
 
 @contextlib.contextmanager

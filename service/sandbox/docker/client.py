@@ -62,7 +62,7 @@ class EngineClient:
         await self._call("answer a ping", lambda: self._api().ping())
 
     async def info(self) -> dict[str, Any]:
-        """What the engine says of itself."""
+        """The engine's description of itself."""
         return await self._call("describe itself", lambda: self._api().info())
 
     async def image_id(self, image: str) -> str:
@@ -83,7 +83,7 @@ class EngineClient:
     async def start(self, config: dict[str, Any], name: str) -> tuple[str, socket.socket]:
         """Creates, attaches and starts a container; its id and the attached connection.
 
-        Attached before it starts, so nothing it says is lost.
+        Attached before it starts, so none of its output is lost.
         """
 
         def start() -> tuple[str, socket.socket]:

@@ -41,7 +41,7 @@ log = logging.getLogger("proofbox.engine")
 
 _NAME_RUNTIME_DEFAULT = "runc"
 _FORKS_AT_A_TIME = 8
-# As engines say that root inside is somebody else outside; rootless ones run in such a namespace as a whole.
+# How engines express that root inside is somebody else outside; rootless ones run in such a namespace as a whole.
 _ROOTLESS = "name=rootless"
 _USER_NAMESPACES = frozenset({"name=userns", _ROOTLESS})
 _SYSTEMD, _SLICE = "systemd", ".slice"
@@ -258,8 +258,8 @@ def cgroup_parent(facts: dict[str, Any], wanted: str, service_name: str) -> str:
     """The group that a service's containers go below, as the engine takes it; empty for the engine's own.
 
     Args:
-        facts: what the engine says of itself.
-        wanted: what the operator says.
+        facts: the engine's description of itself.
+        wanted: the operator's setting.
         service_name: whose containers they are.
     """
     driver = facts.get("CgroupDriver")

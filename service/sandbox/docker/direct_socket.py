@@ -16,7 +16,7 @@ _LOOK_AGAIN_S = 0.01
 
 
 class DirectSocketError(Exception):
-    """No socket was taken; the message says why."""
+    """No socket was taken; the message has the reason."""
 
 
 async def take_socket(process: int, container_id: str, kind: socket.SocketKind) -> socket.socket:

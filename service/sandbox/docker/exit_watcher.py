@@ -39,7 +39,7 @@ class ExitWatcher:
 
     def ran_out_of_memory(self, container_id: str) -> bool:
         """Whether a container that has ended ran out of memory. Blocks, for as long as the news may take."""
-        # That it has died says nothing: the engine learns of the two by different ways, in either order.
+        # That it has died does not show why: the engine learns of the two by different ways, in either order.
         self._wait(lambda: container_id in self._out_of_memory)
         return container_id in self._out_of_memory
 

@@ -21,7 +21,7 @@ _OWN_BYTES = 48 * 1024 * 1024  # what it takes beside what the program does
 
 
 def is_gvisor(name: str, runtime: dict[str, Any]) -> bool:
-    """Whether a runtime, by its name and by what the engine says of it, is gVisor's."""
+    """Whether a runtime, by its name and by the engine's description, is gVisor's."""
     program = PurePath(str(runtime.get("path") or "")).name
     return _PROGRAM in name or program.startswith(_PROGRAM)
 

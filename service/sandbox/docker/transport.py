@@ -64,19 +64,19 @@ class AttachTransport:
             self._listening = asyncio.create_task(self._listen())
 
     async def _listen(self) -> None:
-        """Keeps what the runner complains about, until it ends; it says nothing else here."""
+        """Collects the runner's errors until it ends; nothing else comes here."""
         with contextlib.suppress(OSError):
             await self._read_attached()
 
     async def read(self) -> bytes:
-        """The next piece of what the runner says; empty at its end."""
+        """The next piece of what the runner sends; empty at its end."""
         if self._listening is None:
             return await self._read_attached()
-        said = await self._reader.read(_PIECE_BYTES)
-        if not said:
+        data = await self._reader.read(_PIECE_BYTES)
+        if not data:
             # Its last complaint still comes through the engine.
             await asyncio.wait({self._listening}, timeout=_COMPLAINT_S)
-        return said
+        return data
 
     async def _read_attached(self) -> bytes:
         while data := await self._attached[0].read(_BUFFER_BYTES):
@@ -86,7 +86,7 @@ class AttachTransport:
         return b""
 
     def _pieces(self, data: bytes) -> list[bytes]:
-        """The whole pieces of standard output; what follows them is kept for the next time."""
+        """The whole pieces of standard output; what follows them waits for the next time."""
         pieces = []
         at = 0
         while len(data) - at >= _HEADER.size:

@@ -75,7 +75,7 @@ class DockerZygotes:
         return zygote
 
     def remove_left(self) -> None:
-        """Removes those of earlier lives, which end by themselves when their service does.
+        """Removes those of earlier processes of the service, which end by themselves when their service does.
 
         Raises:
             NotForkedError: the engine does not do it.

@@ -39,7 +39,7 @@ _PACKAGE_ROOT = Path(__file__).parents[3]
 _CAP_SYS_ADMIN = 21
 _KEEPER_ENDS_WITHIN_S = 10.0
 _ORDERLY = b"."
-# A shell waits for the keeper: an interpreter would hold 13 MB for as long as the service lives.
+# A shell is the cleanup process: an interpreter would hold 13 MB for as long as the service runs.
 _WAITING = ("/bin/sh", "-c", 'IFS= read -r word; exec "$@" "$word"', "keeper")
 
 
@@ -54,7 +54,7 @@ class OciSettings:
         service_name: two services on one machine each sweep only their own.
         boot_id: this process of the service.
         cache_dir: where images are unpacked.
-        run_dir: where bundles and the runtime's records are while a container lives.
+        run_dir: where bundles and the runtime's records are while a container exists.
         totals: what all sandboxes may use together.
         start_s: how long the runtime may take to start one.
         threads: how many starts and removals are under way at a time.

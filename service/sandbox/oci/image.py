@@ -150,8 +150,10 @@ def _unpack_process(archive: Path, rootfs: Path) -> str:
             command, capture_output=True, text=True, check=True, cwd=_PACKAGE_ROOT, timeout=_UNPACK_S_MAX
         )
     except subprocess.CalledProcessError as exc:
-        said = exc.stderr.strip().splitlines()
-        raise EngineUnavailableError(f"the sandbox image cannot be unpacked: {said[-1] if said else exc}") from exc
+        lines = exc.stderr.strip().splitlines()
+        raise EngineUnavailableError(
+            f"the sandbox image cannot be unpacked: {lines[-1] if lines else exc}"
+        ) from exc
     except subprocess.TimeoutExpired as exc:
         raise EngineUnavailableError(f"the sandbox image was not unpacked within {_UNPACK_S_MAX:.0f} s") from exc
     return done.stdout

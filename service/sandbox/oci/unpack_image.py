@@ -1,4 +1,4 @@
-"""A process that unpacks an image archive into a folder, and prints what the image says of itself as JSON.
+"""A process that unpacks an image archive into a folder, and prints the image's configuration as JSON.
 
     python -m service.sandbox.oci.unpack_image ARCHIVE FOLDER
 
@@ -287,7 +287,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def _config(value: Any) -> dict[str, Any]:
-    """What an image says of the program in it, as far as anybody asks.
+    """The parts of an image's configuration that are used.
 
     Raises:
         TypeError, AttributeError: it is none.

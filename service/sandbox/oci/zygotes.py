@@ -57,13 +57,15 @@ class OciZygotes:
         try:
             zygote.prepare(zygote_settings(kind, self.seccomp), _READY_WITHIN_S)
         except NotForkedError as exc:
-            said = said_on(stderr_fd).decode(errors="replace").strip().splitlines()
+            lines = said_on(stderr_fd).decode(errors="replace").strip().splitlines()
             zygote.end()
-            raise NotForkedError(f"{exc}: {said[-1]}" if said else str(exc)) from exc
+            raise NotForkedError(f"{exc}: {lines[-1]}" if lines else str(exc)) from exc
         return zygote
 
     def remove_left(self) -> None:
-        """Removes those of earlier lives: they end by themselves; where the keeper died too, something is left.
+        """Removes those of earlier processes of the service: they end by themselves.
+
+        Where the cleanup process died too, something is left.
 
         Raises:
             NotForkedError: one does not go.

@@ -132,7 +132,7 @@ class RunnerSandbox:
         await self._expect(Frame.LAUNCHED)
 
     async def become(self, flavour: PreloadSet) -> bool:
-        """Puts an interpreter that has imported what ``flavour`` says in the place of the one that waits.
+        """Puts an interpreter that has imported the libraries of ``flavour`` in the place of the one that waits.
 
         A bare one is put in no other's place. False if none can be had: any interpreter runs any program.
 
@@ -202,11 +202,11 @@ class RunnerSandbox:
         limits = job.limits
         try:
             async with self._answers_within(limits.wall_s + self._bounds.grace_s):
-                said = job_frames(job, self._bounds.pass_on_bytes, self._nonce, collects=wanted is not None)
+                frames_out = job_frames(job, self._bounds.pass_on_bytes, self._nonce, collects=wanted is not None)
                 if wanted is not None:
-                    said += collection_frame(wanted, self._inspector, self._nonce)
+                    frames_out += collection_frame(wanted, self._inspector, self._nonce)
                     self._wanted = wanted
-                await self._write(said)
+                await self._write(frames_out)
                 if self._put_unanswered:
                     await self._expect(Frame.PUT_DONE)
                 return await self._follow(on_output, limits.wall_s)
@@ -304,7 +304,7 @@ class RunnerSandbox:
             if kind in names:
                 bytes_left[kind] -= len(payload) - 1
                 pieces_left -= 1
-                is_empty = len(payload) <= 1 and payload != b"\1"  # that one says that more is not passed on
+                is_empty = len(payload) <= 1 and payload != b"\1"  # that one means that more is not passed on
                 if is_empty or bytes_left[kind] < 0 or pieces_left < 0:
                     raise SandboxLostError("the runner passed on more output than it may")
                 on_output(names[kind], payload[1:], payload[:1] == b"\1")

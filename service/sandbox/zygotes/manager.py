@@ -97,7 +97,7 @@ class Zygotes:
         """Starts some, side by side, and waits until they are ready.
 
         Raises:
-            NotForkedError: one cannot be started; none is kept then.
+            NotForkedError: one cannot be started; none stays then.
         """
         starts = [self._in_thread(partial(self._start, kind)) for kind in kinds]
         outcomes = await asyncio.gather(*starts, return_exceptions=True)

@@ -136,7 +136,7 @@ def _pair(make: Callable[[], tuple[T, T]]) -> tuple[T, T]:
 
 
 def _wait_for_done(fd: int, within_s: float) -> None:
-    """Waits until a fork says that it has met the runner. Raises NotForkedError: it says or does something else."""
+    """Waits until a fork reports that it has met the runner; raises NotForkedError if it does not."""
     report = b""
     deadline = time.monotonic() + within_s
     # Not select: a service with many clients has descriptors above the thousand that it knows.
