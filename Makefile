@@ -98,8 +98,8 @@ lint: venv ## ruff, formatting, vocabulary, seccomp list
 
 types: venv ## mypy, strict
 	@$(BIN)/mypy
-	@for program in runner inspector; do (cd sandbox_images/$$program && MYPYPATH=../inspector ../../$(BIN)/mypy --config-file ../mypy.ini --cache-dir ../../.mypy_cache/$$program .); done
-	@cd sandbox_images && ../$(BIN)/mypy --config-file mypy.ini --cache-dir ../.mypy_cache/render -p render -p readable -p inventory -m advisories
+	@for program in runner inspector; do (cd sandbox_images/$$program && MYPYPATH=../inspector:../.. ../../$(BIN)/mypy --config-file ../mypy.ini --cache-dir ../../.mypy_cache/$$program .); done
+	@cd sandbox_images && ../$(BIN)/mypy --config-file mypy.ini --cache-dir ../.mypy_cache/render -p render -p page_text -p inventory -m advisories
 	@cd tests/readers && ../../$(BIN)/mypy --config-file ../../sandbox_images/mypy.ini --cache-dir ../../.mypy_cache/readers -p readers
 	@$(BIN)/mypy --ignore-missing-imports --cache-dir .mypy_cache/bench -p bench.render -p bench.memsearch -p bench.speed -m bench.tokens -m bench.neighbours
 

@@ -19,7 +19,9 @@ NAME=proofbox-sandbox
 BASE=proofbox-base:trixie
 LOG=$(log_file image)
 # Our own programs: each a folder with a __main__.py that ends up below /opt/proofbox.
-PROGRAMS=(runner inspector render readable inventory)
+PROGRAMS=(runner inspector render page_text inventory)
+# What the runner has in common with the service.
+PROTOCOL=runner_protocol
 
 fail() {
   printf 'image: %s\n' "$*" >&2
@@ -31,6 +33,7 @@ input_files() {
   for program in "${PROGRAMS[@]}"; do
     [ -d "$here/$program" ] && found+=("$program")
   done
+  [ -d "$here/$PROTOCOL" ] && found+=("$PROTOCOL")
   (cd "$here" && find "${found[@]}" -type f -not -path '*/__pycache__/*' -not -path '*/.*_cache/*' -not -name '*.pyc' | LC_ALL=C sort)
 }
 
@@ -43,7 +46,9 @@ prepare_context() { # FOLDER: exactly the hashed files, and beside them what thi
   mkdir -p "$context/programs" "$context/skel"
   while IFS= read -r file; do
     target=$context/$file
-    case ${file%%/*} in runner | inspector | render | readable | inventory) target=$context/programs/$file ;; esac
+    case ${file%%/*} in
+      runner | runner_protocol | inspector | render | page_text | inventory) target=$context/programs/$file ;;
+    esac
     mkdir -p "$(dirname "$target")"
     cp "$here/$file" "$target"
   done < <(input_files)

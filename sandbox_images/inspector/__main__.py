@@ -1,15 +1,12 @@
-"""The inspector: opens each promised file with its format's own library and says whether it is what it promises.
+"""The inspector: opens each promised file with its format's own library and judges whether it is what it promises.
 
 It runs inside the sandbox, on what a hostile program left there, in a fork of a zygote or of the runner, or by hand
 as ``python3 -I inspector``: one JSON request on stdin, one JSON line per file on stdout, in order and as soon as
 each is judged::
 
     request  {root, seconds_per_file, wall_seconds_per_file, image_pixels_max, unpacked_bytes_max, members_max,
-              pages_max, memory_bytes_max?, here?, files: [{id, path, checks}]}
+              pages_max, memory_bytes_max?, files: [{id, path, checks}]}
     line     {id, ok, mime, problem, facts}
-
-With ``here`` a line ``{here, mimes}`` stands before them; if that says that they are judged in this process, which
-a file can end, the others are ``{ok, problem, facts}``.
 
 The exit status is 0 whatever the files are; it is 2, with a sentence on stderr, only for a request that is no
 request.
@@ -19,8 +16,8 @@ from __future__ import annotations
 
 import sys
 
-from inspection import inspect
 from request import MalformedRequest
+from session import inspect
 
 _BAD_REQUEST_STATUS = 2
 

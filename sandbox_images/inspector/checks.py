@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from formats import CHECKS_BY_FAMILY, CHECKS_JUDGED_ELSEWHERE, canonical_mime
-from verdict import Subject, Unmet, counted, quoted
+from model import Subject, Unmet, counted, quoted
 
 _NAMES_SHOWN = 5
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from checks import hold_to_contract, refuse_what_cannot_be_checked
 from formats import Format, extension_of, format_of
+from model import PROBLEM_CHARS_MAX, Limits, Problem, Subject, Unmet, one_line
 from request import Entry
-from verdict import PROBLEM_CHARS_MAX, Limits, Problem, Subject, Unmet, one_line
 
 
 def import_family(file_format: Format) -> ModuleType:
@@ -66,7 +66,7 @@ def _open_with_its_library(subject: Subject) -> None:
     """Let the format's own library open the file.
 
     Raises:
-        Problem: The file is not what it says; whatever a library throws at a hostile file is one as well.
+        Problem: The file is not what it promises; whatever a library throws at a hostile file is one as well.
         MemoryError: As in ``judge``.
     """
     try:
@@ -80,7 +80,7 @@ def _open_with_its_library(subject: Subject) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """Return the one line of a foreign exception that says something."""
+    """Return the one line of a foreign exception that has a content."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     text = str(error).strip()

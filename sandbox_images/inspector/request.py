@@ -6,11 +6,11 @@ import json
 from dataclasses import dataclass, fields
 from typing import Any
 
-from verdict import Limits
+from model import Limits
 
 
 class MalformedRequest(Exception):  # noqa: N818 - named for what it is
-    """The caller sent something that is not a request; its text says what is wrong."""
+    """The caller sent something that is not a request; its text is what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +36,11 @@ class Request:
         root: The folder that their paths start from.
         limits: The bounds.
         files: The files.
-        here: Whether they may be judged in the process that reads this.
     """
 
     root: str
     limits: Limits
     files: list[Entry]
-    here: bool = False
 
 
 def read_request(data: bytes) -> Request:
@@ -60,10 +58,7 @@ def read_request(data: bytes) -> Request:
     files = body.get("files")
     if not isinstance(files, list):
         raise MalformedRequest("files must be a list")
-    here = body.get("here", False)
-    if not isinstance(here, bool):
-        raise MalformedRequest("here must be true or false")
-    return Request(body["root"], _limits(body), [_entry(item) for item in files], here)
+    return Request(body["root"], _limits(body), [_entry(item) for item in files])
 
 
 def _limits(body: dict[str, Any]) -> Limits:

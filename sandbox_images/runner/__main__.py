@@ -10,14 +10,17 @@ import _signal
 import os
 import sys
 
-import adopting
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # of runner_protocol
+
+import direct_socket
+import environment
 import frames
-import home
 import open_files
-import run
-import shortcut
-from collect import Collection
-from outdir import OutDir
+import program_run
+from collection import Collection
+from out_dir import OutDir
+from runner_protocol import frame_format
+from zygote import fork_receiver
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +38,7 @@ _SUFFIX = {
     "bash": ".sh",
     "node": ".js",
     "render": ".json",
-    "readable": ".json",
+    "page_text": ".json",
     "inventory": ".json",
 }
 
@@ -46,50 +49,50 @@ class Runner:
     def __init__(self, channel: frames.Channel) -> None:
         self._channel = channel
         self._out = OutDir(OUT_DIR)
-        self._launcher: run.Launcher | None = None
-        self._door: adopting.Door | None = adopting.Door(channel)
+        self._launcher: program_run.Launcher | None = None
+        self._receiver: fork_receiver.ForkReceiver | None = fork_receiver.ForkReceiver(channel)
 
     def serve(self) -> None:
         """Does what the service asks, until it hangs up."""
         while True:
             kind, payload = self._channel.receive()
             request = frames.read_json(payload) if payload else {}
-            if kind == frames.PING:
-                self._channel.send(frames.PONG)
-            elif kind == frames.ADOPT:
+            if kind == frame_format.PING:
+                self._channel.send(frame_format.PONG)
+            elif kind == frame_format.ADOPT:
                 self._adopt()
-            elif kind == frames.LAUNCH:
+            elif kind == frame_format.LAUNCH:
                 self._launch()
-            elif kind == frames.PUT:
+            elif kind == frame_format.PUT:
                 if not self._put_all(request):
                     return
-            elif kind == frames.JOB:
+            elif kind == frame_format.JOB:
                 self._run(request)
-            elif kind == frames.COLLECT:
-                Collection(self._channel, self._door, self._out, request).send_all()
+            elif kind == frame_format.COLLECT:
+                Collection(self._channel, self._receiver, self._out, request).send_all()
 
     def _adopt(self) -> None:
         """Takes an interpreter in that is forked into this container, in place of the one that waits."""
-        came = self._door.launcher() if self._door is not None else None
-        if came is None:
+        interpreter = self._receiver.receive_interpreter() if self._receiver is not None else None
+        if interpreter is None:
             self._launch()
             return
         if self._launcher is not None:
             self._launcher.end()
-        self._launcher = came
-        self._channel.send(frames.LAUNCHED)
+        self._launcher = interpreter
+        self._channel.send(frame_format.LAUNCHED)
 
     def _launch(self) -> None:
         """Starts an interpreter, unless one waits; from here on nothing is forked into this container."""
-        if self._door is not None:
-            self._door.close()
-            self._door = None
+        if self._receiver is not None:
+            self._receiver.close()
+            self._receiver = None
         if self._launcher is None:
-            import forked_inspector  # noqa: F401, PLC0415 - loaded while the container waits
-            import launching  # noqa: PLC0415 - heavy, and only needed here
+            import local_inspector  # noqa: F401, PLC0415 - loaded while the container waits
+            import spawn_interpreter  # noqa: PLC0415 - heavy, and only needed here
 
-            self._launcher = launching.launch(home.environment(), sys.argv[1:])
-        self._channel.send(frames.LAUNCHED)
+            self._launcher = spawn_interpreter.launch(environment.program_variables(), sys.argv[1:])
+        self._channel.send(frame_format.LAUNCHED)
 
     def _put_all(self, request: dict[str, Any]) -> bool:
         self._out.begin_turn(request["turn_id"])
@@ -98,9 +101,9 @@ class Runner:
                 self._put(file)
         except OSError as exc:
             reason = f"OUT_DIR cannot hold the files of the call: {exc.strerror}"
-            self._channel.send_json(frames.FAILED, {"reason": reason})
+            self._channel.send_json(frame_format.FAILED, {"reason": reason})
             return False
-        self._channel.send(frames.PUT_DONE)
+        self._channel.send(frame_format.PUT_DONE)
         return True
 
     def _put(self, request: dict[str, Any]) -> None:
@@ -128,7 +131,7 @@ class Runner:
 
     def _data(self) -> bytes:
         kind, piece = self._channel.receive()
-        if kind != frames.DATA:
+        if kind != frame_format.DATA:
             raise frames.StreamEndedError
         return piece
 
@@ -143,8 +146,8 @@ class Runner:
         stdin = self._bytes(request["stdin_bytes"])
         if self._launcher is None:
             raise frames.StreamEndedError  # the service asks for one first
-        if self._door is not None:
-            self._door.close()  # from here on, who would connect is not ours
+        if self._receiver is not None:
+            self._receiver.close()  # from here on, who would connect is not ours
         wanted = self._wanted_then() if request.get("collects") else None
         path = _program_path(request)
         _write(path, code)
@@ -157,17 +160,15 @@ class Runner:
             "out_dir": OUT_DIR,
             "env": {**request["env"], "TURN_ID": request["turn_id"]},
         }
-        collection = None if wanted is None else Collection(self._channel, self._door, self._out, wanted)
-        meanwhile = collection.go_ahead if collection is not None else None
-        outcome = run.Run(self._channel, self._launcher, job).to_end(meanwhile)
-        self._channel.send_json(frames.EXIT, outcome)
-        if collection is not None:
-            collection.send_all()
+        outcome = program_run.ProgramRun(self._channel, self._launcher, job).to_end()
+        self._channel.send_json(frame_format.EXIT, outcome)
+        if wanted is not None:
+            Collection(self._channel, self._receiver, self._out, wanted).send_all()
 
     def _wanted_then(self) -> dict[str, Any]:
         """What is collected as soon as the program has ended: asked for ahead, which saves a way there and back."""
         kind, payload = self._channel.receive()
-        if kind != frames.COLLECT:
+        if kind != frame_format.COLLECT:
             raise frames.StreamEndedError
         request: dict[str, Any] = frames.read_json(payload)
         return request
@@ -188,20 +189,20 @@ def _program_path(request: dict[str, Any]) -> str:
 def main() -> None:
     """Serves one call, or ends when the service hangs up; or is a zygote."""
     if sys.argv[1:2] == ["zygote"]:
-        import raising  # noqa: PLC0415 - once for many containers
+        from zygote import bootstrap  # noqa: PLC0415 - once for many containers
 
-        raising.become_zygote(sys.argv[2])
-    home.make()
+        bootstrap.become_zygote(sys.argv[2])
+    environment.make_home()
     open_files.LIMITS.raise_own()
-    run.set_dumpable(readable=False)
+    program_run.set_dumpable(readable=False)
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # by Python's own handler a program could interrupt process 1
     channel = frames.Channel(0, 1)
     try:
         runner = Runner(channel)
-        offered = shortcut.offered()
-        channel.send_json(frames.READY, {"python": sys.version.split()[0]})
+        offered = direct_socket.offer_socket()
+        channel.send_json(frame_format.READY, {"python": sys.version.split()[0]})
         if offered is not None:
-            shortcut.take_if_spoken_on(offered, channel)
+            direct_socket.use_if_chosen(offered, channel)
         runner.serve()
     except (frames.StreamEndedError, ConnectionError):
         return

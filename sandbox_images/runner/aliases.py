@@ -50,7 +50,7 @@ class Aliases:
         return name in self._copies
 
     def is_second_name(self, name: str) -> bool:
-        """Whether a name still is a second one of a file that is looked at under its first."""
+        """Whether a name still is a second one of a file that is listed under its first."""
         first = self._first.get(name)
         return first is not None and self._is_same(name, first)
 

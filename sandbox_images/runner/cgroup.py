@@ -1,4 +1,4 @@
-"""What the kernel counts for this container, on cgroup v2 and v1; zero or None where it does not say (gVisor)."""
+"""What the kernel counts for this container, on cgroup v2 and v1; zero or None where it does not count (gVisor)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PEAK = ("/sys/fs/cgroup/memory.peak", "/sys/fs/cgroup/memory/memory.max_usage_i
 
 
 def _read(path: str) -> bytes:
-    """What a file of the kernel's says; a file object would cost more than the reading."""
+    """The content of a file of the kernel's; a file object would cost more than the reading."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         return os.read(fd, _READ_BYTES)
@@ -56,7 +56,7 @@ def memory_peak_bytes() -> int | None:
 
 
 def memory_left_bytes() -> int:
-    """How much more memory this container may hold; 0 where the kernel does not say."""
+    """How much more memory this container may hold; 0 where the kernel does not count."""
     for bound, held in _HELD:
         try:
             return int(_read(bound)) - int(_read(held))

@@ -11,7 +11,7 @@ from frames import write_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from outdir import OutDir
+    from out_dir import OutDir
 
 # What is sent fits one frame, of a mebibyte; the rest is put back by the next call.
 _REMOVED_MAX = 2_000

@@ -1,48 +1,19 @@
-"""The framed stream between the service and this runner: standard input and output, or a socket in their place.
-
-A frame is ``type (1 byte) | nonce (16 bytes) | length (4 bytes, big endian) | payload``. The service draws the
-nonce and sends it with its first frame: no process of the program ever holds it, so no program can write a frame
-that the service would believe.
-"""
+"""The runner's end of the framed stream: standard input and output, or a socket in their place."""
 
 from __future__ import annotations
 
 import _json
 import os
-import struct
+
+from runner_protocol.frame_format import HEADER, NO_NONCE, PAYLOAD_BYTES_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-HEADER = struct.Struct(">B16sI")
-PAYLOAD_BYTES_MAX = 1024 * 1024
-NO_NONCE = bytes(16)
-
-# From the service.
-PUT = 1
-DATA = 2
-JOB = 3
-COLLECT = 4
-ADOPT = 5
-LAUNCH = 6
-PING = 8
-# From the runner.
-READY = 16
-PUT_DONE = 17
-STDOUT = 18
-STDERR = 19
-EXIT = 20
-FOUND = 21
-COLLECTED = 22
-FAILED = 23
-LAUNCHED = 24
-INSPECTOR = 25
-PONG = 28
-
 
 class StreamEndedError(Exception):
-    """The service closed the stream: nothing in this container is wanted any more."""
+    """The service closed the stream: this container is not needed any more."""
 
 
 class _Reading:

@@ -14,7 +14,7 @@ _EVERY_S = 0.002
 
 
 class FullPlaces:
-    """What was seen to be full, at any time that it was looked for."""
+    """What was seen to be full, at any time that it was checked."""
 
     def __init__(self) -> None:
         self._seen: set[str] = set()

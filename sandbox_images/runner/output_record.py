@@ -1,4 +1,4 @@
-"""What is kept of a program's output: the beginning and the end of both streams, in the order of the writes."""
+"""The record of a program's output: the beginning and the end of both streams, in the order of the writes."""
 
 from __future__ import annotations
 

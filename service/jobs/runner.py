@@ -276,7 +276,7 @@ class JobRunner:
 def _named_inputs(job: Job, gathered: JobInputs) -> list[InputFile]:
     """What is put in; for a program of the user's with the further names that it may use."""
     inputs = list(gathered.inputs.values())
-    if job.language in {"render", "readable"}:
+    if job.language in {"render", "page_text"}:
         return inputs
     return add_aliases(inputs, job.turn_id, job.code.decode(errors="replace"))
 

@@ -99,7 +99,7 @@ class DocumentReader:
         }
         wanted = ExpectedFile(ANSWER_NAME, is_glob=False, matches_max=1, checks={})
         program = Program(
-            Job("readable", json.dumps(job).encode(), "readable", turn_id, bounds.limits),
+            Job("page_text", json.dumps(job).encode(), "page_text", turn_id, bounds.limits),
             OutputSpec(turn_id, (wanted,), 0, bounds.limits),
             discard_output,
         )

@@ -1,6 +1,6 @@
 """The port of what starts and removes containers; everything above it is the same for every engine."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -27,10 +27,10 @@ class ContainerTransport(Protocol):
     async def write(self, data: bytes | bytearray) -> None:
         """Writes all of it, waiting while the other side is slow. Raises OSError."""
 
-    async def shorten(self) -> None:
-        """Goes on over a shorter way that the runner has laid out before it was ready; stays where there is none.
+    async def use_direct_socket(self) -> None:
+        """Switches to a direct socket to the runner, if it has laid one out; else the stream stays.
 
-        To be called before anything is written: the runner stays with the stream on which it hears the first word.
+        To be called before anything is written: the runner stays with the stream of the first byte.
         """
 
     async def close(self) -> None:
@@ -38,21 +38,7 @@ class ContainerTransport(Protocol):
 
 
 class NotForkedError(Exception):
-    """No process was forked into a container; the message says why. The runner can start one itself."""
-
-
-class WaitingInspector(Protocol):
-    """An inspector that waits in a container, out of reach of the program that runs there."""
-
-    @property
-    def of_plain_files(self) -> bool:
-        """Whether it opens files without libraries."""
-
-    async def let_in(self) -> None:
-        """Has it meet the runner, which has called for it. Raises NotForkedError."""
-
-    def close(self) -> None:
-        """Ends it, if it was not let in; never raises."""
+    """No process was forked into a container; the message has the reason. The runner can start one itself."""
 
 
 class Forks(Protocol):
@@ -61,27 +47,14 @@ class Forks(Protocol):
     def has(self, flavour: PreloadSet) -> bool:
         """Whether an interpreter of this flavour can be had at once; where not, one is made ready for later."""
 
-    async def interpreter(self, flavour: PreloadSet, *, ahead: bool) -> None:
-        """Forks an interpreter into the container, for the runner to adopt. Raises NotForkedError.
-
-        Args:
-            flavour: what it has imported.
-            ahead: whether it will wait for its call, and so has time to make itself ready for it.
-        """
+    async def interpreter(self, flavour: PreloadSet) -> None:
+        """Forks an interpreter of a flavour into the container, for the runner to adopt. Raises NotForkedError."""
 
     async def inspector(self, *, of_plain_files: bool) -> None:
         """Forks what opens files into the container. Raises NotForkedError.
 
         Args:
             of_plain_files: whether they are opened without libraries. One for plain files opens others too, later.
-        """
-
-    async def waiting_inspector(self, extensions: Sequence[str], *, of_plain_files: bool) -> WaitingInspector:
-        """Forks one that waits until it is let in, while a program runs. Raises NotForkedError.
-
-        Args:
-            extensions: those of the files that it is likely to open.
-            of_plain_files: as above.
         """
 
 
@@ -107,7 +80,7 @@ class LeftContainer:
     Attributes:
         container_id: its id.
         name: what it was started as.
-        boot_id: the life of the service that made it.
+        boot_id: the process of the service that made it.
     """
 
     container_id: str
@@ -119,13 +92,13 @@ class Containers(Protocol):
     """Hardened containers of one service; every method raises EngineUnavailableError when it cannot."""
 
     async def connect(self) -> SandboxInfo:
-        """Makes sure that containers can be started, and says of what kind they are."""
+        """Makes sure that containers can be started, and returns of what kind they are."""
 
     async def close(self) -> None:
         """Lets go of what `connect` took; never raises."""
 
     async def memory_bytes(self) -> int:
-        """How much memory there is for containers, now or at all, as far as the engine tells."""
+        """How much memory there is for containers, free or in total, as far as the engine reports."""
 
     @property
     def together(self) -> ServiceCgroup | None:
@@ -149,7 +122,7 @@ class Containers(Protocol):
     ) -> Container:
         """Starts a container whose processes run as ``user_id``.
 
-        Where nothing can be forked into it, its interpreter imports what ``flavour`` says.
+        Where nothing can be forked into it, its interpreter imports the libraries of ``flavour``.
 
         One that imports anything has a small share of the CPU until `begin_waiting`. Nothing of it is left when
         this raises. Not to be cancelled.
@@ -173,5 +146,5 @@ class Containers(Protocol):
     async def died_of_processes(self, container_id: str) -> bool:
         """Whether a container ended because there were too many processes in it; False if nobody knows."""
 
-    async def left(self) -> list[LeftContainer]:
-        """All containers of this service, of any life of it, running or not."""
+    async def list_orphans(self) -> list[LeftContainer]:
+        """All containers of this service, of any process of it, running or not."""

@@ -38,15 +38,15 @@ _ODD = re.compile(r"[^A-Za-z0-9_.-]+")
 
 @dataclass(frozen=True, slots=True)
 class PooledEngineSettings:
-    """How sandboxes are kept and lent.
+    """How sandboxes are pooled and handed out.
 
     Attributes:
-        boot_id: this life of the service.
+        boot_id: this process of the service.
         default_limits: the limits of waiting containers, the operator's.
         pool: how many wait, and how long. Its ``memory_bytes`` is a share of what there is if it is 0.
         ready_s: how long a start may take until its runner answers.
         call_lifetime_s: how long the longest call may hold a container.
-        sweep_every_s: how often leftovers are looked for.
+        sweep_every_s: how often orphans are removed.
         stream: bounds of the stream to a runner.
         inspector: bounds of the inspector.
         users: the user ids that containers run as.
@@ -66,7 +66,7 @@ class PooledEngineSettings:
 class PooledEngine:
     """Fresh, single-use containers; see `SandboxEngine` for the promises.
 
-    A service name has one life at a time (its store keeps others out), so a container of the same service and
+    A service name has one process at a time (its store keeps others out), so a container of the same service and
     another boot was left by a dead one.
     """
 
@@ -104,7 +104,7 @@ class PooledEngine:
         self._stopping = False
         self._sweeper: asyncio.Task[None] | None = None
         self.swept = 0
-        """Sandboxes of this service that had to be swept in this life of it."""
+        """Sandboxes of this service that had to be swept in this process of it."""
         self.is_up = False
         """Whether the engine answered when it was asked last."""
 
@@ -119,7 +119,7 @@ class PooledEngine:
         self.is_up = True
         swept = await self.sweep()
         if swept:
-            log.info("removed %d sandboxes of an earlier life of the service", swept)
+            log.info("removed %d sandboxes of an earlier process of the service", swept)
         policy = self._settings.pool
         if not policy.memory_bytes:
             share = int(await self._containers.memory_bytes() * _SHARE_OF_MEMORY)
@@ -145,30 +145,30 @@ class PooledEngine:
     @asynccontextmanager
     async def open(self, spec: SandboxSpec) -> AsyncIterator[Sandbox]:
         """See `SandboxEngine.open`."""
-        box = await self._become(await self._taken(spec), spec)
-        expiry = self._clock.call_later(spec.lifetime_s, lambda: self._discard_later(box))
-        naming = self._clock.call_later(_NAMED_AFTER_S, lambda: self._later(self._name(box, spec.call_name)))
-        log.debug("call %s has container %s", spec.call_name, box.container_id[:12])
+        pooled = await self._become(await self._taken(spec), spec)
+        expiry = self._clock.call_later(spec.lifetime_s, lambda: self._discard_later(pooled))
+        naming = self._clock.call_later(_NAMED_AFTER_S, lambda: self._later(self._name(pooled, spec.call_name)))
+        log.debug("call %s has container %s", spec.call_name, pooled.container_id[:12])
         try:
-            yield box.sandbox
+            yield pooled.sandbox
         finally:
             expiry.cancel()
             naming.cancel()
             # After the answer: nobody waits for a removal. What ran in it is gone once files were collected.
-            self._later(self._discard_in_time(box) if box.sandbox.is_over else self._discard(box))
+            self._later(self._discard_in_time(pooled) if pooled.sandbox.is_over else self._discard(pooled))
 
-    async def _become(self, box: PooledContainer, spec: SandboxSpec) -> PooledContainer:
-        """Puts what the call will import into the box that was taken, where that can be forked in."""
+    async def _become(self, pooled: PooledContainer, spec: SandboxSpec) -> PooledContainer:
+        """Puts what the call will import into the container that was taken, where that can be forked in."""
         try:
-            await box.sandbox.become(spec.flavour)
+            await pooled.sandbox.become(spec.flavour)
         except SandboxLostError as exc:
             log.warning("a sandbox was lost before its call, which takes another: %s", exc)
-            self._discard_later(box)
+            self._discard_later(pooled)
             return await self._taken(spec)
         except BaseException:
-            self._discard_later(box)
+            self._discard_later(pooled)
             raise
-        return box
+        return pooled
 
     async def _taken(self, spec: SandboxSpec) -> PooledContainer:
         default, limits = self._settings.default_limits, spec.limits
@@ -177,30 +177,30 @@ class PooledEngine:
             return await self._own(spec)
         # What has imported libraries may hold more already than a small limit allows.
         flavour = spec.flavour if limits.memory_bytes >= _LIBRARIES_NEED_BYTES else PreloadSet.BARE
-        box = await self.pool.take(flavour, spec.owner, is_only_call=spec.is_only_call)
+        pooled = await self.pool.take(flavour, spec.owner, is_only_call=spec.is_only_call)
         if not updates:
-            return box
+            return pooled
         try:
-            await self._containers.set_limits(box.container_id, limits)
+            await self._containers.set_limits(pooled.container_id, limits)
         except EngineUnavailableError as exc:
             log.warning("the limits of a waiting sandbox cannot be changed: %s", exc)
-            self._discard_later(box)
+            self._discard_later(pooled)
             return await self._own(spec)
         except BaseException:
-            self._discard_later(box)
+            self._discard_later(pooled)
             raise
-        return box
+        return pooled
 
     async def _own(self, spec: SandboxSpec) -> PooledContainer:
         """A container for one call: bare, as importing takes the same time in the call."""
-        box = await self._start_box(spec.limits, spec.lifetime_s, PreloadSet.BARE)
+        pooled = await self._start_pooled(spec.limits, spec.lifetime_s, PreloadSet.BARE)
         self.pool.counts.taken[spec.flavour, "own"] += 1
-        return box
+        return pooled
 
-    async def _name(self, box: PooledContainer, call_name: str) -> None:
+    async def _name(self, pooled: PooledContainer, call_name: str) -> None:
         with contextlib.suppress(EngineUnavailableError):
             await self._containers.name_after(
-                box.container_id, box.name, _ODD.sub("_", call_name)[:_NAMED_CHARS_MAX]
+                pooled.container_id, pooled.name, _ODD.sub("_", call_name)[:_NAMED_CHARS_MAX]
             )
 
     async def ping(self) -> None:
@@ -221,7 +221,7 @@ class PooledEngine:
         return found.container_id not in self._held and found.name not in self._starting
 
     async def _remove_left(self, is_left: Callable[[LeftContainer], bool]) -> int:
-        left = [found.container_id for found in await self._containers.left() if is_left(found)]
+        left = [found.container_id for found in await self._containers.list_orphans() if is_left(found)]
         before, self._going = self._going, frozenset()
         for container_id in left:
             await self._containers.remove(container_id)
@@ -245,21 +245,23 @@ class PooledEngine:
         settings = self._settings
         lifetime_s = settings.pool.age_max_s + settings.call_lifetime_s
         await self._containers.prepare(flavour)
-        box = await self._start_box(settings.default_limits, lifetime_s, flavour)
+        pooled = await self._start_pooled(settings.default_limits, lifetime_s, flavour)
         try:
-            await self._containers.begin_waiting(box.container_id, flavour)
+            await self._containers.begin_waiting(pooled.container_id, flavour)
         except BaseException:
-            self._discard_later(box)
+            self._discard_later(pooled)
             raise
-        return box
+        return pooled
 
-    async def _start_box(self, limits: CallLimits, lifetime_s: float, flavour: PreloadSet) -> PooledContainer:
+    async def _start_pooled(self, limits: CallLimits, lifetime_s: float, flavour: PreloadSet) -> PooledContainer:
         # A part of the call that has to wait for it; a trace of its own if it is to wait for a call.
-        inner, told = open_span(), {"proofbox.flavour": str(flavour)}
-        with inside(inner.start(_START, told) if inner.traceparent else self._tracer.trace(_START, told)):
-            return await self._started_box(limits, lifetime_s, flavour)
+        inner, attributes = open_span(), {"proofbox.flavour": str(flavour)}
+        with inside(
+            inner.start(_START, attributes) if inner.traceparent else self._tracer.trace(_START, attributes)
+        ):
+            return await self._started_pooled(limits, lifetime_s, flavour)
 
-    async def _started_box(self, limits: CallLimits, lifetime_s: float, flavour: PreloadSet) -> PooledContainer:
+    async def _started_pooled(self, limits: CallLimits, lifetime_s: float, flavour: PreloadSet) -> PooledContainer:
         info = self._info
         if info is None:
             raise EngineUnavailableError("the engine is not started")
@@ -284,18 +286,18 @@ class PooledEngine:
             died_of_processes=lambda: self._containers.died_of_processes(container_id),
             forks=container.forks,
         )
-        box = PooledContainer(container_id, name, transport, sandbox, flavour)
+        pooled = PooledContainer(container_id, name, transport, sandbox, flavour)
         try:
             async with asyncio.timeout(self._settings.ready_s):
-                await box.sandbox.wait_ready(flavour)
+                await pooled.sandbox.wait_ready(flavour)
         except BaseException as exc:
-            self._discard_later(box)
+            self._discard_later(pooled)
             if isinstance(exc, (TimeoutError, SandboxLostError)):
-                said = transport.stderr_tail.decode(errors="replace").strip()
-                log.warning("a sandbox did not get ready: %s %s", exc, said)
+                stderr = transport.stderr_tail.decode(errors="replace").strip()
+                log.warning("a sandbox did not get ready: %s %s", exc, stderr)
                 raise EngineUnavailableError("a sandbox was started but its runner did not answer") from exc
             raise
-        return box
+        return pooled
 
     async def _container(
         self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: PreloadSet
@@ -318,21 +320,21 @@ class PooledEngine:
             container = await starting
             await self._hang_up(await container.attach(), container.container_id)
 
-    def _discard_later(self, box: PooledContainer) -> None:
-        self._later(self._discard(box))
+    def _discard_later(self, pooled: PooledContainer) -> None:
+        self._later(self._discard(pooled))
 
     def _later(self, task_of: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(task_of)
         self._removals.add(task)
         task.add_done_callback(self._removals.discard)
 
-    async def _discard_in_time(self, box: PooledContainer) -> None:
+    async def _discard_in_time(self, pooled: PooledContainer) -> None:
         """Discards a container a moment later, or when no call runs, which may be its own, but soon."""
         until = self._clock.time() + _REMOVED_WITHIN_S
         await self._pause(_REMOVED_AFTER_S)
         while self._load() > 0 and self._clock.time() < until and not self._stopping:
             await self._pause(_REMOVED_AFTER_S)
-        await self._discard(box)
+        await self._discard(pooled)
 
     async def _pause(self, seconds: float) -> None:
         """Waits, but not while the engine stops."""
@@ -344,9 +346,8 @@ class PooledEngine:
         self._pauses.discard(over)
         timer.cancel()
 
-    async def _discard(self, box: PooledContainer) -> None:
-        box.sandbox.close()
-        await self._hang_up(box.transport, box.container_id)
+    async def _discard(self, pooled: PooledContainer) -> None:
+        await self._hang_up(pooled.transport, pooled.container_id)
 
     async def _hang_up(self, transport: ContainerTransport, container_id: str) -> None:
         await transport.close()

@@ -14,7 +14,7 @@ HOST_NAME = "sandbox"
 SHM_BYTES = 64 * 1024 * 1024
 """Size of /dev/shm: multiprocessing and numpy share memory there; it counts as memory."""
 CPU_PERIOD_US = 100_000
-"""The period over which the CPU share of a sandbox is kept."""
+"""The period over which the CPU share of a sandbox is enforced."""
 IMPORTING_SHARES = 128
 """Weight for the CPU, in place of 1024, of a container that imports libraries for a later call: those with calls go
 first, and where they use every core it is still ready in time."""
@@ -58,7 +58,7 @@ MASKED_PATHS = (
     "/proc/timer_stats",
     "/sys/devices/virtual/powercap",
     "/sys/firmware",
-    # And what tells of the machine or of its other users, and is no use to a program.
+    # And what shows the machine or of its other users, and is no use to a program.
     "/proc/buddyinfo",
     "/proc/cgroups",
     "/proc/cmdline",

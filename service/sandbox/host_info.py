@@ -7,7 +7,7 @@ _LINE = re.compile(r"^(\w+):\s+(\d+) kB$", re.MULTILINE)
 
 
 def meminfo(path: Path = Path("/proc/meminfo")) -> dict[str, int]:
-    """What the kernel says of memory, in bytes by its own names; empty where it says nothing."""
+    """The kernel's figures of memory, in bytes by its own names; empty where it has none."""
     try:
         text = path.read_text(encoding="ascii")
     except OSError:

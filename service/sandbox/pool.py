@@ -39,7 +39,7 @@ _HELD_BACK_S_MAX = 2.0
 _RETRY_S, _RETRY_S_MAX = 0.25, 5.0
 _ENOUGH_SHARE = 0.5  # of what should wait: with that many left, a start can wait for the calls that run
 _OLD_SHARE = 0.8  # of the age at which a waiting container is not given to a call any more
-_SURPLUS = 1  # kept, so that a number that wavers starts and removes nothing
+_SURPLUS = 1  # stays, so that a number that wavers starts and removes nothing
 
 
 class Timer(Protocol):
@@ -132,7 +132,7 @@ class Pool:
     @property
     def ready(self) -> int:
         """Containers that wait for a call."""
-        return sum(len(boxes) for boxes in self._ready.values())
+        return sum(len(waiting) for waiting in self._ready.values())
 
     def waiting(self, flavour: PreloadSet) -> int:
         """Containers of a flavour that wait for a call."""
@@ -149,7 +149,7 @@ class Pool:
     async def take(
         self, flavour: PreloadSet = PreloadSet.BARE, owner: str = "", *, is_only_call: bool = True
     ) -> PooledContainer:
-        """The next container; its ``info.acquired`` says whether it waited.
+        """The next container; its ``info.acquired`` is whether it waited.
 
         Args:
             flavour: what its interpreter should have imported.
@@ -164,18 +164,18 @@ class Pool:
             raise ShuttingDownError("the service is shutting down")
         self._demands.of[flavour].arrived(self._clock.time())
         for found in dict.fromkeys((flavour, PreloadSet.BARE)):
-            box = await self._waited(found, is_only_call=is_only_call)
-            if box is not None:
+            pooled = await self._waited(found, is_only_call=is_only_call)
+            if pooled is not None:
                 self._reserve_at = self._clock.time() + _REFILL_AFTER_S
                 self._refill_after(_REFILL_AFTER_S)
                 self._waiting.note_served(owner)
-                return self._given(box, flavour, "warm" if found is flavour else "bare")
+                return self._given(pooled, flavour, "warm" if found is flavour else "bare")
         return self._given(await self._started_for(flavour, owner, is_only_call=is_only_call), flavour, "cold")
 
-    def _given(self, box: PooledContainer, flavour: PreloadSet, took: Took) -> PooledContainer:
+    def _given(self, pooled: PooledContainer, flavour: PreloadSet, took: Took) -> PooledContainer:
         self.counts.taken[flavour, took] += 1
-        box.sandbox.info = _acquired(box, warm=took != "cold")
-        return box
+        pooled.sandbox.info = _acquired(pooled, warm=took != "cold")
+        return pooled
 
     async def _started_for(self, flavour: PreloadSet, owner: str, *, is_only_call: bool) -> PooledContainer:
         if self._stopped:  # while a container that waited was asked
@@ -185,43 +185,43 @@ class Pool:
         self._waiting.add(waiter)
         self._start_for_calls()
         try:
-            return await waiter.box
+            return await waiter.pooled
         except asyncio.CancelledError:
-            if waiter.box.done() and not waiter.box.cancelled() and waiter.box.exception() is None:
-                self._put(waiter.box.result())
+            if waiter.pooled.done() and not waiter.pooled.cancelled() and waiter.pooled.exception() is None:
+                self._put(waiter.pooled.result())
             raise
         finally:
             self._waiting.remove(waiter)
 
     async def _waited(self, flavour: PreloadSet, *, is_only_call: bool) -> PooledContainer | None:
         """A container that has waited and can be used, and is not reserved for others."""
-        boxes = self._ready[flavour]
+        waiting = self._ready[flavour]
         is_open = is_only_call or flavour is not PreloadSet.BARE
-        while boxes and self.policy.may_take(len(boxes), is_only_call=is_open):
-            box = boxes.popleft()
-            if await self._can_be_used(box):
-                return box
+        while waiting and self.policy.may_take(len(waiting), is_only_call=is_open):
+            pooled = waiting.popleft()
+            if await self._can_be_used(pooled):
+                return pooled
         return None
 
-    async def _can_be_used(self, box: PooledContainer) -> bool:
+    async def _can_be_used(self, pooled: PooledContainer) -> bool:
         """Whether a container is fit for a call; one that is not is discarded."""
         fit = False
         try:
-            fit = self._age_s(box) < self.policy.age_max_s and await self._answers(box)
+            fit = self._age_s(pooled) < self.policy.age_max_s and await self._answers(pooled)
         finally:
             if not fit:
-                self._discard(box)
+                self._discard(pooled)
         return fit
 
-    async def _answers(self, box: PooledContainer) -> bool:
-        if box.transport.is_open and await box.sandbox.answers():
+    async def _answers(self, pooled: PooledContainer) -> bool:
+        if pooled.transport.is_open and await pooled.sandbox.answers():
             return True
         self.counts.ended += 1
-        log.warning("a waiting sandbox had ended by itself or gave no answer: %s", box.container_id[:12])
+        log.warning("a waiting sandbox had ended by itself or gave no answer: %s", pooled.container_id[:12])
         return False
 
-    def _age_s(self, box: PooledContainer) -> float:
-        return self._clock.time() - box.born
+    def _age_s(self, pooled: PooledContainer) -> float:
+        return self._clock.time() - pooled.born
 
     async def renew(self) -> None:
         """Replaces containers that ended, hang or get old, and removes what is not wanted any more.
@@ -229,19 +229,19 @@ class Pool:
         To be called again and again. Of the old ones it replaces one of a flavour at a time: those that were
         started together do not leave the pool empty together.
         """
-        for flavour, boxes in self._ready.items():
-            surplus = len(boxes) - self._most(flavour)
-            if surplus <= 0 and boxes and self._age_s(boxes[0]) > _OLD_SHARE * self.policy.age_max_s:
+        for flavour, waiting in self._ready.items():
+            surplus = len(waiting) - self._most(flavour)
+            if surplus <= 0 and waiting and self._age_s(waiting[0]) > _OLD_SHARE * self.policy.age_max_s:
                 surplus = 1
-            for box in list(boxes):
-                if box not in boxes:  # taken meanwhile
+            for pooled in list(waiting):
+                if pooled not in waiting:  # taken meanwhile
                     continue
-                boxes.remove(box)
+                waiting.remove(pooled)
                 if surplus > 0:
                     surplus -= 1
-                    self._discard(box)
-                elif await self._can_be_used(box):
-                    self._put(box, for_reserve=flavour is PreloadSet.BARE)
+                    self._discard(pooled)
+                elif await self._can_be_used(pooled):
+                    self._put(pooled, for_reserve=flavour is PreloadSet.BARE)
         self._refill_after(0)
 
     def _most(self, flavour: PreloadSet) -> int:
@@ -339,8 +339,8 @@ class Pool:
         """Starts one; whether a call that waited got it."""
         began = self._clock.time()
         try:
-            box = await self._start(flavour)
-        except Exception as exc:  # noqa: BLE001 - whatever went wrong, a call that waits is told
+            pooled = await self._start(flavour)
+        except Exception as exc:  # noqa: BLE001 - whatever went wrong, a call that waits gets it
             log.warning("a sandbox could not be started: %s", exc)
             self._failed(exc, began, for_reserve=for_reserve)
             return False
@@ -349,8 +349,8 @@ class Pool:
         self._demands.of[flavour].refilled(took_s)
         self.counts.starts[flavour] += 1
         self.counts.start_s[flavour] += took_s
-        box.born = self._clock.time()
-        return self._put(box, for_reserve=for_reserve)
+        pooled.born = self._clock.time()
+        return self._put(pooled, for_reserve=for_reserve)
 
     def _failed(self, exc: Exception, began: float, *, for_reserve: bool) -> None:
         """One failure answers one call, but none that came after that start ``began``: it gets one of its own.
@@ -364,19 +364,19 @@ class Pool:
         self._retry_at = self._clock.time() + self._retry_s
         error = exc if isinstance(exc, EngineUnavailableError) else None
         for waiter in () if for_reserve else self._waiting:
-            if not waiter.box.done() and waiter.since <= began:
-                waiter.box.set_exception(error or EngineUnavailableError("a sandbox could not be started"))
+            if not waiter.pooled.done() and waiter.since <= began:
+                waiter.pooled.set_exception(error or EngineUnavailableError("a sandbox could not be started"))
                 return
 
-    def _put(self, box: PooledContainer, *, for_reserve: bool = False) -> bool:
+    def _put(self, pooled: PooledContainer, *, for_reserve: bool = False) -> bool:
         """Gives a container to a call that waits and that it serves, or lets it wait; whether a call got it."""
         if self._stopped:
-            self._discard(box)
+            self._discard(pooled)
             return False
         is_lacking = self.waiting(PreloadSet.BARE) < self.policy.reserved
-        if self._waiting.give(box, only_calls=for_reserve and is_lacking):
+        if self._waiting.give(pooled, only_calls=for_reserve and is_lacking):
             return True
-        self._ready[box.flavour].append(box)
+        self._ready[pooled.flavour].append(pooled)
         return False
 
     async def drain(self) -> None:
@@ -391,12 +391,12 @@ class Pool:
         await asyncio.gather(*starting, return_exceptions=True)
         for waiter in self._waiting:
             self._waiting.remove(waiter)
-            if not waiter.box.done():
-                waiter.box.set_exception(ShuttingDownError("the service is shutting down"))
-        for boxes in self._ready.values():
-            while boxes:
-                self._discard(boxes.popleft())
+            if not waiter.pooled.done():
+                waiter.pooled.set_exception(ShuttingDownError("the service is shutting down"))
+        for waiting in self._ready.values():
+            while waiting:
+                self._discard(waiting.popleft())
 
 
-def _acquired(box: PooledContainer, *, warm: bool) -> SandboxInfo:
-    return box.sandbox.info.model_copy(update={"acquired": "warm" if warm else "cold"})
+def _acquired(pooled: PooledContainer, *, warm: bool) -> SandboxInfo:
+    return pooled.sandbox.info.model_copy(update={"acquired": "warm" if warm else "cold"})

@@ -18,20 +18,20 @@ class Waiter:
     Attributes:
         flavour: what it wants; a bare one serves it as well.
         owner: whose call it is.
-        box: what it will get.
+        pooled: what it will get.
         since: when it began to wait, on the pool's clock.
         is_only_call: whether its owner has no other call running.
     """
 
     flavour: PreloadSet
     owner: str
-    box: asyncio.Future[PooledContainer]
+    pooled: asyncio.Future[PooledContainer]
     since: float
     is_only_call: bool = False
 
-    def accepts(self, box: PooledContainer) -> bool:
+    def accepts(self, pooled: PooledContainer) -> bool:
         """Whether a container serves it: a program that wants no libraries may change how they are loaded."""
-        return not self.box.done() and box.flavour in {self.flavour, PreloadSet.BARE}
+        return not self.pooled.done() and pooled.flavour in {self.flavour, PreloadSet.BARE}
 
 
 class PoolQueue:
@@ -63,25 +63,25 @@ class PoolQueue:
         self._turns.move_to_end(owner)
         self._forget_some()
 
-    def give(self, box: PooledContainer, *, only_calls: bool = False) -> bool:
+    def give(self, pooled: PooledContainer, *, only_calls: bool = False) -> bool:
         """Gives a container to the call whose turn it is, of those that it serves; whether there was one.
 
         Args:
-            box: the container.
+            pooled: the container.
             only_calls: whether it is for owners that have no other call running.
         """
-        waiter = self._next_in_turn(box, only_calls=only_calls)
+        waiter = self._next_in_turn(pooled, only_calls=only_calls)
         if waiter is None:
             return False
-        waiter.box.set_result(box)
+        waiter.pooled.set_result(pooled)
         self.remove(waiter)
         self.note_served(waiter.owner)
         return True
 
-    def _next_in_turn(self, box: PooledContainer, *, only_calls: bool) -> Waiter | None:
+    def _next_in_turn(self, pooled: PooledContainer, *, only_calls: bool) -> Waiter | None:
         first: dict[str, Waiter] = {}
         for waiter in self._all:
-            if waiter.owner not in first and waiter.accepts(box) and (waiter.is_only_call or not only_calls):
+            if waiter.owner not in first and waiter.accepts(pooled) and (waiter.is_only_call or not only_calls):
                 first[waiter.owner] = waiter
         forgotten = (waiter for owner, waiter in first.items() if owner not in self._turns)
         known = (first[owner] for owner in self._turns if owner in first)

@@ -32,7 +32,7 @@ class PoolPolicy:
         memory_bytes: what they may take together.
         starts_max: containers starting at one time.
         age_max_s: when a waiting one is replaced by a younger one.
-        unused_s: how long a flavour that nobody asks for is still kept.
+        unused_s: how long a flavour that nobody asks for still has containers.
     """
 
     size: int

@@ -1,4 +1,4 @@
-"""The port of an engine: what the story of a call needs from a sandbox, and the exception of it."""
+"""The port of an engine: what a call needs from a sandbox, and the exception of it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -16,7 +16,7 @@ from service.sandbox.limits import CallLimits
 from service.sandbox.preload import PreloadSet
 
 StreamName = Literal["stdout", "stderr"]
-ProgramKind = Language | Literal["render", "readable", "inventory"]
+ProgramKind = Language | Literal["render", "page_text", "inventory"]
 """What the runner can start: a program of the user in some language, or one of ours."""
 OnOutput = Callable[[StreamName, bytes, bool], None]
 """Called with each piece of output as it comes: which stream, the bytes, whether the rest is not passed on."""
@@ -136,11 +136,11 @@ class ProcessOutcome:
         oom_kills: processes of the sandbox that the kernel killed for memory during the run.
         pids_hits: how often the kernel refused a new process during the run.
         rooms: the places for files, as they were when it ended.
-        stdout_bytes: what it wrote, kept or not.
-        stderr_bytes: what it wrote, kept or not.
+        stdout_bytes: what it wrote, stored or not.
+        stderr_bytes: what it wrote, stored or not.
         output: the beginning and the end of stdout and stderr, in the order of the writes.
         cpu_ms: CPU time of the program and its children.
-        memory_peak_bytes: the most memory the sandbox held, where the kernel says.
+        memory_peak_bytes: the most memory the sandbox held, where the kernel counts it.
         lost: why the sandbox itself is gone, if it is: then nothing else here counts.
         lost_to_memory: the sandbox is gone because the kernel killed its first process for memory.
         lost_to_processes: it is gone because there were too many processes in it.
@@ -183,7 +183,7 @@ class ExpectedFile:
     Attributes:
         rel: the path or pattern below the current turn's ``files/``.
         is_glob: whether ``rel`` is a pattern.
-        matches_max: how many matches of a pattern are looked at.
+        matches_max: how many matches of a pattern are examined.
         checks: what the inspector checks beyond opening the file.
         required: whether the promise is broken where there is no file.
         opened_max: how many of those matches are opened; the others are more than the contract allows.
@@ -216,10 +216,10 @@ class OutputSpec:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What the inspector said of a file it opened.
+    """The inspector's verdict on a file it opened.
 
     Attributes:
-        ok: it is what its extension says and the checks hold.
+        ok: it is what its extension promises and the checks hold.
         mime: its media type.
         problem: what is wrong, in a sentence.
         facts: what was measured: pages, rows, width.
@@ -233,14 +233,14 @@ class Inspection:
 
 @dataclass(frozen=True, slots=True)
 class CollectedFile:
-    """One file that was looked at for a promise, or that nobody promised.
+    """One file that was examined for a promise, or that nobody promised.
 
     Attributes:
         path: where it is.
         promise: the index of the promise that it is for; None if nobody promised it.
         state: what lies there.
         size_bytes: its size, if it is a file.
-        inspection: what the inspector said; None if it was not opened.
+        inspection: the inspector's verdict; None if it was not opened.
         source: its bytes, or a file below the folder given to ``collect``; None if they stayed inside.
         sha256: their SHA-256 in hex, computed as they came.
     """
@@ -263,8 +263,8 @@ class Collected:
             then what nobody promised.
         odd_names: names that the protocol refuses, escaped for display; their files stayed inside.
         extras_total: how many files nobody promised, brought back or not.
-        files_exceeded: there are more files than the limit; the rest was not looked at.
-        depth_exceeded: there are deeper folders than the limit; they were not looked at.
+        files_exceeded: there are more files than the limit; the rest was not examined.
+        depth_exceeded: there are deeper folders than the limit; they were not examined.
         removed: physical paths of files of the turn that were put in and that the program removed.
         in_other_turns: what it wrote or removed in folders of other turns, escaped for display; nothing is stored.
         taken_in: promised files that lay elsewhere: the index of the promise, and in which folder.
@@ -336,7 +336,7 @@ class SandboxEngine(Protocol):
         """
 
     async def stop(self) -> None:
-        """Removes every sandbox of this life of the service; never raises."""
+        """Removes every sandbox of this process of the service; never raises."""
 
     def open(self, spec: SandboxSpec) -> AbstractAsyncContextManager[Sandbox]:
         """A fresh sandbox; always removed on exit, on cancel and after a crash.
@@ -353,7 +353,7 @@ class SandboxEngine(Protocol):
         """
 
     async def sweep(self) -> int:
-        """Removes what an earlier life of the service left, and what no call and no pool holds; how many.
+        """Removes what an earlier process of the service left, and what no call and no pool holds; how many.
 
         Raises:
             EngineUnavailableError: the engine does not answer.

@@ -53,11 +53,11 @@ class TotalLimits:
 
 
 def _kernel_tasks() -> int:
-    told = []
+    found = []
     for path in _KERNEL_LIMITS:
         with contextlib.suppress(OSError, ValueError):
-            told.append(int(Path(path).read_text(encoding="ascii")))
-    return min(told, default=0)
+            found.append(int(Path(path).read_text(encoding="ascii")))
+    return min(found, default=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class ServiceCgroup:
             self._make_v1(parents)
 
     def keep(self) -> None:
-        """Makes the group anew if it has gone, as when another life of the service has just left. Blocks."""
+        """Makes the group anew if it has gone, as when another process of the service has just left. Blocks."""
         if not self._file("memory.limit_in_bytes", "memory.max").exists():
             self.make()
 

@@ -24,7 +24,7 @@ TEXT_CHARS_MAX = 100_000
 """How much of a page's text is kept, in characters."""
 _TITLE_CHARS_MAX = 500
 _ANSWER_BYTES_MAX = 64 * 1024 * 1024  # of 20 pages, a character in up to twelve bytes
-ANSWER_NAME = "readable.json"
+ANSWER_NAME = "page_text.json"
 """The file that the program writes."""
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3}")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -87,7 +87,7 @@ class PageReader:
             code = _request_of(pages, inputs, turn_id, self._policy.page_s)
             wanted = ExpectedFile(ANSWER_NAME, is_glob=False, matches_max=1, checks={})
             program = Program(
-                Job("readable", code, "readable", turn_id, bounds.limits),
+                Job("page_text", code, "page_text", turn_id, bounds.limits),
                 OutputSpec(turn_id, (wanted,), 0, bounds.limits),
                 discard_output,
             )

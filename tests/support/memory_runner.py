@@ -18,7 +18,7 @@ class MemoryRunner:
 
     def __init__(self, answers, *, first=((Frame.READY, {}),)):
         self.received = []
-        self.shortened_after = None
+        self.direct_socket_after = None
         self.breaks_writing = False
         self._answers = {Frame.LAUNCH: [(Frame.LAUNCHED, b"")], **answers}
         self._decoder = FrameDecoder()
@@ -38,8 +38,8 @@ class MemoryRunner:
             what = encode(kind, self._decoder.nonce, payload)
         self._outgoing.put_nowait(what)
 
-    async def shorten(self):
-        self.shortened_after = list(self.received)
+    async def use_direct_socket(self):
+        self.direct_socket_after = list(self.received)
 
     async def read(self):
         what = await self._outgoing.get()

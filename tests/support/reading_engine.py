@@ -19,7 +19,7 @@ PROGRAMS = Path(__file__).parents[2] / "sandbox_images"
 
 
 class ReadingSandbox:
-    """The port ``Sandbox`` for jobs of the kind ``readable``."""
+    """The port ``Sandbox`` for jobs of the kind ``page_text``."""
 
     def __init__(self, folder: Path, engine: "ReadingEngine") -> None:
         self.info = SandboxInfo(engine="none", runtime="none", image_digest="none", acquired="cold")
@@ -35,14 +35,14 @@ class ReadingSandbox:
         del on_output, wanted  # what the program prints is nobody's
         self._engine.jobs.append(json.loads(job.code))
         if self._engine.writes is not None:
-            (self._folder / job.turn_id / "files" / "readable.json").write_bytes(self._engine.writes)
+            (self._folder / job.turn_id / "files" / "page_text.json").write_bytes(self._engine.writes)
             return ProcessOutcome(exit_code=0)
         if self._engine.dies:
             raise SandboxLostError("the sandbox ended by itself")
         request = self._folder / "request.json"
         request.write_bytes(job.code)
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "readable", str(request)),
+            *(sys.executable, "-m", "page_text", str(request)),
             cwd=PROGRAMS,
             env={**os.environ, "OUT_DIR": str(self._folder)},
         )

@@ -72,7 +72,7 @@ class ScriptedContainers:
     async def died_of_memory(self, container_id: str) -> bool:
         return False
 
-    async def left(self) -> list[LeftContainer]:
+    async def list_orphans(self) -> list[LeftContainer]:
         return []
 
 

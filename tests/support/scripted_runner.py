@@ -13,9 +13,11 @@ import sys
 import threading
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "sandbox_images" / "runner"))
+sys.path[:0] = [str(Path(__file__).parents[2] / "sandbox_images" / folder) for folder in ("runner", "")]
 
-import frames
+import frames  # noqa: E402 - found by the line above
+
+from sandbox_images.runner_protocol import frame_format  # noqa: E402 - found by the line above
 
 _PIECE_BYTES = 256 * 1024
 
@@ -32,7 +34,7 @@ def _put(channel: frames.Channel, request: dict) -> None:
         while left > 0:
             _, piece = channel.receive()
             left -= len(piece)
-    channel.send(frames.PUT_DONE)
+    channel.send(frame_format.PUT_DONE)
 
 
 def _run(channel: frames.Channel, request: dict) -> dict:
@@ -41,8 +43,8 @@ def _run(channel: frames.Channel, request: dict) -> dict:
         code += channel.receive()[1]
     job = json.loads(code)
     if job.get("stdout"):
-        channel.send(frames.STDOUT, b"\0" + job["stdout"].encode())
-    channel.send_json(frames.EXIT, {"exit_code": 0, "output": [], "cpu_ms": 1.0})
+        channel.send(frame_format.STDOUT, b"\0" + job["stdout"].encode())
+    channel.send_json(frame_format.EXIT, {"exit_code": 0, "output": [], "cpu_ms": 1.0})
     return job
 
 
@@ -50,18 +52,20 @@ def _collect(channel: frames.Channel, request: dict, files: dict[str, int]) -> N
     for promise, wanted in enumerate(request["files"]):
         matches = [rel for rel in sorted(files) if rel == wanted["rel"] or fnmatch.fnmatchcase(rel, wanted["rel"])]
         if not matches:
-            channel.send_json(frames.FOUND, {**_row(promise, wanted["rel"]), "state": "missing", "keep": False})
+            channel.send_json(
+                frame_format.FOUND, {**_row(promise, wanted["rel"]), "state": "missing", "keep": False}
+            )
         for rel in matches:
             size = files[rel]
             mime = "text/plain" if rel.endswith(".txt") else "application/octet-stream"
             inspection = {"ok": True, "mime": mime, "problem": None, "facts": {}}
             row = {**_row(promise, rel), "size": size, "inspection": inspection, "same_as": None}
-            channel.send_json(frames.FOUND, row)
+            channel.send_json(frame_format.FOUND, row)
             data = memoryview(content(rel, size))
             for at in range(0, size, _PIECE_BYTES):
-                channel.send(frames.DATA, data[at : at + _PIECE_BYTES].tobytes())
+                channel.send(frame_format.DATA, data[at : at + _PIECE_BYTES].tobytes())
     done = {"extras_total": 0, "files_exceeded": False, "depth_exceeded": False}
-    channel.send_json(frames.COLLECTED, done)
+    channel.send_json(frame_format.COLLECTED, done)
 
 
 def _row(promise: int, rel: str) -> dict:
@@ -72,19 +76,19 @@ def _serve(fd: int) -> None:
     channel = frames.Channel(fd, fd)
     files: dict[str, int] = {}
     try:
-        channel.send_json(frames.READY, {})
+        channel.send_json(frame_format.READY, {})
         while True:
             kind, payload = channel.receive()
             request = json.loads(payload) if payload else {}
-            if kind == frames.PING:
-                channel.send(frames.PONG)
-            elif kind == frames.LAUNCH:
-                channel.send(frames.LAUNCHED)
-            elif kind == frames.PUT:
+            if kind == frame_format.PING:
+                channel.send(frame_format.PONG)
+            elif kind == frame_format.LAUNCH:
+                channel.send(frame_format.LAUNCHED)
+            elif kind == frame_format.PUT:
                 _put(channel, request)
-            elif kind == frames.JOB:
+            elif kind == frame_format.JOB:
                 files = _run(channel, request).get("files", {})
-            elif kind == frames.COLLECT:
+            elif kind == frame_format.COLLECT:
                 _collect(channel, request, files)
     except (frames.StreamEndedError, OSError):
         os.close(fd)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from verdict import Problem, Subject, quoted
+from model import Problem, Subject, quoted
 
 from families.text_stream import whole_text
 

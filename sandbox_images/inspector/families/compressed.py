@@ -8,7 +8,7 @@ import lzma
 import zlib
 from typing import IO, cast
 
-from verdict import Problem, Subject, counted
+from model import Problem, Subject, counted
 
 _CHUNK_BYTES = 1_048_576
 _MAGIC_AND_NAME = {

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from verdict import Problem, Subject, counted
+from model import Problem, Subject, counted
 
 from families.text_stream import HOW_TO_NAME_ANOTHER, UndecodableError, encoding_of, text_chunks
 

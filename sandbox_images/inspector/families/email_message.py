@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from email.parser import BytesHeaderParser
 
-from verdict import Problem, Subject
+from model import Problem, Subject
 
 _HEADER_BYTES_MAX = 262_144
 _FIELDS = ("From", "To", "Date", "Subject", "Message-ID")

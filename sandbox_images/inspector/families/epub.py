@@ -5,7 +5,7 @@ from __future__ import annotations
 import zipfile
 
 from lxml import etree
-from verdict import Problem, Subject, quoted
+from model import Problem, Subject, quoted
 
 from families.typed_package import open_typed_package, parsed_part
 

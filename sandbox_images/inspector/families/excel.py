@@ -6,7 +6,7 @@ from typing import Any
 
 import openpyxl
 from lxml import etree
-from verdict import COLUMN_NAME_CHARS, Problem, Subject, one_line
+from model import COLUMN_NAME_CHARS, Problem, Subject, one_line
 
 from families.office_package import judge_package
 

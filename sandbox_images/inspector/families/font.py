@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from verdict import Problem, Subject
+from model import Problem, Subject
 
 _VERSIONS = {
     "ttf": (b"\x00\x01\x00\x00", b"true", b"OTTO"),

@@ -6,7 +6,7 @@ import re
 
 from lxml import etree
 from lxml import html as lxml_html
-from verdict import Problem, Subject
+from model import Problem, Subject
 
 _START_TAG = re.compile(r"<[A-Za-z]")
 _CHARSET = re.compile(rb"charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{1,40})", re.IGNORECASE)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from model import Problem, Subject, Unmet
 from PIL import Image, UnidentifiedImageError
-from verdict import Problem, Subject, Unmet
 
 _PILLOW_FORMATS = {
     "image/png": "PNG",

@@ -5,7 +5,7 @@ It is strict, but for the settings of programs that are known to take comments a
 
 from __future__ import annotations
 
-from verdict import Problem, Subject
+from model import Problem, Subject
 
 from families.json_comments import takes_comments, without_comments
 from families.json_schema import schema_check

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from verdict import Problem, Subject
+from model import Problem, Subject
 
 from families.json_schema import schema_check
 from families.strict_json import parse_json

@@ -8,8 +8,8 @@ from typing import Any
 from jsonschema.exceptions import SchemaError, ValidationError
 from jsonschema.validators import Draft202012Validator, validator_for
 from jsonschema_specifications import REGISTRY as META_SCHEMAS
+from model import Problem, one_line, quoted
 from referencing.exceptions import Unresolvable
-from verdict import Problem, one_line, quoted
 
 _MESSAGE_CHARS_MAX = 160
 _PATH_CHARS_MAX = 80

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from verdict import Problem, Subject, counted
+from model import Problem, Subject, counted
 
 _PARTS_MAX = 100_000
 _LARGE_SIZE = 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from verdict import Problem, quoted
+from model import Problem, quoted
 
 _DRIVE = re.compile(r"[A-Za-z]:")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import BinaryIO
 
-from verdict import Problem, Subject
+from model import Problem, Subject
 
 _ID3_HEAD_BYTES = 10
 _ID3_SHIFTS = (21, 14, 7, 0)

@@ -8,8 +8,8 @@ import struct
 import zipfile
 from typing import IO, Any
 
+from model import Problem, Subject, counted, quoted
 from numpy.lib import format as npy
-from verdict import Problem, Subject, counted, quoted
 
 from families.zip_members import open_zip
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zipfile
 
 from lxml import etree
-from verdict import Problem, Subject, quoted
+from model import Problem, Subject, quoted
 
 from families.xml_safety import prolog_is_harmless
 from families.zip_members import open_zip

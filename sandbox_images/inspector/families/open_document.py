@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from verdict import Problem, Subject
+from model import Problem, Subject
 
 from families.typed_package import open_typed_package, parsed_part
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from verdict import Problem, Subject, counted
+from model import Problem, Subject, counted
 
 try:
     from pyarrow import parquet

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pypdfium2 as pdfium
+from model import Problem, Subject, Unmet, counted
 from pypdf.generic import DictionaryObject, IndirectObject
-from verdict import Problem, Subject, Unmet, counted
 
 from families.pdf_reader import FrugalReader
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pptx
+from model import Problem, Subject, counted
 from pptx.oxml.ns import qn
-from verdict import Problem, Subject, counted
 
 from families.office_package import judge_package
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from verdict import Problem, Subject, one_line
+from model import Problem, Subject, one_line
 
 _MESSAGE_CHARS_MAX = 160
 

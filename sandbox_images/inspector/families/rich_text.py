@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from verdict import Problem, Subject
+from model import Problem, Subject
 
 _HEADER = b"{\\rtf"
 _ESCAPES = re.compile(rb"\\[\\{}]")

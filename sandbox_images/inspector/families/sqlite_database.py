@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 
-from verdict import COLUMN_NAME_CHARS, COLUMN_NAMES_SHOWN, Problem, Subject, one_line
+from model import COLUMN_NAME_CHARS, COLUMN_NAMES_SHOWN, Problem, Subject, one_line
 
 _MAGIC = b"SQLite format 3\x00"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, NoReturn
 
-from verdict import Problem, counted, quoted
+from model import Problem, counted, quoted
 
 _DIGITS_PROBLEM = "Exceeds the limit"
 """How Python begins its refusal to read a whole number of more than 4,300 digits."""

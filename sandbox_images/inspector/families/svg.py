@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from lxml import etree
-from verdict import Problem, Subject, quoted
+from model import Problem, Subject, quoted
 
 from families.xml_safety import parse_xml
 

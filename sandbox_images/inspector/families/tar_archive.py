@@ -5,7 +5,7 @@ from __future__ import annotations
 import tarfile
 from typing import IO
 
-from verdict import Problem, Subject, counted, quoted
+from model import Problem, Subject, counted, quoted
 
 from families.compressed import UNPACKING_ERRORS, unpacked_stream, unpacking_problem
 from families.member_names import refuse_escape, refuse_link_escape

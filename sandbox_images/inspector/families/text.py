@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from verdict import Problem, Subject
+from model import Problem, Subject
 
 from families.text_stream import HOW_TO_NAME_ANOTHER, encoding_of, text_chunks
 

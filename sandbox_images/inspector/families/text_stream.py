@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Iterator
 
-from verdict import Problem, Subject, quoted
+from model import Problem, Subject, quoted
 
 _CHUNK_BYTES = 1_048_576
 _UTF_8 = "utf-8"

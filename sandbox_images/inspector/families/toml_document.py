@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 
-from verdict import Problem, Subject, one_line
+from model import Problem, Subject, one_line
 
 from families.text_stream import whole_text
 

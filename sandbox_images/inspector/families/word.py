@@ -8,7 +8,7 @@ from typing import Any
 import docx
 from docx.oxml.ns import qn
 from lxml import etree
-from verdict import Problem, Subject, counted
+from model import Problem, Subject, counted
 
 from families.office_package import judge_package
 

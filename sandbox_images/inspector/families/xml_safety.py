@@ -6,7 +6,7 @@ from typing import IO
 from xml.parsers import expat
 
 from lxml import etree
-from verdict import Problem, Subject
+from model import Problem, Subject
 
 _CHUNK_BYTES = 65_536
 _SNIFFED_BYTES = 64

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import yaml
-from verdict import Problem, Subject, one_line, quoted
+from model import Problem, Subject, one_line, quoted
 
 from families.text_stream import whole_text
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from verdict import Problem, Subject
+from model import Problem, Subject
 
 from families.zip_members import open_zip
 

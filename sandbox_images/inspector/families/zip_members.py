@@ -6,7 +6,7 @@ import stat
 import zipfile
 import zlib
 
-from verdict import Problem, Subject, counted, quoted
+from model import Problem, Subject, counted, quoted
 
 from families.member_names import refuse_escape, refuse_link_escape
 

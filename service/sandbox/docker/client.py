@@ -62,7 +62,7 @@ class EngineClient:
         await self._call("answer a ping", lambda: self._api().ping())
 
     async def info(self) -> dict[str, Any]:
-        """What the engine says of itself."""
+        """The engine's description of itself."""
         return await self._call("describe itself", lambda: self._api().info())
 
     async def image_id(self, image: str) -> str:
@@ -83,7 +83,7 @@ class EngineClient:
     async def start(self, config: dict[str, Any], name: str) -> tuple[str, socket.socket]:
         """Creates, attaches and starts a container; its id and the attached connection.
 
-        Attached before it starts, so nothing it says is lost.
+        Attached before it starts, so none of its output is lost.
         """
 
         def start() -> tuple[str, socket.socket]:
@@ -183,7 +183,7 @@ class EngineClient:
     async def watch_deaths(self, service_name: str, *, exits: bool) -> None:
         """From here on more is known of this service's containers that have gone: also exit codes, if wanted."""
         api, label = self._api(), f"{LABEL_SERVICE}={service_name}"
-        self._deaths = await self._call("tell of its events", lambda: ExitWatcher(api, label, exits=exits))
+        self._deaths = await self._call("stream its events", lambda: ExitWatcher(api, label, exits=exits))
 
     async def died_of_memory(self, container_id: str) -> bool:
         """Whether the kernel killed processes of a container for memory; False if nobody knows."""
@@ -203,8 +203,8 @@ class EngineClient:
         deaths = self._deaths
         return None if deaths is None else await self._call("say", lambda: deaths.exit_code(container_id))
 
-    async def left(self, service_name: str) -> list[LeftContainer]:
-        """All containers of this service, of any life of it, running or not."""
+    async def list_orphans(self, service_name: str) -> list[LeftContainer]:
+        """All containers of this service, of any process of it, running or not."""
 
         def listed() -> list[LeftContainer]:
             rows = self._api().containers(all=True, filters={"label": f"{LABEL_SERVICE}={service_name}"})

@@ -47,7 +47,7 @@ class ContainerSettings:
         cgroup_parent: the control group above those of services; empty for ``proofbox``, where the engine lets us.
         totals: what all sandboxes may use together.
         service_name: two services on one engine each sweep only their own.
-        boot_id: this life of the service.
+        boot_id: this process of the service.
         gvisor: whether the runtime is gVisor's.
         import_once: whether libraries are imported outside of containers and forked into them; see the setting.
     """

@@ -35,13 +35,13 @@ from service.sandbox.oci.container_state import DEFAULT_PARENT
 from service.sandbox.preload import PreloadSet
 from service.sandbox.service_cgroup import ServiceCgroup, group_name
 from service.sandbox.zygotes.fork_target import Target, opened
-from service.sandbox.zygotes.manager import KIND_OF, ContainerForks, Start, Zygotes, zygotes_if
+from service.sandbox.zygotes.manager import KIND_OF, ContainerForks, Start, Zygotes, start_zygotes
 
 log = logging.getLogger("proofbox.engine")
 
 _NAME_RUNTIME_DEFAULT = "runc"
 _FORKS_AT_A_TIME = 8
-# As engines say that root inside is somebody else outside; rootless ones run in such a namespace as a whole.
+# How engines express that root inside is somebody else outside; rootless ones run in such a namespace as a whole.
 _ROOTLESS = "name=rootless"
 _USER_NAMESPACES = frozenset({"name=userns", _ROOTLESS})
 _SYSTEMD, _SLICE = "systemd", ".slice"
@@ -58,7 +58,7 @@ class DockerContainers:
         self._zygotes: Zygotes | None = None
         self._cgroups: Cgroups | None = None
         self._together: ServiceCgroup | None = None
-        self._not_taken_level = logging.WARNING
+        self._no_direct_socket_level = logging.WARNING
 
     async def connect(self) -> SandboxInfo:
         """See `Containers.connect`."""
@@ -83,7 +83,7 @@ class DockerContainers:
         )
         image_digest = await self._client.image_id(self._settings.image)
         wanted = self._settings.import_once
-        self._zygotes = await zygotes_if(wanted, lambda: self._zygote_starter(name), self._threads)
+        self._zygotes = await start_zygotes(wanted, lambda: self._zygote_starter(name), self._threads)
         return SandboxInfo(
             engine="docker",
             runtime=name,
@@ -153,7 +153,7 @@ class DockerContainers:
         """See `Containers.memory_bytes`."""
         engine = int((await self._client.info())["MemTotal"])
         here = meminfo()
-        # On another machine, or in a VM, what is free there is not told.
+        # On another machine, or in a VM, what is free there is unknown.
         return here["MemAvailable"] if here.get("MemTotal") == engine else engine
 
     @property
@@ -189,19 +189,21 @@ class DockerContainers:
         def target() -> AbstractContextManager[Target]:
             return opened(cgroups, first_process, container_id, user_id)
 
-        shortcut = partial(self._taken, first_process, container_id)
-        attach = partial(AttachTransport.over, connection, shortcut)
+        take_direct_socket = partial(self._take_socket, first_process, container_id)
+        attach = partial(AttachTransport.over, connection, take_direct_socket)
         return Container(container_id, attach, ContainerForks(zygotes, target))
 
-    async def _taken(self, first_process: int, container_id: str) -> socket.socket:
-        """See `Shortcut`."""
+    async def _take_socket(self, first_process: int, container_id: str) -> socket.socket:
+        """See `TakeSocket`."""
         try:
             return await take_socket(first_process, container_id, socket.SOCK_STREAM)
         except DirectSocketError as exc:
             log.log(
-                self._not_taken_level, "the stream to a sandbox goes through the engine, which is slower: %s", exc
+                self._no_direct_socket_level,
+                "the stream to a sandbox goes through the engine, which is slower: %s",
+                exc,
             )
-            self._not_taken_level = logging.DEBUG  # it will be the same with each
+            self._no_direct_socket_level = logging.DEBUG  # it will be the same with each
             raise
 
     async def _first_process(self, cgroups: Cgroups, container_id: str) -> int:
@@ -247,17 +249,17 @@ class DockerContainers:
             return await self._client.exit_code(container_id) == TOO_MANY_TASKS
         return False
 
-    async def left(self) -> list[LeftContainer]:
-        """See `Containers.left`."""
-        return await self._client.left(self._settings.service_name)
+    async def list_orphans(self) -> list[LeftContainer]:
+        """See `Containers.list_orphans`."""
+        return await self._client.list_orphans(self._settings.service_name)
 
 
 def cgroup_parent(facts: dict[str, Any], wanted: str, service_name: str) -> str:
     """The group that a service's containers go below, as the engine takes it; empty for the engine's own.
 
     Args:
-        facts: what the engine says of itself.
-        wanted: what the operator says.
+        facts: the engine's description of itself.
+        wanted: the operator's setting.
         service_name: whose containers they are.
     """
     driver = facts.get("CgroupDriver")

@@ -9,36 +9,38 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-LAID_OUT_FD = 99
-"""Where processes of ours in containers lay out the end of a socket that is for the service."""
+from sandbox_images.runner_protocol.descriptors import LAID_OUT_FD
+
 _PIDFD_GETFD = 438  # on every machine
 _LOOK_AGAIN_S = 0.01
 
 
 class DirectSocketError(Exception):
-    """No socket was taken; the message says why."""
+    """No socket was taken; the message has the reason."""
 
 
 async def take_socket(process: int, container_id: str, kind: socket.SocketKind) -> socket.socket:
-    """`taken_socket` in a thread. When the caller is cancelled meanwhile, the socket is closed.
+    """`take_socket_now` in a thread. When the caller is cancelled meanwhile, the socket is closed.
 
     Raises:
-        NotTakenError: see `taken_socket`.
+        DirectSocketError: see `take_socket_now`.
     """
-    taking = asyncio.ensure_future(asyncio.to_thread(taken_socket, process, container_id, kind))
+    taking = asyncio.ensure_future(asyncio.to_thread(take_socket_now, process, container_id, kind))
     try:
         return await asyncio.shield(taking)
     except asyncio.CancelledError:
-        taking.add_done_callback(_close_taken)
+        taking.add_done_callback(_close_when_taken)
         raise
 
 
-def _close_taken(taking: asyncio.Future[socket.socket]) -> None:
+def _close_when_taken(taking: asyncio.Future[socket.socket]) -> None:
     if not taking.cancelled() and taking.exception() is None:
         taking.result().close()
 
 
-def taken_socket(process: int, container_id: str, kind: socket.SocketKind, within_s: float = 0.0) -> socket.socket:
+def take_socket_now(
+    process: int, container_id: str, kind: socket.SocketKind, within_s: float = 0.0
+) -> socket.socket:
     """The socket that a container's first process has laid out; blocks.
 
     Args:
@@ -48,7 +50,7 @@ def taken_socket(process: int, container_id: str, kind: socket.SocketKind, withi
         within_s: how long to wait until it is there.
 
     Raises:
-        NotTakenError: there is none, or the process is not of that container.
+        DirectSocketError: there is none, or the process is not of that container.
     """
     deadline = time.monotonic() + within_s
     with _opened(process) as pidfd:

@@ -39,12 +39,12 @@ class ExitWatcher:
 
     def ran_out_of_memory(self, container_id: str) -> bool:
         """Whether a container that has ended ran out of memory. Blocks, for as long as the news may take."""
-        # That it has died says nothing: the engine learns of the two by different ways, in either order.
+        # That it has died does not show why: the engine learns of the two by different ways, in either order.
         self._wait(lambda: container_id in self._out_of_memory)
         return container_id in self._out_of_memory
 
     def exit_code(self, container_id: str) -> int | None:
-        """The exit code of a container that has ended; None if nobody told. Blocks, as the other one."""
+        """The exit code of a container that has ended; None if it is unknown. Blocks, as the other one."""
         self._wait(lambda: container_id in self._exit_codes)
         return self._exit_codes.get(container_id)
 
@@ -76,7 +76,7 @@ class ExitWatcher:
                 self._out_of_memory[container["ID"]] = True
             else:
                 self._exit_codes[container["ID"]] = int(container["Attributes"]["exitCode"])
-            for told in (self._out_of_memory, self._exit_codes):
-                if len(told) > _REMEMBERED:
-                    told.popitem(last=False)
+            for record in (self._out_of_memory, self._exit_codes):
+                if len(record) > _REMEMBERED:
+                    record.popitem(last=False)
             self._told.notify_all()

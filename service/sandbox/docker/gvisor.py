@@ -1,4 +1,4 @@
-"""What gVisor, as a runtime of a Docker engine, needs told in another way than runc."""
+"""Settings that gVisor, as a runtime of a Docker engine, takes in another form than runc."""
 
 import json
 from pathlib import PurePath
@@ -21,7 +21,7 @@ _OWN_BYTES = 48 * 1024 * 1024  # what it takes beside what the program does
 
 
 def is_gvisor(name: str, runtime: dict[str, Any]) -> bool:
-    """Whether a runtime, by its name and by what the engine says of it, is gVisor's."""
+    """Whether a runtime, by its name and by the engine's description, is gVisor's."""
     program = PurePath(str(runtime.get("path") or "")).name
     return _PROGRAM in name or program.startswith(_PROGRAM)
 
@@ -33,13 +33,13 @@ def filters_calls(runtime: dict[str, Any]) -> bool:
 
 def gvisor_form(profile: str) -> str:
     """The JSON text of a seccomp profile, in the form that gVisor keeps to as runc keeps to the given one."""
-    told: dict[str, Any] = json.loads(profile)
-    for rule in told["syscalls"]:
+    parsed: dict[str, Any] = json.loads(profile)
+    for rule in parsed["syscalls"]:
         rule["names"] += [_ALSO_NAMED[name] for name in rule["names"] if name in _ALSO_NAMED]
         if rule["names"] in _LET_THROUGH:
             rule["action"] = "SCMP_ACT_ALLOW"
             del rule["errnoRet"]
-    return json.dumps(told)
+    return json.dumps(parsed)
 
 
 def pids_limit(processes: int) -> int:

@@ -18,7 +18,7 @@ class DockerImage:
     """The port `ImageSource` over a Docker engine, which is asked at the start and not after.
 
     Args:
-        host: where the engine answers, as in ``DOCKER_HOST``; empty for what the environment says.
+        host: where the engine answers, as in ``DOCKER_HOST``; empty for that of the environment.
         timeout_s: how long one of its answers may take to begin.
         image: name or id.
     """
@@ -52,8 +52,8 @@ class DockerImage:
                 command, capture_output=True, text=True, check=True, cwd=_PACKAGE_ROOT, timeout=_ASKED_S_MAX
             )
         except subprocess.CalledProcessError as exc:
-            said = exc.stderr.strip().splitlines()
-            raise EngineUnavailableError(said[-1] if said else f"the sandbox image was not found: {exc}") from exc
+            lines = exc.stderr.strip().splitlines()
+            raise EngineUnavailableError(lines[-1] if lines else f"the sandbox image was not found: {exc}") from exc
         except subprocess.TimeoutExpired as exc:
             raise EngineUnavailableError(f"the container engine took longer than {_ASKED_S_MAX:.0f} s") from exc
         return done.stdout.strip()

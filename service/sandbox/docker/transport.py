@@ -23,58 +23,61 @@ _PIECE_BYTES = 256 * 1024
 _COMPLAINT_S = 0.2
 _RELAY_BYTES = 65_536
 
-Shortcut = Callable[[], Awaitable[socket.socket]]
-"""Takes the socket that a runner has laid out; raises NotTakenError."""
+TakeSocket = Callable[[], Awaitable[socket.socket]]
+"""Takes the socket that a runner has laid out; raises DirectSocketError."""
 
 
 class AttachTransport:
     """The port `ContainerTransport` over a hijacked connection to the engine, and over a socket that was taken."""
 
     def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, shortcut: Shortcut | None = None
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        take_socket: TakeSocket | None = None,
     ) -> None:
         self._attached = reader, writer
         self._reader = reader
         self._writer = writer
-        self._shortcut = shortcut
+        self._take_socket = take_socket
         self._listening: asyncio.Task[None] | None = None
         self._begun = b""
         self.stderr_tail = b""
         """The end of what the runner itself complained about; empty unless it is broken."""
 
     @classmethod
-    async def over(cls, connection: socket.socket, shortcut: Shortcut | None = None) -> "AttachTransport":
+    async def over(cls, connection: socket.socket, take_socket: TakeSocket | None = None) -> "AttachTransport":
         """Takes over a connection that the engine has switched to the attach stream."""
         if isinstance(connection, ssl.SSLSocket):
             connection = _relayed(connection)
         connection.settimeout(0)  # asyncio's
         reader, writer = await asyncio.open_connection(sock=connection, limit=_BUFFER_BYTES)
-        return cls(reader, writer, shortcut)
+        return cls(reader, writer, take_socket)
 
-    async def shorten(self) -> None:
-        """See `ContainerTransport.shorten`. The attach stream stays for what the runner complains about."""
-        if self._shortcut is None:
+    async def use_direct_socket(self) -> None:
+        """See `ContainerTransport.use_direct_socket`. The runner's errors still come over the attach stream."""
+        if self._take_socket is None:
             return
         with contextlib.suppress(DirectSocketError):
-            connection = await self._shortcut()
+            connection = await self._take_socket()
             connection.settimeout(0)  # asyncio's
             self._reader, self._writer = await asyncio.open_connection(sock=connection, limit=_BUFFER_BYTES)
             self._listening = asyncio.create_task(self._listen())
 
     async def _listen(self) -> None:
-        """Keeps what the runner complains about, until it ends; it says nothing else here."""
+        """Collects the runner's errors until it ends; nothing else comes here."""
         with contextlib.suppress(OSError):
             await self._read_attached()
 
     async def read(self) -> bytes:
-        """The next piece of what the runner says; empty at its end."""
+        """The next piece of what the runner sends; empty at its end."""
         if self._listening is None:
             return await self._read_attached()
-        said = await self._reader.read(_PIECE_BYTES)
-        if not said:
+        data = await self._reader.read(_PIECE_BYTES)
+        if not data:
             # Its last complaint still comes through the engine.
             await asyncio.wait({self._listening}, timeout=_COMPLAINT_S)
-        return said
+        return data
 
     async def _read_attached(self) -> bytes:
         while data := await self._attached[0].read(_BUFFER_BYTES):
@@ -84,7 +87,7 @@ class AttachTransport:
         return b""
 
     def _pieces(self, data: bytes) -> list[bytes]:
-        """The whole pieces of standard output; what follows them is kept for the next time."""
+        """The whole pieces of standard output; what follows them waits for the next time."""
         pieces = []
         at = 0
         while len(data) - at >= _HEADER.size:

@@ -18,20 +18,20 @@ from service.sandbox.docker.container_config import (
     ContainerSettings,
     zygote_container_config,
 )
-from service.sandbox.docker.direct_socket import DirectSocketError, taken_socket
+from service.sandbox.docker.direct_socket import DirectSocketError, take_socket_now
 from service.sandbox.zygotes.manager import Kind
 from service.sandbox.zygotes.settings import zygote_settings
 from service.sandbox.zygotes.zygote import Zygote
 
 _READY_WITHIN_S = 60.0
-_DOOR_WITHIN_S = 20.0
+_SOCKET_WITHIN_S = 20.0
 _RUNTIMES = frozenset({"runc", "crun", "io.containerd.runc.v2"})
 _CAPABILITIES_NEEDED = {"SYS_ADMIN": 21, "SYS_PTRACE": 19}
 
 
 @dataclass(frozen=True, slots=True)
 class DockerZygotes:
-    """Starts zygotes of one life of the service.
+    """Starts zygotes of one process of the service.
 
     Attributes:
         client: the engine.
@@ -62,11 +62,11 @@ class DockerZygotes:
                 self.client.remove_now(container_id)
 
         try:
-            door = taken_socket(first_process, container_id, socket.SOCK_SEQPACKET, _DOOR_WITHIN_S)
+            connection = take_socket_now(first_process, container_id, socket.SOCK_SEQPACKET, _SOCKET_WITHIN_S)
         except DirectSocketError as exc:
             end()
             raise NotForkedError(str(exc)) from exc
-        zygote = Zygote(door, end)
+        zygote = Zygote(connection, end)
         try:
             zygote.prepare(zygote_settings(kind, self.seccomp), _READY_WITHIN_S)
         except NotForkedError:
@@ -75,7 +75,7 @@ class DockerZygotes:
         return zygote
 
     def remove_left(self) -> None:
-        """Removes those of earlier lives, which end by themselves when their service does.
+        """Removes those of earlier processes of the service, which end by themselves when their service does.
 
         Raises:
             NotForkedError: the engine does not do it.
@@ -98,7 +98,7 @@ def check_machine(client: EngineClient, runtime: str) -> None:
         raise NotForkedError("the engine's containers are not on this machine")
     if runtime not in _RUNTIMES:
         raise NotForkedError(f"nothing can be forked into containers of the runtime {runtime}")
-    told = re.search(r"^CapEff:\s*(\w+)$", Path("/proc/self/status").read_text("ascii"), re.MULTILINE)
-    held = int(told[1], 16) if told else 0
+    match = re.search(r"^CapEff:\s*(\w+)$", Path("/proc/self/status").read_text("ascii"), re.MULTILINE)
+    held = int(match[1], 16) if match else 0
     if os.geteuid() != 0 or not all(held >> bit & 1 for bit in _CAPABILITIES_NEEDED.values()):
         raise NotForkedError("the service is not root with CAP_SYS_ADMIN and CAP_SYS_PTRACE")

@@ -71,9 +71,9 @@ def _add(library: Any, context: ctypes.c_void_p, rule: dict[str, Any]) -> None:
     action = _action(rule["action"], rule.get("errnoRet"))
     comparisons = (_Comparison * _ARGUMENTS_MAX)()
     arguments = rule.get("args") or []
-    for place, told in zip(comparisons, arguments, strict=False):
-        place.argument, place.operator = told["index"], _OPERATORS[told["op"]]
-        place.value, place.value_two = told["value"], told.get("valueTwo", 0)
+    for place, argument in zip(comparisons, arguments, strict=False):
+        place.argument, place.operator = argument["index"], _OPERATORS[argument["op"]]
+        place.value, place.value_two = argument["value"], argument.get("valueTwo", 0)
     for name in rule["names"]:
         number = library.seccomp_syscall_resolve_name(name.encode())
         if number == _NO_SYSTEM_CALL:

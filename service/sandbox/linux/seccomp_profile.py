@@ -12,7 +12,7 @@ _KEPT = ("names", "action", "errnoRet")
 
 
 def runtime_form(profile: dict[str, Any], machine: str = "", kernel: str = "") -> dict[str, Any]:
-    """The value of ``linux.seccomp``, for ``machine`` and ``kernel`` as uname says them (empty: this one's).
+    """The value of ``linux.seccomp``, for ``machine`` and ``kernel`` as uname returns them (empty: this one's).
 
     Raises:
         ValueError: a machine that the profile does not cover.
@@ -32,9 +32,9 @@ def runtime_form(profile: dict[str, Any], machine: str = "", kernel: str = "") -
 
 
 def _rule(rule: dict[str, Any]) -> dict[str, Any]:
-    kept = {name: rule[name] for name in _KEPT if name in rule}
+    copied = {name: rule[name] for name in _KEPT if name in rule}
     # No conditions and an empty list of them are the same to runtimes; one older one refuses the second.
-    return {**kept, "args": rule["args"]} if rule.get("args") else kept
+    return {**copied, "args": rule["args"]} if rule.get("args") else copied
 
 
 def _applies(rule: dict[str, Any], architecture: str, kernel: str) -> bool:

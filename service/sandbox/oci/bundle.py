@@ -105,7 +105,7 @@ def bundle_config(
 def zygote_config(settings: BundleSettings, kind: Kind, cgroup: str) -> dict[str, Any]:
     """The ``config.json`` of a zygote: it sees this machine's processes, and may enter namespaces.
 
-    No system call filter: its forks put on that of a sandbox, which nobody may be able to tell from another.
+    No system call filter: its forks put on that of a sandbox, so that no program can distinguish them.
     """
     image = settings.image
     mounts = [_mount(*mount) for mount in _MOUNTS]

@@ -1,4 +1,4 @@
-"""What outlives the service: when the service ends, however, this removes the containers of that life.
+"""What outlives the service: when the service ends, however, this removes the containers of that process.
 
     python -m service.sandbox.oci.cleanup_process FOLDER CGROUP BOOT_ID WORD
 

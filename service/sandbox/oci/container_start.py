@@ -44,7 +44,7 @@ class Starter:
         ours, theirs = socket.socketpair(socket.AF_UNIX, kind)
         try:
             with theirs:
-                # Each time: the keeper of an earlier life may just have removed them.
+                # Each time: the cleanup process of an earlier process may just have removed them.
                 for folder in (place.folder, place.records, place.bundles):
                     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 self.together.keep()

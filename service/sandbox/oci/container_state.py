@@ -1,8 +1,8 @@
 """What a container is on this machine beside its processes, and how all of it goes.
 
-A container is a control group, a bundle folder and the runtime's record. Its id says all that a later life of the
-service has to know of it: ``proofbox-<boot id>-<count>-<deadline, in seconds since 1970>``. Standard library only:
-`keeper` imports this.
+A container is a control group, a bundle folder and the runtime's record. Its id has all that a later process of
+the service has to know of it: ``proofbox-<boot id>-<count>-<deadline, in seconds since 1970>``. Standard library
+only: `cleanup_process` imports this.
 """
 
 import contextlib
@@ -92,7 +92,7 @@ class ContainerState:
             shutil.rmtree(folder, ignore_errors=True)
 
     def remove_all(self, boot_id: str) -> int:
-        """Removes every container of one life of the service, zygotes first; how many."""
+        """Removes every container of one process of the service, zygotes first; how many."""
         ids = [name for name in (*self.zygotes(), *self.containers()) if boot_of(name) == boot_id]
         for container_id in ids:
             self.remove(container_id)
@@ -110,6 +110,6 @@ class ContainerState:
 
 
 def boot_of(container_id: str) -> str:
-    """The life of the service that made a container."""
+    """The process of the service that made a container."""
     found = _ID.fullmatch(container_id) or _ZYGOTE_ID.fullmatch(container_id)
     return found["boot"] if found else ""

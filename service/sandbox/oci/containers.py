@@ -32,14 +32,14 @@ from service.sandbox.oci.zygotes import OciZygotes
 from service.sandbox.preload import PreloadSet
 from service.sandbox.service_cgroup import ServiceCgroup, TotalLimits, group_name
 from service.sandbox.zygotes.fork_target import Target, opened
-from service.sandbox.zygotes.manager import KIND_OF, ContainerForks, ImportOnce, Start, Zygotes, zygotes_if
+from service.sandbox.zygotes.manager import KIND_OF, ContainerForks, ImportOnce, Start, Zygotes, start_zygotes
 
 T = TypeVar("T")
 _PACKAGE_ROOT = Path(__file__).parents[3]
 _CAP_SYS_ADMIN = 21
 _KEEPER_ENDS_WITHIN_S = 10.0
 _ORDERLY = b"."
-# A shell waits for the keeper: an interpreter would hold 13 MB for as long as the service lives.
+# A shell is the cleanup process: an interpreter would hold 13 MB for as long as the service runs.
 _WAITING = ("/bin/sh", "-c", 'IFS= read -r word; exec "$@" "$word"', "keeper")
 
 
@@ -52,9 +52,9 @@ class OciSettings:
         seccomp_profile: our profile, in Docker's form.
         cgroup_parent: one control group above the sandboxes of all services; empty for ``proofbox``.
         service_name: two services on one machine each sweep only their own.
-        boot_id: this life of the service.
+        boot_id: this process of the service.
         cache_dir: where images are unpacked.
-        run_dir: where bundles and the runtime's records are while a container lives.
+        run_dir: where bundles and the runtime's records are while a container exists.
         totals: what all sandboxes may use together.
         start_s: how long the runtime may take to start one.
         threads: how many starts and removals are under way at a time.
@@ -115,7 +115,7 @@ class OciContainers:
         self._connected = _Connected(starter, bundle, together)
         await self._call("start its keeper", self._keep)
         wanted = self._settings.import_once
-        self._zygotes = await zygotes_if(wanted, lambda: self._zygote_starter(seccomp), self._threads)
+        self._zygotes = await start_zygotes(wanted, lambda: self._zygote_starter(seccomp), self._threads)
         return SandboxInfo(engine="oci", runtime=runtime.name, image_digest=image.digest, acquired="cold")
 
     def _zygote_starter(self, seccomp: dict[str, Any]) -> Start:
@@ -230,8 +230,8 @@ class OciContainers:
         del container_id
         return False  # the kernel refuses one more, and nothing dies
 
-    async def left(self) -> list[LeftContainer]:
-        """See `Containers.left`."""
+    async def list_orphans(self) -> list[LeftContainer]:
+        """See `Containers.list_orphans`."""
         await self._call("start its keeper", self._keep)
         ids = await self._call("list sandboxes", self._there().starter.place.containers)
         return [LeftContainer(found, found.rpartition("-")[0], boot_of(found)) for found in ids]
@@ -305,7 +305,7 @@ async def _attached(stream: socket.socket, stderr_fd: int) -> ContainerTransport
 
 
 def _end(keeper: subprocess.Popen[bytes]) -> None:
-    """Tells the keeper that the service ends well, and waits for it."""
+    """Informs the cleanup process that the service ends well, and waits for it."""
     assert keeper.stdin is not None
     try:
         keeper.stdin.write(_ORDERLY)

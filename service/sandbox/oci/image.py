@@ -136,8 +136,8 @@ async def _unpack(source: ImageSource, folder: Path) -> None:
         whole = staging / "whole"
         rootfs = whole / "rootfs"
         rootfs.mkdir(mode=0o755, parents=True)
-        told = await asyncio.to_thread(_unpack_process, archive, rootfs)
-        (whole / _DESCRIPTION).write_text(told, encoding="utf-8")
+        description = await asyncio.to_thread(_unpack_process, archive, rootfs)
+        (whole / _DESCRIPTION).write_text(description, encoding="utf-8")
         whole.rename(folder)
     finally:
         await asyncio.to_thread(shutil.rmtree, staging, ignore_errors=True)
@@ -150,19 +150,21 @@ def _unpack_process(archive: Path, rootfs: Path) -> str:
             command, capture_output=True, text=True, check=True, cwd=_PACKAGE_ROOT, timeout=_UNPACK_S_MAX
         )
     except subprocess.CalledProcessError as exc:
-        said = exc.stderr.strip().splitlines()
-        raise EngineUnavailableError(f"the sandbox image cannot be unpacked: {said[-1] if said else exc}") from exc
+        lines = exc.stderr.strip().splitlines()
+        raise EngineUnavailableError(
+            f"the sandbox image cannot be unpacked: {lines[-1] if lines else exc}"
+        ) from exc
     except subprocess.TimeoutExpired as exc:
         raise EngineUnavailableError(f"the sandbox image was not unpacked within {_UNPACK_S_MAX:.0f} s") from exc
     return done.stdout
 
 
 def _described(folder: Path) -> UnpackedImage:
-    told: dict[str, Any] = json.loads((folder / _DESCRIPTION).read_text(encoding="utf-8"))
-    config = told["config"]
+    description: dict[str, Any] = json.loads((folder / _DESCRIPTION).read_text(encoding="utf-8"))
+    config = description["config"]
     return UnpackedImage(
         rootfs=folder / "rootfs",
-        digest=told["digest"],
+        digest=description["digest"],
         args=(*(config.get("Entrypoint") or ()), *(config.get("Cmd") or ())),
         env=tuple(config.get("Env") or ()),
         cwd=config.get("WorkingDir") or "/",

@@ -52,15 +52,15 @@ class Runtime:
     @classmethod
     def _at(cls, path: str, cgroups: Cgroups) -> "Runtime":
         try:
-            said = subprocess.run(  # noqa: S603 - the operator's choice
+            output = subprocess.run(  # noqa: S603 - the operator's choice
                 [path, "--version"], capture_output=True, text=True, check=True, timeout=_VERSION_S_MAX
             ).stdout
         except (OSError, subprocess.SubprocessError) as exc:
             raise EngineUnavailableError(f"{path} does not answer as an OCI runtime: {exc}") from exc
-        told = _VERSION.match(said)
-        if told is None:
+        match = _VERSION.match(output)
+        if match is None:
             raise EngineUnavailableError(f"{path} does not answer as an OCI runtime: it says no version")
-        name = told["name"]
+        name = match["name"]
         if name == "crun" and cgroups.is_hybrid:
             # crun refuses to start where version 2 is mounted beside version 1, although it needs nothing of it.
             assert cgroups.v2 is not None
@@ -98,9 +98,9 @@ class Runtime:
                 timeout=timeout_s,
             )
         except (OSError, subprocess.SubprocessError) as exc:
-            said = said_on(stderr_fd).decode(errors="replace").strip()[-_SAID_CHARS_MAX:]
+            output = said_on(stderr_fd).decode(errors="replace").strip()[-_SAID_CHARS_MAX:]
             os.close(stderr_fd)
-            raise EngineUnavailableError(f"{self.name} could not start a sandbox: {said or exc}") from exc
+            raise EngineUnavailableError(f"{self.name} could not start a sandbox: {output or exc}") from exc
         finally:
             os.close(their_stderr)
         return stderr_fd

@@ -47,8 +47,8 @@ class SocketTransport:
             self._stderr_tail = (self._stderr_tail + said_on(self._stderr_fd))[-_STDERR_BYTES:]
         return self._stderr_tail
 
-    async def shorten(self) -> None:
-        """See `ContainerTransport.shorten`: there is none."""
+    async def use_direct_socket(self) -> None:
+        """See `ContainerTransport.use_direct_socket`: there is none."""
 
     async def close(self) -> None:
         """See `ContainerTransport.close`. What was not sent is not wanted: a runner may have stopped reading."""

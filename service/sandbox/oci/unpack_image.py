@@ -1,4 +1,4 @@
-"""A process that unpacks an image archive into a folder, and prints what the image says of itself as JSON.
+"""A process that unpacks an image archive into a folder, and prints the image's configuration as JSON.
 
     python -m service.sandbox.oci.unpack_image ARCHIVE FOLDER
 
@@ -110,9 +110,9 @@ class Archive:
             [image, *others] = json.loads(self._read("manifest.json"))
             config = self._read(image["Config"])
             self.layers = _texts(image["Layers"])
-            told = json.loads(config)
-            self.diff_ids = _texts(told["rootfs"]["diff_ids"])
-            self.config = _config(told["config"])
+            parsed = json.loads(config)
+            self.diff_ids = _texts(parsed["rootfs"]["diff_ids"])
+            self.config = _config(parsed["config"])
         except (*_UNREADABLE, KeyError, TypeError, AttributeError) as exc:
             raise ArchiveError("it is no archive of an image as 'docker save' writes it") from exc
         if others:
@@ -287,7 +287,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def _config(value: Any) -> dict[str, Any]:
-    """What an image says of the program in it, as far as anybody asks.
+    """The parts of an image's configuration that are used.
 
     Raises:
         TypeError, AttributeError: it is none.

@@ -20,12 +20,12 @@ _READY_WITHIN_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class OciZygotes:
-    """Starts zygotes of one life of the service.
+    """Starts zygotes of one process of the service.
 
     Attributes:
         starter: starts their containers.
         bundle: what these have in common with sandboxes.
-        boot_id: this life.
+        boot_id: this process of the service.
         seccomp: the filter of their forks, as the kernel takes it.
     """
 
@@ -45,7 +45,7 @@ class OciZygotes:
         container_id = f"zygote-{self.boot_id}-{next(self._count)}"
         config = zygote_config(self.bundle, kind, place.cgroup_of(container_id))
         try:
-            door, stderr_fd = self.starter.run(container_id, config, socket.SOCK_SEQPACKET)
+            connection, stderr_fd = self.starter.run(container_id, config, socket.SOCK_SEQPACKET)
         except (EngineUnavailableError, OSError) as exc:
             raise NotForkedError(str(exc)) from exc
 
@@ -53,17 +53,19 @@ class OciZygotes:
             os.close(stderr_fd)
             place.remove(container_id)
 
-        zygote = Zygote(door, end)
+        zygote = Zygote(connection, end)
         try:
             zygote.prepare(zygote_settings(kind, self.seccomp), _READY_WITHIN_S)
         except NotForkedError as exc:
-            said = said_on(stderr_fd).decode(errors="replace").strip().splitlines()
+            lines = said_on(stderr_fd).decode(errors="replace").strip().splitlines()
             zygote.end()
-            raise NotForkedError(f"{exc}: {said[-1]}" if said else str(exc)) from exc
+            raise NotForkedError(f"{exc}: {lines[-1]}" if lines else str(exc)) from exc
         return zygote
 
     def remove_left(self) -> None:
-        """Removes those of earlier lives: they end by themselves; where the keeper died too, something is left.
+        """Removes those of earlier processes of the service: they end by themselves.
+
+        Where the cleanup process died too, something is left.
 
         Raises:
             NotForkedError: one does not go.
@@ -74,4 +76,4 @@ class OciZygotes:
                 if boot_of(container_id) != self.boot_id:
                     place.remove(container_id)
         except OSError as exc:
-            raise NotForkedError(f"a zygote of an earlier life does not end: {exc}") from exc
+            raise NotForkedError(f"a zygote of an earlier process does not end: {exc}") from exc

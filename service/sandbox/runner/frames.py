@@ -1,39 +1,37 @@
-"""The framed stream to a runner, service side: decoding any chunking of it into frames, and encoding.
+"""The service's end of the framed stream to a runner: decoding of a stream, however it is cut, and encoding.
 
-A frame is ``type (1 byte) | nonce (16 bytes) | length (4 bytes, big endian) | payload``. Frames that do not carry
-the nonce of this sandbox, drawn by us after its runner started, are not believed.
+The format is in `sandbox_images.runner_protocol.frame_format`. Frames without the nonce of this sandbox, which the
+service draws after the runner has started, are refused.
 """
 
-import struct
 from collections.abc import Iterator
 from enum import IntEnum
 
-HEADER = struct.Struct(">B16sI")
-PAYLOAD_BYTES_MAX = 1024 * 1024
-NO_NONCE = bytes(16)
+from sandbox_images.runner_protocol import frame_format
+from sandbox_images.runner_protocol.frame_format import HEADER, NO_NONCE, PAYLOAD_BYTES_MAX
 
 
 class Frame(IntEnum):
     """The types of frames; below 16 the service sends them."""
 
-    PUT = 1
-    DATA = 2
-    JOB = 3
-    COLLECT = 4
-    ADOPT = 5
-    LAUNCH = 6
-    PING = 8
-    READY = 16
-    PUT_DONE = 17
-    STDOUT = 18
-    STDERR = 19
-    EXIT = 20
-    FOUND = 21
-    COLLECTED = 22
-    FAILED = 23
-    LAUNCHED = 24
-    INSPECTOR = 25
-    PONG = 28
+    PUT = frame_format.PUT
+    DATA = frame_format.DATA
+    JOB = frame_format.JOB
+    COLLECT = frame_format.COLLECT
+    ADOPT = frame_format.ADOPT
+    LAUNCH = frame_format.LAUNCH
+    PING = frame_format.PING
+    READY = frame_format.READY
+    PUT_DONE = frame_format.PUT_DONE
+    STDOUT = frame_format.STDOUT
+    STDERR = frame_format.STDERR
+    EXIT = frame_format.EXIT
+    FOUND = frame_format.FOUND
+    COLLECTED = frame_format.COLLECTED
+    FAILED = frame_format.FAILED
+    LAUNCHED = frame_format.LAUNCHED
+    INSPECTOR = frame_format.INSPECTOR
+    PONG = frame_format.PONG
 
 
 _KINDS = {int(kind): kind for kind in Frame}

@@ -1,4 +1,4 @@
-"""What a runner answers, read strictly: one that a program took over knows the nonce and may say anything.
+"""What a runner answers, read strictly: one that a program took over knows the nonce and may send anything.
 
 A runner of ours never sends what is refused here. Whatever passes is safe to keep and to show: numbers that every
 store takes, one printable line for a sentence, no more rows than were asked for.
@@ -109,7 +109,7 @@ class Failed(_Answer):
 
 
 class Inspected(_Answer):
-    """What the inspector said of a file."""
+    """The inspector's verdict on a file."""
 
     ok: bool
     mime: Line
@@ -123,19 +123,19 @@ class Inspected(_Answer):
         return self
 
     def inspection(self) -> Inspection:
-        """The same as the port tells it."""
+        """The same in the form of the port."""
         return Inspection(self.ok, self.mime, self.problem, self.facts)
 
 
 class Row(_Answer):
-    """One file that was looked at.
+    """One file that was examined.
 
     Attributes:
         promise: the index of the promise that it is for; None if nobody promised it.
         rel: its path below ``files/``, or ``../attachments/<name>``; may hold half surrogates.
         state: what lies there.
         size: its bytes.
-        inspection: what the inspector said; None if it was not opened.
+        inspection: the inspector's verdict; None if it was not opened.
         keep: its bytes follow, or are those of an earlier file.
         same_as: the number of that earlier file.
     """
@@ -188,7 +188,7 @@ class Summary(_Answer):
     taken_in: Annotated[tuple[Annotated[tuple[Count, Line], Field(strict=False)], ...], _LIST] = ()
 
     def collected(self, **rest: Any) -> Collected:
-        """The same as the port tells it, with the files."""
+        """The same in the form of the port, with the files."""
         return Collected(**rest, **dict(self))
 
 

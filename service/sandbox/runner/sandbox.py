@@ -13,9 +13,9 @@ from typing import Any, Protocol
 
 from contracts.paths import FilePath
 from contracts.tool_calls import SandboxInfo
+from sandbox_images.runner_protocol.frame_format import NO_NONCE, OF_PLAIN_FILES
 from service.artifacts.staging import Staging
 from service.sandbox.containers import Forks, NotForkedError
-from service.sandbox.inspectors import Inspectors
 from service.sandbox.port import (
     Collected,
     CollectedFile,
@@ -29,7 +29,7 @@ from service.sandbox.port import (
 )
 from service.sandbox.preload import PreloadSet
 from service.sandbox.runner.file_frames import Received, ReceivedFiles, file_frames
-from service.sandbox.runner.frames import NO_NONCE, Frame, FrameDecoder, FrameError, encode
+from service.sandbox.runner.frames import Frame, FrameDecoder, FrameError, encode
 from service.sandbox.runner.requests import InspectorBounds, collection_frame, job_frames
 from service.sandbox.runner.responses import Exit, Failed, Row, Summary, rows_max
 
@@ -53,8 +53,8 @@ class Transport(Protocol):
     async def write(self, data: bytes | bytearray) -> None:
         """Writes all of it, waiting while the other side is slow. Raises OSError."""
 
-    async def shorten(self) -> None:
-        """Before the first word: goes on over a shorter way that the runner offers, if there is one."""
+    async def use_direct_socket(self) -> None:
+        """Switches to a direct socket to the runner, if there is one; before anything is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,6 @@ class RunnerSandbox:
     ) -> None:
         self._transport = transport
         self._forks = forks
-        self._inspectors = Inspectors(lambda: self._forks, self._without_inspector)
         self._bounds = bounds
         self._inspector = inspector
         self._died_of_memory = died_of_memory
@@ -99,6 +98,7 @@ class RunnerSandbox:
         self._nonce = NO_NONCE
         self._frames: deque[tuple[Frame, bytes]] = deque()
         self._put_unanswered = False
+        self._inspector_fork: asyncio.Task[None] | None = None
         self._wanted: OutputSpec | None = None  # what the runner collects without being asked again
         self.info = info
         self.flavour = PreloadSet.BARE
@@ -119,20 +119,20 @@ class RunnerSandbox:
         if kind is not Frame.READY:
             raise SandboxLostError(f"the runner began with {kind.name}")
         self._nonce = self._decoder.nonce = secrets.token_bytes(16)
-        await self._transport.shorten()
+        await self._transport.use_direct_socket()
         forks = self._forks
         if forks is None:
-            self.flavour = flavour  # its container was told to import that
+            self.flavour = flavour  # its container imports that itself
         else:
             ready = next(filter(forks.has, (flavour, PreloadSet.BARE)), None)
             if ready is not None:
-                await self._fork(forks, ready, ahead=True)
+                await self._fork(forks, ready)
                 return
         await self._launch()
         await self._expect(Frame.LAUNCHED)
 
     async def become(self, flavour: PreloadSet) -> bool:
-        """Puts an interpreter that has imported what ``flavour`` says in the place of the one that waits.
+        """Puts an interpreter that has imported the libraries of ``flavour`` in the place of the one that waits.
 
         A bare one is put in no other's place. False if none can be had: any interpreter runs any program.
 
@@ -141,18 +141,14 @@ class RunnerSandbox:
         """
         if flavour in {self.flavour, PreloadSet.BARE}:
             return True
-        return (
-            self._forks is not None
-            and self._forks.has(flavour)
-            and await self._fork(self._forks, flavour, ahead=False)
-        )
+        return self._forks is not None and self._forks.has(flavour) and await self._fork(self._forks, flavour)
 
-    async def _fork(self, forks: Forks, flavour: PreloadSet, *, ahead: bool) -> bool:
+    async def _fork(self, forks: Forks, flavour: PreloadSet) -> bool:
         """Has an interpreter forked in; where that fails the runner starts one, unless it has one."""
         async with self._answers_within(self._bounds.collect_s):
             await self._send(Frame.ADOPT, {})
             try:
-                await forks.interpreter(flavour, ahead=ahead)
+                await forks.interpreter(flavour)
             except NotForkedError as exc:
                 log.warning("no %s interpreter was forked, the sandbox starts its own: %s", flavour.value, exc)
                 await self._launch()
@@ -206,12 +202,11 @@ class RunnerSandbox:
         limits = job.limits
         try:
             async with self._answers_within(limits.wall_s + self._bounds.grace_s):
-                said = job_frames(job, self._bounds.pass_on_bytes, self._nonce, collects=wanted is not None)
+                frames_out = job_frames(job, self._bounds.pass_on_bytes, self._nonce, collects=wanted is not None)
                 if wanted is not None:
-                    said += collection_frame(wanted, self._inspector, self._nonce)
+                    frames_out += collection_frame(wanted, self._inspector, self._nonce)
                     self._wanted = wanted
-                    self._inspectors.have_one_wait(wanted)
-                await self._write(said)
+                await self._write(frames_out)
                 if self._put_unanswered:
                     await self._expect(Frame.PUT_DONE)
                 return await self._follow(on_output, limits.wall_s)
@@ -222,13 +217,12 @@ class RunnerSandbox:
 
     async def collect(self, wanted: OutputSpec, into: Staging) -> Collected:
         """See `Sandbox.collect`."""
-        # A file is judged once more if something was said against it early, or if it has ended its inspector.
-        budget_s = self._bounds.collect_s + self._inspector.wall_seconds_per_file * 2 * len(wanted.files)
+        budget_s = self._bounds.collect_s + self._inspector.wall_seconds_per_file * len(wanted.files)
         async with self._answers_within(budget_s):
             if self._wanted is None:
                 await self._write(collection_frame(wanted, self._inspector, self._nonce))
             elif self._wanted is not wanted:
-                raise AssertionError("the runner collects what it was told with the job")
+                raise AssertionError("the runner collects only the files that came with the job")
             files = ReceivedFiles(into)
             try:
                 collected = await self._receive_collection(wanted, files)
@@ -236,10 +230,6 @@ class RunnerSandbox:
                 await files.close()
         self.is_over = True
         return collected
-
-    def close(self) -> None:
-        """Nothing more is wanted of it; its container is removed by whoever started that."""
-        self._inspectors.close()
 
     async def _receive_collection(self, wanted: OutputSpec, files: ReceivedFiles) -> Collected:
         found: list[tuple[CollectedFile, Received | None]] = []
@@ -256,14 +246,15 @@ class RunnerSandbox:
                     names = tuple(odd_names[:_ODD_NAMES_MAX])
                     files_found = tuple(_kept(*each) for each in found)
                     return Summary.read(payload).collected(found=files_found, odd_names=names)
-            if kind is Frame.INSPECTOR and self._inspectors.are_left:
-                self._inspectors.call(payload)
+            if kind is Frame.INSPECTOR and self._inspector_fork is None:
+                are_plain = payload == OF_PLAIN_FILES
+                self._inspector_fork = asyncio.create_task(self._fork_inspector(of_plain_files=are_plain))
                 continue
             if kind is not Frame.FOUND:
                 raise SandboxLostError(f"the runner sent {kind.name} while it collected")
             rows_left -= 1
             if rows_left < 0:
-                raise SandboxLostError("the runner told of more files than it was asked for")
+                raise SandboxLostError("the runner listed more files than it was asked for")
             with _reading():
                 row = Row.read(payload)
                 path, same_as = row.path(wanted), row.same_as if row.keep else None
@@ -280,13 +271,18 @@ class RunnerSandbox:
             with _reading():
                 found.append((_found(path, row), sent[same_as] if same_as is not None else None))
 
-    async def _without_inspector(self, why: NotForkedError) -> None:
-        """The runner waits for one; where none comes it forks itself."""
-        if self.is_over or self._forks is None:  # nobody waits for it, or has been told already
+    async def _fork_inspector(self, *, of_plain_files: bool) -> None:
+        """Forks an inspector into the container; where that fails, has the runner fork one itself."""
+        if self._forks is None:  # the runner asks for none then
             return
-        log.warning("no inspector was forked, the sandbox starts its own: %s", why)
-        with contextlib.suppress(SandboxLostError):  # whoever reads is told
-            await self._launch()
+        try:
+            await self._forks.inspector(of_plain_files=of_plain_files)
+        except NotForkedError as exc:
+            if self.is_over:
+                return
+            log.warning("no inspector was forked, the sandbox starts its own: %s", exc)
+            with contextlib.suppress(SandboxLostError):  # the coroutine that reads raises it
+                await self._launch()
 
     async def _receive_file(self, files: ReceivedFiles, size: int) -> Received:
         file = await files.begin(size)
@@ -308,15 +304,13 @@ class RunnerSandbox:
             if kind in names:
                 bytes_left[kind] -= len(payload) - 1
                 pieces_left -= 1
-                is_empty = len(payload) <= 1 and payload != b"\1"  # that one says that more is not passed on
+                is_empty = len(payload) <= 1 and payload != b"\1"  # that one means that more is not passed on
                 if is_empty or bytes_left[kind] < 0 or pieces_left < 0:
                     raise SandboxLostError("the runner passed on more output than it may")
                 on_output(names[kind], payload[1:], payload[:1] == b"\1")
             elif kind is Frame.EXIT:
                 with _reading():
                     return Exit.read(payload).outcome()
-            elif kind is Frame.INSPECTOR and self._inspectors.are_left and self._wanted is not None:
-                self._inspectors.call(payload)  # nothing of the program runs any more
             else:
                 raise SandboxLostError(f"the runner sent {kind.name} while the program ran")
 

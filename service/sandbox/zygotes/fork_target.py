@@ -44,7 +44,7 @@ def opened(cgroups: Cgroups, first_process: int, container_id: str, user_id: int
     """Opens what belongs to the container whose first process, as this machine counts, is ``first_process``.
 
     A folder of /proc that is open stays that of its process, whoever is given the number next. So what is read from
-    it is of one process, and its control groups, which carry the container's id, say whether it is the right one.
+    it is of one process, and its control groups, which carry the container's id, show whether it is the right one.
 
     Raises:
         NotForkedError: there is no such process, or it is not the first one of that container.

@@ -7,7 +7,7 @@ serves for ever.
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -16,17 +16,16 @@ from functools import partial
 from typing import Literal, TypeVar
 
 from service.errors import EngineUnavailableError
-from service.sandbox.containers import NotForkedError, WaitingInspector
+from service.sandbox.containers import NotForkedError
 from service.sandbox.preload import PreloadSet
 from service.sandbox.zygotes.fork_target import Target
-from service.sandbox.zygotes.zygote import WaitingFork, Zygote
+from service.sandbox.zygotes.zygote import Zygote
 
 log = logging.getLogger("proofbox.engine")
 
 T = TypeVar("T")
 _FORKS_MAX = 2_000
 _AGE_MAX_S = 1_800.0
-_WAITING_MAX = 32  # inspectors: they count as processes of their zygotes, and hold their memory
 _FIRST_WITHIN_S = 10.0
 _START_AGAIN_S = 1.0
 _START_AGAIN_S_MAX = 60.0
@@ -56,7 +55,7 @@ ImportOnce = Literal["auto", "on", "off"]
 """Whether there are zygotes: where it can be, or else no service, or none."""
 
 
-async def zygotes_if(wanted: ImportOnce, starter: Callable[[], Start], threads: Executor) -> "Zygotes | None":
+async def start_zygotes(wanted: ImportOnce, starter: Callable[[], Start], threads: Executor) -> "Zygotes | None":
     """The zygotes of a service whose most needed ones are ready; None if it does without.
 
     Args:
@@ -92,14 +91,13 @@ class Zygotes:
         self._endings: set[asyncio.Future[None]] = set()
         self._pauses_s: dict[Kind, float] = {}
         self._not_before: dict[Kind, float] = {}
-        self._places_left = _WAITING_MAX
         self._stopped = False
 
     async def prepare(self, *kinds: Kind) -> None:
         """Starts some, side by side, and waits until they are ready.
 
         Raises:
-            NotForkedError: one cannot be started; none is kept then.
+            NotForkedError: one cannot be started; none stays then.
         """
         starts = [self._in_thread(partial(self._start, kind)) for kind in kinds]
         outcomes = await asyncio.gather(*starts, return_exceptions=True)
@@ -122,14 +120,12 @@ class Zygotes:
         return zygote is not None
 
     async def first_of(self, kind: Kind) -> None:
-        """Waits while the first one of a kind is being started, but not for ever; how that ends, `has` tells."""
+        """Waits while the first one of a kind is being started, but not for ever; `has` returns how that ended."""
         if not self.has(kind) and (starting := self._starting.get(kind)) is not None:
             await asyncio.wait({starting}, timeout=_FIRST_WITHIN_S)
 
-    async def fork(
-        self, kind: Kind, target: Callable[[], AbstractContextManager[Target]], *, ahead: bool = False
-    ) -> None:
-        """Forks a process of a kind into a container; ``ahead`` as in `Forks.interpreter`.
+    async def fork(self, kind: Kind, target: Callable[[], AbstractContextManager[Target]]) -> None:
+        """Forks a process of a kind into a container.
 
         Raises:
             NotForkedError: it was not; nothing of it is left.
@@ -138,42 +134,9 @@ class Zygotes:
 
         def fork() -> None:
             with target() as descriptors:
-                zygote.fork_into(descriptors, ahead=ahead)
+                zygote.fork_into(descriptors)
 
         await self._in_thread(fork)
-
-    async def fork_ahead(
-        self, kind: Kind, target: Callable[[], AbstractContextManager[Target]], extensions: Sequence[str]
-    ) -> WaitingFork:
-        """Forks an inspector that waits in a container; see `Zygote.fork_ahead`.
-
-        Raises:
-            NotForkedError: it was not; nothing of it is left.
-        """
-        zygote = self._ready_one(kind)
-        if self._places_left <= 0:
-            raise NotForkedError("enough inspectors wait already")
-
-        def fork() -> WaitingFork:
-            with target() as descriptors:
-                return zygote.fork_ahead(descriptors, extensions)
-
-        self._places_left -= 1
-        try:
-            return await self._in_thread(fork)
-        except BaseException:
-            self._places_left += 1
-            raise
-
-    async def let_in(self, waiting: WaitingFork) -> None:
-        """Has an inspector that waits meet the runner. Raises NotForkedError."""
-        waiting.call_in()
-        await self._in_thread(waiting.wait_until_in)
-
-    def close(self, waiting: WaitingFork) -> None:
-        """Ends one that was not let in; to be called once for each."""
-        waiting.close()
-        self._places_left += 1
 
     def _ready_one(self, kind: Kind) -> Zygote:
         if not self.has(kind):
@@ -219,21 +182,6 @@ class Zygotes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Waiting:
-    """The port `WaitingInspector`."""
-
-    zygotes: Zygotes
-    fork: WaitingFork
-    of_plain_files: bool
-
-    async def let_in(self) -> None:
-        await self.zygotes.let_in(self.fork)
-
-    def close(self) -> None:
-        self.zygotes.close(self.fork)
-
-
-@dataclass(frozen=True, slots=True)
 class ContainerForks:
     """The port `Forks` for one container.
 
@@ -249,19 +197,13 @@ class ContainerForks:
         """See `Forks.has`."""
         return self.zygotes.has(KIND_OF[flavour])
 
-    async def interpreter(self, flavour: PreloadSet, *, ahead: bool) -> None:
+    async def interpreter(self, flavour: PreloadSet) -> None:
         """See `Forks.interpreter`."""
-        await self.zygotes.fork(KIND_OF[flavour], self.target, ahead=ahead)
+        await self.zygotes.fork(KIND_OF[flavour], self.target)
 
     async def inspector(self, *, of_plain_files: bool) -> None:
         """See `Forks.inspector`."""
         await self.zygotes.fork(self._kind(of_plain_files=of_plain_files), self.target)
-
-    async def waiting_inspector(self, extensions: Sequence[str], *, of_plain_files: bool) -> WaitingInspector:
-        """See `Forks.waiting_inspector`."""
-        kind = self._kind(of_plain_files=of_plain_files)
-        fork = await self.zygotes.fork_ahead(kind, self.target, extensions)
-        return _Waiting(self.zygotes, fork, kind is Kind.PLAIN_INSPECTOR)
 
     def _kind(self, *, of_plain_files: bool) -> Kind:
         is_plain = of_plain_files and self.zygotes.has(Kind.PLAIN_INSPECTOR)

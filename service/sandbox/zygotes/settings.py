@@ -1,4 +1,4 @@
-"""What a zygote is told once: what to import, and what its forks have to be."""
+"""The settings of a zygote: what to import, and what its forks have to be."""
 
 import base64
 from typing import Any
@@ -32,7 +32,7 @@ _RENDERER = (
 
 
 def zygote_command(kind: Kind) -> str:
-    """What the program of the image is told to be a zygote of."""
+    """The argument of the program in the image: what the forks of the zygote are."""
     return "programs" if kind.runs_programs else "inspectors"
 
 
@@ -42,7 +42,7 @@ def zygote_settings(kind: Kind, seccomp: bytes) -> dict[str, Any]:
     imports: tuple[str, ...]
     if not kind.runs_programs:
         families = _FAMILIES if kind is Kind.INSPECTOR else _PLAIN_FAMILIES
-        imports = ("inspection", *(f"families.{family}" for family in families))
+        imports = ("session", *(f"families.{family}" for family in families))
     else:
         imports = PREIMPORTED[PreloadSet(kind.value)]
         own = _RENDERER if kind is Kind.DOCUMENTS else ()

@@ -1,6 +1,6 @@
 """One zygote, from the service's side: a process that has imported once, and is asked to fork into containers.
 
-Its program is in the image, ``runner/zygote.py``. All methods block.
+Its program is in the image, ``runner/zygote/main.py``. All methods block.
 """
 
 import contextlib
@@ -10,7 +10,7 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from service.sandbox.containers import NotForkedError
@@ -22,37 +22,10 @@ _REPORT_BYTES_MAX = 4_096
 _FORK_S_MAX = 10.0
 _ANSWER_S_MAX = 3.0
 _DONE = b"."
-_COME_IN = b"."
 
 
 class _SilentError(NotForkedError):
     """Nobody answered in time."""
-
-
-class WaitingFork:
-    """An inspector that waits in a container, out of the program's reach."""
-
-    def __init__(self, word: socket.socket) -> None:
-        self._word = word
-
-    def call_in(self) -> None:
-        """Says that it is to come in; does not block."""
-        with contextlib.suppress(OSError):  # what has become of it is told to who waits
-            self._word.send(_COME_IN)
-
-    def wait_until_in(self) -> None:
-        """Waits until it has met the runner.
-
-        Raises:
-            NotForkedError: it has not; once it is closed, it ends, at the latest when it would say that it has.
-        """
-        _hear_done(self._word.fileno(), _FORK_S_MAX)
-
-    def close(self) -> None:
-        """Ends it, if it still waits."""
-        with contextlib.suppress(OSError):  # it may have gone first
-            self._word.shutdown(socket.SHUT_RDWR)
-        self._word.close()
 
 
 class Zygote:
@@ -63,35 +36,31 @@ class Zygote:
         born: when it was ready, on the monotonic clock.
     """
 
-    def __init__(self, door: socket.socket, end: Callable[[], None]) -> None:
-        self._door = door
+    def __init__(self, connection: socket.socket, end: Callable[[], None]) -> None:
+        self._socket = connection
         self._end = end
         self._lock = threading.Lock()
         self.forks = 0
         self.born = 0.0
 
     def prepare(self, settings: dict[str, Any], within_s: float) -> None:
-        """Tells it what to import and what its forks have to be, and waits until it is ready.
+        """Sends what to import and what its forks have to be, and waits until it is ready.
 
         Raises:
             NotForkedError: it died, or was not ready in time.
         """
         try:
-            self._door.settimeout(within_s)
-            self._door.send(json.dumps(settings).encode())
-            said = self._door.recv(_MESSAGE_BYTES_MAX)
+            self._socket.settimeout(within_s)
+            self._socket.send(json.dumps(settings).encode())
+            answer = self._socket.recv(_MESSAGE_BYTES_MAX)
         except OSError as exc:
             raise NotForkedError(f"a zygote was not ready within {within_s:.0f} s: {exc}") from exc
-        if not said:
+        if not answer:
             raise NotForkedError("a zygote died while it imported")
         self.born = time.monotonic()
 
-    def fork_into(self, target: Target, *, ahead: bool = False) -> None:
+    def fork_into(self, target: Target) -> None:
         """Forks a process into a container; it is confined and has met the runner when this returns.
-
-        Args:
-            target: the container.
-            ahead: whether the process will wait for its call: it copies the memory that one writes to, then.
 
         Raises:
             NotForkedError: it was not; nothing of it is left.
@@ -99,10 +68,10 @@ class Zygote:
         reading, writing = _pair(os.pipe)
         try:
             try:
-                self._ask(target, writing, {"ahead": ahead})
+                self._ask(target, writing)
             finally:
                 os.close(writing)
-            _hear_done(reading, _FORK_S_MAX)
+            _wait_for_done(reading, _FORK_S_MAX)
         except _SilentError:
             if not self._serves():
                 self.end()  # with it ends whatever it was about to do
@@ -110,27 +79,6 @@ class Zygote:
         finally:
             os.close(reading)
         self.forks += 1
-
-    def fork_ahead(self, target: Target, extensions: Sequence[str]) -> WaitingFork:
-        """Forks an inspector that waits in a container until it is called in, however long a program runs there.
-
-        Args:
-            target: the container.
-            extensions: those of the files that it is likely to open; the memory that this takes is copied ahead.
-
-        Raises:
-            NotForkedError: the zygote has died; if anything else is wrong, that is told when it is to come in.
-        """
-        ours, theirs = _pair(socket.socketpair)
-        try:
-            self._ask(target, theirs.fileno(), {"ahead": False, "extensions": list(extensions)})
-        except NotForkedError:
-            ours.close()
-            raise
-        finally:
-            theirs.close()
-        self.forks += 1
-        return WaitingFork(ours)
 
     def _serves(self) -> bool:
         """Whether it still answers: then a container holds up its fork, and others are forked as ever."""
@@ -140,23 +88,23 @@ class Zygote:
                 self._send({}, [writing])
             finally:
                 os.close(writing)
-            _hear_done(reading, _ANSWER_S_MAX)
+            _wait_for_done(reading, _ANSWER_S_MAX)
         except NotForkedError:
             return False
         finally:
             os.close(reading)
         return True
 
-    def _ask(self, target: Target, report: int, wish: dict[str, Any]) -> None:
+    def _ask(self, target: Target, report: int) -> None:
         numbers = {"namespaces": len(target.namespaces), "control_groups": len(target.control_groups)}
-        request = {**numbers, "label": target.label, "user": target.user_id, **wish}
+        request = {**numbers, "label": target.label, "user": target.user_id}
         descriptors = [report, target.pids, *target.namespaces, *target.control_groups, *target.group]
         self._send(request, descriptors)
 
     def _send(self, request: dict[str, Any], descriptors: list[int]) -> None:
         try:
             with self._lock:
-                socket.send_fds(self._door, [json.dumps(request).encode()], descriptors)
+                socket.send_fds(self._socket, [json.dumps(request).encode()], descriptors)
         except OSError as exc:
             self.end()
             raise NotForkedError("the zygote has died") from exc
@@ -164,18 +112,18 @@ class Zygote:
     @property
     def is_alive(self) -> bool:
         """Whether it can still be asked."""
-        if self._door.fileno() < 0:
+        if self._socket.fileno() < 0:
             return False
         poll = select.poll()
-        poll.register(self._door.fileno(), 0)
+        poll.register(self._socket.fileno(), 0)
         return not any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll(0))
 
     def end(self) -> None:
         """Hangs up, which ends it, and removes what is left of it; never raises."""
         with self._lock:
-            if self._door.fileno() < 0:
+            if self._socket.fileno() < 0:
                 return
-            self._door.close()
+            self._socket.close()
         with contextlib.suppress(OSError):
             self._end()
 
@@ -184,17 +132,17 @@ def _pair(make: Callable[[], tuple[T, T]]) -> tuple[T, T]:
     try:
         return make()
     except OSError as exc:
-        raise NotForkedError(f"there is nothing to be told by: {exc}") from exc
+        raise NotForkedError(f"no pipe for the answer: {exc}") from exc
 
 
-def _hear_done(fd: int, within_s: float) -> None:
-    """Waits until a fork says that it has met the runner. Raises NotForkedError: it says or does something else."""
-    told = b""
+def _wait_for_done(fd: int, within_s: float) -> None:
+    """Waits until a fork reports that it has met the runner; raises NotForkedError if it does not."""
+    report = b""
     deadline = time.monotonic() + within_s
     # Not select: a service with many clients has descriptors above the thousand that it knows.
     poll = select.poll()
     poll.register(fd, select.POLLIN)
-    while told != _DONE:
+    while report != _DONE:
         if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
             raise _SilentError(f"the zygote did not answer within {within_s:.0f} s")
         try:
@@ -203,7 +151,7 @@ def _hear_done(fd: int, within_s: float) -> None:
             piece = b""
         if not piece:
             raise NotForkedError(
-                told.decode(errors="replace")
+                report.decode(errors="replace")
                 or "it was killed, by a lack of memory in the sandbox for one, or the zygote died"
             )
-        told += piece
+        report += piece

@@ -62,16 +62,17 @@ def test_no_alias_is_itself_a_media_type_of_the_table():
 
 
 def test_the_table_imports_nothing_of_the_inspector():
-    assert tell("sorted({'verdict', 'families', 'judge', 'sniffing', 'lxml', 'PIL'} & set(sys.modules))") == []
+    assert tell("sorted({'model', 'families', 'judge', 'magic_bytes', 'lxml', 'PIL'} & set(sys.modules))") == []
 
 
-def test_the_runner_knows_which_formats_take_a_library():
+def test_the_protocol_knows_which_formats_take_a_library():
     program = (
-        "import sys; sys.path[:0] = sys.argv[1:]; import child, collect, formats; "
+        "import sys; sys.path[:0] = sys.argv[1:]; import formats, subprocess_judge as judges\n"
+        "from runner_protocol import file_kinds\n"
         "print([name for name, told in formats.FORMATS.items() "
-        "if collect.needs_libraries(f'a.b/x.{name.upper()}') is (told.family in child._PLAIN_FAMILIES)], "
-        "collect.needs_libraries('notes'))"
+        "if file_kinds.needs_library(f'a.b/x.{name.upper()}') is (told.family in judges._PLAIN_FAMILIES)], "
+        "file_kinds.needs_library('notes'))"
     )
-    command = [sys.executable, "-I", "-c", program, str(INSPECTOR), str(INSPECTOR.parent / "runner")]
+    command = [sys.executable, "-I", "-c", program, str(INSPECTOR), str(INSPECTOR.parent)]
     done = subprocess.run(command, capture_output=True, check=True, text=True)
     assert done.stdout.strip() == "[] False"

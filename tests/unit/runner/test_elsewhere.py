@@ -17,7 +17,7 @@ NAMES_MAX = 2_000
 def runner():
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(RUNNER))
-        yield importlib.import_module("outdir"), importlib.import_module("elsewhere")
+        yield importlib.import_module("out_dir"), importlib.import_module("elsewhere")
 
 
 @pytest.mark.parametrize(
@@ -25,10 +25,10 @@ def runner():
     [("a", 150, 150), ("a", NAMES_MAX + 1, NAMES_MAX), ("é" * 100, NAMES_MAX, 837)],
 )
 def test_all_removed_files_are_told_up_to_a_number_and_a_size(runner, tmp_path, stem, count, told):
-    outdir, elsewhere = runner
+    out_dir, elsewhere = runner
     root = tmp_path.resolve() / "out"
     root.mkdir()
-    out = outdir.OutDir(str(root))
+    out = out_dir.OutDir(str(root))
     out.begin_turn("turn_1")
     paths = [f"turn_1/files/cache/{stem}{number:04}" for number in range(count)]
     for path in paths:

@@ -30,14 +30,14 @@ async def over(shortcut=None):
 
 
 @contextlib.asynccontextmanager
-async def shortened():
+async def switched():
     ours, theirs = socket.socketpair()
 
     async def take():
         return ours
 
     async with over(take) as (transport, engine):
-        await transport.shorten()
+        await transport.use_direct_socket()
         with theirs:
             yield transport, engine, theirs
 
@@ -54,13 +54,13 @@ async def test_pieces_of_output_are_put_together_and_complaints_kept():
 
 async def test_where_no_way_past_the_engine_is_known_the_stream_stays():
     async with over() as (transport, engine):
-        await transport.shorten()
+        await transport.use_direct_socket()
         await transport.write(b"question")
         assert engine.recv(99) == b"question"
 
 
 async def test_past_the_engine_bytes_go_as_they_are_in_both_directions():
-    async with shortened() as (transport, engine, runner):
+    async with switched() as (transport, engine, runner):
         await transport.write(b"question")
         runner.sendall(b"answer")
         assert (runner.recv(99), await transport.read()) == (b"question", b"answer")
@@ -71,7 +71,7 @@ async def test_past_the_engine_bytes_go_as_they_are_in_both_directions():
 
 async def test_past_the_engine_the_last_complaint_is_waited_for_when_the_runner_has_ended(monkeypatch):
     monkeypatch.setattr(module, "_COMPLAINT_S", 30)
-    async with shortened() as (transport, engine, runner):
+    async with switched() as (transport, engine, runner):
         runner.close()
         reading = asyncio.create_task(transport.read())
         await asyncio.sleep(0.02)
@@ -81,7 +81,7 @@ async def test_past_the_engine_the_last_complaint_is_waited_for_when_the_runner_
 
 
 async def test_past_the_engine_the_end_is_that_of_the_runner_and_not_of_what_the_engine_relays():
-    async with shortened() as (transport, engine, runner):
+    async with switched() as (transport, engine, runner):
         engine.close()
         await asyncio.sleep(0.01)
         assert transport.is_open is True
@@ -90,13 +90,13 @@ async def test_past_the_engine_the_end_is_that_of_the_runner_and_not_of_what_the
 
 
 async def test_hanging_up_ends_both_ways():
-    async with shortened() as (transport, engine, runner):
+    async with switched() as (transport, engine, runner):
         await transport.close()
         assert (engine.recv(1), runner.recv(1)) == (b"", b"")
 
 
 async def test_hanging_up_waits_for_no_runner_that_has_stopped_reading():
-    async with shortened() as (transport, _, runner):
+    async with switched() as (transport, _, runner):
         writing = asyncio.create_task(transport.write(bytes(4_000_000)))
         await asyncio.sleep(0.01)
         assert not writing.done()
@@ -111,7 +111,7 @@ async def test_a_runner_that_offers_no_socket_is_talked_to_through_the_engine():
         raise DirectSocketError("there is none")
 
     async with over(take) as (transport, engine):
-        await transport.shorten()
+        await transport.use_direct_socket()
         await transport.write(b"question")
         engine.sendall(piece(OUT, b"answer"))
         assert (engine.recv(99), await transport.read()) == (b"question", b"answer")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from service.sandbox.docker.direct_socket import LAID_OUT_FD, DirectSocketError, take_socket, taken_socket
+from service.sandbox.docker.direct_socket import LAID_OUT_FD, DirectSocketError, take_socket, take_socket_now
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes of Linux")
 OURS = Path("/proc/self/cgroup").read_text(encoding="utf-8") if sys.platform == "linux" else ""
@@ -50,7 +50,7 @@ def descriptors():
 
 
 def test_what_was_laid_out_is_taken_and_leads_to_its_other_end():
-    with process_with() as (pid, other), taken_socket(pid, OURS, socket.SOCK_STREAM) as taken:
+    with process_with() as (pid, other), take_socket_now(pid, OURS, socket.SOCK_STREAM) as taken:
         taken.sendall(b"x")
         assert other.recv(1) == b"x"
 
@@ -71,7 +71,7 @@ async def test_a_socket_that_is_taken_after_its_caller_was_cancelled_is_closed()
 
 def test_a_process_of_another_container_is_left_alone():
     with process_with() as (pid, _), pytest.raises(DirectSocketError, match="are not those of this machine"):
-        taken_socket(pid, "0123456789abcdef", socket.SOCK_STREAM)
+        take_socket_now(pid, "0123456789abcdef", socket.SOCK_STREAM)
 
 
 def test_a_socket_of_another_type_is_not_taken():
@@ -81,14 +81,14 @@ def test_a_socket_of_another_type_is_not_taken():
             DirectSocketError, match="has no socket for the service: what is there is another descriptor"
         ),
     ):
-        taken_socket(pid, OURS, socket.SOCK_STREAM)
+        take_socket_now(pid, OURS, socket.SOCK_STREAM)
 
 
 def test_what_is_no_socket_is_not_taken_and_not_kept(tmp_path):
     with (tmp_path / "file").open("w") as file, process_holding(file.fileno(), LAID_OUT_FD) as pid:
         before = descriptors()
         with pytest.raises(DirectSocketError, match="what is there is another descriptor"):
-            taken_socket(pid, OURS, socket.SOCK_STREAM)
+            take_socket_now(pid, OURS, socket.SOCK_STREAM)
         assert descriptors() == before
 
 
@@ -97,11 +97,11 @@ def test_a_process_that_lays_nothing_out_is_waited_for_no_longer_than_told():
         process_with(number=LAID_OUT_FD + 1) as (pid, _),
         pytest.raises(DirectSocketError, match="has no socket for the service: Bad file descriptor"),
     ):
-        taken_socket(pid, OURS, socket.SOCK_STREAM, within_s=0.05)
+        take_socket_now(pid, OURS, socket.SOCK_STREAM, within_s=0.05)
 
 
 def test_a_process_that_has_ended_has_nothing():
     with process_with() as (pid, _):
         pass
     with pytest.raises(DirectSocketError, match="has ended"):
-        taken_socket(pid, OURS, socket.SOCK_STREAM)
+        take_socket_now(pid, OURS, socket.SOCK_STREAM)

@@ -112,7 +112,7 @@ class FakeContainers:
     async def died_of_memory(self, container_id):
         return container_id in self.died
 
-    async def left(self):
+    async def list_orphans(self):
         found = [LeftContainer(container_id, name, "boot") for container_id, (name, *_) in self.there.items()]
         await self.listing.wait()
         return found

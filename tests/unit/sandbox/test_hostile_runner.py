@@ -104,7 +104,7 @@ class HostileRunner:
         self.nonce = NO_NONCE
         self._is_ready = self._has_launched = False
 
-    async def shorten(self) -> None:
+    async def use_direct_socket(self) -> None:
         """There is one way."""
 
     async def read(self) -> bytes:
@@ -425,7 +425,7 @@ async def running(sandbox, _):
 
 
 EMPTY_FILE = {**EXTRA, "size": 0}
-TOO_MANY, TOO_MUCH = "the runner told of more files than it was asked for", "the runner passed on more output"
+TOO_MANY, TOO_MUCH = "the runner listed more files than it was asked for", "the runner passed on more output"
 SILENT, BROKEN_OFF = "the sandbox did not answer within", "the runner broke off in a file"
 
 

@@ -95,7 +95,7 @@ def test_names_of_a_programs_own_that_resemble_such_variables_change_nothing():
 
 def test_the_language_decides_before_the_code():
     code = b"import pandas"
-    assert [flavour_of(language, code) for language in ("bash", "render", "readable")] == [BARE, DOCUMENTS, BARE]
+    assert [flavour_of(language, code) for language in ("bash", "render", "page_text")] == [BARE, DOCUMENTS, BARE]
 
 
 def test_a_very_long_program_is_not_scanned():

@@ -93,7 +93,7 @@ async def collect(tmp_path, *answers, wanted=WANTED, **more):
 async def test_a_shorter_way_is_taken_before_the_first_word_as_the_runner_stays_where_it_hears_that():
     runner = MemoryRunner({})
     await opened(runner)
-    assert (runner.shortened_after, runner.received[0][0]) == ([], Frame.LAUNCH)
+    assert (runner.direct_socket_after, runner.received[0][0]) == ([], Frame.LAUNCH)
 
 
 async def test_output_that_filled_its_room_to_the_last_byte_is_told_to_go_on():

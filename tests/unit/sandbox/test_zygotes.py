@@ -1,8 +1,6 @@
 """The zygotes of a service, over starts that the test lets happen."""
 
 import asyncio
-import contextlib
-import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +10,6 @@ import pytest
 from service.sandbox.containers import NotForkedError
 from service.sandbox.zygotes import manager as module
 from service.sandbox.zygotes.manager import Kind, Zygotes
-from service.sandbox.zygotes.zygote import WaitingFork
 
 
 class Born:
@@ -26,10 +23,6 @@ class Born:
 
     def end(self):
         self.ended = True
-
-    def fork_ahead(self, *_):
-        self.forks += 1
-        return WaitingFork(socket.socket())
 
 
 class Starts:
@@ -110,25 +103,3 @@ async def test_a_wait_that_is_given_up_ends_no_start(zygotes, starts):
     starts.may.set()
     await zygotes.first_of(Kind.DATA)
     assert (zygotes.has(Kind.DATA), starts.asked) == (True, [Kind.DATA])
-
-
-async def test_only_so_many_inspectors_wait_at_one_time(zygotes):
-    zygotes._places_left = 2
-    await zygotes.first_of(Kind.INSPECTOR)
-
-    async def one_more():
-        return await zygotes.fork_ahead(Kind.INSPECTOR, contextlib.nullcontext, ["pdf"])
-
-    first, second = await one_more(), await one_more()
-    with pytest.raises(NotForkedError, match="enough inspectors wait already"):
-        await one_more()
-    zygotes.close(first)
-    third = await one_more()
-    for waiting in (second, third):
-        zygotes.close(waiting)
-    assert zygotes._ready[Kind.INSPECTOR].forks == 3
-
-
-async def test_no_inspector_waits_where_no_zygote_is_ready(zygotes):
-    with pytest.raises(NotForkedError, match="no zygote of inspector processes is ready"):
-        await zygotes.fork_ahead(Kind.INSPECTOR, contextlib.nullcontext, [])

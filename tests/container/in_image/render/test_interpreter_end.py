@@ -14,11 +14,11 @@ PROGRAMS = Path(render.__file__).parents[1]
 UNLOADS = f"""
 import os, sys
 sys.path.insert(0, {str(PROGRAMS / "runner")!r})
-import becoming, weasyprint
+import user_program, weasyprint
 from weasyprint.text import ffi
 kept = weasyprint.HTML(string="x").render()  # with its fonts: awake, pango's thread would crash here
 if sys.argv[1] == "kept":
-    becoming._keep_pango()
+    user_program._keep_pango()
 for value in list(vars(ffi).values()):
     if hasattr(type(value), "__cffi_close__"):
         ffi.ffi.dlclose(value)

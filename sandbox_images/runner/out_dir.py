@@ -1,0 +1,327 @@
+"""OUT_DIR from the inside: puts files in before the run, judges what lies there after it.
+
+Judging happens when nothing of the program runs any more, so nothing can change under our hands; still no link is
+ever followed.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from aliases import Aliases
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+FILE = "file"
+MISSING = "missing"
+STALE = "stale"
+SYMLINK = "symlink"
+FOLDER = "folder"
+NOT_REGULAR = "not_regular"
+ESCAPE = "escape"
+TOO_LARGE = "too_large"
+
+ATTACHMENTS = "../attachments/"  # in front of what was changed there: it is not below files/
+
+_EPOCH_NS = 946_684_800 * 10**9  # 2000-01-01: what was put in is older than anything the program writes
+
+
+class OutDir:
+    """The folder that the program works in."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self.turn_id = ""
+        self.aliases = Aliases(root)
+        self._put: dict[str, tuple[int, int, int, int]] = {}
+        self._own: dict[str, None] = {}
+        self._others: dict[str, None] = {}
+
+    def begin_turn(self, turn_id: str) -> None:
+        """Makes the current turn's folders, and ``files`` as another name of the same place."""
+        self.turn_id = turn_id
+        os.makedirs(os.path.join(self.root, turn_id, "files"), exist_ok=True)
+        alias = os.path.join(self.root, "files")
+        if not os.path.lexists(alias):
+            os.symlink(f"{turn_id}/files", alias)
+
+    def create(self, path: str) -> int:
+        """Opens a new file below OUT_DIR for writing, its folders made."""
+        full = os.path.join(self.root, path)
+        os.makedirs(os.path.dirname(full), exist_ok=True)
+        return os.open(full, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+
+    def seal(
+        self,
+        path: str,
+        *,
+        writable: bool,
+        executable: bool = False,
+        links: Iterable[str] = (),
+        copies: Iterable[str] = (),
+    ) -> None:
+        """Finishes a file that was put in, and remembers it to know later whether the program changed it.
+
+        Args:
+            path: where it is.
+            writable: whether the program may write to it.
+            executable: whether it can be run by its name.
+            links: further names of it, made where nothing lies.
+            copies: names of a copy that the program may change.
+        """
+        full = os.path.join(self.root, path)
+        mode = 0o755 if executable else 0o644
+        os.chmod(full, mode if writable else mode & 0o555)
+        made = [path, *self.aliases.make(path, links, copies, mode)]
+        for name in made:
+            os.utime(os.path.join(self.root, name), ns=(_EPOCH_NS, _EPOCH_NS))
+        for name in made:  # the kernel notes a new name as a change of the file
+            self._put[name] = _identity(os.lstat(os.path.join(self.root, name)))
+        (self._own if writable else self._others)[path] = None
+
+    def own(self) -> Iterable[str]:
+        """The files of the current turn that were put in."""
+        return self._own
+
+    def others(self) -> Iterable[str]:
+        """The files of other turns that were put in."""
+        return self._others
+
+    def unchanged(self, path: str) -> bool:
+        """Whether a file that was put in is still what was put in."""
+        put = self._put.get(path)
+        if put is None:
+            return False
+        try:
+            now = _identity(os.lstat(os.path.join(self.root, path)))
+        except OSError:
+            return False
+        if now == put:
+            return True
+        # The kernel notes the loss of a name in the time of the inode, as it notes a change.
+        return now[:2] == put[:2] and now[3] == put[3] and self.aliases.has_lost_a_name(path)
+
+    def places(self, rel: str) -> Iterator[str]:
+        """Where a path below ``files/`` may have been written: in files/, or bare in the working directory."""
+        yield f"{self.turn_id}/files/{rel}"
+        if not os.path.islink(os.path.join(self.root, "files")):
+            yield f"files/{rel}"  # the program replaced the alias by a folder of its own
+        yield rel
+
+    def judge(self, rel: str, bytes_max: int) -> tuple[str, str | None, int]:
+        """What lies at a promised path: ``(state, path, size)``; ``path`` is relative to OUT_DIR."""
+        verdict: tuple[str, str | None, int] = (MISSING, None, 0)
+        for path in self.places(rel):
+            state, size = self._state(path)
+            if state == MISSING:
+                continue
+            if state == FILE and self.unchanged(path):
+                if not self._is_of_others(path):
+                    verdict = (STALE, path, size)
+                continue
+            return self.look(path, bytes_max)[0], path, size
+        return verdict
+
+    def _is_of_others(self, path: str) -> bool:
+        """Whether a name is that of an attachment or of another turn's file, which nobody promised to write."""
+        return path not in self._own and path not in self.aliases.links_of(f"{self.turn_id}/files/{path}")
+
+    def look(self, path: str, bytes_max: int) -> tuple[str, int]:
+        """What lies at a path that nobody promised: ``(state, size)``."""
+        state, size = self._state(path)
+        return (TOO_LARGE if state == FILE and size > bytes_max else state), size
+
+    def _state(self, path: str) -> tuple[str, int]:
+        blocked = self._open_way(path.split("/")[:-1])
+        if blocked is not None:
+            return blocked, 0
+        try:
+            found = os.lstat(os.path.join(self.root, path))
+        except OSError:
+            return MISSING, 0
+        if stat.S_ISLNK(found.st_mode):
+            return SYMLINK, 0
+        if stat.S_ISDIR(found.st_mode):
+            return FOLDER, 0
+        if not stat.S_ISREG(found.st_mode):
+            return NOT_REGULAR, 0
+        _make_readable(os.path.join(self.root, path), found.st_mode, 0o400)
+        return FILE, found.st_size
+
+    def _open_way(self, parts: list[str]) -> str | None:
+        """Makes the folders on a way readable; what blocks it (no folder, or a link in place of one), or None."""
+        for depth in range(len(parts) + 1):
+            folder = os.path.join(self.root, *parts[:depth])
+            try:
+                mode = os.lstat(folder).st_mode
+            except OSError:
+                return MISSING
+            if stat.S_ISLNK(mode):
+                inside = os.path.realpath(folder).startswith(os.path.join(self.root, self.turn_id, "files") + "/")
+                return SYMLINK if inside else ESCAPE
+            if not stat.S_ISDIR(mode):
+                return MISSING
+            _make_readable(folder, mode, 0o700)
+        return None
+
+    def walk(self, files_max: int, depth_max: int) -> Walk:
+        """All that the program left in the current turn."""
+        walk = Walk(files_max, depth_max)
+        for top, prefix in self._tops():
+            self._walk_below(top, prefix, walk)
+        return walk
+
+    def _tops(self) -> Iterator[tuple[str, str]]:
+        yield f"{self.turn_id}/files", ""
+        yield f"{self.turn_id}/attachments", ATTACHMENTS
+        if not os.path.islink(os.path.join(self.root, "files")):
+            yield "files", ""
+        yield "", ""
+
+    def _walk_below(self, top: str, prefix: str, walk: Walk) -> None:
+        if self._open_way(top.split("/") if top else []) is not None:
+            return  # a link in its place leads to what is not the program's
+        stack = [(top, prefix, 1)]
+        while stack and not walk.files_exceeded:
+            folder, rel_prefix, depth = stack.pop()
+            for name, is_dir, full in _entries(os.path.join(self.root, folder)):
+                if not folder and (name == "files" or (is_dir and name.startswith("turn_"))):
+                    continue
+                path = f"{folder}/{name}" if folder else name
+                if is_dir:
+                    if walk.may_enter(depth, full):
+                        stack.append((path, f"{rel_prefix}{name}/", depth + 1))
+                elif not self.unchanged(path) and not self.aliases.is_second_name(path):
+                    walk.add(rel_prefix + name, path)
+                    if walk.files_exceeded:
+                        break
+
+
+class Walk:
+    """What a walk through OUT_DIR has seen, within bounds."""
+
+    def __init__(self, files_max: int, depth_max: int) -> None:
+        self._files_max = files_max
+        self._depth_max = depth_max
+        self._seen: dict[str, str] = {}
+        self.files_exceeded = False
+        self.depth_exceeded = False
+
+    def may_enter(self, depth: int, full: str) -> bool:
+        """Whether a folder below one of ``depth`` is visited; it is made readable."""
+        enters = depth < self._depth_max and _opened(full)
+        self.depth_exceeded = self.depth_exceeded or not enters
+        return enters
+
+    def add(self, rel: str, path: str) -> None:
+        """One file; of two with the same place below ``files/`` the first counts."""
+        if len(self._seen) >= self._files_max:
+            self.files_exceeded = True
+        else:
+            self._seen.setdefault(rel, path)
+
+    def files(self) -> list[tuple[str, str]]:
+        """``(rel, path)`` in the order of ``rel``, the path below ``files/`` or ``../attachments/<name>``."""
+        return sorted(self._seen.items())
+
+
+def matching(pattern: str, rels: Iterable[str]) -> list[str]:
+    """The paths below ``files/`` that match a pattern, in order; ``**`` crosses folders, dot files count."""
+    fits: Callable[[str, str], bool] = fits_wildcards
+    if "[" in pattern:
+        import fnmatch  # noqa: PLC0415 - with it come regular expressions, which take 5 ms
+
+        fits = fnmatch.fnmatchcase
+
+    named = pattern.split("/")
+    # Several ** in a row are one.
+    parts = [part for at, part in enumerate(named) if part != "**" or named[at + 1 : at + 2] != ["**"]]
+    return [
+        rel for rel in rels if not rel.startswith(ATTACHMENTS) and _matches(parts, composed(rel).split("/"), fits)
+    ]
+
+
+def fits_wildcards(name: str, pattern: str) -> bool:
+    """Whether a name fits a pattern of ``*``, ``?`` and letters, as in `fnmatch.fnmatchcase`, in bounded time."""
+    at, read = 0, 0
+    last_star: tuple[int, int] | None = None  # its place in the pattern, and up to where in the name it reaches
+    while read < len(name):
+        if at < len(pattern) and pattern[at] == "*":
+            last_star = at, read
+            at += 1
+        elif at < len(pattern) and pattern[at] in ("?", name[read]):
+            at += 1
+            read += 1
+        elif last_star is not None:
+            last_star = last_star[0], last_star[1] + 1
+            at, read = last_star[0] + 1, last_star[1]
+        else:
+            return False
+    return not pattern[at:].strip("*")
+
+
+def _matches(parts: list[str], names: list[str], fits: Callable[[str, str], bool]) -> bool:
+    """Whether a path matches; one regular expression of the whole pattern would backtrack without end."""
+    reached = {0}
+    for name in names:
+        reached = {after for at in _with_skipped(parts, reached) for after in _after(parts, at, name, fits)}
+    return len(parts) in reached
+
+
+def _with_skipped(parts: list[str], reached: set[int]) -> set[int]:
+    """Also the places behind each ``**`` that stands for no folder; the last one stands for one name at least."""
+    places = set(reached)
+    for at in range(len(parts) - 1):
+        if at in places and parts[at] == "**":
+            places.add(at + 1)
+    return places
+
+
+def _after(parts: list[str], at: int, name: str, fits: Callable[[str, str], bool]) -> Iterator[int]:
+    if at == len(parts):
+        return
+    if parts[at] == "**":
+        yield at
+    if fits(name, parts[at]) and (parts[at] != "**" or at == len(parts) - 1):
+        yield at + 1
+
+
+def composed(rel: str) -> str:
+    """A path in NFC, the spelling in which promises are written."""
+    if rel.isascii():
+        return rel
+    import unicodedata  # noqa: PLC0415 - a large table, for those names alone
+
+    return unicodedata.normalize("NFC", rel)
+
+
+def _identity(found: os.stat_result) -> tuple[int, int, int, int]:
+    # A program can restore the time of the content, as `cp -p` and tar do; not that of the inode.
+    return found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size
+
+
+def _make_readable(full: str, mode: int, bits: int) -> None:
+    if stat.S_IMODE(mode) & bits != bits:
+        os.chmod(full, stat.S_IMODE(mode) | bits)
+
+
+def _opened(folder: str) -> bool:
+    """Makes a folder readable; False if its path, made step by step, is longer than the kernel takes."""
+    try:
+        mode = os.lstat(folder).st_mode
+    except OSError:
+        return False
+    _make_readable(folder, mode, 0o700)
+    return True
+
+
+def _entries(folder: str) -> Iterator[tuple[str, bool, str]]:
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                yield entry.name, entry.is_dir(follow_symlinks=False), entry.path
+    except OSError:
+        return
