@@ -136,19 +136,20 @@ async def serve(folder: Path) -> None:
     import socket  # noqa: PLC0415 - the rest is the other process's
 
     from service.api.server import DrainingServer  # noqa: PLC0415
-    from service.app import bootstrap as main  # noqa: PLC0415
     from service.app import sandbox_engine as sandboxes  # noqa: PLC0415
+    from service.app.bootstrap import build, running  # noqa: PLC0415
+    from service.app.serving import http_config  # noqa: PLC0415
     from service.app.settings import Settings  # noqa: PLC0415
     from tests.support.scripted_containers import ScriptedContainers  # noqa: PLC0415
 
     sandboxes._docker = lambda *_: ScriptedContainers()  # noqa: SLF001
-    service = main.build(Settings(data_dir=folder, running_max=8, pool_size=8))
+    service = build(Settings(data_dir=folder, running_max=8, pool_size=8))
     with socket.socket(proto=socket.IPPROTO_TCP) as door:  # asyncio sets TCP_NODELAY only then
         door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         door.bind(("127.0.0.1", 0))
         door.listen(64)
-        config = main.http_config(service)
-        async with main.running(service):
+        config = http_config(service)
+        async with running(service):
             print(door.getsockname()[1], flush=True)
             await DrainingServer(config, lambda: service.calls.close(1)).serve([door])
 

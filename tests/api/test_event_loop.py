@@ -10,8 +10,9 @@ import httpx
 import pytest
 import uvicorn
 
-from service.app import bootstrap as main
 from service.app import sandbox_engine as sandboxes
+from service.app.bootstrap import build, running
+from service.app.serving import http_config
 from service.app.settings import Settings
 from tests.support.loop_watch import watched_loop
 from tests.support.scripted_containers import ScriptedContainers
@@ -24,12 +25,12 @@ TURN = "/v1/conversations/conv-1/turns/turn_1"
 async def client(tmp_path, monkeypatch):
     """A client for another thread than that of the service."""
     monkeypatch.setattr(sandboxes, "_docker", lambda *_: ScriptedContainers())
-    service = main.build(Settings(data_dir=tmp_path / "data", asset_roots=(tmp_path,)))
-    config = main.http_config(service)
+    service = build(Settings(data_dir=tmp_path / "data", asset_roots=(tmp_path,)))
+    config = http_config(service)
     server = uvicorn.Server(config)
     with socket.socket() as door:
         door.bind(("127.0.0.1", 0))
-        async with main.running(service):
+        async with running(service):
             serving = asyncio.create_task(server.serve([door]))
             url = f"http://127.0.0.1:{door.getsockname()[1]}"
             with await asyncio.to_thread(httpx.Client, base_url=url) as client:
