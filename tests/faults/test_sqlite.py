@@ -143,7 +143,7 @@ def test_a_file_that_is_no_database_is_told_in_one_line(service: ServiceProcess)
     file_of(service).write_bytes(b"no database at all\n" * 1000)
     service.launch()
     assert service.wait() == 2
-    assert service.complaints == [f"proofbox: {ROLE} is damaged or no database"]
+    assert service.complaints == [f"proofbox: {ROLE} is damaged or not a database"]
 
 
 @needs_mount

@@ -210,7 +210,7 @@ async def test_a_disk_with_space_is_ready_and_a_full_or_read_only_one_is_not(tmp
         for number in range(200 - FREE_FILES_MIN):
             with suppress(OSError):
                 (ballast / str(number)).touch()
-        with pytest.raises(StoreFullError, match="more files can be made"):
+        with pytest.raises(StoreFullError, match="more files can be created"):
             await check()
         shutil.rmtree(ballast)
         await check()
