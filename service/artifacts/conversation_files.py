@@ -302,8 +302,7 @@ class CallFiles:
         content = await self.carried(file.version)
         if content is not None:
             name = hashlib.sha256(file.path.physical.encode()).hexdigest()
-            local = await staging.folder() / f"block-{name}"
-            await asyncio.to_thread(local.write_bytes, content)
+            local = await staging.write(f"block-{name}", content)
             return Fetched(local, len(content), hashlib.sha256(content).hexdigest(), "timeline")
         return await self._hosted(file.version, staging)
 

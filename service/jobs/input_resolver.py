@@ -141,8 +141,7 @@ class InputResolver:
             local = found
         else:
             content = asset.base64 if asset.base64 is not None else (asset.text or "").encode()
-            local = await staging.folder() / f"asset-{index}"
-            await asyncio.to_thread(local.write_bytes, content)
+            local = await staging.write(f"asset-{index}", content)
         size, sha256 = await asyncio.to_thread(measure, local)
         self._add(wish, path, local, size, gathered)
         gathered.ledger.append(_line("assets", source, path, sha256, size, began))

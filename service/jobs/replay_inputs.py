@@ -95,9 +95,7 @@ class ReplayInputs:
             return await self._files.fetch_uri(scope, asset.uri, staging)
         if asset is not None:
             content = asset.base64 if asset.base64 is not None else (asset.text or "").encode()
-            local = await staging.folder() / f"restored-{number}"
-            await asyncio.to_thread(local.write_bytes, content)
-            return local
+            return await staging.write(f"restored-{number}", content)
         files = self._files.of_call(scope, request.timeline)
         file = await files.remembered(path)
         fetched = None if file is None else await files.fetch(file, staging)

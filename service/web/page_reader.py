@@ -5,14 +5,13 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from contracts.codes import WebCode
 from contracts.paths import FilePath, Namespace
 from contracts.tool_calls import ToolCallRequest
+from service.artifacts.staging import Staging
 from service.calls.tool import CallObserver
-from service.errors import StoreFailedError
 from service.file_content import opened
 from service.jobs.inputs import JobInputs
 from service.jobs.runner import Attempt, JobRunner, Program
@@ -82,7 +81,7 @@ class PageReader:
         bounds = self._policy.calls.bounds(request.limits, timeout_s=self._policy.wall_s)
         turn_id = request.turn_id or ""
         async with self._runs.place(bounds, attempt, watcher) as staging:
-            inputs = await asyncio.to_thread(_staged, turn_id, pages, await staging.folder())
+            inputs = await _stage_pages(turn_id, pages, staging)
             attempt.gathered = JobInputs({file.path.physical: file for file in inputs})
             code = _request_of(pages, inputs, turn_id, self._policy.page_s)
             wanted = ExpectedFile(ANSWER_NAME, is_glob=False, matches_max=1, checks={})
@@ -105,14 +104,10 @@ def discard_output(stream: StreamName, piece: bytes, truncated: bool) -> None:
     """What the libraries of the program print is nobody's."""
 
 
-def _staged(turn_id: str, pages: Sequence[FetchedPage], staging: Path) -> list[InputFile]:
+async def _stage_pages(turn_id: str, pages: Sequence[FetchedPage], staging: Staging) -> list[InputFile]:
     files = []
     for number, page in enumerate(pages, start=1):
-        source = staging / f"fetched-{number}"
-        try:
-            source.write_bytes(page.body)
-        except OSError as exc:
-            raise StoreFailedError("the staging folder of the artifact store cannot be written") from exc
+        source = await staging.write(f"fetched-{number}", page.body)
         path = FilePath(turn_id, Namespace.FILES, f"page-{number}.html")
         files.append(InputFile(path, source, len(page.body), writable=False))
     return files

@@ -1,18 +1,17 @@
-"""A staging folder that is there, and the bytes of files on their way."""
+"""A staging folder of the test, and the bytes of files on their way."""
 
+from contextlib import AsyncExitStack, nullcontext
 from pathlib import Path
 
+from service.artifacts.staging import Staging
 from service.file_content import FileBytes, opened
 
 
-class MadeFolder:
-    """The port ``Staging`` over a folder of the test."""
+class MadeFolder(Staging):
+    """A ``Staging`` over a folder of the test."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-
-    async def folder(self) -> Path:
-        return self._path
+        super().__init__(lambda: nullcontext(path), AsyncExitStack())
 
 
 def bytes_of(source: FileBytes) -> bytes:
