@@ -25,7 +25,7 @@ from service.app import malloc_tuning as process_memory
 from service.app.auth_policy import access_of, allowances, allowed_hosts, refuse_without_keys
 from service.app.sandbox_engine import pool_readings, sandbox_engine, together_readings
 from service.app.settings import Settings
-from service.app.tools import ToolDependencies, cache_policy, rerunnable, stories
+from service.app.tools import ToolDependencies, all_tools, cache_policy, program_tools
 from service.artifacts.attachments import Attachments
 from service.artifacts.conversation_files import ConversationFiles
 from service.artifacts.download_links import DownloadLinks
@@ -34,7 +34,6 @@ from service.calls.admission import Admission
 from service.calls.service import Calls, CallSettings
 from service.identity import Principal
 from service.jobs.input_resolver import InputResolver, WorkspaceBounds
-from service.jobs.replay_inputs import ReplayInputs
 from service.jobs.rerun import Provenance, RerunDependencies
 from service.jobs.runner import JobRunner
 from service.observability.prometheus import PrometheusMeter
@@ -252,14 +251,14 @@ def build(settings: Settings) -> Service:
         settings.conversation_bytes_max,
         settings.conversation_files_max,
     )
-    runs = JobRunner(admission, InputResolver(files, sources, workspace), engine, artifacts, sources)
+    jobs = JobRunner(admission, InputResolver(files, sources, workspace), engine, artifacts, sources)
     tokens = BpeTokenCounter()
     skills = FolderSkills(settings.skills_dir)
     resolver = SystemResolver()
     fetcher, searcher = _web(settings, resolver)
     image = ImageInventory(engine, limits)
     parts = ToolDependencies(
-        runs=runs,
+        jobs=jobs,
         policy=CallPolicy(limits, settings.queue_s, settings.overhead_s, settings.inline_bytes_max),
         artifacts=artifacts,
         sources=sources,
@@ -276,11 +275,9 @@ def build(settings: Settings) -> Service:
     meter = _meter(settings, admission, engine, heads)
     database.seen = artifacts.seen = meter.store_used
     audited = AuditService(version=release(), boot_id=boot_id)
-    again = RerunDependencies(
-        runs, partial(rerunnable, settings, parts), ReplayInputs(files, sources), limits, audited
-    )
+    reruns = RerunDependencies(jobs, partial(program_tools, settings, parts), files, sources, limits, audited)
     calls = Calls(
-        stories(settings, parts),
+        all_tools(settings, parts),
         admission,
         SqlCallStore(database),
         CallSettings(settings.remembered_bytes_max, boot_id, audited.version, settings.lost_connection_grace_s),
@@ -301,7 +298,7 @@ def build(settings: Settings) -> Service:
         engine=engine,
         image=image,
         calls=calls,
-        provenance=Provenance(SqlCallStore(database), SqlAuditStore(database), again),
+        provenance=Provenance(SqlCallStore(database), SqlAuditStore(database), reruns),
         heads=heads,
         meter=meter,
         tracer=tracer,

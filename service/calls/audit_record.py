@@ -11,8 +11,8 @@ from contracts.problems import Problem
 from contracts.provenance import AUDIT_FORMAT, AuditService
 from contracts.tool_calls import ArtifactResult, SourceRow, ToolCallRequest, ToolCallResponse, Usage
 from service.artifacts.port import StoredArtifact
+from service.calls.observer import CallRecord, UsedInput, UsedReference
 from service.calls.port import AuditDraft, AuditedLine, CallKey, CallState
-from service.calls.run_record import CallRecord, UsedInput, UsedReference
 from service.sandbox.limits import limit_names
 from service.timeline.block_writer import now_text
 

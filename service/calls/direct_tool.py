@@ -11,14 +11,13 @@ from pydantic import BaseModel
 from contracts.artifacts import ContractError
 from contracts.blocks import Block
 from contracts.codes import ContractCode, NoticeCode
-from contracts.react_tools import TOOL_ALIASES
 from contracts.tool_calls import ArtifactResult, EnvelopeError, Rehosted, Timings, ToolCallRequest, ToolCallResponse
 from service.artifacts.port import SourcePool
 from service.calls.interruptions import Interruption
 from service.calls.invalid_params import parse_params
+from service.calls.observer import CallObserver
 from service.calls.param_references import References, find_reference
-from service.calls.run_record import call_record
-from service.calls.tool import CallObserver, NullObserver, PreparedCall
+from service.calls.tool import PreparedCall
 from service.calls.validation import invalid_value
 from service.identity import ConversationKey
 from service.timeline.block_writer import BlockWriter, Notice, bounded_params, now_text
@@ -54,14 +53,14 @@ class ReactCall(Generic[P]):
         request: the call as it came.
         params: its parameters.
         began: when it came, on the performance counter.
-        watcher: who is told how it goes on.
+        observer: observes it.
     """
 
     scope: ConversationKey
     request: ToolCallRequest
     params: P
     began: float = field(default_factory=time.perf_counter)
-    watcher: CallObserver = field(default_factory=NullObserver)
+    observer: CallObserver = field(default_factory=CallObserver)
 
     @property
     def turn_id(self) -> str:
@@ -139,12 +138,11 @@ class ReactCall(Generic[P]):
 
 
 class DirectTool(Generic[P]):
-    """The story of one react tool; see `Tool`.
+    """A tool without a sandbox; see `Tool`.
 
     Args:
-        tool_ids: the ids that it answers to.
         params: the model of its parameters.
-        tell: answers one call; a ToolRefusedError is the model's mistake.
+        run: runs one call; a ToolRefusedError is the model's mistake.
         sources: the pool that the ``sources_pool`` of a call completes before it is answered; None for no pool.
         references: finds the texts of ``content`` and ``patch`` that are given by their paths; None if the tool has
             no such parameter.
@@ -152,42 +150,39 @@ class DirectTool(Generic[P]):
 
     def __init__(
         self,
-        tool_ids: Sequence[str],
         params: type[P],
-        tell: Callable[[ReactCall[P]], Awaitable[ToolCallResponse]],
+        run: Callable[[ReactCall[P]], Awaitable[ToolCallResponse]],
         sources: SourcePool | None = None,
         references: References | None = None,
     ) -> None:
-        self._tool_ids = frozenset(tool_ids)
         self._params = params
-        self._tell = tell
+        self._run = run
         self._sources = sources
         self._references = references
 
-    def open(self, scope: ConversationKey, request: ToolCallRequest) -> PreparedCall | None:
-        """See `Tool.open`."""
-        if TOOL_ALIASES.get(request.tool_id, request.tool_id) not in self._tool_ids:
-            return None
+    def prepare(self, scope: ConversationKey, request: ToolCallRequest) -> PreparedCall:
+        """See `Tool.prepare`."""
         if request.code is not None:
             raise invalid_value("code", f"{request.tool_id} takes no code")
         call = ReactCall(scope, request, parse_params(self._params, request.params))
-        return PreparedCall(lambda watcher: self._told(call, watcher), partial(_interrupted, call))
+        return PreparedCall(
+            lambda observer: self._run_call(replace(call, observer=observer)), partial(_build_interrupted, call)
+        )
 
-    async def _told(self, call: ReactCall[P], watcher: CallObserver) -> ToolCallResponse:
+    async def _run_call(self, call: ReactCall[P]) -> ToolCallResponse:
         if not call.request.turn_id:
             return call.refused(ContractCode.MISSING_TURN_ID, "the call has no turn_id; give the current turn's id")
         if self._sources is not None:
             await self._sources.complete(call.scope, call.request.sources_pool)
         try:
-            call = await self._resolved(call)
-            return await self._tell(replace(call, watcher=watcher))
+            return await self._run(await self._resolve_references(call))
         except ContractError as exc:
             notice_code = NoticeCode.PARAM_REF_NOT_VISIBLE
             return call.refused(exc.code, exc.message, notice_code=notice_code, **exc.details)
         except ToolRefusedError as exc:
             return call.refused(exc.code, exc.message, **exc.details)
 
-    async def _resolved(self, call: ReactCall[P]) -> ReactCall[P]:
+    async def _resolve_references(self, call: ReactCall[P]) -> ReactCall[P]:
         """The call with the texts that its parameters name by their paths.
 
         Raises:
@@ -200,11 +195,11 @@ class DirectTool(Generic[P]):
             reference = find_reference(name, getattr(call.params, name, ""))
             if reference is not None:
                 texts[name], used = await self._references.resolve(call.scope, call.request, reference)
-                call_record().references.append(used)
+                call.observer.on_reference(used)
         return replace(call, params=call.params.model_copy(update=texts)) if texts else call
 
 
-def _interrupted(call: ReactCall[Any], why: Interruption) -> ToolCallResponse:
+def _build_interrupted(call: ReactCall[Any], why: Interruption) -> ToolCallResponse:
     """The answer of a call that was ended from outside; it is never run again under its id."""
     if not call.turn_id:  # every block path needs a turn
         return call.failed(why.code, why.message, [])

@@ -14,7 +14,7 @@ from service.artifacts.conversation_files import ConversationFiles
 from service.artifacts.port import StoredArtifact
 from service.artifacts.read_paths import meanings
 from service.artifacts.staging import Staging, staging
-from service.calls.run_record import UsedReference
+from service.calls.observer import UsedReference
 from service.file_content import FileBytes, all_of
 from service.identity import ConversationKey
 from service.timeline.artifact_versions import latest_blocks, main_block, safe_text

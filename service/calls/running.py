@@ -12,8 +12,8 @@ from service.calls.audit_record import AuditedCall
 from service.calls.clients import CallClients
 from service.calls.events import CallEvent, EventLog
 from service.calls.interruptions import Interruption, cancelled
+from service.calls.observer import CallObserver
 from service.calls.port import CallKey
-from service.calls.run_record import CallRecord
 from service.errors import CallAbandonedError, ServiceError
 from service.observability.tracing import NO_SPAN, Span
 from service.sandbox.port import StreamName
@@ -21,7 +21,7 @@ from service.sandbox.port import StreamName
 _UTF_8 = codecs.getincrementaldecoder("utf-8")
 
 
-class RunningCall:
+class RunningCall(CallObserver):
     """One call of this life of the service: its task, its events, and who waits for it."""
 
     __slots__ = (
@@ -35,8 +35,6 @@ class RunningCall:
         "events",
         "has_started",
         "key",
-        "owner",
-        "record",
         "request_id",
         "span",
         "task",
@@ -44,11 +42,10 @@ class RunningCall:
     )
 
     def __init__(self, key: CallKey, asked: AuditedCall, *, grace_s: float) -> None:
+        super().__init__(key.scope.principal.caller)
         self.key = key
         self.asked = asked
-        self.record = CallRecord()
         self.span: Span = NO_SPAN
-        self.owner = key.scope.principal.caller
         self.tool_id = asked.request.tool_id
         self.began = time.perf_counter()
         self.request_id = asked.request_id or ""
@@ -72,17 +69,18 @@ class RunningCall:
         """Whether it came as far as the queue or the engine, so that no program of it can have run."""
         return len(self.events) > 0 and not self.has_started
 
-    def queued(self, position: int) -> None:
-        """See `CallObserver.queued`."""
+    def on_queued(self, position: int) -> None:
+        """See `CallObserver.on_queued`."""
         self.emit("queued", QueuedEvent(position=position).model_dump_json())
 
-    def started(self, sandbox: SandboxInfo) -> None:
-        """See `CallObserver.started`."""
+    def on_started(self, sandbox: SandboxInfo) -> None:
+        """See `CallObserver.on_started`."""
+        super().on_started(sandbox)
         self.has_started = True
         self.emit("started", StartedEvent(acquired=sandbox.acquired).model_dump_json())
 
-    def output(self, stream: StreamName, piece: bytes, truncated: bool) -> None:
-        """See `CallObserver.output`."""
+    def on_output(self, stream: StreamName, piece: bytes, truncated: bool) -> None:
+        """See `CallObserver.on_output`."""
         decoder = self._decoders.get(stream)
         if decoder is None:
             decoder = self._decoders[stream] = _UTF_8("replace")

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -18,13 +18,13 @@ from service.calls.answer_writer import AnswerWriter, CallResult
 from service.calls.audit_record import AuditedCall, draft_of, outcome_code, say, told
 from service.calls.events import CallEvent, EndedCalls, EventLog
 from service.calls.interruptions import SERVICE_STOPPED
-from service.calls.invalid_params import open_call
+from service.calls.invalid_params import prepare_call
 from service.calls.lookup import find_call
+from service.calls.observer import CallRecord
 from service.calls.port import AuditDraft, CallKey, CallState, CallStore, StoredCall
 from service.calls.registration import CallRegistry, new_call
-from service.calls.run_record import CallRecord, recording
 from service.calls.running import CallTicket, RunningCall
-from service.calls.tool import PreparedCall, Tool
+from service.calls.tool import PreparedCall, Tools
 from service.errors import (
     CallAbandonedError,
     CallCancelledError,
@@ -75,13 +75,13 @@ class Calls:
 
     def __init__(
         self,
-        stories: Sequence[Tool],
+        tools: Tools,
         admission: Admission,
         store: CallStore,
         settings: CallSettings,
         meter: Meter | None = None,
     ) -> None:
-        self._stories = stories
+        self._tools = tools
         self._admission = admission
         self._store = store
         self._settings = settings
@@ -113,8 +113,8 @@ class Calls:
         try:
             request = ToolCallRequest.model_validate_json(left.request)
             # Not the limits that it asked for: the operator may allow less than in that life.
-            call = self._open(left.key.scope, request.model_copy(update={"limits": Limits()}))
-            response = call.interrupted(SERVICE_STOPPED)
+            call = self._prepare(left.key.scope, request.model_copy(update={"limits": Limits()}))
+            response = call.interrupt(SERVICE_STOPPED)
         except (CallerError, ValidationError):
             # An earlier release has taken what this one refuses; that is no reason not to start.
             return CallResult(CallState.FAILED, problem_answer(stopped(may_have_run=True), left.boot_id)), None
@@ -142,7 +142,7 @@ class Calls:
         if self._is_closing:
             raise ShuttingDownError("the service is shutting down; call again in a moment", retry_after_s=5)
         scope = ConversationKey(principal, request.conversation_id)
-        call = self._open(scope, request)
+        call = self._prepare(scope, request)
         key = CallKey(scope, request.tool_call_id)
         new = await new_call(key, request, self._settings.boot_id, idempotency_key)
         async with self._claims.claimed(new) as (stored, is_new):
@@ -228,8 +228,8 @@ class Calls:
         """Whether no new calls are taken any more."""
         return self._is_closing
 
-    def _open(self, scope: ConversationKey, request: ToolCallRequest) -> PreparedCall:
-        if (call := open_call(self._stories, scope, request)) is not None:
+    def _prepare(self, scope: ConversationKey, request: ToolCallRequest) -> PreparedCall:
+        if (call := prepare_call(self._tools, scope, request)) is not None:
             return call
         raise UnknownToolError(f"there is no tool '{request.tool_id[:80]}'; GET /v1/tools lists them")
 
@@ -252,8 +252,7 @@ class Calls:
 
     async def _tell(self, running: RunningCall, call: PreparedCall) -> None:
         try:
-            with recording(running.record):
-                response = await call.tell(running)
+            response = await call.run(running)
             running.clients.keep()  # it has ended: nothing is left to be abandoned
             body = await asyncio.to_thread(response.model_dump_json)
             await self._finish(running, CallResult(CallState.DONE, Answer(200, body, is_problem=False), response))
@@ -277,7 +276,7 @@ class Calls:
             return
         answer = problem_answer(reason, running.request_id)
         if isinstance(reason, CallCancelledError):
-            left = call.interrupted(running.interruption())
+            left = call.interrupt(running.interruption())
             await self._finish(running, CallResult(CallState.CANCELLED, answer, left))
         else:
             await self._finish(running, CallResult(CallState.FAILED, answer))

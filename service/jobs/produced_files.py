@@ -1,7 +1,7 @@
-"""The parts of an answer that every file-producing tool has."""
+"""The parts of a response that every file-producing tool has."""
 
 import base64
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 from contracts.blocks import TEXT_BYTES_MAX, TRUNCATED_SUFFIX
@@ -33,6 +33,23 @@ class Content:
     sources_used: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class ProducedFiles:
+    """The files of a run.
+
+    Attributes:
+        verdicts: one for each promised file.
+        contents: what the blocks of kept files carry, by physical path.
+        stored: the stored versions, by physical path.
+        removed: physical paths of the files of the turn that the program removed.
+    """
+
+    verdicts: list[Verdict]
+    contents: dict[str, Content]
+    stored: dict[str, StoredArtifact]
+    removed: list[str] = field(default_factory=list)
+
+
 def read_contents(verdicts: list[Verdict], inline_bytes_max: int) -> dict[str, Content]:
     """The contents of produced files by physical path, read from where they are.
 
@@ -52,12 +69,12 @@ def read_contents(verdicts: list[Verdict], inline_bytes_max: int) -> dict[str, C
     return contents
 
 
-def noted(contents: dict[str, Content], tokens: TokenCounter, known: frozenset[int]) -> dict[str, Content]:
-    """The contents with what their digests say of their texts; ``known`` are the ids of the sources pool."""
-    return {path: _noted(content, tokens, known) for path, content in contents.items()}
+def annotate(contents: dict[str, Content], tokens: TokenCounter, known: frozenset[int]) -> dict[str, Content]:
+    """Adds tokens and cited sources to the contents; ``known`` are the ids of the sources pool."""
+    return {path: _annotate(content, tokens, known) for path, content in contents.items()}
 
 
-def _noted(content: Content, tokens: TokenCounter, known: frozenset[int]) -> Content:
+def _annotate(content: Content, tokens: TokenCounter, known: frozenset[int]) -> Content:
     if content.text is None:
         return content
     count = None if content.text.endswith(TRUNCATED_SUFFIX) else tokens.count(content.text)

@@ -1,9 +1,9 @@
-"""What is kept of calls beyond their answers: their audit lines, and running them again to compare."""
+"""Provenance: the audit lines of calls, and reruns that compare a call with its line."""
 
 import asyncio
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from contracts.provenance import (
     AuditLine,
@@ -14,50 +14,47 @@ from contracts.provenance import (
     RerunReport,
 )
 from contracts.tool_calls import Limits, ToolCallRequest, ToolCallResponse, Usage
+from service.artifacts.conversation_files import ConversationFiles
+from service.artifacts.port import SourcePool
 from service.calls.answer import problem_answer
 from service.calls.audit_port import AuditStore
 from service.calls.audit_record import AuditedCall, canonical, draft_of, say
-from service.calls.invalid_params import open_call
+from service.calls.invalid_params import prepare_call
 from service.calls.lookup import find_call
+from service.calls.observer import CallObserver, CallRecord
 from service.calls.port import AuditedLine, CallKey, CallState, CallStore, StoredCall
-from service.calls.run_record import CallRecord, recording
-from service.calls.tool import NullObserver, PreparedCall, Tool
+from service.calls.tool import PreparedCall, Tools
 from service.errors import NoProvenanceError, NotRerunnableError
 from service.identity import ConversationKey, Principal
-from service.jobs.replay_inputs import ReplayInputs, ReplayRunner
+from service.jobs.replay_inputs import ReplayInputs, UnsavedOutputs
 from service.jobs.runner import JobRunner
 from service.observability.log_context import about
 from service.observability.tracing import open_span, span
 from service.sandbox.limits import CallLimits
 
-StoriesOver = Callable[[JobRunner], Sequence[Tool]]
-"""The stories that run programs, over runs of one's own."""
+ToolsOver = Callable[[JobRunner], Tools]
+"""Builds the tools that run programs, over a job runner of the caller's."""
 
 
 @dataclass(frozen=True, slots=True)
 class RerunDependencies:
-    """What a call is run again with.
+    """What reruns need.
 
     Attributes:
-        runs: how programs are run.
-        stories: how the calls of tools that run programs are told.
-        inputs: finds what calls ran with.
+        jobs: runs programs.
+        tools_over: builds the tools whose calls can be run again.
+        files: the files of conversations.
+        sources: the sources of conversations.
         limits: the operator's.
-        service: which service it is.
+        service: the service that writes the audit lines.
     """
 
-    runs: JobRunner
-    stories: StoriesOver
-    inputs: ReplayInputs
+    jobs: JobRunner
+    tools_over: ToolsOver
+    files: ConversationFiles
+    sources: SourcePool
     limits: CallLimits
     service: AuditService
-
-
-class _Alone(NullObserver):
-    """Nobody watches a rerun, but somebody has to wait for a place."""
-
-    def __init__(self, owner: str) -> None:
-        self.owner = owner
 
 
 class Provenance:
@@ -101,8 +98,8 @@ class Provenance:
         key = CallKey(stored.key.scope, rerun_id)
         with about(call_id=rerun_id, conversation_id=key.scope.conversation_id), span("rerun"):
             request = await asyncio.to_thread(ToolCallRequest.model_validate_json, stored.request)
-            runs = ReplayRunner(self._again.runs, self._again.inputs, request, first)
-            opened = self._open(key, request, first.limits, runs)
+            inputs = ReplayInputs(self._again.files, self._again.sources, request, first)
+            prepared = self._prepare(key, request, first.limits, inputs)
             asked = AuditedCall(
                 # Who asks now, which may be by another key than then.
                 CallKey(ConversationKey(principal, key.scope.conversation_id), rerun_id),
@@ -113,8 +110,9 @@ class Provenance:
                 open_span().traceparent,
                 kept.sha256,
             )
-            now, line = await self._run(asked, opened)
-        return _report(stored, (first, kept), (now, line), runs.sources_changed)
+            now, line = await self._run(asked, prepared)
+            sources_changed = await inputs.changed_sources(key.scope)
+        return _report(stored, (first, kept), (now, line), sources_changed)
 
     async def link_replay(self, key: CallKey) -> None:
         """Points from the request that is being answered to the trace of the call whose answer it gets.
@@ -136,19 +134,22 @@ class Provenance:
             )
         return line
 
-    def _open(self, key: CallKey, request: ToolCallRequest, limits: Limits, runs: ReplayRunner) -> PreparedCall:
+    def _prepare(
+        self, key: CallKey, request: ToolCallRequest, limits: Limits, inputs: ReplayInputs
+    ) -> PreparedCall:
         allowed = self._again.limits
         lowered = {name: min(value, getattr(allowed, name)) for name, value in limits if value is not None}
         again = request.model_copy(update={"tool_call_id": key.tool_call_id, "limits": Limits(**lowered)})
-        if (call := open_call(self._again.stories(runs), key.scope, again)) is not None:
+        tools = self._again.tools_over(replace(self._again.jobs, inputs=inputs, outputs=UnsavedOutputs()))
+        if (call := prepare_call(tools, key.scope, again)) is not None:
             return call
         raise NotRerunnableError(f"calls of the tool '{request.tool_id}' cannot be run again")
 
-    async def _run(self, asked: AuditedCall, opened: PreparedCall) -> tuple[AuditLine, AuditedLine]:
-        record = CallRecord()
+    async def _run(self, asked: AuditedCall, prepared: PreparedCall) -> tuple[AuditLine, AuditedLine]:
+        observer = CallObserver(asked.key.scope.principal.caller)
+        record = observer.record
         try:
-            with recording(record):
-                response = await opened.tell(_Alone(asked.key.scope.principal.caller))
+            response = await prepared.run(observer)
         except BaseException as exc:
             if record.sandbox is not None:  # something ran: that is written down, whatever came of it
                 body = problem_answer(exc, asked.request_id or "").body

@@ -45,7 +45,7 @@ class HideTool:
         self._tokens = tokens
         self._policy = policy
 
-    async def tell(self, call: ReactCall[HideParams]) -> ToolCallResponse:
+    async def run(self, call: ReactCall[HideParams]) -> ToolCallResponse:
         """Hides the visible blocks of a path that lie after the pre-tail cache point.
 
         Raises:

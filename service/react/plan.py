@@ -28,7 +28,7 @@ class PlanTool:
     def __init__(self, store: TimelineStore) -> None:
         self._store = store
 
-    async def tell(self, call: ReactCall[PlanParams]) -> ToolCallResponse:
+    async def run(self, call: ReactCall[PlanParams]) -> ToolCallResponse:
         """Records a plan; the same steps in the same turn are the same plan.
 
         Raises:

@@ -13,7 +13,7 @@ from service.artifacts.port import SourcePool
 from service.artifacts.skills import Skills
 from service.artifacts.staging import Staging, staging
 from service.calls.direct_tool import ReactCall
-from service.jobs.runner import Attempt
+from service.jobs.runner import PhaseTimer
 from service.react.document_reader import DOCUMENT_KINDS, DocumentReader, DocumentUnreadableError
 from service.react.read_items import CannotLoadError, Loaded, content_fingerprint
 from service.react.read_loader import NO_SUCH_SOURCES, DocumentText, ReadLoader
@@ -99,14 +99,14 @@ class ReadTool:
         self._bounds = bounds
         self._documents = documents
 
-    async def tell(self, call: ReactCall[ReadParams]) -> ToolCallResponse:
+    async def run(self, call: ReactCall[ReadParams]) -> ToolCallResponse:
         """Loads the paths; ``ok`` unless none of them could be.
 
         Raises:
             StoreFailedError: a store failed.
         """
         files = self._files.of_call(call.scope, call.request.timeline)
-        attempt = Attempt(began=call.began)
+        timer = PhaseTimer(call.began)
         async with staging(self._files.artifacts) as folder:
             loading = ReadLoader(
                 call.scope,
@@ -118,13 +118,13 @@ class ReadTool:
                 staging=folder,
                 inline_bytes_max=self._bounds.inline_bytes_max,
                 turn_id=call.turn_id,
-                document_text=self._document_text(call, files, folder, attempt),
+                document_text=self._document_text(call, files, folder, timer),
             )
             outcome = await self._outcome(call.params.paths, loading, files.memory)
         shown = [block for loaded in outcome.loaded for block in _blocks(call, loaded)]
-        attempt.finish()
+        timer.stop()
         response = _answer(call, outcome, outcome.status(call.params.paths, self._bounds.tokens_max), shown)
-        return response.model_copy(update={"timings_ms": attempt.timings, "sandbox": attempt.sandbox})
+        return response.model_copy(update={"timings_ms": timer.timings, "sandbox": call.observer.record.sandbox})
 
     async def _outcome(self, paths: list[str], loading: ReadLoader, memory: TimelineView) -> _Outcome:
         outcome = _Outcome()
@@ -164,9 +164,9 @@ class ReadTool:
             outcome.partly[loaded.path] = loaded.partly
 
     def _document_text(
-        self, call: ReactCall[ReadParams], files: CallFiles, folder: Staging, attempt: Attempt
+        self, call: ReactCall[ReadParams], files: CallFiles, folder: Staging, timer: PhaseTimer
     ) -> DocumentText | None:
-        """Extracts the text of documents for one call; ``attempt`` gets the times and the sandbox."""
+        """Extracts the text of documents for one call."""
         documents = self._documents
         if documents is None:
             return None
@@ -178,13 +178,7 @@ class ReadTool:
             fetched = await files.fetch(file, folder) if file.fetched is None else file.fetched
             if fetched is None:
                 raise DocumentUnreadableError("its bytes cannot be had")
-            run = Attempt(timings=attempt.timings, began=attempt.began)
-            try:
-                return await documents.read(
-                    call.scope, call.request, fetched, DOCUMENT_KINDS[file.mime], run, call.watcher
-                )
-            finally:
-                attempt.sandbox = run.sandbox or attempt.sandbox
+            return await documents.read(call, fetched, DOCUMENT_KINDS[file.mime], timer)
 
         return text_of
 

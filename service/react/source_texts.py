@@ -3,7 +3,7 @@
 from contracts.blocks import TEXT_BYTES_MAX
 from contracts.logical import SourcesPath
 from contracts.tool_calls import SourceRow
-from service.jobs.input_resolver import stretches
+from service.jobs.input_resolver import id_ranges
 from service.react.read_items import Loaded, ShownBlock, text_mark
 from service.timeline.block_writer import embedded_text
 
@@ -12,7 +12,7 @@ _ROW_BYTES_MIN = 500
 
 def source_text(rows: list[SourceRow], *, more: bool) -> Loaded:
     """The rows as one readable text, each with a fair part of the room."""
-    path = str(SourcesPath(tuple(stretches([row.sid for row in rows]))))
+    path = str(SourcesPath(tuple(id_ranges([row.sid for row in rows]))))
     room = max(_ROW_BYTES_MIN, TEXT_BYTES_MAX // len(rows))
     raw = "\n".join(row_text(row, room) for row in rows).encode(errors="replace")
     text = embedded_text(raw[: TEXT_BYTES_MAX + 4], more=len(raw) > TEXT_BYTES_MAX + 4)

@@ -15,7 +15,6 @@ from service.artifacts.port import ArtifactStore, NewArtifact, SourcePool, Store
 from service.calls.direct_tool import ReactCall, ToolRefusedError
 from service.errors import StoreFailedError, StoreFullError
 from service.identity import ConversationKey
-from service.jobs.hosting import host
 from service.jobs.path_mentions import find_sids
 from service.jobs.produced_files import Content, content_of
 from service.timeline.artifact_versions import is_remembered
@@ -117,7 +116,9 @@ class TextFiles:
             StoreFailedError, StoreFullError: nothing was stored, or only a row of the sources pool is missing.
         """
         new = [await asyncio.to_thread(_new, file, call.request.tool_call_id) for file in files]
-        return await host(self._artifacts, call.scope, new)
+        stored = await self._artifacts.save(call.scope, new) if new else []
+        call.observer.on_stored(stored)
+        return stored
 
     async def content(self, file: TextFile, measured: Measured) -> Content:
         """What the content block of a stored text carries."""

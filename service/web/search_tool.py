@@ -31,7 +31,7 @@ class WebSearchTool:
         self._searcher = searcher
         self._sources = sources
 
-    async def tell(self, call: ReactCall[WebSearchParams]) -> ToolCallResponse:
+    async def run(self, call: ReactCall[WebSearchParams]) -> ToolCallResponse:
         """Answers one call; a query that fails costs the others nothing.
 
         Raises:

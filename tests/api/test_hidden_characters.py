@@ -32,13 +32,13 @@ ATTACHMENTS = "/v1/conversations/c1/turns/turn_1/attachments"
 def calls(stores):
     texts = TextFiles(stores.artifacts, stores.sources, BpeTokenCounter(), 100_000)
     files = ConversationFiles(stores.artifacts, stores.timelines, AssetFolders(()))
-    stories = (
-        DirectTool(("react.file",), FileParams, WriteTool(texts).file),
-        DirectTool(("react.patch",), PatchParams, PatchTool(texts, files).patch),
-        DirectTool(("react.search_files",), SearchFilesParams, SearchFilesTool(files, 5).search),
-    )
+    tools = {
+        "react.file": DirectTool(FileParams, WriteTool(texts).file),
+        "react.patch": DirectTool(PatchParams, PatchTool(texts, files).patch),
+        "react.search_files": DirectTool(SearchFilesParams, SearchFilesTool(files, 5).search),
+    }
     return Calls(
-        stories, Admission(running_max=4, queue_max=10), SqlCallStore(stores.database), CallSettings(0, "boot-1")
+        tools, Admission(running_max=4, queue_max=10), SqlCallStore(stores.database), CallSettings(0, "boot-1")
     )
 
 

@@ -8,7 +8,9 @@ import httpx
 import pytest
 
 from contracts.react_tools import FileParams
+from contracts.render_tools import OutputFormat
 from contracts.tool_calls import ToolCallResponse
+from contracts.tools import Language
 from service.artifacts.conversation_files import ConversationFiles
 from service.calls.admission import Admission
 from service.calls.direct_tool import DirectTool
@@ -60,19 +62,19 @@ def admission():
 async def calls(stores, engine, admission, grace_s):
     files = ConversationFiles(stores.artifacts, stores.timelines, AssetFolders(()))
     rehosting = InputResolver(files, stores.sources, WorkspaceBounds(MIB, 10))
-    runs = JobRunner(admission, rehosting, engine, stores.artifacts, stores.sources)
+    jobs = JobRunner(admission, rehosting, engine, stores.artifacts, stores.sources)
 
     async def written(call):
         await engine.begin()
         return call.answered([], report="written")
 
-    stories = (
-        ExecTool(runs, POLICY, BpeTokenCounter()),
-        RenderTool(runs, RenderPolicy(POLICY, 60)),
-        DirectTool(("react.file",), FileParams, written),
-    )
+    tools = {
+        "exec_tools.execute_code_python": ExecTool(Language.PYTHON, jobs, POLICY, BpeTokenCounter()),
+        "rendering_tools.write_pdf": RenderTool(OutputFormat.PDF, jobs, RenderPolicy(POLICY, 60)),
+        "react.file": DirectTool(FileParams, written),
+    }
     settings = CallSettings(MIB, "boot-1", lost_connection_grace_s=grace_s)
-    calls = Calls(stories, admission, SqlCallStore(stores.database), settings)
+    calls = Calls(tools, admission, SqlCallStore(stores.database), settings)
     yield calls
     await calls.close(grace_s=0)
 

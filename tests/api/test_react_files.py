@@ -54,14 +54,16 @@ def calls(stores, failing):
     files = ConversationFiles(failing, stores.timelines, AssetFolders(()))
     searching = SearchFilesTool(files, SEARCH_S)
     references = References(files)
-    stories = (
-        DirectTool(("react.write", "react.stream"), WriteParams, writing.write, stores.sources, references),
-        DirectTool(("react.file",), FileParams, writing.file, stores.sources, references),
-        DirectTool(("react.patch",), PatchParams, PatchTool(texts, files).patch, stores.sources, references),
-        DirectTool(("react.search_files",), SearchFilesParams, searching.search, stores.sources),
-    )
+    write = DirectTool(WriteParams, writing.write, stores.sources, references)
+    tools = {
+        "react.write": write,
+        "react.stream": write,
+        "react.file": DirectTool(FileParams, writing.file, stores.sources, references),
+        "react.patch": DirectTool(PatchParams, PatchTool(texts, files).patch, stores.sources, references),
+        "react.search_files": DirectTool(SearchFilesParams, searching.search, stores.sources),
+    }
     admission = Admission(running_max=4, queue_max=10)
-    return Calls(stories, admission, SqlCallStore(stores.database), CallSettings(0, "boot-1"))
+    return Calls(tools, admission, SqlCallStore(stores.database), CallSettings(0, "boot-1"))
 
 
 @pytest.fixture

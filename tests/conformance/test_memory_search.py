@@ -11,7 +11,7 @@ from contracts.react_tools import MemsearchParams
 from contracts.tool_calls import ToolCallRequest
 from service.artifacts.attachment_blocks import attachment_blocks
 from service.calls.direct_tool import DirectTool
-from service.calls.tool import NullObserver
+from service.calls.observer import CallObserver
 from service.react.memsearch.minilm import MiniLmEmbedder
 from service.react.memsearch.tool import MemorySearchTool
 
@@ -71,7 +71,7 @@ def memsearch(timelines_and_passages, files, scope_of, embedder):
     """Makes a call of memsearch in turn_9."""
     timelines, passages = timelines_and_passages
     memory = MemorySearchTool(timelines, passages, files, embedder, half_life_days=90)
-    story = DirectTool(["react.memsearch"], MemsearchParams, memory.tell)
+    story = DirectTool(MemsearchParams, memory.run)
 
     async def made(
         query, targets=("user", "assistant", "attachment"), *, scope=None, timeline=None, notes=None, **more
@@ -86,7 +86,7 @@ def memsearch(timelines_and_passages, files, scope_of, embedder):
             timeline=timeline,
             notes=notes,
         )
-        return await story.open(scope, request).tell(NullObserver())
+        return await story.prepare(scope, request).run(CallObserver())
 
     return made
 

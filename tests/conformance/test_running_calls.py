@@ -11,21 +11,21 @@ from service.calls.service import Calls, CallSettings
 from service.calls.tool import PreparedCall
 
 
-class Story:
-    """The story of a tool that does nothing; notes in which order it is asked."""
+class IdleTool:
+    """A tool that does nothing; notes in which order it is asked."""
 
     def __init__(self, order):
         self._order = order
 
-    def open(self, _scope, _request):
-        async def tell(_watcher):
+    def prepare(self, _scope, _request):
+        async def run(_observer):
             self._order.append("told")
             return ToolCallResponse(ok=True, report="done", blocks=[])
 
-        def interrupted(why):
+        def interrupt(why):
             return ToolCallResponse(ok=False, report=why.message, blocks=[])
 
-        return PreparedCall(tell, interrupted)
+        return PreparedCall(run, interrupt)
 
 
 class Meter:
@@ -54,7 +54,7 @@ def admission():
 
 @pytest.fixture
 def calls(call_store, admission, order):
-    return Calls([Story(order)], admission, call_store, CallSettings(0, "boot-1"), Meter(order))
+    return Calls({"a.tool": IdleTool(order)}, admission, call_store, CallSettings(0, "boot-1"), Meter(order))
 
 
 async def submitted(calls, scope, tool_call_id="call-1"):

@@ -13,10 +13,11 @@ from service.artifacts.attachments import Attachments
 from service.artifacts.conversation_files import ConversationFiles
 from service.artifacts.port import NewArtifact
 from service.calls.direct_tool import DirectTool
-from service.calls.tool import NullObserver
+from service.calls.observer import CallObserver
 from service.file_content import all_of
 from service.identity import ConversationKey, Principal
-from service.jobs.input_resolver import InputRequest, InputResolver, WorkspaceBounds
+from service.jobs.input_resolver import InputResolver, WorkspaceBounds
+from service.jobs.inputs import InputRequest
 from service.react.read import ReadBounds, ReadTool
 from service.storage.artifacts.local_blobs import LocalBlobStore
 from service.storage.artifacts.store import SqlArtifactStore
@@ -144,8 +145,8 @@ class Conversation:
                 **fields,
             }
         )
-        story = DirectTool(["react.read"], ReadParams, read.tell, self.sources)
-        response = await story.open(self.scope, request).tell(NullObserver())
+        story = DirectTool(ReadParams, read.run, self.sources)
+        response = await story.prepare(self.scope, request).run(CallObserver())
         if keep:
             await self.append(*response.blocks)
         return response
@@ -155,8 +156,8 @@ class Conversation:
         rehosting = InputResolver(self.files, self.sources, WorkspaceBounds(*bounds))
         async with self.artifacts.staging() as staging:
             wish = InputRequest(self.scope, turn_id, text, (), (), **fields)
-            gathered = await rehosting.gather(wish, MadeFolder(staging))
-            contents = {path: all_of(file.source) for path, file in gathered.inputs.items()}
+            gathered = await rehosting.resolve_inputs(wish, MadeFolder(staging))
+            contents = {path: all_of(file.source) for path, file in gathered.files.items()}
         return contents, gathered
 
 

@@ -84,13 +84,14 @@ class FakeSandbox:
     async def put(self, turn_id: str, files: Sequence[InputFile]) -> None:
         for file in files:
             self._files[file.path.physical] = all_of(file.source)
-        self._put = dict(self._files)
+        self._put = dict(self._files) if self._engine.keeps_inputs else {}
         if self._engine.is_lost_at == "put":
             raise SandboxLostError("the container is gone")
 
     async def run(self, job: Job, *, on_output: OnOutput, wanted: OutputSpec | None = None) -> ProcessOutcome:
         self._engine.jobs.append(job)
-        self._engine.inputs.append(dict(self._files))
+        if self._engine.keeps_inputs:
+            self._engine.inputs.append(dict(self._files))
         run = FakeRun(job, self._files, on_output, [])
         outcome = self._engine.program(run)
         if inspect.isawaitable(outcome):
@@ -164,6 +165,7 @@ class FakeSandboxEngine:
         is_down: the engine does not answer.
         is_hanging: the engine never answers a ping.
         in_memory_bytes_max: larger collected files lie in the staging folder.
+        keeps_inputs: the engine itself keeps what programs find.
         jobs: what was run.
         inputs: the files that each of those found, by physical path.
         open_sandboxes: how many sandboxes there are.
@@ -176,6 +178,7 @@ class FakeSandboxEngine:
         self.is_down = False
         self.is_hanging = False
         self.in_memory_bytes_max = 64 * 1024
+        self.keeps_inputs = True
         self.jobs: list[Job] = []
         self.inputs: list[dict[str, bytes]] = []
         self.open_sandboxes = 0

@@ -14,18 +14,24 @@ from pydantic import SecretStr
 from contracts.paths import FilePath
 from contracts.provenance import AuditLine, AuditService, RerunReport
 from contracts.tool_calls import ToolCallRequest
+from service.access.authenticator import Access
+from service.access.quotas import NO_LIMITS, Quotas
+from service.api.services import Services
 from service.app.settings import Settings
-from service.app.tools import ToolDependencies, rerunnable, stories
+from service.app.tools import ToolDependencies, all_tools, program_tools
+from service.artifacts.attachments import Attachments
 from service.artifacts.conversation_files import ConversationFiles
+from service.artifacts.download_links import DownloadLinks
+from service.artifacts.logical_paths import LogicalPathResolver
 from service.artifacts.port import NewArtifact, StoredArtifact
 from service.calls.admission import Admission
 from service.calls.service import Calls, CallSettings, CallTicket
 from service.identity import ConversationKey, Principal
 from service.jobs.input_resolver import InputResolver, WorkspaceBounds
-from service.jobs.replay_inputs import ReplayInputs
 from service.jobs.rerun import Provenance, RerunDependencies
 from service.jobs.runner import JobRunner
 from service.react.memsearch.tool import MemorySearchTool
+from service.sandbox.image_inventory import ImageInventory
 from service.sandbox.limits import CallLimits, CallPolicy
 from service.storage.artifacts.local_blobs import LocalBlobStore
 from service.storage.artifacts.store import SqlArtifactStore
@@ -35,10 +41,13 @@ from service.storage.audit_export import audit_lines
 from service.storage.calls import SqlCallStore
 from service.storage.database import Database
 from service.storage.passages import SqlPassageStore
+from service.storage.readiness import StoreReadiness
 from service.storage.skill_folder import FolderSkills
 from service.storage.sources import SqlSourcePool
 from service.storage.timelines import SqlTimelineStore
 from service.timeline.bpe_tokens import BpeTokenCounter
+from service.timeline.cache_points import CachePolicy
+from service.timeline.service import Timeline
 from service.web.port import FetchedPage, WebFailedError
 from service.web.urls import WebUrl
 from tests.support.fake_engine import FakeSandboxEngine
@@ -107,10 +116,10 @@ class Pipeline:
         self.timelines = SqlTimelineStore(database)
         self.files = ConversationFiles(artifacts, self.timelines, AssetFolders((folder,)))
         resolver = InputResolver(self.files, self.sources, WorkspaceBounds(1_000_000, 10))
-        runs = JobRunner(self.admission, resolver, self.engine, artifacts, self.sources)
+        jobs = JobRunner(self.admission, resolver, self.engine, artifacts, self.sources)
         settings = Settings(data_dir=folder / "data")
         tools = ToolDependencies(
-            runs=runs,
+            jobs=jobs,
             policy=CallPolicy(LIMITS, queue_s=5, overhead_s=10, inline_bytes_max=1_000),
             artifacts=artifacts,
             sources=self.sources,
@@ -123,12 +132,11 @@ class Pipeline:
             searcher=None,
         )
         audited = AuditService(version="1.0", boot_id="boot-1")
-        again = RerunDependencies(
-            runs, partial(rerunnable, settings, tools), ReplayInputs(self.files, self.sources), LIMITS, audited
-        )
+        rebuild = partial(program_tools, settings, tools)
+        reruns = RerunDependencies(jobs, rebuild, self.files, self.sources, LIMITS, audited)
         store = SqlCallStore(database)
-        self.calls = Calls(stories(settings, tools), self.admission, store, CallSettings(MIB, "boot-1", "1.0"))
-        self.provenance = Provenance(store, SqlAuditStore(database), again)
+        self.calls = Calls(all_tools(settings, tools), self.admission, store, CallSettings(MIB, "boot-1", "1.0"))
+        self.provenance = Provenance(store, SqlAuditStore(database), reruns)
         self._count = 0
 
     async def submit(self, tool_id: str, params: dict[str, Any], **fields: Any) -> CallTicket:
@@ -217,6 +225,32 @@ async def opened_pipeline(folder: Path) -> AsyncIterator[Pipeline]:
         await database.close()
 
 
+def services_over(pipeline: Pipeline) -> Services:
+    """The services of an HTTP application over a pipeline."""
+    skills = FolderSkills(pipeline.folder / "skills")
+    return Services(
+        calls=pipeline.calls,
+        provenance=pipeline.provenance,
+        attachments=Attachments(
+            pipeline.artifacts, pipeline.sources, pipeline.timelines, bytes_max=MIB, inline_bytes_max=1_000
+        ),
+        artifacts=pipeline.artifacts,
+        sources=pipeline.sources,
+        timeline=Timeline(pipeline.timelines, BpeTokenCounter(), CachePolicy(6, 4, 10_000)),
+        recall=LogicalPathResolver(pipeline.files, pipeline.sources, skills),
+        engine=pipeline.engine,
+        image=ImageInventory(pipeline.engine, LIMITS),
+        access=Access(ANN),
+        quotas=Quotas(NO_LIMITS),
+        links=DownloadLinks(list, 600, time.time),
+        hosts=None,
+        metrics=bytes,
+        draining=lambda: False,
+        check_stores=StoreReadiness(pipeline.database, pipeline.folder).check,
+        body_bytes_max=MIB,
+    )
+
+
 def notices(answer: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """The notices of an answer, by their codes."""
     listed = [json.loads(block["text"]) for block in answer["blocks"] if block["type"] == "react.notice"]
@@ -226,3 +260,8 @@ def notices(answer: dict[str, Any]) -> dict[str, dict[str, Any]]:
 def verdicts(answer: dict[str, Any]) -> dict[str, str]:
     """The verdict on each file of an answer, by its physical path."""
     return {artifact["physical_path"]: artifact["verdict"] for artifact in answer["artifacts"]}
+
+
+def digests(answer: dict[str, Any]) -> list[dict[str, Any]]:
+    """The digests of the content blocks of an answer."""
+    return [json.loads(block["meta"]["digest"]) for block in answer["blocks"] if "digest" in block["meta"]]

@@ -66,7 +66,7 @@ class MemorySearchTool:
         self._half_life_days = half_life_days
         self._embedding = asyncio.Lock()
 
-    async def tell(self, call: ReactCall[MemsearchParams]) -> ToolCallResponse:
+    async def run(self, call: ReactCall[MemsearchParams]) -> ToolCallResponse:
         """Answers one call; nothing found is an answer too.
 
         Raises:

@@ -2,13 +2,15 @@
 
 import asyncio
 import json
+import tracemalloc
 
 import pytest
 
-from service.calls.tool import NullObserver
+from contracts.tool_calls import Timings
+from service.calls.observer import CallObserver
 from service.errors import LimitNotAllowedError, QueueFullError, StoreFullError
 from service.sandbox.port import Inspection, ProcessOutcome
-from tests.support.pipeline import ANN, EXEC, MIB, SCOPE, notices, verdicts
+from tests.support.pipeline import ANN, EXEC, MIB, SCOPE, digests, notices, verdicts
 
 CSV = {"filename": "a.csv", "description": "the table"}
 CSV_PATH = "turn_1/files/a.csv"
@@ -170,7 +172,7 @@ async def test_a_call_cancelled_while_it_runs_has_an_answer_with_its_sandbox(pip
 
 
 async def test_a_call_cancelled_in_the_queue_has_run_nothing(pipeline):
-    with await pipeline.admission.enter(pipeline.deadline(), NullObserver().queued):
+    with await pipeline.admission.enter(pipeline.deadline(), CallObserver().on_queued):
         ticket = await pipeline.submit(EXEC, {"explore": True}, code="print(1)")
         await pipeline.until("queued", ticket)
         status = await pipeline.calls.cancel(ANN, ticket.key.tool_call_id, "conv-1")
@@ -178,7 +180,7 @@ async def test_a_call_cancelled_in_the_queue_has_run_nothing(pipeline):
 
 
 async def test_a_queue_that_is_full_is_a_problem(pipeline):
-    with await pipeline.admission.enter(pipeline.deadline(), NullObserver().queued):
+    with await pipeline.admission.enter(pipeline.deadline(), CallObserver().on_queued):
         waiting = await pipeline.submit(EXEC, {"explore": True}, code="print(1)")
         await pipeline.until("queued", waiting)
         with pytest.raises(QueueFullError):
@@ -228,3 +230,58 @@ async def test_a_large_collected_file_is_stored_from_the_staging_folder(pipeline
     pipeline.engine.program = writes("a.csv", b"a,b\n")
     answer = await pipeline.execute(CSV)
     assert (answer["ok"], await pipeline.stored(CSV_PATH)) == (True, b"a,b\n")
+
+
+async def test_a_file_that_a_name_and_a_pattern_promise_is_one_version(pipeline):
+    pipeline.engine.program = writes("a.csv", b"a,b\n")
+    answer = await pipeline.execute(CSV, {"glob": "*.csv", "description": "any table"})
+    assert [(a["physical_path"], a["verdict"]) for a in answer["artifacts"]] == [(CSV_PATH, "produced")] * 2
+    assert [digest["description"] for digest in digests(answer)] == ["the table"]
+    [stored] = await pipeline.artifacts.of_turn(SCOPE, "turn_1")
+    assert (stored.version, stored.description) == (1, "the table")
+
+
+async def test_a_second_run_that_writes_the_file_again_is_an_edit(pipeline):
+    edits = []
+    for content in (b"a,b\n", b"c,d\n"):
+        pipeline.engine.program = writes("a.csv", content)
+        edits += [digest.get("edited") for digest in digests(await pipeline.execute(CSV))]
+    assert edits == [None, True]
+
+
+async def test_a_response_times_each_of_its_phases(pipeline):
+    pipeline.engine.program = writes("a.csv", b"a,b\n")
+    timings = (await pipeline.execute(CSV))["timings_ms"]
+    assert set(timings) == set(vars(Timings()))
+    phases = [ms for name, ms in timings.items() if name != "total"]
+    assert min(phases) >= 0
+    assert sum(phases) <= timings["total"]
+
+
+async def test_a_call_that_waited_finds_what_was_stored_meanwhile(pipeline):
+    with await pipeline.admission.enter(pipeline.deadline(), CallObserver().on_queued):
+        ticket = await pipeline.submit(EXEC, {"explore": True}, code="print(1)")
+        await pipeline.until("queued", ticket)
+        await pipeline.save("turn_1/files/meanwhile.txt")
+    response = json.loads((await ticket.answer()).body)
+    assert [line["physical_path"] for line in response["rehosted"]] == ["turn_1/files/meanwhile.txt"]
+
+
+async def test_inputs_are_not_held_in_memory_while_the_program_runs(pipeline):
+    size, held = 200_000, []
+    for number in range(4):
+        await pipeline.save(f"turn_0/files/{number}.txt", b"x" * size)
+
+    def program(run):
+        run.files.clear()
+        held.append(tracemalloc.get_traced_memory()[0])
+
+    pipeline.engine.program, pipeline.engine.keeps_inputs = program, False
+    code = " ".join(f"turn_0/files/{number}.txt" for number in range(4))
+    tracemalloc.start()
+    try:
+        answer = await pipeline.execute(code=code)
+    finally:
+        tracemalloc.stop()
+    assert [line["size_bytes"] for line in answer["rehosted"]] == [size] * 4
+    assert held[0] < 2 * size

@@ -12,7 +12,8 @@ from service.artifacts.port import NewArtifact
 from service.errors import AssetRefusedError, SidConflictError
 from service.file_content import all_of
 from service.identity import ConversationKey, Principal
-from service.jobs.input_resolver import InputRequest, InputResolver, WorkspaceBounds
+from service.jobs.input_resolver import InputResolver, WorkspaceBounds
+from service.jobs.inputs import InputRequest
 from service.storage.artifacts.local_blobs import LocalBlobStore
 from service.storage.artifacts.store import SqlArtifactStore
 from service.storage.asset_folders import AssetFolders
@@ -51,16 +52,16 @@ class World:
         rehosting = InputResolver(files, self.sources, WorkspaceBounds(*bounds))
         async with self.artifacts.staging() as staging:
             wish = InputRequest(SCOPE, turn_id, text, assets, rows, timeline)
-            gathered = await rehosting.gather(wish, MadeFolder(staging))
-            contents = {path: all_of(file.source) for path, file in gathered.inputs.items()}
+            gathered = await rehosting.resolve_inputs(wish, MadeFolder(staging))
+            contents = {path: all_of(file.source) for path, file in gathered.files.items()}
             for line in gathered.ledger:
                 if line.physical_path in contents:
                     assert hashlib.sha256(contents[line.physical_path]).hexdigest() == line.sha256
                 assert line.ms >= 0
-        for path, file in gathered.inputs.items():
+        for path, file in gathered.files.items():
             assert (file.path.physical, file.size_bytes) == (path, len(contents[path]))
             assert file.writable == path.startswith(f"{turn_id}/")
-        self.in_memory = [path for path, file in gathered.inputs.items() if isinstance(file.source, bytes)]
+        self.in_memory = [path for path, file in gathered.files.items() if isinstance(file.source, bytes)]
         self.ledger = [(line.asked, line.source, line.physical_path) for line in gathered.ledger]
         self.notices = [(str(notice.code), notice.details) for notice in gathered.notices]
         self.missing = gathered.missing

@@ -44,8 +44,8 @@ def hide(blocks, path, replacement="a long list", *, policy=WIDE, tool="react.hi
         params={"path": path, "replacement": replacement},
         timeline=blocks,
     )
-    story = DirectTool(["react.hide"], HideParams, HideTool(None, Words(), policy).tell)
-    return asyncio.run(story.open(SCOPE, request).tell(None))
+    story = DirectTool(HideParams, HideTool(None, Words(), policy).run)
+    return asyncio.run(story.prepare(SCOPE, request).run(None))
 
 
 def text(blocks, after=0):

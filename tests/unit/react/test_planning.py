@@ -24,7 +24,7 @@ def plan(blocks, steps=STEPS, status=None, call="p1", turn="turn_1"):
         params={"steps": steps, "status": status or {}},
         timeline=blocks,
     )
-    return asyncio.run(DirectTool(["react.plan"], PlanParams, PlanTool(None).tell).open(SCOPE, request).tell(None))
+    return asyncio.run(DirectTool(PlanParams, PlanTool(None).run).prepare(SCOPE, request).run(None))
 
 
 def test_a_plan_is_a_snapshot_and_an_acknowledgement_after_call_and_result():

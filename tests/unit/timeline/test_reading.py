@@ -58,7 +58,7 @@ def hide(blocks, path, call):
     )
     story = HideTool(None, Words(), POLICY)
     try:
-        told = asyncio.run(story.tell(ReactCall(SCOPE, request, HideParams(**request.params))))
+        told = asyncio.run(story.run(ReactCall(SCOPE, request, HideParams(**request.params))))
     except ToolRefusedError:
         return []
     return told.blocks
