@@ -61,7 +61,7 @@ class ToolDependencies:
         files: the files of a call, stored or handed in.
         skills: what agents can read up on.
         tokens: counts tokens.
-        memory: searches what was said by meaning.
+        memory: searches past turns by meaning.
         fetcher: fetches web pages.
         searcher: asks a search engine; None if the operator has named none.
         image: lists what the sandbox image has.

@@ -22,7 +22,7 @@ class Slot:
     """A place to run: a context manager that gives it back when its block is left.
 
     Args:
-        ended: told whose it was and for how many seconds.
+        ended: gets its owner and how many seconds it was held.
         owner: whose it is.
     """
 
@@ -74,25 +74,25 @@ class Admission:
         """Calls that wait for one."""
         return sum(map(len, self._lines.values()))
 
-    def has_place(self, owner: str = "") -> bool:
+    def has_slot(self, owner: str = "") -> bool:
         """Whether a call of an owner gets a place at once: one is free, its share has room, and none waits."""
         return owner not in self._lines and self.running < self._running_max and self._may_run(owner)
 
     def refuse_if_full(self, owner: str = "") -> None:
-        """Says at the door what `enter` would say.
+        """Refuses a call early that `enter` would refuse.
 
         Raises:
             QueueFullError: as many calls wait as the operator allows, or as the owner may have.
         """
-        if self.has_place(owner):
+        if self.has_slot(owner):
             return
         own, queued_max = len(self._lines.get(owner, ())), self._share_of(owner).queued
         if queued_max and own >= queued_max:
-            told = f"queued_calls: {own} calls of yours wait, {queued_max} may"
+            message = f"queued_calls: {own} calls of yours wait, {queued_max} may"
             raise QueueFullError(
-                f"{told}; come again later",
+                f"{message}; come again later",
                 retry_after_s=self._retry_after_s(),
-                errors=[FieldError(field="queued_calls", code="queue_full", message=told)],
+                errors=[FieldError(field="queued_calls", code="queue_full", message=message)],
             )
         if self.queued >= self._queue_max:
             raise QueueFullError(
@@ -103,13 +103,13 @@ class Admission:
     async def enter(self, deadline: float, on_queued: Callable[[int], None], owner: str = "") -> Slot:
         """Waits for a place to run, which has to be entered at once; ``deadline`` is on the monotonic clock.
 
-        ``on_queued`` is told how many calls are before this one; 0 if it has a place at once.
+        ``on_queued`` gets the number of calls before this one; 0 if it has a slot at once.
 
         Raises:
             QueueFullError: as many calls wait as the operator allows, or as the owner may have.
             QueueTimeoutError: the deadline passed while it waited.
         """
-        if self.has_place(owner):
+        if self.has_slot(owner):
             self._running[owner] += 1
             on_queued(0)
         else:

@@ -57,7 +57,7 @@ class CallClients:
             self._stop_timer()
             self._start_timer()
 
-    def keep(self) -> None:
+    def disarm(self) -> None:
         """From here on the call goes on, whoever leaves: it was made to run by itself, or it has ended."""
         self._abandon = None
         self._stop_timer()

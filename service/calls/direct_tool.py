@@ -1,4 +1,4 @@
-"""What every react tool does the same way: its parameters are read, it answers in blocks, or it refuses."""
+"""The parts that all tools without a sandbox share: parameters, blocks and refusals."""
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -46,11 +46,11 @@ class ToolRefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ReactCall(Generic[P]):
-    """One call of a react tool.
+    """One call of a tool without a sandbox.
 
     Attributes:
-        scope: whose conversation.
-        request: the call as it came.
+        scope: its conversation.
+        request: the request.
         params: its parameters.
         began: when it came, on the performance counter.
         observer: observes it.
@@ -75,13 +75,13 @@ class ReactCall(Generic[P]):
     def opening_blocks(
         self, notices: Sequence[Notice] = (), *, shown_params: dict[str, Any] | None = None
     ) -> list[Block]:
-        """Notes, notices and the call itself; ``shown_params`` in place of long parameters."""
+        """Builds the blocks of notes, notices and the call; ``shown_params`` in place of long parameters."""
         notes = [self.write.notes(self.request.notes)] if self.request.notes else []
-        told = [self.write.notice(notice) for notice in notices]
+        shown = [self.write.notice(notice) for notice in notices]
         params = bounded_params(self.request.params) if shown_params is None else shown_params
-        return [*notes, *told, self.write.call(params)]
+        return [*notes, *shown, self.write.call(params)]
 
-    def answered(
+    def build_response(
         self,
         blocks: list[Block],
         *,
@@ -90,7 +90,7 @@ class ReactCall(Generic[P]):
         artifacts: Sequence[ArtifactResult] = (),
         rehosted: Sequence[Rehosted] = (),
     ) -> ToolCallResponse:
-        """The answer of a call that went well; ``blocks`` are all of the call's."""
+        """Builds the response of a call that succeeded; ``blocks`` are all its blocks."""
         return ToolCallResponse(
             ok=True,
             ret=ret,
@@ -101,7 +101,7 @@ class ReactCall(Generic[P]):
             timings_ms=self._timings(),
         )
 
-    def refused(
+    def refuse(
         self,
         code: str,
         message: str,
@@ -109,7 +109,7 @@ class ReactCall(Generic[P]):
         notice_code: NoticeCode = NoticeCode.TOOL_CALL_ERROR,
         **details: Any,
     ) -> ToolCallResponse:
-        """The answer of a call that changed nothing, with one notice more than ``notices``."""
+        """Builds the response of a call that changed nothing, with one notice more than ``notices``."""
         notice = Notice(notice_code, message, {"error": code, **details})
         blocks: list[Block] = []
         if self.request.turn_id:  # every block path needs a turn
@@ -120,10 +120,10 @@ class ReactCall(Generic[P]):
                 "ts": now_text(),
             }
             blocks = [*self.opening_blocks([*notices, notice]), self.write.result_json(payload)]
-        return self.failed(code, message, blocks)
+        return self.build_failed(code, message, blocks)
 
-    def failed(self, code: str, message: str, blocks: list[Block]) -> ToolCallResponse:
-        """The answer of a call that did not do what it was asked for; ``blocks`` are all of the call's."""
+    def build_failed(self, code: str, message: str, blocks: list[Block]) -> ToolCallResponse:
+        """Builds the response of a call that failed; ``blocks`` are all its blocks."""
         message = visible_text(message)
         return ToolCallResponse(
             ok=False,
@@ -171,19 +171,19 @@ class DirectTool(Generic[P]):
 
     async def _run_call(self, call: ReactCall[P]) -> ToolCallResponse:
         if not call.request.turn_id:
-            return call.refused(ContractCode.MISSING_TURN_ID, "the call has no turn_id; give the current turn's id")
+            return call.refuse(ContractCode.MISSING_TURN_ID, "the call has no turn_id; give the current turn's id")
         if self._sources is not None:
             await self._sources.complete(call.scope, call.request.sources_pool)
         try:
             return await self._run(await self._resolve_references(call))
         except ContractError as exc:
             notice_code = NoticeCode.PARAM_REF_NOT_VISIBLE
-            return call.refused(exc.code, exc.message, notice_code=notice_code, **exc.details)
+            return call.refuse(exc.code, exc.message, notice_code=notice_code, **exc.details)
         except ToolRefusedError as exc:
-            return call.refused(exc.code, exc.message, **exc.details)
+            return call.refuse(exc.code, exc.message, **exc.details)
 
     async def _resolve_references(self, call: ReactCall[P]) -> ReactCall[P]:
-        """The call with the texts that its parameters name by their paths.
+        """Returns the call with the texts that its parameters give by their paths.
 
         Raises:
             ContractError: ``param_ref_not_visible``: the conversation has no such text.
@@ -200,9 +200,9 @@ class DirectTool(Generic[P]):
 
 
 def _build_interrupted(call: ReactCall[Any], why: Interruption) -> ToolCallResponse:
-    """The answer of a call that was ended from outside; it is never run again under its id."""
+    """Builds the response of a call that was ended from outside; it never runs again under its id."""
     if not call.turn_id:  # every block path needs a turn
-        return call.failed(why.code, why.message, [])
+        return call.build_failed(why.code, why.message, [])
     notice = Notice(NoticeCode.TOOL_RESULT_ERROR, why.message, {"error": why.code})
     payload = {
         "tool_id": call.request.tool_id,
@@ -211,4 +211,4 @@ def _build_interrupted(call: ReactCall[Any], why: Interruption) -> ToolCallRespo
         "ts": now_text(),
     }
     blocks = [*call.opening_blocks([notice]), call.write.result_json(payload)]
-    return call.failed(why.code, why.message, blocks)
+    return call.build_failed(why.code, why.message, blocks)

@@ -92,7 +92,7 @@ class EndedCalls:
         self._bytes = 0
         self._events: OrderedDict[Hashable, list[CallEvent]] = OrderedDict()
 
-    def keep(self, key: Hashable, log: EventLog) -> None:
+    def add(self, key: Hashable, log: EventLog) -> None:
         """Remembers the events of a call; the oldest calls go when there are too many."""
         self._forget(key)
         self._events[key] = log.before_end()

@@ -15,13 +15,13 @@ _LOOK_AGAIN_S = 0.01
 class CallRegistry:
     """Registers calls, so that each is run by one claim.
 
-    A store may have kept a claim and died before it said so, or failed to forget a call that was refused. Such a
-    call is open, of this life, and nobody runs it: nothing of it ran, and whoever asks next may have it.
+    A store may have failed after it stored a claim, or failed to forget a call that was refused. Such a call is
+    open, of this process, and does not run: no program of it ran, and the next request may claim it.
 
     Args:
         store: the calls.
-        boot_id: this life of the service.
-        is_running: whether this life runs a call.
+        boot_id: this process of the service.
+        is_running: whether this process runs a call.
     """
 
     def __init__(self, store: CallStore, boot_id: str, is_running: Callable[[CallKey], bool]) -> None:
@@ -31,7 +31,7 @@ class CallRegistry:
         self._under_way: Counter[CallKey] = Counter()
 
     @asynccontextmanager
-    async def claimed(self, new: NewCall) -> AsyncIterator[tuple[StoredCall, bool]]:
+    async def register(self, new: NewCall) -> AsyncIterator[tuple[StoredCall, bool]]:
         """The stored call and whether it is new; a new one has to run, or be forgotten, when the block ends.
 
         Raises what `CallStore.claim` does.
@@ -51,7 +51,7 @@ class CallRegistry:
                     await self._store.forget(key)
 
     async def _others_ended(self, key: CallKey, own: CallKey) -> bool:
-        """Waits until no other claim is about to say what becomes of a call; whether there was one to wait for."""
+        """Waits until no other claim is about to decide on a call; returns whether there was one."""
         self._under_way[own] -= 1  # one that waits decides nothing
         waited = False
         try:

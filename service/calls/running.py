@@ -1,4 +1,4 @@
-"""One call of this life of the service, and what a request holds of it."""
+"""A running call, and the ticket that a request has for it."""
 
 import asyncio
 import codecs
@@ -22,7 +22,7 @@ _UTF_8 = codecs.getincrementaldecoder("utf-8")
 
 
 class RunningCall(CallObserver):
-    """One call of this life of the service: its task, its events, and who waits for it."""
+    """A running call of this process: its task, its events and its clients."""
 
     __slots__ = (
         "_decoders",
@@ -91,7 +91,7 @@ class RunningCall(CallObserver):
     def detach(self) -> None:
         """From here on it goes on whoever leaves: it was made, or is asked for, with ``Prefer: respond-async``."""
         self.detached = True
-        self.clients.keep()
+        self.clients.disarm()
 
     async def follow(self, after: int) -> AsyncIterator[CallEvent]:
         """Its events with an id above ``after``, as they come; who follows them asks for it."""
@@ -112,7 +112,7 @@ class RunningCall(CallObserver):
         self.cancel(CallAbandonedError(f"the call was cancelled: {why}; {way_out}"))
 
     def delay(self, problem: Answer) -> None:
-        """Those who wait are told that the answer cannot be stored yet; who asks from now on waits for it anew."""
+        """Answers the waiting clients that the answer cannot be stored yet; later ones wait for the next try."""
         self.answer.set_result(problem)
         self.answer = asyncio.get_running_loop().create_future()
 

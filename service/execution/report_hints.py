@@ -209,7 +209,7 @@ def _missing_path(path: str, of_python: bool, text: str, known_paths: Sequence[s
 
 def _missing_command(name: str) -> str:
     if name in _INSTALLERS:
-        return ""  # said of what it would install
+        return ""  # the installer names what it would install
     return f"the command {_shown(name)} is not installed, and without a network nothing can be installed"
 
 

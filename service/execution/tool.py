@@ -33,7 +33,7 @@ from service.jobs.runner import (
     collected_artifact,
     room_bytes,
 )
-from service.jobs.verdicts import Verdict, extras, failed_with_bytes, is_kept, judge, mime_to_store
+from service.jobs.verdicts import Verdict, extras, failed_with_bytes, is_storable, judge, mime_to_store
 from service.sandbox.image_inventory import ImageInventory
 from service.sandbox.limits import CallLimits, CallPolicy
 from service.sandbox.port import CollectedFile, ExpectedFile, OutputSpec
@@ -116,7 +116,7 @@ class ExecTool:
 
     async def _read_contents(self, scope: ConversationKey, verdicts: list[Verdict]) -> dict[str, Content]:
         """Reads what the blocks of kept files carry, before the store may move the files."""
-        if not any(is_kept(verdict) for verdict in verdicts):
+        if not any(is_storable(verdict) for verdict in verdicts):
             return {}
         # Before the files become sources themselves.
         sids = await self._jobs.sources.sids(scope) if _may_cite(verdicts) else frozenset()
@@ -137,7 +137,7 @@ class ExecTool:
 
 
 def check_promises(contract: Contract, result: JobResult, limits: CallLimits) -> tuple[list[Verdict], JobResult]:
-    """Judges the promised files; where one is missing or wrong, the result says if memory or disk ran out."""
+    """Judges the promised files; where one is missing or wrong, the failure of the result may be memory or disk."""
     verdicts = judge(contract.promises, result.collected, limits)
     if result.failure is None and not all(verdict.produced for verdict in verdicts):
         failure = memory_failure(result.outcome, limits) or room_failure(result.outcome, limits)
@@ -157,7 +157,7 @@ def _new_artifacts(
 def _may_cite(verdicts: list[Verdict]) -> bool:
     """Whether a block may cite sources, as far as that is known without reading files from disk."""
     return any(
-        is_kept(verdict)
+        is_storable(verdict)
         and is_text(verdict.mime)
         and verdict.found is not None
         and (not isinstance(verdict.found.source, bytes) or b"[[" in verdict.found.source[:TEXT_BYTES_MAX])

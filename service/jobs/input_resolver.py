@@ -5,7 +5,6 @@ import fnmatch
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import PurePosixPath
 
 from contracts.codes import NoticeCode
@@ -22,7 +21,7 @@ from service.identity import ConversationKey
 from service.jobs.code_text import runnable_text
 from service.jobs.file_aliases import is_named
 from service.jobs.inputs import InputRequest, JobInputs, inodes_of, pages_bytes
-from service.jobs.path_mentions import Mention, find_mentions, find_sids
+from service.jobs.path_mentions import Mention, find_mentions, find_sids, id_ranges
 from service.sandbox.port import InputFile
 from service.timeline.block_writer import Notice
 
@@ -68,35 +67,65 @@ class InputResolver:
         Raises:
             AssetRefusedError: an asset's URI is not allowed, or nothing is there.
             SidConflictError: a row of the call gives a known source id another meaning.
-            StoreFailedError: a store failed.
+            StoreFailedError, StoreFullError: a store failed.
         """
-        inputs = JobInputs()
         await self._sources.complete(request.scope, request.rows)
+        return await _Resolution(self._files, self._sources, self._bounds, request, staging).run()
+
+
+class _Resolution:
+    """The resolution of one call's inputs."""
+
+    def __init__(
+        self,
+        files: ConversationFiles,
+        sources: SourcePool,
+        bounds: WorkspaceBounds,
+        request: InputRequest,
+        staging: Staging,
+    ) -> None:
+        self._all_files = files
+        self._files = files.of_call(request.scope, request.timeline)
+        self._sources = sources
+        self._bounds = bounds
+        self._request = request
+        self._staging = staging
+        self._inputs = JobInputs()
+
+    async def run(self) -> JobInputs:
+        """Resolves what is named, then adds the workspace, then files of other turns."""
+        request, inputs = self._request, self._inputs
         for index, asset in enumerate(request.assets):
-            await self._take_asset(request, index, asset, staging, inputs)
+            await self._take_asset(index, asset)
         mentions = await _mentions(request.text)
         for text in request.further_texts:
             mentions = list(dict.fromkeys([*mentions, *await _mentions(text)]))
-        files = self._files.of_call(request.scope, request.timeline)
-        await _fetch_together(mentions, files, staging, inputs)
+        await self._fetch_together(mentions)
         for mention in mentions:
-            await self._resolve(request, mention, files, staging, inputs)
+            await self._resolve(mention)
         if inputs.missing and request.language:
             inputs.missing = await asyncio.to_thread(_needed, request, mentions, inputs.missing)
         for mention in find_mentions(request.theme):
-            await self._resolve_theme(request, mention, files, staging, inputs)
-        await self._resolve_citations(request, files, staging, inputs)
-        await self._add_workspace(request, files, staging, inputs)
+            await self._resolve_theme(mention)
+        await self._resolve_citations()
+        await self._add_workspace()
         if request.language:
-            await self._add_others(request, files, staging, inputs)
+            await self._add_others()
         return inputs
 
-    async def _take_asset(
-        self, request: InputRequest, index: int, asset: Asset, staging: Staging, inputs: JobInputs
-    ) -> None:
+    async def _fetch_together(self, mentions: Sequence[Mention]) -> None:
+        """Fetches what the mentions mean: one trip to the store for all, not one for each."""
+        meant: dict[FilePath, ConversationFile] = {}
+        for mention in mentions:
+            known = await self._files.by_rel(mention.turn_id, mention.namespace)
+            if not _is_there(mention, known, self._inputs):
+                meant.update({file.path: file for file in _meant(mention, known)})
+        await self._files.fetch_stored(list(meant.values()), self._staging)
+
+    async def _take_asset(self, index: int, asset: Asset) -> None:
         began = time.perf_counter()
         path = FilePath.from_physical(asset.physical_path)
-        if not inputs.places.take(path):
+        if not self._inputs.places.take(path):
             raise AssetRefusedError(
                 f"assets[{index}].physical_path '{path.physical}' is a file and the folder of another asset; "
                 "give one of them another path"
@@ -104,7 +133,7 @@ class InputResolver:
         source: Origin = "asset"
         if asset.uri is not None:
             source = "uri"
-            found = await self._files.fetch_uri(request.scope, asset.uri, staging)
+            found = await self._all_files.fetch_uri(self._request.scope, asset.uri, self._staging)
             if found is None:
                 raise AssetRefusedError(
                     f"assets[{index}].uri is not below a store that the operator allows, or nothing is there; "
@@ -113,73 +142,59 @@ class InputResolver:
             local = found
         else:
             content = asset.base64 if asset.base64 is not None else (asset.text or "").encode()
-            local = await staging.write(f"asset-{index}", content)
+            local = await self._staging.write(f"asset-{index}", content)
         size, sha256 = await asyncio.to_thread(measure, local)
-        self._add(request, path, local, size, inputs)
-        inputs.ledger.append(_line("assets", source, path, sha256, size, began))
+        self._add(path, local, size)
+        self._inputs.ledger.append(_line("assets", source, path, sha256, size, began))
 
-    async def _resolve(
-        self,
-        request: InputRequest,
-        mention: Mention,
-        files: CallFiles,
-        staging: Staging,
-        inputs: JobInputs,
-    ) -> None:
-        known = await files.by_rel(mention.turn_id, mention.namespace)
-        if _is_there(mention, known, inputs):
+    async def _resolve(self, mention: Mention) -> None:
+        known = await self._files.by_rel(mention.turn_id, mention.namespace)
+        if _is_there(mention, known, self._inputs):
             return
         meant = _meant(mention, known)
-        if not meant and mention.turn_id != request.turn_id:
-            meant = await _read_elsewhere(mention, files, in_blocks=request.timeline is not None)
-        taking = [await self._take(request, mention.asked, file, files, staging, inputs) for file in meant]
-        if (request.own_may_be_absent and mention.turn_id == request.turn_id) or (meant and all(taking)):
+        if not meant and mention.turn_id != self._request.turn_id:
+            meant = await _read_elsewhere(mention, self._files, in_blocks=self._request.timeline is not None)
+        taking = [await self._take(mention.asked, file) for file in meant]
+        if (self._request.own_may_be_absent and mention.turn_id == self._request.turn_id) or (
+            meant and all(taking)
+        ):
             return
-        if not meant and (mention.pattern is not None or any(_below(mention, path) for path in inputs.files)):
+        if not meant and (mention.pattern is not None or any(_below(mention, path) for path in self._inputs.files)):
             return
-        if mention.asked not in inputs.missing:
-            inputs.missing.append(mention.asked)
+        if mention.asked not in self._inputs.missing:
+            self._inputs.missing.append(mention.asked)
 
-    async def _resolve_theme(
-        self,
-        request: InputRequest,
-        mention: Mention,
-        files: CallFiles,
-        staging: Staging,
-        inputs: JobInputs,
-    ) -> None:
+    async def _resolve_theme(self, mention: Mention) -> None:
         """What a theme file names: files of turns, and those beside it by their names alone, such as its logo."""
         readings = (f"{mention.turn_id}/{mention.namespace}/{rel}" for rel in mention.readings)
-        file = next((inputs.files[path] for path in readings if path in inputs.files), None)
+        file = next((self._inputs.files[path] for path in readings if path in self._inputs.files), None)
         if file is None or file.size_bytes > _THEME_BYTES_MAX:
             return
         text = (await asyncio.to_thread(all_of, file.source)).decode(errors="replace")
         for named in await _mentions(text):
-            await self._resolve(request, named, files, staging, inputs)
+            await self._resolve(named)
         folder = PurePosixPath(file.path.physical).parent
-        for near in await files.of_turn(mention.turn_id):
+        for near in await self._files.of_turn(mention.turn_id):
             beside = PurePosixPath(near.path.physical)
             if beside.parent == folder and beside.name in text:
-                await self._take(request, beside.name, near, files, staging, inputs)
+                await self._take(beside.name, near)
 
-    async def _resolve_citations(
-        self, request: InputRequest, files: CallFiles, staging: Staging, inputs: JobInputs
-    ) -> None:
-        if "[[" not in request.text:
+    async def _resolve_citations(self) -> None:
+        if "[[" not in self._request.text:
             return
-        cited, unknown = find_sids(request.text, await self._sources.sids(request.scope))
-        pool = {row.sid: row for row in await self._sources.pick(request.scope, id_ranges(cited), len(cited))}
+        cited, unknown = find_sids(self._request.text, await self._sources.sids(self._request.scope))
+        pool = {row.sid: row for row in await self._sources.pick(self._request.scope, id_ranges(cited), len(cited))}
         for sid in cited:
-            inputs.cited.append(pool[sid])
+            self._inputs.cited.append(pool[sid])
             path = pool[sid].file
-            if path is None or path.physical in inputs.files:
+            if path is None or path.physical in self._inputs.files:
                 continue
-            file = await files.latest(path)
-            taken = file is not None and await self._take(request, f"[[S:{sid}]]", file, files, staging, inputs)
-            if not taken and not (request.own_may_be_absent and path.turn_id == request.turn_id):
-                inputs.missing_cited.append(path.physical)
+            file = await self._files.latest(path)
+            taken = file is not None and await self._take(f"[[S:{sid}]]", file)
+            if not taken and not (self._request.own_may_be_absent and path.turn_id == self._request.turn_id):
+                self._inputs.missing_cited.append(path.physical)
         if unknown:
-            inputs.notices.append(
+            self._inputs.notices.append(
                 Notice(
                     NoticeCode.MISSING_SOURCES,
                     "sources are cited that are not in the sources pool",
@@ -187,115 +202,100 @@ class InputResolver:
                 )
             )
 
-    async def _add_workspace(
-        self, request: InputRequest, files: CallFiles, staging: Staging, inputs: JobInputs
-    ) -> None:
+    async def _add_workspace(self) -> None:
         """The turn's own files and attachments, then what ``react.read`` brought: each if all of it fits.
 
         What was mentioned is there already.
         """
         left_out: list[str] = []
-        for group in (await files.of_turn(request.turn_id), await files.brought(request.turn_id)):
-            waiting = [file for file in group if file.path.physical not in inputs.files]
-            if not self._fits(request, inputs, waiting):
+        for group in (
+            await self._files.of_turn(self._request.turn_id),
+            await self._files.brought(self._request.turn_id),
+        ):
+            waiting = [file for file in group if file.path.physical not in self._inputs.files]
+            if not self._fits(waiting):
                 left_out += [file.path.physical for file in waiting]
                 continue
-            await files.fetch_stored(waiting, staging)
+            await self._files.fetch_stored(waiting, self._staging)
             for file in waiting:
-                await self._take(request, "workspace", file, files, staging, inputs)
+                await self._take("workspace", file)
         if left_out:
-            inputs.notices.append(
+            self._inputs.notices.append(
                 Notice(
                     NoticeCode.WORKSPACE_TRUNCATED,
-                    f"the files of {request.turn_id} are more than {self._bounds.files_max} or "
+                    f"the files of {self._request.turn_id} are more than {self._bounds.files_max} or "
                     f"{self._bounds.bytes_max} bytes, or than OUT_DIR has room for: only those that the code names "
                     "were put into it",
                     {"left_out": left_out[:_LEFT_OUT_LISTED], "left_out_total": len(left_out)},
                 )
             )
 
-    async def _add_others(
-        self, request: InputRequest, files: CallFiles, staging: Staging, inputs: JobInputs
-    ) -> None:
+    async def _add_others(self) -> None:
         """Files and attachments of other turns, the newest first: small ones, and those that the program names.
 
         A program names them in ways that are no mention: joined from parts, by a pattern, or by their name alone.
         """
-        known = await files.recent(request.turn_id)
+        known = await self._files.recent(self._request.turn_id)
         waiting: dict[str, list[ConversationFile]] = {"conversation": [], "named": []}
         sizes = dict.fromkeys(waiting, 0)
         bounds = {
             "conversation": (self._bounds.others_bytes_max, self._bounds.others_files_max),
             "named": (self._bounds.bytes_max, self._bounds.files_max),
         }
-        pages, inodes = inputs.out_dir_bytes, inputs.out_dir_inodes
+        pages, inodes = self._inputs.out_dir_bytes, self._inputs.out_dir_inodes
         for file in known:
-            if file.path.physical in inputs.files or file.size_bytes is None:
+            if file.path.physical in self._inputs.files or file.size_bytes is None:
                 continue
             more_pages = pages_bytes(file.size_bytes)
             more_inodes = inodes_of([file.path.physical])
-            if not _fit(request, pages + more_pages, inodes + more_inodes):
+            if not _fit(self._request, pages + more_pages, inodes + more_inodes):
                 continue
             for asked, (bytes_max, files_max) in bounds.items():
                 fits = sizes[asked] + file.size_bytes <= bytes_max and len(waiting[asked]) < files_max
-                if fits and (asked == "conversation" or is_named(request.text, file.path.rel)):
+                if fits and (asked == "conversation" or is_named(self._request.text, file.path.rel)):
                     waiting[asked].append(file)
                     sizes[asked] += file.size_bytes
                     pages, inodes = pages + more_pages, inodes + more_inodes
                     break
-        await files.fetch_stored([file for group in waiting.values() for file in group], staging)
+        await self._files.fetch_stored([file for group in waiting.values() for file in group], self._staging)
         for asked, group in waiting.items():
             for file in group:
-                await self._take(request, asked, file, files, staging, inputs)
-        own = [file.path.physical for file in await files.of_turn(request.turn_id)]
-        inputs.known = list(dict.fromkeys([*own, *inputs.files, *(file.path.physical for file in known)]))
+                await self._take(asked, file)
+        own = [file.path.physical for file in await self._files.of_turn(self._request.turn_id)]
+        self._inputs.known = list(
+            dict.fromkeys([*own, *self._inputs.files, *(file.path.physical for file in known)])
+        )
 
-    def _fits(self, request: InputRequest, inputs: JobInputs, waiting: list[ConversationFile]) -> bool:
+    def _fits(self, waiting: list[ConversationFile]) -> bool:
         sizes = [file.size_bytes for file in waiting]
         known = [size for size in sizes if size is not None]
         return (
-            len(known) == len(sizes)  # nobody says how large the others are
-            and sum(known) <= self._bounds.bytes_max - inputs.size_bytes
-            and len(waiting) <= self._bounds.files_max - len(inputs.files)
-            and _has_room(request, inputs, waiting)
+            len(known) == len(sizes)  # the sizes of the others are not known
+            and sum(known) <= self._bounds.bytes_max - self._inputs.size_bytes
+            and len(waiting) <= self._bounds.files_max - len(self._inputs.files)
+            and _has_room(self._request, self._inputs, waiting)
         )
 
-    async def _take(
-        self,
-        request: InputRequest,
-        asked: str,
-        file: ConversationFile,
-        files: CallFiles,
-        staging: Staging,
-        inputs: JobInputs,
-    ) -> bool:
+    async def _take(self, asked: str, file: ConversationFile) -> bool:
         """Puts a file in; False if its bytes cannot be had."""
         began = time.perf_counter()
-        if file.path.physical in inputs.files:
+        if file.path.physical in self._inputs.files:
             return True
-        got = await files.fetch(file, staging)
+        got = await self._files.fetch(file, self._staging)
         if got is None:
             return False
-        if inputs.places.take(file.path):
-            self._add(request, file.path, got.source, got.size_bytes, inputs)
+        if self._inputs.places.take(file.path):
+            self._add(file.path, got.source, got.size_bytes)
             if file.stored is not None:
-                inputs.versions[file.path.physical] = file.stored.version
-                inputs.stored[file.path.physical] = file.stored
+                self._inputs.versions[file.path.physical] = file.stored.version
+                self._inputs.stored[file.path.physical] = file.stored
             began -= got.ms / 1000
-            inputs.ledger.append(_line(asked, got.origin, file.path, got.sha256, got.size_bytes, began))
+            self._inputs.ledger.append(_line(asked, got.origin, file.path, got.sha256, got.size_bytes, began))
         return True
 
-    def _add(self, request: InputRequest, path: FilePath, source: FileBytes, size: int, inputs: JobInputs) -> None:
-        writable = path.turn_id == request.turn_id
-        inputs.files[path.physical] = InputFile(path, source, size, writable)
-
-
-def id_ranges(sids: Sequence[int]) -> list[tuple[int, int]]:
-    """Ids as inclusive ranges, so that a pool is asked for a run of them at once."""
-    ordered = sorted(set(sids))
-    ends = [a for a, b in pairwise(ordered) if b != a + 1] + ordered[-1:]
-    starts = ordered[:1] + [b for a, b in pairwise(ordered) if b != a + 1]
-    return list(zip(starts, ends, strict=True))
+    def _add(self, path: FilePath, source: FileBytes, size: int) -> None:
+        writable = path.turn_id == self._request.turn_id
+        self._inputs.files[path.physical] = InputFile(path, source, size, writable)
 
 
 def _has_room(request: InputRequest, inputs: JobInputs, waiting: list[ConversationFile]) -> bool:
@@ -327,18 +327,6 @@ def _needed(request: InputRequest, mentions: Sequence[Mention], missing: Sequenc
         for mention in mentions
     }
     return [path for path in missing if named & asked[path]]
-
-
-async def _fetch_together(
-    mentions: Sequence[Mention], files: CallFiles, staging: Staging, inputs: JobInputs
-) -> None:
-    """Has what the mentions mean at hand before it is taken: one trip to the store for all, not one for each."""
-    meant: dict[FilePath, ConversationFile] = {}
-    for mention in mentions:
-        known = await files.by_rel(mention.turn_id, mention.namespace)
-        if not _is_there(mention, known, inputs):
-            meant.update({file.path: file for file in _meant(mention, known)})
-    await files.fetch_stored(list(meant.values()), staging)
 
 
 def _is_there(mention: Mention, known: dict[str, ConversationFile], inputs: JobInputs) -> bool:

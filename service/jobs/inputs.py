@@ -32,7 +32,7 @@ class InputRequest:
         room_bytes: what OUT_DIR can take; the workspace does not fill it beyond; None for no bound.
         room_inodes: as many files and folders.
         language: what the text is a program in; empty for a document, where every mention counts.
-        theme: where a theme file is named, if there is one: what it names in turn is gathered too.
+        theme: the text that may name a theme file; the files that this one names are resolved too.
     """
 
     scope: ConversationKey

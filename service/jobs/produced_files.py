@@ -10,7 +10,7 @@ from contracts.tool_calls import ArtifactResult, Usage
 from service.artifacts.port import StoredArtifact
 from service.file_content import opened
 from service.jobs.path_mentions import find_sids
-from service.jobs.verdicts import Verdict, is_kept
+from service.jobs.verdicts import Verdict, is_storable
 from service.sandbox.port import CollectedFile, FileState, ProcessOutcome
 from service.timeline.block_writer import embedded_text
 from service.timeline.token_counter import TokenCounter
@@ -60,7 +60,7 @@ def read_contents(verdicts: list[Verdict], inline_bytes_max: int) -> dict[str, C
     contents: dict[str, Content] = {}
     left = inline_bytes_max
     for verdict in verdicts:
-        if is_kept(verdict) and verdict.found is not None:
+        if is_storable(verdict) and verdict.found is not None:
             # No model opens a PDF that needs a password, and who calls one refuses its bytes.
             is_locked = verdict.promise is not None and verdict.promise.checks.password is not None
             content = Content() if is_locked else _content(verdict.mime, verdict.found, left)

@@ -16,8 +16,8 @@ from service.calls.param_references import Reference, References
 from service.errors import NotRerunnableError
 from service.file_content import FileBytes
 from service.identity import ConversationKey
-from service.jobs.input_resolver import id_ranges
 from service.jobs.inputs import InputRequest, JobInputs
+from service.jobs.path_mentions import id_ranges
 from service.sandbox.port import InputFile
 from service.timeline.block_writer import now_text
 

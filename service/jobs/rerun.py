@@ -16,9 +16,9 @@ from contracts.provenance import (
 from contracts.tool_calls import Limits, ToolCallRequest, ToolCallResponse, Usage
 from service.artifacts.conversation_files import ConversationFiles
 from service.artifacts.port import SourcePool
-from service.calls.answer import problem_answer
+from service.calls.answer import build_problem_answer
 from service.calls.audit_port import AuditStore
-from service.calls.audit_record import AuditedCall, canonical, draft_of, say
+from service.calls.audit_record import AuditedCall, build_draft, canonical_json, log_audit_line
 from service.calls.invalid_params import prepare_call
 from service.calls.lookup import find_call
 from service.calls.observer import CallObserver, CallRecord
@@ -73,7 +73,7 @@ class Provenance:
             NoProvenanceError: it has no line.
             StoreFailedError: the store failed.
         """
-        if conversation_id is not None:  # the usual case, which needs nothing of the call itself
+        if conversation_id is not None:  # the usual case, which does not need the call itself
             key = CallKey(ConversationKey(principal, conversation_id), tool_call_id)
             if (line := await self._audit.of_call(key)) is not None:
                 return line
@@ -90,8 +90,8 @@ class Provenance:
             OurError: the service could not do it.
         """
         stored = await find_call(self._calls, principal, tool_call_id, conversation_id)
-        kept = await self._line(stored.key)
-        first = AuditLine.model_validate_json(kept.text)
+        stored_line = await self._line(stored.key)
+        first = AuditLine.model_validate_json(stored_line.text)
         if first.limits is None or first.sandbox is None:
             raise NotRerunnableError(f"the call '{tool_call_id}' ran no program, so there is nothing to run again")
         rerun_id = f"rerun_{uuid.uuid4().hex[:24]}"
@@ -108,11 +108,11 @@ class Provenance:
                 first.outcome.ended,
                 request_id,
                 open_span().traceparent,
-                kept.sha256,
+                stored_line.sha256,
             )
             now, line = await self._run(asked, prepared)
             sources_changed = await inputs.changed_sources(key.scope)
-        return _report(stored, (first, kept), (now, line), sources_changed)
+        return _report(stored, (first, stored_line), (now, line), sources_changed)
 
     async def link_replay(self, key: CallKey) -> None:
         """Points from the request that is being answered to the trace of the call whose answer it gets.
@@ -121,7 +121,7 @@ class Provenance:
             StoreFailedError: the store failed.
         """
         if not open_span().traceparent:
-            return  # nobody traces: nothing is looked up
+            return  # without tracing there is nothing to link
         line = await self._audit.of_call(key)
         if line is not None:
             open_span().link(AuditLine.model_validate_json(line.text).call.traceparent or "")
@@ -152,7 +152,7 @@ class Provenance:
             response = await prepared.run(observer)
         except BaseException as exc:
             if record.sandbox is not None:  # something ran: that is written down, whatever came of it
-                body = problem_answer(exc, asked.request_id or "").body
+                body = build_problem_answer(exc, asked.request_id or "").body
                 await asyncio.shield(self._add(asked, record, CallState.FAILED, body, None))
             raise
         body = await asyncio.to_thread(response.model_dump_json)
@@ -161,9 +161,9 @@ class Provenance:
     async def _add(
         self, asked: AuditedCall, record: CallRecord, state: CallState, body: str, response: ToolCallResponse | None
     ) -> tuple[AuditLine, AuditedLine]:
-        draft = await asyncio.to_thread(draft_of, asked, record, self._again.service, state, body, response)
+        draft = await asyncio.to_thread(build_draft, asked, record, self._again.service, state, body, response)
         line = await self._audit.add(asked.key.scope.principal, draft)
-        say(line)
+        log_audit_line(line)
         return AuditLine.model_validate_json(line.text), line
 
 
@@ -173,7 +173,7 @@ def _report(
     now: tuple[AuditLine, AuditedLine],
     sources_changed: list[int],
 ) -> RerunReport:
-    (then, kept), (facts, line) = first, now
+    (then, stored_line), (facts, line) = first, now
     outputs = _outputs(then.outputs, facts.outputs)
     outcome = _compared(then.outcome.code, facts.outcome.code)
     ended = _compared(_exit(then.usage), _exit(facts.usage))
@@ -191,7 +191,7 @@ def _report(
         exit=ended,
         limits=_compared(_limits(then.limits), _limits(facts.limits)),
         sources_changed=sources_changed,
-        first_line=kept.sha256,
+        first_line=stored_line.sha256,
         line=line.sha256,
         sandbox=facts.sandbox,
         usage=facts.usage,
@@ -236,4 +236,4 @@ def _exit(usage: Usage) -> str | None:
 
 
 def _limits(limits: Limits | None) -> str | None:
-    return None if limits is None else canonical(limits.model_dump(exclude_none=True))
+    return None if limits is None else canonical_json(limits.model_dump(exclude_none=True))

@@ -156,7 +156,7 @@ class InputSource(Protocol):
     async def resolve_reference(
         self, scope: ConversationKey, request: ToolCallRequest, reference: Reference
     ) -> tuple[str, UsedReference]:
-        """Returns the text that a parameter gives by its path, and what the audit line says of it.
+        """Returns the text that a parameter gives by its path, and its entry in the audit line.
 
         Raises:
             ContractError: ``param_ref_not_visible``: the conversation has no such text.

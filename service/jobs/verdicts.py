@@ -70,7 +70,7 @@ def judge(promises: tuple[Promise, ...], collected: Collected, limits: CallLimit
     return verdicts
 
 
-def is_kept(verdict: Verdict) -> bool:
+def is_storable(verdict: Verdict) -> bool:
     """Whether a rendered or written file is kept: one that is unusually small is, with a warning."""
     return verdict.produced or verdict.code is VerdictCode.UNUSUALLY_SMALL
 

@@ -1,4 +1,4 @@
-"""The port of the counters: who is told what became of calls."""
+"""The port of the metrics: it counts calls, requests and uses of the stores."""
 
 from dataclasses import dataclass, field
 from typing import Protocol

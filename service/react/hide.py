@@ -67,7 +67,7 @@ class HideTool:
             "ts": now_text(),
         }
         meta = {"hides": path, "hides_from": group.since, "replacement_text": replacement}
-        return call.answered(
+        return call.build_response(
             [*call.opening_blocks(), call.write.result_json(payload, meta)],
             report=f"Hidden: {path} ({len(group.blocks)} blocks). react.read brings it back.",
             ret=payload,

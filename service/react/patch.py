@@ -218,7 +218,7 @@ def _answered(
         call.write.result_json(summary),
     ]
     report = f"Patched: {file.path.physical}"
-    return call.answered(
+    return call.build_response(
         blocks,
         report=report if patched.warning is None else f"{report}\n- {patched.warning}",
         ret=summary,

@@ -61,7 +61,7 @@ class PlanTool:
             call.write.plan(plan),
             call.write.plan_ack(told, iteration),
         ]
-        return call.answered(blocks, report=told, ret={"plan": plan, "iteration": iteration})
+        return call.build_response(blocks, report=told, ret={"plan": plan, "iteration": iteration})
 
 
 def _status(params: PlanParams) -> dict[str, StepStatus]:

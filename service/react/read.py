@@ -211,14 +211,14 @@ def _answer(
     report = _report(outcome)
     if outcome.loaded or outcome.in_view:
         blocks = [*call.opening_blocks(), call.write.result_json(status), *shown]
-        return call.answered(blocks, report=report, ret=status)
+        return call.build_response(blocks, report=report, ret=status)
     code = ToolCode.MISSING if outcome.missing else ToolCode.MISSING_SKILLS
     missing = [*outcome.missing, *outcome.missing_skills]
     # Each path and its reason stand in the status once; notice and error only say that nothing was loaded.
     short = "nothing could be loaded"
     notice = Notice(NoticeCode.TOOL_CALL_ERROR, short, {"error": code})
     payload = {**status, "error": {"code": code, "message": short}}
-    response = call.refused(code, f"nothing could be loaded: {_listed(missing, outcome)}")
+    response = call.refuse(code, f"nothing could be loaded: {_listed(missing, outcome)}")
     return response.model_copy(
         update={"ret": status, "blocks": [*call.opening_blocks([notice]), call.write.result_json(payload)]}
     )

@@ -163,7 +163,7 @@ class SearchFilesTool:
         result = _result(found)
         blocks = [*call.opening_blocks(), call.write.result_json(result)]
         listed = f", {len(found.hits)} of them listed" if found.total > len(found.hits) else ""
-        return call.answered(blocks, report=f"Found: {found.total} files{listed}", ret=result)
+        return call.build_response(blocks, report=f"Found: {found.total} files{listed}", ret=result)
 
 
 async def _lines(

@@ -3,7 +3,7 @@
 from contracts.blocks import TEXT_BYTES_MAX
 from contracts.logical import SourcesPath
 from contracts.tool_calls import SourceRow
-from service.jobs.input_resolver import id_ranges
+from service.jobs.path_mentions import id_ranges
 from service.react.read_items import Loaded, ShownBlock, text_mark
 from service.timeline.block_writer import embedded_text
 

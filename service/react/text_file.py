@@ -215,7 +215,7 @@ def not_hosted(
     details = {"error": str(error.code), "path": file.path.physical, "retryable": error.retryable}
     notice = Notice(NoticeCode.HOSTING_FAILED, message, details)
     digest = digest_of(call, file, measured, error=f"{ToolCode.HOSTING_FAILED}: {error.code}")
-    return call.failed(
+    return call.build_failed(
         ToolCode.HOSTING_FAILED, message, [*call.opening_blocks([*notices, notice]), call.write.meta(digest)]
     )
 

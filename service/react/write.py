@@ -80,7 +80,7 @@ class WriteTool:
         else:
             carried = await self._files.content(file, measured)
             blocks.append(call.write.content(digest, stored.hosting(), text=carried.text, base64=carried.base64))
-        return call.answered(
+        return call.build_response(
             blocks,
             report=f"Written: {file.path.physical} ({measured.size_bytes} bytes, {measured.tokens} tokens)",
             ret={
@@ -100,4 +100,4 @@ def _empty(
     notice = Notice(NoticeCode.TOOL_RESULT_ERROR, message, {"error": ToolCode.EMPTY_FILE})
     digest = digest_of(call, file, measured, error=f"{VerdictCode.EMPTY_FILE}: file is empty")
     blocks = [*call.opening_blocks([*notices, notice]), call.write.meta(digest)]
-    return call.failed(ToolCode.EMPTY_FILE, message, blocks)
+    return call.build_failed(ToolCode.EMPTY_FILE, message, blocks)

@@ -25,7 +25,7 @@ from service.identity import ConversationKey
 from service.jobs.inputs import InputRequest, JobInputs
 from service.jobs.produced_files import ProducedFiles, read_contents
 from service.jobs.runner import JobContext, JobRunner, PhaseTimer, Program, collected_artifact, room_bytes
-from service.jobs.verdicts import Verdict, is_kept, judge
+from service.jobs.verdicts import Verdict, is_storable, judge
 from service.rendering.response import (
     RenderCall,
     RendererAnswer,
@@ -139,7 +139,7 @@ class RenderTool:
 
 
 def _new_artifacts(call: RenderCall, answer: RendererAnswer, verdict: Verdict) -> list[NewArtifact]:
-    if answer.error is not None or not is_kept(verdict) or verdict.found is None:
+    if answer.error is not None or not is_storable(verdict) or verdict.found is None:
         return []
     title = call.params.title
     return [

@@ -1,4 +1,4 @@
-"""The story of ``web_tools.web_fetch``: check, fetch, read in a sandbox, remember as sources, blocks."""
+"""The tool ``web_tools.web_fetch``: fetches pages, extracts their text in a sandbox and stores them as sources."""
 
 import asyncio
 import time
@@ -45,7 +45,7 @@ class ReadPage:
 
     Attributes:
         page: what came.
-        text: what it says.
+        text: its text.
         sid: its id in the sources pool.
     """
 
@@ -72,7 +72,7 @@ class WebFetchTool:
         self._policy = policy
 
     async def run(self, call: ReactCall[WebFetchParams]) -> ToolCallResponse:
-        """Answers one call; a page that cannot be had is told in its own place.
+        """Runs one call; a page that cannot be had is an error in its own place.
 
         Raises:
             ToolRefusedError: ``fetch_failed``, if no page could be had.
@@ -92,7 +92,7 @@ class WebFetchTool:
         if not read:
             raise ToolRefusedError(WebCode.FETCH_FAILED, "no page could be fetched; urls says why", urls=content)
         timer.stop()
-        response = call.answered(result_blocks(call, content, read), report=_report(answers), ret=content)
+        response = call.build_response(result_blocks(call, content, read), report=_report(answers), ret=content)
         return response.model_copy(update={"timings_ms": timer.timings, "sandbox": sandbox})
 
     async def _fetch(self, urls: Sequence[WebUrl], call: ReactCall[WebFetchParams]) -> list[Outcome]:

@@ -31,12 +31,12 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """What a page says.
+    """The text of a page.
 
     Attributes:
         title: its title; empty if it has none.
         text: its readable text: Markdown of HTML, anything else as it is.
-        language: the language that it says it is in, such as ``de`` or ``en-GB``.
+        language: the language that it declares, such as ``de`` or ``en-GB``.
         published: the day it was published, as ``2026-11-22``.
     """
 
@@ -165,8 +165,8 @@ def answer_rows(collected: Collected) -> list[Any]:
 
 def _page_text(row: Any) -> PageText | WebFailedError:
     if not isinstance(row, dict) or not isinstance(row.get("text"), str) or not isinstance(row.get("title"), str):
-        told = row.get("error") if isinstance(row, dict) else None
-        reason = clean_text(told)[:_TITLE_CHARS_MAX] if isinstance(told, str) else "the reader gave no answer"
+        error = row.get("error") if isinstance(row, dict) else None
+        reason = clean_text(error)[:_TITLE_CHARS_MAX] if isinstance(error, str) else "the reader gave no answer"
         return WebFailedError(WebCode.UNREADABLE_PAGE, f"the page cannot be read: {reason}")
     text = clean_text(row["text"])[:TEXT_CHARS_MAX].strip()
     if not text:

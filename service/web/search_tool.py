@@ -1,4 +1,4 @@
-"""The story of ``web_tools.web_search``: ask the operator's engine, merge, remember as sources, blocks."""
+"""The tool ``web_tools.web_search``: queries the operator's engine and stores the results as sources."""
 
 import asyncio
 from typing import Any
@@ -15,7 +15,7 @@ from service.web.response import result_blocks
 
 _AT_ONCE = 4
 _SHOWN_TITLE_CHARS = 200
-# A text shorter than that tells nothing; results are left out before texts become so short.
+# A shorter text is useless; results are left out before texts become so short.
 _TEXT_BYTES_MIN = 60
 
 
@@ -62,10 +62,10 @@ class WebSearchTool:
         rows = await self._remember(call, hits)
         content = _content(hits, rows)
         blocks = result_blocks(call, content, [row.sid for row in rows])
-        return call.answered(blocks, report=_report(rows, failed), ret=content)
+        return call.build_response(blocks, report=_report(rows, failed), ret=content)
 
     async def _remember(self, call: ReactCall[WebSearchParams], hits: list[Hit]) -> list[SourceRow]:
-        """The results as sources. What a page itself says, if it was fetched before, stays its text."""
+        """The results as sources. A page that was fetched before keeps its own text."""
         if not hits:
             return []
         pages = [NewPage(str(hit.url), hit.title, None, None, call.turn_id) for hit in hits]

@@ -22,7 +22,7 @@ _QUERY_SAFE = _PATH_SAFE + "?"
 
 
 class UrlRefusedError(ValueError):
-    """An address that no page is fetched from; the message says why."""
+    """An address that no page is fetched from; the message is the reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ from service.timeline.bpe_tokens import BpeTokenCounter
 from service.timeline.cache_points import CachePolicy
 from service.timeline.service import Timeline
 from tests.support.calls import MemoryCalls
-from tests.support.engine import BareEngine
+from tests.support.fake_engine import FakeSandboxEngine
 
 PRINCIPAL = Principal("acme", "sales", "registered", "u-17")
 BODY_BYTES_MAX = 300_000
@@ -92,8 +92,8 @@ def calls() -> MemoryCalls:
 
 
 @pytest.fixture
-def engine() -> BareEngine:
-    return BareEngine()
+def engine() -> FakeSandboxEngine:
+    return FakeSandboxEngine()
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def link_keys() -> list[LinkKey]:
 def doors(
     stores: Stores,
     calls: MemoryCalls,
-    engine: BareEngine,
+    engine: FakeSandboxEngine,
     flags: Flags,
     skills_dir: Path,
     link_keys: list[LinkKey],

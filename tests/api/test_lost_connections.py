@@ -66,7 +66,7 @@ async def calls(stores, engine, admission, grace_s):
 
     async def written(call):
         await engine.begin()
-        return call.answered([], report="written")
+        return call.build_response([], report="written")
 
     tools = {
         "exec_tools.execute_code_python": ExecTool(Language.PYTHON, jobs, POLICY, BpeTokenCounter()),
@@ -299,7 +299,7 @@ async def test_the_report_of_a_cancelled_program_has_what_it_had_printed_in_orde
     assert "step 1\ncareful\nstep 2" in response["report"]
     assert blocks[-1]["text"] == response["report"]
     assert (response["usage"]["stdout_bytes"], response["usage"]["stderr_bytes"]) == (14, 8)
-    assert response["sandbox"]["engine"] == "none"
+    assert response["sandbox"]["engine"] == "fake"
 
 
 async def test_cancelling_again_or_asking_again_brings_the_same_and_adds_no_block(web, calls, engine):
@@ -326,7 +326,7 @@ async def test_the_audit_line_of_a_cancelled_call_names_its_sandbox_and_its_outp
     await cancelled(web, calls, engine, "exec")
     line = (await web.get(f"{ROUTE}/t1/provenance", params=C1)).json()
     assert (line["outcome"]["state"], line["outcome"]["code"]) == ("cancelled", "cancelled")
-    assert (line["sandbox"]["engine"], line["usage"]["stdout_bytes"]) == ("none", 14)
+    assert (line["sandbox"]["engine"], line["usage"]["stdout_bytes"]) == ("fake", 14)
 
 
 async def test_the_client_that_waits_for_a_cancelled_call_gets_the_problem(web, engine):

@@ -43,12 +43,14 @@ class FakeRun:
     Attributes:
         job: what was asked for.
         files: the contents of OUT_DIR by physical path; the program may change them.
+        wanted: what will be collected.
         on_output: gets what the program prints.
         printed: what it has printed.
     """
 
     job: Job
     files: dict[str, bytes]
+    wanted: OutputSpec
     on_output: OnOutput
     printed: list[OutputPiece]
 
@@ -92,7 +94,7 @@ class FakeSandbox:
         self._engine.jobs.append(job)
         if self._engine.keeps_inputs:
             self._engine.inputs.append(dict(self._files))
-        run = FakeRun(job, self._files, on_output, [])
+        run = FakeRun(job, self._files, wanted or OutputSpec(job.turn_id, (), 0, job.limits), on_output, [])
         outcome = self._engine.program(run)
         if inspect.isawaitable(outcome):
             outcome = await outcome

@@ -87,7 +87,7 @@ class _Answered:
 
 def _tell(request: Span, served: ServedRequest) -> None:
     told = {"method": served.method, "route": served.route, "status": served.status, "ms": served.ms}
-    _LOGGER.info("%s %s %s %.1fms", *told.values(), extra={"told": told})
+    _LOGGER.info("%s %s %s %.1fms", *told.values(), extra={"fields": told})
     request.rename(f"{served.method} {served.route}")
     request.set({"http.route": served.route, "http.response.status_code": served.status})
     if served.status >= _SERVER_ERROR:

@@ -82,7 +82,7 @@ class MemorySearchTool:
             hits = await self._handed_hits(call, query, since_ts, call.request.timeline)
         content = _content(hits)
         blocks = [*call.opening_blocks(), call.write.result_json(content)]
-        return call.answered(blocks, report=_report(hits), ret=content)
+        return call.build_response(blocks, report=_report(hits), ret=content)
 
     async def _catch_up(self, scope: ConversationKey) -> None:
         """Stores the passages of what was said since the last search; another call may do the same meanwhile.

@@ -1,4 +1,4 @@
-"""Fetches pages of the public web: every hop is checked, nothing of the answer is opened."""
+"""Fetches pages of the public web: every hop is checked, and no response is parsed."""
 
 import time
 from collections.abc import Sequence

@@ -23,7 +23,7 @@ _USER_AGENT = "Mozilla/5.0 (compatible; proofbox)"
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What a server says before the body.
+    """The head of a response.
 
     Attributes:
         status: the HTTP status.
@@ -75,7 +75,7 @@ class LimitedGet:
             seconds: how long all of it may take.
 
         Raises:
-            WebFailedError: it cannot be had; the code says why.
+            WebFailedError: it cannot be had; the code is the reason.
         """
         try:
             async with asyncio.timeout(seconds):
@@ -143,9 +143,9 @@ class LimitedGet:
 
 
 def _head(response: httpcore.Response) -> Head:
-    said = _header(response, b"content-type").lower()
-    mime = said.partition(";")[0].strip()
-    charset = _CHARSET.search(said)
+    content_type = _header(response, b"content-type").lower()
+    mime = content_type.partition(";")[0].strip()
+    charset = _CHARSET.search(content_type)
     location = _header(response, b"location") if response.status in _REDIRECTS else ""
     return Head(
         response.status, mime if _MIME.fullmatch(mime) else "", charset[1] if charset else None, location or None
