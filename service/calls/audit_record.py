@@ -29,7 +29,7 @@ class AuditedCall:
     Attributes:
         key: its name; the principal in it has the id of the API key.
         request: the call as it came.
-        payload_sha256: the hash of the request, see `payloads.payload_sha256`.
+        payload_sha256: the hash of the request, see `registration.payload_sha256`.
         created: when it was accepted.
         request_id: the HTTP request; None if it is not known any more.
         traceparent: its span, if it is traced.

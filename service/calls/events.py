@@ -30,7 +30,7 @@ class EventLog:
 
     def __init__(self, events: Iterable[CallEvent] = ()) -> None:
         self._events: list[CallEvent] = list(events)
-        # Of the next event; made for the first who waits for it, as most calls are followed by nobody.
+        # Of the next event; created for the first follower, for most calls have none.
         self._grown: asyncio.Event | None = None
 
     def __len__(self) -> int:

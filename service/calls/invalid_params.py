@@ -125,7 +125,7 @@ def _error(error: Mapping[str, Any], model: type[BaseModel]) -> dict[str, str]:
 
 
 def _model_at(model: type[BaseModel] | None, loc: Sequence[int | str]) -> type[BaseModel] | None:
-    """The model of the field at ``loc``; None if it is no field of a model."""
+    """The model of the field at ``loc``; None if it is not a field of a model."""
     for name in loc:
         if isinstance(name, str) and model is not None:
             field = model.model_fields.get(name)

@@ -76,7 +76,7 @@ class CallObserver:
     """Observes one call and records the facts for its audit line; a subclass passes the progress on.
 
     Args:
-        owner: whose share of the slots the call counts against.
+        owner: the caller whose share of the slots it counts against.
     """
 
     __slots__ = ("owner", "record")

@@ -59,7 +59,7 @@ class StoredCall:
 
     Attributes:
         key: its name.
-        payload_sha256: the hash of the request, see `payloads.payload_sha256`.
+        payload_sha256: the hash of the request, see `registration.payload_sha256`.
         state: where it stands.
         boot_id: the process of the service that accepted it.
         created: when: UTC, RFC 3339, ``Z``.

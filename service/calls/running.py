@@ -89,12 +89,12 @@ class RunningCall(CallObserver):
             self.emit(stream, OutputEvent(text=text, truncated=truncated).model_dump_json())
 
     def detach(self) -> None:
-        """From here on it goes on whoever leaves: it was made, or is asked for, with ``Prefer: respond-async``."""
+        """Lets it run on without clients: it was made, or is asked for, with ``Prefer: respond-async``."""
         self.detached = True
         self.clients.disarm()
 
     async def follow(self, after: int) -> AsyncIterator[CallEvent]:
-        """Its events with an id above ``after``, as they come; who follows them asks for it."""
+        """Yields its events with an id above ``after`` as they come; a follower counts as a client."""
         self.clients.join()
         try:
             async for event in self.events.follow(after):

@@ -1,4 +1,4 @@
-"""Accepted calls: each is run once and has one answer, whoever asks, joins, leaves or cancels."""
+"""Accepted calls: each runs once and has one answer, whichever clients join, leave or cancel."""
 
 import asyncio
 import logging
@@ -55,13 +55,13 @@ _STATUS = {
 
 @dataclass(frozen=True, slots=True)
 class CallSettings:
-    """How calls are treated.
+    """Settings of calls.
 
     Attributes:
         remembered_bytes_max: how much of the output of ended calls can still be followed.
         boot_id: this process of the service.
         version: the release, as audit lines name it.
-        lost_connection_grace_s: how long a call goes on that nobody asks for after its connection was lost.
+        lost_connection_grace_s: how long a call runs on after its last connection was lost.
     """
 
     remembered_bytes_max: int
@@ -116,7 +116,7 @@ class Calls:
             call = self._prepare(left.key.scope, request.model_copy(update={"limits": Limits()}))
             response = call.interrupt(SERVICE_STOPPED)
         except (CallerError, ValidationError):
-            # An earlier release has taken what this one refuses; that is no reason not to start.
+            # An earlier release accepted a request that this one refuses; the service starts all the same.
             return CallResult(
                 CallState.FAILED, build_problem_answer(build_shutdown_error(may_have_run=True), left.boot_id)
             ), None
@@ -166,7 +166,7 @@ class Calls:
             return CallTicket(key, None, running)
 
     async def status(self, principal: Principal, tool_call_id: str, conversation_id: str | None) -> CallStatus:
-        """How a call stands. Who asks may ask again: the grace time of a lost connection starts anew.
+        """Returns the status of a call, and restarts the grace time of a lost connection.
 
         Raises:
             UnknownCallError: no call of that id.
@@ -184,7 +184,7 @@ class Calls:
         running = self._running.get(stored.key)
         if running is not None:
             running.cancel(CallCancelledError("the call was cancelled; call again under a new id"))
-            # A store that does not answer holds up the end of a call, but nobody who cancels it.
+            # A store that does not answer delays the end of a call, not the client that cancels it.
             await asyncio.wait([running.answer], timeout=_CANCELS_WITHIN_S)
         return self._status(await find_call(self._store, principal, tool_call_id, stored.key.scope.conversation_id))
 

@@ -17,9 +17,9 @@ class ExecCall:
     """One exec call.
 
     Attributes:
-        scope: whose conversation.
-        request: the call as it came.
-        language: what its code is.
+        scope: its conversation.
+        request: the request.
+        language: the language of its program.
         params: its parameters.
         bounds: what it may use.
     """

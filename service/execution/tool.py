@@ -148,7 +148,7 @@ def check_promises(contract: Contract, result: JobResult, limits: CallLimits) ->
 def _new_artifacts(
     call: ExecCall, contract: Contract, result: JobResult, verdicts: list[Verdict]
 ) -> list[NewArtifact]:
-    """All that is stored of a run: promised files, those that fail their checks, and what nobody promised."""
+    """The files of a run to store: promised ones, also those that fail their checks, and others."""
     promised = [verdict for verdict in verdicts if verdict.produced] + failed_with_bytes(verdicts)
     unpromised = [found for found in extras(result.collected, contract.promises) if found.source is not None]
     return [_promised(call, verdict) for verdict in promised] + [_unpromised(call, found) for found in unpromised]

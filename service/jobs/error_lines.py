@@ -61,7 +61,7 @@ def error_line(stderr: str, job: Job | None = None) -> str:
 
     Args:
         stderr: what there is of it.
-        job: the program; None if it is none of a user.
+        job: the program; None for one of our own.
 
     Returns:
         Of a Python program the first line of its last exception, such as ``ValueError: boo``, of a Node.js program

@@ -166,10 +166,10 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _out_of_memory(whose: str, limits: CallLimits) -> RuntimeFailure:
+def _out_of_memory(what: str, limits: CallLimits) -> RuntimeFailure:
     return RuntimeFailure(
         RuntimeCode.OUT_OF_MEMORY,
-        f"{whose} was killed: more than {limits.memory_bytes} bytes of memory were needed, files in "
+        f"{what} was killed: more than {limits.memory_bytes} bytes of memory were needed, files in "
         "OUT_DIR, /tmp and /dev/shm counted in",
     )
 

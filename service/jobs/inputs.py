@@ -18,10 +18,10 @@ _OWN_INODES = 4  # OUT_DIR itself, the turn's folder, files/ and its other name
 
 @dataclass(frozen=True, slots=True)
 class InputRequest:
-    """What one call may refer to.
+    """The texts of a call that refer to files and sources, and where these may come from.
 
     Attributes:
-        scope: whose conversation.
+        scope: the conversation.
         turn_id: the current turn.
         text: the code or content that is scanned.
         further_texts: what else is scanned for files: the input, arguments and variables of a program.

@@ -38,7 +38,7 @@ MISSING_LISTED_MAX = 20
 """Of the missing ids of a range so many are listed one by one; the renderer prints as many."""
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}|%[sr]|%d(?![0-9A-Fa-f])|%0\dd|\$\{?\w+\}?")
 _WILDCARD = re.compile(r"[*\[]")
-# A question mark that is no query: what follows it ends in an extension and gives nothing a value.
+# A question mark that does not begin a query: what follows it ends in an extension and gives nothing a value.
 _ONE_CHARACTER = re.compile(r"\?(?=[^?/=&#]*\.\w+$)")
 
 

@@ -61,7 +61,7 @@ def read_contents(verdicts: list[Verdict], inline_bytes_max: int) -> dict[str, C
     left = inline_bytes_max
     for verdict in verdicts:
         if is_storable(verdict) and verdict.found is not None:
-            # No model opens a PDF that needs a password, and who calls one refuses its bytes.
+            # Model APIs refuse a PDF that needs a password.
             is_locked = verdict.promise is not None and verdict.promise.checks.password is not None
             content = Content() if is_locked else _content(verdict.mime, verdict.found, left)
             left -= verdict.found.size_bytes if content.base64 is not None else 0

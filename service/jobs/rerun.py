@@ -101,7 +101,7 @@ class Provenance:
             inputs = ReplayInputs(self._again.files, self._again.sources, request, first)
             prepared = self._prepare(key, request, first.limits, inputs)
             asked = AuditedCall(
-                # Who asks now, which may be by another key than then.
+                # The caller of the rerun, whose key may differ from that of the call.
                 CallKey(ConversationKey(principal, key.scope.conversation_id), rerun_id),
                 request,
                 stored.payload_sha256,
@@ -115,7 +115,7 @@ class Provenance:
         return _report(stored, (first, stored_line), (now, line), sources_changed)
 
     async def link_replay(self, key: CallKey) -> None:
-        """Points from the request that is being answered to the trace of the call whose answer it gets.
+        """Links the span of a request to the trace of the call that it replays.
 
         Raises:
             StoreFailedError: the store failed.

@@ -22,7 +22,7 @@ _INDENT = "\n    | "
 
 
 def escaped(text: str) -> str:
-    """A text on one line, as it is shown to nobody but a terminal."""
+    """Escapes a text for one line of a terminal."""
     return visible_text(_CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text))
 
 

@@ -56,7 +56,7 @@ class Meter(Protocol):
 
 
 class NoMeter:
-    """Counts nothing: for calls that nobody watches."""
+    """Counts nothing."""
 
     def request_ended(self, request: ServedRequest) -> None:
         """See `Meter.request_ended`."""

@@ -19,7 +19,7 @@ Look = Callable[[], float]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What somebody else counts, at this moment.
+    """A metric that is read on each scrape.
 
     Attributes:
         name: without ``proofbox_``.

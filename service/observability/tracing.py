@@ -17,7 +17,7 @@ class Span(Protocol):
 
     @property
     def traceparent(self) -> str:
-        """Its name in the form of W3C Trace Context; empty if nobody traces."""
+        """Its name in the form of W3C Trace Context; empty without tracing."""
 
     def start(self, name: str, attributes: Attributes) -> "Span":
         """Begins a span inside of this one."""
@@ -52,7 +52,7 @@ class Tracer(Protocol):
 
 
 class _NoSpan:
-    """What there is when nobody traces."""
+    """The span of a service without tracing."""
 
     traceparent = ""
 
@@ -109,7 +109,7 @@ class Inside:
 
     def __enter__(self) -> Span:
         self._before = _open.get()
-        if self._span is not self._before:  # they are the same where nobody traces
+        if self._span is not self._before:  # they are the same without tracing
             _open.set(self._span)
         return self._span
 

@@ -40,8 +40,8 @@ class RenderCall:
     """One rendering call.
 
     Attributes:
-        scope: whose conversation.
-        request: the call as it came.
+        scope: its conversation.
+        request: the request.
         output: the format that is written.
         params: its parameters.
         bounds: what it may use.

@@ -184,7 +184,7 @@ def _matching(pattern: re.Pattern[str], value: Any) -> str | None:
 
 
 def plain_text(page: FetchedPage) -> PageText:
-    """A page that is no markup, as it is: decoding is all that happens to it."""
+    """Decodes a page that is not markup."""
     charset = page.charset if page.charset and _PAGE_CHARSET.fullmatch(page.charset) else "utf-8-sig"
     try:
         text = page.body.decode(charset, errors="replace")

@@ -12,9 +12,9 @@ from contracts.problems import Problem
 from contracts.tool_calls import CallStatus, ToolCallRequest, ToolCallResponse
 from contracts.tools import catalogue
 from service.calls.events import CallEvent
-from service.calls.payload_hash import payload_sha256
 from service.calls.port import CallKey
 from service.calls.problem import problem_of
+from service.calls.registration import payload_sha256
 from service.calls.service import Answer
 from service.errors import (
     AmbiguousCallError,

@@ -65,7 +65,7 @@ class HttpPageFetcher:
 
 
 def _wants_page(head: Head, host: str) -> None:
-    """Refuses what is no readable text; a PDF or a picture is named, so that the model knows what it was.
+    """Refuses a body that is not readable text; a PDF or a picture is named, so that the model knows what it was.
 
     Raises:
         WebFailedError: ``http_status`` or ``unsupported_type``.

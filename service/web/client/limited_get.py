@@ -29,7 +29,7 @@ class Head:
         status: the HTTP status.
         mime: the media type, in lower case; empty if there is none.
         charset: the encoding that the media type names.
-        location: where a redirect leads; None if the answer is none.
+        location: where a redirect leads; None if the response is not one.
     """
 
     status: int
@@ -71,7 +71,7 @@ class LimitedGet:
         Args:
             url: what to ask for.
             accept: the media types to ask for.
-            takes: looks at the head of an answer that is no redirect; raises if the body is not wanted.
+            takes: checks the head of a response that is not a redirect; raises if the body is not wanted.
             seconds: how long all of it may take.
 
         Raises:

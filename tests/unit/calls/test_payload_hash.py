@@ -5,7 +5,7 @@ import json
 import pytest
 
 from contracts.tool_calls import ToolCallRequest
-from service.calls.payload_hash import payload_sha256
+from service.calls.registration import payload_sha256
 
 BLOCK = {
     "type": "note",
