@@ -12,7 +12,7 @@ from service.access.authenticator import Access
 from service.access.quotas import Quotas
 from service.artifacts.attachments import Attachments
 from service.artifacts.download_links import DownloadLinks
-from service.artifacts.logical_paths import LogicalPathResolver
+from service.artifacts.path_resolver import LogicalPathResolver
 from service.artifacts.port import ArtifactStore, SourcePool
 from service.calls.events import CallEvent
 from service.calls.port import CallKey
@@ -114,7 +114,7 @@ class Services:
     artifacts: ArtifactStore
     sources: SourcePool
     timeline: Timeline
-    recall: LogicalPathResolver
+    paths: LogicalPathResolver
     engine: SandboxEngine
     image: ImageInventory
     access: Access

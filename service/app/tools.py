@@ -15,9 +15,8 @@ from contracts.react_tools import (
     WriteParams,
 )
 from service.app.settings import Settings
-from service.artifacts.conversation_files import ConversationFiles
+from service.artifacts.path_resolver import LogicalPathResolver
 from service.artifacts.port import ArtifactStore, SourcePool
-from service.artifacts.skills import Skills
 from service.calls.admission import Admission
 from service.calls.direct_tool import DirectTool
 from service.calls.param_references import References
@@ -55,8 +54,7 @@ class ToolDependencies:
         artifacts: the files of conversations.
         sources: what citations stand for.
         timelines: the event logs.
-        files: the files of a call, stored or handed in.
-        skills: what agents can read up on.
+        paths: resolves the paths of a call, stored or handed in.
         tokens: counts tokens.
         memory: searches what was said by meaning.
         fetcher: fetches web pages.
@@ -69,8 +67,7 @@ class ToolDependencies:
     artifacts: ArtifactStore
     sources: SourcePool
     timelines: TimelineStore
-    files: ConversationFiles
-    skills: Skills
+    paths: LogicalPathResolver
     tokens: TokenCounter
     memory: MemorySearchTool
     fetcher: PageFetcher
@@ -98,17 +95,15 @@ def stories(settings: Settings, parts: ToolDependencies) -> tuple[Tool, ...]:
     inline_bytes_max = settings.inline_bytes_max
     reading_policy = ReadingPolicy(parts.policy, settings.web_read_wall_s, settings.web_read_page_s)
     read = ReadTool(
-        parts.files,
-        parts.sources,
-        parts.skills,
+        parts.paths,
         parts.tokens,
         ReadBounds(inline_bytes_max, settings.read_tokens_max),
         DocumentReader(parts.runs, reading_policy),
     )
-    texts = TextFiles(parts.artifacts, parts.sources, parts.tokens, inline_bytes_max)
+    texts = TextFiles(parts.paths.files, parts.sources, parts.tokens, inline_bytes_max)
     writing = WriteTool(texts)
-    references = References(parts.files)
-    searching = SearchFilesTool(parts.files, settings.file_search_s)
+    references = References(parts.paths.files)
+    searching = SearchFilesTool(parts.paths.files, settings.file_search_s)
     reading = PageReader(parts.runs, reading_policy)
     fetching = WebFetchTool(
         parts.fetcher,
@@ -124,7 +119,7 @@ def stories(settings: Settings, parts: ToolDependencies) -> tuple[Tool, ...]:
         DirectTool(("react.read",), ReadParams, read.tell, parts.sources),
         DirectTool(("react.write", "react.stream"), WriteParams, writing.write, parts.sources, references),
         DirectTool(("react.file",), FileParams, writing.file, parts.sources, references),
-        DirectTool(("react.patch",), PatchParams, PatchTool(texts, parts.files).patch, parts.sources, references),
+        DirectTool(("react.patch",), PatchParams, PatchTool(texts, parts.paths).patch, parts.sources, references),
         DirectTool(("react.search_files",), SearchFilesParams, searching.search, parts.sources),
         DirectTool(("react.hide",), HideParams, hiding.tell, parts.sources),
         DirectTool(("react.plan",), PlanParams, PlanTool(parts.timelines).tell, parts.sources),

@@ -65,6 +65,13 @@ class ConversationFile:
     version: Version | None = None
     fetched: "Fetched | None" = None
 
+    @property
+    def sha256(self) -> str | None:
+        """The SHA-256 of its latest version, in hex; None if no digest has it."""
+        if self.stored is not None:
+            return self.stored.sha256
+        return None if self.version is None else self.version.sha256
+
     def at(self, fetched: "Fetched") -> "ConversationFile":
         """The file with its bytes at hand, and their size for sure."""
         return replace(self, size_bytes=fetched.size_bytes, fetched=fetched)
@@ -307,19 +314,33 @@ class CallFiles:
             return Fetched(local, len(content), hashlib.sha256(content).hexdigest(), "timeline")
         return await self._hosted(file.version, staging)
 
+    async def read(self, file: ConversationFile, start: int, end: int) -> AsyncIterator[bytes]:
+        """The bytes of a stored or fetched file from ``start`` to before ``end``, in pieces.
+
+        Raises:
+            StoreFailedError: the store failed.
+        """
+        if file.stored is not None:
+            async for piece in self._files.artifacts.read(self._scope, file.stored, start, end):
+                yield piece
+        elif file.fetched is not None:
+            at = 0
+            async for piece in file.fetched.pieces(end):
+                yield piece[max(start - at, 0) :]
+                at += len(piece)
+
     async def head(self, file: ConversationFile, limit: int, staging: Staging) -> bytes | None:
         """The first ``limit`` bytes of a file; None if they cannot be had.
 
         Raises:
             StoreFailedError: a store failed.
         """
-        if file.stored is not None:
-            read = self._files.artifacts.read(self._scope, file.stored, 0, min(limit, file.stored.size_bytes))
-        elif (fetched := await self.fetch(file, staging)) is not None:
-            read = fetched.pieces(limit)
-        else:
-            return None
-        return b"".join([piece async for piece in read])
+        if file.stored is None and file.fetched is None:
+            fetched = await self.fetch(file, staging)
+            if fetched is None:
+                return None
+            file = file.at(fetched)
+        return b"".join([piece async for piece in self.read(file, 0, min(limit, file.size_bytes or 0))])
 
     async def carried(self, version: Version) -> bytes | None:
         """What the content block of a version carries, if it is the whole file.

@@ -11,8 +11,8 @@ from contracts.logical import TurnPath
 from contracts.paths import FilePath, UnsafePathError
 from contracts.tool_calls import CODE_BYTES_MAX, ToolCallRequest
 from service.artifacts.conversation_files import ConversationFiles
+from service.artifacts.path_forms import possible_paths
 from service.artifacts.port import StoredArtifact
-from service.artifacts.read_paths import meanings
 from service.artifacts.staging import Staging, staging
 from service.calls.run_record import UsedReference
 from service.file_content import FileBytes, all_of
@@ -211,7 +211,7 @@ def _parsed(reference: Reference, turn_id: str) -> list[FilePath | TurnPath]:
         ContractError: it has no form of a path.
     """
     try:
-        paths = meanings(reference.path, turn_id)
+        paths = possible_paths(reference.path, turn_id)
     except UnsafePathError as exc:
         raise not_visible(reference, str(exc)) from exc
     return [path for path in paths if isinstance(path, FilePath | TurnPath)]

@@ -7,10 +7,11 @@ from typing import Any
 from contracts.blocks import Block
 from contracts.codes import ToolCode
 from contracts.media_types import is_text
-from contracts.paths import FilePath, NamedPath
+from contracts.paths import FilePath, NamedPath, Namespace
 from contracts.react_tools import CONTENT_BYTES_MAX, PatchParams
 from contracts.tool_calls import ToolCallResponse
-from service.artifacts.conversation_files import CallFiles, ConversationFile, ConversationFiles
+from service.artifacts.conversation_files import CallFiles, ConversationFile
+from service.artifacts.path_resolver import LogicalPathResolver
 from service.artifacts.port import StoredArtifact
 from service.artifacts.staging import Staging, staging
 from service.calls.direct_tool import ReactCall, ToolRefusedError
@@ -52,9 +53,9 @@ class _Patched:
 class PatchTool:
     """Patches texts. A file of another turn, or an attachment, is copied into the current turn first."""
 
-    def __init__(self, files: TextFiles, turn_files: ConversationFiles) -> None:
+    def __init__(self, files: TextFiles, paths: LogicalPathResolver) -> None:
         self._files = files
-        self._turn_files = turn_files
+        self._paths = paths
 
     async def patch(self, call: ReactCall[PatchParams]) -> ToolCallResponse:
         """Answers ``react.patch``.
@@ -64,18 +65,24 @@ class PatchTool:
             ServiceError: the caller's program or the service is at fault; nothing is stored.
         """
         params = call.params
-        named = named_file(params.path, call.turn_id)
+        paths = self._paths.for_call(call.scope, call.turn_id, call.request.timeline)
+        source = await paths.find_file(params.path.strip())
+        named = named_file(params.path, call.turn_id) if source is None else _named_as(params.path, source, call)
         if not params.patch.strip():
             raise ToolRefusedError(
                 ToolCode.MISSING_PATCH, "patch is blank; give a unified diff or the whole new text"
             )
-        files = self._turn_files.of_call(call.scope, call.request.timeline)
-        source = await _source(named, files)
-        async with staging(self._turn_files.artifacts) as folder:
-            old = await _read(source, files, folder)
+        if source is None:
+            raise ToolRefusedError(
+                ToolCode.PATCH_TARGET_MISSING,
+                f"there is no file {named.source.physical}; react.search_files lists those of this turn",
+                path=named.source.physical,
+            )
+        async with staging(self._paths.files.artifacts) as folder:
+            old = await _read(source, paths.files, folder)
         patched = await asyncio.to_thread(_patched, named.file.rel, old, params.patch)
         if named.foreign:
-            await self._files.refuse_folder(call.scope, named.file)
+            await self._files.refuse_folder(paths.files, named.file)
         file = _file(call, named.file, source.mime, patched.text)
         copy = TextFile(named.file, old, file.mime, "file", "internal", None)
         measured = await self._files.measure(call, file.text)
@@ -86,16 +93,10 @@ class PatchTool:
         return _answered(call, named, file, measured, patched, stored)
 
 
-async def _source(named: NamedPath, files: CallFiles) -> ConversationFile:
-    path = named.source
-    source = await files.latest(path)
-    if source is None:
-        raise ToolRefusedError(
-            ToolCode.PATCH_TARGET_MISSING,
-            f"there is no file {path.physical}; react.search_files lists those of this turn",
-            path=path.physical,
-        )
-    return source
+def _named_as(text: str, source: ConversationFile, call: ReactCall[PatchParams]) -> NamedPath:
+    """The file of the current turn that gets the new version of a file that a path names."""
+    file = FilePath(call.turn_id, Namespace.FILES, source.path.rel)
+    return NamedPath(file, text, source.path != file, source.path)
 
 
 async def _read(source: ConversationFile, files: CallFiles, folder: Staging) -> str:

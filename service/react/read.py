@@ -8,9 +8,8 @@ from contracts.blocks import Block
 from contracts.codes import NoticeCode, ToolCode
 from contracts.react_tools import ReadParams
 from contracts.tool_calls import ToolCallResponse
-from service.artifacts.conversation_files import CallFiles, ConversationFile, ConversationFiles
-from service.artifacts.port import SourcePool
-from service.artifacts.skills import Skills
+from service.artifacts.conversation_files import CallFiles, ConversationFile
+from service.artifacts.path_resolver import LogicalPathResolver
 from service.artifacts.staging import Staging, staging
 from service.calls.direct_tool import ReactCall
 from service.jobs.runner import Attempt
@@ -75,9 +74,7 @@ class ReadTool:
     """Answers ``react.read``.
 
     Args:
-        files: where files are found, in the store and in blocks.
-        sources: the sources pool.
-        skills: the skills.
+        paths: resolves the paths.
         tokens: counts tokens.
         bounds: what one answer shows at most.
         documents: extracts the text of documents; None if nothing does.
@@ -85,16 +82,12 @@ class ReadTool:
 
     def __init__(
         self,
-        files: ConversationFiles,
-        sources: SourcePool,
-        skills: Skills,
+        paths: LogicalPathResolver,
         tokens: TokenCounter,
         bounds: ReadBounds,
         documents: DocumentReader | None = None,
     ) -> None:
-        self._files = files
-        self._sources = sources
-        self._skills = skills
+        self._paths = paths
         self._tokens = tokens
         self._bounds = bounds
         self._documents = documents
@@ -105,22 +98,17 @@ class ReadTool:
         Raises:
             StoreFailedError: a store failed.
         """
-        files = self._files.of_call(call.scope, call.request.timeline)
+        paths = self._paths.for_call(call.scope, call.turn_id, call.request.timeline)
         attempt = Attempt(began=call.began)
-        async with staging(self._files.artifacts) as folder:
+        async with staging(self._paths.files.artifacts) as folder:
             loading = ReadLoader(
-                call.scope,
-                files=files,
-                artifacts=self._files.artifacts,
-                sources=self._sources,
-                skills=self._skills,
+                paths,
                 tokens=self._tokens,
                 staging=folder,
                 inline_bytes_max=self._bounds.inline_bytes_max,
-                turn_id=call.turn_id,
-                document_text=self._document_text(call, files, folder, attempt),
+                document_text=self._document_text(call, paths.files, folder, attempt),
             )
-            outcome = await self._outcome(call.params.paths, loading, files.memory)
+            outcome = await self._outcome(call.params.paths, loading, paths.files.memory)
         shown = [block for loaded in outcome.loaded for block in _blocks(call, loaded)]
         attempt.finish()
         response = _answer(call, outcome, outcome.status(call.params.paths, self._bounds.tokens_max), shown)

@@ -11,10 +11,10 @@ from contracts.blocks import Digest
 from contracts.codes import NoticeCode, ToolCode, VerdictCode
 from contracts.paths import FilePath, NamedPath, Namespace, UnsafePathError, in_turn, is_turn_id
 from contracts.tool_calls import ArtifactResult, ToolCallResponse
-from service.artifacts.port import ArtifactStore, NewArtifact, SourcePool, StoredArtifact
+from service.artifacts.conversation_files import CallFiles, ConversationFiles
+from service.artifacts.port import NewArtifact, SourcePool, StoredArtifact
 from service.calls.direct_tool import ReactCall, ToolRefusedError
 from service.errors import StoreFailedError, StoreFullError
-from service.identity import ConversationKey
 from service.jobs.hosting import host
 from service.jobs.path_mentions import find_sids
 from service.jobs.produced_files import Content, content_of
@@ -67,21 +67,25 @@ class TextFiles:
     """Measures and stores text files; holds nothing of any call.
 
     Args:
-        artifacts: where they are stored.
+        files: where they are stored and found.
         sources: the pool that they cite, and that external ones become part of.
         tokens: counts their tokens.
         inline_bytes_max: how many bytes of an image (SVG) a block carries.
     """
 
     def __init__(
-        self, artifacts: ArtifactStore, sources: SourcePool, tokens: TokenCounter, inline_bytes_max: int
+        self, files: ConversationFiles, sources: SourcePool, tokens: TokenCounter, inline_bytes_max: int
     ) -> None:
-        self._artifacts = artifacts
+        self._files = files
         self._sources = sources
         self._tokens = tokens
         self._inline_bytes_max = inline_bytes_max
 
-    async def refuse_folder(self, scope: ConversationKey, path: FilePath) -> None:
+    def files_of(self, call: ReactCall[Any]) -> CallFiles:
+        """The files that a call can reach."""
+        return self._files.of_call(call.scope, call.request.timeline)
+
+    async def refuse_folder(self, files: CallFiles, path: FilePath) -> None:
         """Refuses a path that cannot lie in one tree with the files of its turn.
 
         Raises:
@@ -89,7 +93,7 @@ class TextFiles:
                 file.
             StoreFailedError: the store failed.
         """
-        for other in await self._artifacts.of_turn(scope, path.turn_id):
+        for other in await files.of_turn(path.turn_id):
             if other.path.namespace is not Namespace.FILES:
                 continue
             if other.path.rel.startswith(path.rel + "/"):
@@ -117,7 +121,7 @@ class TextFiles:
             StoreFailedError, StoreFullError: nothing was stored, or only a row of the sources pool is missing.
         """
         new = [await asyncio.to_thread(_new, file, call.request.tool_call_id) for file in files]
-        return await host(self._artifacts, call.scope, new)
+        return await host(self._files.artifacts, call.scope, new)
 
     async def content(self, file: TextFile, measured: Measured) -> Content:
         """What the content block of a stored text carries."""

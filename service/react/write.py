@@ -50,7 +50,7 @@ class WriteTool:
         """
         named = named_file(call.params.path, call.turn_id)
         refuse_format(named.file, channel, kind)
-        await self._files.refuse_folder(call.scope, named.file)
+        await self._files.refuse_folder(self._files.files_of(call), named.file)
         file = TextFile(
             named.file,
             call.params.content,

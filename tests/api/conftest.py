@@ -25,7 +25,7 @@ from service.api.services import Services
 from service.artifacts.attachments import Attachments
 from service.artifacts.conversation_files import ConversationFiles
 from service.artifacts.download_links import DownloadLinks, LinkKey
-from service.artifacts.logical_paths import LogicalPathResolver
+from service.artifacts.path_resolver import LogicalPathResolver
 from service.artifacts.port import NewArtifact, StoredArtifact
 from service.identity import ConversationKey, Principal
 from service.jobs.rerun import Provenance
@@ -137,7 +137,7 @@ def doors(
         artifacts=stores.artifacts,
         sources=stores.sources,
         timeline=Timeline(stores.timelines, BpeTokenCounter(), CachePolicy(6, 4, 10_000)),
-        recall=LogicalPathResolver(
+        paths=LogicalPathResolver(
             ConversationFiles(stores.artifacts, stores.timelines, AssetFolders(())),
             stores.sources,
             FolderSkills(skills_dir),

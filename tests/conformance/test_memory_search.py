@@ -10,10 +10,12 @@ from contracts.blocks import TEXT_BYTES_MAX, Block
 from contracts.react_tools import MemsearchParams
 from contracts.tool_calls import ToolCallRequest
 from service.artifacts.attachment_blocks import attachment_blocks
+from service.artifacts.conversation_files import ConversationFiles
 from service.calls.direct_tool import DirectTool
 from service.calls.tool import NullObserver
 from service.react.memsearch.minilm import MiniLmEmbedder
 from service.react.memsearch.tool import MemorySearchTool
+from service.storage.asset_folders import AssetFolders
 
 EMBEDDER = MiniLmEmbedder()
 SAID = {
@@ -70,7 +72,9 @@ def embedder():
 def memsearch(timelines_and_passages, files, scope_of, embedder):
     """Makes a call of memsearch in turn_9."""
     timelines, passages = timelines_and_passages
-    memory = MemorySearchTool(timelines, passages, files, embedder, half_life_days=90)
+    memory = MemorySearchTool(
+        timelines, passages, ConversationFiles(files, timelines, AssetFolders(())), embedder, half_life_days=90
+    )
     story = DirectTool(["react.memsearch"], MemsearchParams, memory.tell)
 
     async def made(

@@ -11,6 +11,7 @@ from contracts.react_tools import ReadParams
 from contracts.tool_calls import ToolCallRequest
 from service.artifacts.attachments import Attachments
 from service.artifacts.conversation_files import ConversationFiles
+from service.artifacts.path_resolver import LogicalPathResolver
 from service.artifacts.port import NewArtifact
 from service.calls.direct_tool import DirectTool
 from service.calls.tool import NullObserver
@@ -127,9 +128,7 @@ class Conversation:
         """The answer of a call; its blocks are on the timeline afterwards, as those of every call are."""
         self._calls += 1
         read = ReadTool(
-            self.files,
-            self.sources,
-            FolderSkills(self.skills),
+            LogicalPathResolver(self.files, self.sources, FolderSkills(self.skills)),
             TOKENS,
             ReadBounds(self.inline_bytes_max, self.tokens_max),
             self.documents,

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from contracts.blocks import Block
 from contracts.media_types import is_text
 from contracts.paths import FilePath, UnsafePathError
-from service.artifacts.port import ArtifactStore
-from service.identity import ConversationKey
+from service.artifacts.conversation_files import CallFiles
+from service.artifacts.staging import Staging
 from service.react.memsearch.chunking import passages
 from service.timeline.block_writer import now_text
 from service.timeline.port import PlacedBlock
@@ -41,7 +41,7 @@ def target_of(block: Block) -> str | None:
     return _TARGETS.get(block.type)
 
 
-async def said_in(scope: ConversationKey, placed: PlacedBlock, artifacts: ArtifactStore) -> list[Said]:
+async def said_in(placed: PlacedBlock, files: CallFiles, folder: Staging) -> list[Said]:
     """The passages of a block; none of a block that nobody searches for. Hidden blocks are found as well.
 
     Raises:
@@ -52,14 +52,14 @@ async def said_in(scope: ConversationKey, placed: PlacedBlock, artifacts: Artifa
     if target is None:
         return []
     if target == "attachment":
-        texts = await _attachment_passages(scope, block, artifacts)
+        texts = await _attachment_passages(block, files, folder)
     else:
         texts = passages((block.text or "")[:TEXT_CHARS_MAX])
     ts = _utc(block.ts)
     return [Said(placed.position, block.turn_id, target, ts, block.path, text) for text in texts]
 
 
-async def _attachment_passages(scope: ConversationKey, block: Block, artifacts: ArtifactStore) -> Sequence[str]:
+async def _attachment_passages(block: Block, files: CallFiles, folder: Staging) -> Sequence[str]:
     """The name of an attachment, and what it says if it is a text; of other types the name is all that is known."""
     try:
         path = FilePath.from_logical(block.path)
@@ -67,11 +67,10 @@ async def _attachment_passages(scope: ConversationKey, block: Block, artifacts: 
         return passages((block.text or "")[:TEXT_CHARS_MAX])
     text = block.text
     if text is None and is_text(block.mime):
-        stored = await artifacts.latest(scope, path)
-        if stored is not None and stored.sha256 in {_sha256(block), None}:
-            end = min(stored.size_bytes, TEXT_CHARS_MAX)
-            data = b"".join([piece async for piece in artifacts.read(scope, stored, 0, end)])
-            text = data.decode("utf-8-sig", errors="replace")
+        file = await files.latest(path)
+        if file is not None and file.sha256 in {_sha256(block), None}:
+            data = await files.head(file, TEXT_CHARS_MAX, folder)
+            text = None if data is None else data.decode("utf-8-sig", errors="replace")
     return passages(f"{path.rel}\n\n{(text or '')[:TEXT_CHARS_MAX]}")
 
 

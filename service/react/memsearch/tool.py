@@ -10,7 +10,8 @@ from typing import Any
 from contracts.blocks import TEXT_BYTES_MAX, Block
 from contracts.react_tools import MemsearchParams
 from contracts.tool_calls import ToolCallResponse
-from service.artifacts.port import ArtifactStore
+from service.artifacts.conversation_files import ConversationFiles
+from service.artifacts.staging import staging
 from service.calls.direct_tool import ReactCall
 from service.identity import ConversationKey
 from service.react.memsearch.embedding_port import Embedder
@@ -45,7 +46,7 @@ class MemorySearchTool:
     Args:
         timelines: the event logs.
         passages: their passages that have vectors.
-        artifacts: what attachments say.
+        files: the texts of attachments.
         embedder: makes the vectors.
         half_life_days: after how many days newness counts half as much.
     """
@@ -54,14 +55,14 @@ class MemorySearchTool:
         self,
         timelines: TimelineStore,
         passages: PassageStore,
-        artifacts: ArtifactStore,
+        files: ConversationFiles,
         embedder: Embedder,
         *,
         half_life_days: float,
     ) -> None:
         self._timelines = timelines
         self._passages = passages
-        self._artifacts = artifacts
+        self._files = files
         self._embedder = embedder
         self._half_life_days = half_life_days
         self._embedding = asyncio.Lock()
@@ -126,12 +127,14 @@ class MemorySearchTool:
         """The passages of some blocks, and up to which position: long texts are taken a few at a time."""
         said: list[Said] = []
         chars = 0
-        for placed in blocks:
-            rows = await said_in(scope, placed, self._artifacts)
-            said += rows
-            chars += sum(len(row.text) for row in rows)
-            if chars > _CHARS_AT_ONCE:
-                return said, placed.position
+        files = self._files.of_call(scope)
+        async with staging(self._files.artifacts) as folder:
+            for placed in blocks:
+                rows = await said_in(placed, files, folder)
+                said += rows
+                chars += sum(len(row.text) for row in rows)
+                if chars > _CHARS_AT_ONCE:
+                    return said, placed.position
         return said, blocks[-1].position
 
     async def _stored_hits(self, call: ReactCall[MemsearchParams], query: bytes, since_ts: str) -> list[Hit]:
@@ -156,10 +159,11 @@ class MemorySearchTool:
     ) -> list[Hit]:
         """Hits among the blocks that came with the call; nothing of them is stored."""
         said: list[Said] = []
-        for position, block in enumerate(timeline, start=1):
-            if target_of(block) not in call.params.targets:
-                continue
-            said += await said_in(call.scope, PlacedBlock(position, block), self._artifacts)
+        files = self._files.of_call(call.scope, timeline)
+        async with staging(self._files.artifacts) as folder:
+            for position, block in enumerate(timeline, start=1):
+                if target_of(block) in call.params.targets:
+                    said += await said_in(PlacedBlock(position, block, len(block.base64 or "")), files, folder)
         said = [row for row in said if row.ts >= since_ts and _counts(row, call)]
         vectors = await self._embed([row.text for row in said])
         known = [(index, row.ts, vector) for index, (row, vector) in enumerate(zip(said, vectors, strict=True))]
