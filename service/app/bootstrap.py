@@ -211,13 +211,10 @@ def _memory_search(
     )
 
 
-def _attachments(
-    settings: Settings, artifacts: SqlArtifactStore, sources: SqlSourcePool, timelines: SqlTimelineStore
-) -> Attachments:
+def _attachments(settings: Settings, artifacts: SqlArtifactStore, sources: SqlSourcePool) -> Attachments:
     return Attachments(
         artifacts,
         sources,
-        timelines,
         bytes_max=settings.attachment_bytes_max,
         inline_bytes_max=settings.inline_bytes_max,
     )
@@ -296,7 +293,7 @@ def build(settings: Settings) -> Service:
         sources=sources,
         timeline=Timeline(timelines, tokens, cache_policy(settings)),
         paths=paths,
-        attachments=_attachments(settings, artifacts, sources, timelines),
+        attachments=_attachments(settings, artifacts, sources),
         engine=engine,
         image=image,
         calls=calls,

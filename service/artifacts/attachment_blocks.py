@@ -1,4 +1,4 @@
-"""The blocks of an attachment: what a timeline remembers of a file that the user brought."""
+"""The blocks of an attachment: what a timeline shows of a file that the user sent."""
 
 import base64
 from typing import Any
@@ -11,13 +11,12 @@ from service.timeline.block_writer import now_text
 _AUTHOR = "user"
 
 
-def attachment_blocks(stored: StoredArtifact, content: bytes | None, sid: int | None = None) -> list[Block]:
+def attachment_blocks(stored: StoredArtifact, content: bytes | None) -> list[Block]:
     """The meta block with the safe digest, and the file's own block.
 
     Args:
         stored: the version that was stored.
         content: its bytes, if its block carries them.
-        sid: its id in the sources pool.
     """
     digest = digest_json(
         {
@@ -30,7 +29,7 @@ def attachment_blocks(stored: StoredArtifact, content: bytes | None, sid: int | 
             "size_bytes": stored.size_bytes,
             "sha256": stored.sha256,
             **({"edited": True} if stored.version > 1 else {}),
-            **({} if sid is None else {"sid": sid}),
+            **({} if stored.sid is None else {"sid": stored.sid}),
         }
     )
     meta = {"digest": digest, **stored.hosting(), "physical_path": stored.path.physical}

@@ -342,6 +342,17 @@ class CallFiles:
             file = file.at(fetched)
         return b"".join([piece async for piece in self.read(file, 0, min(limit, file.size_bytes or 0))])
 
+    async def read_at_hand(self, file: ConversationFile, limit: int) -> bytes | None:
+        """The first ``limit`` bytes of a file of this conversation; None for one that is only hosted elsewhere.
+
+        Raises:
+            StoreFailedError: a store failed.
+        """
+        if file.stored is not None:
+            return b"".join([piece async for piece in self.read(file, 0, min(limit, file.stored.size_bytes))])
+        content = None if file.version is None else await self.carried(file.version)
+        return None if content is None else content[:limit]
+
     async def carried(self, version: Version) -> bytes | None:
         """What the content block of a version carries, if it is the whole file.
 

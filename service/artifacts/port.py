@@ -1,11 +1,12 @@
 """The ports of the stores of artifacts and sources."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
+from contracts.blocks import Block
 from contracts.paths import FilePath
 from contracts.tool_calls import SourceRow
 from service.file_content import FileBytes
@@ -77,16 +78,27 @@ class StoredArtifact:
         return {name: value for name, value in fields.items() if value is not None}
 
 
+BlocksOf = Callable[[Sequence[StoredArtifact]], Sequence[Block]]
+"""The blocks of files that were stored; called in the transaction, so it must not block."""
+
+
 class ArtifactStore(Protocol):
     """Files of conversations, every version of them. All methods raise StoreFailedError if the store fails."""
 
     def staging(self) -> AbstractAsyncContextManager[Path]:
         """A fresh local folder on the store's own file system, removed on exit."""
 
-    async def save(self, scope: ConversationKey, artifacts: Sequence[NewArtifact]) -> list[StoredArtifact]:
+    async def save(
+        self, scope: ConversationKey, artifacts: Sequence[NewArtifact], blocks_of: BlocksOf | None = None
+    ) -> list[StoredArtifact]:
         """Stores and, if external, hosts all of them or none; a path that is there gets a new version.
 
         External ones are sources from then on, as `SourcePool.add_file` makes them, and carry their ``sid``.
+
+        Args:
+            scope: whose conversation.
+            artifacts: the files.
+            blocks_of: the blocks that the timeline gets in the same transaction.
 
         Raises:
             StoreFullError: no space is left.

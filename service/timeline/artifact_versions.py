@@ -13,6 +13,7 @@ from typing import Any
 
 from contracts.blocks import TRUNCATED_SUFFIX, Block
 from contracts.logical import TurnPath
+from contracts.media_types import OCTET_STREAM
 from contracts.paths import call_path, is_call_id, is_turn_id
 from service.timeline.port import PlacedBlock, described_path, spelled
 from service.timeline.view import TimelineView
@@ -25,7 +26,6 @@ BLOCKS_MAX = 200
 _READERS = frozenset({"react.read", "fetch_ctx"})
 _PATCHERS = frozenset({"react.patch"})
 _OF_ONE_CALL = frozenset({"code", "notes", "call", "notice", "result"})
-_UNKNOWN_MIME = "application/octet-stream"
 _SHA256_HEX = 64
 
 
@@ -61,7 +61,7 @@ class Version:
         said = self.digest.get("mime")
         if isinstance(said, str) and said:
             return said
-        return self.content.block.mime if self.content is not None else _UNKNOWN_MIME
+        return self.content.block.mime if self.content is not None else OCTET_STREAM
 
     @property
     def sha256(self) -> str | None:

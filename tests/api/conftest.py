@@ -130,7 +130,6 @@ def doors(
         attachments=Attachments(
             stores.artifacts,
             stores.sources,
-            stores.timelines,
             bytes_max=ATTACHMENT_BYTES_MAX,
             inline_bytes_max=100_000,
         ),

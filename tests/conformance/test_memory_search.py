@@ -1,6 +1,7 @@
 """react.memsearch with the real model over every store: what is found, in which order, and by whom it is not."""
 
 import asyncio
+import base64
 import json
 from datetime import UTC, datetime, timedelta
 
@@ -305,6 +306,13 @@ async def test_an_attachment_of_another_scope_is_not_read(memsearch, timelines, 
     for other in others:
         answer = await memsearch("nut allergy", ["attachment"], scope=other, timeline=[given])
         assert [row["text"] for row in answer.ret if "cashews" in row["text"]] == []
+
+
+async def test_an_attachment_that_only_a_supplied_block_carries_is_searched_by_its_text(memsearch):
+    carried = {"base64": base64.b64encode(SAID[2].encode()).decode(), "mime": "text/plain"}
+    given = block(2, None, "user.attachment", path="fi:turn_2.user.attachments/letter.txt", **carried)
+    answer = await memsearch("nut allergy", ["attachment"], timeline=[given])
+    assert [row["text"] for row in answer.ret] == [f"letter.txt\n\n{SAID[2]}"]
 
 
 async def test_many_long_hits_share_the_room_of_the_block(memsearch, timelines, scope):

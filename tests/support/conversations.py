@@ -116,9 +116,7 @@ class Conversation:
         async def pieces():
             yield data
 
-        taking = Attachments(
-            self.artifacts, self.sources, self.timelines, bytes_max=10**9, inline_bytes_max=self.inline_bytes_max
-        )
+        taking = Attachments(self.artifacts, self.sources, bytes_max=10**9, inline_bytes_max=self.inline_bytes_max)
         return (await taking.store(self.scope, turn_id, name, pieces(), mime)).attachment
 
     async def append(self, *blocks):

@@ -9,7 +9,6 @@ from contracts.blocks import Block
 from contracts.media_types import is_text
 from contracts.paths import FilePath, UnsafePathError
 from service.artifacts.conversation_files import CallFiles
-from service.artifacts.staging import Staging
 from service.react.memsearch.chunking import passages
 from service.timeline.block_writer import now_text
 from service.timeline.port import PlacedBlock
@@ -41,7 +40,7 @@ def target_of(block: Block) -> str | None:
     return _TARGETS.get(block.type)
 
 
-async def said_in(placed: PlacedBlock, files: CallFiles, folder: Staging) -> list[Said]:
+async def said_in(placed: PlacedBlock, files: CallFiles) -> list[Said]:
     """The passages of a block; none of a block that nobody searches for. Hidden blocks are found as well.
 
     Raises:
@@ -52,14 +51,14 @@ async def said_in(placed: PlacedBlock, files: CallFiles, folder: Staging) -> lis
     if target is None:
         return []
     if target == "attachment":
-        texts = await _attachment_passages(block, files, folder)
+        texts = await _attachment_passages(block, files)
     else:
         texts = passages((block.text or "")[:TEXT_CHARS_MAX])
     ts = _utc(block.ts)
     return [Said(placed.position, block.turn_id, target, ts, block.path, text) for text in texts]
 
 
-async def _attachment_passages(block: Block, files: CallFiles, folder: Staging) -> Sequence[str]:
+async def _attachment_passages(block: Block, files: CallFiles) -> Sequence[str]:
     """The name of an attachment, and what it says if it is a text; of other types the name is all that is known."""
     try:
         path = FilePath.from_logical(block.path)
@@ -69,7 +68,7 @@ async def _attachment_passages(block: Block, files: CallFiles, folder: Staging) 
     if text is None and is_text(block.mime):
         file = await files.latest(path)
         if file is not None and file.sha256 in {_sha256(block), None}:
-            data = await files.head(file, TEXT_CHARS_MAX, folder)
+            data = await files.read_at_hand(file, TEXT_CHARS_MAX)
             text = None if data is None else data.decode("utf-8-sig", errors="replace")
     return passages(f"{path.rel}\n\n{(text or '')[:TEXT_CHARS_MAX]}")
 

@@ -11,7 +11,6 @@ from contracts.blocks import TEXT_BYTES_MAX, Block
 from contracts.react_tools import MemsearchParams
 from contracts.tool_calls import ToolCallResponse
 from service.artifacts.conversation_files import ConversationFiles
-from service.artifacts.staging import staging
 from service.calls.direct_tool import ReactCall
 from service.identity import ConversationKey
 from service.react.memsearch.embedding_port import Embedder
@@ -128,13 +127,12 @@ class MemorySearchTool:
         said: list[Said] = []
         chars = 0
         files = self._files.of_call(scope)
-        async with staging(self._files.artifacts) as folder:
-            for placed in blocks:
-                rows = await said_in(placed, files, folder)
-                said += rows
-                chars += sum(len(row.text) for row in rows)
-                if chars > _CHARS_AT_ONCE:
-                    return said, placed.position
+        for placed in blocks:
+            rows = await said_in(placed, files)
+            said += rows
+            chars += sum(len(row.text) for row in rows)
+            if chars > _CHARS_AT_ONCE:
+                return said, placed.position
         return said, blocks[-1].position
 
     async def _stored_hits(self, call: ReactCall[MemsearchParams], query: bytes, since_ts: str) -> list[Hit]:
@@ -160,10 +158,9 @@ class MemorySearchTool:
         """Hits among the blocks that came with the call; nothing of them is stored."""
         said: list[Said] = []
         files = self._files.of_call(call.scope, timeline)
-        async with staging(self._files.artifacts) as folder:
-            for position, block in enumerate(timeline, start=1):
-                if target_of(block) in call.params.targets:
-                    said += await said_in(PlacedBlock(position, block, len(block.base64 or "")), files, folder)
+        for position, block in enumerate(timeline, start=1):
+            if target_of(block) in call.params.targets:
+                said += await said_in(PlacedBlock(position, block, len(block.base64 or "")), files)
         said = [row for row in said if row.ts >= since_ts and _counts(row, call)]
         vectors = await self._embed([row.text for row in said])
         known = [(index, row.ts, vector) for index, (row, vector) in enumerate(zip(said, vectors, strict=True))]

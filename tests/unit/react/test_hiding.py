@@ -107,6 +107,7 @@ def test_a_later_block_of_the_path_is_in_view_again_and_can_be_hidden_again():
         (content_block(FILE, "words", "c"), "turn_1/files/a.md"),
         (content_block(FILE, "words", "c"), "files/a.md"),
         (content_block(FILE, "words", "c"), "a.md"),
+        (content_block("fi:turn_1.user.attachments/b.csv", "rows", "c"), "b.csv"),
         (content_block("fi:turn_2.files/a.md", "words", "c"), "turn_2/files/a.md"),
         (block("react.tool.code", "print(1)", path="fi:turn_1.code.c", call="c"), "fi:turn_1.code.c"),
         (summary_block(["turn_5"]), "su:turn_9.conv.range.summary"),
