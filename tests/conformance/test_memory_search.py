@@ -312,7 +312,7 @@ async def test_an_attachment_that_only_a_supplied_block_carries_is_searched_by_i
     carried = {"base64": base64.b64encode(SAID[2].encode()).decode(), "mime": "text/plain"}
     given = block(2, None, "user.attachment", path="fi:turn_2.user.attachments/letter.txt", **carried)
     answer = await memsearch("nut allergy", ["attachment"], timeline=[given])
-    assert [row["text"] for row in answer.ret] == [f"letter.txt\n\n{SAID[2]}"]
+    assert [row["text"] for row in answer.ret] == [f"letter.txt {SAID[2]}"]
 
 
 async def test_many_long_hits_share_the_room_of_the_block(memsearch, timelines, scope):
