@@ -14,6 +14,7 @@ from contracts.tool_calls import Attachment
 from service.artifacts.attachment_blocks import attachment_blocks
 from service.artifacts.port import ArtifactStore, NewArtifact, SourcePool, StoredArtifact
 from service.errors import BodyTooLargeError, StoreFailedError, StoreFullError, UnsafeNameError
+from service.file_content import FileContent
 from service.identity import ConversationKey
 
 # Hashing and writing leave the event loop once for so many bytes: a thread for each 64 KB piece of a socket would
@@ -85,7 +86,7 @@ class Attachments:
                 return AttachmentStored(_as_answer(stored, row.sid), created=False)
             upload = NewArtifact(
                 path=path,
-                source=source,
+                source=FileContent(source),
                 size_bytes=size_bytes,
                 sha256=sha256,
                 mime=mime or guess_mime(name),

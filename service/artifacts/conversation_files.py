@@ -17,14 +17,13 @@ from service.artifacts.line_ranges import stretch_of
 from service.artifacts.path_tree import PathTree
 from service.artifacts.port import ArtifactStore, StoredArtifact
 from service.artifacts.staging import Staging
-from service.file_content import FileBytes
+from service.file_content import FileContent
 from service.identity import ConversationKey
 from service.timeline.artifact_versions import Version, discover
 from service.timeline.port import TimelineStore
 from service.timeline.view import StoredTimelineView, SuppliedTimelineView, TimelineView
 from service.visible_text import visible_text
 
-_PIECE_BYTES = 256 * 1024
 _SMALL_BYTES_MAX = 256 * 1024  # of one file that stays in memory; so much is one piece in every store
 _IN_MEMORY_BYTES_MAX = 2 * 1024 * 1024  # of all those of a call, until they are in its sandbox
 RECENT_MAX = 100
@@ -82,7 +81,7 @@ class Fetched:
     """The bytes of a file, in a local file, or those of a small one.
 
     Attributes:
-        source: the file, valid while its staging folder is; or the bytes.
+        source: its content; a local file is valid while its staging folder is.
         size_bytes: how many.
         sha256: their SHA-256, in hex.
         origin: where they came from.
@@ -90,20 +89,11 @@ class Fetched:
             fetched together, each one's share.
     """
 
-    source: FileBytes
+    source: FileContent
     size_bytes: int
     sha256: str
     origin: Origin
     ms: float = 0.0
-
-    async def pieces(self, limit: int) -> AsyncIterator[bytes]:
-        """The first bytes, in pieces of at most 256 KiB."""
-        for start in range(0, min(limit, self.size_bytes), _PIECE_BYTES):
-            size = min(_PIECE_BYTES, limit - start)
-            if isinstance(self.source, bytes):
-                yield self.source[start : start + size]
-            else:
-                yield await asyncio.to_thread(_piece, self.source, start, size)
 
 
 class ConversationFiles:
@@ -277,19 +267,19 @@ class CallFiles:
         began = time.perf_counter()
         small, large = list[StoredArtifact](), list[StoredArtifact]()
         for artifact in stored:
-            (small if self._stays_in_memory(artifact) else large).append(artifact)
-        store, sources = self._files.artifacts, dict[StoredArtifact, FileBytes]()
+            (small if self._fits_in_memory(artifact.size_bytes) else large).append(artifact)
+        store, sources = self._files.artifacts, dict[StoredArtifact, FileContent]()
         if small:
-            sources.update(zip(small, await store.contents(self._scope, small), strict=True))
+            contents = await store.contents(self._scope, small)
+            sources.update(zip(small, map(FileContent, contents), strict=True))
         if large:
             fetched = await store.fetch_all(self._scope, large, await staging.folder())
-            sources.update(zip(large, fetched, strict=True))
+            sources.update(zip(large, map(FileContent, fetched), strict=True))
         ms = (time.perf_counter() - began) * 1000 / len(stored)
         for artifact, source in sources.items():
             self._fetched[artifact] = Fetched(source, artifact.size_bytes, artifact.sha256, "store", ms)
 
-    def _stays_in_memory(self, artifact: StoredArtifact) -> bool:
-        size = artifact.size_bytes
+    def _fits_in_memory(self, size: int) -> bool:
         if size > _SMALL_BYTES_MAX or self._in_memory_bytes + size > _IN_MEMORY_BYTES_MAX:
             return False
         self._in_memory_bytes += size
@@ -309,9 +299,10 @@ class CallFiles:
         content = await self.carried(file.version)
         if content is not None:
             name = hashlib.sha256(file.path.physical.encode()).hexdigest()
-            local = await staging.folder() / f"block-{name}"
-            await asyncio.to_thread(local.write_bytes, content)
-            return Fetched(local, len(content), hashlib.sha256(content).hexdigest(), "timeline")
+            source = FileContent(content)
+            if not self._fits_in_memory(len(content)):
+                source = FileContent(await staging.write(f"block-{name}", content))
+            return Fetched(source, len(content), hashlib.sha256(content).hexdigest(), "timeline")
         return await self._hosted(file.version, staging)
 
     async def read(self, file: ConversationFile, start: int, end: int) -> AsyncIterator[bytes]:
@@ -325,7 +316,7 @@ class CallFiles:
                 yield piece
         elif file.fetched is not None:
             at = 0
-            async for piece in file.fetched.pieces(end):
+            async for piece in file.fetched.source.pieces(min(end, file.fetched.size_bytes)):
                 yield piece[max(start - at, 0) :]
                 at += len(piece)
 
@@ -381,10 +372,11 @@ class CallFiles:
         local = await self._files.fetch_uri(self._scope, version.hosted_uri, staging)
         if local is None:
             return None
-        size, sha256 = await asyncio.to_thread(measure, local)
+        content = FileContent(local)
+        size, sha256 = await asyncio.to_thread(content.measure)
         if version.sha256 not in {None, sha256} or version.size_bytes not in {None, size}:
             return None
-        return Fetched(local, size, sha256, "uri")
+        return Fetched(content, size, sha256, "uri")
 
     async def _told(self, turn_id: str) -> list[FilePath]:
         """The files that the blocks of a turn have."""
@@ -394,26 +386,11 @@ class CallFiles:
         return self._said[turn_id]
 
 
-def _piece(local: Path, start: int, size: int) -> bytes:
-    with local.open("rb") as file:
-        file.seek(start)
-        return file.read(size)
-
-
 def _file_path(path: str) -> FilePath | None:
     try:
         return FilePath.from_logical(path)
     except UnsafePathError:  # code, or another program's own idea of a path
         return None
-
-
-def measure(source: FileBytes) -> tuple[int, str]:
-    """Size and SHA-256 of a file."""
-    if isinstance(source, bytes):
-        return len(source), hashlib.sha256(source).hexdigest()
-    with source.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256")
-        return file.tell(), digest.hexdigest()
 
 
 def _standing(files: list[ConversationFile]) -> list[ConversationFile]:

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 from contracts.blocks import Block
 from contracts.paths import FilePath
 from contracts.tool_calls import SourceRow
-from service.file_content import FileBytes
+from service.file_content import FileContent
 from service.identity import ConversationKey
 
 
@@ -29,7 +29,7 @@ class NewArtifact:
     """
 
     path: FilePath
-    source: FileBytes
+    source: FileContent
     size_bytes: int
     sha256: str
     mime: str

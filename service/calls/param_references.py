@@ -15,7 +15,7 @@ from service.artifacts.path_forms import possible_paths
 from service.artifacts.port import StoredArtifact
 from service.artifacts.staging import Staging, staging
 from service.calls.run_record import UsedReference
-from service.file_content import FileBytes, all_of
+from service.file_content import FileContent
 from service.identity import ConversationKey
 from service.timeline.artifact_versions import latest_blocks, main_block, safe_text
 
@@ -144,11 +144,11 @@ class References:
     ) -> _Found:
         for asset in request.assets:
             if asset.physical_path == path.physical:
-                source: FileBytes | None = asset.base64 if asset.text is None else asset.text.encode()
-                if asset.uri is not None:
-                    source = await self._files.fetch_uri(scope, asset.uri, folder)
+                found = asset.base64 if asset.text is None else asset.text.encode()
+                source = found if asset.uri is None else await self._files.fetch_uri(scope, asset.uri, folder)
                 if source is not None:
-                    return _Found(path.logical, await asyncio.to_thread(_bounded, reference, source))
+                    content = await asyncio.to_thread(_bounded, reference, FileContent(source))
+                    return _Found(path.logical, content)
         files = self._files.of_call(scope, request.timeline)
         file = await files.latest(path)
         if file is None:
@@ -174,7 +174,7 @@ class References:
         text = safe_text(main_block(placed).block) if placed else None
         if text is None:
             raise not_visible(reference, "the conversation has no text at this path")
-        return _Found(str(path), _bounded(reference, text.encode(errors="replace")))
+        return _Found(str(path), _bounded(reference, FileContent(text.encode(errors="replace"))))
 
 
 def not_visible(reference: Reference, reason: str) -> ContractError:
@@ -192,16 +192,16 @@ def _too_large(reference: Reference, size_bytes: int) -> ContractError:
     return not_visible(reference, f"it is {size_bytes} bytes large, {TEXT_BYTES_MAX} are allowed")
 
 
-def _bounded(reference: Reference, source: FileBytes) -> bytes:
+def _bounded(reference: Reference, source: FileContent) -> bytes:
     """The bytes of a file; blocking.
 
     Raises:
         ContractError: they are too many.
     """
-    size = len(source) if isinstance(source, bytes) else source.stat().st_size
+    size = source.size()
     if size > TEXT_BYTES_MAX:
         raise _too_large(reference, size)
-    return all_of(source)
+    return source.read()
 
 
 def _parsed(reference: Reference, turn_id: str) -> list[FilePath | TurnPath]:

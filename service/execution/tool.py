@@ -136,7 +136,8 @@ def _may_cite(verdicts: list[Verdict]) -> bool:
         is_kept(verdict)
         and is_text(verdict.mime)
         and verdict.found is not None
-        and (not isinstance(verdict.found.source, bytes) or b"[[" in verdict.found.source[:TEXT_BYTES_MAX])
+        and verdict.found.source is not None
+        and (verdict.found.source.data is None or b"[[" in verdict.found.source.data[:TEXT_BYTES_MAX])
         for verdict in verdicts
     )
 

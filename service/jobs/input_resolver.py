@@ -12,12 +12,12 @@ from contracts.blocks import Block
 from contracts.codes import NoticeCode
 from contracts.paths import FilePath
 from contracts.tool_calls import Asset, Rehosted, SourceRow
-from service.artifacts.conversation_files import CallFiles, ConversationFile, ConversationFiles, Origin, measure
+from service.artifacts.conversation_files import CallFiles, ConversationFile, ConversationFiles, Origin
 from service.artifacts.port import SourcePool
 from service.artifacts.staging import Staging
 from service.calls.param_references import References
 from service.errors import AssetRefusedError
-from service.file_content import FileBytes, all_of
+from service.file_content import FileContent
 from service.identity import ConversationKey
 from service.jobs.code_text import runnable_text
 from service.jobs.file_aliases import is_named
@@ -138,12 +138,11 @@ class InputResolver:
                     f"assets[{index}].uri is not below a store that the operator allows, or nothing is there; "
                     "hand the file over as base64 or text"
                 )
-            local = found
+            local = FileContent(found)
         else:
             content = asset.base64 if asset.base64 is not None else (asset.text or "").encode()
-            local = await staging.folder() / f"asset-{index}"
-            await asyncio.to_thread(local.write_bytes, content)
-        size, sha256 = await asyncio.to_thread(measure, local)
+            local = FileContent(await staging.write(f"asset-{index}", content))
+        size, sha256 = await asyncio.to_thread(local.measure)
         self._add(wish, path, local, size, gathered)
         gathered.ledger.append(_line("assets", source, path, sha256, size, began))
 
@@ -182,7 +181,7 @@ class InputResolver:
         file = next((gathered.inputs[path] for path in readings if path in gathered.inputs), None)
         if file is None or file.size_bytes > _THEME_BYTES_MAX:
             return
-        text = (await asyncio.to_thread(all_of, file.source)).decode(errors="replace")
+        text = (await asyncio.to_thread(file.source.read)).decode(errors="replace")
         for named in await _mentions(text):
             await self._resolve(wish, named, files, staging, gathered)
         folder = PurePosixPath(file.path.physical).parent
@@ -314,7 +313,7 @@ class InputResolver:
             gathered.ledger.append(_line(asked, got.origin, file.path, got.sha256, got.size_bytes, began))
         return True
 
-    def _add(self, wish: InputRequest, path: FilePath, source: FileBytes, size: int, gathered: JobInputs) -> None:
+    def _add(self, wish: InputRequest, path: FilePath, source: FileContent, size: int, gathered: JobInputs) -> None:
         writable = path.turn_id == wish.turn_id
         gathered.inputs[path.physical] = InputFile(path, source, size, writable)
 

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from contracts.paths import FilePath
 from contracts.provenance import AuditInput, AuditLine
 from contracts.tool_calls import Rehosted, ToolCallRequest
-from service.artifacts.conversation_files import ConversationFiles, measure
+from service.artifacts.conversation_files import ConversationFiles
 from service.artifacts.port import NewArtifact, SourcePool, StoredArtifact
 from service.artifacts.staging import Staging
 from service.calls.audit_record import source_sha256
 from service.calls.param_references import Reference, References
 from service.calls.run_record import UsedReference, call_record
 from service.errors import NotRerunnableError
-from service.file_content import FileBytes
+from service.file_content import FileContent
 from service.identity import ConversationKey
 from service.jobs.input_resolver import InputRequest, stretches
 from service.jobs.inputs import JobInputs
@@ -43,7 +43,7 @@ class ReplayInputs:
         for number, used in enumerate(line.inputs):
             began = time.perf_counter()
             source = await self._bytes(scope, request, used, staging, number)
-            size, sha256 = (0, "") if source is None else await asyncio.to_thread(measure, source)
+            size, sha256 = (0, "") if source is None else await asyncio.to_thread(source.measure)
             if source is None or sha256 != used.sha256:
                 raise NotRerunnableError(f"the input '{used.path}' cannot be had any more as it was")
             path = FilePath.from_physical(used.path)
@@ -82,22 +82,21 @@ class ReplayInputs:
 
     async def _bytes(
         self, scope: ConversationKey, request: ToolCallRequest, used: AuditInput, staging: Staging, number: int
-    ) -> FileBytes | None:
+    ) -> FileContent | None:
         path = FilePath.from_physical(used.path)
         if used.version is not None:
             stored = await self._files.artifacts.version(scope, path, used.version)
             if stored is None:
                 return None
             (local,) = await self._files.artifacts.fetch_all(scope, [stored], await staging.folder())
-            return local
+            return FileContent(local)
         asset = next((asset for asset in request.assets if asset.physical_path == used.path), None)
         if asset is not None and asset.uri is not None:
-            return await self._files.fetch_uri(scope, asset.uri, staging)
+            found = await self._files.fetch_uri(scope, asset.uri, staging)
+            return None if found is None else FileContent(found)
         if asset is not None:
             content = asset.base64 if asset.base64 is not None else (asset.text or "").encode()
-            local = await staging.folder() / f"restored-{number}"
-            await asyncio.to_thread(local.write_bytes, content)
-            return local
+            return FileContent(await staging.write(f"restored-{number}", content))
         files = self._files.of_call(scope, request.timeline)
         file = await files.remembered(path)
         fetched = None if file is None else await files.fetch(file, staging)

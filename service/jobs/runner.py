@@ -5,7 +5,6 @@ import time
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
@@ -264,7 +263,7 @@ class JobRunner:
         """
         reading = asyncio.create_task(contents)
         try:
-            if any(isinstance(artifact.source, Path) for artifact in artifacts):
+            if any(artifact.source.path is not None for artifact in artifacts):
                 await reading
             stored = await self.host(scope, artifacts, attempt)
             return stored, await reading

@@ -15,6 +15,7 @@ from service.artifacts.conversation_files import CallFiles, ConversationFiles
 from service.artifacts.port import NewArtifact, SourcePool, StoredArtifact
 from service.calls.direct_tool import ReactCall, ToolRefusedError
 from service.errors import StoreFailedError, StoreFullError
+from service.file_content import FileContent
 from service.jobs.hosting import host
 from service.jobs.path_mentions import find_sids
 from service.jobs.produced_files import Content, content_of
@@ -235,7 +236,7 @@ def _new(file: TextFile, tool_call_id: str) -> NewArtifact:
     content = file.text.encode()
     return NewArtifact(
         path=file.path,
-        source=content,
+        source=FileContent(content),
         size_bytes=len(content),
         sha256=hashlib.sha256(content).hexdigest(),
         mime=file.mime,

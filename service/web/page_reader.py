@@ -13,7 +13,7 @@ from contracts.paths import FilePath, Namespace
 from contracts.tool_calls import ToolCallRequest
 from service.calls.tool import CallObserver
 from service.errors import StoreFailedError
-from service.file_content import opened
+from service.file_content import FileContent
 from service.jobs.inputs import JobInputs
 from service.jobs.runner import Attempt, JobRunner, Program
 from service.sandbox.limits import CallPolicy
@@ -114,7 +114,7 @@ def _staged(turn_id: str, pages: Sequence[FetchedPage], staging: Path) -> list[I
         except OSError as exc:
             raise StoreFailedError("the staging folder of the artifact store cannot be written") from exc
         path = FilePath(turn_id, Namespace.FILES, f"page-{number}.html")
-        files.append(InputFile(path, source, len(page.body), writable=False))
+        files.append(InputFile(path, FileContent(source), len(page.body), writable=False))
     return files
 
 
@@ -136,8 +136,7 @@ def answer_rows(attempt: Attempt) -> list[Any]:
     for found in attempt.collected.found:
         if found.state is FileState.FILE and found.source is not None and found.size_bytes <= _ANSWER_BYTES_MAX:
             try:
-                with opened(found.source) as file:
-                    pages = json.loads(file.read())["pages"]
+                pages = json.loads(found.source.read())["pages"]
             except (OSError, ValueError, KeyError, TypeError, RecursionError):
                 return []
             return pages if isinstance(pages, list) else []

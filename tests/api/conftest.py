@@ -27,6 +27,7 @@ from service.artifacts.conversation_files import ConversationFiles
 from service.artifacts.download_links import DownloadLinks, LinkKey
 from service.artifacts.path_resolver import LogicalPathResolver
 from service.artifacts.port import NewArtifact, StoredArtifact
+from service.file_content import FileContent
 from service.identity import ConversationKey, Principal
 from service.jobs.rerun import Provenance
 from service.observability.prometheus import PrometheusMeter
@@ -219,7 +220,7 @@ def saved(stores: Stores) -> Any:
             source.write_bytes(content)
             artifact = NewArtifact(
                 path=path,
-                source=source,
+                source=FileContent(source),
                 size_bytes=len(content),
                 sha256=hashlib.sha256(content).hexdigest(),
                 mime=mime,

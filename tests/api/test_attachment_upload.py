@@ -12,6 +12,7 @@ from contracts.tool_calls import Attachment
 from service.artifacts.attachments import _append, _open
 from service.artifacts.port import NewArtifact
 from service.errors import StoreFailedError, StoreFullError
+from service.file_content import FileContent
 from service.identity import ConversationKey
 from tests.api.conftest import PRINCIPAL
 
@@ -180,7 +181,7 @@ async def test_an_attachment_whose_blocks_cannot_be_stored_is_not_stored_either(
     scope = ConversationKey(PRINCIPAL, "c1")
     given = NewArtifact(
         FilePath.from_physical("turn_1/attachments/a.txt"),
-        b"x",
+        FileContent(b"x"),
         1,
         hashlib.sha256(b"x").hexdigest(),
         "text/plain",

@@ -15,7 +15,7 @@ from service.artifacts.path_resolver import LogicalPathResolver
 from service.artifacts.port import NewArtifact
 from service.calls.direct_tool import DirectTool
 from service.calls.tool import NullObserver
-from service.file_content import all_of
+from service.file_content import FileContent
 from service.identity import ConversationKey, Principal
 from service.jobs.input_resolver import InputRequest, InputResolver, WorkspaceBounds
 from service.react.read import ReadBounds, ReadTool
@@ -108,7 +108,7 @@ class Conversation:
             source = staging / "in"
             source.write_bytes(data)
             path = FilePath.from_physical(physical)
-            new = NewArtifact(path, source, len(data), sha256(data), mime, visibility, "d", "call_0")
+            new = NewArtifact(path, FileContent(source), len(data), sha256(data), mime, visibility, "d", "call_0")
             [stored] = await self.artifacts.save(self.scope, [new])
         return stored
 
@@ -153,7 +153,7 @@ class Conversation:
         async with self.artifacts.staging() as staging:
             wish = InputRequest(self.scope, turn_id, text, (), (), **fields)
             gathered = await rehosting.gather(wish, MadeFolder(staging))
-            contents = {path: all_of(file.source) for path, file in gathered.inputs.items()}
+            contents = {path: file.source.read() for path, file in gathered.inputs.items()}
         return contents, gathered
 
 

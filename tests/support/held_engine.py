@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 from contracts.paths import FilePath, Namespace
 from contracts.tool_calls import SandboxInfo
+from service.file_content import FileContent
 from service.sandbox.port import (
     Collected,
     CollectedFile,
@@ -46,7 +47,7 @@ class HeldSandbox:
                 FileState.FILE,
                 len(CONTENT),
                 inspection=Inspection(ok=True, mime="text/plain"),
-                source=CONTENT,
+                source=FileContent(CONTENT),
                 sha256=hashlib.sha256(CONTENT).hexdigest(),
             )
             for index, file in enumerate(wanted.files)

@@ -15,6 +15,7 @@ from service.artifacts.conversation_files import ConversationFiles
 from service.artifacts.port import NewArtifact
 from service.calls.admission import Admission
 from service.execution.tool import ExecTool
+from service.file_content import FileContent
 from service.identity import ConversationKey, Principal
 from service.jobs.input_resolver import InputResolver, WorkspaceBounds
 from service.jobs.runner import JobRunner
@@ -123,7 +124,7 @@ def opened(stores, contract, rows, admission, *, on_job=(EXIT,), **asked):
 async def saved(stores, physical, data=b"some bytes"):
     new = NewArtifact(
         FilePath.from_physical(physical),
-        data,
+        FileContent(data),
         len(data),
         hashlib.sha256(data).hexdigest(),
         "text/plain",

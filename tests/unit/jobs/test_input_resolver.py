@@ -10,7 +10,7 @@ from contracts.tool_calls import Asset, SourceRow
 from service.artifacts.conversation_files import ConversationFiles
 from service.artifacts.port import NewArtifact
 from service.errors import AssetRefusedError, SidConflictError
-from service.file_content import all_of
+from service.file_content import FileContent
 from service.identity import ConversationKey, Principal
 from service.jobs.input_resolver import InputRequest, InputResolver, WorkspaceBounds
 from service.storage.artifacts.local_blobs import LocalBlobStore
@@ -42,7 +42,7 @@ class World:
             source.write_bytes(data)
             sha256 = hashlib.sha256(data).hexdigest()
             path = FilePath.from_physical(physical)
-            new = NewArtifact(path, source, len(data), sha256, "text/plain", visibility, "d", "call_0")
+            new = NewArtifact(path, FileContent(source), len(data), sha256, "text/plain", visibility, "d", "call_0")
             [stored] = await self.artifacts.save(scope, [new])
         return stored
 
@@ -52,7 +52,7 @@ class World:
         async with self.artifacts.staging() as staging:
             wish = InputRequest(SCOPE, turn_id, text, assets, rows, timeline)
             gathered = await rehosting.gather(wish, MadeFolder(staging))
-            contents = {path: all_of(file.source) for path, file in gathered.inputs.items()}
+            contents = {path: file.source.read() for path, file in gathered.inputs.items()}
             for line in gathered.ledger:
                 if line.physical_path in contents:
                     assert hashlib.sha256(contents[line.physical_path]).hexdigest() == line.sha256
@@ -60,7 +60,7 @@ class World:
         for path, file in gathered.inputs.items():
             assert (file.path.physical, file.size_bytes) == (path, len(contents[path]))
             assert file.writable == path.startswith(f"{turn_id}/")
-        self.in_memory = [path for path, file in gathered.inputs.items() if isinstance(file.source, bytes)]
+        self.in_memory = [path for path, file in gathered.inputs.items() if file.source.data is not None]
         self.ledger = [(line.asked, line.source, line.physical_path) for line in gathered.ledger]
         self.notices = [(str(notice.code), notice.details) for notice in gathered.notices]
         self.missing = gathered.missing
