@@ -15,7 +15,8 @@ from contracts.exec_params import ExecParams
 from contracts.problems import Problem
 from contracts.provenance import AuditLine, RerunReport
 from contracts.timeline import Sources, TimelineAppend, TimelineAppended, TimelinePage
-from contracts.tool_calls import Attachment, CallStatus, ToolCallRequest, ToolCallResponse
+from contracts.tool_call_request import ToolCallRequest
+from contracts.tool_call_response import Attachment, CallStatus, ToolCallResponse
 from contracts.tools import Tool, exec_params_schema
 
 HERE = Path(__file__).parent

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from contracts.bounded_text import limit_utf8
 from contracts.paths import (
     Namespace,
     UnsafePathError,
@@ -13,7 +14,6 @@ from contracts.paths import (
     unquoted,
     without_output_place,
 )
-from contracts.texts import utf8_at_most
 
 TIMEOUT_S_DEFAULT = 600
 STDIN_BYTES_MAX = 1024 * 1024
@@ -86,7 +86,7 @@ class ExecParams(BaseModel):
     """Wall-clock limit in seconds."""
     explore: bool = False
     """In place of a contract: only to look; files stay internal."""
-    stdin: Annotated[Value, AfterValidator(utf8_at_most(STDIN_BYTES_MAX))] | None = None
+    stdin: Annotated[Value, AfterValidator(limit_utf8(STDIN_BYTES_MAX))] | None = None
     """Standard input, 1 MiB at most."""
     args: Annotated[list[Value], Field(max_length=ARGS_MAX), AfterValidator(_args_within_bounds)] = []
     """Command-line arguments."""

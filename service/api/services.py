@@ -7,7 +7,8 @@ from typing import Annotated, Protocol
 
 from fastapi import Depends, Request
 
-from contracts.tool_calls import CallStatus, ToolCallRequest
+from contracts.tool_call_request import ToolCallRequest
+from contracts.tool_call_response import CallStatus
 from service.access.authenticator import Access
 from service.access.quotas import Quotas
 from service.artifacts.attachments import Attachments

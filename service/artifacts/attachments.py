@@ -10,7 +10,7 @@ from typing import BinaryIO, cast
 
 from contracts.media_types import guess_mime, is_inline_binary
 from contracts.paths import FilePath, Namespace, UnsafePathError
-from contracts.tool_calls import Attachment
+from contracts.tool_call_response import Attachment
 from service.artifacts.attachment_blocks import attachment_blocks
 from service.artifacts.port import ArtifactStore, NewArtifact, SourcePool, StoredArtifact
 from service.errors import BodyTooLargeError, StoreFailedError, StoreFullError, UnsafeNameError

@@ -3,7 +3,7 @@
 import re
 from urllib.parse import unquote
 
-from contracts.logical import LogicalPath, TurnPath, parse
+from contracts.logical_paths import LogicalPath, TurnPath, parse
 from contracts.paths import (
     FilePath,
     Namespace,

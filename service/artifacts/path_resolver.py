@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from contracts.blocks import Block
-from contracts.logical import LogicalPath, SkillPath, SourcesPath, TurnPath
+from contracts.logical_paths import LogicalPath, SkillPath, SourcesPath, TurnPath
 from contracts.paths import FilePath, UnsafePathError
 from contracts.timeline import Sources
-from contracts.tool_calls import SourceRow
+from contracts.tool_call_request import SourceRow
 from service.artifacts.conversation_files import CallFiles, ConversationFile, ConversationFiles, decoded
 from service.artifacts.path_forms import possible_paths
 from service.artifacts.port import SourcePool, StoredArtifact

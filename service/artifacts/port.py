@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 
 from contracts.blocks import Block
 from contracts.paths import FilePath
-from contracts.tool_calls import SourceRow
+from contracts.tool_call_request import SourceRow
 from service.file_content import FileContent
 from service.identity import ConversationKey
 

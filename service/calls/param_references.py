@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from contracts.artifacts import ContractError
 from contracts.codes import ContractCode
-from contracts.logical import TurnPath
+from contracts.logical_paths import TurnPath
 from contracts.paths import FilePath, UnsafePathError
-from contracts.tool_calls import CODE_BYTES_MAX, ToolCallRequest
+from contracts.tool_call_request import CODE_BYTES_MAX, ToolCallRequest
 from service.artifacts.conversation_files import ConversationFiles
 from service.artifacts.path_forms import possible_paths
 from service.artifacts.port import StoredArtifact

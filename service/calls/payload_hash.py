@@ -3,7 +3,7 @@
 import hashlib
 from typing import Any
 
-from contracts.tool_calls import ToolCallRequest
+from contracts.tool_call_request import ToolCallRequest
 
 _EXACT_BELOW = 2**53  # every whole number below it is the same in JSON's integers and in floats
 

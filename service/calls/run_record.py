@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-from contracts.tool_calls import SandboxInfo, SourceRow
+from contracts.tool_call_request import SourceRow
+from contracts.tool_call_response import SandboxInfo
 from service.artifacts.port import StoredArtifact
 from service.sandbox.limits import CallLimits
 

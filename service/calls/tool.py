@@ -4,7 +4,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from contracts.tool_calls import SandboxInfo, ToolCallRequest, ToolCallResponse
+from contracts.tool_call_request import ToolCallRequest
+from contracts.tool_call_response import SandboxInfo, ToolCallResponse
 from service.calls.interruptions import Interruption
 from service.identity import ConversationKey
 from service.sandbox.port import StreamName

@@ -6,7 +6,7 @@ from typing import Any
 from contracts.artifacts import Contract, ContractError
 from contracts.blocks import Block, Digest
 from contracts.codes import ContractCode, NoticeCode, VerdictCode
-from contracts.tool_calls import ArtifactResult, EnvelopeError, ToolCallResponse
+from contracts.tool_call_response import ArtifactResult, EnvelopeError, ToolCallResponse
 from service.artifacts.port import StoredArtifact
 from service.calls.interruptions import Interruption
 from service.calls.param_references import find_reference

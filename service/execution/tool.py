@@ -9,7 +9,8 @@ from contracts.blocks import TEXT_BYTES_MAX
 from contracts.codes import ContractCode
 from contracts.exec_params import ExecParams
 from contracts.media_types import is_text, mime_of_name
-from contracts.tool_calls import ToolCallRequest, ToolCallResponse
+from contracts.tool_call_request import ToolCallRequest
+from contracts.tool_call_response import ToolCallResponse
 from contracts.tools import exec_language
 from service.artifacts.port import NewArtifact
 from service.calls.invalid_params import parse_params

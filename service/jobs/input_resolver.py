@@ -11,7 +11,8 @@ from pathlib import PurePosixPath
 from contracts.blocks import Block
 from contracts.codes import NoticeCode
 from contracts.paths import FilePath
-from contracts.tool_calls import Asset, Rehosted, SourceRow
+from contracts.tool_call_request import Asset, SourceRow
+from contracts.tool_call_response import Rehosted
 from service.artifacts.conversation_files import CallFiles, ConversationFile, ConversationFiles, Origin
 from service.artifacts.port import SourcePool
 from service.artifacts.staging import Staging

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from contracts.tool_calls import Rehosted, SourceRow
+from contracts.tool_call_request import SourceRow
+from contracts.tool_call_response import Rehosted
 from service.artifacts.path_tree import PathTree, folders_of
 from service.artifacts.port import StoredArtifact
 from service.calls.run_record import CallRecord, UsedInput

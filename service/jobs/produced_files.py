@@ -6,7 +6,7 @@ from typing import BinaryIO
 
 from contracts.blocks import TEXT_BYTES_MAX, TRUNCATED_SUFFIX
 from contracts.media_types import is_inline_binary, is_text
-from contracts.tool_calls import ArtifactResult, Usage
+from contracts.tool_call_response import ArtifactResult, Usage
 from service.artifacts.port import StoredArtifact
 from service.jobs.path_mentions import find_sids
 from service.jobs.verdicts import Verdict, is_kept

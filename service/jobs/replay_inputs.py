@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from contracts.paths import FilePath
 from contracts.provenance import AuditInput, AuditLine
-from contracts.tool_calls import Rehosted, ToolCallRequest
+from contracts.tool_call_request import ToolCallRequest
+from contracts.tool_call_response import Rehosted
 from service.artifacts.conversation_files import ConversationFiles
 from service.artifacts.port import NewArtifact, SourcePool, StoredArtifact
 from service.artifacts.staging import Staging

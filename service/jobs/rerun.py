@@ -13,7 +13,8 @@ from contracts.provenance import (
     ComparedOutput,
     RerunReport,
 )
-from contracts.tool_calls import Limits, ToolCallRequest, ToolCallResponse, Usage
+from contracts.tool_call_request import Limits, ToolCallRequest
+from contracts.tool_call_response import ToolCallResponse, Usage
 from service.calls.answer import problem_answer
 from service.calls.audit_port import AuditStore
 from service.calls.audit_record import AuditedCall, canonical, draft_of, say

@@ -7,7 +7,7 @@ from typing import Any
 
 from contracts.media_types import MIME_BY_EXTENSION
 from contracts.paths import FilePath, Namespace
-from contracts.tool_calls import ToolCallRequest
+from contracts.tool_call_request import ToolCallRequest
 from service.artifacts.conversation_files import Fetched
 from service.calls.tool import CallObserver
 from service.errors import OurError

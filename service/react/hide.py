@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from contracts.codes import ToolCode
 from contracts.paths import FilePath, UnsafePathError
 from contracts.react_tools import HideParams
-from contracts.tool_calls import ToolCallResponse
+from contracts.tool_call_response import ToolCallResponse
 from service.artifacts.path_forms import possible_paths
 from service.calls.direct_tool import ReactCall, ToolRefusedError
 from service.timeline.block_writer import now_text

@@ -9,7 +9,7 @@ from contracts.codes import ToolCode
 from contracts.media_types import is_text
 from contracts.paths import FilePath, NamedPath, Namespace
 from contracts.react_tools import CONTENT_BYTES_MAX, PatchParams
-from contracts.tool_calls import ToolCallResponse
+from contracts.tool_call_response import ToolCallResponse
 from service.artifacts.conversation_files import CallFiles, ConversationFile
 from service.artifacts.path_resolver import LogicalPathResolver
 from service.artifacts.port import StoredArtifact

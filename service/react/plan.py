@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contracts.codes import ToolCode
 from contracts.paths import plan_ack_path, plan_path
 from contracts.react_tools import PlanParams, StepStatus
-from contracts.tool_calls import ToolCallResponse
+from contracts.tool_call_response import ToolCallResponse
 from service.calls.direct_tool import ReactCall, ToolRefusedError
 from service.timeline.block_text import STEP_SIGNS
 from service.timeline.block_writer import now_text

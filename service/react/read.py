@@ -7,7 +7,7 @@ from typing import Any
 from contracts.blocks import Block
 from contracts.codes import NoticeCode, ToolCode
 from contracts.react_tools import ReadParams
-from contracts.tool_calls import ToolCallResponse
+from contracts.tool_call_response import ToolCallResponse
 from service.artifacts.conversation_files import CallFiles, ConversationFile
 from service.artifacts.path_resolver import LogicalPathResolver
 from service.artifacts.staging import Staging, staging

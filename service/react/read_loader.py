@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any
 
 from contracts.blocks import TEXT_BYTES_MAX
-from contracts.logical import LogicalPath, SkillPath, SourcesPath
+from contracts.logical_paths import LogicalPath, SkillPath, SourcesPath
 from contracts.media_types import is_inline_binary, is_text
 from contracts.paths import FilePath, UnsafePathError
-from contracts.tool_calls import SourceRow
+from contracts.tool_call_request import SourceRow
 from service.artifacts.conversation_files import ConversationFile, digest_json, digest_of
 from service.artifacts.line_ranges import Stretch, is_utf8, rest_of_file, stretch_of
 from service.artifacts.path_forms import possible_paths

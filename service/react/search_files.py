@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from contracts.codes import ToolCode
 from contracts.react_tools import SearchFilesParams
-from contracts.tool_calls import ToolCallResponse
+from contracts.tool_call_response import ToolCallResponse
 from service.artifacts.conversation_files import ConversationFile, ConversationFiles
 from service.artifacts.staging import staging
 from service.calls.direct_tool import ReactCall, ToolRefusedError

@@ -1,8 +1,8 @@
 """Rows of the sources pool as the texts that ``react.read`` shows."""
 
 from contracts.blocks import TEXT_BYTES_MAX
-from contracts.logical import SourcesPath
-from contracts.tool_calls import SourceRow
+from contracts.logical_paths import SourcesPath
+from contracts.tool_call_request import SourceRow
 from service.jobs.input_resolver import stretches
 from service.react.read_items import Loaded, ShownBlock, text_mark
 from service.timeline.block_writer import embedded_text

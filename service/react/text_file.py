@@ -10,7 +10,7 @@ from typing import Any, Literal
 from contracts.blocks import Digest
 from contracts.codes import NoticeCode, ToolCode, VerdictCode
 from contracts.paths import FilePath, NamedPath, Namespace, UnsafePathError, in_turn, is_turn_id
-from contracts.tool_calls import ArtifactResult, ToolCallResponse
+from contracts.tool_call_response import ArtifactResult, ToolCallResponse
 from service.artifacts.conversation_files import CallFiles, ConversationFiles
 from service.artifacts.port import NewArtifact, SourcePool, StoredArtifact
 from service.calls.direct_tool import ReactCall, ToolRefusedError

@@ -4,7 +4,7 @@ from typing import Literal
 
 from contracts.codes import NoticeCode, ToolCode, VerdictCode
 from contracts.react_tools import FileParams, WriteParams
-from contracts.tool_calls import ToolCallResponse
+from contracts.tool_call_response import ToolCallResponse
 from service.calls.direct_tool import ReactCall
 from service.calls.param_references import find_reference
 from service.errors import StoreFailedError, StoreFullError

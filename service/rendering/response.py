@@ -9,7 +9,8 @@ from contracts.blocks import Block, Digest
 from contracts.codes import ContractCode, NoticeCode, RuntimeCode
 from contracts.paths import FilePath
 from contracts.render_tools import OutputFormat, RenderParams
-from contracts.tool_calls import EnvelopeError, ToolCallRequest, ToolCallResponse
+from contracts.tool_call_request import ToolCallRequest
+from contracts.tool_call_response import EnvelopeError, ToolCallResponse
 from service.artifacts.port import StoredArtifact
 from service.calls.interruptions import Interruption
 from service.calls.param_references import find_reference

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 
 from contracts.artifacts import GLOB_MATCHES_MAX
 from contracts.paths import FilePath
-from contracts.tool_calls import SandboxInfo
+from contracts.tool_call_response import SandboxInfo
 from contracts.tools import Language
 from service.artifacts.staging import Staging
 from service.file_content import FileContent

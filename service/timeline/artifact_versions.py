@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from contracts.blocks import TRUNCATED_SUFFIX, Block
-from contracts.logical import TurnPath
+from contracts.logical_paths import TurnPath
 from contracts.media_types import OCTET_STREAM
 from contracts.paths import call_path, is_call_id, is_turn_id
 from service.timeline.port import PlacedBlock, described_path, spelled

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from contracts.blocks import Block
-from contracts.logical import TurnPath, parse
+from contracts.logical_paths import TurnPath, parse
 from contracts.paths import UnsafePathError
 from service.timeline.artifact_versions import HOSTING_FIELDS
 from service.timeline.port import PlacedBlock, described_path, spelled

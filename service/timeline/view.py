@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Protocol
 
 from contracts.blocks import Block
-from contracts.tool_calls import ToolCallRequest
+from contracts.tool_call_request import ToolCallRequest
 from service.identity import ConversationKey
 from service.timeline.port import (
     PlacedBlock,

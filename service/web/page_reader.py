@@ -10,7 +10,7 @@ from typing import Any
 
 from contracts.codes import WebCode
 from contracts.paths import FilePath, Namespace
-from contracts.tool_calls import ToolCallRequest
+from contracts.tool_call_request import ToolCallRequest
 from service.calls.tool import CallObserver
 from service.errors import StoreFailedError
 from service.file_content import FileContent

@@ -8,7 +8,7 @@ import pytest
 
 from contracts.media_types import guess_mime
 from contracts.paths import FilePath
-from contracts.tool_calls import Attachment
+from contracts.tool_call_response import Attachment
 from service.artifacts.attachments import _append, _open
 from service.artifacts.port import NewArtifact
 from service.errors import StoreFailedError, StoreFullError

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from contracts.react_tools import FileParams
-from contracts.tool_calls import ToolCallResponse
+from contracts.tool_call_response import ToolCallResponse
 from service.artifacts.conversation_files import ConversationFiles
 from service.calls.admission import Admission
 from service.calls.direct_tool import DirectTool

@@ -7,7 +7,7 @@ import pytest
 
 from contracts.paths import FilePath
 from contracts.react_tools import FileParams, PatchParams, SearchFilesParams, WriteParams
-from contracts.tool_calls import Asset
+from contracts.tool_call_request import Asset
 from service.artifacts.conversation_files import ConversationFiles
 from service.artifacts.path_resolver import LogicalPathResolver
 from service.calls.admission import Admission

@@ -9,7 +9,7 @@ import pytest
 
 from contracts.blocks import TEXT_BYTES_MAX, Block
 from contracts.react_tools import MemsearchParams
-from contracts.tool_calls import ToolCallRequest
+from contracts.tool_call_request import ToolCallRequest
 from service.artifacts.attachment_blocks import attachment_blocks
 from service.artifacts.conversation_files import ConversationFiles
 from service.calls.direct_tool import DirectTool

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from contracts.blocks import Block
 from contracts.paths import FilePath
 from contracts.react_tools import ReadParams
-from contracts.tool_calls import ToolCallRequest
+from contracts.tool_call_request import ToolCallRequest
 from service.artifacts.attachments import Attachments
 from service.artifacts.conversation_files import ConversationFiles
 from service.artifacts.path_resolver import LogicalPathResolver

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from contracts.paths import FilePath, Namespace
-from contracts.tool_calls import SandboxInfo
+from contracts.tool_call_response import SandboxInfo
 from service.file_content import FileContent
 from service.sandbox.port import (
     Collected,

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from contracts.paths import FilePath, Namespace
-from contracts.tool_calls import SandboxInfo
+from contracts.tool_call_response import SandboxInfo
 from service.file_content import FileContent
 from service.sandbox.port import Collected, CollectedFile, FileState, ProcessOutcome, SandboxLostError, SandboxSpec
 from service.sandbox.runner.file_frames import PIECE_BYTES

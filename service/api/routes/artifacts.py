@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
-from contracts.logical import LogicalPath, parse
+from contracts.logical_paths import LogicalPath, parse
 from contracts.paths import FilePath, UnsafePathError
 from service import errors
 from service.api.file_response import BINARY, PART_HEADERS, VERSION_HEADERS, Conditions, file_response

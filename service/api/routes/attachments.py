@@ -6,7 +6,8 @@ from urllib.parse import quote
 from fastapi import APIRouter, Path, Request, Response
 
 from contracts.media_types import is_mime
-from contracts.tool_calls import Attachment, TurnId
+from contracts.tool_call_request import TurnId
+from contracts.tool_call_response import Attachment
 from service import errors
 from service.api.error_handlers import NoRouteError, invalid_field
 from service.api.identity import WritesArtifacts

@@ -9,7 +9,7 @@ from typing import Any
 
 from contracts.blocks import TEXT_BYTES_MAX, Block
 from contracts.react_tools import MemsearchParams
-from contracts.tool_calls import ToolCallResponse
+from contracts.tool_call_response import ToolCallResponse
 from service.artifacts.conversation_files import ConversationFiles
 from service.calls.direct_tool import ReactCall
 from service.identity import ConversationKey

@@ -10,7 +10,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from contracts.paths import FilePath
-from contracts.tool_calls import SandboxInfo, Timings, ToolCallRequest
+from contracts.tool_call_request import ToolCallRequest
+from contracts.tool_call_response import SandboxInfo, Timings
 from service.artifacts.conversation_files import ConversationFiles
 from service.artifacts.port import NewArtifact
 from service.calls.admission import Admission

@@ -6,7 +6,7 @@ import hashlib
 import pytest
 
 from contracts.paths import FilePath
-from contracts.tool_calls import Asset, SourceRow
+from contracts.tool_call_request import Asset, SourceRow
 from service.artifacts.conversation_files import ConversationFiles
 from service.artifacts.port import NewArtifact
 from service.errors import AssetRefusedError, SidConflictError

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from contracts.artifacts import Checks, Promise
 from contracts.paths import FilePath, Namespace
-from contracts.tool_calls import ArtifactResult, SandboxInfo, Usage
+from contracts.tool_call_response import ArtifactResult, SandboxInfo, Usage
 from contracts.tools import Language
 from service.file_content import FileContent
 from service.jobs.failures import classify

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from contracts.paths import FilePath, Namespace
-from contracts.tool_calls import SandboxInfo
+from contracts.tool_call_response import SandboxInfo
 from contracts.tools import Language
 from service.errors import StoreFailedError
 from service.file_content import FileContent

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.blocks import Block
-from contracts.logical import TurnPath
+from contracts.logical_paths import TurnPath
 from service.timeline.artifact_versions import discover, is_remembered, latest_blocks, main_block, safe_text
 from service.timeline.view import StoredTimelineView, SuppliedTimelineView
 from tests.support.conversations import SCOPE, block, call_block, meta_block, opened_conversation, sha256

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contracts.react_tools import HideParams
-from contracts.tool_calls import ToolCallRequest
+from contracts.tool_call_request import ToolCallRequest
 from service.calls.direct_tool import ReactCall, ToolRefusedError
 from service.identity import ConversationKey, Principal
 from service.react.hide import HideTool
