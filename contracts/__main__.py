@@ -54,7 +54,7 @@ def schema_text(name: str) -> str:
 
 
 def drifted_schemas() -> list[str]:
-    """The names of models whose committed schema is not what the model says today."""
+    """The names of models whose committed schema differs from the model."""
     return [
         name
         for name in MODELS

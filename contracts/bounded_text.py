@@ -7,7 +7,7 @@ from typing import Any
 
 
 def limit_utf8(limit: int) -> Callable[[str], str]:
-    """A validator that refuses a text of more than ``limit`` bytes of UTF-8, and says both numbers."""
+    """A validator that refuses a text of more than ``limit`` bytes of UTF-8, with both numbers in the message."""
 
     def bounded(text: str) -> str:
         size = len(text.encode())

@@ -30,7 +30,7 @@ _RESERVED = frozenset(
         *("BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "IFS", "PS4", "GLIBC_TUNABLES", "NODE_OPTIONS", "NODE_PATH"),
     }
 )
-# Folders of a sandbox that are not below OUT_DIR; what a program writes there is not kept.
+# Folders of a sandbox that are not below OUT_DIR; what a program writes there is lost.
 _ELSEWHERE = re.compile(r"(?:sandbox:)?(?:/+|(?:~|/tmp|(?:\$\{?|\{)(?:HOME|TMPDIR)\}?)(?:/.*)?)", re.DOTALL)
 _RESERVED_PREFIXES = ("LD_", "PYTHON", "BASH_FUNC_")
 

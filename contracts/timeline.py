@@ -1,4 +1,4 @@
-"""The timeline's doors: what is added, what is read, and the sources of a conversation."""
+"""The timeline: added blocks, pages that are read, and the sources of a conversation."""
 
 from typing import Annotated, Any, Self
 

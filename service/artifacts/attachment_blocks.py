@@ -4,21 +4,21 @@ import base64
 from typing import Any
 
 from contracts.blocks import Block
-from service.artifacts.conversation_files import digest_json
+from service.artifacts.conversation_files import format_digest
 from service.artifacts.port import StoredArtifact
 from service.timeline.block_writer import now_text
 
 _AUTHOR = "user"
 
 
-def attachment_blocks(stored: StoredArtifact, content: bytes | None) -> list[Block]:
+def build_attachment_blocks(stored: StoredArtifact, content: bytes | None) -> list[Block]:
     """The meta block with the safe digest, and the file's own block.
 
     Args:
         stored: the version that was stored.
         content: its bytes, if its block carries them.
     """
-    digest = digest_json(
+    digest = format_digest(
         {
             "artifact_path": stored.path.logical,
             "physical_path": stored.path.physical,

@@ -11,7 +11,7 @@ from typing import BinaryIO, cast
 from contracts.media_types import guess_mime, is_inline_binary
 from contracts.paths import FilePath, Namespace, UnsafePathError
 from contracts.tool_call_response import Attachment
-from service.artifacts.attachment_blocks import attachment_blocks
+from service.artifacts.attachment_blocks import build_attachment_blocks
 from service.artifacts.port import ArtifactStore, NewArtifact, SourcePool, StoredArtifact
 from service.errors import BodyTooLargeError, StoreFailedError, StoreFullError, UnsafeNameError
 from service.file_content import FileContent
@@ -76,7 +76,7 @@ class Attachments:
             StoreFullError: no space is left; nothing is stored.
             StoreFailedError: the store failed.
         """
-        path = attachment_path(turn_id, name)
+        path = parse_attachment_path(turn_id, name)
         async with self._artifacts.staging() as folder:
             source = folder / "attachment"
             size_bytes, sha256 = await _receive(content, source, self.bytes_max)
@@ -96,7 +96,9 @@ class Attachments:
             )
             inline = await self._inline(upload, source)
             [stored] = await self._artifacts.save(
-                scope, [upload], lambda saved: [block for one in saved for block in attachment_blocks(one, inline)]
+                scope,
+                [upload],
+                lambda saved: build_attachment_blocks(saved[0], inline),
             )
         sid = cast("int", stored.sid)  # external files have one
         return AttachmentStored(_as_answer(stored, sid), created=True)
@@ -111,11 +113,11 @@ class Attachments:
             raise _store_error(exc) from exc
 
 
-def attachment_path(turn_id: str, name: str) -> FilePath:
+def parse_attachment_path(turn_id: str, name: str) -> FilePath:
     """The path of an attachment.
 
     Raises:
-        UnsafeNameError: the name has a slash, or it or the turn id is refused at every door.
+        UnsafeNameError: the name has a slash, or it or the turn id is not allowed.
     """
     if "/" in name:
         raise UnsafeNameError("the name of an attachment has no slash; give the file's own name")

@@ -13,7 +13,7 @@ from service.artifacts.path_forms import possible_paths
 from service.artifacts.port import SourcePool, StoredArtifact
 from service.artifacts.skills import Skill, Skills
 from service.identity import ConversationKey
-from service.timeline.artifact_versions import latest_blocks, main_block, safe_text
+from service.timeline.artifact_versions import find_latest_blocks, pick_main_block, redact_text
 from service.timeline.port import PlacedBlock
 
 SOURCES_MAX = 10_000
@@ -36,12 +36,12 @@ class ResolvedBlocks:
     @property
     def main(self) -> PlacedBlock:
         """The block with the report or result."""
-        return main_block(self.placed)
+        return pick_main_block(self.placed)
 
     @property
     def text(self) -> str | None:
         """The text of the main block, without hosting fields; None for base64."""
-        return safe_text(self.main.block)
+        return redact_text(self.main.block)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class CallPaths:
             case FilePath():
                 return await self.files.latest(path)
             case TurnPath():
-                placed = await latest_blocks(self.files.memory, path)
+                placed = await find_latest_blocks(self.files.memory, path)
                 return ResolvedBlocks(path, placed) if placed else None
             case SourcesPath():
                 rows = await self._resolver.sources.pick(self._scope, path.ranges, sources_max)

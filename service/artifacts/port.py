@@ -73,7 +73,7 @@ class StoredArtifact:
     removed: bool = False
 
     def hosting(self) -> dict[str, str]:
-        """The fields that say where it is hosted: for the caller's program, never for a model."""
+        """The fields of where it is hosted: for the caller's program, never for a model."""
         fields = {"hosted_uri": self.hosted_uri, "rn": self.rn, "key": self.key}
         return {name: value for name, value in fields.items() if value is not None}
 
@@ -166,7 +166,7 @@ class NewPage:
     Attributes:
         url: its URL; two pages with the same one are the same source.
         title: its title.
-        text: what it says; None keeps what is known.
+        text: its text; None keeps the known one.
         mime: its media type.
         turn_id: the turn that found it.
     """

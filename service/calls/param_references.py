@@ -17,7 +17,7 @@ from service.artifacts.staging import Staging, staging
 from service.calls.run_record import UsedReference
 from service.file_content import FileContent
 from service.identity import ConversationKey
-from service.timeline.artifact_versions import latest_blocks, main_block, safe_text
+from service.timeline.artifact_versions import find_latest_blocks, pick_main_block, redact_text
 
 TEXT_BYTES_MAX = CODE_BYTES_MAX
 """The largest text behind a reference: as large as a program or a content that a call carries itself."""
@@ -170,8 +170,8 @@ class References:
     async def _block(
         self, scope: ConversationKey, request: ToolCallRequest, reference: Reference, path: TurnPath
     ) -> _Found:
-        placed = await latest_blocks(self._files.of_call(scope, request.timeline).memory, path)
-        text = safe_text(main_block(placed).block) if placed else None
+        placed = await find_latest_blocks(self._files.of_call(scope, request.timeline).memory, path)
+        text = redact_text(pick_main_block(placed).block) if placed else None
         if text is None:
             raise not_visible(reference, "the conversation has no text at this path")
         return _Found(str(path), _bounded(reference, FileContent(text.encode(errors="replace"))))

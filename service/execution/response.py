@@ -19,7 +19,7 @@ from service.jobs.runner import Attempt
 from service.jobs.verdicts import Verdict, extras, produced_once
 from service.sandbox.port import CollectedFile, FileState
 from service.sandbox.program_output import program_output
-from service.timeline.artifact_versions import remembered_paths
+from service.timeline.artifact_versions import collect_paths
 from service.timeline.block_writer import BlockWriter, Notice, now_text
 from service.visible_text import visible_line
 
@@ -101,7 +101,7 @@ def answered(
     notices = [*_rewrites(contract), *attempt.gathered.notices]
     blocks = _opening_blocks(call, notices, text, attempt.removed)
     if blocks:
-        earlier = remembered_paths(call.request.timeline)
+        earlier = collect_paths(call.request.timeline)
         for verdict in produced_once(verdicts):
             artifact, content = stored[verdict.path.physical], contents[verdict.path.physical]
             is_edited = artifact.version > 1 or verdict.path.logical in earlier

@@ -224,7 +224,7 @@ class InputResolver:
         What was mentioned is there already.
         """
         left_out: list[str] = []
-        for group in (await files.of_turn(wish.turn_id), await files.brought(wish.turn_id)):
+        for group in (await files.of_turn(wish.turn_id), await files.read_in_turn(wish.turn_id)):
             waiting = [file for file in group if file.path.physical not in gathered.inputs]
             if not self._fits(wish, gathered, waiting):
                 left_out += [file.path.physical for file in waiting]
@@ -405,7 +405,7 @@ async def _read_elsewhere(mention: Mention, files: CallFiles, *, in_blocks: bool
     """
     for rel in mention.readings:
         path = FilePath(mention.turn_id, mention.namespace, rel)
-        file = files.removed(path) or (await files.remembered(path) if in_blocks else None)
+        file = files.removed(path) or (await files.find_in_blocks(path) if in_blocks else None)
         if file is not None:
             return [file]
     return []

@@ -99,7 +99,7 @@ class ReplayInputs:
             content = asset.base64 if asset.base64 is not None else (asset.text or "").encode()
             return FileContent(await staging.write(f"restored-{number}", content))
         files = self._files.of_call(scope, request.timeline)
-        file = await files.remembered(path)
+        file = await files.find_in_blocks(path)
         fetched = None if file is None else await files.fetch(file, staging)
         return None if fetched is None else fetched.source
 

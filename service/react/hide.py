@@ -15,9 +15,9 @@ from service.timeline.model_text import read_text
 from service.timeline.port import PlacedBlock, TimelineStore
 from service.timeline.token_counter import TokenCounter, count_tokens
 from service.timeline.view import TimelineView, timeline_for
-from service.timeline.visibility import visibility_of
+from service.timeline.visibility import compute_visibility
 
-_BLOCKS_MAX = 1_000  # of one path that are looked at; what is hidden lies near the end
+_BLOCKS_MAX = 1_000  # read of one path; what is hidden lies near the end
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class _Group:
 
 
 class HideTool:
-    """Tells the calls of ``react.hide``.
+    """Answers ``react.hide``.
 
     Args:
         store: the stored timelines.
@@ -56,7 +56,7 @@ class HideTool:
         if not replacement:
             raise ToolRefusedError(ToolCode.HIDE_FAILED, "replacement: it is blank; say what was there")
         memory = timeline_for(self._store, call.scope, call.request)
-        path = await _shown_path(memory, named_paths(call.params.path, call.turn_id))
+        path = await _shown_path(memory, parse_hidden_paths(call.params.path, call.turn_id))
         group = await self._group(memory, path)
         payload = {
             "tool_id": call.request.tool_id,
@@ -75,7 +75,7 @@ class HideTool:
 
     async def _group(self, memory: TimelineView, path: str) -> _Group:
         last = await memory.last()
-        visibility = await visibility_of(memory, last)
+        visibility = await compute_visibility(memory, last)
         found = await memory.of_path(path, _BLOCKS_MAX, binaries=False)
         visible = [placed for placed in found if placed.position <= last and visibility.shows(placed)]
         if not visible:
@@ -117,7 +117,7 @@ async def _shown_path(memory: TimelineView, paths: list[str]) -> str:
     return paths[0]
 
 
-def named_paths(text: str, turn_id: str) -> list[str]:
+def parse_hidden_paths(text: str, turn_id: str) -> list[str]:
     """The canonical logical paths that a path may mean: any logical path, or a file by its physical or bare path.
 
     Raises:

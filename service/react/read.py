@@ -14,14 +14,14 @@ from service.artifacts.staging import Staging, staging
 from service.calls.direct_tool import ReactCall
 from service.jobs.runner import Attempt
 from service.react.document_reader import DOCUMENT_KINDS, DocumentReader, DocumentUnreadableError
-from service.react.read_items import CannotLoadError, Loaded, content_fingerprint
+from service.react.read_items import CannotLoadError, Loaded, fingerprint_block
 from service.react.read_loader import NO_SUCH_SOURCES, DocumentText, ReadLoader
 from service.timeline.artifact_versions import BLOCKS_MAX
 from service.timeline.block_writer import Notice
 from service.timeline.port import spelled
 from service.timeline.token_counter import TokenCounter
 from service.timeline.view import TimelineView
-from service.timeline.visibility import Visibility, visibility_of
+from service.timeline.visibility import Visibility, compute_visibility
 
 _REASON_CHARS_MAX = 300
 
@@ -116,10 +116,10 @@ class ReadTool:
 
     async def _outcome(self, paths: list[str], loading: ReadLoader, memory: TimelineView) -> _Outcome:
         outcome = _Outcome()
-        view = await visibility_of(memory)
+        view = await compute_visibility(memory)
         seen: set[str] = set()
         for path in dict.fromkeys(paths):
-            if outcome.left_out:  # what comes after it is not even looked up
+            if outcome.left_out:  # the paths after it are not resolved
                 outcome.left_out.append(path)
                 continue
             try:
@@ -184,7 +184,7 @@ async def _is_in_view(loaded: Loaded, memory: TimelineView, view: Visibility) ->
         return False
     placed = await memory.of_path(loaded.path, BLOCKS_MAX, binaries=False)
     at_path = (item for item in placed if spelled(item.block.path) == loaded.path)
-    return wanted <= {content_fingerprint(item) for item in at_path if view.shows(item)}
+    return wanted <= {fingerprint_block(item) for item in at_path if view.shows(item)}
 
 
 def _blocks(call: ReactCall[ReadParams], loaded: Loaded) -> list[Block]:

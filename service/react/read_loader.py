@@ -1,4 +1,4 @@
-"""Turns a logical path into what ``react.read`` shows of it: digests and content, or why there is nothing."""
+"""Load what ``react.read`` shows of a path: digests and content."""
 
 import asyncio
 import base64
@@ -12,24 +12,24 @@ from contracts.logical_paths import LogicalPath, SkillPath, SourcesPath
 from contracts.media_types import is_inline_binary, is_text
 from contracts.paths import FilePath, UnsafePathError
 from contracts.tool_call_request import SourceRow
-from service.artifacts.conversation_files import ConversationFile, digest_json, digest_of
-from service.artifacts.line_ranges import Stretch, is_utf8, rest_of_file, stretch_of
+from service.artifacts.conversation_files import ConversationFile, digest_of, format_digest
+from service.artifacts.line_ranges import Stretch, describe_rest, is_utf8, parse_stretch
 from service.artifacts.path_forms import possible_paths
 from service.artifacts.path_resolver import CallPaths, Resolved, ResolvedBlocks, ResolvedSkill, ResolvedSources
 from service.artifacts.staging import Staging
 from service.react.document_reader import DOCUMENT_KINDS, DocumentUnreadableError
-from service.react.read_content import Content, bytes_of, lines_of, text_content
+from service.react.read_content import Content, build_text_content, read_bytes, read_lines
 from service.react.read_items import (
     EXTRACTED,
     JSON,
     CannotLoadError,
     Loaded,
     ShownBlock,
-    content_fingerprint,
-    text_mark,
+    fingerprint_block,
+    fingerprint_text,
 )
-from service.react.source_texts import row_text, source_text
-from service.timeline.artifact_versions import discover, safe_text
+from service.react.source_texts import format_row, load_rows
+from service.timeline.artifact_versions import find_versions, redact_text
 from service.timeline.block_writer import embedded_text
 from service.timeline.token_counter import TokenCounter
 
@@ -82,7 +82,7 @@ class ReadLoader:
             CannotLoadError: nothing; why.
             StoreFailedError: a store failed.
         """
-        stretch = stretch_of(text)
+        stretch = parse_stretch(text)
         try:
             return await self._first(text, self._whole)
         except CannotLoadError:
@@ -120,7 +120,7 @@ class ReadLoader:
                 return await self._rows(sources)
             case ResolvedSkill(skill=skill):
                 text = skill.active_text
-                return [Loaded(str(path), (ShownBlock(str(path), _MARKDOWN, text, mark=text_mark(text)),))]
+                return [Loaded(str(path), (ShownBlock(str(path), _MARKDOWN, text, mark=fingerprint_text(text)),))]
 
     async def _resolve(self, path: LogicalPath) -> Resolved:
         """What is behind a path.
@@ -153,13 +153,13 @@ class ReadLoader:
             if is_text(file.mime) or (head and is_utf8(head)):
                 text = embedded_text(head, more=size > len(head))
                 if size > TEXT_BYTES_MAX:
-                    partly.append(rest_of_file(path.logical, head, size))
+                    partly.append(describe_rest(path.logical, head, size))
                 elif "tokens" not in digest:
                     digest["tokens"] = await asyncio.to_thread(self._tokens.count, text)
         meta = self._meta(file, digest)
         carried = "base64" if encoded is not None else "text" if text is not None else "nothing"
         piece = ShownBlock(path.logical, file.mime, text, encoded, meta, f"{digest['sha256']}:{carried}")
-        pieces = [ShownBlock(None, JSON, digest_json(digest)), piece]
+        pieces = [ShownBlock(None, JSON, format_digest(digest)), piece]
         if file.mime in DOCUMENT_KINDS and self._document_text is not None:
             try:
                 pieces.append(_extracted(path, await self._document_text(file), meta, digest, partly))
@@ -177,7 +177,7 @@ class ReadLoader:
             got = await self._files.fetch(file, self._staging)
             if got is None:
                 raise CannotLoadError("the timeline names the file, but its bytes cannot be had")
-            file = file.at(got)
+            file = file.with_content(got)
         return file
 
     async def _digest(self, file: ConversationFile) -> dict[str, Any]:
@@ -192,11 +192,11 @@ class ReadLoader:
                 "size_bytes": file.fetched.size_bytes,
                 "sha256": file.fetched.sha256,
             }
-        versions = await discover(self._files.memory, file.path.logical)
-        told = dict(versions[-1].digest) if versions else {}
-        if told.get("sha256") not in {None, known["sha256"]}:
-            told = {}  # of a version before the one in the store
-        return {**known, **told, "sha256": known["sha256"]}
+        versions = await find_versions(self._files.memory, file.path.logical)
+        latest = dict(versions[-1].digest) if versions else {}
+        if latest.get("sha256") not in {None, known["sha256"]}:
+            latest = {}  # of a version before the one in the store
+        return {**known, **latest, "sha256": known["sha256"]}
 
     async def _stretch(self, stretch: Stretch, path: LogicalPath) -> list[Loaded]:
         """Some lines or bytes.
@@ -206,14 +206,14 @@ class ReadLoader:
         """
         content = await self._content(path)
         if stretch.unit == "bytes":
-            shown, part, partly = await bytes_of(content, stretch)
+            shown, part, partly = await read_bytes(content, stretch)
         elif not content.is_text:
             raise CannotLoadError(f"{content.mime} has no lines; give the path without #L, or #B0- for its bytes")
         else:
-            shown, part, partly = await lines_of(content, stretch)
+            shown, part, partly = await read_lines(content, stretch)
         name = f"{content.name}{stretch.mark(stretch.first, stretch.last)}"
-        piece = ShownBlock(name, content.mime, shown, None, {**content.meta, **part}, text_mark(shown))
-        head = (ShownBlock(None, JSON, digest_json({**content.digest, **part})),) if content.digest else ()
+        piece = ShownBlock(name, content.mime, shown, None, {**content.meta, **part}, fingerprint_text(shown))
+        head = (ShownBlock(None, JSON, format_digest({**content.digest, **part})),) if content.digest else ()
         return [Loaded(name, (*head, piece), partly)]
 
     async def _content(self, path: LogicalPath) -> Content:
@@ -224,7 +224,7 @@ class ReadLoader:
         """
         found = await self._resolve(path)
         if not isinstance(found, ConversationFile):
-            return text_content(str(path), "text/plain", _text_of(found).encode(errors="replace"))
+            return build_text_content(str(path), "text/plain", _text_of(found).encode(errors="replace"))
         file = await self._at_hand(found)
         digest = await self._digest(file)
         meta = self._meta(file, digest)
@@ -233,7 +233,7 @@ class ReadLoader:
                 text = (await self._document_text(file)).encode(errors="replace")
             except DocumentUnreadableError as exc:
                 raise CannotLoadError(f"its text cannot be extracted: {exc}") from exc
-            return text_content(file.path.logical, _MARKDOWN, text, {**meta, EXTRACTED: True}, digest)
+            return build_text_content(file.path.logical, _MARKDOWN, text, {**meta, EXTRACTED: True}, digest)
         size = file.size_bytes or 0
         head = b"".join([piece async for piece in self._files.read(file, 0, min(size, _HEAD_BYTES))])
         has_lines = is_text(file.mime) or is_utf8(head)
@@ -243,7 +243,7 @@ class ReadLoader:
         hosted = file.stored.hosting() if file.stored is not None else {}
         if file.version is not None and file.version.hosted_uri is not None:
             hosted = {"hosted_uri": file.version.hosted_uri}
-        return {"digest": digest_json(digest), **hosted, "physical_path": file.path.physical}
+        return {"digest": format_digest(digest), **hosted, "physical_path": file.path.physical}
 
     # ---- blocks ----
 
@@ -252,11 +252,11 @@ class ReadLoader:
         pieces = []
         partly = None
         for item in found.placed:
-            block, mark = item.block, content_fingerprint(item)
-            text, encoded = safe_text(block), None
+            block, mark = item.block, fingerprint_block(item)
+            text, encoded = redact_text(block), None
             if text is not None and len(raw := text.encode(errors="replace")) > TEXT_BYTES_MAX:
                 text = embedded_text(raw[: TEXT_BYTES_MAX + 4], more=True)
-                partly = rest_of_file(str(path), raw, len(raw))
+                partly = describe_rest(str(path), raw, len(raw))
             if item.base64_chars:
                 size = item.base64_chars * 3 // 4
                 if size > self._inline_bytes_left:
@@ -283,7 +283,7 @@ class ReadLoader:
             if file is None:
                 others.append(row)
         if others:
-            loaded.append(source_text(others, more=len(found) > len(rows)))
+            loaded.append(load_rows(others, more=len(found) > len(rows)))
         if len(found) == len(rows):
             unmet = (span for span in sources.path.ranges if not any(span[0] <= row.sid <= span[1] for row in rows))
             loaded[0] = replace(loaded[0], absent=tuple(str(SourcesPath((span,))) for span in unmet))
@@ -300,7 +300,7 @@ def _text_of(found: ResolvedBlocks | ResolvedSources | ResolvedSkill) -> str:
         case ResolvedBlocks():
             text = found.text
         case ResolvedSources():
-            text = "".join(row_text(row, None) for row in found.rows[:SOURCES_MAX]) or None
+            text = "".join(format_row(row, None) for row in found.rows[:SOURCES_MAX]) or None
         case ResolvedSkill():
             text = found.skill.active_text
     if text is None:
@@ -314,7 +314,7 @@ def _extracted(
     """The text of a document, at the document's own path; ``partly`` learns how to read on."""
     raw = whole.encode(errors="replace")
     if len(raw) > TEXT_BYTES_MAX:
-        partly.append(f"of its text {rest_of_file(path.logical, raw, len(raw))}")
+        partly.append(f"of its text {describe_rest(path.logical, raw, len(raw))}")
     text = embedded_text(raw[:_HEAD_BYTES], more=len(raw) > _HEAD_BYTES)
     mark = f"{digest['sha256']}:{EXTRACTED}"
     return ShownBlock(path.logical, _MARKDOWN, text, None, {**meta, EXTRACTED: True}, mark)

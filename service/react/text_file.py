@@ -1,4 +1,4 @@
-"""Text files of the current turn: named, read, measured, stored and told in the blocks of a call."""
+"""Text files of the current turn: names, measures, storing, digests."""
 
 import asyncio
 import hashlib
@@ -19,7 +19,7 @@ from service.file_content import FileContent
 from service.jobs.hosting import host
 from service.jobs.path_mentions import find_sids
 from service.jobs.produced_files import Content, content_of
-from service.timeline.artifact_versions import is_remembered
+from service.timeline.artifact_versions import has_path
 from service.timeline.block_writer import Notice, now_text
 from service.timeline.token_counter import TokenCounter, count_tokens
 
@@ -30,7 +30,7 @@ class TextFile:
 
     Attributes:
         path: the file, in the current turn.
-        text: what it says.
+        text: its content.
         mime: its media type.
         kind: ``display`` or ``file``.
         visibility: only ``external`` ones are hosted.
@@ -130,7 +130,7 @@ class TextFiles:
         return await asyncio.to_thread(content_of, file.mime, measured.size_bytes, encoded, self._inline_bytes_max)
 
 
-def named_file(path: str, turn_id: str) -> NamedPath:
+def resolve_target(path: str, turn_id: str) -> NamedPath:
     """The file of the current turn that a path means.
 
     Raises:
@@ -155,7 +155,7 @@ def _is_folder(text: str, turn_id: str) -> bool:
     return text.endswith("/") or is_namespace or (not rest and head in {Namespace.FILES, turn_id})
 
 
-def rewrites(named: NamedPath) -> list[Notice]:
+def build_rewrite_notices(named: NamedPath) -> list[Notice]:
     """The notice of a path that meant another turn or an attachment."""
     if not named.foreign:
         return []
@@ -167,9 +167,7 @@ def digest_of(
     call: ReactCall[Any], file: TextFile, measured: Measured, stored: StoredArtifact | None = None, **more: str
 ) -> Digest:
     """The digest of a text; ``stored`` is None if it could not be stored."""
-    is_edited = stored is not None and (
-        stored.version > 1 or is_remembered(call.request.timeline, file.path.logical)
-    )
+    is_edited = stored is not None and (stored.version > 1 or has_path(call.request.timeline, file.path.logical))
     return Digest(
         artifact_path=file.path.logical,
         physical_path=file.path.physical,
@@ -190,7 +188,7 @@ def digest_of(
     )
 
 
-def result_of(file: TextFile, stored: StoredArtifact) -> ArtifactResult:
+def build_artifact_result(file: TextFile, stored: StoredArtifact) -> ArtifactResult:
     """What became of a text, for the caller's program."""
     return ArtifactResult(
         logical_path=file.path.logical,
@@ -206,7 +204,7 @@ def result_of(file: TextFile, stored: StoredArtifact) -> ArtifactResult:
     )
 
 
-def not_hosted(
+def build_hosting_failure(
     call: ReactCall[Any],
     file: TextFile,
     measured: Measured,
@@ -214,7 +212,7 @@ def not_hosted(
     error: StoreFailedError | StoreFullError,
 ) -> ToolCallResponse:
     """The answer of a call whose file could not be stored or hosted: the text is still in its call block."""
-    # Not the store's own words: they may name places that no model is told.
+    # Not the store's own words: they may name places that a model must not see.
     message = f"the file could not be stored ({error.code}); call again under a new tool_call_id"
     details = {"error": str(error.code), "path": file.path.physical, "retryable": error.retryable}
     notice = Notice(NoticeCode.HOSTING_FAILED, message, details)

@@ -21,7 +21,7 @@ from service.jobs.runner import Attempt
 from service.jobs.verdicts import Verdict
 from service.sandbox.limits import CallBounds
 from service.sandbox.program_output import stderr_text
-from service.timeline.artifact_versions import is_remembered
+from service.timeline.artifact_versions import has_path
 from service.timeline.block_writer import BlockWriter, Notice, now_text, shortened
 from service.visible_text import visible_line
 
@@ -122,7 +122,7 @@ def answered(
         visibility="external",
         tool_call_id=call.request.tool_call_id,
         tool_id=call.request.tool_id,
-        edited=True if artifact.version > 1 or is_remembered(call.request.timeline, call.target.logical) else None,
+        edited=True if artifact.version > 1 or has_path(call.request.timeline, call.target.logical) else None,
         ts=now_text(),
         size_bytes=artifact.size_bytes,
         sha256=artifact.sha256,

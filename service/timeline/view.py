@@ -211,7 +211,7 @@ def _file_paths(placed: Iterable[PlacedBlock]) -> dict[str, None]:
 
 
 def _by_path(placed: Sequence[PlacedBlock]) -> dict[str, list[PlacedBlock]]:
-    """Blocks by their path and by the path that they describe; read once, for a loop's whole life may be in it."""
+    """Blocks by their path and by the path that they describe; built once: a loop's whole timeline may be in it."""
     found: dict[str, list[PlacedBlock]] = {}
     for item in placed:
         for path in {spelled(item.block.path), described_path(item.block)} - {None}:

@@ -10,7 +10,7 @@ import pytest
 from contracts.blocks import TEXT_BYTES_MAX, Block
 from contracts.react_tools import MemsearchParams
 from contracts.tool_call_request import ToolCallRequest
-from service.artifacts.attachment_blocks import attachment_blocks
+from service.artifacts.attachment_blocks import build_attachment_blocks
 from service.artifacts.conversation_files import ConversationFiles
 from service.calls.direct_tool import DirectTool
 from service.calls.tool import NullObserver
@@ -45,7 +45,7 @@ def attach(files, timelines, stage, scope):
     async def attached(path, data, mime="text/plain"):
         async with files.staging() as folder:
             [stored] = await files.save(scope, [stage(folder, path, data, mime=mime, tool_call_id=None)])
-        await timelines.append(scope, attachment_blocks(stored, None))
+        await timelines.append(scope, build_attachment_blocks(stored, None))
 
     return attached
 

@@ -24,7 +24,7 @@ TEXT_CHARS_MAX = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class NewPassage:
     """One passage, before it has a vector; the fields of `Passage`."""
 
     position: int
@@ -35,19 +35,19 @@ class Said:
     text: str
 
 
-def target_of(block: Block) -> str | None:
+def find_target(block: Block) -> str | None:
     """Which target of a search a block belongs to; None for one that no search looks through."""
     return _TARGETS.get(block.type)
 
 
-async def said_in(placed: PlacedBlock, files: CallFiles) -> list[Said]:
+async def extract_passages(placed: PlacedBlock, files: CallFiles) -> list[NewPassage]:
     """The passages of a block; none of a block that nobody searches for. Hidden blocks are found as well.
 
     Raises:
         StoreFailedError: the artifact store failed.
     """
     block = placed.block
-    target = target_of(block)
+    target = find_target(block)
     if target is None:
         return []
     if target == "attachment":
@@ -55,11 +55,11 @@ async def said_in(placed: PlacedBlock, files: CallFiles) -> list[Said]:
     else:
         texts = passages((block.text or "")[:TEXT_CHARS_MAX])
     ts = _utc(block.ts)
-    return [Said(placed.position, block.turn_id, target, ts, block.path, text) for text in texts]
+    return [NewPassage(placed.position, block.turn_id, target, ts, block.path, text) for text in texts]
 
 
 async def _attachment_passages(block: Block, files: CallFiles) -> Sequence[str]:
-    """The name of an attachment, and what it says if it is a text; of other types the name is all that is known."""
+    """The name of an attachment, and its text if it is a text; only the name of other types."""
     try:
         path = FilePath.from_logical(block.path)
     except UnsafePathError:

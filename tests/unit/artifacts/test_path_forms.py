@@ -4,7 +4,7 @@ import pytest
 
 from contracts.paths import FilePath, UnsafePathError
 from service.artifacts.path_forms import possible_paths
-from service.react.hide import named_paths
+from service.react.hide import parse_hidden_paths
 
 PLACES = ["", "./", "/out/", "/mnt/data/", "sandbox:/mnt/data/", "/mnt/user-data/outputs/", "$OUT_DIR/", "OUT_DIR/"]
 
@@ -14,7 +14,7 @@ PLACES = ["", "./", "/out/", "/mnt/data/", "sandbox:/mnt/data/", "/mnt/user-data
 def test_a_file_of_another_turn_is_that_file_behind_any_place(place, physical):
     path = FilePath.from_physical(physical)
     assert possible_paths(place + physical, "turn_2") == [path]
-    assert named_paths(place + physical, "turn_2") == [path.logical]
+    assert parse_hidden_paths(place + physical, "turn_2") == [path.logical]
 
 
 @pytest.mark.parametrize("place", PLACES)

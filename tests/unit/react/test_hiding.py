@@ -11,9 +11,9 @@ from service.calls.direct_tool import DirectTool
 from service.identity import ConversationKey, Principal
 from service.react.hide import HideTool
 from service.timeline.cache_points import CachePoints, CachePolicy, cache_points
-from service.timeline.model_text import marked, read_text
+from service.timeline.model_text import read_text, with_visibility
 from service.timeline.view import SuppliedTimelineView
-from service.timeline.visibility import visibility_of
+from service.timeline.visibility import compute_visibility
 from tests.support.timelines import (
     block,
     call_block,
@@ -76,7 +76,7 @@ def test_a_hidden_file_is_one_line_in_view_and_its_blocks_are_marked():
     memory = SuppliedTimelineView(now)
 
     async def marks():
-        return await marked(memory, await visibility_of(memory), await memory.after(0, 10))
+        return await with_visibility(memory, await compute_visibility(memory), await memory.after(0, 10))
 
     said = [(item.meta.get("hidden"), item.meta.get("replacement_text")) for item in asyncio.run(marks())]
     assert said[:4] == [(None, None), (None, None), (True, "a long list"), (True, None)]
