@@ -13,7 +13,7 @@ from collections.abc import Collection
 import numpy as np
 
 from contracts.react_tools import MemsearchParams
-from contracts.tool_calls import ToolCallRequest
+from contracts.tool_call_request import ToolCallRequest
 from service.calls.direct_tool import DirectTool
 from service.calls.observer import CallObserver
 from service.identity import ConversationKey, Principal

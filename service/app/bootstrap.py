@@ -29,7 +29,7 @@ from service.app.tools import ToolDependencies, all_tools, cache_policy, program
 from service.artifacts.attachments import Attachments
 from service.artifacts.conversation_files import ConversationFiles
 from service.artifacts.download_links import DownloadLinks
-from service.artifacts.logical_paths import LogicalPathResolver
+from service.artifacts.path_resolver import LogicalPathResolver
 from service.calls.admission import Admission
 from service.calls.service import Calls, CallSettings
 from service.identity import Principal
@@ -90,7 +90,7 @@ class Service:
         artifacts: the files of conversations.
         sources: what their citations stand for.
         timeline: their event logs.
-        recall: what logical paths mean that are no stored files.
+        paths: resolves logical paths.
         attachments: takes attachments in.
         engine: where sandboxes come from.
         image: what their image has.
@@ -111,7 +111,7 @@ class Service:
     artifacts: SqlArtifactStore
     sources: SqlSourcePool
     timeline: Timeline
-    recall: LogicalPathResolver
+    paths: LogicalPathResolver
     attachments: Attachments
     engine: PooledEngine
     image: ImageInventory
@@ -199,24 +199,21 @@ def artifact_files(settings: Settings) -> BlobStore:
 
 
 def _memory_search(
-    settings: Settings, database: Database, timelines: SqlTimelineStore, artifacts: SqlArtifactStore
+    settings: Settings, database: Database, timelines: SqlTimelineStore, files: ConversationFiles
 ) -> MemorySearchTool:
     return MemorySearchTool(
         timelines,
         SqlPassageStore(database),
-        artifacts,
+        files,
         MiniLmEmbedder(max(1, (os.cpu_count() or 1) // 2)),
         half_life_days=settings.memory_half_life_days,
     )
 
 
-def _attachments(
-    settings: Settings, artifacts: SqlArtifactStore, sources: SqlSourcePool, timelines: SqlTimelineStore
-) -> Attachments:
+def _attachments(settings: Settings, artifacts: SqlArtifactStore, sources: SqlSourcePool) -> Attachments:
     return Attachments(
         artifacts,
         sources,
-        timelines,
         bytes_max=settings.attachment_bytes_max,
         inline_bytes_max=settings.inline_bytes_max,
     )
@@ -253,7 +250,7 @@ def build(settings: Settings) -> Service:
     )
     jobs = JobRunner(admission, InputResolver(files, sources, workspace), engine, artifacts, sources)
     tokens = BpeTokenCounter()
-    skills = FolderSkills(settings.skills_dir)
+    paths = LogicalPathResolver(files, sources, FolderSkills(settings.skills_dir))
     resolver = SystemResolver()
     fetcher, searcher = _web(settings, resolver)
     image = ImageInventory(engine, limits)
@@ -263,10 +260,9 @@ def build(settings: Settings) -> Service:
         artifacts=artifacts,
         sources=sources,
         timelines=timelines,
-        files=files,
-        skills=skills,
+        paths=paths,
         tokens=tokens,
-        memory=_memory_search(settings, database, timelines, artifacts),
+        memory=_memory_search(settings, database, timelines, files),
         fetcher=fetcher,
         searcher=searcher,
         image=image,
@@ -293,8 +289,8 @@ def build(settings: Settings) -> Service:
         artifacts=artifacts,
         sources=sources,
         timeline=Timeline(timelines, tokens, cache_policy(settings)),
-        recall=LogicalPathResolver(files, sources, skills),
-        attachments=_attachments(settings, artifacts, sources, timelines),
+        paths=paths,
+        attachments=_attachments(settings, artifacts, sources),
         engine=engine,
         image=image,
         calls=calls,
@@ -350,7 +346,7 @@ def application(service: Service) -> FastAPI:
         artifacts=service.artifacts,
         sources=service.sources,
         timeline=service.timeline,
-        recall=service.recall,
+        paths=service.paths,
         engine=service.engine,
         image=service.image,
         access=access_of(service.settings, service.principal, service.keyring),

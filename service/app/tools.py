@@ -18,9 +18,8 @@ from contracts.react_tools import (
 from contracts.render_tools import RENDER_TOOL_PREFIX, OutputFormat
 from contracts.tools import Language, exec_tool_id
 from service.app.settings import Settings
-from service.artifacts.conversation_files import ConversationFiles
+from service.artifacts.path_resolver import LogicalPathResolver
 from service.artifacts.port import ArtifactStore, SourcePool
-from service.artifacts.skills import Skills
 from service.calls.admission import Admission
 from service.calls.direct_tool import DirectTool
 from service.calls.param_references import References
@@ -58,8 +57,7 @@ class ToolDependencies:
         artifacts: the files of conversations.
         sources: what citations stand for.
         timelines: the event logs.
-        files: the files of a call, stored or handed in.
-        skills: what agents can read up on.
+        paths: resolves the paths of a call, stored or handed in.
         tokens: counts tokens.
         memory: searches past turns by meaning.
         fetcher: fetches web pages.
@@ -72,8 +70,7 @@ class ToolDependencies:
     artifacts: ArtifactStore
     sources: SourcePool
     timelines: TimelineStore
-    files: ConversationFiles
-    skills: Skills
+    paths: LogicalPathResolver
     tokens: TokenCounter
     memory: MemorySearchTool
     fetcher: PageFetcher
@@ -102,16 +99,14 @@ def all_tools(settings: Settings, parts: ToolDependencies) -> dict[str, Tool]:
     inline_bytes_max, sources = settings.inline_bytes_max, parts.sources
     reading_policy = ReadingPolicy(parts.policy, settings.web_read_wall_s, settings.web_read_page_s)
     read = ReadTool(
-        parts.files,
-        sources,
-        parts.skills,
+        parts.paths,
         parts.tokens,
         ReadBounds(inline_bytes_max, settings.read_tokens_max),
         DocumentReader(parts.jobs, reading_policy),
     )
-    texts = TextFiles(parts.artifacts, sources, parts.tokens, inline_bytes_max)
+    texts = TextFiles(parts.paths.files, sources, parts.tokens, inline_bytes_max)
     write = WriteTool(texts)
-    references = References(parts.files)
+    references = References(parts.paths.files)
     fetch = WebFetchTool(
         parts.fetcher,
         PageReader(parts.jobs, reading_policy),
@@ -120,7 +115,7 @@ def all_tools(settings: Settings, parts: ToolDependencies) -> dict[str, Tool]:
         FetchPolicy(settings.web_call_s, settings.queue_s),
     )
     search = WebSearchTool(parts.searcher, sources)
-    search_files = SearchFilesTool(parts.files, settings.file_search_s)
+    search_files = SearchFilesTool(parts.paths.files, settings.file_search_s)
     hide = HideTool(parts.timelines, parts.tokens, cache_policy(settings))
     write_tool = DirectTool(WriteParams, write.write, sources, references)
     tools: dict[str, Tool] = {
@@ -129,7 +124,7 @@ def all_tools(settings: Settings, parts: ToolDependencies) -> dict[str, Tool]:
         "react.write": write_tool,
         "react.stream": write_tool,
         "react.file": DirectTool(FileParams, write.file, sources, references),
-        "react.patch": DirectTool(PatchParams, PatchTool(texts, parts.files).patch, sources, references),
+        "react.patch": DirectTool(PatchParams, PatchTool(texts, parts.paths).patch, sources, references),
         "react.search_files": DirectTool(SearchFilesParams, search_files.search, sources),
         "react.hide": DirectTool(HideParams, hide.run, sources),
         "react.plan": DirectTool(PlanParams, PlanTool(parts.timelines).run, sources),

@@ -9,7 +9,8 @@ from typing import Any
 
 from contracts.problems import Problem
 from contracts.provenance import AUDIT_FORMAT, AuditService
-from contracts.tool_calls import ArtifactResult, SourceRow, ToolCallRequest, ToolCallResponse, Usage
+from contracts.tool_call_request import SourceRow, ToolCallRequest
+from contracts.tool_call_response import ArtifactResult, ToolCallResponse, Usage
 from service.artifacts.port import StoredArtifact
 from service.calls.observer import CallRecord, UsedInput, UsedReference
 from service.calls.port import AuditDraft, AuditedLine, CallKey, CallState

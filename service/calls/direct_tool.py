@@ -11,7 +11,8 @@ from pydantic import BaseModel
 from contracts.artifacts import ContractError
 from contracts.blocks import Block
 from contracts.codes import ContractCode, NoticeCode
-from contracts.tool_calls import ArtifactResult, EnvelopeError, Rehosted, Timings, ToolCallRequest, ToolCallResponse
+from contracts.tool_call_request import ToolCallRequest
+from contracts.tool_call_response import ArtifactResult, EnvelopeError, Rehosted, Timings, ToolCallResponse
 from service.artifacts.port import SourcePool
 from service.calls.interruptions import Interruption
 from service.calls.invalid_params import parse_params

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Hashable, Iterable
 from dataclasses import dataclass
 
 from contracts.events import TERMINAL_EVENTS, EventName
-from contracts.tool_calls import ProgramOutput
+from contracts.tool_call_response import ProgramOutput
 
 
 @dataclass(frozen=True, slots=True)

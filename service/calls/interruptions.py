@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from contracts.codes import RuntimeCode
-from contracts.tool_calls import ProgramOutput, SandboxInfo, Usage
+from contracts.tool_call_response import ProgramOutput, SandboxInfo, Usage
 
 
 @dataclass(frozen=True, slots=True)

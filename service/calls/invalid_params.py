@@ -11,7 +11,8 @@ from pydantic import BaseModel, ValidationError
 
 from contracts.blocks import TEXT_BYTES_MAX, Block
 from contracts.codes import ContractCode, NoticeCode
-from contracts.tool_calls import EnvelopeError, ToolCallRequest, ToolCallResponse
+from contracts.tool_call_request import ToolCallRequest
+from contracts.tool_call_response import EnvelopeError, ToolCallResponse
 from contracts.tools import exec_language
 from service.calls.observer import CallObserver
 from service.calls.param_references import find_reference

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from contracts.tool_calls import SandboxInfo, SourceRow
+from contracts.tool_call_request import SourceRow
+from contracts.tool_call_response import SandboxInfo
 from service.artifacts.port import StoredArtifact
 from service.sandbox.limits import CallLimits
 from service.sandbox.port import StreamName

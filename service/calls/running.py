@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator
 
 from contracts.events import EventName, OutputEvent, QueuedEvent, StartedEvent
-from contracts.tool_calls import SandboxInfo
+from contracts.tool_call_response import SandboxInfo
 from service.calls.answer import Answer
 from service.calls.audit_record import AuditedCall
 from service.calls.clients import CallClients

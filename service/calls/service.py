@@ -11,7 +11,8 @@ from pydantic import ValidationError
 
 from contracts.problems import Problem
 from contracts.provenance import AuditService
-from contracts.tool_calls import CallStatus, Limits, ToolCallRequest, ToolCallResponse
+from contracts.tool_call_request import Limits, ToolCallRequest
+from contracts.tool_call_response import CallStatus, ToolCallResponse
 from service.calls.admission import Admission
 from service.calls.answer import Answer, build_problem_answer, build_shutdown_error, restore_answer
 from service.calls.answer_writer import AnswerWriter, CallResult

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from contracts.artifacts import Contract, no_promises, parse_contract
 from contracts.exec_params import ExecParams, working_folder
-from contracts.tool_calls import ToolCallRequest
+from contracts.tool_call_request import ToolCallRequest
 from contracts.tools import Language
 from service.execution.code_check import encode_code
 from service.identity import ConversationKey

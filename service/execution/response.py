@@ -7,7 +7,13 @@ from typing import Any
 from contracts.artifacts import Contract, ContractError
 from contracts.blocks import Block, Digest
 from contracts.codes import ContractCode, NoticeCode, VerdictCode
-from contracts.tool_calls import ArtifactResult, EnvelopeError, ProgramOutput, Timings, ToolCallResponse
+from contracts.tool_call_response import (
+    ArtifactResult,
+    EnvelopeError,
+    ProgramOutput,
+    Timings,
+    ToolCallResponse,
+)
 from service.artifacts.port import StoredArtifact
 from service.calls.interruptions import Interruption
 from service.calls.param_references import find_reference
@@ -21,7 +27,7 @@ from service.jobs.runner import JobResult
 from service.jobs.verdicts import Verdict, extras, produced_once
 from service.sandbox.port import CollectedFile, FileState
 from service.sandbox.program_output import program_output
-from service.timeline.artifact_versions import remembered_paths
+from service.timeline.artifact_versions import collect_paths
 from service.timeline.block_writer import BlockWriter, Notice, now_text
 from service.visible_text import visible_line
 
@@ -150,7 +156,7 @@ def _notes(call: ExecCall, result: JobResult) -> list[str]:
 
 
 def _file_blocks(call: ExecCall, files: ProducedFiles) -> list[Block]:
-    earlier = remembered_paths(call.request.timeline)
+    earlier = collect_paths(call.request.timeline)
     blocks: list[Block] = []
     for verdict in produced_once(files.verdicts):
         artifact, content = files.stored[verdict.path.physical], files.contents[verdict.path.physical]

@@ -10,7 +10,8 @@ from contracts.blocks import TEXT_BYTES_MAX
 from contracts.codes import ContractCode
 from contracts.exec_params import ExecParams
 from contracts.media_types import is_text, mime_of_name
-from contracts.tool_calls import ToolCallRequest, ToolCallResponse
+from contracts.tool_call_request import ToolCallRequest
+from contracts.tool_call_response import ToolCallResponse
 from contracts.tools import Language
 from service.artifacts.port import NewArtifact
 from service.calls.invalid_params import parse_params
@@ -160,7 +161,8 @@ def _may_cite(verdicts: list[Verdict]) -> bool:
         is_storable(verdict)
         and is_text(verdict.mime)
         and verdict.found is not None
-        and (not isinstance(verdict.found.source, bytes) or b"[[" in verdict.found.source[:TEXT_BYTES_MAX])
+        and verdict.found.source is not None
+        and (verdict.found.source.data is None or b"[[" in verdict.found.source.data[:TEXT_BYTES_MAX])
         for verdict in verdicts
     )
 

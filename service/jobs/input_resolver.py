@@ -9,14 +9,15 @@ from pathlib import PurePosixPath
 
 from contracts.codes import NoticeCode
 from contracts.paths import FilePath
-from contracts.tool_calls import Asset, Rehosted, ToolCallRequest
-from service.artifacts.conversation_files import CallFiles, ConversationFile, ConversationFiles, Origin, measure
+from contracts.tool_call_request import Asset, ToolCallRequest
+from contracts.tool_call_response import Rehosted
+from service.artifacts.conversation_files import CallFiles, ConversationFile, ConversationFiles, Origin
 from service.artifacts.port import SourcePool
 from service.artifacts.staging import Staging
 from service.calls.observer import UsedReference
 from service.calls.param_references import Reference, References
 from service.errors import AssetRefusedError
-from service.file_content import FileBytes, all_of
+from service.file_content import FileContent
 from service.identity import ConversationKey
 from service.jobs.code_text import runnable_text
 from service.jobs.file_aliases import is_named
@@ -139,11 +140,11 @@ class _Resolution:
                     f"assets[{index}].uri is not below a store that the operator allows, or nothing is there; "
                     "hand the file over as base64 or text"
                 )
-            local = found
+            local = FileContent(found)
         else:
             content = asset.base64 if asset.base64 is not None else (asset.text or "").encode()
-            local = await self._staging.write(f"asset-{index}", content)
-        size, sha256 = await asyncio.to_thread(measure, local)
+            local = FileContent(await self._staging.write(f"asset-{index}", content))
+        size, sha256 = await asyncio.to_thread(local.measure)
         self._add(path, local, size)
         self._inputs.ledger.append(_line("assets", source, path, sha256, size, began))
 
@@ -170,7 +171,7 @@ class _Resolution:
         file = next((self._inputs.files[path] for path in readings if path in self._inputs.files), None)
         if file is None or file.size_bytes > _THEME_BYTES_MAX:
             return
-        text = (await asyncio.to_thread(all_of, file.source)).decode(errors="replace")
+        text = (await asyncio.to_thread(file.source.read)).decode(errors="replace")
         for named in await _mentions(text):
             await self._resolve(named)
         folder = PurePosixPath(file.path.physical).parent
@@ -210,7 +211,7 @@ class _Resolution:
         left_out: list[str] = []
         for group in (
             await self._files.of_turn(self._request.turn_id),
-            await self._files.brought(self._request.turn_id),
+            await self._files.read_in_turn(self._request.turn_id),
         ):
             waiting = [file for file in group if file.path.physical not in self._inputs.files]
             if not self._fits(waiting):
@@ -293,7 +294,7 @@ class _Resolution:
             self._inputs.ledger.append(_line(asked, got.origin, file.path, got.sha256, got.size_bytes, began))
         return True
 
-    def _add(self, path: FilePath, source: FileBytes, size: int) -> None:
+    def _add(self, path: FilePath, source: FileContent, size: int) -> None:
         writable = path.turn_id == self._request.turn_id
         self._inputs.files[path.physical] = InputFile(path, source, size, writable)
 
@@ -364,7 +365,7 @@ async def _read_elsewhere(mention: Mention, files: CallFiles, *, in_blocks: bool
     """
     for rel in mention.readings:
         path = FilePath(mention.turn_id, mention.namespace, rel)
-        file = files.removed(path) or (await files.remembered(path) if in_blocks else None)
+        file = files.removed(path) or (await files.find_in_blocks(path) if in_blocks else None)
         if file is not None:
             return [file]
     return []

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from contracts.blocks import Block
-from contracts.tool_calls import Asset, Rehosted, SourceRow
+from contracts.tool_call_request import Asset, SourceRow
+from contracts.tool_call_response import Rehosted
 from service.artifacts.path_tree import PathTree, folders_of
 from service.artifacts.port import StoredArtifact
 from service.calls.observer import UsedInput

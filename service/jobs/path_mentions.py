@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from urllib.parse import unquote
 
-from contracts.logical import sid_ranges
+from contracts.logical_paths import parse_sid_ranges
 from contracts.paths import FilePath, Namespace, UnsafePathError, is_turn_id
 
 _MENTION = re.compile(
@@ -192,7 +192,7 @@ def find_sids(text: str, known: frozenset[int]) -> tuple[list[int], list[int | s
     offsets = [sid - at for at, sid in enumerate(pool)]
     uncited = pool.copy()
     for match in _CITATION.finditer(text):
-        for first, last in sid_ranges(match[1]) or ():
+        for first, last in parse_sid_ranges(match[1]) or ():
             new = slice(bisect_left(uncited, first), bisect_right(uncited, last))
             cited += uncited[new]
             del uncited[new]

@@ -6,9 +6,8 @@ from typing import BinaryIO
 
 from contracts.blocks import TEXT_BYTES_MAX, TRUNCATED_SUFFIX
 from contracts.media_types import is_inline_binary, is_text
-from contracts.tool_calls import ArtifactResult, Usage
+from contracts.tool_call_response import ArtifactResult, Usage
 from service.artifacts.port import StoredArtifact
-from service.file_content import opened
 from service.jobs.path_mentions import find_sids
 from service.jobs.verdicts import Verdict, is_storable
 from service.sandbox.port import CollectedFile, FileState, ProcessOutcome
@@ -84,7 +83,7 @@ def _annotate(content: Content, tokens: TokenCounter, known: frozenset[int]) -> 
 def _content(mime: str, found: CollectedFile, inline_bytes_max: int) -> Content:
     if found.source is None:
         raise AssertionError("a produced file has been collected")
-    with opened(found.source) as file:
+    with found.source.open() as file:
         return content_of(mime, found.size_bytes, file, inline_bytes_max)
 
 

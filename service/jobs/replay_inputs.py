@@ -6,15 +6,16 @@ from collections.abc import Sequence
 
 from contracts.paths import FilePath
 from contracts.provenance import AuditInput, AuditLine
-from contracts.tool_calls import Rehosted, SourceRow, ToolCallRequest
-from service.artifacts.conversation_files import ConversationFiles, measure
+from contracts.tool_call_request import SourceRow, ToolCallRequest
+from contracts.tool_call_response import Rehosted
+from service.artifacts.conversation_files import ConversationFiles
 from service.artifacts.port import NewArtifact, SourcePool, StoredArtifact
 from service.artifacts.staging import Staging
 from service.calls.audit_record import source_sha256
 from service.calls.observer import UsedReference
 from service.calls.param_references import Reference, References
 from service.errors import NotRerunnableError
-from service.file_content import FileBytes
+from service.file_content import FileContent
 from service.identity import ConversationKey
 from service.jobs.inputs import InputRequest, JobInputs
 from service.jobs.path_mentions import id_ranges
@@ -51,7 +52,7 @@ class ReplayInputs:
         for number, used in enumerate(self._line.inputs):
             began = time.perf_counter()
             source = await self._content(request.scope, used, staging, number)
-            size, sha256 = (0, "") if source is None else await asyncio.to_thread(measure, source)
+            size, sha256 = (0, "") if source is None else await asyncio.to_thread(source.measure)
             if source is None or sha256 != used.sha256:
                 raise NotRerunnableError(f"the input '{used.path}' cannot be had any more as it was")
             path = FilePath.from_physical(used.path)
@@ -102,22 +103,23 @@ class ReplayInputs:
 
     async def _content(
         self, scope: ConversationKey, used: AuditInput, staging: Staging, number: int
-    ) -> FileBytes | None:
+    ) -> FileContent | None:
         path = FilePath.from_physical(used.path)
         if used.version is not None:
             stored = await self._files.artifacts.version(scope, path, used.version)
             if stored is None:
                 return None
             (local,) = await self._files.artifacts.fetch_all(scope, [stored], await staging.folder())
-            return local
+            return FileContent(local)
         asset = next((asset for asset in self._request.assets if asset.physical_path == used.path), None)
         if asset is not None and asset.uri is not None:
-            return await self._files.fetch_uri(scope, asset.uri, staging)
+            found = await self._files.fetch_uri(scope, asset.uri, staging)
+            return None if found is None else FileContent(found)
         if asset is not None:
             content = asset.base64 if asset.base64 is not None else (asset.text or "").encode()
-            return await staging.write(f"restored-{number}", content)
+            return FileContent(await staging.write(f"restored-{number}", content))
         files = self._files.of_call(scope, self._request.timeline)
-        file = await files.remembered(path)
+        file = await files.find_in_blocks(path)
         fetched = None if file is None else await files.fetch(file, staging)
         return None if fetched is None else fetched.source
 

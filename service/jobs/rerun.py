@@ -13,7 +13,8 @@ from contracts.provenance import (
     ComparedOutput,
     RerunReport,
 )
-from contracts.tool_calls import Limits, ToolCallRequest, ToolCallResponse, Usage
+from contracts.tool_call_request import Limits, ToolCallRequest
+from contracts.tool_call_response import ToolCallResponse, Usage
 from service.artifacts.conversation_files import ConversationFiles
 from service.artifacts.port import SourcePool
 from service.calls.answer import build_problem_answer

@@ -10,7 +10,8 @@ from typing import Literal, Protocol
 
 from contracts.codes import RuntimeCode
 from contracts.paths import FilePath
-from contracts.tool_calls import SandboxInfo, Timings, ToolCallRequest
+from contracts.tool_call_request import ToolCallRequest
+from contracts.tool_call_response import SandboxInfo, Timings
 from service.artifacts.port import ArtifactStore, NewArtifact, SourcePool, StoredArtifact
 from service.artifacts.staging import Staging, staging
 from service.calls.admission import Admission

@@ -7,22 +7,21 @@ from typing import Any
 from contracts.blocks import Block
 from contracts.codes import NoticeCode, ToolCode
 from contracts.react_tools import ReadParams
-from contracts.tool_calls import ToolCallResponse
-from service.artifacts.conversation_files import CallFiles, ConversationFile, ConversationFiles
-from service.artifacts.port import SourcePool
-from service.artifacts.skills import Skills
+from contracts.tool_call_response import ToolCallResponse
+from service.artifacts.conversation_files import CallFiles, ConversationFile
+from service.artifacts.path_resolver import LogicalPathResolver
 from service.artifacts.staging import Staging, staging
 from service.calls.direct_tool import ReactCall
 from service.jobs.runner import PhaseTimer
 from service.react.document_reader import DOCUMENT_KINDS, DocumentReader, DocumentUnreadableError
-from service.react.read_items import CannotLoadError, Loaded, content_fingerprint
+from service.react.read_items import CannotLoadError, Loaded, fingerprint_block
 from service.react.read_loader import NO_SUCH_SOURCES, DocumentText, ReadLoader
 from service.timeline.artifact_versions import BLOCKS_MAX
 from service.timeline.block_writer import Notice
 from service.timeline.port import spelled
 from service.timeline.token_counter import TokenCounter
 from service.timeline.view import TimelineView
-from service.timeline.visibility import Visibility, visibility_of
+from service.timeline.visibility import Visibility, compute_visibility
 
 _REASON_CHARS_MAX = 300
 
@@ -75,9 +74,7 @@ class ReadTool:
     """Answers ``react.read``.
 
     Args:
-        files: where files are found, in the store and in blocks.
-        sources: the sources pool.
-        skills: the skills.
+        paths: resolves the paths.
         tokens: counts tokens.
         bounds: what one answer shows at most.
         documents: extracts the text of documents; None if nothing does.
@@ -85,16 +82,12 @@ class ReadTool:
 
     def __init__(
         self,
-        files: ConversationFiles,
-        sources: SourcePool,
-        skills: Skills,
+        paths: LogicalPathResolver,
         tokens: TokenCounter,
         bounds: ReadBounds,
         documents: DocumentReader | None = None,
     ) -> None:
-        self._files = files
-        self._sources = sources
-        self._skills = skills
+        self._paths = paths
         self._tokens = tokens
         self._bounds = bounds
         self._documents = documents
@@ -105,22 +98,17 @@ class ReadTool:
         Raises:
             StoreFailedError: a store failed.
         """
-        files = self._files.of_call(call.scope, call.request.timeline)
+        paths = self._paths.for_call(call.scope, call.turn_id, call.request.timeline)
         timer = PhaseTimer(call.began)
-        async with staging(self._files.artifacts) as folder:
+        async with staging(self._paths.files.artifacts) as folder:
             loading = ReadLoader(
-                call.scope,
-                files=files,
-                artifacts=self._files.artifacts,
-                sources=self._sources,
-                skills=self._skills,
+                paths,
                 tokens=self._tokens,
                 staging=folder,
                 inline_bytes_max=self._bounds.inline_bytes_max,
-                turn_id=call.turn_id,
-                document_text=self._document_text(call, files, folder, timer),
+                document_text=self._document_text(call, paths.files, folder, timer),
             )
-            outcome = await self._outcome(call.params.paths, loading, files.memory)
+            outcome = await self._outcome(call.params.paths, loading, paths.files.memory)
         shown = [block for loaded in outcome.loaded for block in _blocks(call, loaded)]
         timer.stop()
         response = _answer(call, outcome, outcome.status(call.params.paths, self._bounds.tokens_max), shown)
@@ -128,10 +116,10 @@ class ReadTool:
 
     async def _outcome(self, paths: list[str], loading: ReadLoader, memory: TimelineView) -> _Outcome:
         outcome = _Outcome()
-        view = await visibility_of(memory)
+        view = await compute_visibility(memory)
         seen: set[str] = set()
         for path in dict.fromkeys(paths):
-            if outcome.left_out:  # what comes after it is not even looked up
+            if outcome.left_out:  # the paths after it are not resolved
                 outcome.left_out.append(path)
                 continue
             try:
@@ -190,7 +178,7 @@ async def _is_in_view(loaded: Loaded, memory: TimelineView, view: Visibility) ->
         return False
     placed = await memory.of_path(loaded.path, BLOCKS_MAX, binaries=False)
     at_path = (item for item in placed if spelled(item.block.path) == loaded.path)
-    return wanted <= {content_fingerprint(item) for item in at_path if view.shows(item)}
+    return wanted <= {fingerprint_block(item) for item in at_path if view.shows(item)}
 
 
 def _blocks(call: ReactCall[ReadParams], loaded: Loaded) -> list[Block]:

@@ -1,4 +1,4 @@
-"""What a file that is written as text may be called, and what its name says of it."""
+"""Names and media types of files that are written as text."""
 
 from pathlib import PurePosixPath
 from typing import Literal
@@ -21,7 +21,7 @@ _BINARY = frozenset(
 _SHOWN_IN_TIMELINE = frozenset({"", "md", "markdown", "txt"})
 
 
-def text_mime(path: FilePath, kind: Literal["display", "file"]) -> str:
+def choose_text_mime(path: FilePath, kind: Literal["display", "file"]) -> str:
     """The media type of a text file.
 
     An extension that nobody knows is plain text: the content was given as text. So is a name without extension

@@ -9,7 +9,8 @@ from contracts.blocks import Block, Digest
 from contracts.codes import ContractCode, NoticeCode, RuntimeCode
 from contracts.paths import FilePath
 from contracts.render_tools import OutputFormat, RenderParams
-from contracts.tool_calls import EnvelopeError, Timings, ToolCallRequest, ToolCallResponse
+from contracts.tool_call_request import ToolCallRequest
+from contracts.tool_call_response import EnvelopeError, Timings, ToolCallResponse
 from service.calls.interruptions import Interruption
 from service.calls.param_references import find_reference
 from service.identity import ConversationKey
@@ -21,7 +22,7 @@ from service.jobs.verdicts import Verdict
 from service.sandbox.limits import CallBounds
 from service.sandbox.port import ProcessOutcome
 from service.sandbox.program_output import stderr_text
-from service.timeline.artifact_versions import is_remembered
+from service.timeline.artifact_versions import has_path
 from service.timeline.block_writer import BlockWriter, Notice, now_text, shortened
 from service.visible_text import visible_line
 
@@ -152,7 +153,7 @@ def build_response(call: RenderCall, run: RenderRun, timings: Timings) -> ToolCa
         visibility="external",
         tool_call_id=call.request.tool_call_id,
         tool_id=call.request.tool_id,
-        edited=True if artifact.version > 1 or is_remembered(call.request.timeline, call.target.logical) else None,
+        edited=True if artifact.version > 1 or has_path(call.request.timeline, call.target.logical) else None,
         ts=now_text(),
         size_bytes=artifact.size_bytes,
         sha256=artifact.sha256,

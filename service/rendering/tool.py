@@ -14,7 +14,8 @@ from contracts.artifacts import Checks, ContractError, Promise
 from contracts.codes import ContractCode
 from contracts.paths import FilePath, NamedPath, Namespace, UnsafePathError, in_turn
 from contracts.render_tools import RENDER_PARAMS, OutputFormat
-from contracts.tool_calls import SourceRow, ToolCallRequest, ToolCallResponse
+from contracts.tool_call_request import SourceRow, ToolCallRequest
+from contracts.tool_call_response import ToolCallResponse
 from service.artifacts.port import NewArtifact
 from service.calls.invalid_params import parse_params
 from service.calls.observer import CallObserver

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from sqlalchemy import Connection, Select, bindparam, func, insert, select, update
 
 from contracts.paths import Namespace
-from contracts.tool_calls import SourceRow
+from contracts.tool_call_request import SourceRow
 from service.artifacts.port import NewPage, StoredArtifact
 from service.errors import SidConflictError, StoreFailedError
 from service.identity import ConversationKey

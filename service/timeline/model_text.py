@@ -12,10 +12,10 @@ from contracts.blocks import Block
 from service.timeline.block_text import RenderedView, hidden_line, own_line
 from service.timeline.port import PlacedBlock
 from service.timeline.view import TimelineView
-from service.timeline.visibility import SUMMARY, Hiding, Visibility, comes_hidden, visibility_of
+from service.timeline.visibility import SUMMARY, Hiding, Visibility, comes_hidden, compute_visibility
 
 _READ_AT_ONCE = 500
-_OF_PATH_MAX = 10_000  # blocks of one path that are looked at to find those that a hiding hides
+_OF_PATH_MAX = 10_000  # blocks of one path that are read to find those that a hiding hides
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ async def read_text(memory: TimelineView, after: int) -> ReadText:
         StoreFailedError: the store failed.
     """
     last = await memory.last()
-    visibility = await visibility_of(memory, last)
+    visibility = await compute_visibility(memory, last)
     reading = await _begun(memory, visibility, after)
     pages = _pages(memory, visibility, after, last)
     parts = [await asyncio.to_thread(reading.text, page) async for page in pages]
@@ -63,7 +63,7 @@ async def revision(memory: TimelineView, visibility: Visibility) -> int:
     return newest_summary
 
 
-async def marked(memory: TimelineView, visibility: Visibility, page: Sequence[PlacedBlock]) -> list[Block]:
+async def with_visibility(memory: TimelineView, visibility: Visibility, page: Sequence[PlacedBlock]) -> list[Block]:
     """Consecutive blocks with ``meta.hidden`` where they are hidden, the first of each group with the replacement.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The port of the store of timelines, and what a block says of paths."""
+"""The port of the store of timelines, and the paths in a block."""
 
 import json
 from collections.abc import Collection, Sequence

@@ -9,7 +9,7 @@ from typing import Any
 from contracts.blocks import TEXT_BYTES_MAX
 from contracts.codes import WebCode
 from contracts.react_tools import WebFetchParams
-from contracts.tool_calls import SandboxInfo, ToolCallResponse
+from contracts.tool_call_response import SandboxInfo, ToolCallResponse
 from service.artifacts.port import NewPage, SourcePool
 from service.calls.admission import Admission
 from service.calls.direct_tool import ReactCall, ToolRefusedError

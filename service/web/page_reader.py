@@ -9,10 +9,10 @@ from typing import Any
 
 from contracts.codes import WebCode
 from contracts.paths import FilePath, Namespace
-from contracts.tool_calls import SandboxInfo
+from contracts.tool_call_response import SandboxInfo
 from service.artifacts.staging import Staging
 from service.calls.direct_tool import ReactCall
-from service.file_content import opened
+from service.file_content import FileContent
 from service.jobs.inputs import JobInputs
 from service.jobs.runner import JobContext, JobRunner, PhaseTimer, Program
 from service.sandbox.limits import CallLimits, CallPolicy
@@ -131,7 +131,7 @@ async def _stage_pages(turn_id: str, pages: Sequence[FetchedPage], staging: Stag
     for number, page in enumerate(pages, start=1):
         source = await staging.write(f"fetched-{number}", page.body)
         path = FilePath(turn_id, Namespace.FILES, f"page-{number}.html")
-        files.append(InputFile(path, source, len(page.body), writable=False))
+        files.append(InputFile(path, FileContent(source), len(page.body), writable=False))
     return files
 
 
@@ -155,8 +155,7 @@ def answer_rows(collected: Collected) -> list[Any]:
     for found in collected.found:
         if found.state is FileState.FILE and found.source is not None and found.size_bytes <= _ANSWER_BYTES_MAX:
             try:
-                with opened(found.source) as file:
-                    pages = json.loads(file.read())["pages"]
+                pages = json.loads(found.source.read())["pages"]
             except (OSError, ValueError, KeyError, TypeError, RecursionError):
                 return []
             return pages if isinstance(pages, list) else []

@@ -6,7 +6,8 @@ from typing import Any
 from contracts.blocks import TEXT_BYTES_MAX
 from contracts.codes import WebCode
 from contracts.react_tools import WebSearchParams
-from contracts.tool_calls import SourceRow, ToolCallResponse
+from contracts.tool_call_request import SourceRow
+from contracts.tool_call_response import ToolCallResponse
 from service.artifacts.port import NewPage, SourcePool
 from service.calls.direct_tool import ReactCall, ToolRefusedError
 from service.timeline.truncation import json_bytes, shared

@@ -25,8 +25,9 @@ from service.api.services import Services
 from service.artifacts.attachments import Attachments
 from service.artifacts.conversation_files import ConversationFiles
 from service.artifacts.download_links import DownloadLinks, LinkKey
-from service.artifacts.logical_paths import LogicalPathResolver
+from service.artifacts.path_resolver import LogicalPathResolver
 from service.artifacts.port import NewArtifact, StoredArtifact
+from service.file_content import FileContent
 from service.identity import ConversationKey, Principal
 from service.jobs.rerun import Provenance
 from service.observability.prometheus import PrometheusMeter
@@ -130,14 +131,13 @@ def doors(
         attachments=Attachments(
             stores.artifacts,
             stores.sources,
-            stores.timelines,
             bytes_max=ATTACHMENT_BYTES_MAX,
             inline_bytes_max=100_000,
         ),
         artifacts=stores.artifacts,
         sources=stores.sources,
         timeline=Timeline(stores.timelines, BpeTokenCounter(), CachePolicy(6, 4, 10_000)),
-        recall=LogicalPathResolver(
+        paths=LogicalPathResolver(
             ConversationFiles(stores.artifacts, stores.timelines, AssetFolders(())),
             stores.sources,
             FolderSkills(skills_dir),
@@ -220,7 +220,7 @@ def saved(stores: Stores) -> Any:
             source.write_bytes(content)
             artifact = NewArtifact(
                 path=path,
-                source=source,
+                source=FileContent(source),
                 size_bytes=len(content),
                 sha256=hashlib.sha256(content).hexdigest(),
                 mime=mime,

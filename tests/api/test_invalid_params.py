@@ -9,6 +9,7 @@ from contracts.tools import catalogue, exec_language
 from service.app.settings import Settings
 from service.app.tools import ToolDependencies, all_tools
 from service.artifacts.conversation_files import ConversationFiles
+from service.artifacts.path_resolver import LogicalPathResolver
 from service.calls.admission import Admission
 from service.calls.service import Calls, CallSettings
 from service.jobs.input_resolver import InputResolver, WorkspaceBounds
@@ -48,7 +49,7 @@ def calls(stores, engine, skills_dir):
     rehosting = InputResolver(files, stores.sources, WorkspaceBounds(10**6, 10))
     admission = Admission(running_max=2, queue_max=2)
     memory = MemorySearchTool(
-        stores.timelines, SqlPassageStore(stores.database), stores.artifacts, NoEmbedder(), half_life_days=90
+        stores.timelines, SqlPassageStore(stores.database), files, NoEmbedder(), half_life_days=90
     )
     parts = ToolDependencies(
         jobs=JobRunner(admission, rehosting, engine, stores.artifacts, stores.sources),
@@ -56,8 +57,7 @@ def calls(stores, engine, skills_dir):
         artifacts=stores.artifacts,
         sources=stores.sources,
         timelines=stores.timelines,
-        files=files,
-        skills=FolderSkills(skills_dir),
+        paths=LogicalPathResolver(files, stores.sources, FolderSkills(skills_dir)),
         tokens=BpeTokenCounter(),
         memory=memory,
         fetcher=NoPages(),

@@ -9,7 +9,7 @@ import pytest
 
 from contracts.react_tools import FileParams
 from contracts.render_tools import OutputFormat
-from contracts.tool_calls import ToolCallResponse
+from contracts.tool_call_response import ToolCallResponse
 from contracts.tools import Language
 from service.artifacts.conversation_files import ConversationFiles
 from service.calls.admission import Admission

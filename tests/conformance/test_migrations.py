@@ -17,7 +17,7 @@ from sqlalchemy import create_engine
 
 from contracts.blocks import Block
 from contracts.paths import FilePath
-from contracts.tool_calls import SourceRow
+from contracts.tool_call_request import SourceRow
 from service.artifacts.port import NewPage
 from service.calls.port import CallKey, CallState, NewCall, StoredCall
 from service.errors import StoreFailedError

@@ -5,7 +5,8 @@ import logging
 
 import pytest
 
-from contracts.tool_calls import ToolCallRequest, ToolCallResponse
+from contracts.tool_call_request import ToolCallRequest
+from contracts.tool_call_response import ToolCallResponse
 from service.calls.admission import Admission
 from service.calls.service import Calls, CallSettings
 from service.calls.tool import PreparedCall

@@ -8,7 +8,7 @@ import pytest
 
 from contracts.blocks import TEXT_BYTES_MAX
 from contracts.react_tools import WebFetchParams, WebSearchParams
-from contracts.tool_calls import ToolCallRequest
+from contracts.tool_call_request import ToolCallRequest
 from service.artifacts.conversation_files import ConversationFiles
 from service.calls.admission import Admission
 from service.calls.direct_tool import DirectTool

@@ -9,7 +9,8 @@ from typing import Any
 from contracts.codes import ProblemCode
 from contracts.events import TERMINAL_EVENTS, EventName
 from contracts.problems import Problem
-from contracts.tool_calls import CallStatus, ToolCallRequest, ToolCallResponse
+from contracts.tool_call_request import ToolCallRequest
+from contracts.tool_call_response import CallStatus, ToolCallResponse
 from contracts.tools import catalogue
 from service.calls.events import CallEvent
 from service.calls.port import CallKey

@@ -12,10 +12,10 @@ from typing import Any
 
 from contracts.media_types import mime_of_name
 from contracts.paths import FilePath, Namespace
-from contracts.tool_calls import SandboxInfo
+from contracts.tool_call_response import SandboxInfo
 from service.artifacts.staging import Staging
 from service.errors import EngineUnavailableError
-from service.file_content import all_of
+from service.file_content import FileContent
 from service.sandbox.port import (
     Collected,
     CollectedFile,
@@ -85,7 +85,7 @@ class FakeSandbox:
 
     async def put(self, turn_id: str, files: Sequence[InputFile]) -> None:
         for file in files:
-            self._files[file.path.physical] = all_of(file.source)
+            self._files[file.path.physical] = file.source.read()
         self._put = dict(self._files) if self._engine.keeps_inputs else {}
         if self._engine.is_lost_at == "put":
             raise SandboxLostError("the container is gone")
@@ -141,10 +141,9 @@ class FakeSandbox:
         ]
 
     async def _collected(self, path: FilePath, promise: int | None, data: bytes, into: Staging) -> CollectedFile:
-        source: Any = data
+        source = FileContent(data)
         if len(data) > self._engine.in_memory_bytes_max:
-            source = await into.folder() / hashlib.sha256(path.physical.encode()).hexdigest()
-            source.write_bytes(data)
+            source = FileContent(await into.write(hashlib.sha256(path.physical.encode()).hexdigest(), data))
         inspection = self._engine.inspections.get(path.rel) or Inspection(ok=True, mime=mime_of_name(path.rel))
         return CollectedFile(
             path,

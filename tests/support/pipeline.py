@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from contracts.paths import FilePath
 from contracts.provenance import AuditLine, AuditService, RerunReport
-from contracts.tool_calls import ToolCallRequest
+from contracts.tool_call_request import ToolCallRequest
 from service.access.authenticator import Access
 from service.access.quotas import NO_LIMITS, Quotas
 from service.api.services import Services
@@ -22,10 +22,11 @@ from service.app.tools import ToolDependencies, all_tools, program_tools
 from service.artifacts.attachments import Attachments
 from service.artifacts.conversation_files import ConversationFiles
 from service.artifacts.download_links import DownloadLinks
-from service.artifacts.logical_paths import LogicalPathResolver
+from service.artifacts.path_resolver import LogicalPathResolver
 from service.artifacts.port import NewArtifact, StoredArtifact
 from service.calls.admission import Admission
 from service.calls.service import Calls, CallSettings, CallTicket
+from service.file_content import FileContent
 from service.identity import ConversationKey, Principal
 from service.jobs.input_resolver import InputResolver, WorkspaceBounds
 from service.jobs.rerun import Provenance, RerunDependencies
@@ -115,6 +116,7 @@ class Pipeline:
         self.sources = SqlSourcePool(database)
         self.timelines = SqlTimelineStore(database)
         self.files = ConversationFiles(artifacts, self.timelines, AssetFolders((folder,)))
+        self.paths = LogicalPathResolver(self.files, self.sources, FolderSkills(folder / "skills"))
         resolver = InputResolver(self.files, self.sources, WorkspaceBounds(1_000_000, 10))
         jobs = JobRunner(self.admission, resolver, self.engine, artifacts, self.sources)
         settings = Settings(data_dir=folder / "data")
@@ -124,10 +126,9 @@ class Pipeline:
             artifacts=artifacts,
             sources=self.sources,
             timelines=self.timelines,
-            files=self.files,
-            skills=FolderSkills(folder / "skills"),
+            paths=self.paths,
             tokens=BpeTokenCounter(),
-            memory=MemorySearchTool(self.timelines, SqlPassageStore(database), artifacts, None, half_life_days=30),
+            memory=MemorySearchTool(self.timelines, SqlPassageStore(database), self.files, None, half_life_days=30),
             fetcher=self.web,
             searcher=None,
         )
@@ -167,7 +168,7 @@ class Pipeline:
     async def save(self, physical: str, content: bytes = b"some bytes", mime: str = "text/plain") -> StoredArtifact:
         """Stores a file of the conversation."""
         path, sha256 = FilePath.from_physical(physical), hashlib.sha256(content).hexdigest()
-        new = NewArtifact(path, content, len(content), sha256, mime, "internal", "d", "call_0")
+        new = NewArtifact(path, FileContent(content), len(content), sha256, mime, "internal", "d", "call_0")
         [stored] = await self.artifacts.save(SCOPE, [new])
         return stored
 
@@ -227,17 +228,14 @@ async def opened_pipeline(folder: Path) -> AsyncIterator[Pipeline]:
 
 def services_over(pipeline: Pipeline) -> Services:
     """The services of an HTTP application over a pipeline."""
-    skills = FolderSkills(pipeline.folder / "skills")
     return Services(
         calls=pipeline.calls,
         provenance=pipeline.provenance,
-        attachments=Attachments(
-            pipeline.artifacts, pipeline.sources, pipeline.timelines, bytes_max=MIB, inline_bytes_max=1_000
-        ),
+        attachments=Attachments(pipeline.artifacts, pipeline.sources, bytes_max=MIB, inline_bytes_max=1_000),
         artifacts=pipeline.artifacts,
         sources=pipeline.sources,
         timeline=Timeline(pipeline.timelines, BpeTokenCounter(), CachePolicy(6, 4, 10_000)),
-        recall=LogicalPathResolver(pipeline.files, pipeline.sources, skills),
+        paths=pipeline.paths,
         engine=pipeline.engine,
         image=ImageInventory(pipeline.engine, LIMITS),
         access=Access(ANN),

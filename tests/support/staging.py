@@ -1,10 +1,9 @@
-"""A staging folder of the test, and the bytes of files on their way."""
+"""A staging folder of the test."""
 
 from contextlib import AsyncExitStack, nullcontext
 from pathlib import Path
 
 from service.artifacts.staging import Staging
-from service.file_content import FileBytes, opened
 
 
 class MadeFolder(Staging):
@@ -12,9 +11,3 @@ class MadeFolder(Staging):
 
     def __init__(self, path: Path) -> None:
         super().__init__(lambda: nullcontext(path), AsyncExitStack())
-
-
-def bytes_of(source: FileBytes) -> bytes:
-    """What a file has, wherever it is until it is stored."""
-    with opened(source) as file:
-        return file.read()

@@ -5,15 +5,16 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
-from contracts.logical import LogicalPath, parse
+from contracts.logical_paths import LogicalPath, parse
 from contracts.paths import FilePath, UnsafePathError
 from service import errors
 from service.api.file_response import BINARY, PART_HEADERS, VERSION_HEADERS, Conditions, file_response
 from service.api.identity import ReadsArtifacts
 from service.api.openapi_responses import answer, header, problems
 from service.api.routes.download_links import own_link
-from service.api.routes.logical_artifacts import remembered_response
+from service.api.routes.logical_artifacts import content_response
 from service.api.services import OpenDoors, Services
+from service.artifacts.path_resolver import PathContent
 from service.artifacts.port import ArtifactStore, StoredArtifact
 from service.identity import ConversationKey
 
@@ -76,25 +77,31 @@ async def get_artifact(
 ) -> Response:
     """What a path means now; a browser saves it and runs nothing of it. Ranges are served of files."""
     path = _parsed(logical_path)
-    artifact = await _stored(doors.artifacts, scope, path, choice.version)
-    if artifact is None and choice.version is not None:
-        raise errors.UnknownArtifactError(f"version: there is no version {choice.version} of a file at this path")
+    artifact: StoredArtifact | PathContent | None
+    if choice.version is None:
+        artifact = await doors.paths.find(scope, path)
+    else:
+        artifact = await _version(doors.artifacts, scope, path, choice.version)
     if artifact is None:
-        found = await doors.recall.find(scope, path)
-        if found is None:
-            raise errors.UnknownArtifactError("the conversation has nothing at this path")
-        return remembered_response(request, found, conditions.if_none_match)
+        raise errors.UnknownArtifactError("the conversation has nothing at this path")
+    if isinstance(artifact, PathContent):
+        return content_response(request, artifact, conditions.if_none_match)
     if choice.link:
         return await _link(doors, scope, artifact)
     return await file_response(request, doors.artifacts, scope, artifact, conditions)
 
 
-async def _stored(
-    store: ArtifactStore, scope: ConversationKey, path: LogicalPath, version: int | None
-) -> StoredArtifact | None:
-    if not isinstance(path, FilePath):
-        return None
-    return await (store.latest(scope, path) if version is None else store.version(scope, path, version))
+async def _version(store: ArtifactStore, scope: ConversationKey, path: LogicalPath, number: int) -> StoredArtifact:
+    """A version of a stored file.
+
+    Raises:
+        UnknownArtifactError: the file has no such version.
+        StoreFailedError: the store failed.
+    """
+    artifact = await store.version(scope, path, number) if isinstance(path, FilePath) else None
+    if artifact is None:
+        raise errors.UnknownArtifactError(f"version: there is no version {number} of a file at this path")
+    return artifact
 
 
 def _parsed(logical_path: str) -> LogicalPath:

@@ -1,15 +1,15 @@
-"""What a logical path means that is no stored file: the text of blocks, rows of the sources pool, skills."""
+"""The response with the content of a path that is not a stored file: blocks, sources, skills."""
 
 import hashlib
 
 from fastapi import Request, Response
 
 from service.api.download_headers import harmless_headers, is_same_tag
-from service.artifacts.logical_paths import ResolvedPath
+from service.artifacts.path_resolver import PathContent
 
 
-def remembered_response(request: Request, found: ResolvedPath, if_none_match: str | None) -> Response:
-    """The whole of it; a browser saves it and runs nothing of it."""
+def content_response(request: Request, found: PathContent, if_none_match: str | None) -> Response:
+    """The whole content; a browser saves it and runs nothing of it."""
     tag = f'"{hashlib.sha256(found.content).hexdigest()}"'
     headers = {**harmless_headers(found.name, found.mime), "ETag": tag}
     if is_same_tag(tag, if_none_match):

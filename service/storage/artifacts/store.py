@@ -30,7 +30,7 @@ from typing import TypeVar, cast
 from sqlalchemy import Connection
 
 from contracts.paths import FilePath
-from service.artifacts.port import NewArtifact, StoredArtifact
+from service.artifacts.port import BlocksOf, NewArtifact, StoredArtifact
 from service.concurrency import in_thread, to_its_end
 from service.errors import OurError, StoreFailedError
 from service.identity import ConversationKey
@@ -43,6 +43,7 @@ from service.storage.artifacts.whole_files import read_whole
 from service.storage.conversation_rows import ensure_conversation
 from service.storage.database import Database
 from service.storage.sources import put_files
+from service.storage.timelines import append_rows, block_rows
 from service.storage.timing import Seen, timed, unseen
 
 T = TypeVar("T")
@@ -279,8 +280,12 @@ class SqlArtifactStore:
 
     # ---- saved ----
 
-    async def save(self, scope: ConversationKey, artifacts: Sequence[NewArtifact]) -> list[StoredArtifact]:
+    async def save(
+        self, scope: ConversationKey, artifacts: Sequence[NewArtifact], blocks_of: BlocksOf | None = None
+    ) -> list[StoredArtifact]:
         """Stores all of them as new versions, hosts the external ones and makes sources of them, or does nothing.
+
+        The blocks of `blocks_of` are added to the timeline in the same transaction.
 
         Files are moved or left in staging; either way they are the store's from now on. A save that is
         cancelled goes on to its end.
@@ -291,12 +296,14 @@ class SqlArtifactStore:
         """
         if not artifacts:
             return []
-        task = asyncio.ensure_future(self._save(scope, artifacts))
+        task = asyncio.ensure_future(self._save(scope, artifacts, blocks_of))
         self._saving.add(task)
         task.add_done_callback(self._saving.discard)
         return await to_its_end(task)
 
-    async def _save(self, scope: ConversationKey, artifacts: Sequence[NewArtifact]) -> list[StoredArtifact]:
+    async def _save(
+        self, scope: ConversationKey, artifacts: Sequence[NewArtifact], blocks_of: BlocksOf | None
+    ) -> list[StoredArtifact]:
         await self._undo_failed()
         names = [
             self._files.hosted_name(scope, artifact.path) if artifact.visibility == "external" else None
@@ -316,7 +323,10 @@ class SqlArtifactStore:
             stored = [self._stored(scope, row) for row in added]
             external = [one for one in stored if one.visibility == "external"]
             sids = {row.file: row.sid for row in put_files(connection, conversation, external)}
-            return [replace(one, sid=sids.get(one.path)) for one in stored]
+            done = [replace(one, sid=sids.get(one.path)) for one in stored]
+            if blocks_of is not None:
+                append_rows(connection, conversation, block_rows(blocks_of(done)))
+            return done
 
         try:
             await _all(

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import httpcore
 
 from contracts.codes import WebCode
+from contracts.media_types import is_mime
 from service.web.client.tls import Tls
 from service.web.port import WebFailedError
 from service.web.urls import WebUrl
 
-_MIME = re.compile(r"[a-z0-9!#$&^_.+-]{1,60}/[a-z0-9!#$&^_.+-]{1,60}")
 _CHARSET = re.compile(r"""charset\s*=\s*"?\s*([A-Za-z0-9_.:-]{1,40})""", re.IGNORECASE)
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _OK = 200
@@ -147,9 +147,7 @@ def _head(response: httpcore.Response) -> Head:
     mime = content_type.partition(";")[0].strip()
     charset = _CHARSET.search(content_type)
     location = _header(response, b"location") if response.status in _REDIRECTS else ""
-    return Head(
-        response.status, mime if _MIME.fullmatch(mime) else "", charset[1] if charset else None, location or None
-    )
+    return Head(response.status, mime if is_mime(mime) else "", charset[1] if charset else None, location or None)
 
 
 def _header(response: httpcore.Response, name: bytes) -> str:

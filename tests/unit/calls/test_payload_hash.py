@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from contracts.tool_calls import ToolCallRequest
+from contracts.tool_call_request import ToolCallRequest
 from service.calls.registration import payload_sha256
 
 BLOCK = {

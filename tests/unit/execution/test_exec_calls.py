@@ -1,12 +1,13 @@
 """Exec calls from the request to the stored answer, with a sandbox in memory."""
 
 import asyncio
+import base64
 import json
 import tracemalloc
 
 import pytest
 
-from contracts.tool_calls import Timings
+from contracts.tool_call_response import Timings
 from service.calls.observer import CallObserver
 from service.errors import LimitNotAllowedError, QueueFullError, StoreFullError
 from service.sandbox.port import Inspection, ProcessOutcome
@@ -206,13 +207,13 @@ async def test_a_full_disk_at_a_file_of_the_timeline_is_store_full(pipeline):
         "author": "react",
         "turn_id": "turn_0",
         "ts": "2026-02-09T02:14:32Z",
-        "mime": "text/plain",
-        "path": "fi:turn_0.files/told.txt",
-        "text": "from the timeline",
+        "mime": "application/pdf",
+        "path": "fi:turn_0.files/large.pdf",
+        "base64": base64.b64encode(bytes(300_000)).decode(),
     }
-    fields = {"timeline": [block], "code": "open('turn_0/files/told.txt')"}
+    fields = {"timeline": [block], "code": "open('turn_0/files/large.pdf')"}
     assert (await pipeline.execute(**fields))["ok"]
-    pipeline.artifacts.full_names = pipeline.names_of("turn_0/files/told.txt")
+    pipeline.artifacts.full_names = pipeline.names_of("turn_0/files/large.pdf")
     answer = await pipeline.execute(**fields)
     assert (answer["status"], answer["code"]) == (507, "store_full")
 

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from contracts.react_tools import PlanParams
-from contracts.tool_calls import ToolCallRequest
+from contracts.tool_call_request import ToolCallRequest
 from service.calls.direct_tool import DirectTool
 from service.identity import ConversationKey, Principal
 from service.react.plan import PlanTool

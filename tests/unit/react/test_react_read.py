@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts.tool_calls import SourceRow
+from contracts.tool_call_request import SourceRow
 from service.artifacts.port import NewPage
 from service.identity import ConversationKey
 from service.timeline.block_text import rendered

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts.tool_calls import SandboxInfo
+from contracts.tool_call_response import SandboxInfo
 from contracts.tools import Language
 from service.sandbox.containers import NotForkedError
 from service.sandbox.inspectors import OF_LIBRARIES
