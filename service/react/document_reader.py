@@ -8,7 +8,7 @@ from typing import Any
 from contracts.media_types import MIME_BY_EXTENSION
 from contracts.paths import FilePath, Namespace
 from contracts.tool_call_request import ToolCallRequest
-from service.artifacts.conversation_files import Fetched
+from service.artifacts.found_file import Fetched
 from service.calls.tool import CallObserver
 from service.errors import OurError
 from service.identity import ConversationKey

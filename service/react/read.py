@@ -8,7 +8,8 @@ from contracts.blocks import Block
 from contracts.codes import NoticeCode, ToolCode
 from contracts.react_tools import ReadParams
 from contracts.tool_call_response import ToolCallResponse
-from service.artifacts.conversation_files import CallFiles, ConversationFile
+from service.artifacts.conversation_files import CallFiles
+from service.artifacts.found_file import ConversationFile
 from service.artifacts.path_resolver import LogicalPathResolver
 from service.artifacts.staging import Staging, staging
 from service.calls.direct_tool import ReactCall

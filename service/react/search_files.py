@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from contracts.codes import ToolCode
 from contracts.react_tools import SearchFilesParams
 from contracts.tool_call_response import ToolCallResponse
-from service.artifacts.conversation_files import ConversationFile, ConversationFiles
+from service.artifacts.conversation_files import ConversationFiles
+from service.artifacts.found_file import ConversationFile
 from service.artifacts.staging import staging
 from service.calls.direct_tool import ReactCall, ToolRefusedError
 

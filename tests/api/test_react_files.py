@@ -935,6 +935,16 @@ async def test_a_source_that_is_not_a_file_or_that_is_several_is_no_target_of_a_
         assert answer["error"]["code"] == "patch_target_missing"
 
 
+async def test_a_file_whose_path_is_too_long_in_the_current_turn_is_not_patched(agent):
+    name = "/".join(["x" * 200] * 5)
+    agent.turn = "turn_" + "y" * 60
+    params = {"path": f"turn_1/files/{name}", "channel": "canvas", "patch": DIFF, "kind": "file"}
+
+    answer = await agent.send("react.patch", params, timeline=[known_text(f"fi:turn_1.files/{name}", "old\n")])
+
+    assert answer["error"]["code"] == "unsafe_path"
+
+
 @pytest.mark.parametrize("tool", ["react.write", "react.patch"])
 async def test_a_name_that_is_a_folder_of_a_handed_in_timeline_is_not_written(agent, tool):
     timeline = [known_text("fi:turn_1.files/a/b.md", "text\n"), known_text("fi:turn_0.files/a", "old\n")]
