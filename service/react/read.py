@@ -209,7 +209,7 @@ def _answer(
         return call.answered(blocks, report=report, ret=status)
     code = ToolCode.MISSING if outcome.missing else ToolCode.MISSING_SKILLS
     missing = [*outcome.missing, *outcome.missing_skills]
-    # Each path and its reason stand in the status once; notice and error only say that nothing was loaded.
+    # Each path and its reason stand in the status once; notice and error only state that nothing was loaded.
     short = "nothing could be loaded"
     notice = Notice(NoticeCode.TOOL_CALL_ERROR, short, {"error": code})
     payload = {**status, "error": {"code": code, "message": short}}

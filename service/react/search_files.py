@@ -45,7 +45,7 @@ _NUMBER = re.compile(r"\d{1,9}")
 class _Clock:
     """What is left of the processor time that the patterns of one call may take.
 
-    It is no time of day: where other programs keep the processors busy, the same search takes longer to answer.
+    It is not wall-clock time: on a busy machine the same search takes longer to answer.
 
     Attributes:
         left_s: in seconds.
@@ -238,7 +238,7 @@ def _named(files: list[ConversationFile], pattern: "regex.Pattern[str]", clock: 
 
 
 def _matches(data: bytes, pattern: "regex.Pattern[str]", clock: _Clock) -> list[int]:
-    """The first lines where a pattern matches; a byte that is no UTF-8 stands for U+FFFD."""
+    """The first lines where a pattern matches; a byte that is not UTF-8 stands for U+FFFD."""
     text = data.decode("utf-8", "replace")
     lines: list[int] = []
     line = 1
