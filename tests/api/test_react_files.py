@@ -15,6 +15,7 @@ from service.calls.direct_tool import DirectTool
 from service.calls.param_references import References
 from service.calls.service import Calls, CallSettings
 from service.errors import StoreFailedError, StoreFullError
+from service.identity import ConversationKey
 from service.react.patch import PatchTool
 from service.react.search_files import SearchFilesTool
 from service.react.text_file import TextFiles
@@ -23,6 +24,7 @@ from service.storage.asset_folders import AssetFolders
 from service.storage.calls import SqlCallStore
 from service.storage.skill_folder import FolderSkills
 from service.timeline.bpe_tokens import BpeTokenCounter
+from tests.api.conftest import PRINCIPAL
 from tests.api.reacting import Agent, masked, meta, notices
 
 SEARCH_S = 0.3
@@ -438,6 +440,14 @@ async def test_a_file_and_a_folder_cannot_have_one_name(agent):
     below_file = await write(agent, "a/b.md/c.md", "text")
 
     assert (onto_folder["error"]["code"], below_file["error"]["code"]) == ("missing_artifact_name", "unsafe_path")
+
+
+async def test_a_folder_whose_files_a_program_removed_gives_its_name_to_a_file(agent, stores):
+    await write(agent, "a/b.md", "text")
+    scope = ConversationKey(PRINCIPAL, "c1")
+    await stores.artifacts.remove(scope, await stores.artifacts.of_turn(scope, "turn_1"))
+
+    assert (await write(agent, "a", "text"))["ok"]
 
 
 async def test_an_empty_text_is_no_file(agent):
