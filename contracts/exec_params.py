@@ -1,4 +1,4 @@
-"""The parameters of the exec tools, but for what the contract says: what a program is given when it starts."""
+"""The parameters of the exec tools besides the contract: what a program is given when it starts."""
 
 import re
 from typing import Annotated, Any, Self

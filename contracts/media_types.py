@@ -188,7 +188,7 @@ MIME_ALIASES = {
 
 def extension_of(name: str) -> str:
     """The longest known extension of a name, in small letters; else its last part, empty if there is none."""
-    # A dot in front hides a file, it begins no extension.
+    # A leading dot hides a file and does not begin an extension.
     parts = name.rsplit("/", 1)[-1].lower().lstrip(".").split(".")
     for count in (2, 1):
         suffix = ".".join(parts[-count:])

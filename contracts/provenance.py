@@ -1,4 +1,4 @@
-"""What is kept of every call: the audit line, which is also its manifest, and the report of running it again."""
+"""The audit line of a call, which is also its manifest, and the report of running it again."""
 
 from typing import Annotated, Literal
 

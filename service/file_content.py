@@ -47,7 +47,9 @@ class FileContent:
 
     def measure(self) -> tuple[int, str]:
         """The size, and the SHA-256 in hex."""
-        with self.open() as file:
+        if isinstance(self.source, bytes):
+            return len(self.source), hashlib.sha256(self.source).hexdigest()
+        with self.source.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256")
             return file.tell(), digest.hexdigest()
 

@@ -4,7 +4,7 @@ import base64
 from typing import Any
 
 from contracts.blocks import Block
-from service.artifacts.conversation_files import format_digest
+from service.artifacts.found_file import format_digest
 from service.artifacts.port import StoredArtifact
 from service.timeline.block_writer import now_text
 

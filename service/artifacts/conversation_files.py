@@ -1,18 +1,15 @@
 """The files of turns: from the artifact store, else from what the blocks of the timeline hold or point to."""
 
 import asyncio
-import base64
-import binascii
 import hashlib
-import json
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
 from contracts.blocks import Block
 from contracts.paths import FilePath, Namespace, UnsafePathError
+from service.artifacts.found_file import ConversationFile, Fetched, decode_base64
 from service.artifacts.line_ranges import parse_stretch
 from service.artifacts.path_tree import PathTree
 from service.artifacts.port import ArtifactStore, StoredArtifact
@@ -22,13 +19,11 @@ from service.identity import ConversationKey
 from service.timeline.artifact_versions import Version, find_versions
 from service.timeline.port import TimelineStore
 from service.timeline.view import StoredTimelineView, SuppliedTimelineView, TimelineView
-from service.visible_text import visible_text
 
 _SMALL_BYTES_MAX = 256 * 1024  # of one file that stays in memory; so much is one piece in every store
 _IN_MEMORY_BYTES_MAX = 2 * 1024 * 1024  # of all those of a call, until they are in its sandbox
 RECENT_MAX = 100
 """How many files of other turns are known without being named."""
-Origin = Literal["store", "asset", "uri", "timeline"]
 
 
 class AssetSource(Protocol):
@@ -40,60 +35,6 @@ class AssetSource(Protocol):
         Raises:
             StoreFailedError: it is allowed, but cannot be read.
         """
-
-
-@dataclass(frozen=True, slots=True)
-class ConversationFile:
-    """A file or an attachment of a turn: a version of the artifact store, or one that only blocks know.
-
-    Attributes:
-        path: its path.
-        mime: its media type.
-        created: when it was made.
-        size_bytes: its size; None if it is not known.
-        stored: the version of the artifact store, if it is there.
-        version: its version in the blocks, if the store does not have it.
-        fetched: its bytes, once they were fetched.
-    """
-
-    path: FilePath
-    mime: str
-    created: str
-    size_bytes: int | None
-    stored: StoredArtifact | None = None
-    version: Version | None = None
-    fetched: "Fetched | None" = None
-
-    @property
-    def sha256(self) -> str | None:
-        """The SHA-256 of its latest version, in hex; None if no digest has it."""
-        if self.stored is not None:
-            return self.stored.sha256
-        return None if self.version is None else self.version.sha256
-
-    def with_content(self, fetched: "Fetched") -> "ConversationFile":
-        """The file with its bytes at hand, and their size for sure."""
-        return replace(self, size_bytes=fetched.size_bytes, fetched=fetched)
-
-
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """The bytes of a file, in a local file, or those of a small one.
-
-    Attributes:
-        source: its content; a local file is valid while its staging folder is.
-        size_bytes: how many.
-        sha256: their SHA-256, in hex.
-        origin: where they came from.
-        ms: how long it took to fetch and check them, if that was before they were asked for; of files that were
-            fetched together, each one's share.
-    """
-
-    source: FileContent
-    size_bytes: int
-    sha256: str
-    origin: Origin
-    ms: float = 0.0
 
 
 class ConversationFiles:
@@ -153,8 +94,10 @@ class CallFiles:
             stored, in_blocks = await asyncio.gather(
                 self._files.artifacts.of_turn(self._scope, turn_id), self._paths_of_turn(turn_id)
             )
-            found = {artifact.path: _of_store(artifact) for artifact in stored if not artifact.removed}
-            gone = {artifact.path: _of_store(artifact) for artifact in stored if artifact.removed}
+            found = {
+                artifact.path: ConversationFile.of_store(artifact) for artifact in stored if not artifact.removed
+            }
+            gone = {artifact.path: ConversationFile.of_store(artifact) for artifact in stored if artifact.removed}
             self._removed.update(gone)
             out_of_blocks = await self._removed_in_blocks(path for path in in_blocks if path not in found)
             for path in in_blocks:
@@ -172,7 +115,7 @@ class CallFiles:
         """
         if except_turn not in self._recent:
             stored = await self._files.artifacts.recent(self._scope, RECENT_MAX, except_turn=except_turn)
-            found = {artifact.path: _of_store(artifact) for artifact in stored}
+            found = {artifact.path: ConversationFile.of_store(artifact) for artifact in stored}
             paths = [file for path in await self.memory.newest_files(RECENT_MAX) if (file := _file_path(path))]
             gone = await self._removed_in_blocks(paths)
             for path in paths:
@@ -221,7 +164,7 @@ class CallFiles:
             StoreFailedError: a store failed.
         """
         artifact = await self._files.artifacts.latest(self._scope, path)
-        return _of_store(artifact) if artifact is not None else await self.find_in_blocks(path)
+        return ConversationFile.of_store(artifact) if artifact is not None else await self.find_in_blocks(path)
 
     async def find_in_blocks(self, path: FilePath) -> ConversationFile | None:
         """The latest version that the blocks know, if they have its bytes or know where they are.
@@ -233,9 +176,7 @@ class CallFiles:
         latest = versions[-1] if versions else None
         if latest is None or not (latest.has_payload or latest.hosted_uri):
             return None
-        return ConversationFile(
-            path, latest.mime, latest.ts, latest.size_bytes or _carried_bytes(latest), version=latest
-        )
+        return ConversationFile.of_version(path, latest)
 
     async def read_in_turn(self, turn_id: str, paths_max: int | None = None) -> list[ConversationFile]:
         """The files of other turns that ``react.read`` brought in during a turn, of the first ``paths_max`` paths.
@@ -357,7 +298,7 @@ class CallFiles:
             return None
         block = content.block
         if block.base64 is not None:
-            carried = await asyncio.to_thread(decoded, block.base64)
+            carried = await asyncio.to_thread(decode_base64, block.base64)
         elif block.text is not None and version.is_whole_text:
             carried = block.text.encode(errors="replace")
         else:
@@ -397,47 +338,5 @@ def _newest_per_path(files: list[ConversationFile]) -> list[ConversationFile]:
     """Those in whose place no newer one lies: a program may have made a folder where a file was, or the reverse."""
     places = PathTree()
     newest_first = sorted(files, key=lambda file: file.created, reverse=True)
-    standing = {file.path for file in newest_first if places.take(file.path)}
-    return [file for file in files if file.path in standing]
-
-
-def digest_of(stored: StoredArtifact) -> dict[str, object]:
-    """The safe digest of a stored version that no block describes."""
-    fields = {
-        "artifact_path": stored.path.logical,
-        "physical_path": stored.path.physical,
-        "mime": stored.mime,
-        "kind": "file",
-        "visibility": stored.visibility,
-        "edited": True if stored.version > 1 else None,
-        "ts": stored.created,
-        "size_bytes": stored.size_bytes,
-        "sha256": stored.sha256,
-        "description": stored.description or None,
-    }
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-def format_digest(fields: object) -> str:
-    """A digest as the text of its block."""
-    return visible_text(json.dumps(fields, ensure_ascii=False))
-
-
-def _of_store(artifact: StoredArtifact) -> ConversationFile:
-    return ConversationFile(artifact.path, artifact.mime, artifact.created, artifact.size_bytes, stored=artifact)
-
-
-def _carried_bytes(version: Version) -> int | None:
-    """How large a file is that no digest gives a size, by what its content block carries."""
-    if version.content is None or not version.has_payload:
-        return None
-    text = version.content.block.text
-    return len(text.encode(errors="replace")) if text is not None else version.content.base64_chars * 3 // 4
-
-
-def decoded(text: str) -> bytes | None:
-    """The bytes of a base64 text; None if it is not base64."""
-    try:
-        return base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        return None
+    newest = {file.path for file in newest_first if places.take(file.path)}
+    return [file for file in files if file.path in newest]

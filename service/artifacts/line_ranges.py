@@ -103,30 +103,30 @@ def parse_stretch(path: str) -> Stretch | None:
 
 async def excerpt(pieces: AsyncIterator[bytes], stretch: Stretch) -> Excerpt:
     """Reads lines out of a text of any size, in the memory of one piece; lines end with a line feed."""
-    kept = bytearray()
+    taken = bytearray()
     line = 1  # of the next byte
     at = begins_at = 0
     at_line_start = True
     async for piece in pieces:
         at_line_start = piece.endswith(b"\n") if piece else at_line_start
         feeds = piece.count(b"\n")
-        if line <= stretch.last and line + feeds >= stretch.first and len(kept) <= TEXT_BYTES_MAX:
+        if line <= stretch.last and line + feeds >= stretch.first and len(taken) <= TEXT_BYTES_MAX:
             lines = piece.split(b"\n")
             before = max(stretch.first - line, 0)
             if line < stretch.first:
                 begins_at = at + sum(len(passed) + 1 for passed in lines[:before])
             wanted = lines[before : stretch.last - line + 1]
             ends = stretch.last - line + 1 < len(lines)  # the last wanted line ends in this piece
-            kept += b"\n".join(wanted) + (b"\n" if ends else b"")
+            taken += b"\n".join(wanted) + (b"\n" if ends else b"")
         line += feeds
         at += len(piece)
     total = line - 1 if at_line_start else line
     if stretch.first > total:
         return Excerpt("", stretch.first, 0, total)
-    text = embedded_text(bytes(kept[: TEXT_BYTES_MAX + 4]), more=len(kept) > TEXT_BYTES_MAX + 4)
-    if len(kept) <= TEXT_BYTES_MAX:
+    text = embedded_text(bytes(taken[: TEXT_BYTES_MAX + 4]), more=len(taken) > TEXT_BYTES_MAX + 4)
+    if len(taken) <= TEXT_BYTES_MAX:
         return Excerpt(text, stretch.first, min(stretch.last, total), total, begins_at)
-    return Excerpt(text, stretch.first, stretch.first + kept[:TEXT_BYTES_MAX].count(b"\n"), total, begins_at)
+    return Excerpt(text, stretch.first, stretch.first + taken[:TEXT_BYTES_MAX].count(b"\n"), total, begins_at)
 
 
 def format_bytes(data: bytes, first: int, total: int, *, is_text: bool) -> tuple[str, int]:

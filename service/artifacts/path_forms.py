@@ -1,4 +1,4 @@
-"""What a path that a model gives to read something may mean, the likeliest first."""
+"""The paths that a text of a model may name, the likeliest first."""
 
 import re
 from urllib.parse import unquote
@@ -29,7 +29,7 @@ def possible_paths(text: str, turn_id: str) -> list[LogicalPath]:
         turn_id: the current turn.
 
     Raises:
-        UnsafePathError: it means nothing.
+        UnsafePathError: it is not a path.
     """
     found = list(_paths_of(text, turn_id))
     plain = unquote(text)

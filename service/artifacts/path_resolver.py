@@ -8,7 +8,8 @@ from contracts.logical_paths import LogicalPath, SkillPath, SourcesPath, TurnPat
 from contracts.paths import FilePath, UnsafePathError
 from contracts.timeline import Sources
 from contracts.tool_call_request import SourceRow
-from service.artifacts.conversation_files import CallFiles, ConversationFile, ConversationFiles, decoded
+from service.artifacts.conversation_files import CallFiles, ConversationFiles
+from service.artifacts.found_file import ConversationFile, decode_base64
 from service.artifacts.path_forms import possible_paths
 from service.artifacts.port import SourcePool, StoredArtifact
 from service.artifacts.skills import Skill, Skills
@@ -189,5 +190,7 @@ async def _block_content(files: CallFiles, blocks: ResolvedBlocks) -> PathConten
     if found is None:
         return None
     block = found.block
-    content = decoded(block.base64) if block.base64 is not None else (block.text or "").encode(errors="replace")
+    content = (
+        decode_base64(block.base64) if block.base64 is not None else (block.text or "").encode(errors="replace")
+    )
     return None if content is None else PathContent(blocks.path.kind, block.mime or _TEXT_MIME, content)

@@ -11,7 +11,8 @@ from contracts.codes import NoticeCode
 from contracts.paths import FilePath
 from contracts.tool_call_request import Asset, ToolCallRequest
 from contracts.tool_call_response import Rehosted
-from service.artifacts.conversation_files import CallFiles, ConversationFile, ConversationFiles, Origin
+from service.artifacts.conversation_files import CallFiles, ConversationFiles
+from service.artifacts.found_file import ConversationFile, Origin
 from service.artifacts.port import SourcePool
 from service.artifacts.staging import Staging
 from service.calls.observer import UsedReference

@@ -7,7 +7,7 @@ from typing import Any
 
 from contracts.media_types import MIME_BY_EXTENSION
 from contracts.paths import FilePath, Namespace
-from service.artifacts.conversation_files import Fetched
+from service.artifacts.found_file import Fetched
 from service.calls.direct_tool import ReactCall
 from service.errors import OurError
 from service.identity import ConversationKey

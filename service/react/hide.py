@@ -49,7 +49,7 @@ class HideTool:
         """Hides the visible blocks of a path that lie after the pre-tail cache point.
 
         Raises:
-            ToolRefusedError: the path is none, has nothing visible, or lies too far back; nothing is hidden.
+            ToolRefusedError: the path is not valid, has no visible block, or lies too far back; nothing is hidden.
             StoreFailedError: the store failed.
         """
         replacement = " ".join(call.params.replacement.split())
@@ -121,7 +121,7 @@ def parse_hidden_paths(text: str, turn_id: str) -> list[str]:
     """The canonical logical paths that a path may mean: any logical path, or a file by its physical or bare path.
 
     Raises:
-        ToolRefusedError: it is no path.
+        ToolRefusedError: it is not a path.
     """
     try:
         paths = possible_paths(text, turn_id)

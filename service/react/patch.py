@@ -7,10 +7,11 @@ from typing import Any
 from contracts.blocks import Block
 from contracts.codes import ToolCode
 from contracts.media_types import is_text
-from contracts.paths import FilePath, NamedPath, Namespace
+from contracts.paths import FilePath, NamedPath, Namespace, UnsafePathError
 from contracts.react_tools import CONTENT_BYTES_MAX, PatchParams
 from contracts.tool_call_response import ToolCallResponse
-from service.artifacts.conversation_files import CallFiles, ConversationFile
+from service.artifacts.conversation_files import CallFiles
+from service.artifacts.found_file import ConversationFile
 from service.artifacts.path_resolver import LogicalPathResolver
 from service.artifacts.port import StoredArtifact
 from service.artifacts.staging import Staging, staging
@@ -96,8 +97,15 @@ class PatchTool:
 
 
 def _named_as(text: str, source: ConversationFile, call: ReactCall[PatchParams]) -> NamedPath:
-    """The file of the current turn that gets the new version of a file that a path names."""
-    file = FilePath(call.turn_id, Namespace.FILES, source.path.rel)
+    """The file of the current turn that gets the new version of a file that a path names.
+
+    Raises:
+        ToolRefusedError: ``unsafe_path``: its path is too long below the current turn.
+    """
+    try:
+        file = FilePath(call.turn_id, Namespace.FILES, source.path.rel)
+    except UnsafePathError as exc:
+        raise ToolRefusedError(ToolCode.UNSAFE_PATH, f"path: {exc}") from exc
     return NamedPath(file, text, source.path != file, source.path)
 
 

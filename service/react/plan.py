@@ -32,7 +32,7 @@ class PlanTool:
         """Records a plan; the same steps in the same turn are the same plan.
 
         Raises:
-            ToolRefusedError: the status names a step that is none; nothing is recorded.
+            ToolRefusedError: the status names a step that does not exist; nothing is recorded.
             StoreFailedError: the store failed.
         """
         steps, status = call.params.steps, _status(call.params)

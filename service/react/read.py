@@ -8,7 +8,8 @@ from contracts.blocks import Block
 from contracts.codes import NoticeCode, ToolCode
 from contracts.react_tools import ReadParams
 from contracts.tool_call_response import ToolCallResponse
-from service.artifacts.conversation_files import CallFiles, ConversationFile
+from service.artifacts.conversation_files import CallFiles
+from service.artifacts.found_file import ConversationFile
 from service.artifacts.path_resolver import LogicalPathResolver
 from service.artifacts.staging import Staging, staging
 from service.calls.direct_tool import ReactCall
@@ -202,7 +203,7 @@ def _answer(
         return call.build_response(blocks, report=report, ret=status)
     code = ToolCode.MISSING if outcome.missing else ToolCode.MISSING_SKILLS
     missing = [*outcome.missing, *outcome.missing_skills]
-    # Each path and its reason stand in the status once; notice and error only say that nothing was loaded.
+    # Each path and its reason stand in the status once; notice and error only state that nothing was loaded.
     short = "nothing could be loaded"
     notice = Notice(NoticeCode.TOOL_CALL_ERROR, short, {"error": code})
     payload = {**status, "error": {"code": code, "message": short}}

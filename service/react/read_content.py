@@ -44,7 +44,7 @@ async def read_lines(content: Content, stretch: Stretch) -> tuple[str, dict[str,
     """The lines of a stretch, which they are, and what is left out.
 
     Raises:
-        CannotLoadError: there is none of them.
+        CannotLoadError: it has none of them.
     """
     found = await excerpt(content.read(0, content.size_bytes), stretch)
     if found.last == 0:
@@ -57,7 +57,7 @@ async def read_bytes(content: Content, stretch: Stretch) -> tuple[str, dict[str,
     """The bytes of a stretch, which they are, and what is left out.
 
     Raises:
-        CannotLoadError: there is none of them.
+        CannotLoadError: it has none of them.
     """
     first, total = stretch.first, content.size_bytes
     end = min(stretch.last + 1, total)

@@ -12,7 +12,7 @@ from contracts.logical_paths import LogicalPath, SkillPath, SourcesPath
 from contracts.media_types import is_inline_binary, is_text
 from contracts.paths import FilePath, UnsafePathError
 from contracts.tool_call_request import SourceRow
-from service.artifacts.conversation_files import ConversationFile, digest_of, format_digest
+from service.artifacts.found_file import ConversationFile, format_digest
 from service.artifacts.line_ranges import Stretch, describe_rest, is_utf8, parse_stretch
 from service.artifacts.path_forms import possible_paths
 from service.artifacts.path_resolver import CallPaths, Resolved, ResolvedBlocks, ResolvedSkill, ResolvedSources
@@ -182,16 +182,7 @@ class ReadLoader:
 
     async def _digest(self, file: ConversationFile) -> dict[str, Any]:
         """The digest that came with the file's latest version, or one made of what is known of it."""
-        known = {} if file.stored is None else digest_of(file.stored)
-        if file.fetched is not None:
-            known = {
-                "artifact_path": file.path.logical,
-                "physical_path": file.path.physical,
-                "mime": file.mime,
-                "kind": "file",
-                "size_bytes": file.fetched.size_bytes,
-                "sha256": file.fetched.sha256,
-            }
+        known = file.digest()
         versions = await find_versions(self._files.memory, file.path.logical)
         latest = dict(versions[-1].digest) if versions else {}
         if latest.get("sha256") not in {None, known["sha256"]}:

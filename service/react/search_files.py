@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from contracts.codes import ToolCode
 from contracts.react_tools import SearchFilesParams
 from contracts.tool_call_response import ToolCallResponse
-from service.artifacts.conversation_files import ConversationFile, ConversationFiles
+from service.artifacts.conversation_files import ConversationFiles
+from service.artifacts.found_file import ConversationFile
 from service.artifacts.staging import staging
 from service.calls.direct_tool import ReactCall, ToolRefusedError
 
@@ -44,7 +45,7 @@ _NUMBER = re.compile(r"\d{1,9}")
 class _Clock:
     """What is left of the processor time that the patterns of one call may take.
 
-    It is no time of day: where other programs keep the processors busy, the same search takes longer to answer.
+    It is not wall-clock time: on a busy machine the same search takes longer to answer.
 
     Attributes:
         left_s: in seconds.
@@ -237,7 +238,7 @@ def _named(files: list[ConversationFile], pattern: "regex.Pattern[str]", clock: 
 
 
 def _matches(data: bytes, pattern: "regex.Pattern[str]", clock: _Clock) -> list[int]:
-    """The first lines where a pattern matches; a byte that is no UTF-8 stands for U+FFFD."""
+    """The first lines where a pattern matches; a byte that is not UTF-8 stands for U+FFFD."""
     text = data.decode("utf-8", "replace")
     lines: list[int] = []
     line = 1

@@ -13,7 +13,7 @@ from service.calls.direct_tool import ToolRefusedError
 _SVG = "image/svg+xml"  # an image by its type, and text all the same
 _UNKNOWN = "application/octet-stream"
 _RENDERED = frozenset({"pdf", "docx", "pptx", "png"})
-# Formats that are no text and that the protocol's table of media types does not know.
+# Formats that are not text and that the protocol's table of media types does not know.
 _BINARY = frozenset(
     "7z aac apk avif avro bin class dll dmg dylib eot exe feather heic ico iso jar mpeg msg pickle pkl psd pyc "  # noqa: SIM905 - a word list
     "rar so wasm whl xlsb xlsm zst".split()

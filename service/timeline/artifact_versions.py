@@ -306,7 +306,7 @@ def collect_paths(blocks: Iterable[Block] | None) -> frozenset[str]:
 
 
 def _object(value: object) -> dict[str, Any] | None:
-    """A JSON object, given as its text or as itself; None if it is none."""
+    """A JSON object, given as its text or as itself; None for anything else."""
     if isinstance(value, str):
         try:
             value = json.loads(value)

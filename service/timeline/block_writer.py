@@ -115,7 +115,7 @@ class BlockWriter:
         return self._block("react.plan.ack", AUTHOR_LOOP, "text/markdown", path, text=text)
 
     def content(self, digest: Digest, hosting: dict[str, str], *, text: str | None, base64: str | None) -> Block:
-        """The content block of an artifact; a binary that is no PDF and no image has neither text nor base64."""
+        """The content block of an artifact; a binary other than a PDF or an image has neither text nor base64."""
         return self._content(digest, digest_text(digest), hosting, text=text, base64=base64)
 
     def artifact(
@@ -211,7 +211,7 @@ def text_head(text: str) -> str:
 def embedded_text(content: bytes, *, more: bool) -> str:
     """A text file as its content block carries it: at most 20,480 bytes, cut at a character boundary.
 
-    ``content`` may be the beginning of a larger file; then ``more`` is set. Bytes that are no UTF-8 become U+FFFD,
+    ``content`` may be the beginning of a larger file; then ``more`` is set. Bytes that are not UTF-8 become U+FFFD,
     which counts with the three bytes that it has.
     """
     # With more to come, a character that is cut at the end of ``content`` is left out, not replaced.

@@ -191,11 +191,11 @@ async def _pages(
     memory: TimelineView, visibility: Visibility, after: int, last: int
 ) -> AsyncIterator[Sequence[PlacedBlock]]:
     """The blocks after a position that have something to show, in order: whole stretches, and digests between."""
-    kept = deque(await _kept_digests(memory, visibility, after))
+    waiting = deque(await _kept_digests(memory, visibility, after))
     for start, end in _stretches(visibility, after, last):
         between = []
-        while kept and kept[0].position <= end:
-            placed = kept.popleft()
+        while waiting and waiting[0].position <= end:
+            placed = waiting.popleft()
             if placed.position < start:
                 between.append(placed)
         yield between
@@ -206,7 +206,7 @@ async def _pages(
                 return
             yield page
             position = page[-1].position
-    yield tuple(kept)
+    yield tuple(waiting)
 
 
 async def _kept_digests(memory: TimelineView, visibility: Visibility, after: int) -> list[PlacedBlock]:

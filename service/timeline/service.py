@@ -60,10 +60,10 @@ class Timeline:
             StoreFailedError: the store failed.
         """
         found = await self._store.after(scope, after, limit + 1, binaries=True)
-        kept = found[:limit]
+        page = found[:limit]
         memory = StoredTimelineView(self._store, scope)
-        blocks = await with_visibility(memory, await compute_visibility(memory), kept)
-        return TimelinePage(blocks=blocks, last=kept[-1].position if kept else after, more=len(found) > limit)
+        blocks = await with_visibility(memory, await compute_visibility(memory), page)
+        return TimelinePage(blocks=blocks, last=page[-1].position if page else after, more=len(found) > limit)
 
     async def rendered(self, scope: ConversationKey, after: int) -> RenderedTimeline:
         """The text of all blocks after a position.

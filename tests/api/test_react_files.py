@@ -15,6 +15,7 @@ from service.calls.direct_tool import DirectTool
 from service.calls.param_references import References
 from service.calls.service import Calls, CallSettings
 from service.errors import StoreFailedError, StoreFullError
+from service.identity import ConversationKey
 from service.react.patch import PatchTool
 from service.react.search_files import SearchFilesTool
 from service.react.text_file import TextFiles
@@ -23,6 +24,7 @@ from service.storage.asset_folders import AssetFolders
 from service.storage.calls import SqlCallStore
 from service.storage.skill_folder import FolderSkills
 from service.timeline.bpe_tokens import BpeTokenCounter
+from tests.api.conftest import PRINCIPAL
 from tests.api.reacting import Agent, masked, meta, notices
 
 SEARCH_S = 0.3
@@ -440,6 +442,14 @@ async def test_a_file_and_a_folder_cannot_have_one_name(agent):
     below_file = await write(agent, "a/b.md/c.md", "text")
 
     assert (onto_folder["error"]["code"], below_file["error"]["code"]) == ("missing_artifact_name", "unsafe_path")
+
+
+async def test_a_folder_whose_files_a_program_removed_gives_its_name_to_a_file(agent, stores):
+    await write(agent, "a/b.md", "text")
+    scope = ConversationKey(PRINCIPAL, "c1")
+    await stores.artifacts.remove(scope, await stores.artifacts.of_turn(scope, "turn_1"))
+
+    assert (await write(agent, "a", "text"))["ok"]
 
 
 async def test_an_empty_text_is_no_file(agent):
@@ -935,6 +945,16 @@ async def test_a_source_that_is_not_a_file_or_that_is_several_is_no_target_of_a_
         params = {"path": path, "channel": "canvas", "patch": DIFF, "kind": "file"}
         answer = await agent.send("react.patch", params, timeline=timeline, sources_pool=rows)
         assert answer["error"]["code"] == "patch_target_missing"
+
+
+async def test_a_file_whose_path_is_too_long_in_the_current_turn_is_not_patched(agent):
+    name = "/".join(["x" * 200] * 5)
+    agent.turn = "turn_" + "y" * 60
+    params = {"path": f"turn_1/files/{name}", "channel": "canvas", "patch": DIFF, "kind": "file"}
+
+    answer = await agent.send("react.patch", params, timeline=[known_text(f"fi:turn_1.files/{name}", "old\n")])
+
+    assert answer["error"]["code"] == "unsafe_path"
 
 
 @pytest.mark.parametrize("tool", ["react.write", "react.patch"])

@@ -27,7 +27,7 @@ _EMBEDDED_AT_ONCE = 256
 _NEWNESS_SHARE = 0.2
 """How much of a score newness decides; the rest is meaning alone."""
 _COSINE_MIN = 0.15
-"""Texts that are no nearer have nothing to do with the query."""
+"""Texts that are not nearer than this do not match the query."""
 _DAY_S = 86_400
 
 
