@@ -15,7 +15,8 @@ from contracts.exec_params import ExecParams
 from contracts.problems import Problem
 from contracts.provenance import AuditLine, RerunReport
 from contracts.timeline import Sources, TimelineAppend, TimelineAppended, TimelinePage
-from contracts.tool_calls import Attachment, CallStatus, ToolCallRequest, ToolCallResponse
+from contracts.tool_call_request import ToolCallRequest
+from contracts.tool_call_response import Attachment, CallStatus, ToolCallResponse
 from contracts.tools import Tool, exec_params_schema
 
 HERE = Path(__file__).parent
@@ -53,7 +54,7 @@ def schema_text(name: str) -> str:
 
 
 def drifted_schemas() -> list[str]:
-    """The names of models whose committed schema is not what the model says today."""
+    """The names of models whose committed schema differs from the model."""
     return [
         name
         for name in MODELS

@@ -226,7 +226,7 @@ def _entries(raw: object) -> list[dict[str, Any]]:
 
 
 def _refuse_unsendable(raw: object) -> None:
-    """Refuses what no JSON text carries on: a contract given as a string has passed no other door.
+    """Refuses what no JSON text carries on: a contract given as a string has not been parsed before.
 
     Raises:
         ContractError: ``invalid_artifacts_json``: lone surrogates, NaN, infinite numbers, or too deep.

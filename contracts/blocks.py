@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from contracts.logical import SkillPath, SourcesPath, parse
+from contracts.logical_paths import SkillPath, SourcesPath, parse
 from contracts.paths import UnsafePathError
 
 TEXT_BYTES_MAX = 20_480

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from contracts.problems import Problem
-from contracts.tool_calls import ToolCallResponse
+from contracts.tool_call_response import ToolCallResponse
 
 EventName = Literal["queued", "started", "stdout", "stderr", "result", "error"]
 TERMINAL_EVENTS: frozenset[str] = frozenset({"result", "error"})

@@ -1,10 +1,11 @@
-"""The parameters of the exec tools, but for what the contract says: what a program is given when it starts."""
+"""The parameters of the exec tools besides the contract: what a program is given when it starts."""
 
 import re
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from contracts.bounded_text import limit_utf8
 from contracts.paths import (
     Namespace,
     UnsafePathError,
@@ -13,7 +14,6 @@ from contracts.paths import (
     unquoted,
     without_output_place,
 )
-from contracts.texts import utf8_at_most
 
 TIMEOUT_S_DEFAULT = 600
 STDIN_BYTES_MAX = 1024 * 1024
@@ -30,7 +30,7 @@ _RESERVED = frozenset(
         *("BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "IFS", "PS4", "GLIBC_TUNABLES", "NODE_OPTIONS", "NODE_PATH"),
     }
 )
-# Folders of a sandbox that are not below OUT_DIR; what a program writes there is not kept.
+# Folders of a sandbox that are not below OUT_DIR; what a program writes there is lost.
 _ELSEWHERE = re.compile(r"(?:sandbox:)?(?:/+|(?:~|/tmp|(?:\$\{?|\{)(?:HOME|TMPDIR)\}?)(?:/.*)?)", re.DOTALL)
 _RESERVED_PREFIXES = ("LD_", "PYTHON", "BASH_FUNC_")
 
@@ -86,7 +86,7 @@ class ExecParams(BaseModel):
     """Wall-clock limit in seconds."""
     explore: bool = False
     """In place of a contract: only to look; files stay internal."""
-    stdin: Annotated[Value, AfterValidator(utf8_at_most(STDIN_BYTES_MAX))] | None = None
+    stdin: Annotated[Value, AfterValidator(limit_utf8(STDIN_BYTES_MAX))] | None = None
     """Standard input, 1 MiB at most."""
     args: Annotated[list[Value], Field(max_length=ARGS_MAX), AfterValidator(_args_within_bounds)] = []
     """Command-line arguments."""

@@ -1,7 +1,15 @@
 """Media types by file name, and how each is carried in a content block."""
 
+import mimetypes
+import re
+
 _OOXML = "application/vnd.openxmlformats-officedocument."
 OCTET_STREAM = "application/octet-stream"
+MIME_CHARS_MAX = 127
+_MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+")  # the names of RFC 6838
+# An instance of its own: the functions of the module also read the tables of the machine.
+_OTHER_TYPES = mimetypes.MimeTypes()
+_MIME_BY_ENCODING = {"br": "application/x-brotli", "compress": "application/x-compress"}
 
 # One line per format; the inspector of the sandbox image has the same table with its checks, and a test compares.
 MIME_BY_EXTENSION = {
@@ -180,7 +188,7 @@ MIME_ALIASES = {
 
 def extension_of(name: str) -> str:
     """The longest known extension of a name, in small letters; else its last part, empty if there is none."""
-    # A dot in front hides a file, it begins no extension.
+    # A leading dot hides a file and does not begin an extension.
     parts = name.rsplit("/", 1)[-1].lower().lstrip(".").split(".")
     for count in (2, 1):
         suffix = ".".join(parts[-count:])
@@ -192,6 +200,20 @@ def extension_of(name: str) -> str:
 def mime_of_name(name: str) -> str:
     """The media type that a file name promises; ``application/octet-stream`` if it promises none."""
     return MIME_BY_EXTENSION.get(extension_of(name), OCTET_STREAM)
+
+
+def guess_mime(name: str) -> str:
+    """The media type of a file by its name, also of a format that is not checked; the same on every machine."""
+    extension = extension_of(name)
+    if extension in MIME_BY_EXTENSION:
+        return MIME_BY_EXTENSION[extension]
+    mime, encoding = _OTHER_TYPES.guess_type(f"file.{extension}")
+    return (mime if encoding is None else _MIME_BY_ENCODING.get(encoding)) or OCTET_STREAM
+
+
+def is_mime(text: str) -> bool:
+    """Whether a text is a media type without parameters, such as ``text/csv``."""
+    return len(text) <= MIME_CHARS_MAX and _MIME.fullmatch(text) is not None
 
 
 def canonical_mime(mime: str) -> str:

@@ -1,4 +1,4 @@
-"""Paths of the protocol as types that cannot be wrong: parse at the door, pass the type on.
+"""Paths of the protocol as types that cannot be wrong: parse them once, pass the type on.
 
 A *physical* path is relative to OUT_DIR (``turn_1/files/report.pdf``); a *logical* path names the same thing
 on a timeline (``fi:turn_1.files/report.pdf``). `relative_path` is the one rule for every part that a caller
@@ -22,7 +22,7 @@ _CALL_ID = re.compile(r"[A-Za-z0-9_:-]{1,128}")
 
 
 class UnsafePathError(ValueError):
-    """A path that the protocol refuses at every door; ``code`` is ``unsafe_path``."""
+    """A path that the protocol refuses; ``code`` is ``unsafe_path``."""
 
     code = "unsafe_path"
 
@@ -40,7 +40,7 @@ def relative_path(text: str) -> str:
 
     Raises:
         UnsafePathError: absolute, ``..`` or empty segments, control characters, backslashes, a segment over
-            255 bytes or a path over 1,024 bytes; the message says which.
+            255 bytes or a path over 1,024 bytes; the message has the reason.
     """
     path = unicodedata.normalize("NFC", text)
     while path.startswith("./"):

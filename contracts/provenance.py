@@ -1,20 +1,18 @@
-"""What is kept of every call: the audit line, which is also its manifest, and the report of running it again."""
+"""The audit line of a call, which is also its manifest, and the report of running it again."""
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from contracts.tool_calls import Limits, SandboxInfo, Usage
+from contracts.tool_call_request import Limits
+from contracts.tool_call_response import SandboxInfo, Usage
+from contracts.wire_model import WireModel
 
 AUDIT_FORMAT = "proofbox-audit-1"
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
-class _Wire(BaseModel):
-    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
-
-
-class AuditPrincipal(_Wire):
+class AuditPrincipal(WireModel):
     """Who made a call."""
 
     tenant: str
@@ -30,7 +28,7 @@ class AuditPrincipal(_Wire):
     call was answered by a later life of the service."""
 
 
-class AuditCall(_Wire):
+class AuditCall(WireModel):
     """Which call."""
 
     tool_call_id: str
@@ -51,7 +49,7 @@ class AuditCall(_Wire):
     """Of a rerun: the audit line of the call that was run again."""
 
 
-class AuditService(_Wire):
+class AuditService(WireModel):
     """What answered it."""
 
     version: str
@@ -60,7 +58,7 @@ class AuditService(_Wire):
     """The life of the service."""
 
 
-class AuditRequest(_Wire):
+class AuditRequest(WireModel):
     """What was asked for, by hash."""
 
     sha256: Sha256
@@ -73,7 +71,7 @@ class AuditRequest(_Wire):
     """The program's size."""
 
 
-class AuditReference(_Wire):
+class AuditReference(WireModel):
     """A text that a parameter named by its path."""
 
     param: str
@@ -88,7 +86,7 @@ class AuditReference(_Wire):
     """Its size as UTF-8."""
 
 
-class AuditInput(_Wire):
+class AuditInput(WireModel):
     """A file that the program could read."""
 
     path: str
@@ -105,7 +103,7 @@ class AuditInput(_Wire):
     """What the call said, as in the rehost ledger."""
 
 
-class AuditSource(_Wire):
+class AuditSource(WireModel):
     """A source that the call cites."""
 
     sid: int
@@ -114,7 +112,7 @@ class AuditSource(_Wire):
     """Of what is shown of it: sid, title, url and path, as JSON with sorted keys, without spaces, in ASCII."""
 
 
-class AuditOutput(_Wire):
+class AuditOutput(WireModel):
     """A file of the call."""
 
     path: str
@@ -131,7 +129,7 @@ class AuditOutput(_Wire):
     """Its size."""
 
 
-class AuditOutcome(_Wire):
+class AuditOutcome(WireModel):
     """How it ended."""
 
     state: Literal["done", "failed", "cancelled"]
@@ -146,7 +144,7 @@ class AuditOutcome(_Wire):
     """Its size."""
 
 
-class AuditLine(_Wire):
+class AuditLine(WireModel):
     """One line of the audit log: who ran what, where, on which inputs, and what came out.
 
     The lines of a tenant's project are a chain: each has the SHA-256 of the one before it. Nothing here is code,
@@ -190,7 +188,7 @@ class AuditLine(_Wire):
     """How it ended."""
 
 
-class ComparedOutput(_Wire):
+class ComparedOutput(WireModel):
     """A file of the first run beside the same file of the second."""
 
     path: str
@@ -207,7 +205,7 @@ class ComparedOutput(_Wire):
     """What is said of it now."""
 
 
-class Compared(_Wire):
+class Compared(WireModel):
     """One fact of the first run beside that of the second."""
 
     first: str | None
@@ -218,7 +216,7 @@ class Compared(_Wire):
     """Whether they are the same."""
 
 
-class RerunReport(_Wire):
+class RerunReport(WireModel):
     """A call that was run again on the inputs of the first time; nothing of it was stored but an audit line."""
 
     rerun_id: str

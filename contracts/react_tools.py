@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
-from contracts.texts import as_list, utf8_at_most
+from contracts.bounded_text import limit_utf8, parse_list
 
 CONTENT_BYTES_MAX = 10 * 1024 * 1024
 PATHS_MAX = 100
@@ -17,7 +17,7 @@ WEB_MAX = 20
 PathText = Annotated[str, Field(min_length=1, max_length=SHORT_CHARS_MAX)]
 # A blank one is the model's mistake, which the tool answers in its own words.
 MaybeBlankPath = Annotated[str, Field(max_length=SHORT_CHARS_MAX)]
-Content = Annotated[str, AfterValidator(utf8_at_most(CONTENT_BYTES_MAX))]
+Content = Annotated[str, AfterValidator(limit_utf8(CONTENT_BYTES_MAX))]
 Channel = Literal["canvas", "timeline_text", "internal"]
 Kind = Literal["display", "file"]
 Target = Literal["assistant", "user", "attachment"]
@@ -31,7 +31,7 @@ class _Params(BaseModel):
 class ReadParams(_Params):
     """Parameters of ``react.read``."""
 
-    paths: Annotated[list[PathText], BeforeValidator(as_list), Field(min_length=1, max_length=PATHS_MAX)]
+    paths: Annotated[list[PathText], BeforeValidator(parse_list), Field(min_length=1, max_length=PATHS_MAX)]
     """Logical paths: ``fi:``, ``ar:``, ``tc:``, ``so:``, ``su:``, ``sk:``, or a name in this turn."""
 
 
@@ -74,7 +74,7 @@ class MemsearchParams(_Params):
     """Parameters of ``react.memsearch``."""
 
     query: Annotated[str, Field(min_length=1, max_length=SHORT_CHARS_MAX)]
-    targets: Annotated[list[Target], BeforeValidator(as_list), Field(min_length=1, max_length=3)]
+    targets: Annotated[list[Target], BeforeValidator(parse_list), Field(min_length=1, max_length=3)]
     """Whose words to search."""
     top_k: Annotated[int, Field(ge=1, le=50)] = 5
     days: Annotated[int, Field(ge=1, le=3_650)] = 365
@@ -113,7 +113,7 @@ class PlanParams(_Params):
 
     steps: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=1_000)]],
-        BeforeValidator(as_list),
+        BeforeValidator(parse_list),
         Field(min_length=1, max_length=STEPS_MAX),
     ]
     status: dict[Annotated[str, Field(pattern=r"^[1-9]\d{0,2}$")], StepStatus] = {}
@@ -125,7 +125,7 @@ class WebSearchParams(_Params):
 
     queries: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=1_000)]],
-        BeforeValidator(as_list),
+        BeforeValidator(parse_list),
         Field(min_length=1, max_length=WEB_MAX),
     ]
     n: Annotated[int, Field(ge=1, le=50)] = 5
@@ -136,7 +136,7 @@ class WebFetchParams(_Params):
 
     urls: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=8_192)]],
-        BeforeValidator(as_list),
+        BeforeValidator(parse_list),
         Field(min_length=1, max_length=WEB_MAX),
     ]
     """http or https."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
-from contracts.texts import as_list, utf8_at_most
+from contracts.bounded_text import limit_utf8, parse_list
 
 RENDER_TOOL_PREFIX = "rendering_tools.write_"
 CONTENT_BYTES_MAX = 10 * 1024 * 1024
@@ -45,7 +45,7 @@ class PdfPermission(StrEnum):
 _METADATA = ("author", "subject", "keywords", "language", "date")
 _Path = Annotated[str, Field(min_length=1, max_length=2_048)]
 # A blank one is the model's mistake, which the tool answers in its own words.
-_Content = Annotated[str, AfterValidator(utf8_at_most(CONTENT_BYTES_MAX))]
+_Content = Annotated[str, AfterValidator(limit_utf8(CONTENT_BYTES_MAX))]
 _Text = Annotated[str, Field(max_length=1_000)]
 _Css = Annotated[str, Field(max_length=100_000)]
 _LENGTH = r"^\d{1,5}(\.\d{1,3})?(mm|cm|in|pt|px)$"
@@ -125,7 +125,7 @@ class _Shared(BaseModel):
     """``plain``, ``dark``, ``brand``, ``paper``, or the path of a theme file."""
     author: _Text = ""
     subject: _Text = ""
-    keywords: Annotated[list[_Text], BeforeValidator(as_list), Field(max_length=100)] = []
+    keywords: Annotated[list[_Text], BeforeValidator(parse_list), Field(max_length=100)] = []
     language: Annotated[str, Field(pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$")] = "en"
     """As a BCP 47 tag."""
     strict: bool = False
@@ -182,11 +182,11 @@ class WritePdfParams(_Paged):
     """PDF/UA is accessible, PDF/A is for archives."""
     password: Annotated[str, Field(max_length=127)] = ""
     """Needed to open the PDF."""
-    permissions: Annotated[list[PdfPermission], BeforeValidator(as_list)] | None = None
+    permissions: Annotated[list[PdfPermission], BeforeValidator(parse_list)] | None = None
     """Default: all of them."""
     watermark: Annotated[str, Field(max_length=60)] = ""
     """Word across each page, such as ``DRAFT``."""
-    attachments: Annotated[list[_Path], BeforeValidator(as_list), Field(max_length=ATTACHMENTS_MAX)] = []
+    attachments: Annotated[list[_Path], BeforeValidator(parse_list), Field(max_length=ATTACHMENTS_MAX)] = []
     """Paths of files to embed in the PDF."""
 
     @model_validator(mode="after")

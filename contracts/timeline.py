@@ -1,14 +1,15 @@
-"""The timeline's doors: what is added, what is read, and the sources of a conversation."""
+"""The timeline: added blocks, pages that are read, and the sources of a conversation."""
 
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from contracts.blocks import Block, GivenBlock
-from contracts.logical import parse
+from contracts.logical_paths import parse
 from contracts.paths import FilePath, UnsafePathError, is_turn_id
-from contracts.tool_calls import SourceRow
+from contracts.tool_call_request import SourceRow
+from contracts.wire_model import WireModel
 
 APPEND_BLOCKS_MAX = 1_000
 PAGE_BLOCKS_MAX = 1_000
@@ -50,10 +51,6 @@ def canonical_path(text: str) -> str:
     return path.logical if isinstance(path, FilePath) else str(path)
 
 
-class _Wire(BaseModel):
-    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
-
-
 class AppendedBlock(GivenBlock):
     """A block of a loop on its way into the stored timeline."""
 
@@ -89,7 +86,7 @@ class AppendedBlock(GivenBlock):
         return self
 
 
-class TimelineAppend(_Wire):
+class TimelineAppend(WireModel):
     """Blocks of a loop that are added to a conversation's timeline: prompts, completions, plans, summaries."""
 
     blocks: Annotated[list[AppendedBlock], Field(min_length=1, max_length=APPEND_BLOCKS_MAX)]
@@ -118,14 +115,14 @@ def _wrong(where: tuple[str | int, ...], message: str, value: Any) -> Validation
     return ValidationError.from_exception_data("block", [{"type": error, "loc": where, "input": value}])
 
 
-class TimelineAppended(_Wire):
+class TimelineAppended(WireModel):
     """Where the timeline ends now."""
 
     last: int
     """The position of its last block; the first has 1."""
 
 
-class TimelinePage(_Wire):
+class TimelinePage(WireModel):
     """A stretch of a timeline, the oldest block first."""
 
     blocks: list[Block]
@@ -136,7 +133,7 @@ class TimelinePage(_Wire):
     """Whether there are blocks after it."""
 
 
-class Sources(_Wire):
+class Sources(WireModel):
     """The sources pool of a conversation."""
 
     sources: list[SourceRow]

@@ -66,7 +66,7 @@ def exec_params_schema() -> dict[str, Any]:
     definitions = entry.pop("$defs", {})
     entry["properties"] = _own_first(ArtifactSpec, entry["properties"])
     schema["$defs"] = {**definitions, "ArtifactSpec": entry}
-    # Any at the door, because a bad contract is the model's mistake and answered in its own words.
+    # Any here, because a bad contract is the model's mistake and answered in its own words.
     schema["properties"]["contract"] |= {
         "anyOf": [
             {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/ArtifactSpec"}},

@@ -1,1 +1,1 @@
-"""The service: HTTP doors, the story of a call, engines and stores. Importing it does nothing."""
+"""The service: HTTP interface, life cycle of calls, engines and stores. Importing it has no side effect."""

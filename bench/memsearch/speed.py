@@ -13,9 +13,9 @@ from collections.abc import Collection
 import numpy as np
 
 from contracts.react_tools import MemsearchParams
-from contracts.tool_calls import ToolCallRequest
+from contracts.tool_call_request import ToolCallRequest
 from service.calls.direct_tool import DirectTool
-from service.calls.tool import NullObserver
+from service.calls.observer import CallObserver
 from service.identity import ConversationKey, Principal
 from service.react.memsearch.minilm import MiniLmEmbedder
 from service.react.memsearch.port import Passage
@@ -66,7 +66,7 @@ async def _searched(count: int, embedder: MiniLmEmbedder) -> float:
     """CPU seconds of one search, the median of some."""
     store = InMemory(count)
     memory = MemorySearchTool(store, store, None, embedder, half_life_days=90)  # type: ignore[arg-type]  # what is used
-    story = DirectTool(["react.memsearch"], MemsearchParams, memory.tell)
+    story = DirectTool(MemsearchParams, memory.run)
     took = []
     for number in range(_ROUNDS + 1):
         request = ToolCallRequest(
@@ -76,10 +76,9 @@ async def _searched(count: int, embedder: MiniLmEmbedder) -> float:
             turn_id="turn_2",
             params={"query": "the tide is high", "targets": ["user"]},
         )
-        opened = story.open(_SCOPE, request)
+        prepared = story.prepare(_SCOPE, request)
         began = time.process_time()
-        if opened is not None:
-            await opened.tell(NullObserver())
+        await prepared.run(CallObserver())
         took.append(time.process_time() - began)
     return statistics.median(took[1:])
 

@@ -16,7 +16,7 @@ import pypdfium2
 from PIL import Image
 
 from contracts.render_tools import RENDER_TOOL_PREFIX
-from contracts.tool_calls import Asset, SourceRow
+from contracts.tool_call_request import Asset, SourceRow
 from service.app.bootstrap import build, running
 from service.app.cli_local import Console
 from service.app.settings import Settings

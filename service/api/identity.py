@@ -6,7 +6,7 @@ from urllib.parse import unquote_to_bytes
 from fastapi import Depends, Path, Request, Security
 from fastapi.security import HTTPBearer, SecurityScopes
 
-from contracts.tool_calls import ConversationId
+from contracts.tool_call_request import ConversationId
 from service.access.api_keys import Permission
 from service.api.middleware.authentication import caller_of
 from service.errors import UnsafeNameError

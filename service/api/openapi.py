@@ -13,7 +13,8 @@ from contracts.events import OutputEvent, QueuedEvent, StartedEvent
 from contracts.problems import Problem
 from contracts.provenance import AuditLine, RerunReport
 from contracts.timeline import Sources, TimelineAppend, TimelineAppended, TimelinePage
-from contracts.tool_calls import Attachment, CallStatus, ToolCallRequest, ToolCallResponse
+from contracts.tool_call_request import ToolCallRequest
+from contracts.tool_call_response import Attachment, CallStatus, ToolCallResponse
 from service.api.responses import PROBLEM_JSON
 from service.api.routes.health import Health
 from service.api.routes.tools import FunctionList, ToolList

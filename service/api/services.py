@@ -7,12 +7,13 @@ from typing import Annotated, Protocol
 
 from fastapi import Depends, Request
 
-from contracts.tool_calls import CallStatus, ToolCallRequest
+from contracts.tool_call_request import ToolCallRequest
+from contracts.tool_call_response import CallStatus
 from service.access.authenticator import Authenticator
 from service.access.quotas import Quotas
 from service.artifacts.attachments import Attachments
 from service.artifacts.download_links import DownloadLinks
-from service.artifacts.logical_paths import LogicalPathResolver
+from service.artifacts.path_resolver import LogicalPathResolver
 from service.artifacts.port import ArtifactStore, SourcePool
 from service.calls.events import CallEvent
 from service.calls.port import CallKey
@@ -114,7 +115,7 @@ class Services:
     artifacts: ArtifactStore
     sources: SourcePool
     timeline: Timeline
-    recall: LogicalPathResolver
+    paths: LogicalPathResolver
     engine: SandboxEngine
     image: ImageInventory
     authenticator: Authenticator

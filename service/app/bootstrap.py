@@ -19,17 +19,16 @@ from service.app.blob_stores import build_blob_store
 from service.app.sandbox_engine import sandbox_engine
 from service.app.settings import Settings
 from service.app.telemetry import build_meter, build_tracer
-from service.app.tools import ToolDependencies, cache_policy, rerunnable, stories
+from service.app.tools import ToolDependencies, all_tools, cache_policy, program_tools
 from service.app.web_client import build_web_client
 from service.artifacts.attachments import Attachments
 from service.artifacts.conversation_files import ConversationFiles
 from service.artifacts.download_links import DownloadLinks
-from service.artifacts.logical_paths import LogicalPathResolver
+from service.artifacts.path_resolver import LogicalPathResolver
 from service.calls.admission import Admission
 from service.calls.service import Calls, CallSettings
 from service.identity import Principal
 from service.jobs.input_resolver import InputResolver, WorkspaceBounds
-from service.jobs.replay_inputs import ReplayInputs
 from service.jobs.rerun import Provenance, RerunDependencies
 from service.jobs.runner import JobRunner
 from service.observability.prometheus import PrometheusMeter
@@ -75,7 +74,7 @@ class Service:
         artifacts: the files of conversations.
         sources: the sources that citations name.
         timeline: the event logs of conversations.
-        recall: resolves logical paths that are not stored files.
+        paths: resolves logical paths.
         attachments: stores uploaded attachments.
         engine: the sandbox engine.
         image: the inventory of the sandbox image.
@@ -96,7 +95,7 @@ class Service:
     artifacts: SqlArtifactStore
     sources: SqlSourcePool
     timeline: Timeline
-    recall: LogicalPathResolver
+    paths: LogicalPathResolver
     attachments: Attachments
     engine: PooledEngine
     image: ImageInventory
@@ -126,11 +125,11 @@ def _build_stores(settings: Settings) -> _Stores:
     return _Stores(database, artifacts, SqlSourcePool(database), SqlTimelineStore(database))
 
 
-def _memory_search(settings: Settings, stores: _Stores) -> MemorySearchTool:
+def _memory_search(settings: Settings, stores: _Stores, files: ConversationFiles) -> MemorySearchTool:
     return MemorySearchTool(
         stores.timelines,
         SqlPassageStore(stores.database),
-        stores.artifacts,
+        files,
         MiniLmEmbedder(max(1, (os.cpu_count() or 1) // 2)),
         half_life_days=settings.memory_half_life_days,
     )
@@ -140,7 +139,6 @@ def _attachments(settings: Settings, stores: _Stores) -> Attachments:
     return Attachments(
         stores.artifacts,
         stores.sources,
-        stores.timelines,
         bytes_max=settings.attachment_bytes_max,
         inline_bytes_max=settings.inline_bytes_max,
     )
@@ -166,18 +164,18 @@ def _tool_dependencies(
         settings.conversation_bytes_max,
         settings.conversation_files_max,
     )
-    inputs = InputResolver(files, stores.sources, workspace)
     fetcher, searcher = build_web_client(settings, resolver)
     return ToolDependencies(
-        runs=JobRunner(admission, inputs, engine, stores.artifacts, stores.sources),
+        jobs=JobRunner(
+            admission, InputResolver(files, stores.sources, workspace), engine, stores.artifacts, stores.sources
+        ),
         policy=CallPolicy(_call_limits(settings), settings.queue_s, settings.overhead_s, settings.inline_bytes_max),
         artifacts=stores.artifacts,
         sources=stores.sources,
         timelines=stores.timelines,
-        files=files,
-        skills=FolderSkills(settings.skills_dir),
+        paths=LogicalPathResolver(files, stores.sources, FolderSkills(settings.skills_dir)),
         tokens=BpeTokenCounter(),
-        memory=_memory_search(settings, stores),
+        memory=_memory_search(settings, stores, files),
         fetcher=fetcher,
         searcher=searcher,
         image=image,
@@ -185,14 +183,15 @@ def _tool_dependencies(
 
 
 def _provenance(settings: Settings, stores: _Stores, parts: ToolDependencies, audited: AuditService) -> Provenance:
-    again = RerunDependencies(
-        parts.runs,
-        partial(rerunnable, settings, parts),
-        ReplayInputs(parts.files, parts.sources),
+    reruns = RerunDependencies(
+        parts.jobs,
+        partial(program_tools, settings, parts),
+        parts.paths.files,
+        parts.sources,
         _call_limits(settings),
         audited,
     )
-    return Provenance(SqlCallStore(stores.database), SqlAuditStore(stores.database), again)
+    return Provenance(SqlCallStore(stores.database), SqlAuditStore(stores.database), reruns)
 
 
 def build(settings: Settings) -> Service:
@@ -215,7 +214,7 @@ def build(settings: Settings) -> Service:
     meter = build_meter(settings, admission, engine, heads)
     stores.database.observer = stores.artifacts.observer = meter.store_used
     calls = Calls(
-        stories(settings, parts),
+        all_tools(settings, parts),
         admission,
         SqlCallStore(stores.database),
         CallSettings(
@@ -233,7 +232,7 @@ def build(settings: Settings) -> Service:
         artifacts=stores.artifacts,
         sources=stores.sources,
         timeline=Timeline(stores.timelines, parts.tokens, cache_policy(settings)),
-        recall=LogicalPathResolver(parts.files, stores.sources, parts.skills),
+        paths=parts.paths,
         attachments=_attachments(settings, stores),
         engine=engine,
         image=image,

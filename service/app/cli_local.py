@@ -15,7 +15,8 @@ from contracts.codes import VerdictCode
 from contracts.paths import FilePath
 from contracts.problems import Problem
 from contracts.render_tools import RENDER_TOOL_PREFIX, OutputFormat
-from contracts.tool_calls import Asset, ToolCallRequest, ToolCallResponse
+from contracts.tool_call_request import Asset, ToolCallRequest
+from contracts.tool_call_response import ToolCallResponse
 from contracts.tools import LANGUAGES, Language, exec_tool_id
 from service.app.bootstrap import Service, build, running
 from service.app.settings import Settings

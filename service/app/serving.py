@@ -32,7 +32,7 @@ def application(service: Service) -> FastAPI:
         artifacts=service.artifacts,
         sources=service.sources,
         timeline=service.timeline,
-        recall=service.recall,
+        paths=service.paths,
         engine=service.engine,
         image=service.image,
         authenticator=build_authenticator(service.settings, service.principal, service.keyring),

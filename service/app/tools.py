@@ -1,8 +1,9 @@
-"""The second half of the composition root: which story tells the calls of which tool."""
+"""The tool registry: which tool runs the calls of which id."""
 
 from dataclasses import dataclass
 
 from contracts.react_tools import (
+    TOOL_ALIASES,
     FileParams,
     HideParams,
     MemsearchParams,
@@ -14,10 +15,11 @@ from contracts.react_tools import (
     WebSearchParams,
     WriteParams,
 )
+from contracts.render_tools import RENDER_TOOL_PREFIX, OutputFormat
+from contracts.tools import Language, exec_tool_id
 from service.app.settings import Settings
-from service.artifacts.conversation_files import ConversationFiles
+from service.artifacts.path_resolver import LogicalPathResolver
 from service.artifacts.port import ArtifactStore, SourcePool
-from service.artifacts.skills import Skills
 from service.calls.admission import Admission
 from service.calls.direct_tool import DirectTool
 from service.calls.param_references import References
@@ -47,30 +49,28 @@ from service.web.search_tool import WebSearchTool
 
 @dataclass(frozen=True, slots=True)
 class ToolDependencies:
-    """What the stories are made of.
+    """What the tools need.
 
     Attributes:
-        runs: runs programs in sandboxes.
+        jobs: runs programs in sandboxes.
         policy: the operator's decisions about any call.
         artifacts: the files of conversations.
         sources: what citations stand for.
         timelines: the event logs.
-        files: the files of a call, stored or handed in.
-        skills: what agents can read up on.
+        paths: resolves the paths of a call, stored or handed in.
         tokens: counts tokens.
-        memory: searches what was said by meaning.
+        memory: searches past turns by meaning.
         fetcher: fetches web pages.
         searcher: asks a search engine; None if the operator has named none.
         image: lists what the sandbox image has.
     """
 
-    runs: JobRunner
+    jobs: JobRunner
     policy: CallPolicy
     artifacts: ArtifactStore
     sources: SourcePool
     timelines: TimelineStore
-    files: ConversationFiles
-    skills: Skills
+    paths: LogicalPathResolver
     tokens: TokenCounter
     memory: MemorySearchTool
     fetcher: PageFetcher
@@ -85,50 +85,51 @@ def cache_policy(settings: Settings) -> CachePolicy:
     )
 
 
-def rerunnable(settings: Settings, parts: ToolDependencies, runs: JobRunner) -> tuple[Tool, ...]:
-    """The stories of the tools that run a program of the caller's or render a document, over other runs."""
-    return (
-        ExecTool(runs, parts.policy, parts.tokens, parts.image),
-        RenderTool(runs, RenderPolicy(parts.policy, settings.render_wall_s)),
-    )
+def program_tools(settings: Settings, parts: ToolDependencies, jobs: JobRunner) -> dict[str, Tool]:
+    """Builds the tools that run a program of the caller's or render a document; their calls can be run again."""
+    render_policy = RenderPolicy(parts.policy, settings.render_wall_s)
+    return {
+        **{exec_tool_id(name): ExecTool(name, jobs, parts.policy, parts.tokens, parts.image) for name in Language},
+        **{f"{RENDER_TOOL_PREFIX}{output}": RenderTool(output, jobs, render_policy) for output in OutputFormat},
+    }
 
 
-def stories(settings: Settings, parts: ToolDependencies) -> tuple[Tool, ...]:
-    """One story for each kind of tool."""
-    inline_bytes_max = settings.inline_bytes_max
+def all_tools(settings: Settings, parts: ToolDependencies) -> dict[str, Tool]:
+    """Builds every tool, by the ids that it is called by."""
+    inline_bytes_max, sources = settings.inline_bytes_max, parts.sources
     reading_policy = ReadingPolicy(parts.policy, settings.web_read_wall_s, settings.web_read_page_s)
     read = ReadTool(
-        parts.files,
-        parts.sources,
-        parts.skills,
+        parts.paths,
         parts.tokens,
         ReadBounds(inline_bytes_max, settings.read_tokens_max),
-        DocumentReader(parts.runs, reading_policy),
+        DocumentReader(parts.jobs, reading_policy),
     )
-    texts = TextFiles(parts.artifacts, parts.sources, parts.tokens, inline_bytes_max)
-    writing = WriteTool(texts)
-    references = References(parts.files)
-    searching = SearchFilesTool(parts.files, settings.file_search_s)
-    reading = PageReader(parts.runs, reading_policy)
-    fetching = WebFetchTool(
+    texts = TextFiles(parts.paths.files, sources, parts.tokens, inline_bytes_max)
+    write = WriteTool(texts)
+    references = References(parts.paths.files)
+    fetch = WebFetchTool(
         parts.fetcher,
-        reading,
-        parts.sources,
+        PageReader(parts.jobs, reading_policy),
+        sources,
         Admission(running_max=settings.web_fetching_max, queue_max=settings.queue_max),
         FetchPolicy(settings.web_call_s, settings.queue_s),
     )
-    web_searching = WebSearchTool(parts.searcher, parts.sources)
-    hiding = HideTool(parts.timelines, parts.tokens, cache_policy(settings))
-    return (
-        *rerunnable(settings, parts, parts.runs),
-        DirectTool(("react.read",), ReadParams, read.tell, parts.sources),
-        DirectTool(("react.write", "react.stream"), WriteParams, writing.write, parts.sources, references),
-        DirectTool(("react.file",), FileParams, writing.file, parts.sources, references),
-        DirectTool(("react.patch",), PatchParams, PatchTool(texts, parts.files).patch, parts.sources, references),
-        DirectTool(("react.search_files",), SearchFilesParams, searching.search, parts.sources),
-        DirectTool(("react.hide",), HideParams, hiding.tell, parts.sources),
-        DirectTool(("react.plan",), PlanParams, PlanTool(parts.timelines).tell, parts.sources),
-        DirectTool(("react.memsearch",), MemsearchParams, parts.memory.tell, parts.sources),
-        DirectTool(("web_tools.web_search",), WebSearchParams, web_searching.tell, parts.sources),
-        DirectTool(("web_tools.web_fetch",), WebFetchParams, fetching.tell, parts.sources),
-    )
+    search = WebSearchTool(parts.searcher, sources)
+    search_files = SearchFilesTool(parts.paths.files, settings.file_search_s)
+    hide = HideTool(parts.timelines, parts.tokens, cache_policy(settings))
+    write_tool = DirectTool(WriteParams, write.write, sources, references)
+    tools: dict[str, Tool] = {
+        **program_tools(settings, parts, parts.jobs),
+        "react.read": DirectTool(ReadParams, read.run, sources),
+        "react.write": write_tool,
+        "react.stream": write_tool,
+        "react.file": DirectTool(FileParams, write.file, sources, references),
+        "react.patch": DirectTool(PatchParams, PatchTool(texts, parts.paths).patch, sources, references),
+        "react.search_files": DirectTool(SearchFilesParams, search_files.search, sources),
+        "react.hide": DirectTool(HideParams, hide.run, sources),
+        "react.plan": DirectTool(PlanParams, PlanTool(parts.timelines).run, sources),
+        "react.memsearch": DirectTool(MemsearchParams, parts.memory.run, sources),
+        "web_tools.web_search": DirectTool(WebSearchParams, search.run, sources),
+        "web_tools.web_fetch": DirectTool(WebFetchParams, fetch.run, sources),
+    }
+    return tools | {alias: tools[tool_id] for alias, tool_id in TOOL_ALIASES.items()}

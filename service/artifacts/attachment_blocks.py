@@ -1,25 +1,24 @@
-"""The blocks of an attachment: what a timeline remembers of a file that the user brought."""
+"""The blocks of an attachment: what a timeline shows of a file that the user sent."""
 
 import base64
 from typing import Any
 
 from contracts.blocks import Block
-from service.artifacts.conversation_files import digest_json
+from service.artifacts.found_file import format_digest
 from service.artifacts.port import StoredArtifact
 from service.timeline.block_writer import now_text
 
 _AUTHOR = "user"
 
 
-def attachment_blocks(stored: StoredArtifact, content: bytes | None, sid: int | None = None) -> list[Block]:
+def build_attachment_blocks(stored: StoredArtifact, content: bytes | None) -> list[Block]:
     """The meta block with the safe digest, and the file's own block.
 
     Args:
         stored: the version that was stored.
         content: its bytes, if its block carries them.
-        sid: its id in the sources pool.
     """
-    digest = digest_json(
+    digest = format_digest(
         {
             "artifact_path": stored.path.logical,
             "physical_path": stored.path.physical,
@@ -30,7 +29,7 @@ def attachment_blocks(stored: StoredArtifact, content: bytes | None, sid: int | 
             "size_bytes": stored.size_bytes,
             "sha256": stored.sha256,
             **({"edited": True} if stored.version > 1 else {}),
-            **({} if sid is None else {"sid": sid}),
+            **({} if stored.sid is None else {"sid": stored.sid}),
         }
     )
     meta = {"digest": digest, **stored.hosting(), "physical_path": stored.path.physical}

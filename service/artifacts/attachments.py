@@ -1,50 +1,25 @@
-"""The story of an attachment: bytes of the user become a file of a turn and a row of the sources pool."""
+"""Store attachments: bytes of the user become a file of a turn, a row of the sources pool and two blocks."""
 
 import asyncio
 import errno
 import hashlib
-import mimetypes
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
-from contracts.media_types import is_inline_binary
+from contracts.media_types import guess_mime, is_inline_binary
 from contracts.paths import FilePath, Namespace, UnsafePathError
-from contracts.tool_calls import Attachment
-from service.artifacts.attachment_blocks import attachment_blocks
+from contracts.tool_call_response import Attachment
+from service.artifacts.attachment_blocks import build_attachment_blocks
 from service.artifacts.port import ArtifactStore, NewArtifact, SourcePool, StoredArtifact
 from service.errors import BodyTooLargeError, StoreFailedError, StoreFullError, UnsafeNameError
+from service.file_content import FileContent
 from service.identity import ConversationKey
-from service.timeline.port import TimelineStore
 
 # Hashing and writing leave the event loop once for so many bytes: a thread for each 64 KB piece of a socket would
 # cost more than its work.
 WRITE_BYTES = 1024 * 1024
-UNKNOWN_MIME = "application/octet-stream"
-# The formats that agents are handed most often and that Python's own table does not know, or names oddly.
-_MIME_OF_SUFFIX = {
-    ".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-    ".jsonl": "application/jsonl",
-    ".md": "text/markdown",
-    ".parquet": "application/vnd.apache.parquet",
-    ".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
-    ".toml": "application/toml",
-    ".ts": "text/x-typescript",
-    ".webp": "image/webp",
-    ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-    ".yaml": "application/yaml",
-    ".yml": "application/yaml",
-}
-_MIME_OF_ENCODING = {
-    "br": "application/x-brotli",
-    "bzip2": "application/x-bzip2",
-    "compress": "application/x-compress",
-    "gzip": "application/gzip",
-    "xz": "application/x-xz",
-}
-# An instance of its own: the module's functions also read whatever tables the machine happens to have.
-_PYTHONS_TABLE = mimetypes.MimeTypes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +36,11 @@ class AttachmentStored:
 
 
 class Attachments:
-    """Takes attachments of users in.
+    """Stores the attachments of users.
 
     Args:
-        artifacts: where the bytes go.
-        sources: where their row goes.
-        timelines: where the conversation remembers them.
+        artifacts: the store of the bytes, rows and blocks.
+        sources: the sources pool.
         bytes_max: the largest attachment, in bytes.
         inline_bytes_max: the largest PDF or image that its block carries, in bytes.
     """
@@ -75,14 +49,12 @@ class Attachments:
         self,
         artifacts: ArtifactStore,
         sources: SourcePool,
-        timelines: TimelineStore,
         *,
         bytes_max: int,
         inline_bytes_max: int,
     ) -> None:
         self._artifacts = artifacts
         self._sources = sources
-        self._timelines = timelines
         self.bytes_max = bytes_max
         self._inline_bytes_max = inline_bytes_max
 
@@ -104,43 +76,48 @@ class Attachments:
             StoreFullError: no space is left; nothing is stored.
             StoreFailedError: the store failed.
         """
-        path = attachment_path(turn_id, name)
+        path = parse_attachment_path(turn_id, name)
         async with self._artifacts.staging() as folder:
             source = folder / "attachment"
             size_bytes, sha256 = await _receive(content, source, self.bytes_max)
             stored = await self._artifacts.latest(scope, path)
-            created = not _is_same(stored, sha256, mime)
-            if created or stored is None:
-                upload = NewArtifact(
-                    path=path,
-                    source=source,
-                    size_bytes=size_bytes,
-                    sha256=sha256,
-                    mime=mime or mime_of_name(name),
-                    visibility="external",
-                    description="",
-                    tool_call_id=None,
-                )
-                [stored] = await self._artifacts.save(scope, [upload])
-        # It is a source already, unless an earlier release stored it and died before that.
-        row = await self._sources.add_file(scope, stored)
-        if created:
-            blocks = attachment_blocks(stored, await self._inline(scope, stored), row.sid)
-            await self._timelines.append(scope, blocks)
-        return AttachmentStored(_as_answer(stored, row.sid), created)
+            if stored is not None and _is_same(stored, sha256, mime):
+                row = await self._sources.add_file(scope, stored)  # added with the first version
+                return AttachmentStored(_as_answer(stored, row.sid), created=False)
+            upload = NewArtifact(
+                path=path,
+                source=FileContent(source),
+                size_bytes=size_bytes,
+                sha256=sha256,
+                mime=mime or guess_mime(name),
+                visibility="external",
+                description="",
+                tool_call_id=None,
+            )
+            inline = await self._inline(upload, source)
+            [stored] = await self._artifacts.save(
+                scope,
+                [upload],
+                lambda saved: build_attachment_blocks(saved[0], inline),
+            )
+        sid = cast("int", stored.sid)  # external files have one
+        return AttachmentStored(_as_answer(stored, sid), created=True)
 
-    async def _inline(self, scope: ConversationKey, stored: StoredArtifact) -> bytes | None:
+    async def _inline(self, upload: NewArtifact, source: Path) -> bytes | None:
         """The bytes of a PDF or an image that its block carries."""
-        if not is_inline_binary(stored.mime) or stored.size_bytes > self._inline_bytes_max:
+        if not is_inline_binary(upload.mime) or upload.size_bytes > self._inline_bytes_max:
             return None
-        return b"".join([piece async for piece in self._artifacts.read(scope, stored, 0, stored.size_bytes)])
+        try:
+            return await asyncio.to_thread(source.read_bytes)
+        except OSError as exc:
+            raise _store_error(exc) from exc
 
 
-def attachment_path(turn_id: str, name: str) -> FilePath:
+def parse_attachment_path(turn_id: str, name: str) -> FilePath:
     """The path of an attachment.
 
     Raises:
-        UnsafeNameError: the name has a slash, or it or the turn id is refused at every door.
+        UnsafeNameError: the name has a slash, or it or the turn id is not allowed.
     """
     if "/" in name:
         raise UnsafeNameError("the name of an attachment has no slash; give the file's own name")
@@ -150,23 +127,9 @@ def attachment_path(turn_id: str, name: str) -> FilePath:
         raise UnsafeNameError(str(exc)) from exc
 
 
-def mime_of_name(name: str) -> str:
-    """The media type that a file name promises; ``application/octet-stream`` if it promises none.
-
-    The answer is the same on every machine.
-    """
-    known = _MIME_OF_SUFFIX.get(Path(name).suffix.lower())
-    if known is not None:
-        return known
-    mime, encoding = _PYTHONS_TABLE.guess_type(f"file{Path(name).suffix}".lower())
-    if encoding is not None:
-        return _MIME_OF_ENCODING.get(encoding, UNKNOWN_MIME)
-    return mime or UNKNOWN_MIME
-
-
-def _is_same(stored: StoredArtifact | None, sha256: str, mime: str | None) -> bool:
+def _is_same(stored: StoredArtifact, sha256: str, mime: str | None) -> bool:
     """Whether the latest version is this upload; the same bytes under a corrected media type are a new version."""
-    return stored is not None and stored.sha256 == sha256 and mime in {None, stored.mime}
+    return stored.sha256 == sha256 and mime in {None, stored.mime}
 
 
 async def _receive(content: AsyncIterator[bytes], target: Path, bytes_max: int) -> tuple[int, str]:

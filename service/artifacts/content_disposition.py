@@ -1,12 +1,11 @@
-"""What a file is called and what it is, as headers of an HTTP answer say it (RFC 6266)."""
+"""The Content-Disposition (RFC 6266) and Content-Type headers of a file."""
 
 import re
 from urllib.parse import quote
 
+from contracts.media_types import OCTET_STREAM, is_mime
 from service.visible_text import without_hidden
 
-_MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+")
-_UNKNOWN_MIME = "application/octet-stream"
 # Control characters end a header; quotes and backslashes end its text; % is read as an escape by some browsers.
 _NOT_PLAIN = re.compile(r'[^\x20-\x7e]|["\\%]')
 # RFC 8187's attr-char; what stands here besides letters and digits may stay as it is.
@@ -15,7 +14,7 @@ _ATTR_CHARS = "!#$&+-.^_`|~"
 
 def media_type(mime: str) -> str:
     """A media type that can stand in a header: the given one if it is one."""
-    return mime if _MIME.fullmatch(mime) else _UNKNOWN_MIME
+    return mime if is_mime(mime) else OCTET_STREAM
 
 
 def content_disposition(name: str) -> str:

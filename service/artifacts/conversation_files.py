@@ -1,35 +1,29 @@
 """The files of turns: from the artifact store, else from what the blocks of the timeline hold or point to."""
 
 import asyncio
-import base64
-import binascii
 import hashlib
-import json
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
 from contracts.blocks import Block
 from contracts.paths import FilePath, Namespace, UnsafePathError
-from service.artifacts.line_ranges import stretch_of
+from service.artifacts.found_file import ConversationFile, Fetched, decode_base64
+from service.artifacts.line_ranges import parse_stretch
 from service.artifacts.path_tree import PathTree
 from service.artifacts.port import ArtifactStore, StoredArtifact
 from service.artifacts.staging import Staging
-from service.file_content import FileBytes
+from service.file_content import FileContent
 from service.identity import ConversationKey
-from service.timeline.artifact_versions import Version, discover
+from service.timeline.artifact_versions import Version, find_versions
 from service.timeline.port import TimelineStore
 from service.timeline.view import StoredTimelineView, SuppliedTimelineView, TimelineView
-from service.visible_text import visible_text
 
-_PIECE_BYTES = 256 * 1024
 _SMALL_BYTES_MAX = 256 * 1024  # of one file that stays in memory; so much is one piece in every store
 _IN_MEMORY_BYTES_MAX = 2 * 1024 * 1024  # of all those of a call, until they are in its sandbox
 RECENT_MAX = 100
 """How many files of other turns are known without being named."""
-Origin = Literal["store", "asset", "uri", "timeline"]
 
 
 class AssetSource(Protocol):
@@ -41,62 +35,6 @@ class AssetSource(Protocol):
         Raises:
             StoreFailedError: it is allowed, but cannot be read.
         """
-
-
-@dataclass(frozen=True, slots=True)
-class ConversationFile:
-    """A file or an attachment of a turn: a version of the artifact store, or one that only blocks know.
-
-    Attributes:
-        path: its path.
-        mime: its media type.
-        created: when it was made.
-        size_bytes: its size; None if nobody says it.
-        stored: the version of the artifact store, if it is there.
-        version: what the blocks say of it, if the store does not have it.
-        fetched: its bytes, once they were fetched.
-    """
-
-    path: FilePath
-    mime: str
-    created: str
-    size_bytes: int | None
-    stored: StoredArtifact | None = None
-    version: Version | None = None
-    fetched: "Fetched | None" = None
-
-    def at(self, fetched: "Fetched") -> "ConversationFile":
-        """The file with its bytes at hand, and their size for sure."""
-        return replace(self, size_bytes=fetched.size_bytes, fetched=fetched)
-
-
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """The bytes of a file, in a local file, or those of a small one.
-
-    Attributes:
-        source: the file, valid while its staging folder is; or the bytes.
-        size_bytes: how many.
-        sha256: their SHA-256, in hex.
-        origin: where they came from.
-        ms: how long it took to fetch and check them, if that was before they were asked for; of files that were
-            fetched together, each one's share.
-    """
-
-    source: FileBytes
-    size_bytes: int
-    sha256: str
-    origin: Origin
-    ms: float = 0.0
-
-    async def pieces(self, limit: int) -> AsyncIterator[bytes]:
-        """The first bytes, in pieces of at most 256 KiB."""
-        for start in range(0, min(limit, self.size_bytes), _PIECE_BYTES):
-            size = min(_PIECE_BYTES, limit - start)
-            if isinstance(self.source, bytes):
-                yield self.source[start : start + size]
-            else:
-                yield await asyncio.to_thread(_piece, self.source, start, size)
 
 
 class ConversationFiles:
@@ -130,7 +68,7 @@ class ConversationFiles:
 
 
 class CallFiles:
-    """The files that one call can reach; what was looked up once is not looked up again."""
+    """The files that one call can reach; each is looked up once."""
 
     def __init__(self, files: ConversationFiles, scope: ConversationKey, memory: TimelineView) -> None:
         self._files = files
@@ -139,7 +77,7 @@ class CallFiles:
         self._turns: dict[str, list[ConversationFile]] = {}
         self._recent: dict[str, list[ConversationFile]] = {}
         self._removed: dict[FilePath, ConversationFile] = {}
-        self._said: dict[str, list[FilePath]] = {}
+        self._block_paths: dict[str, list[FilePath]] = {}
         self._by_rel: dict[tuple[str, Namespace], dict[str, ConversationFile]] = {}
         self._fetched: dict[StoredArtifact, Fetched] = {}
         self._in_memory_bytes = 0
@@ -153,18 +91,20 @@ class CallFiles:
             StoreFailedError: a store failed.
         """
         if turn_id not in self._turns:
-            stored, told = await asyncio.gather(
-                self._files.artifacts.of_turn(self._scope, turn_id), self._told(turn_id)
+            stored, in_blocks = await asyncio.gather(
+                self._files.artifacts.of_turn(self._scope, turn_id), self._paths_of_turn(turn_id)
             )
-            found = {artifact.path: _of_store(artifact) for artifact in stored if not artifact.removed}
-            gone = {artifact.path: _of_store(artifact) for artifact in stored if artifact.removed}
+            found = {
+                artifact.path: ConversationFile.of_store(artifact) for artifact in stored if not artifact.removed
+            }
+            gone = {artifact.path: ConversationFile.of_store(artifact) for artifact in stored if artifact.removed}
             self._removed.update(gone)
-            out_of_blocks = await self._removed_in_blocks(path for path in told if path not in found)
-            for path in told:
+            out_of_blocks = await self._removed_in_blocks(path for path in in_blocks if path not in found)
+            for path in in_blocks:
                 is_new = path.turn_id == turn_id and path not in found and path not in gone
-                if is_new and path not in out_of_blocks and (file := await self.remembered(path)):
+                if is_new and path not in out_of_blocks and (file := await self.find_in_blocks(path)):
                     found[path] = file
-            self._turns[turn_id] = _standing(sorted(found.values(), key=lambda file: file.path))
+            self._turns[turn_id] = _newest_per_path(sorted(found.values(), key=lambda file: file.path))
         return self._turns[turn_id]
 
     async def recent(self, except_turn: str) -> list[ConversationFile]:
@@ -175,7 +115,7 @@ class CallFiles:
         """
         if except_turn not in self._recent:
             stored = await self._files.artifacts.recent(self._scope, RECENT_MAX, except_turn=except_turn)
-            found = {artifact.path: _of_store(artifact) for artifact in stored}
+            found = {artifact.path: ConversationFile.of_store(artifact) for artifact in stored}
             paths = [file for path in await self.memory.newest_files(RECENT_MAX) if (file := _file_path(path))]
             gone = await self._removed_in_blocks(paths)
             for path in paths:
@@ -184,7 +124,7 @@ class CallFiles:
                 latest = await self.latest(path)
                 if latest is not None and not (latest.stored is not None and latest.stored.removed):
                     found[path] = latest
-            self._recent[except_turn] = _standing(list(found.values()))[:RECENT_MAX]
+            self._recent[except_turn] = _newest_per_path(list(found.values()))[:RECENT_MAX]
         return self._recent[except_turn]
 
     def removed(self, path: FilePath) -> ConversationFile | None:
@@ -200,7 +140,7 @@ class CallFiles:
         for path in paths:
             at = removals.get(path.physical)
             if at is not None and all(
-                version.position < at for version in await discover(self.memory, path.logical)
+                version.position < at for version in await find_versions(self.memory, path.logical)
             ):
                 removed.add(path)
         return removed
@@ -224,31 +164,29 @@ class CallFiles:
             StoreFailedError: a store failed.
         """
         artifact = await self._files.artifacts.latest(self._scope, path)
-        return _of_store(artifact) if artifact is not None else await self.remembered(path)
+        return ConversationFile.of_store(artifact) if artifact is not None else await self.find_in_blocks(path)
 
-    async def remembered(self, path: FilePath) -> ConversationFile | None:
+    async def find_in_blocks(self, path: FilePath) -> ConversationFile | None:
         """The latest version that the blocks know, if they have its bytes or know where they are.
 
         Raises:
             StoreFailedError: the store failed.
         """
-        versions = await discover(self.memory, path.logical)
+        versions = await find_versions(self.memory, path.logical)
         latest = versions[-1] if versions else None
         if latest is None or not (latest.has_payload or latest.hosted_uri):
             return None
-        return ConversationFile(
-            path, latest.mime, latest.ts, latest.size_bytes or _carried_bytes(latest), version=latest
-        )
+        return ConversationFile.of_version(path, latest)
 
-    async def brought(self, turn_id: str, paths_max: int | None = None) -> list[ConversationFile]:
+    async def read_in_turn(self, turn_id: str, paths_max: int | None = None) -> list[ConversationFile]:
         """The files of other turns that ``react.read`` brought in during a turn, of the first ``paths_max`` paths.
 
         Raises:
             StoreFailedError: a store failed.
         """
         found: dict[FilePath, ConversationFile] = {}
-        for path in (await self._told(turn_id))[:paths_max]:
-            stretch = stretch_of(path.logical)
+        for path in (await self._paths_of_turn(turn_id))[:paths_max]:
+            stretch = parse_stretch(path.logical)
             whole = [] if stretch is None else [FilePath.from_logical(stretch.path)]
             for meant in [path, *whole] if path.turn_id != turn_id else ():
                 if meant in found:
@@ -270,26 +208,26 @@ class CallFiles:
         began = time.perf_counter()
         small, large = list[StoredArtifact](), list[StoredArtifact]()
         for artifact in stored:
-            (small if self._stays_in_memory(artifact) else large).append(artifact)
-        store, sources = self._files.artifacts, dict[StoredArtifact, FileBytes]()
+            (small if self._fits_in_memory(artifact.size_bytes) else large).append(artifact)
+        store, sources = self._files.artifacts, dict[StoredArtifact, FileContent]()
         if small:
-            sources.update(zip(small, await store.contents(self._scope, small), strict=True))
+            contents = await store.contents(self._scope, small)
+            sources.update(zip(small, map(FileContent, contents), strict=True))
         if large:
             fetched = await store.fetch_all(self._scope, large, await staging.folder())
-            sources.update(zip(large, fetched, strict=True))
+            sources.update(zip(large, map(FileContent, fetched), strict=True))
         ms = (time.perf_counter() - began) * 1000 / len(stored)
         for artifact, source in sources.items():
             self._fetched[artifact] = Fetched(source, artifact.size_bytes, artifact.sha256, "store", ms)
 
-    def _stays_in_memory(self, artifact: StoredArtifact) -> bool:
-        size = artifact.size_bytes
+    def _fits_in_memory(self, size: int) -> bool:
         if size > _SMALL_BYTES_MAX or self._in_memory_bytes + size > _IN_MEMORY_BYTES_MAX:
             return False
         self._in_memory_bytes += size
         return True
 
     async def fetch(self, file: ConversationFile, staging: Staging) -> Fetched | None:
-        """The bytes of a file, checked against what is said of them; None if they cannot be had.
+        """The bytes of a file, checked against their digest; None if they cannot be had.
 
         Raises:
             StoreFailedError: a store failed.
@@ -302,10 +240,26 @@ class CallFiles:
         content = await self.carried(file.version)
         if content is not None:
             name = hashlib.sha256(file.path.physical.encode()).hexdigest()
-            local = await staging.folder() / f"block-{name}"
-            await asyncio.to_thread(local.write_bytes, content)
-            return Fetched(local, len(content), hashlib.sha256(content).hexdigest(), "timeline")
+            source = FileContent(content)
+            if not self._fits_in_memory(len(content)):
+                source = FileContent(await staging.write(f"block-{name}", content))
+            return Fetched(source, len(content), hashlib.sha256(content).hexdigest(), "timeline")
         return await self._hosted(file.version, staging)
+
+    async def read(self, file: ConversationFile, start: int, end: int) -> AsyncIterator[bytes]:
+        """The bytes of a stored or fetched file from ``start`` to before ``end``, in pieces.
+
+        Raises:
+            StoreFailedError: the store failed.
+        """
+        if file.stored is not None:
+            async for piece in self._files.artifacts.read(self._scope, file.stored, start, end):
+                yield piece
+        elif file.fetched is not None:
+            at = 0
+            async for piece in file.fetched.source.pieces(min(end, file.fetched.size_bytes)):
+                yield piece[max(start - at, 0) :]
+                at += len(piece)
 
     async def head(self, file: ConversationFile, limit: int, staging: Staging) -> bytes | None:
         """The first ``limit`` bytes of a file; None if they cannot be had.
@@ -313,13 +267,23 @@ class CallFiles:
         Raises:
             StoreFailedError: a store failed.
         """
+        if file.stored is None and file.fetched is None:
+            fetched = await self.fetch(file, staging)
+            if fetched is None:
+                return None
+            file = file.with_content(fetched)
+        return b"".join([piece async for piece in self.read(file, 0, min(limit, file.size_bytes or 0))])
+
+    async def read_at_hand(self, file: ConversationFile, limit: int) -> bytes | None:
+        """The first ``limit`` bytes of a file of this conversation; None for one that is only hosted elsewhere.
+
+        Raises:
+            StoreFailedError: a store failed.
+        """
         if file.stored is not None:
-            read = self._files.artifacts.read(self._scope, file.stored, 0, min(limit, file.stored.size_bytes))
-        elif (fetched := await self.fetch(file, staging)) is not None:
-            read = fetched.pieces(limit)
-        else:
-            return None
-        return b"".join([piece async for piece in read])
+            return b"".join([piece async for piece in self.read(file, 0, min(limit, file.stored.size_bytes))])
+        content = None if file.version is None else await self.carried(file.version)
+        return None if content is None else content[:limit]
 
     async def carried(self, version: Version) -> bytes | None:
         """What the content block of a version carries, if it is the whole file.
@@ -334,7 +298,7 @@ class CallFiles:
             return None
         block = content.block
         if block.base64 is not None:
-            carried = await asyncio.to_thread(decoded, block.base64)
+            carried = await asyncio.to_thread(decode_base64, block.base64)
         elif block.text is not None and version.is_whole_text:
             carried = block.text.encode(errors="replace")
         else:
@@ -349,23 +313,18 @@ class CallFiles:
         local = await self._files.fetch_uri(self._scope, version.hosted_uri, staging)
         if local is None:
             return None
-        size, sha256 = await asyncio.to_thread(measure, local)
+        content = FileContent(local)
+        size, sha256 = await asyncio.to_thread(content.measure)
         if version.sha256 not in {None, sha256} or version.size_bytes not in {None, size}:
             return None
-        return Fetched(local, size, sha256, "uri")
+        return Fetched(content, size, sha256, "uri")
 
-    async def _told(self, turn_id: str) -> list[FilePath]:
+    async def _paths_of_turn(self, turn_id: str) -> list[FilePath]:
         """The files that the blocks of a turn have."""
-        if turn_id not in self._said:
+        if turn_id not in self._block_paths:
             paths = await self.memory.files_of_turn(turn_id)
-            self._said[turn_id] = [file for path in paths if (file := _file_path(path)) is not None]
-        return self._said[turn_id]
-
-
-def _piece(local: Path, start: int, size: int) -> bytes:
-    with local.open("rb") as file:
-        file.seek(start)
-        return file.read(size)
+            self._block_paths[turn_id] = [file for path in paths if (file := _file_path(path)) is not None]
+        return self._block_paths[turn_id]
 
 
 def _file_path(path: str) -> FilePath | None:
@@ -375,60 +334,9 @@ def _file_path(path: str) -> FilePath | None:
         return None
 
 
-def measure(source: FileBytes) -> tuple[int, str]:
-    """Size and SHA-256 of a file."""
-    if isinstance(source, bytes):
-        return len(source), hashlib.sha256(source).hexdigest()
-    with source.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256")
-        return file.tell(), digest.hexdigest()
-
-
-def _standing(files: list[ConversationFile]) -> list[ConversationFile]:
+def _newest_per_path(files: list[ConversationFile]) -> list[ConversationFile]:
     """Those in whose place no newer one lies: a program may have made a folder where a file was, or the reverse."""
     places = PathTree()
     newest_first = sorted(files, key=lambda file: file.created, reverse=True)
-    standing = {file.path for file in newest_first if places.take(file.path)}
-    return [file for file in files if file.path in standing]
-
-
-def digest_of(stored: StoredArtifact) -> dict[str, object]:
-    """The safe digest of a stored version that no block describes."""
-    fields = {
-        "artifact_path": stored.path.logical,
-        "physical_path": stored.path.physical,
-        "mime": stored.mime,
-        "kind": "file",
-        "visibility": stored.visibility,
-        "edited": True if stored.version > 1 else None,
-        "ts": stored.created,
-        "size_bytes": stored.size_bytes,
-        "sha256": stored.sha256,
-        "description": stored.description or None,
-    }
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-def digest_json(fields: object) -> str:
-    """A digest as the text of its block."""
-    return visible_text(json.dumps(fields, ensure_ascii=False))
-
-
-def _of_store(artifact: StoredArtifact) -> ConversationFile:
-    return ConversationFile(artifact.path, artifact.mime, artifact.created, artifact.size_bytes, stored=artifact)
-
-
-def _carried_bytes(version: Version) -> int | None:
-    """How large a file is that no digest gives a size, by what its content block carries."""
-    if version.content is None or not version.has_payload:
-        return None
-    text = version.content.block.text
-    return len(text.encode(errors="replace")) if text is not None else version.content.base64_chars * 3 // 4
-
-
-def decoded(text: str) -> bytes | None:
-    """The bytes that base64 says; None if it is none."""
-    try:
-        return base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        return None
+    newest = {file.path for file in newest_first if places.take(file.path)}
+    return [file for file in files if file.path in newest]

@@ -1,7 +1,7 @@
 """Download links: each is its own key to one version of one file, for a while and for one method.
 
 A link carries a number, a time and a signature. What is signed is more than what is carried: method, tenant,
-project, user, conversation, path and version, as the store has them under that number. So a link tells nobody
+project, user, conversation, path and version, as the store has them under that number. So a link shows nobody
 whose file it is, and a number that was changed names a file that was not signed.
 """
 

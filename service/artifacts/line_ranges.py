@@ -54,7 +54,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """What a stretch of a text says.
+    """The lines of a stretch of a text.
 
     Attributes:
         text: the lines, cut to what a content block carries.
@@ -72,7 +72,7 @@ class Excerpt:
 
     @property
     def shown(self) -> str:
-        """The lines under a head that says which of how many they are."""
+        """The lines under a head with their numbers."""
         return f"[lines {self.first}-{self.last} of {self.total}]\n{self.text}"
 
     @property
@@ -91,7 +91,7 @@ class Excerpt:
         return f"lines {self.first} to {self.last} of {self.total}; read on with {onward}"
 
 
-def stretch_of(path: str) -> Stretch | None:
+def parse_stretch(path: str) -> Stretch | None:
     """The part that a path asks for: ``#L5``, ``#L5-9``, ``#L5-L9``, ``#L5-``, or with B; None if it has none."""
     match = _STRETCH.fullmatch(path)
     if match is None:
@@ -103,34 +103,34 @@ def stretch_of(path: str) -> Stretch | None:
 
 async def excerpt(pieces: AsyncIterator[bytes], stretch: Stretch) -> Excerpt:
     """Reads lines out of a text of any size, in the memory of one piece; lines end with a line feed."""
-    kept = bytearray()
+    taken = bytearray()
     line = 1  # of the next byte
     at = begins_at = 0
     at_line_start = True
     async for piece in pieces:
         at_line_start = piece.endswith(b"\n") if piece else at_line_start
         feeds = piece.count(b"\n")
-        if line <= stretch.last and line + feeds >= stretch.first and len(kept) <= TEXT_BYTES_MAX:
+        if line <= stretch.last and line + feeds >= stretch.first and len(taken) <= TEXT_BYTES_MAX:
             lines = piece.split(b"\n")
             before = max(stretch.first - line, 0)
             if line < stretch.first:
                 begins_at = at + sum(len(passed) + 1 for passed in lines[:before])
             wanted = lines[before : stretch.last - line + 1]
             ends = stretch.last - line + 1 < len(lines)  # the last wanted line ends in this piece
-            kept += b"\n".join(wanted) + (b"\n" if ends else b"")
+            taken += b"\n".join(wanted) + (b"\n" if ends else b"")
         line += feeds
         at += len(piece)
     total = line - 1 if at_line_start else line
     if stretch.first > total:
         return Excerpt("", stretch.first, 0, total)
-    text = embedded_text(bytes(kept[: TEXT_BYTES_MAX + 4]), more=len(kept) > TEXT_BYTES_MAX + 4)
-    if len(kept) <= TEXT_BYTES_MAX:
+    text = embedded_text(bytes(taken[: TEXT_BYTES_MAX + 4]), more=len(taken) > TEXT_BYTES_MAX + 4)
+    if len(taken) <= TEXT_BYTES_MAX:
         return Excerpt(text, stretch.first, min(stretch.last, total), total, begins_at)
-    return Excerpt(text, stretch.first, stretch.first + kept[:TEXT_BYTES_MAX].count(b"\n"), total, begins_at)
+    return Excerpt(text, stretch.first, stretch.first + taken[:TEXT_BYTES_MAX].count(b"\n"), total, begins_at)
 
 
-def bytes_shown(data: bytes, first: int, total: int, *, is_text: bool) -> tuple[str, int]:
-    """Some bytes of a file as a block shows them, under a head that says which of how many; and the last of them.
+def format_bytes(data: bytes, first: int, total: int, *, is_text: bool) -> tuple[str, int]:
+    """Some bytes of a file as a block shows them, under a head with their positions; and the last position.
 
     Args:
         data: the bytes from ``first`` on, as many as were asked for.
@@ -161,7 +161,7 @@ def is_utf8(head: bytes) -> bool:
     return True
 
 
-def rest_of_file(name: str, head: bytes, size: int) -> str:
+def describe_rest(name: str, head: bytes, size: int) -> str:
     """What is left out where only the first bytes of a file are shown, and how to read on."""
     lines = head[:TEXT_BYTES_MAX].count(b"\n")
     shown = f"the first {TEXT_BYTES_MAX} of {size} bytes"

@@ -1,14 +1,15 @@
 """The ports of the stores of artifacts and sources."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
+from contracts.blocks import Block
 from contracts.paths import FilePath
-from contracts.tool_calls import SourceRow
-from service.file_content import FileBytes
+from contracts.tool_call_request import SourceRow
+from service.file_content import FileContent
 from service.identity import ConversationKey
 
 
@@ -28,7 +29,7 @@ class NewArtifact:
     """
 
     path: FilePath
-    source: FileBytes
+    source: FileContent
     size_bytes: int
     sha256: str
     mime: str
@@ -72,9 +73,13 @@ class StoredArtifact:
     removed: bool = False
 
     def hosting(self) -> dict[str, str]:
-        """The fields that say where it is hosted: for the caller's program, never for a model."""
+        """The fields of where it is hosted: for the caller's program, never for a model."""
         fields = {"hosted_uri": self.hosted_uri, "rn": self.rn, "key": self.key}
         return {name: value for name, value in fields.items() if value is not None}
+
+
+BlocksOf = Callable[[Sequence[StoredArtifact]], Sequence[Block]]
+"""The blocks of files that were stored; called in the transaction, so it must not block."""
 
 
 class ArtifactStore(Protocol):
@@ -83,10 +88,17 @@ class ArtifactStore(Protocol):
     def staging(self) -> AbstractAsyncContextManager[Path]:
         """A fresh local folder on the store's own file system, removed on exit."""
 
-    async def save(self, scope: ConversationKey, artifacts: Sequence[NewArtifact]) -> list[StoredArtifact]:
+    async def save(
+        self, scope: ConversationKey, artifacts: Sequence[NewArtifact], blocks_of: BlocksOf | None = None
+    ) -> list[StoredArtifact]:
         """Stores and, if external, hosts all of them or none; a path that is there gets a new version.
 
         External ones are sources from then on, as `SourcePool.add_file` makes them, and carry their ``sid``.
+
+        Args:
+            scope: whose conversation.
+            artifacts: the files.
+            blocks_of: the blocks that the timeline gets in the same transaction.
 
         Raises:
             StoreFullError: no space is left.
@@ -154,7 +166,7 @@ class NewPage:
     Attributes:
         url: its URL; two pages with the same one are the same source.
         title: its title.
-        text: what it says; None keeps what is known.
+        text: its text; None keeps the known one.
         mime: its media type.
         turn_id: the turn that found it.
     """

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 SKILL_BYTES_MAX = 64 * 1024
-"""How much of a skill is read; a larger one is cut, and its end says so."""
+"""How much of a skill is read; a larger one is cut, and its end has a mark."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,38 +1,59 @@
-"""The folder of one call for files on their way: made when something is put there, which most calls never do."""
+"""The staging folder of one call: files wait in it until they are stored or put into a sandbox."""
 
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+import asyncio
+import errno
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Protocol
 
 from service.artifacts.port import ArtifactStore
+from service.errors import StoreFailedError, StoreFullError
+
+_NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
-class Staging(Protocol):
-    """Where files of a call are put until they have their place."""
+class Staging:
+    """A folder that is created when it is first used, which most calls never do.
 
-    async def folder(self) -> Path:
-        """The folder; the same one each time.
+    Args:
+        open_folder: creates the folder and removes it on exit.
+        stack: keeps the folder open.
+    """
 
-        Raises:
-            StoreFailedError, StoreFullError: it cannot be made.
-        """
-
-
-class _Staging:
-    def __init__(self, artifacts: ArtifactStore, stack: AsyncExitStack) -> None:
-        self._artifacts = artifacts
+    def __init__(self, open_folder: Callable[[], AbstractAsyncContextManager[Path]], stack: AsyncExitStack) -> None:
+        self._open_folder = open_folder
         self._stack = stack
         self._folder: Path | None = None
 
     async def folder(self) -> Path:
+        """Returns the folder, the same one each time.
+
+        Raises:
+            StoreFailedError, StoreFullError: it cannot be created.
+        """
         if self._folder is None:
-            self._folder = await self._stack.enter_async_context(self._artifacts.staging())
+            self._folder = await self._stack.enter_async_context(self._open_folder())
         return self._folder
+
+    async def write(self, name: str, content: bytes) -> Path:
+        """Writes a file of the folder.
+
+        Raises:
+            StoreFullError: the disk is full.
+            StoreFailedError: the folder cannot be created or written.
+        """
+        path = await self.folder() / name
+        try:
+            await asyncio.to_thread(path.write_bytes, content)
+        except OSError as exc:
+            if exc.errno in _NO_SPACE:
+                raise StoreFullError("the artifact store has no space left for the files of the call") from exc
+            raise StoreFailedError("the staging folder of the artifact store cannot be written") from exc
+        return path
 
 
 @asynccontextmanager
 async def staging(artifacts: ArtifactStore) -> AsyncIterator[Staging]:
-    """A folder on the store's own file system, made when it is first asked for and removed on exit."""
+    """Opens a staging folder on the file system of a store; it is removed on exit."""
     async with AsyncExitStack() as stack:
-        yield _Staging(artifacts, stack)
+        yield Staging(artifacts.staging, stack)

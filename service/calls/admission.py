@@ -19,11 +19,11 @@ def _all_of_it(_owner: str) -> Share:
 
 
 class Slot:
-    """A place to run: a context manager that gives it back when its block is left.
+    """A slot to run in: a context manager that frees it at the end of its block.
 
     Args:
-        ended: told whose it was and for how many seconds.
-        owner: whose it is.
+        ended: gets its owner and how many seconds it was held.
+        owner: its owner.
     """
 
     __slots__ = ("_began", "_ended", "_owner")
@@ -41,13 +41,13 @@ class Slot:
 
 
 class Admission:
-    """A bounded line for each owner of calls, before a bounded number of places.
+    """A bounded line for each owner of calls, before a bounded number of slots.
 
-    A place that becomes free goes to the next owner in turn, and there to the call that came first: how many calls
-    one owner has in line is felt by that owner only. An owner that has its share of the places is passed over.
+    A slot that becomes free goes to the next owner in turn, and there to the call that came first: how many calls
+    one owner has in line is felt by that owner only. An owner that has its share of the slots is passed over.
 
     Args:
-        running_max: how many places there are.
+        running_max: how many slots there are.
         queue_max: how many calls may wait, of all owners.
         share_of: what one owner may have of both.
     """
@@ -62,11 +62,11 @@ class Admission:
 
     @property
     def running(self) -> int:
-        """Calls that have a place."""
+        """Calls that have a slot."""
         return self._running.total()
 
     def running_of(self, owner: str) -> int:
-        """Calls of an owner that have a place."""
+        """Calls of an owner that have a slot."""
         return self._running[owner]
 
     @property
@@ -74,25 +74,25 @@ class Admission:
         """Calls that wait for one."""
         return sum(map(len, self._lines.values()))
 
-    def has_place(self, owner: str = "") -> bool:
-        """Whether a call of an owner gets a place at once: one is free, its share has room, and none waits."""
+    def has_slot(self, owner: str = "") -> bool:
+        """Whether a call of an owner gets a slot at once: one is free, its share has room, and none waits."""
         return owner not in self._lines and self.running < self._running_max and self._may_run(owner)
 
     def refuse_if_full(self, owner: str = "") -> None:
-        """Says at the door what `enter` would say.
+        """Refuses a call early that `enter` would refuse.
 
         Raises:
             QueueFullError: as many calls wait as the operator allows, or as the owner may have.
         """
-        if self.has_place(owner):
+        if self.has_slot(owner):
             return
         own, queued_max = len(self._lines.get(owner, ())), self._share_of(owner).queued
         if queued_max and own >= queued_max:
-            told = f"queued_calls: {own} calls of yours wait, {queued_max} may"
+            message = f"queued_calls: {own} calls of yours wait, {queued_max} may"
             raise QueueFullError(
-                f"{told}; come again later",
+                f"{message}; come again later",
                 retry_after_s=self._retry_after_s(),
-                errors=[FieldError(field="queued_calls", code="queue_full", message=told)],
+                errors=[FieldError(field="queued_calls", code="queue_full", message=message)],
             )
         if self.queued >= self._queue_max:
             raise QueueFullError(
@@ -101,15 +101,15 @@ class Admission:
             )
 
     async def enter(self, deadline: float, on_queued: Callable[[int], None], owner: str = "") -> Slot:
-        """Waits for a place to run, which has to be entered at once; ``deadline`` is on the monotonic clock.
+        """Waits for a slot to run, which has to be entered at once; ``deadline`` is on the monotonic clock.
 
-        ``on_queued`` is told how many calls are before this one; 0 if it has a place at once.
+        ``on_queued`` gets the number of calls before this one; 0 if it has a slot at once.
 
         Raises:
             QueueFullError: as many calls wait as the operator allows, or as the owner may have.
             QueueTimeoutError: the deadline passed while it waited.
         """
-        if self.has_place(owner):
+        if self.has_slot(owner):
             self._running[owner] += 1
             on_queued(0)
         else:
@@ -130,7 +130,7 @@ class Admission:
             await turn
         except BaseException:
             if turn.done() and not turn.cancelled() and turn.exception() is None:
-                self._leave(owner)  # the place came at the same moment
+                self._leave(owner)  # the slot came at the same moment
             else:
                 self._step_out(owner, turn)
             raise
@@ -152,7 +152,7 @@ class Admission:
         return not running_max or self._running[owner] < running_max
 
     def _before(self, owner: str) -> int:
-        """How many calls get a place before the next one of an owner, if all go on as long."""
+        """How many calls get a slot before the next one of an owner, if all go on as long."""
         own = len(self._lines.get(owner, ()))
         return own + sum(min(len(line), own + 1) for other, line in self._lines.items() if other != owner)
 
@@ -163,7 +163,7 @@ class Admission:
         self._hand_on()
 
     def _hand_on(self) -> None:
-        """Gives free places to whose turn it is."""
+        """Gives free slots to the owners in turn."""
         while self.running < self._running_max:
             owner = next((owner for owner in self._lines if self._may_run(owner)), None)
             if owner is None:

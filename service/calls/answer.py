@@ -25,21 +25,21 @@ class Answer:
     retry_after_s: float | None = None
 
 
-def problem_answer(exc: BaseException, request_id: str) -> Answer:
-    """The answer of a call that ended by an error; one that may pass says when to come again."""
+def build_problem_answer(exc: BaseException, request_id: str) -> Answer:
+    """The answer of a call that ended by an error; a temporary one has the time of a retry."""
     problem = problem_of(exc, request_id)
     body, seconds = problem.model_dump_json(exclude_none=True), retry_after_s(exc, problem)
     return Answer(problem.status, body, is_problem=True, retry_after_s=seconds)
 
 
-def stored_answer(state: CallState, body: str) -> Answer:
+def restore_answer(state: CallState, body: str) -> Answer:
     """The answer as the store has it."""
     if state is CallState.DONE:
         return Answer(200, body, is_problem=False)
     return Answer(Problem.model_validate_json(body).status, body, is_problem=True)
 
 
-def stopped(*, may_have_run: bool) -> ShuttingDownError:
+def build_shutdown_error(*, may_have_run: bool) -> ShuttingDownError:
     """Why a call ended that the end of the service met."""
     if may_have_run:
         return ShuttingDownError("the service stopped while the call ran; its outcome is unknown")

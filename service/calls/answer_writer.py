@@ -5,8 +5,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
-from contracts.tool_calls import ToolCallResponse
-from service.calls.answer import Answer, problem_answer, stored_answer
+from contracts.tool_call_response import ToolCallResponse
+from service.calls.answer import Answer, build_problem_answer, restore_answer
 from service.calls.port import (
     AuditDraft,
     AuditedLine,
@@ -29,9 +29,9 @@ class CallResult:
 
     Attributes:
         state: the state that is stored with the answer.
-        answer: what everybody is told who asks.
-        response: what the answer says, if it is no problem and is at hand; of a call that was cancelled, what it
-            had done by then, which is stored beside its answer.
+        answer: the answer that every client gets.
+        response: the response in the answer, if that is not a problem; of a cancelled call its partial response,
+            which is stored beside the answer.
         audited: its audit line, once that is stored and until it is in the log.
     """
 
@@ -46,14 +46,14 @@ class AnswerWriter:
 
     Args:
         store: the calls.
-        is_closing: whether the service ends: then a store that fails is not waited for, and the next life answers.
+        is_closing: whether the service shuts down: then nothing is retried, and the next process answers.
     """
 
     def __init__(self, store: CallStore, is_closing: Callable[[], bool]) -> None:
         self._store = store
         self._is_closing = is_closing
 
-    async def keep(
+    async def write(
         self,
         key: CallKey,
         ending: CallResult,
@@ -63,8 +63,8 @@ class AnswerWriter:
     ) -> CallResult:
         """Stores an answer, its blocks and its audit line; what is stored now, which may be an earlier answer.
 
-        An answer for which there is no space is given up for the problem that says so, which is small. ``on_delay``
-        gets a problem for those who wait, each time that the store has failed: they may ask again.
+        An answer for which there is no space is replaced by a problem, which is small. Each time that the store has
+        failed, ``on_delay`` gets a problem for the waiting clients: they may ask again.
 
         Raises:
             StoreFailedError: the call itself is no longer stored, or the service ends.
@@ -73,14 +73,14 @@ class AnswerWriter:
         pause_s = _PAUSE_S
         while True:
             try:
-                return await self._kept(key, ending, await audit_of(ending))
+                return await self._write_once(key, ending, await audit_of(ending))
             except StoreFullError as exc:
                 if ending.answer.is_problem and ending.response is not None:
                     ending = replace(ending, response=None)  # the problem alone is small
                     continue
                 if not ending.answer.is_problem:
                     log.exception("there is no space for the answer of call %s", key.tool_call_id)
-                    ending = CallResult(CallState.FAILED, problem_answer(_no_space(exc), request_id))
+                    ending = CallResult(CallState.FAILED, build_problem_answer(_no_space(exc), request_id))
                     continue
                 if self._is_closing():
                     raise
@@ -91,11 +91,11 @@ class AnswerWriter:
                 if self._is_closing():
                     raise
                 log.warning("the answer of call %s cannot be stored yet: %s", key.tool_call_id, exc)
-                on_delay(problem_answer(_later(exc), request_id))
+                on_delay(build_problem_answer(_later(exc), request_id))
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, _PAUSE_S_MAX)
 
-    async def _kept(self, key: CallKey, ending: CallResult, audit: AuditDraft) -> CallResult:
+    async def _write_once(self, key: CallKey, ending: CallResult, audit: AuditDraft) -> CallResult:
         response = ending.response
         blocks = response.blocks if response is not None else ()
         partial = response.model_dump_json() if response is not None and ending.answer.is_problem else None
@@ -105,7 +105,7 @@ class AnswerWriter:
             )
         if stored.answer is not None and stored.answer != ending.answer.body:
             # Cancelled while its answer was being stored: what is stored is the one answer.
-            return CallResult(stored.state, stored_answer(stored.state, stored.answer), audited=stored.audited)
+            return CallResult(stored.state, restore_answer(stored.state, stored.answer), audited=stored.audited)
         return replace(ending, audited=stored.audited)
 
 

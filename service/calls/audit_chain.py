@@ -47,24 +47,24 @@ class AuditCheck:
 
         Args:
             text: the line.
-            chain: whose it is stored as; None for one out of a file, which says it itself.
+            chain: the chain that it is stored in; None for a line of a file, which names its chain.
             stored: its number and hash, as they are stored beside it.
         """
-        said, named = _read(text)
+        fields, named = _read(text)
         state = self.chains.setdefault(chain or named, ChainState())
         if state.problem is not None:
             return
         sha256 = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
         if chain is not None and named != chain:
             state.problem = "is no audit line of this project"
-        elif stored is not None and stored != (said.get("seq"), sha256):
+        elif stored is not None and stored != (fields.get("seq"), sha256):
             state.problem = "is not as it was written: its hash is another one"
         else:
-            state.problem = self._misplaced(state, said)
+            state.problem = self._misplaced(state, fields)
         if state.problem is not None:
             state.seq = stored[0] if stored else state.seq + 1
             return
-        state.lines, state.seq, state.sha256 = state.lines + 1, int(str(said["seq"])), sha256
+        state.lines, state.seq, state.sha256 = state.lines + 1, int(str(fields["seq"])), sha256
         state.first = state.first or state.seq
         state.problem = self.heads.mismatch(chain or named, state.seq, sha256)
         self.wanted.discard(sha256)
@@ -77,8 +77,8 @@ class AuditCheck:
                 state.seq = head.seq
                 state.problem = f"was signed at {head.time} and is not there: the end of the chain was cut off"
 
-    def _misplaced(self, state: ChainState, said: dict[str, object]) -> str | None:
-        seq, previous = said.get("seq"), said.get("previous")
+    def _misplaced(self, state: ChainState, fields: dict[str, object]) -> str | None:
+        seq, previous = fields.get("seq"), fields.get("previous")
         if state.lines == 0 and not self.from_the_first:
             return None if isinstance(seq, int) else "has no number"
         if seq != state.seq + 1:
@@ -89,10 +89,10 @@ class AuditCheck:
 
 
 def _read(text: str) -> tuple[dict[str, object], tuple[str, str]]:
-    """What a line says, and whose it says that it is; nothing of a text that is no line."""
+    """Parses a line into its fields and the chain that it names; empty for a text that is not a line."""
     try:
-        said = json.loads(text)
-        who = said["principal"]
-        return said, (str(who["tenant"]), str(who["project"]))
+        fields = json.loads(text)
+        who = fields["principal"]
+        return fields, (str(who["tenant"]), str(who["project"]))
     except (ValueError, KeyError, TypeError, RecursionError):
         return {}, ("?", "?")

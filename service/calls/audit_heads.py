@@ -26,7 +26,7 @@ class Head:
     """The line that a chain ended with.
 
     Attributes:
-        tenant: whose chain it is.
+        tenant: the tenant of the chain.
         project: the same.
         seq: the number of the line.
         sha256: its hash.

@@ -9,10 +9,11 @@ from typing import Any
 
 from contracts.problems import Problem
 from contracts.provenance import AUDIT_FORMAT, AuditService
-from contracts.tool_calls import ArtifactResult, SourceRow, ToolCallRequest, ToolCallResponse, Usage
+from contracts.tool_call_request import SourceRow, ToolCallRequest
+from contracts.tool_call_response import ArtifactResult, ToolCallResponse, Usage
 from service.artifacts.port import StoredArtifact
+from service.calls.observer import CallRecord, UsedInput, UsedReference
 from service.calls.port import AuditDraft, AuditedLine, CallKey, CallState
-from service.calls.run_record import CallRecord, UsedInput, UsedReference
 from service.sandbox.limits import limit_names
 from service.timeline.block_writer import now_text
 
@@ -27,9 +28,9 @@ class AuditedCall:
     """What is known of a call before it ran.
 
     Attributes:
-        key: its name; the principal in it says which API key it came with.
+        key: its name; the principal in it has the id of the API key.
         request: the call as it came.
-        payload_sha256: the hash of the request, see `payloads.payload_sha256`.
+        payload_sha256: the hash of the request, see `registration.payload_sha256`.
         created: when it was accepted.
         request_id: the HTTP request; None if it is not known any more.
         traceparent: its span, if it is traced.
@@ -51,7 +52,7 @@ def sha256_of(value: str | bytes) -> str:
     return hashlib.sha256(raw).hexdigest()
 
 
-def canonical(value: Any) -> str:
+def canonical_json(value: Any) -> str:
     """JSON with sorted keys, without spaces, in ASCII: the same text for the same value."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
@@ -60,10 +61,10 @@ def source_sha256(row: SourceRow) -> str:
     """The hash of what is shown of a source."""
     path = row.file
     shown = {"sid": row.sid, "title": row.title, "url": row.url, "path": path.physical if path else None}
-    return sha256_of(canonical(shown))
+    return sha256_of(canonical_json(shown))
 
 
-def draft_of(
+def build_draft(
     call: AuditedCall,
     record: CallRecord,
     service: AuditService,
@@ -86,7 +87,7 @@ def draft_of(
     """
     raw, ended = body.encode(errors="surrogatepass"), now_text()
     sandbox = record.sandbox or (response.sandbox if response is not None else None)
-    said = {
+    fields = {
         "format": AUDIT_FORMAT,
         "principal": _principal(call.key),
         "call": _call(call),
@@ -109,7 +110,7 @@ def draft_of(
             "answer_bytes": len(raw),
         },
     }
-    return AuditDraft(ended, json.dumps(_known(said), separators=(",", ":"), ensure_ascii=True))
+    return AuditDraft(ended, json.dumps(_known(fields), separators=(",", ":"), ensure_ascii=True))
 
 
 def outcome_code(body: str, response: ToolCallResponse | None) -> str:
@@ -119,22 +120,26 @@ def outcome_code(body: str, response: ToolCallResponse | None) -> str:
     return "ok" if response.error is None else response.error.code
 
 
-def told(code: str, response: ToolCallResponse | None) -> dict[str, str | bool]:
-    """What the span of a call says of its end."""
+def span_attributes(code: str, response: ToolCallResponse | None) -> dict[str, str | bool]:
+    """The attributes of the span of a call at its end."""
     if response is None:
         return {"proofbox.code": code}
     verdicts = ",".join(sorted({str(artifact.verdict) for artifact in response.artifacts}))
-    told: dict[str, str | bool] = {"proofbox.code": code, "proofbox.ok": response.ok, "proofbox.verdicts": verdicts}
-    return told if response.sandbox is None else {**told, "proofbox.acquired": response.sandbox.acquired}
+    known: dict[str, str | bool] = {
+        "proofbox.code": code,
+        "proofbox.ok": response.ok,
+        "proofbox.verdicts": verdicts,
+    }
+    return known if response.sandbox is None else {**known, "proofbox.acquired": response.sandbox.acquired}
 
 
-def say(line: AuditedLine) -> None:
+def log_audit_line(line: AuditedLine) -> None:
     """Writes a line into the log, once it is stored."""
     text = line.text
     if len(text) > LOGGED_CHARS_MAX:
         known = json.loads(text)
         text = json.dumps({**known, "inputs": len(known["inputs"]), "outputs": len(known["outputs"])})
-    _log.info("%s", text, extra={"told": {"audit_sha256": line.sha256}})
+    _log.info("%s", text, extra={"fields": {"audit_sha256": line.sha256}})
 
 
 def _known(values: dict[str, Any]) -> dict[str, Any]:
@@ -170,14 +175,14 @@ def _call(call: AuditedCall) -> dict[str, Any]:
 
 
 def _request(call: AuditedCall, record: CallRecord) -> dict[str, Any]:
-    said = {"sha256": call.payload_sha256, "params_sha256": sha256_of(canonical(call.request.params))}
+    fields = {"sha256": call.payload_sha256, "params_sha256": sha256_of(canonical_json(call.request.params))}
     if call.request.code is None:
-        return said
+        return fields
     for used in record.references:
         if used.param == "code":
-            return {**said, "code_sha256": used.sha256, "code_bytes": used.size_bytes}
+            return {**fields, "code_sha256": used.sha256, "code_bytes": used.size_bytes}
     code = call.request.code.encode(errors="surrogatepass")
-    return {**said, "code_sha256": sha256_of(code), "code_bytes": len(code)}
+    return {**fields, "code_sha256": sha256_of(code), "code_bytes": len(code)}
 
 
 def _reference(used: UsedReference) -> dict[str, Any]:
@@ -193,14 +198,14 @@ def _reference(used: UsedReference) -> dict[str, Any]:
 
 
 def _input(used: UsedInput) -> dict[str, Any]:
-    said = {
+    fields = {
         "path": used.path,
         "sha256": used.sha256,
         "size_bytes": used.size_bytes,
         "source": used.source,
         "asked": used.asked,
     }
-    return said if used.version is None else {**said, "version": used.version}
+    return fields if used.version is None else {**fields, "version": used.version}
 
 
 def _outputs(results: Sequence[ArtifactResult], stored: Sequence[StoredArtifact]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Who asks for a call: connections that wait for it, and the grace time after the last of them was lost."""
+"""The clients of a call: connections that wait for it, and the grace time after the last of them was lost."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -18,7 +18,7 @@ CallLater = Callable[[float, Callable[[], object]], Timer]
 class CallClients:
     """The connections that wait for one call or follow its events.
 
-    When the last one is lost, a grace time begins; when that is over and nobody has asked, the call is abandoned. A
+    When the last one is lost, a grace time begins; when that is over without a new one, the call is abandoned. A
     connection that joins ends the grace time, and one that is lost later begins it anew.
 
     Args:
@@ -52,13 +52,13 @@ class CallClients:
             self._abandon_call()
 
     def restart_grace(self) -> None:
-        """Somebody asked how the call stands, without waiting: a grace time that has begun starts anew."""
+        """Restarts a grace time that has begun: a client asked for the status without waiting."""
         if self._timer is not None:
             self._stop_timer()
             self._start_timer()
 
-    def keep(self) -> None:
-        """From here on the call goes on, whoever leaves: it was made to run by itself, or it has ended."""
+    def disarm(self) -> None:
+        """Ends the watch over connections: the call runs on without clients, or it has ended."""
         self._abandon = None
         self._stop_timer()
 

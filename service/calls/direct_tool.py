@@ -1,4 +1,4 @@
-"""What every react tool does the same way: its parameters are read, it answers in blocks, or it refuses."""
+"""The parts that all tools without a sandbox share: parameters, blocks and refusals."""
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -11,14 +11,14 @@ from pydantic import BaseModel
 from contracts.artifacts import ContractError
 from contracts.blocks import Block
 from contracts.codes import ContractCode, NoticeCode
-from contracts.react_tools import TOOL_ALIASES
-from contracts.tool_calls import ArtifactResult, EnvelopeError, Rehosted, Timings, ToolCallRequest, ToolCallResponse
+from contracts.tool_call_request import ToolCallRequest
+from contracts.tool_call_response import ArtifactResult, EnvelopeError, Rehosted, Timings, ToolCallResponse
 from service.artifacts.port import SourcePool
 from service.calls.interruptions import Interruption
 from service.calls.invalid_params import parse_params
+from service.calls.observer import CallObserver
 from service.calls.param_references import References, find_reference
-from service.calls.run_record import call_record
-from service.calls.tool import CallObserver, NullObserver, PreparedCall
+from service.calls.tool import PreparedCall
 from service.calls.validation import invalid_value
 from service.identity import ConversationKey
 from service.timeline.block_writer import BlockWriter, Notice, bounded_params, now_text
@@ -47,21 +47,21 @@ class ToolRefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ReactCall(Generic[P]):
-    """One call of a react tool.
+    """One call of a tool without a sandbox.
 
     Attributes:
-        scope: whose conversation.
-        request: the call as it came.
+        scope: its conversation.
+        request: the request.
         params: its parameters.
         began: when it came, on the performance counter.
-        watcher: who is told how it goes on.
+        observer: observes it.
     """
 
     scope: ConversationKey
     request: ToolCallRequest
     params: P
     began: float = field(default_factory=time.perf_counter)
-    watcher: CallObserver = field(default_factory=NullObserver)
+    observer: CallObserver = field(default_factory=CallObserver)
 
     @property
     def turn_id(self) -> str:
@@ -76,13 +76,13 @@ class ReactCall(Generic[P]):
     def opening_blocks(
         self, notices: Sequence[Notice] = (), *, shown_params: dict[str, Any] | None = None
     ) -> list[Block]:
-        """Notes, notices and the call itself; ``shown_params`` in place of long parameters."""
+        """Builds the blocks of notes, notices and the call; ``shown_params`` in place of long parameters."""
         notes = [self.write.notes(self.request.notes)] if self.request.notes else []
-        told = [self.write.notice(notice) for notice in notices]
+        shown = [self.write.notice(notice) for notice in notices]
         params = bounded_params(self.request.params) if shown_params is None else shown_params
-        return [*notes, *told, self.write.call(params)]
+        return [*notes, *shown, self.write.call(params)]
 
-    def answered(
+    def build_response(
         self,
         blocks: list[Block],
         *,
@@ -91,7 +91,7 @@ class ReactCall(Generic[P]):
         artifacts: Sequence[ArtifactResult] = (),
         rehosted: Sequence[Rehosted] = (),
     ) -> ToolCallResponse:
-        """The answer of a call that went well; ``blocks`` are all of the call's."""
+        """Builds the response of a call that succeeded; ``blocks`` are all its blocks."""
         return ToolCallResponse(
             ok=True,
             ret=ret,
@@ -102,7 +102,7 @@ class ReactCall(Generic[P]):
             timings_ms=self._timings(),
         )
 
-    def refused(
+    def refuse(
         self,
         code: str,
         message: str,
@@ -110,7 +110,7 @@ class ReactCall(Generic[P]):
         notice_code: NoticeCode = NoticeCode.TOOL_CALL_ERROR,
         **details: Any,
     ) -> ToolCallResponse:
-        """The answer of a call that changed nothing, with one notice more than ``notices``."""
+        """Builds the response of a call that changed nothing, with one notice more than ``notices``."""
         notice = Notice(notice_code, message, {"error": code, **details})
         blocks: list[Block] = []
         if self.request.turn_id:  # every block path needs a turn
@@ -121,10 +121,10 @@ class ReactCall(Generic[P]):
                 "ts": now_text(),
             }
             blocks = [*self.opening_blocks([*notices, notice]), self.write.result_json(payload)]
-        return self.failed(code, message, blocks)
+        return self.build_failed(code, message, blocks)
 
-    def failed(self, code: str, message: str, blocks: list[Block]) -> ToolCallResponse:
-        """The answer of a call that did not do what it was asked for; ``blocks`` are all of the call's."""
+    def build_failed(self, code: str, message: str, blocks: list[Block]) -> ToolCallResponse:
+        """Builds the response of a call that failed; ``blocks`` are all its blocks."""
         message = visible_text(message)
         return ToolCallResponse(
             ok=False,
@@ -139,12 +139,11 @@ class ReactCall(Generic[P]):
 
 
 class DirectTool(Generic[P]):
-    """The story of one react tool; see `Tool`.
+    """A tool without a sandbox; see `Tool`.
 
     Args:
-        tool_ids: the ids that it answers to.
         params: the model of its parameters.
-        tell: answers one call; a ToolRefusedError is the model's mistake.
+        run: runs one call; a ToolRefusedError is the model's mistake.
         sources: the pool that the ``sources_pool`` of a call completes before it is answered; None for no pool.
         references: finds the texts of ``content`` and ``patch`` that are given by their paths; None if the tool has
             no such parameter.
@@ -152,43 +151,40 @@ class DirectTool(Generic[P]):
 
     def __init__(
         self,
-        tool_ids: Sequence[str],
         params: type[P],
-        tell: Callable[[ReactCall[P]], Awaitable[ToolCallResponse]],
+        run: Callable[[ReactCall[P]], Awaitable[ToolCallResponse]],
         sources: SourcePool | None = None,
         references: References | None = None,
     ) -> None:
-        self._tool_ids = frozenset(tool_ids)
         self._params = params
-        self._tell = tell
+        self._run = run
         self._sources = sources
         self._references = references
 
-    def open(self, scope: ConversationKey, request: ToolCallRequest) -> PreparedCall | None:
-        """See `Tool.open`."""
-        if TOOL_ALIASES.get(request.tool_id, request.tool_id) not in self._tool_ids:
-            return None
+    def prepare(self, scope: ConversationKey, request: ToolCallRequest) -> PreparedCall:
+        """See `Tool.prepare`."""
         if request.code is not None:
             raise invalid_value("code", f"{request.tool_id} takes no code")
         call = ReactCall(scope, request, parse_params(self._params, request.params))
-        return PreparedCall(lambda watcher: self._told(call, watcher), partial(_interrupted, call))
+        return PreparedCall(
+            lambda observer: self._run_call(replace(call, observer=observer)), partial(_build_interrupted, call)
+        )
 
-    async def _told(self, call: ReactCall[P], watcher: CallObserver) -> ToolCallResponse:
+    async def _run_call(self, call: ReactCall[P]) -> ToolCallResponse:
         if not call.request.turn_id:
-            return call.refused(ContractCode.MISSING_TURN_ID, "the call has no turn_id; give the current turn's id")
+            return call.refuse(ContractCode.MISSING_TURN_ID, "the call has no turn_id; give the current turn's id")
         if self._sources is not None:
             await self._sources.complete(call.scope, call.request.sources_pool)
         try:
-            call = await self._resolved(call)
-            return await self._tell(replace(call, watcher=watcher))
+            return await self._run(await self._resolve_references(call))
         except ContractError as exc:
             notice_code = NoticeCode.PARAM_REF_NOT_VISIBLE
-            return call.refused(exc.code, exc.message, notice_code=notice_code, **exc.details)
+            return call.refuse(exc.code, exc.message, notice_code=notice_code, **exc.details)
         except ToolRefusedError as exc:
-            return call.refused(exc.code, exc.message, **exc.details)
+            return call.refuse(exc.code, exc.message, **exc.details)
 
-    async def _resolved(self, call: ReactCall[P]) -> ReactCall[P]:
-        """The call with the texts that its parameters name by their paths.
+    async def _resolve_references(self, call: ReactCall[P]) -> ReactCall[P]:
+        """Returns the call with the texts that its parameters give by their paths.
 
         Raises:
             ContractError: ``param_ref_not_visible``: the conversation has no such text.
@@ -200,14 +196,14 @@ class DirectTool(Generic[P]):
             reference = find_reference(name, getattr(call.params, name, ""))
             if reference is not None:
                 texts[name], used = await self._references.resolve(call.scope, call.request, reference)
-                call_record().references.append(used)
+                call.observer.on_reference(used)
         return replace(call, params=call.params.model_copy(update=texts)) if texts else call
 
 
-def _interrupted(call: ReactCall[Any], why: Interruption) -> ToolCallResponse:
-    """The answer of a call that was ended from outside; it is never run again under its id."""
+def _build_interrupted(call: ReactCall[Any], why: Interruption) -> ToolCallResponse:
+    """Builds the response of a call that was ended from outside; it never runs again under its id."""
     if not call.turn_id:  # every block path needs a turn
-        return call.failed(why.code, why.message, [])
+        return call.build_failed(why.code, why.message, [])
     notice = Notice(NoticeCode.TOOL_RESULT_ERROR, why.message, {"error": why.code})
     payload = {
         "tool_id": call.request.tool_id,
@@ -216,4 +212,4 @@ def _interrupted(call: ReactCall[Any], why: Interruption) -> ToolCallResponse:
         "ts": now_text(),
     }
     blocks = [*call.opening_blocks([notice]), call.write.result_json(payload)]
-    return call.failed(why.code, why.message, blocks)
+    return call.build_failed(why.code, why.message, blocks)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Hashable, Iterable
 from dataclasses import dataclass
 
 from contracts.events import TERMINAL_EVENTS, EventName
-from contracts.tool_calls import ProgramOutput
+from contracts.tool_call_response import ProgramOutput
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class EventLog:
 
     def __init__(self, events: Iterable[CallEvent] = ()) -> None:
         self._events: list[CallEvent] = list(events)
-        # Of the next event; made for the first who waits for it, as most calls are followed by nobody.
+        # Of the next event; created for the first follower, for most calls have none.
         self._grown: asyncio.Event | None = None
 
     def __len__(self) -> int:
@@ -92,7 +92,7 @@ class EndedCalls:
         self._bytes = 0
         self._events: OrderedDict[Hashable, list[CallEvent]] = OrderedDict()
 
-    def keep(self, key: Hashable, log: EventLog) -> None:
+    def add(self, key: Hashable, log: EventLog) -> None:
         """Remembers the events of a call; the oldest calls go when there are too many."""
         self._forget(key)
         self._events[key] = log.before_end()

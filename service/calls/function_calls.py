@@ -1,12 +1,12 @@
 """Calls as model APIs write them: a function name in place of the tool's id, the program among the arguments."""
 
+from contracts.bounded_text import limit_utf8
 from contracts.function_names import tool_id_of
-from contracts.texts import utf8_at_most
-from contracts.tool_calls import CODE_BYTES_MAX, ToolCallRequest
+from contracts.tool_call_request import CODE_BYTES_MAX, ToolCallRequest
 from contracts.tools import exec_language
 from service.calls.validation import invalid_value
 
-_bounded = utf8_at_most(CODE_BYTES_MAX)
+_bounded = limit_utf8(CODE_BYTES_MAX)
 
 
 def canonical_call(request: ToolCallRequest) -> ToolCallRequest:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from contracts.codes import RuntimeCode
-from contracts.tool_calls import ProgramOutput, SandboxInfo, Usage
+from contracts.tool_call_response import ProgramOutput, SandboxInfo, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,7 @@ class Interruption:
         code: the stable code.
         message: one sentence for the model: what happened, what to do.
         output: what its program had printed.
-        sandbox: where it ran; None if it had no sandbox, or nobody knows.
+        sandbox: where it ran; None if it had no sandbox, or that is not known.
     """
 
     code: RuntimeCode
@@ -36,7 +36,7 @@ SERVICE_STOPPED = Interruption(
 
 
 def cancelled(output: ProgramOutput, sandbox: SandboxInfo | None, *, only_waited: bool) -> Interruption:
-    """Of a call that was cancelled; one that ``only_waited`` for a place or a sandbox ran nothing."""
+    """Of a call that was cancelled; one that ``only_waited`` for a slot or a sandbox ran nothing."""
     when = "before it began: nothing was run" if only_waited else "while it ran"
     message = f"the call was cancelled {when}; if it is still wanted, call again under a new tool_call_id"
     return Interruption(RuntimeCode.CANCELLED, message, output, sandbox)

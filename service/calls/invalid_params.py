@@ -4,17 +4,19 @@ import difflib
 import itertools
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from contracts.blocks import TEXT_BYTES_MAX, Block
 from contracts.codes import ContractCode, NoticeCode
-from contracts.tool_calls import EnvelopeError, ToolCallRequest, ToolCallResponse
+from contracts.tool_call_request import ToolCallRequest
+from contracts.tool_call_response import EnvelopeError, ToolCallResponse
 from contracts.tools import exec_language
+from service.calls.observer import CallObserver
 from service.calls.param_references import find_reference
-from service.calls.tool import CallObserver, PreparedCall, Tool
+from service.calls.tool import PreparedCall, Tools
 from service.calls.validation import field_name
 from service.identity import ConversationKey
 from service.timeline.block_writer import BlockWriter, Notice, bounded_params, now_text, text_head
@@ -59,24 +61,27 @@ def parse_params(model: type[P], params: Mapping[str, Any]) -> P:
         raise InvalidParamsError(errors, len(found)) from exc
 
 
-def open_call(stories: Iterable[Tool], scope: ConversationKey, request: ToolCallRequest) -> PreparedCall | None:
-    """The call of a tool, ready to run, or one that answers ``invalid_params``; None if no story has the tool.
+def prepare_call(tools: Tools, scope: ConversationKey, request: ToolCallRequest) -> PreparedCall | None:
+    """Prepares a call, or one that answers ``invalid_params``; returns None if there is no such tool.
 
     Raises:
         InvalidRequestError, LimitNotAllowedError: the envelope of the request is wrong.
     """
+    tool = tools.get(request.tool_id)
+    if tool is None:
+        return None
     try:
-        return next((call for story in stories if (call := story.open(scope, request)) is not None), None)
+        return tool.prepare(scope, request)
     except InvalidParamsError as exc:
-        response = _refusal(request, exc)
+        response = _build_refusal(request, exc)
 
-    async def answer(_: CallObserver) -> ToolCallResponse:
+    async def run(_: CallObserver) -> ToolCallResponse:
         return response
 
-    return PreparedCall(answer, lambda _why: response)
+    return PreparedCall(run, lambda _why: response)
 
 
-def _refusal(request: ToolCallRequest, error: InvalidParamsError) -> ToolCallResponse:
+def _build_refusal(request: ToolCallRequest, error: InvalidParamsError) -> ToolCallResponse:
     code, message = ContractCode.INVALID_PARAMS, visible_text(str(error))
     language = exec_language(request.tool_id)
     report = f"{request.tool_id} failed: {code} — {message}"
@@ -121,7 +126,7 @@ def _error(error: Mapping[str, Any], model: type[BaseModel]) -> dict[str, str]:
 
 
 def _model_at(model: type[BaseModel] | None, loc: Sequence[int | str]) -> type[BaseModel] | None:
-    """The model of the field at ``loc``; None if it is no field of a model."""
+    """The model of the field at ``loc``; None if it is not a field of a model."""
     for name in loc:
         if isinstance(name, str) and model is not None:
             field = model.model_fields.get(name)

@@ -12,7 +12,7 @@ async def find_call(
 
     Raises:
         UnknownCallError: no call of that id.
-        AmbiguousCallError: several conversations have one; ``conversation_id`` says which.
+        AmbiguousCallError: several conversations have one; ``conversation_id`` selects one.
         StoreFailedError: the store failed.
     """
     found = [

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 from contracts.artifacts import ContractError
 from contracts.codes import ContractCode
-from contracts.logical import TurnPath
+from contracts.logical_paths import TurnPath
 from contracts.paths import FilePath, UnsafePathError
-from contracts.tool_calls import CODE_BYTES_MAX, ToolCallRequest
+from contracts.tool_call_request import CODE_BYTES_MAX, ToolCallRequest
 from service.artifacts.conversation_files import ConversationFiles
+from service.artifacts.path_forms import possible_paths
 from service.artifacts.port import StoredArtifact
-from service.artifacts.read_paths import meanings
 from service.artifacts.staging import Staging, staging
-from service.calls.run_record import UsedReference
-from service.file_content import FileBytes, all_of
+from service.calls.observer import UsedReference
+from service.file_content import FileContent
 from service.identity import ConversationKey
-from service.timeline.artifact_versions import latest_blocks, main_block, safe_text
+from service.timeline.artifact_versions import find_latest_blocks, pick_main_block, redact_text
 
 TEXT_BYTES_MAX = CODE_BYTES_MAX
 """The largest text behind a reference: as large as a program or a content that a call carries itself."""
@@ -144,11 +144,11 @@ class References:
     ) -> _Found:
         for asset in request.assets:
             if asset.physical_path == path.physical:
-                source: FileBytes | None = asset.base64 if asset.text is None else asset.text.encode()
-                if asset.uri is not None:
-                    source = await self._files.fetch_uri(scope, asset.uri, folder)
+                found = asset.base64 if asset.text is None else asset.text.encode()
+                source = found if asset.uri is None else await self._files.fetch_uri(scope, asset.uri, folder)
                 if source is not None:
-                    return _Found(path.logical, await asyncio.to_thread(_bounded, reference, source))
+                    content = await asyncio.to_thread(_bounded, reference, FileContent(source))
+                    return _Found(path.logical, content)
         files = self._files.of_call(scope, request.timeline)
         file = await files.latest(path)
         if file is None:
@@ -170,11 +170,11 @@ class References:
     async def _block(
         self, scope: ConversationKey, request: ToolCallRequest, reference: Reference, path: TurnPath
     ) -> _Found:
-        placed = await latest_blocks(self._files.of_call(scope, request.timeline).memory, path)
-        text = safe_text(main_block(placed).block) if placed else None
+        placed = await find_latest_blocks(self._files.of_call(scope, request.timeline).memory, path)
+        text = redact_text(pick_main_block(placed).block) if placed else None
         if text is None:
             raise not_visible(reference, "the conversation has no text at this path")
-        return _Found(str(path), _bounded(reference, text.encode(errors="replace")))
+        return _Found(str(path), _bounded(reference, FileContent(text.encode(errors="replace"))))
 
 
 def not_visible(reference: Reference, reason: str) -> ContractError:
@@ -192,16 +192,16 @@ def _too_large(reference: Reference, size_bytes: int) -> ContractError:
     return not_visible(reference, f"it is {size_bytes} bytes large, {TEXT_BYTES_MAX} are allowed")
 
 
-def _bounded(reference: Reference, source: FileBytes) -> bytes:
+def _bounded(reference: Reference, source: FileContent) -> bytes:
     """The bytes of a file; blocking.
 
     Raises:
         ContractError: they are too many.
     """
-    size = len(source) if isinstance(source, bytes) else source.stat().st_size
+    size = source.size()
     if size > TEXT_BYTES_MAX:
         raise _too_large(reference, size)
-    return all_of(source)
+    return source.read()
 
 
 def _parsed(reference: Reference, turn_id: str) -> list[FilePath | TurnPath]:
@@ -211,7 +211,7 @@ def _parsed(reference: Reference, turn_id: str) -> list[FilePath | TurnPath]:
         ContractError: it has no form of a path.
     """
     try:
-        paths = meanings(reference.path, turn_id)
+        paths = possible_paths(reference.path, turn_id)
     except UnsafePathError as exc:
         raise not_visible(reference, str(exc)) from exc
     return [path for path in paths if isinstance(path, FilePath | TurnPath)]

@@ -1,4 +1,4 @@
-"""The port of the store of calls, and what is said of a call and its audit line."""
+"""The port of the store of calls, with its records of calls and audit lines."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -59,15 +59,15 @@ class StoredCall:
 
     Attributes:
         key: its name.
-        payload_sha256: the hash of the request, see `payloads.payload_sha256`.
+        payload_sha256: the hash of the request, see `registration.payload_sha256`.
         state: where it stands.
-        boot_id: the life of the service that accepted it.
+        boot_id: the process of the service that accepted it.
         created: when: UTC, RFC 3339, ``Z``.
         request: the request, as JSON text.
         answer: the response (state done) or the problem (failed, cancelled), as JSON text; None while open.
         partial_response: of a call that was cancelled: its blocks and what it had printed, as the JSON text of a
             response; None if it left nothing.
-        audited: the audit line that was stored with the answer; only `CallStore.finish` says it.
+        audited: the audit line that was stored with the answer; only `CallStore.finish` returns it.
     """
 
     key: CallKey
@@ -83,13 +83,13 @@ class StoredCall:
 
 @dataclass(frozen=True, slots=True)
 class NewCall:
-    """A call at the door.
+    """A call that is to be registered.
 
     Attributes:
         key: its name.
         payload_sha256: the hash of the request.
         request: the request, as JSON text.
-        boot_id: the life of the service that accepts it.
+        boot_id: the process of the service that accepts it.
         idempotency_key: a second name that the client gave it, unique for the principal.
     """
 
@@ -142,4 +142,4 @@ class CallStore(Protocol):
         """The calls of that id in all conversations of the principal."""
 
     async def left_open(self, boot_id: str) -> list[StoredCall]:
-        """Open calls of other lives of the service than ``boot_id``."""
+        """Open calls of other processes of the service than ``boot_id``."""

@@ -1,4 +1,4 @@
-"""One function turns any exception into a problem document; the doors and the stored answers both use it."""
+"""Problem documents: one function builds them from any exception, for routes and for stored answers."""
 
 from http import HTTPStatus
 
@@ -12,7 +12,7 @@ _SOON_S = 1.0
 def problem_of(exc: BaseException, request_id: str) -> Problem:
     """The problem document of an exception.
 
-    Of an unforeseen one only its kind of failure is told, never its text: that belongs to the log, which the
+    Of an unforeseen one the document has only the kind, never its text: that belongs to the log, which the
     request id finds.
     """
     if not isinstance(exc, ServiceError):
@@ -38,6 +38,6 @@ def problem_of(exc: BaseException, request_id: str) -> Problem:
 
 
 def retry_after_s(exc: BaseException, problem: Problem) -> float | None:
-    """When to come again, if that makes sense: what the error says, or soon."""
-    told = exc.retry_after_s if isinstance(exc, ServiceError) else None
-    return _SOON_S if told is None and problem.retryable else told
+    """The time of a retry, if one makes sense: the one of the error, or soon."""
+    seconds = exc.retry_after_s if isinstance(exc, ServiceError) else None
+    return _SOON_S if seconds is None and problem.retryable else seconds

@@ -1,27 +1,29 @@
-"""Claims of calls: each call is run by one of them, and one that was lost on its way to the store is made anew."""
+"""The registration of calls: each call is run by one claim; a claim that was lost is made anew."""
 
 import asyncio
+import hashlib
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from typing import Any
 
-from contracts.tool_calls import ToolCallRequest
-from service.calls.payload_hash import payload_sha256
+from contracts.tool_call_request import ToolCallRequest
 from service.calls.port import CallKey, CallStore, NewCall, StoredCall
 
 _LOOK_AGAIN_S = 0.01
+_EXACT_BELOW = 2**53  # every whole number below it is the same in JSON's integers and in floats
 
 
 class CallRegistry:
     """Registers calls, so that each is run by one claim.
 
-    A store may have kept a claim and died before it said so, or failed to forget a call that was refused. Such a
-    call is open, of this life, and nobody runs it: nothing of it ran, and whoever asks next may have it.
+    A store may have failed after it stored a claim, or failed to forget a call that was refused. Such a call is
+    open, of this process, and does not run: no program of it ran, and the next request may claim it.
 
     Args:
         store: the calls.
-        boot_id: this life of the service.
-        is_running: whether this life runs a call.
+        boot_id: this process of the service.
+        is_running: whether this process runs a call.
     """
 
     def __init__(self, store: CallStore, boot_id: str, is_running: Callable[[CallKey], bool]) -> None:
@@ -31,7 +33,7 @@ class CallRegistry:
         self._under_way: Counter[CallKey] = Counter()
 
     @asynccontextmanager
-    async def claimed(self, new: NewCall) -> AsyncIterator[tuple[StoredCall, bool]]:
+    async def register(self, new: NewCall) -> AsyncIterator[tuple[StoredCall, bool]]:
         """The stored call and whether it is new; a new one has to run, or be forgotten, when the block ends.
 
         Raises what `CallStore.claim` does.
@@ -51,7 +53,7 @@ class CallRegistry:
                     await self._store.forget(key)
 
     async def _others_ended(self, key: CallKey, own: CallKey) -> bool:
-        """Waits until no other claim is about to say what becomes of a call; whether there was one to wait for."""
+        """Waits until no other claim is about to decide on a call; returns whether there was one."""
         self._under_way[own] -= 1  # one that waits decides nothing
         waited = False
         try:
@@ -82,3 +84,26 @@ async def new_call(key: CallKey, request: ToolCallRequest, boot_id: str, idempot
 def _payload(request: ToolCallRequest) -> tuple[str, str]:
     """The hash of a request, and the request as it is stored."""
     return payload_sha256(request), request.model_dump_json()
+
+
+def payload_sha256(request: ToolCallRequest) -> str:
+    """SHA-256, in hex, of what a request asks for.
+
+    The same for requests that differ in the order of the keys of an object, in a field that is absent or has its
+    default, in an empty timeline or none, or in ``1`` and ``1.0``. The order of lists counts. Fields at their
+    default are left out: a release with one field more has the same hash for the requests of the one before.
+    """
+    timeline = [block.model_copy(update={"meta": _ordered(block.meta)}) for block in request.timeline or ()]
+    same = request.model_copy(update={"params": _ordered(request.params), "timeline": timeline or None})
+    return hashlib.sha256(same.model_dump_json(exclude_defaults=True).encode()).hexdigest()
+
+
+def _ordered(value: Any) -> Any:
+    """A JSON value with the keys of its objects in order, and whole numbers as integers."""
+    if isinstance(value, dict):
+        return {key: _ordered(value[key]) for key in sorted(value)}
+    if isinstance(value, list):
+        return [_ordered(item) for item in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT_BELOW:
+        return int(value)
+    return value

@@ -1,4 +1,4 @@
-"""One call of this life of the service, and what a request holds of it."""
+"""A running call, and the ticket that a request has for it."""
 
 import asyncio
 import codecs
@@ -6,14 +6,14 @@ import time
 from collections.abc import AsyncIterator
 
 from contracts.events import EventName, OutputEvent, QueuedEvent, StartedEvent
-from contracts.tool_calls import SandboxInfo
+from contracts.tool_call_response import SandboxInfo
 from service.calls.answer import Answer
 from service.calls.audit_record import AuditedCall
 from service.calls.clients import CallClients
 from service.calls.events import CallEvent, EventLog
 from service.calls.interruptions import Interruption, cancelled
+from service.calls.observer import CallObserver
 from service.calls.port import CallKey
-from service.calls.run_record import CallRecord
 from service.errors import CallAbandonedError, ServiceError
 from service.observability.tracing import NO_SPAN, Span
 from service.sandbox.port import StreamName
@@ -21,8 +21,8 @@ from service.sandbox.port import StreamName
 _UTF_8 = codecs.getincrementaldecoder("utf-8")
 
 
-class RunningCall:
-    """One call of this life of the service: its task, its events, and who waits for it."""
+class RunningCall(CallObserver):
+    """A running call of this process: its task, its events and its clients."""
 
     __slots__ = (
         "_decoders",
@@ -35,8 +35,6 @@ class RunningCall:
         "events",
         "has_started",
         "key",
-        "owner",
-        "record",
         "request_id",
         "span",
         "task",
@@ -44,11 +42,10 @@ class RunningCall:
     )
 
     def __init__(self, key: CallKey, asked: AuditedCall, *, grace_s: float) -> None:
+        super().__init__(key.scope.principal.caller)
         self.key = key
         self.asked = asked
-        self.record = CallRecord()
         self.span: Span = NO_SPAN
-        self.owner = key.scope.principal.caller
         self.tool_id = asked.request.tool_id
         self.began = time.perf_counter()
         self.request_id = asked.request_id or ""
@@ -72,17 +69,18 @@ class RunningCall:
         """Whether it came as far as the queue or the engine, so that no program of it can have run."""
         return len(self.events) > 0 and not self.has_started
 
-    def queued(self, position: int) -> None:
-        """See `CallObserver.queued`."""
+    def on_queued(self, position: int) -> None:
+        """See `CallObserver.on_queued`."""
         self.emit("queued", QueuedEvent(position=position).model_dump_json())
 
-    def started(self, sandbox: SandboxInfo) -> None:
-        """See `CallObserver.started`."""
+    def on_started(self, sandbox: SandboxInfo) -> None:
+        """See `CallObserver.on_started`."""
+        super().on_started(sandbox)
         self.has_started = True
         self.emit("started", StartedEvent(acquired=sandbox.acquired).model_dump_json())
 
-    def output(self, stream: StreamName, piece: bytes, truncated: bool) -> None:
-        """See `CallObserver.output`."""
+    def on_output(self, stream: StreamName, piece: bytes, truncated: bool) -> None:
+        """See `CallObserver.on_output`."""
         decoder = self._decoders.get(stream)
         if decoder is None:
             decoder = self._decoders[stream] = _UTF_8("replace")
@@ -91,12 +89,12 @@ class RunningCall:
             self.emit(stream, OutputEvent(text=text, truncated=truncated).model_dump_json())
 
     def detach(self) -> None:
-        """From here on it goes on whoever leaves: it was made, or is asked for, with ``Prefer: respond-async``."""
+        """Lets it run on without clients: it was made, or is asked for, with ``Prefer: respond-async``."""
         self.detached = True
-        self.clients.keep()
+        self.clients.disarm()
 
     async def follow(self, after: int) -> AsyncIterator[CallEvent]:
-        """Its events with an id above ``after``, as they come; who follows them asks for it."""
+        """Yields its events with an id above ``after`` as they come; a follower counts as a client."""
         self.clients.join()
         try:
             async for event in self.events.follow(after):
@@ -114,7 +112,7 @@ class RunningCall:
         self.cancel(CallAbandonedError(f"the call was cancelled: {why}; {way_out}"))
 
     def delay(self, problem: Answer) -> None:
-        """Those who wait are told that the answer cannot be stored yet; who asks from now on waits for it anew."""
+        """Answers the waiting clients that the answer cannot be stored yet; later ones wait for the next try."""
         self.answer.set_result(problem)
         self.answer = asyncio.get_running_loop().create_future()
 

@@ -1,9 +1,9 @@
-"""Accepted calls: each is run once and has one answer, whoever asks, joins, leaves or cancels."""
+"""Accepted calls: each runs once and has one answer, whichever clients join, leave or cancel."""
 
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -11,20 +11,21 @@ from pydantic import ValidationError
 
 from contracts.problems import Problem
 from contracts.provenance import AuditService
-from contracts.tool_calls import CallStatus, Limits, ToolCallRequest, ToolCallResponse
+from contracts.tool_call_request import Limits, ToolCallRequest
+from contracts.tool_call_response import CallStatus, ToolCallResponse
 from service.calls.admission import Admission
-from service.calls.answer import Answer, problem_answer, stopped, stored_answer
+from service.calls.answer import Answer, build_problem_answer, build_shutdown_error, restore_answer
 from service.calls.answer_writer import AnswerWriter, CallResult
-from service.calls.audit_record import AuditedCall, draft_of, outcome_code, say, told
+from service.calls.audit_record import AuditedCall, build_draft, log_audit_line, outcome_code, span_attributes
 from service.calls.events import CallEvent, EndedCalls, EventLog
 from service.calls.interruptions import SERVICE_STOPPED
-from service.calls.invalid_params import open_call
+from service.calls.invalid_params import prepare_call
 from service.calls.lookup import find_call
+from service.calls.observer import CallRecord
 from service.calls.port import AuditDraft, CallKey, CallState, CallStore, StoredCall
 from service.calls.registration import CallRegistry, new_call
-from service.calls.run_record import CallRecord, recording
 from service.calls.running import CallTicket, RunningCall
-from service.calls.tool import PreparedCall, Tool
+from service.calls.tool import PreparedCall, Tools
 from service.errors import (
     CallAbandonedError,
     CallCancelledError,
@@ -55,13 +56,13 @@ _STATUS = {
 
 @dataclass(frozen=True, slots=True)
 class CallSettings:
-    """How calls are treated.
+    """Settings of calls.
 
     Attributes:
         remembered_bytes_max: how much of the output of ended calls can still be followed.
-        boot_id: this life of the service.
+        boot_id: this process of the service.
         version: the release, as audit lines name it.
-        lost_connection_grace_s: how long a call goes on that nobody asks for after its connection was lost.
+        lost_connection_grace_s: how long a call runs on after its last connection was lost.
     """
 
     remembered_bytes_max: int
@@ -71,17 +72,17 @@ class CallSettings:
 
 
 class Calls:
-    """The door's view of calls; one instance for each life of the service."""
+    """The calls of this process of the service."""
 
     def __init__(
         self,
-        stories: Sequence[Tool],
+        tools: Tools,
         admission: Admission,
         store: CallStore,
         settings: CallSettings,
         meter: Meter | None = None,
     ) -> None:
-        self._stories = stories
+        self._tools = tools
         self._admission = admission
         self._store = store
         self._settings = settings
@@ -90,14 +91,14 @@ class Calls:
         self._running: dict[CallKey, RunningCall] = {}
         self._ended = EndedCalls(settings.remembered_bytes_max)
         self._is_closing = False
-        self._claims = CallRegistry(store, settings.boot_id, lambda key: key in self._running)
-        self._keeping = AnswerWriter(store, lambda: self._is_closing)
+        self._registry = CallRegistry(store, settings.boot_id, lambda key: key in self._running)
+        self._writer = AnswerWriter(store, lambda: self._is_closing)
         self._late: set[asyncio.Task[None]] = set()
 
     async def recover(self) -> int:
-        """Answers the calls that an earlier life of the service left open; how many.
+        """Answers the calls that an earlier process left open, and returns how many.
 
-        A store has one life of the service at a time, so every other boot id in it is of a dead one.
+        A store has one process at a time, so every other boot id in it is of one that has ended.
         """
         count = 0
         for left in await self._store.left_open(self._settings.boot_id):
@@ -105,19 +106,21 @@ class Calls:
             blocks = ending.response.blocks if ending.response is not None else ()
             stored = await self._store.finish(left.key, ending.state, ending.answer.body, blocks, audit)
             if stored.audited is not None:
-                say(stored.audited)
+                log_audit_line(stored.audited)
             count += 1
         return count
 
     def _interrupted(self, left: StoredCall) -> tuple[CallResult, AuditDraft | None]:
         try:
             request = ToolCallRequest.model_validate_json(left.request)
-            # Not the limits that it asked for: the operator may allow less than in that life.
-            call = self._open(left.key.scope, request.model_copy(update={"limits": Limits()}))
-            response = call.interrupted(SERVICE_STOPPED)
+            # Not the limits that it asked for: the operator may allow less than then.
+            call = self._prepare(left.key.scope, request.model_copy(update={"limits": Limits()}))
+            response = call.interrupt(SERVICE_STOPPED)
         except (CallerError, ValidationError):
-            # An earlier release has taken what this one refuses; that is no reason not to start.
-            return CallResult(CallState.FAILED, problem_answer(stopped(may_have_run=True), left.boot_id)), None
+            # An earlier release accepted a request that this one refuses; the service starts all the same.
+            return CallResult(
+                CallState.FAILED, build_problem_answer(build_shutdown_error(may_have_run=True), left.boot_id)
+            ), None
         ending = CallResult(CallState.DONE, Answer(200, response.model_dump_json(), is_problem=False), response)
         asked = AuditedCall(left.key, request, left.payload_sha256, left.created)
         return ending, _draft(asked, CallRecord(), self._service, ending)
@@ -142,10 +145,10 @@ class Calls:
         if self._is_closing:
             raise ShuttingDownError("the service is shutting down; call again in a moment", retry_after_s=5)
         scope = ConversationKey(principal, request.conversation_id)
-        call = self._open(scope, request)
+        call = self._prepare(scope, request)
         key = CallKey(scope, request.tool_call_id)
         new = await new_call(key, request, self._settings.boot_id, idempotency_key)
-        async with self._claims.claimed(new) as (stored, is_new):
+        async with self._registry.register(new) as (stored, is_new):
             if not is_new:
                 return await self._known(stored, detached=detached)
             try:
@@ -164,11 +167,11 @@ class Calls:
             return CallTicket(key, None, running)
 
     async def status(self, principal: Principal, tool_call_id: str, conversation_id: str | None) -> CallStatus:
-        """How a call stands. Who asks may ask again: the grace time of a lost connection starts anew.
+        """Returns the status of a call, and restarts the grace time of a lost connection.
 
         Raises:
             UnknownCallError: no call of that id.
-            AmbiguousCallError: several conversations have one; ``conversation_id`` says which.
+            AmbiguousCallError: several conversations have one; ``conversation_id`` selects one.
         """
         stored = await find_call(self._store, principal, tool_call_id, conversation_id)
         running = self._running.get(stored.key)
@@ -182,7 +185,7 @@ class Calls:
         running = self._running.get(stored.key)
         if running is not None:
             running.cancel(CallCancelledError("the call was cancelled; call again under a new id"))
-            # A store that does not answer holds up the end of a call, but nobody who cancels it.
+            # A store that does not answer delays the end of a call, not the client that cancels it.
             await asyncio.wait([running.answer], timeout=_CANCELS_WITHIN_S)
         return self._status(await find_call(self._store, principal, tool_call_id, stored.key.scope.conversation_id))
 
@@ -191,7 +194,7 @@ class Calls:
     ) -> AsyncIterator[CallEvent]:
         """The events of a call with an id above ``after``, ending with the terminal one.
 
-        Of a call that ended long ago, or in an earlier life of the service, only the terminal one is left.
+        Of a call that ended long ago, or in an earlier process, only the terminal one is left.
         Raises as `status` does.
         """
         stored = await find_call(self._store, principal, tool_call_id, conversation_id)
@@ -219,7 +222,7 @@ class Calls:
         if tasks:
             await asyncio.wait(tasks, timeout=grace_s)
         for running in list(self._running.values()):
-            running.cancel(stopped(may_have_run=not running.only_waited))
+            running.cancel(build_shutdown_error(may_have_run=not running.only_waited))
         if tasks:
             await asyncio.wait(tasks)
 
@@ -228,14 +231,14 @@ class Calls:
         """Whether no new calls are taken any more."""
         return self._is_closing
 
-    def _open(self, scope: ConversationKey, request: ToolCallRequest) -> PreparedCall:
-        if (call := open_call(self._stories, scope, request)) is not None:
+    def _prepare(self, scope: ConversationKey, request: ToolCallRequest) -> PreparedCall:
+        if (call := prepare_call(self._tools, scope, request)) is not None:
             return call
         raise UnknownToolError(f"there is no tool '{request.tool_id[:80]}'; GET /v1/tools lists them")
 
     async def _known(self, stored: StoredCall, *, detached: bool) -> CallTicket:
         if stored.answer is not None:
-            return CallTicket(stored.key, stored_answer(stored.state, stored.answer), None)
+            return CallTicket(stored.key, restore_answer(stored.state, stored.answer), None)
         running = self._running.get(stored.key)
         if running is None:
             raise ShuttingDownError("another process of the service runs this call; ask for its status instead")
@@ -248,13 +251,12 @@ class Calls:
         key = running.key
         names = {"call_id": key.tool_call_id, "conversation_id": key.scope.conversation_id}
         with about(**names), span("call", {"proofbox.tool": running.tool_id}) as running.span:
-            await self._tell(running, call)
+            await self._run_and_finish(running, call)
 
-    async def _tell(self, running: RunningCall, call: PreparedCall) -> None:
+    async def _run_and_finish(self, running: RunningCall, call: PreparedCall) -> None:
         try:
-            with recording(running.record):
-                response = await call.tell(running)
-            running.clients.keep()  # it has ended: nothing is left to be abandoned
+            response = await call.run(running)
+            running.clients.disarm()  # it has ended: nothing is left to be abandoned
             body = await asyncio.to_thread(response.model_dump_json)
             await self._finish(running, CallResult(CallState.DONE, Answer(200, body, is_problem=False), response))
         except asyncio.CancelledError:
@@ -271,21 +273,21 @@ class Calls:
             task.add_done_callback(self._late.discard)
 
     async def _finish_cancelled(self, running: RunningCall, call: PreparedCall) -> None:
-        reason = running.cancel_reason or stopped(may_have_run=not running.only_waited)
+        reason = running.cancel_reason or build_shutdown_error(may_have_run=not running.only_waited)
         if running.only_waited and isinstance(reason, (ShuttingDownError, CallAbandonedError)):
             await self._fail(running, reason)
             return
-        answer = problem_answer(reason, running.request_id)
+        answer = build_problem_answer(reason, running.request_id)
         if isinstance(reason, CallCancelledError):
-            left = call.interrupted(running.interruption())
+            left = call.interrupt(running.interruption())
             await self._finish(running, CallResult(CallState.CANCELLED, answer, left))
         else:
             await self._finish(running, CallResult(CallState.FAILED, answer))
 
     async def _fail(self, running: RunningCall, exc: Exception) -> None:
         """Answers a call that the service or its caller failed; one of which nothing ran may come again."""
-        running.clients.keep()
-        ending = CallResult(CallState.FAILED, problem_answer(exc, running.request_id))
+        running.clients.disarm()
+        ending = CallResult(CallState.FAILED, build_problem_answer(exc, running.request_id))
         if running.has_started or running.detached or not isinstance(exc, ServiceError):
             await self._finish(running, ending)
             return
@@ -296,13 +298,13 @@ class Calls:
         self._end(running, ending)
 
     async def _finish(self, running: RunningCall, ending: CallResult) -> None:
-        running.clients.keep()
+        running.clients.disarm()
         audit_of, request_id = partial(self._audit_of, running), running.request_id
         try:
-            ending = await self._keeping.keep(running.key, ending, audit_of, running.delay, request_id)
+            ending = await self._writer.write(running.key, ending, audit_of, running.delay, request_id)
         except ServiceError as exc:
             log.exception("the answer of call %s could not be stored", running.key.tool_call_id)
-            ending = CallResult(CallState.FAILED, problem_answer(exc, request_id))
+            ending = CallResult(CallState.FAILED, build_problem_answer(exc, request_id))
         self._end(running, ending)
 
     async def _audit_of(self, running: RunningCall, ending: CallResult) -> AuditDraft:
@@ -312,18 +314,16 @@ class Calls:
     def _end(self, running: RunningCall, ending: CallResult) -> None:
         running.emit("result" if ending.state is CallState.DONE else "error", ending.answer.body)
         if running.span.traceparent:  # it ends before the rest is counted
-            running.span.set(told(outcome_code(ending.answer.body, ending.response), ending.response))
+            running.span.set(span_attributes(outcome_code(ending.answer.body, ending.response), ending.response))
         del self._running[running.key]
-        self._ended.keep(running.key, running.events)
+        self._ended.add(running.key, running.events)
         running.answer.set_result(ending.answer)
-        # Who waits is told first: two turns of the loop from here on the answer is on its way.
-        soon = asyncio.get_running_loop().call_soon
-        soon(soon, soon, self._tell_of, running, ending)
+        self._record_end(running, ending)
 
-    def _tell_of(self, running: RunningCall, ending: CallResult) -> None:
-        """The log and the meter learn how a call has ended."""
+    def _record_end(self, running: RunningCall, ending: CallResult) -> None:
+        """Logs and counts a call that has ended."""
         if ending.audited is not None:
-            say(ending.audited)
+            log_audit_line(ending.audited)
         answer, response = ending.answer, ending.response
         if answer.is_problem:
             code, response = str(Problem.model_validate_json(answer.body).code), None
@@ -352,4 +352,4 @@ class Calls:
 
 
 def _draft(asked: AuditedCall, record: CallRecord, service: AuditService, ending: CallResult) -> AuditDraft:
-    return draft_of(asked, record, service, ending.state, ending.answer.body, ending.response)
+    return build_draft(asked, record, service, ending.state, ending.answer.body, ending.response)

@@ -27,7 +27,7 @@ def invalid_value(field: str, message: str) -> InvalidRequestError:
 
 def refusal(kind: type[_Refused], errors: Sequence[Mapping[str, Any]]) -> _Refused:
     """An error of ``kind`` that lists pydantic's ``errors`` (``loc``, ``type``, ``msg``) by field."""
-    told = [
+    listed = [
         FieldError(
             field=field_name(error["loc"]),
             code=error["type"],
@@ -36,7 +36,7 @@ def refusal(kind: type[_Refused], errors: Sequence[Mapping[str, Any]]) -> _Refus
         for error in errors[:ERRORS_MAX]
     ]
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    return kind(f"{told[0].field}: {told[0].message}{more}", errors=told)
+    return kind(f"{listed[0].field}: {listed[0].message}{more}", errors=listed)
 
 
 def field_name(loc: Sequence[int | str]) -> str:

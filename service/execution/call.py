@@ -1,29 +1,27 @@
-"""One exec call, its parameters read."""
+"""One exec call with its parsed parameters."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from contracts.artifacts import Contract, no_promises, parse_contract
 from contracts.exec_params import ExecParams, working_folder
-from contracts.tool_calls import ToolCallRequest
+from contracts.tool_call_request import ToolCallRequest
 from contracts.tools import Language
-from service.execution.code_check import read_code
+from service.execution.code_check import encode_code
 from service.identity import ConversationKey
 from service.sandbox.limits import CallBounds
 from service.sandbox.port import Job
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ExecCall:
-    """One exec call at the door.
+    """One exec call.
 
     Attributes:
-        scope: whose conversation.
-        request: the call as it came.
-        language: what its code is.
+        scope: its conversation.
+        request: the request.
+        language: the language of its program.
         params: its parameters.
         bounds: what it may use.
-        libraries: name and version of what is installed in the image; None if that is not known.
     """
 
     scope: ConversationKey
@@ -31,23 +29,19 @@ class ExecCall:
     language: Language
     params: ExecParams
     bounds: CallBounds
-    libraries: Mapping[str, str] | None = None
-    _plan: tuple[Contract, bytes] | None = field(default=None, init=False, repr=False)
 
-    def plan(self) -> tuple[Contract, bytes]:
-        """Its contract and its code, read once.
+    def parse(self) -> tuple[Contract, bytes]:
+        """Parses its contract and its code.
 
         Raises:
             ContractError: the model has to write one of them differently.
         """
-        if self._plan is None:
-            turn_id, given = self.request.turn_id, self.params
-            contract = no_promises(turn_id) if given.explore else parse_contract(given.contract, turn_id)
-            self._plan = contract, read_code(self.request.code)
-        return self._plan
+        turn_id, given = self.request.turn_id, self.params
+        contract = no_promises(turn_id) if given.explore else parse_contract(given.contract, turn_id)
+        return contract, encode_code(self.request.code)
 
     def job(self, code: bytes) -> Job:
-        """The program, with all that it is given at its start."""
+        """The program with its arguments, variables and input."""
         given, turn_id = self.params, self.request.turn_id or ""
         return Job(
             language=self.language,
@@ -62,7 +56,7 @@ class ExecCall:
         )
 
     def further_texts(self) -> tuple[str, ...]:
-        """What may refer to files beside the code; a value that is one path is quoted, so that it is read whole."""
+        """The texts beside the code that may refer to files; a value is quoted, for it may hold spaces."""
         given = self.params
         values = [*given.args, *given.env.values()]
         if folder := working_folder(given.cwd or "", self.request.turn_id or ""):

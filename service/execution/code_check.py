@@ -1,4 +1,4 @@
-"""Reads the code of an exec call: it runs byte for byte as given, or is refused; it is never repaired."""
+"""The check of a program before it runs: it runs byte for byte as given, or is refused; it is never repaired."""
 
 import re
 
@@ -15,8 +15,8 @@ _TAG = re.compile(
 )
 
 
-def read_code(code: str | None) -> bytes:
-    """The bytes of the program.
+def encode_code(code: str | None) -> bytes:
+    """Returns the bytes of the program.
 
     Raises:
         ContractError: ``missing_code`` if there is none; ``code_contaminated`` {marker, line} if its very start

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from contracts.artifacts import ContractError
 from contracts.codes import RuntimeCode, VerdictCode
-from contracts.tool_calls import EnvelopeError
+from contracts.tool_call_response import EnvelopeError
 from service.jobs.failures import RuntimeFailure
 from service.jobs.verdicts import Verdict, produced_once
 from service.log_text import clean_text, end_of, head_and_tail

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contracts.artifacts import Contract
 from contracts.codes import VerdictCode
 from contracts.image_contents import MAIN_LIBRARIES
-from service.jobs.runner import Attempt
+from service.jobs.runner import JobResult
 from service.jobs.verdicts import Verdict
 from service.sandbox.port import FileState
 from service.sandbox.program_output import program_output, stderr_text
@@ -105,26 +105,27 @@ def build_hints(
 def run_hints(
     turn_id: str,
     contract: Contract,
-    attempt: Attempt,
+    result: JobResult,
     verdicts: Sequence[Verdict],
+    known_paths: Sequence[str],
     libraries: Mapping[str, str] | None,
 ) -> list[str]:
     """The hints of a run: on promised files that lie elsewhere, then on what its output names."""
     hints = [
         f"{promise.path.physical} was written to {place}/{promise.path.rel}; write it to files/{promise.path.rel}"
-        for index, place in attempt.collected.taken_in
+        for index, place in result.collected.taken_in
         if index < len(contract.promises) and (promise := contract.promises[index])
     ]
-    written = [found.path.physical for found in attempt.collected.found if found.state is FileState.FILE]
+    written = [found.path.physical for found in result.collected.found if found.state is FileState.FILE]
     hints += [
         elsewhere_hint(verdict.path.physical, written) or ""
         for verdict in verdicts
         if verdict.code is VerdictCode.MISSING_FILE and verdict.promise is not None and not verdict.promise.is_glob
     ]
-    for text in _searched(contract, attempt, verdicts):
-        hints += build_hints(text, attempt.gathered.known, libraries, turn_id)
+    for text in _searched(contract, result, verdicts):
+        hints += build_hints(text, known_paths, libraries, turn_id)
     hints = [hint for hint in dict.fromkeys(hints) if hint][:HINTS_MAX]
-    return hints if hints or attempt.failure is not None else _where_to_write(verdicts)
+    return hints if hints or result.failure is not None else _where_to_write(verdicts)
 
 
 def _where_to_write(verdicts: Sequence[Verdict]) -> list[str]:
@@ -137,21 +138,21 @@ def _where_to_write(verdicts: Sequence[Verdict]) -> list[str]:
     return [f"{_shown(rel.rpartition('/')[2])} was not written; write it to files/{rel}" for rel in missing[:1]]
 
 
-def names_missing_library(contract: Contract, attempt: Attempt, verdicts: Sequence[Verdict]) -> bool:
+def names_missing_library(contract: Contract, result: JobResult, verdicts: Sequence[Verdict]) -> bool:
     """Whether a hint of a run will be on a library or an installer that a program did not find."""
-    texts = _searched(contract, attempt, verdicts)
+    texts = _searched(contract, result, verdicts)
     return any(form.search(text) for text in texts for form in (_NO_MODULE, _NO_COMMAND))
 
 
-def _searched(contract: Contract, attempt: Attempt, verdicts: Sequence[Verdict]) -> list[str]:
+def _searched(contract: Contract, result: JobResult, verdicts: Sequence[Verdict]) -> list[str]:
     """The ends of what a program wrote that are searched for errors.
 
     What a program prints of an error that it caught is read where the run did not end well, or only explored.
     """
-    output = attempt.outcome.output
+    output = result.outcome.output
     texts = [stderr_text(output)]
     is_missing = any(verdict.code is VerdictCode.MISSING_FILE for verdict in verdicts)
-    if is_missing or attempt.failure is not None or not contract.promises:
+    if is_missing or result.failure is not None or not contract.promises:
         texts.append(program_output(output).combined)
     return [text[-_TAIL_CHARS:] for text in texts]
 
@@ -208,7 +209,7 @@ def _missing_path(path: str, of_python: bool, text: str, known_paths: Sequence[s
 
 def _missing_command(name: str) -> str:
     if name in _INSTALLERS:
-        return ""  # said of what it would install
+        return ""  # the installer names what it would install
     return f"the command {_shown(name)} is not installed, and without a network nothing can be installed"
 
 

@@ -1,12 +1,19 @@
-"""Writes the answer to an exec call: envelope, report, blocks and verdicts. It decides nothing."""
+"""The response to an exec call: envelope, report, blocks and verdicts. It decides nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from contracts.artifacts import Contract, ContractError
 from contracts.blocks import Block, Digest
 from contracts.codes import ContractCode, NoticeCode, VerdictCode
-from contracts.tool_calls import ArtifactResult, EnvelopeError, ToolCallResponse
+from contracts.tool_call_response import (
+    ArtifactResult,
+    EnvelopeError,
+    ProgramOutput,
+    Timings,
+    ToolCallResponse,
+)
 from service.artifacts.port import StoredArtifact
 from service.calls.interruptions import Interruption
 from service.calls.param_references import find_reference
@@ -14,16 +21,17 @@ from service.execution.call import ExecCall
 from service.execution.report import RunReport, Unpromised, refusal_text, report_text, run_error
 from service.execution.report_hints import missing_path_hints, run_hints
 from service.jobs.failures import RuntimeFailure, memory_failure
-from service.jobs.produced_files import Content, artifact_result, usage
-from service.jobs.runner import Attempt
+from service.jobs.inputs import JobInputs
+from service.jobs.produced_files import Content, ProducedFiles, artifact_result, usage
+from service.jobs.runner import JobResult
 from service.jobs.verdicts import Verdict, extras, produced_once
 from service.sandbox.port import CollectedFile, FileState
 from service.sandbox.program_output import program_output
-from service.timeline.artifact_versions import remembered_paths
+from service.timeline.artifact_versions import collect_paths
 from service.timeline.block_writer import BlockWriter, Notice, now_text
 from service.visible_text import visible_line
 
-_REFUSED_BY = {
+_NOTICE_OF_REFUSAL = {
     ContractCode.PRE_EXEC_MISSING_PATHS: NoticeCode.PRE_EXEC_MISSING_PATHS,
     ContractCode.PARAM_REF_NOT_VISIBLE: NoticeCode.PARAM_REF_NOT_VISIBLE,
 }
@@ -31,17 +39,39 @@ _REFUSED_BY = {
 _STDIN_SHOWN_CHARS = 2_000
 
 
-def refused(
-    call: ExecCall, error: ContractError, attempt: Attempt, contract: Contract | None = None
+@dataclass(frozen=True, slots=True)
+class ExecRun:
+    """A run and what came of it.
+
+    Attributes:
+        inputs: its inputs.
+        result: how it ended.
+        files: the files that it produced.
+        libraries: name and version of what is installed in the image, where a hint needs it and it is known.
+    """
+
+    inputs: JobInputs
+    result: JobResult
+    files: ProducedFiles
+    libraries: Mapping[str, str] | None = None
+
+
+def refuse(
+    call: ExecCall,
+    error: ContractError,
+    timings: Timings,
+    contract: Contract | None = None,
+    inputs: JobInputs | None = None,
 ) -> ToolCallResponse:
-    """The answer to a call that the model has to write differently; nothing of it ran."""
+    """Builds the response to a call that the model has to write differently; nothing was run."""
     is_path = error.code is ContractCode.PRE_EXEC_MISSING_PATHS
-    code = _REFUSED_BY.get(error.code, NoticeCode.EXEC_CONTRACT_INVALID)
+    code = _NOTICE_OF_REFUSAL.get(error.code, NoticeCode.EXEC_CONTRACT_INVALID)
     details = error.details if is_path else {"error": error.code, **error.details}
     notices = [Notice(code, error.message, details)]
-    if contract is not None:
-        notices = [*_rewrites(contract), *attempt.gathered.notices, *notices]
-    hints = missing_path_hints(error.details["missing"], attempt.gathered.known) if is_path else ()
+    hints: Sequence[str] = ()
+    if contract is not None and inputs is not None:
+        notices = [*_rewrite_notices(contract), *inputs.notices, *notices]
+        hints = missing_path_hints(error.details["missing"], inputs.known)
     report = refusal_text(error, hints)
     return ToolCallResponse(
         ok=False,
@@ -53,12 +83,12 @@ def refused(
         ),
         report=report,
         blocks=_opening_blocks(call, notices, report),
-        timings_ms=attempt.timings,
+        timings_ms=timings,
     )
 
 
-def interrupted(call: ExecCall, why: Interruption) -> ToolCallResponse:
-    """The answer to a call that was ended from outside; it is never run again under its id."""
+def build_interrupted(call: ExecCall, why: Interruption) -> ToolCallResponse:
+    """Builds the response to a call that was ended from outside; it never runs again under its id."""
     failure = RuntimeFailure(why.code, why.message)
     report = report_text(RunReport(failure, [], [], 0, why.output.combined))
     return ToolCallResponse(
@@ -72,64 +102,67 @@ def interrupted(call: ExecCall, why: Interruption) -> ToolCallResponse:
     )
 
 
-def answered(
-    call: ExecCall,
-    contract: Contract,
-    attempt: Attempt,
-    verdicts: list[Verdict],
-    contents: dict[str, Content],
-    stored: dict[str, StoredArtifact],
-) -> ToolCallResponse:
-    """The answer to a call that ran, from all that is known of it."""
-    unpromised = extras(attempt.collected, contract.promises)
-    output = program_output(attempt.outcome.output)
-    report = RunReport(
-        attempt.failure,
-        verdicts if attempt.sandbox is not None else [],
-        [_mention(found) for found in unpromised]
-        + [Unpromised(n, "not kept") for n in attempt.collected.odd_names],
-        attempt.collected.extras_total,
-        output.combined,
-        explored=call.params.explore,
-        notes=_notes(call, attempt),
-        removed=attempt.removed,
-        in_other_turns=list(attempt.collected.in_other_turns),
-        hints=run_hints(call.request.turn_id or "", contract, attempt, verdicts, call.libraries),
-    )
-    text = report_text(report)
-    error = run_error(report)
-    notices = [*_rewrites(contract), *attempt.gathered.notices]
-    blocks = _opening_blocks(call, notices, text, attempt.removed)
+def build_response(call: ExecCall, contract: Contract, run: ExecRun, timings: Timings) -> ToolCallResponse:
+    """Builds the response to a call that ran."""
+    result, files = run.result, run.files
+    output = program_output(result.outcome.output)
+    report = _run_report(call, contract, run, output)
+    text, error = report_text(report), run_error(report)
+    blocks = _opening_blocks(call, [*_rewrite_notices(contract), *run.inputs.notices], text, files.removed)
     if blocks:
-        earlier = remembered_paths(call.request.timeline)
-        for verdict in produced_once(verdicts):
-            artifact, content = stored[verdict.path.physical], contents[verdict.path.physical]
-            is_edited = artifact.version > 1 or verdict.path.logical in earlier
-            blocks += _artifact_blocks(call, verdict, artifact, content, is_edited=is_edited)
+        blocks += _file_blocks(call, files)
+    unpromised = [found for found in extras(result.collected, contract.promises) if found.source is not None]
     return ToolCallResponse(
         ok=error is None,
         error=error,
         ret={
-            "produced": [v.path.physical for v in produced_once(verdicts)],
-            "failed": [v.path.physical for v in verdicts if not v.produced],
+            "produced": [v.path.physical for v in produced_once(files.verdicts)],
+            "failed": [v.path.physical for v in files.verdicts if not v.produced],
         },
         report=text,
         output=output,
         blocks=blocks,
-        artifacts=[artifact_result(v, stored.get(v.path.physical)) for v in verdicts]
-        + [_extra_result(f, stored, explored=call.params.explore) for f in unpromised if f.source is not None],
-        rehosted=attempt.gathered.ledger,
-        timings_ms=attempt.timings,
-        usage=usage(attempt.outcome),
-        sandbox=attempt.sandbox,
+        artifacts=[artifact_result(v, files.stored.get(v.path.physical)) for v in files.verdicts]
+        + [_extra_result(found, files.stored, explored=call.params.explore) for found in unpromised],
+        rehosted=run.inputs.ledger,
+        timings_ms=timings,
+        usage=usage(result.outcome),
+        sandbox=result.sandbox,
     )
 
 
-def _notes(call: ExecCall, attempt: Attempt) -> list[str]:
-    if attempt.failure is not None or not attempt.outcome.oom_kills:
+def _run_report(call: ExecCall, contract: Contract, run: ExecRun, output: ProgramOutput) -> RunReport:
+    result, collected, verdicts = run.result, run.result.collected, run.files.verdicts
+    listed = [_mention(found) for found in extras(collected, contract.promises)]
+    return RunReport(
+        result.failure,
+        verdicts if result.sandbox is not None else [],
+        listed + [Unpromised(name, "not kept") for name in collected.odd_names],
+        collected.extras_total,
+        output.combined,
+        explored=call.params.explore,
+        notes=_notes(call, result),
+        removed=run.files.removed,
+        in_other_turns=list(collected.in_other_turns),
+        hints=run_hints(call.request.turn_id or "", contract, result, verdicts, run.inputs.known, run.libraries),
+    )
+
+
+def _notes(call: ExecCall, result: JobResult) -> list[str]:
+    if result.failure is not None or not result.outcome.oom_kills:
         return []
-    failure = memory_failure(attempt.outcome, call.bounds.limits)
+    failure = memory_failure(result.outcome, call.bounds.limits)
     return [failure.message] if failure is not None else []
+
+
+def _file_blocks(call: ExecCall, files: ProducedFiles) -> list[Block]:
+    earlier = collect_paths(call.request.timeline)
+    blocks: list[Block] = []
+    for verdict in produced_once(files.verdicts):
+        artifact, content = files.stored[verdict.path.physical], files.contents[verdict.path.physical]
+        is_edited = artifact.version > 1 or verdict.path.logical in earlier
+        blocks += _artifact_blocks(call, verdict, artifact, content, is_edited=is_edited)
+    return blocks
 
 
 def _opening_blocks(call: ExecCall, notices: list[Notice], report: str, removed: Sequence[str] = ()) -> list[Block]:
@@ -203,7 +236,7 @@ def _mention(found: CollectedFile) -> Unpromised:
     return Unpromised(found.path.physical, notes.get(found.state, "no regular file, not kept"))
 
 
-def _rewrites(contract: Contract) -> list[Notice]:
+def _rewrite_notices(contract: Contract) -> list[Notice]:
     if not contract.rewritten:
         return []
     rewritten = [{"original": original, "rewritten": path} for original, path in contract.rewritten]

@@ -1,6 +1,7 @@
-"""The story of an exec call: read, admit, rehost, open a sandbox, put, run, collect, check, host, report."""
+"""The exec tools: run a caller's program in a sandbox and check the files that it promises."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -9,22 +10,31 @@ from contracts.blocks import TEXT_BYTES_MAX
 from contracts.codes import ContractCode
 from contracts.exec_params import ExecParams
 from contracts.media_types import is_text, mime_of_name
-from contracts.tool_calls import ToolCallRequest, ToolCallResponse
-from contracts.tools import exec_language
+from contracts.tool_call_request import ToolCallRequest
+from contracts.tool_call_response import ToolCallResponse
+from contracts.tools import Language
 from service.artifacts.port import NewArtifact
 from service.calls.invalid_params import parse_params
+from service.calls.observer import CallObserver
 from service.calls.param_references import find_reference
-from service.calls.tool import CallObserver, PreparedCall
+from service.calls.tool import PreparedCall
 from service.execution.call import ExecCall
 from service.execution.report_hints import names_missing_library
-from service.execution.response import answered, interrupted, refused
+from service.execution.response import ExecRun, build_interrupted, build_response, refuse
 from service.identity import ConversationKey
 from service.jobs.failures import memory_failure, room_failure
-from service.jobs.input_resolver import InputRequest
-from service.jobs.inputs import JobInputs
-from service.jobs.produced_files import Content, noted, read_contents
-from service.jobs.runner import Attempt, JobRunner, Program, collected_artifact, room_bytes
-from service.jobs.verdicts import Verdict, extras, failed_with_bytes, is_kept, judge, mime_to_store
+from service.jobs.inputs import InputRequest, JobInputs
+from service.jobs.produced_files import Content, ProducedFiles, annotate, read_contents
+from service.jobs.runner import (
+    JobContext,
+    JobResult,
+    JobRunner,
+    PhaseTimer,
+    Program,
+    collected_artifact,
+    room_bytes,
+)
+from service.jobs.verdicts import Verdict, extras, failed_with_bytes, is_storable, judge, mime_to_store
 from service.sandbox.image_inventory import ImageInventory
 from service.sandbox.limits import CallLimits, CallPolicy
 from service.sandbox.port import CollectedFile, ExpectedFile, OutputSpec
@@ -34,82 +44,67 @@ EXTRAS_MAX = 50
 
 
 class ExecTool:
-    """The story of ``exec_tools.execute_code_*``.
+    """The tool ``exec_tools.execute_code_*`` of one language.
 
     Args:
-        runs: runs programs in sandboxes.
+        language: the language of its programs.
+        jobs: runs programs in sandboxes.
         policy: the operator's decisions about any call.
         tokens: counts tokens.
-        image: lists the libraries of the sandbox image; None if nobody can.
+        image: lists the libraries of the sandbox image; None if they are not known.
     """
 
     def __init__(
-        self, runs: JobRunner, policy: CallPolicy, tokens: TokenCounter, image: ImageInventory | None = None
+        self,
+        language: Language,
+        jobs: JobRunner,
+        policy: CallPolicy,
+        tokens: TokenCounter,
+        image: ImageInventory | None = None,
     ) -> None:
-        self._runs = runs
+        self._language = language
+        self._jobs = jobs
         self._image = image
         self._policy = policy
         self._tokens = tokens
 
-    def open(self, scope: ConversationKey, request: ToolCallRequest) -> PreparedCall | None:
-        """See `Tool.open`."""
-        language = exec_language(request.tool_id)
-        if language is None:
-            return None
+    def prepare(self, scope: ConversationKey, request: ToolCallRequest) -> PreparedCall:
+        """See `Tool.prepare`."""
         params = parse_params(ExecParams, request.params)
         bounds = self._policy.bounds(request.limits, timeout_s=params.timeout_s)
-        call = ExecCall(scope, request, language, params, bounds)
-        return PreparedCall(partial(self.execute, call), partial(interrupted, call))
+        call = ExecCall(scope, request, self._language, params, bounds)
+        return PreparedCall(partial(self.run, call), partial(build_interrupted, call))
 
-    async def execute(self, call: ExecCall, watcher: CallObserver) -> ToolCallResponse:
-        """Runs one call to its answer.
+    async def run(self, call: ExecCall, observer: CallObserver) -> ToolCallResponse:
+        """Runs one call.
 
         Raises:
-            ServiceError: the caller's program or the service is at fault; ``watcher.started`` tells whether the
-                program may have run by then.
+            ServiceError: the call cannot be answered; a program may have run if ``observer`` has a sandbox.
         """
-        attempt = Attempt()
+        timer = PhaseTimer()
+        context = JobContext(call.scope, call.request, call.bounds, observer, timer)
         try:
-            call = await self._resolved(call, attempt)
-            contract, code = call.plan()
+            call = await self._resolve_code(call, context)
+            contract, code = call.parse()
         except ContractError as exc:
-            return refused(call, exc, attempt)
-        limits, turn_id = call.bounds.limits, call.request.turn_id or ""
-        async with self._runs.place(call.bounds, attempt, watcher) as staging:
-            await self._runs.gather(_wish(call), attempt, staging)
-            if attempt.gathered.missing or attempt.gathered.missing_cited:
-                return refused(call, _missing_paths(attempt.gathered), attempt, contract)
-            program = Program(call.job(code), _wanted(turn_id, contract, limits), watcher.output)
-            await self._runs.run(
-                call.request, call.bounds, program, attempt=attempt, staging=staging, watcher=watcher
-            )
-            verdicts = judge(contract.promises, attempt.collected, limits)
-            if not all(verdict.produced for verdict in verdicts):
-                ended, was = attempt.failure, attempt.outcome
-                attempt.failure = ended or memory_failure(was, limits) or room_failure(was, limits)
-            new = [_promised(call, verdict) for verdict in verdicts if verdict.produced]
-            new += [_promised(call, verdict) for verdict in failed_with_bytes(verdicts)]
-            unpromised = extras(attempt.collected, contract.promises)
-            new += [_unpromised(call, found) for found in unpromised if found.source is not None]
-            # Before the files become sources of their own.
-            sids = await self._runs.known_sids(call.scope) if _may_cite(verdicts) else frozenset()
-            contents = self._contents(verdicts, sids)
-            stored, read = await self._runs.host_and_read(call.scope, new, attempt, contents)
-            attempt.removed = await self._runs.remove(call.scope, attempt)
-            if names_missing_library(contract, attempt, verdicts):
-                call = await self._with_libraries(call)
-            attempt.finish()
-            return answered(call, contract, attempt, verdicts, read, stored)
+            return refuse(call, exc, timer.timings)
+        async with self._jobs.slot(context) as job:
+            inputs = await job.resolve_inputs(_input_request(call))
+            if inputs.all_missing:
+                return refuse(call, _missing_paths(inputs), timer.timings, contract, inputs)
+            program = Program(call.job(code), _output_spec(call, contract), observer.on_output)
+            result = await job.run(program, inputs)
+            verdicts, result = check_promises(contract, result, call.bounds.limits)
+            contents = await self._read_contents(call.scope, verdicts)
+            stored = await job.store(_new_artifacts(call, contract, result, verdicts))
+            removed = await job.remove_files(inputs, result.collected)
+        libraries = await self._list_libraries(contract, result, verdicts)
+        timer.stop()
+        files = ProducedFiles(verdicts, contents, stored, removed)
+        return build_response(call, contract, ExecRun(inputs, result, files, libraries), timer.timings)
 
-    async def _with_libraries(self, call: ExecCall) -> ExecCall:
-        """The call with what is installed in the image, where that is known."""
-        if self._image is None:
-            return call
-        inventory = await self._image.get()
-        return replace(call, libraries=inventory.libraries) if inventory.is_known else call
-
-    async def _resolved(self, call: ExecCall, attempt: Attempt) -> ExecCall:
-        """The call with its program, if that was given by reference.
+    async def _resolve_code(self, call: ExecCall, context: JobContext) -> ExecCall:
+        """Returns the call with its program, if that was given by its path.
 
         Raises:
             ContractError: ``param_ref_not_visible``: the conversation has no such text.
@@ -117,26 +112,57 @@ class ExecTool:
         reference = find_reference("code", call.request.code or "")
         if reference is None or not call.request.turn_id:
             return call
-        code = await self._runs.resolve(call.scope, call.request, reference, attempt)
+        code = await self._jobs.resolve_reference(context, reference)
         return replace(call, request=call.request.model_copy(update={"code": code}))
 
-    async def _contents(self, verdicts: list[Verdict], sids: frozenset[int]) -> dict[str, Content]:
-        """What the blocks of kept files carry."""
-        if not any(is_kept(verdict) for verdict in verdicts):
+    async def _read_contents(self, scope: ConversationKey, verdicts: list[Verdict]) -> dict[str, Content]:
+        """Reads what the blocks of kept files carry, before the store may move the files."""
+        if not any(is_storable(verdict) for verdict in verdicts):
             return {}
-        return await asyncio.to_thread(self._read_and_noted, verdicts, sids)
+        # Before the files become sources themselves.
+        sids = await self._jobs.sources.sids(scope) if _may_cite(verdicts) else frozenset()
 
-    def _read_and_noted(self, verdicts: list[Verdict], sids: frozenset[int]) -> dict[str, Content]:
-        return noted(read_contents(verdicts, self._policy.inline_bytes_max), self._tokens, sids)
+        def read() -> dict[str, Content]:
+            return annotate(read_contents(verdicts, self._policy.inline_bytes_max), self._tokens, sids)
+
+        return await asyncio.to_thread(read)
+
+    async def _list_libraries(
+        self, contract: Contract, result: JobResult, verdicts: list[Verdict]
+    ) -> Mapping[str, str] | None:
+        """Returns the libraries of the image if a hint will need them and they are known."""
+        if self._image is None or not names_missing_library(contract, result, verdicts):
+            return None
+        inventory = await self._image.get()
+        return inventory.libraries if inventory.is_known else None
+
+
+def check_promises(contract: Contract, result: JobResult, limits: CallLimits) -> tuple[list[Verdict], JobResult]:
+    """Judges the promised files; where one is missing or wrong, the failure of the result may be memory or disk."""
+    verdicts = judge(contract.promises, result.collected, limits)
+    if result.failure is None and not all(verdict.produced for verdict in verdicts):
+        failure = memory_failure(result.outcome, limits) or room_failure(result.outcome, limits)
+        result = replace(result, failure=failure)
+    return verdicts, result
+
+
+def _new_artifacts(
+    call: ExecCall, contract: Contract, result: JobResult, verdicts: list[Verdict]
+) -> list[NewArtifact]:
+    """The files of a run to store: promised ones, also those that fail their checks, and others."""
+    promised = [verdict for verdict in verdicts if verdict.produced] + failed_with_bytes(verdicts)
+    unpromised = [found for found in extras(result.collected, contract.promises) if found.source is not None]
+    return [_promised(call, verdict) for verdict in promised] + [_unpromised(call, found) for found in unpromised]
 
 
 def _may_cite(verdicts: list[Verdict]) -> bool:
-    """Whether the block of a kept file may cite sources; of one that is not in memory nobody has looked."""
+    """Whether a block may cite sources, as far as that is known without reading files from disk."""
     return any(
-        is_kept(verdict)
+        is_storable(verdict)
         and is_text(verdict.mime)
         and verdict.found is not None
-        and (not isinstance(verdict.found.source, bytes) or b"[[" in verdict.found.source[:TEXT_BYTES_MAX])
+        and verdict.found.source is not None
+        and (verdict.found.source.data is None or b"[[" in verdict.found.source.data[:TEXT_BYTES_MAX])
         for verdict in verdicts
     )
 
@@ -159,8 +185,8 @@ def _unpromised(call: ExecCall, found: CollectedFile) -> NewArtifact:
     return collected_artifact(call.request, found, mime=mime_of_name(found.path.rel), visibility="internal")
 
 
-def _missing_paths(gathered: JobInputs) -> ContractError:
-    missing = list(dict.fromkeys([*gathered.missing, *gathered.missing_cited]))
+def _missing_paths(inputs: JobInputs) -> ContractError:
+    missing = list(dict.fromkeys(inputs.all_missing))
     listed = ", ".join(missing)
     return ContractError(
         ContractCode.PRE_EXEC_MISSING_PATHS,
@@ -169,7 +195,7 @@ def _missing_paths(gathered: JobInputs) -> ContractError:
     )
 
 
-def _wanted(turn_id: str, contract: Contract, limits: CallLimits) -> OutputSpec:
+def _output_spec(call: ExecCall, contract: Contract) -> OutputSpec:
     files = tuple(
         ExpectedFile(
             p.path.rel,
@@ -182,10 +208,10 @@ def _wanted(turn_id: str, contract: Contract, limits: CallLimits) -> OutputSpec:
         )
         for p in contract.promises
     )
-    return OutputSpec(turn_id, files, EXTRAS_MAX, limits)
+    return OutputSpec(call.request.turn_id or "", files, EXTRAS_MAX, call.bounds.limits)
 
 
-def _wish(call: ExecCall) -> InputRequest:
+def _input_request(call: ExecCall) -> InputRequest:
     request = call.request
     limits = call.bounds.limits
     return InputRequest(

@@ -192,12 +192,12 @@ def _blanked(code: str, spans: Iterable[_Span]) -> str:
             stop = end if number == last - 1 else len(lines[number].rstrip("\r\n"))
             cuts.setdefault(number, []).append((start, stop))
     for number, of_line in cuts.items():
-        line, kept = lines[number], 0
+        line, copied = lines[number], 0
         pieces = []
         for start, stop in of_line:
-            pieces += [line[kept:start], " " * (stop - start)]
-            kept = stop
-        lines[number] = "".join(pieces) + line[kept:]
+            pieces += [line[copied:start], " " * (stop - start)]
+            copied = stop
+        lines[number] = "".join(pieces) + line[copied:]
     return "".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""The line that says best why a program failed, found in what it wrote to stderr.
+"""The line that explains best why a program failed, found in what it wrote to stderr.
 
 The text of an exception may come from a file or a web page. It can have lines of its own, and they can have the
 form of another error. So a line counts as the error of the program only where the interpreter writes it, and of
@@ -57,11 +57,11 @@ class _Error:
 
 
 def error_line(stderr: str, job: Job | None = None) -> str:
-    """The line that says best why a program failed.
+    """Finds the line that explains best why a program failed.
 
     Args:
         stderr: what there is of it.
-        job: the program; None if it is none of a user.
+        job: the program; None for one of our own.
 
     Returns:
         Of a Python program the first line of its last exception, such as ``ValueError: boo``, of a Node.js program

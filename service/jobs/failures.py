@@ -34,7 +34,7 @@ def classify(outcome: ProcessOutcome, limits: CallLimits, job: Job | None = None
     Args:
         outcome: what was measured.
         limits: what the program might use.
-        job: the program, where it is known: its lines tell its own errors from imitations.
+        job: the program, where it is known: its lines distinguish its own errors from imitations.
 
     The causes outside of the program come first: what follows from them (a traceback, an exit code) is noise.
     """
@@ -80,13 +80,13 @@ def room_failure(outcome: ProcessOutcome, limits: CallLimits) -> RuntimeFailure 
 
 
 def _failed_exit(outcome: ProcessOutcome, limits: CallLimits, job: Job | None) -> RuntimeFailure:
-    said = stderr_text(outcome.output)
-    last = error_line(said, job)
+    stderr = stderr_text(outcome.output)
+    last = error_line(stderr, job)
     if outcome.oom_kills:
         return _out_of_memory("the program" if outcome.signal == signal.SIGKILL else _CHILD, limits)
-    if (disk := _disk_failure(outcome, (said, last), limits)) is not None:
+    if (disk := _disk_failure(outcome, (stderr, last), limits)) is not None:
         return disk
-    if outcome.pids_hits and (outcome.exit_code is None or _PROCESS_WORDS.search(said)):
+    if outcome.pids_hits and (outcome.exit_code is None or _PROCESS_WORDS.search(stderr)):
         return _too_many_processes(last or "no more could be started", limits)
     if outcome.signal == signal.SIGBUS:
         return _killed(outcome.signal, f": {_SIGBUS_REASON}; {_rooms_text(outcome.rooms, limits)}")
@@ -108,12 +108,12 @@ def _disk_failure(outcome: ProcessOutcome, error: tuple[str, str], limits: CallL
         error: stderr, and its error line.
         limits: what the program might use.
     """
-    said, last = error
-    if outcome.signal == signal.SIGXFSZ or _FILE_WORDS.search(said):
+    stderr, last = error
+    if outcome.signal == signal.SIGXFSZ or _FILE_WORDS.search(stderr):
         return RuntimeFailure(
             RuntimeCode.DISK_LIMIT, f"one file may have {limits.file_bytes} bytes: {last or 'a file grew beyond'}"
         )
-    spoke = _DISK_WORDS.search(said) is not None
+    spoke = _DISK_WORDS.search(stderr) is not None
     if outcome.signal == signal.SIGBUS and not spoke:
         last = f"the program was ended by {signal_name(outcome.signal)} when it wrote to shared memory beyond that"
     full = _full(outcome, even_shared_memory=spoke or outcome.signal == signal.SIGBUS)
@@ -145,7 +145,7 @@ def _rooms_text(rooms: Sequence[Room], limits: CallLimits) -> str:
 
 
 def left_too_much(collected: Collected, limits: CallLimits) -> RuntimeFailure | None:
-    """The failure of a run that left more files or deeper folders than are looked at."""
+    """The failure of a run that left more files or deeper folders than are checked."""
     if collected.files_exceeded:
         return RuntimeFailure(
             RuntimeCode.DISK_LIMIT, f"the program left more than {limits.files} files; the rest was not looked at"
@@ -166,15 +166,15 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _out_of_memory(whose: str, limits: CallLimits) -> RuntimeFailure:
+def _out_of_memory(what: str, limits: CallLimits) -> RuntimeFailure:
     return RuntimeFailure(
         RuntimeCode.OUT_OF_MEMORY,
-        f"{whose} was killed: more than {limits.memory_bytes} bytes of memory were needed, files in "
+        f"{what} was killed: more than {limits.memory_bytes} bytes of memory were needed, files in "
         "OUT_DIR, /tmp and /dev/shm counted in",
     )
 
 
-def _too_many_processes(said: str, limits: CallLimits) -> RuntimeFailure:
+def _too_many_processes(stderr: str, limits: CallLimits) -> RuntimeFailure:
     return RuntimeFailure(
-        RuntimeCode.PROCESS_LIMIT, f"at most {limits.pids} processes and threads are allowed: {said}"
+        RuntimeCode.PROCESS_LIMIT, f"at most {limits.pids} processes and threads are allowed: {stderr}"
     )

@@ -14,7 +14,7 @@ from service.sandbox.port import InputFile
 
 COPIES_BYTES_MAX = 8 * 1024 * 1024
 """All copies of a call together, in memory beside what they are copies of."""
-_ALIAS_BYTES_MAX = 255  # of a name that somebody writes out
+_ALIAS_BYTES_MAX = 255  # of a name that a program writes out
 _OCCURRENCES_MAX = 50
 # Folders in front of a name that mean no folder of their own.
 _TRANSPARENT = re.compile(

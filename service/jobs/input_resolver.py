@@ -5,24 +5,25 @@ import fnmatch
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import PurePosixPath
 
-from contracts.blocks import Block
 from contracts.codes import NoticeCode
 from contracts.paths import FilePath
-from contracts.tool_calls import Asset, Rehosted, SourceRow
-from service.artifacts.conversation_files import CallFiles, ConversationFile, ConversationFiles, Origin, measure
+from contracts.tool_call_request import Asset, ToolCallRequest
+from contracts.tool_call_response import Rehosted
+from service.artifacts.conversation_files import CallFiles, ConversationFiles
+from service.artifacts.found_file import ConversationFile, Origin
 from service.artifacts.port import SourcePool
 from service.artifacts.staging import Staging
-from service.calls.param_references import References
+from service.calls.observer import UsedReference
+from service.calls.param_references import Reference, References
 from service.errors import AssetRefusedError
-from service.file_content import FileBytes, all_of
+from service.file_content import FileContent
 from service.identity import ConversationKey
 from service.jobs.code_text import runnable_text
 from service.jobs.file_aliases import is_named
-from service.jobs.inputs import JobInputs, inodes_of, pages_bytes
-from service.jobs.path_mentions import Mention, find_mentions, find_sids
+from service.jobs.inputs import InputRequest, JobInputs, inodes_of, pages_bytes
+from service.jobs.path_mentions import Mention, find_mentions, find_sids, id_ranges
 from service.sandbox.port import InputFile
 from service.timeline.block_writer import Notice
 
@@ -47,39 +48,6 @@ class WorkspaceBounds:
     others_files_max: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class InputRequest:
-    """What one call may refer to.
-
-    Attributes:
-        scope: whose conversation.
-        turn_id: the current turn.
-        text: the code or content that is scanned.
-        further_texts: what else is scanned for files: the input, arguments and variables of a program.
-        assets: files that the caller hands over.
-        rows: rows of the sources pool that came with the call.
-        timeline: the blocks that the call brings in place of the stored timeline.
-        own_may_be_absent: a file of the current turn that is not there is no error, for the program may write it.
-        room_bytes: what OUT_DIR can take; the workspace does not fill it beyond; None for no bound.
-        room_inodes: as many files and folders.
-        language: what the text is a program in; empty for a document, where every mention counts.
-        theme: where a theme file is named, if there is one: what it names in turn is gathered too.
-    """
-
-    scope: ConversationKey
-    turn_id: str
-    text: str
-    assets: Sequence[Asset]
-    rows: Sequence[SourceRow]
-    timeline: Sequence[Block] | None = None
-    own_may_be_absent: bool = True
-    room_bytes: int | None = None
-    room_inodes: int | None = None
-    language: str = ""
-    theme: str = ""
-    further_texts: Sequence[str] = ()
-
-
 class InputResolver:
     """Resolves mentions, citations, assets and the turn's workspace against the stores and the timeline."""
 
@@ -87,44 +55,79 @@ class InputResolver:
         self._files = files
         self._sources = sources
         self._bounds = bounds
-        self.references = References(files)
-        """Finds the texts that parameters name by their paths."""
+        self._references = References(files)
 
-    async def gather(self, wish: InputRequest, staging: Staging) -> JobInputs:
-        """Resolves all of a call; what it gathers is valid while ``staging`` is.
+    async def resolve_reference(
+        self, scope: ConversationKey, request: ToolCallRequest, reference: Reference
+    ) -> tuple[str, UsedReference]:
+        """See `References.resolve`."""
+        return await self._references.resolve(scope, request, reference)
+
+    async def resolve_inputs(self, request: InputRequest, staging: Staging) -> JobInputs:
+        """Resolves all that a call refers to; the files are valid while ``staging`` is.
 
         Raises:
             AssetRefusedError: an asset's URI is not allowed, or nothing is there.
             SidConflictError: a row of the call gives a known source id another meaning.
-            StoreFailedError: a store failed.
+            StoreFailedError, StoreFullError: a store failed.
         """
-        gathered = JobInputs()
-        await self._sources.complete(wish.scope, wish.rows)
-        for index, asset in enumerate(wish.assets):
-            await self._take_asset(wish, index, asset, staging, gathered)
-        mentions = await _mentions(wish.text)
-        for text in wish.further_texts:
-            mentions = list(dict.fromkeys([*mentions, *await _mentions(text)]))
-        files = self._files.of_call(wish.scope, wish.timeline)
-        await _fetch_together(mentions, files, staging, gathered)
-        for mention in mentions:
-            await self._resolve(wish, mention, files, staging, gathered)
-        if gathered.missing and wish.language:
-            gathered.missing = await asyncio.to_thread(_needed, wish, mentions, gathered.missing)
-        for mention in find_mentions(wish.theme):
-            await self._resolve_theme(wish, mention, files, staging, gathered)
-        await self._resolve_citations(wish, files, staging, gathered)
-        await self._add_workspace(wish, files, staging, gathered)
-        if wish.language:
-            await self._add_others(wish, files, staging, gathered)
-        return gathered
+        await self._sources.complete(request.scope, request.rows)
+        return await _Resolution(self._files, self._sources, self._bounds, request, staging).run()
 
-    async def _take_asset(
-        self, wish: InputRequest, index: int, asset: Asset, staging: Staging, gathered: JobInputs
+
+class _Resolution:
+    """The resolution of one call's inputs."""
+
+    def __init__(
+        self,
+        files: ConversationFiles,
+        sources: SourcePool,
+        bounds: WorkspaceBounds,
+        request: InputRequest,
+        staging: Staging,
     ) -> None:
+        self._all_files = files
+        self._files = files.of_call(request.scope, request.timeline)
+        self._sources = sources
+        self._bounds = bounds
+        self._request = request
+        self._staging = staging
+        self._inputs = JobInputs()
+
+    async def run(self) -> JobInputs:
+        """Resolves what is named, then adds the workspace, then files of other turns."""
+        request, inputs = self._request, self._inputs
+        for index, asset in enumerate(request.assets):
+            await self._take_asset(index, asset)
+        mentions = await _mentions(request.text)
+        for text in request.further_texts:
+            mentions = list(dict.fromkeys([*mentions, *await _mentions(text)]))
+        await self._fetch_together(mentions)
+        for mention in mentions:
+            await self._resolve(mention)
+        if inputs.missing and request.language:
+            inputs.missing = await asyncio.to_thread(_needed, request, mentions, inputs.missing)
+        for mention in find_mentions(request.theme):
+            await self._resolve_theme(mention)
+        await self._resolve_citations()
+        await self._add_workspace()
+        if request.language:
+            await self._add_others()
+        return inputs
+
+    async def _fetch_together(self, mentions: Sequence[Mention]) -> None:
+        """Fetches what the mentions mean: one trip to the store for all, not one for each."""
+        meant: dict[FilePath, ConversationFile] = {}
+        for mention in mentions:
+            known = await self._files.by_rel(mention.turn_id, mention.namespace)
+            if not _is_there(mention, known, self._inputs):
+                meant.update({file.path: file for file in _meant(mention, known)})
+        await self._files.fetch_stored(list(meant.values()), self._staging)
+
+    async def _take_asset(self, index: int, asset: Asset) -> None:
         began = time.perf_counter()
         path = FilePath.from_physical(asset.physical_path)
-        if not gathered.places.take(path):
+        if not self._inputs.places.take(path):
             raise AssetRefusedError(
                 f"assets[{index}].physical_path '{path.physical}' is a file and the folder of another asset; "
                 "give one of them another path"
@@ -132,83 +135,68 @@ class InputResolver:
         source: Origin = "asset"
         if asset.uri is not None:
             source = "uri"
-            found = await self._files.fetch_uri(wish.scope, asset.uri, staging)
+            found = await self._all_files.fetch_uri(self._request.scope, asset.uri, self._staging)
             if found is None:
                 raise AssetRefusedError(
                     f"assets[{index}].uri is not below a store that the operator allows, or nothing is there; "
                     "hand the file over as base64 or text"
                 )
-            local = found
+            local = FileContent(found)
         else:
             content = asset.base64 if asset.base64 is not None else (asset.text or "").encode()
-            local = await staging.folder() / f"asset-{index}"
-            await asyncio.to_thread(local.write_bytes, content)
-        size, sha256 = await asyncio.to_thread(measure, local)
-        self._add(wish, path, local, size, gathered)
-        gathered.ledger.append(_line("assets", source, path, sha256, size, began))
+            local = FileContent(await self._staging.write(f"asset-{index}", content))
+        size, sha256 = await asyncio.to_thread(local.measure)
+        self._add(path, local, size)
+        self._inputs.ledger.append(_line("assets", source, path, sha256, size, began))
 
-    async def _resolve(
-        self,
-        wish: InputRequest,
-        mention: Mention,
-        files: CallFiles,
-        staging: Staging,
-        gathered: JobInputs,
-    ) -> None:
-        known = await files.by_rel(mention.turn_id, mention.namespace)
-        if _is_there(mention, known, gathered):
+    async def _resolve(self, mention: Mention) -> None:
+        known = await self._files.by_rel(mention.turn_id, mention.namespace)
+        if _is_there(mention, known, self._inputs):
             return
         meant = _meant(mention, known)
-        if not meant and mention.turn_id != wish.turn_id:
-            meant = await _read_elsewhere(mention, files, in_blocks=wish.timeline is not None)
-        taking = [await self._take(wish, mention.asked, file, files, staging, gathered) for file in meant]
-        if (wish.own_may_be_absent and mention.turn_id == wish.turn_id) or (meant and all(taking)):
+        if not meant and mention.turn_id != self._request.turn_id:
+            meant = await _read_elsewhere(mention, self._files, in_blocks=self._request.timeline is not None)
+        taking = [await self._take(mention.asked, file) for file in meant]
+        if (self._request.own_may_be_absent and mention.turn_id == self._request.turn_id) or (
+            meant and all(taking)
+        ):
             return
-        if not meant and (mention.pattern is not None or any(_below(mention, path) for path in gathered.inputs)):
+        if not meant and (mention.pattern is not None or any(_below(mention, path) for path in self._inputs.files)):
             return
-        if mention.asked not in gathered.missing:
-            gathered.missing.append(mention.asked)
+        if mention.asked not in self._inputs.missing:
+            self._inputs.missing.append(mention.asked)
 
-    async def _resolve_theme(
-        self,
-        wish: InputRequest,
-        mention: Mention,
-        files: CallFiles,
-        staging: Staging,
-        gathered: JobInputs,
-    ) -> None:
+    async def _resolve_theme(self, mention: Mention) -> None:
         """What a theme file names: files of turns, and those beside it by their names alone, such as its logo."""
         readings = (f"{mention.turn_id}/{mention.namespace}/{rel}" for rel in mention.readings)
-        file = next((gathered.inputs[path] for path in readings if path in gathered.inputs), None)
+        file = next((self._inputs.files[path] for path in readings if path in self._inputs.files), None)
         if file is None or file.size_bytes > _THEME_BYTES_MAX:
             return
-        text = (await asyncio.to_thread(all_of, file.source)).decode(errors="replace")
+        text = (await asyncio.to_thread(file.source.read)).decode(errors="replace")
         for named in await _mentions(text):
-            await self._resolve(wish, named, files, staging, gathered)
+            await self._resolve(named)
         folder = PurePosixPath(file.path.physical).parent
-        for near in await files.of_turn(mention.turn_id):
+        for near in await self._files.of_turn(mention.turn_id):
             beside = PurePosixPath(near.path.physical)
             if beside.parent == folder and beside.name in text:
-                await self._take(wish, beside.name, near, files, staging, gathered)
+                await self._take(beside.name, near)
 
-    async def _resolve_citations(
-        self, wish: InputRequest, files: CallFiles, staging: Staging, gathered: JobInputs
-    ) -> None:
-        if "[[" not in wish.text:
+    async def _resolve_citations(self) -> None:
+        if "[[" not in self._request.text:
             return
-        cited, unknown = find_sids(wish.text, await self._sources.sids(wish.scope))
-        pool = {row.sid: row for row in await self._sources.pick(wish.scope, stretches(cited), len(cited))}
+        cited, unknown = find_sids(self._request.text, await self._sources.sids(self._request.scope))
+        pool = {row.sid: row for row in await self._sources.pick(self._request.scope, id_ranges(cited), len(cited))}
         for sid in cited:
-            gathered.cited.append(pool[sid])
+            self._inputs.cited.append(pool[sid])
             path = pool[sid].file
-            if path is None or path.physical in gathered.inputs:
+            if path is None or path.physical in self._inputs.files:
                 continue
-            file = await files.latest(path)
-            taken = file is not None and await self._take(wish, f"[[S:{sid}]]", file, files, staging, gathered)
-            if not taken and not (wish.own_may_be_absent and path.turn_id == wish.turn_id):
-                gathered.missing_cited.append(path.physical)
+            file = await self._files.latest(path)
+            taken = file is not None and await self._take(f"[[S:{sid}]]", file)
+            if not taken and not (self._request.own_may_be_absent and path.turn_id == self._request.turn_id):
+                self._inputs.missing_cited.append(path.physical)
         if unknown:
-            gathered.notices.append(
+            self._inputs.notices.append(
                 Notice(
                     NoticeCode.MISSING_SOURCES,
                     "sources are cited that are not in the sources pool",
@@ -216,127 +204,112 @@ class InputResolver:
                 )
             )
 
-    async def _add_workspace(
-        self, wish: InputRequest, files: CallFiles, staging: Staging, gathered: JobInputs
-    ) -> None:
+    async def _add_workspace(self) -> None:
         """The turn's own files and attachments, then what ``react.read`` brought: each if all of it fits.
 
         What was mentioned is there already.
         """
         left_out: list[str] = []
-        for group in (await files.of_turn(wish.turn_id), await files.brought(wish.turn_id)):
-            waiting = [file for file in group if file.path.physical not in gathered.inputs]
-            if not self._fits(wish, gathered, waiting):
+        for group in (
+            await self._files.of_turn(self._request.turn_id),
+            await self._files.read_in_turn(self._request.turn_id),
+        ):
+            waiting = [file for file in group if file.path.physical not in self._inputs.files]
+            if not self._fits(waiting):
                 left_out += [file.path.physical for file in waiting]
                 continue
-            await files.fetch_stored(waiting, staging)
+            await self._files.fetch_stored(waiting, self._staging)
             for file in waiting:
-                await self._take(wish, "workspace", file, files, staging, gathered)
+                await self._take("workspace", file)
         if left_out:
-            gathered.notices.append(
+            self._inputs.notices.append(
                 Notice(
                     NoticeCode.WORKSPACE_TRUNCATED,
-                    f"the files of {wish.turn_id} are more than {self._bounds.files_max} or "
+                    f"the files of {self._request.turn_id} are more than {self._bounds.files_max} or "
                     f"{self._bounds.bytes_max} bytes, or than OUT_DIR has room for: only those that the code names "
                     "were put into it",
                     {"left_out": left_out[:_LEFT_OUT_LISTED], "left_out_total": len(left_out)},
                 )
             )
 
-    async def _add_others(
-        self, wish: InputRequest, files: CallFiles, staging: Staging, gathered: JobInputs
-    ) -> None:
+    async def _add_others(self) -> None:
         """Files and attachments of other turns, the newest first: small ones, and those that the program names.
 
         A program names them in ways that are no mention: joined from parts, by a pattern, or by their name alone.
         """
-        known = await files.recent(wish.turn_id)
+        known = await self._files.recent(self._request.turn_id)
         waiting: dict[str, list[ConversationFile]] = {"conversation": [], "named": []}
         sizes = dict.fromkeys(waiting, 0)
         bounds = {
             "conversation": (self._bounds.others_bytes_max, self._bounds.others_files_max),
             "named": (self._bounds.bytes_max, self._bounds.files_max),
         }
-        pages, inodes = gathered.out_dir_bytes, gathered.out_dir_inodes
+        pages, inodes = self._inputs.out_dir_bytes, self._inputs.out_dir_inodes
         for file in known:
-            if file.path.physical in gathered.inputs or file.size_bytes is None:
+            if file.path.physical in self._inputs.files or file.size_bytes is None:
                 continue
             more_pages = pages_bytes(file.size_bytes)
             more_inodes = inodes_of([file.path.physical])
-            if not _fit(wish, pages + more_pages, inodes + more_inodes):
+            if not _fit(self._request, pages + more_pages, inodes + more_inodes):
                 continue
             for asked, (bytes_max, files_max) in bounds.items():
                 fits = sizes[asked] + file.size_bytes <= bytes_max and len(waiting[asked]) < files_max
-                if fits and (asked == "conversation" or is_named(wish.text, file.path.rel)):
+                if fits and (asked == "conversation" or is_named(self._request.text, file.path.rel)):
                     waiting[asked].append(file)
                     sizes[asked] += file.size_bytes
                     pages, inodes = pages + more_pages, inodes + more_inodes
                     break
-        await files.fetch_stored([file for group in waiting.values() for file in group], staging)
+        await self._files.fetch_stored([file for group in waiting.values() for file in group], self._staging)
         for asked, group in waiting.items():
             for file in group:
-                await self._take(wish, asked, file, files, staging, gathered)
-        own = [file.path.physical for file in await files.of_turn(wish.turn_id)]
-        gathered.known = list(dict.fromkeys([*own, *gathered.inputs, *(file.path.physical for file in known)]))
+                await self._take(asked, file)
+        own = [file.path.physical for file in await self._files.of_turn(self._request.turn_id)]
+        self._inputs.known = list(
+            dict.fromkeys([*own, *self._inputs.files, *(file.path.physical for file in known)])
+        )
 
-    def _fits(self, wish: InputRequest, gathered: JobInputs, waiting: list[ConversationFile]) -> bool:
+    def _fits(self, waiting: list[ConversationFile]) -> bool:
         sizes = [file.size_bytes for file in waiting]
         known = [size for size in sizes if size is not None]
         return (
-            len(known) == len(sizes)  # nobody says how large the others are
-            and sum(known) <= self._bounds.bytes_max - gathered.size_bytes
-            and len(waiting) <= self._bounds.files_max - len(gathered.inputs)
-            and _has_room(wish, gathered, waiting)
+            len(known) == len(sizes)  # the sizes of the others are not known
+            and sum(known) <= self._bounds.bytes_max - self._inputs.size_bytes
+            and len(waiting) <= self._bounds.files_max - len(self._inputs.files)
+            and _has_room(self._request, self._inputs, waiting)
         )
 
-    async def _take(
-        self,
-        wish: InputRequest,
-        asked: str,
-        file: ConversationFile,
-        files: CallFiles,
-        staging: Staging,
-        gathered: JobInputs,
-    ) -> bool:
+    async def _take(self, asked: str, file: ConversationFile) -> bool:
         """Puts a file in; False if its bytes cannot be had."""
         began = time.perf_counter()
-        if file.path.physical in gathered.inputs:
+        if file.path.physical in self._inputs.files:
             return True
-        got = await files.fetch(file, staging)
+        got = await self._files.fetch(file, self._staging)
         if got is None:
             return False
-        if gathered.places.take(file.path):
-            self._add(wish, file.path, got.source, got.size_bytes, gathered)
+        if self._inputs.places.take(file.path):
+            self._add(file.path, got.source, got.size_bytes)
             if file.stored is not None:
-                gathered.versions[file.path.physical] = file.stored.version
-                gathered.stored[file.path.physical] = file.stored
+                self._inputs.versions[file.path.physical] = file.stored.version
+                self._inputs.stored[file.path.physical] = file.stored
             began -= got.ms / 1000
-            gathered.ledger.append(_line(asked, got.origin, file.path, got.sha256, got.size_bytes, began))
+            self._inputs.ledger.append(_line(asked, got.origin, file.path, got.sha256, got.size_bytes, began))
         return True
 
-    def _add(self, wish: InputRequest, path: FilePath, source: FileBytes, size: int, gathered: JobInputs) -> None:
-        writable = path.turn_id == wish.turn_id
-        gathered.inputs[path.physical] = InputFile(path, source, size, writable)
+    def _add(self, path: FilePath, source: FileContent, size: int) -> None:
+        writable = path.turn_id == self._request.turn_id
+        self._inputs.files[path.physical] = InputFile(path, source, size, writable)
 
 
-def stretches(sids: Sequence[int]) -> list[tuple[int, int]]:
-    """Ids as inclusive ranges, so that a pool is asked for a run of them at once."""
-    ordered = sorted(set(sids))
-    ends = [a for a, b in pairwise(ordered) if b != a + 1] + ordered[-1:]
-    starts = ordered[:1] + [b for a, b in pairwise(ordered) if b != a + 1]
-    return list(zip(starts, ends, strict=True))
-
-
-def _has_room(wish: InputRequest, gathered: JobInputs, waiting: list[ConversationFile]) -> bool:
-    """Whether OUT_DIR can take the workspace beside what was gathered."""
+def _has_room(request: InputRequest, inputs: JobInputs, waiting: list[ConversationFile]) -> bool:
+    """Whether OUT_DIR can take the workspace beside what was inputs."""
     pages = sum(pages_bytes(file.size_bytes or 0) for file in waiting)
     inodes = inodes_of(file.path.physical for file in waiting)
-    return _fit(wish, gathered.out_dir_bytes + pages, gathered.out_dir_inodes + inodes)
+    return _fit(request, inputs.out_dir_bytes + pages, inputs.out_dir_inodes + inodes)
 
 
-def _fit(wish: InputRequest, pages: int, inodes: int) -> bool:
-    return (wish.room_bytes is None or pages <= wish.room_bytes) and (
-        wish.room_inodes is None or inodes <= wish.room_inodes
+def _fit(request: InputRequest, pages: int, inodes: int) -> bool:
+    return (request.room_bytes is None or pages <= request.room_bytes) and (
+        request.room_inodes is None or inodes <= request.room_inodes
     )
 
 
@@ -344,11 +317,11 @@ async def _mentions(text: str) -> list[Mention]:
     return await asyncio.to_thread(find_mentions, text)
 
 
-def _needed(wish: InputRequest, mentions: Sequence[Mention], missing: Sequence[str]) -> list[str]:
+def _needed(request: InputRequest, mentions: Sequence[Mention], missing: Sequence[str]) -> list[str]:
     """Those missing paths that the program itself names, and not only a comment or what it prints."""
     named = {
         (mention.turn_id, mention.namespace, reading)
-        for mention in find_mentions(runnable_text(wish.text, wish.language))
+        for mention in find_mentions(runnable_text(request.text, request.language))
         for reading in mention.readings or ("",)
     }
     asked = {
@@ -358,22 +331,10 @@ def _needed(wish: InputRequest, mentions: Sequence[Mention], missing: Sequence[s
     return [path for path in missing if named & asked[path]]
 
 
-async def _fetch_together(
-    mentions: Sequence[Mention], files: CallFiles, staging: Staging, gathered: JobInputs
-) -> None:
-    """Has what the mentions mean at hand before it is taken: one trip to the store for all, not one for each."""
-    meant: dict[FilePath, ConversationFile] = {}
-    for mention in mentions:
-        known = await files.by_rel(mention.turn_id, mention.namespace)
-        if not _is_there(mention, known, gathered):
-            meant.update({file.path: file for file in _meant(mention, known)})
-    await files.fetch_stored(list(meant.values()), staging)
-
-
-def _is_there(mention: Mention, known: dict[str, ConversationFile], gathered: JobInputs) -> bool:
-    """Whether a mention means what was gathered already, and not a likelier reading of it."""
+def _is_there(mention: Mention, known: dict[str, ConversationFile], inputs: JobInputs) -> bool:
+    """Whether a mention means what was inputs already, and not a likelier reading of it."""
     for rel in mention.readings:
-        if f"{mention.turn_id}/{mention.namespace}/{rel}" in gathered.inputs:
+        if f"{mention.turn_id}/{mention.namespace}/{rel}" in inputs.files:
             return True
         if rel in known:
             return False
@@ -405,7 +366,7 @@ async def _read_elsewhere(mention: Mention, files: CallFiles, *, in_blocks: bool
     """
     for rel in mention.readings:
         path = FilePath(mention.turn_id, mention.namespace, rel)
-        file = files.removed(path) or (await files.remembered(path) if in_blocks else None)
+        file = files.removed(path) or (await files.find_in_blocks(path) if in_blocks else None)
         if file is not None:
             return [file]
     return []

@@ -1,12 +1,15 @@
-"""What the inputs of a call come to: the files, where each came from, what they take of OUT_DIR."""
+"""The inputs of a job: what a call refers to, and the files that this resolves to."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from contracts.tool_calls import Rehosted, SourceRow
+from contracts.blocks import Block
+from contracts.tool_call_request import Asset, SourceRow
+from contracts.tool_call_response import Rehosted
 from service.artifacts.path_tree import PathTree, folders_of
 from service.artifacts.port import StoredArtifact
-from service.calls.run_record import CallRecord, UsedInput
+from service.calls.observer import UsedInput
+from service.identity import ConversationKey
 from service.sandbox.port import InputFile
 from service.timeline.block_writer import Notice
 
@@ -14,12 +17,45 @@ _PAGE_BYTES = 4096  # a file system in memory gives a file whole pages
 _OWN_INODES = 4  # OUT_DIR itself, the turn's folder, files/ and its other name
 
 
+@dataclass(frozen=True, slots=True)
+class InputRequest:
+    """The texts of a call that refer to files and sources, and where these may come from.
+
+    Attributes:
+        scope: the conversation.
+        turn_id: the current turn.
+        text: the code or content that is scanned.
+        further_texts: what else is scanned for files: the input, arguments and variables of a program.
+        assets: files that the caller hands over.
+        rows: rows of the sources pool that came with the call.
+        timeline: the blocks that the call brings in place of the stored timeline.
+        own_may_be_absent: a file of the current turn that is not there is no error, for the program may write it.
+        room_bytes: what OUT_DIR can take; the workspace does not fill it beyond; None for no bound.
+        room_inodes: as many files and folders.
+        language: what the text is a program in; empty for a document, where every mention counts.
+        theme: the text that may name a theme file; the files that this one names are resolved too.
+    """
+
+    scope: ConversationKey
+    turn_id: str
+    text: str
+    assets: Sequence[Asset]
+    rows: Sequence[SourceRow]
+    timeline: Sequence[Block] | None = None
+    own_may_be_absent: bool = True
+    room_bytes: int | None = None
+    room_inodes: int | None = None
+    language: str = ""
+    theme: str = ""
+    further_texts: Sequence[str] = ()
+
+
 @dataclass(slots=True)
 class JobInputs:
     """What is to be put into OUT_DIR.
 
     Attributes:
-        inputs: the files, each path once; none any more as soon as `JobRunner` has put them into the sandbox.
+        files: the files by physical path; none any more as soon as they are in the sandbox.
         ledger: where each came from.
         missing: physical paths that cannot be had.
         missing_cited: physical paths of cited sources that cannot be had.
@@ -31,7 +67,7 @@ class JobInputs:
         stored: the inputs of the artifact store, by path.
     """
 
-    inputs: dict[str, InputFile] = field(default_factory=dict)
+    files: dict[str, InputFile] = field(default_factory=dict)
     ledger: list[Rehosted] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     missing_cited: list[str] = field(default_factory=list)
@@ -42,9 +78,14 @@ class JobInputs:
     known: list[str] = field(default_factory=list)
     stored: dict[str, StoredArtifact] = field(default_factory=dict)
 
-    def tell(self, record: CallRecord) -> None:
-        """Writes down what the call runs with."""
-        record.inputs = [
+    @property
+    def all_missing(self) -> list[str]:
+        """The physical paths that cannot be had, of mentions and of cited sources."""
+        return [*self.missing, *self.missing_cited]
+
+    def used(self) -> list[UsedInput]:
+        """The files as the audit line names them."""
+        return [
             UsedInput(
                 line.physical_path,
                 line.asked,
@@ -55,23 +96,21 @@ class JobInputs:
             )
             for line in self.ledger
         ]
-        record.cited = self.cited
-        record.missing = [*self.missing, *self.missing_cited]
 
     @property
     def size_bytes(self) -> int:
         """All inputs together."""
-        return sum(file.size_bytes for file in self.inputs.values())
+        return sum(file.size_bytes for file in self.files.values())
 
     @property
     def out_dir_bytes(self) -> int:
         """What they take of OUT_DIR."""
-        return sum(pages_bytes(file.size_bytes) for file in self.inputs.values())
+        return sum(pages_bytes(file.size_bytes) for file in self.files.values())
 
     @property
     def out_dir_inodes(self) -> int:
         """What they take of OUT_DIR's files and folders, its own few included."""
-        return inodes_of(self.inputs) + _OWN_INODES
+        return inodes_of(self.files) + _OWN_INODES
 
 
 def inodes_of(paths: Iterable[str]) -> int:

@@ -6,12 +6,12 @@ readings, the longest first, and the first one that exists is taken.
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from urllib.parse import unquote
 
-from contracts.logical import sid_ranges
+from contracts.logical_paths import parse_sid_ranges
 from contracts.paths import FilePath, Namespace, UnsafePathError, is_turn_id
 
 _MENTION = re.compile(
@@ -32,13 +32,13 @@ _TRAILING_MAX = 8
 _READ_BACK_CHARS = 256
 _REL_CHARS_MAX = 1_024
 MENTIONS_MAX = 5_000
-"""How many places of one text are looked at: each costs a look into the store."""
+"""How many places of one text are read: each costs a query of the store."""
 # Followed by a hexadecimal digit, %d begins an encoded byte: Cyrillic is %d0%b0 and so on.
 MISSING_LISTED_MAX = 20
 """Of the missing ids of a range so many are listed one by one; the renderer prints as many."""
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}|%[sr]|%d(?![0-9A-Fa-f])|%0\dd|\$\{?\w+\}?")
 _WILDCARD = re.compile(r"[*\[]")
-# A question mark that is no query: what follows it ends in an extension and gives nothing a value.
+# A question mark that does not begin a query: what follows it ends in an extension and gives nothing a value.
 _ONE_CHARACTER = re.compile(r"\?(?=[^?/=&#]*\.\w+$)")
 
 
@@ -47,11 +47,11 @@ class Mention:
     """One place where a text refers to files of a turn.
 
     Attributes:
-        asked: what the text says, at its most plausible reading.
+        asked: the text of the mention, at its most plausible reading.
         turn_id: which turn.
         namespace: its files or its attachments.
         readings: paths below the namespace that it may mean, the likeliest first; empty: the folder itself, or
-            what ``pattern`` says.
+            what ``pattern`` matches.
         pattern: a pattern for paths below the namespace, where the text holds a wildcard or a placeholder: it
             counts if no reading exists.
     """
@@ -66,7 +66,7 @@ class Mention:
 def find_mentions(text: str) -> list[Mention]:
     """The distinct mentions of ``turn_<id>/files/…`` and ``turn_<id>/attachments/…``, in order.
 
-    Only the first `MENTIONS_MAX` places of a text are looked at.
+    Only the first `MENTIONS_MAX` places of a text are read.
     """
     found: dict[Mention, None] = {}
     for match in islice(_MENTION.finditer(text), MENTIONS_MAX):
@@ -192,7 +192,7 @@ def find_sids(text: str, known: frozenset[int]) -> tuple[list[int], list[int | s
     offsets = [sid - at for at, sid in enumerate(pool)]
     uncited = pool.copy()
     for match in _CITATION.finditer(text):
-        for first, last in sid_ranges(match[1]) or ():
+        for first, last in parse_sid_ranges(match[1]) or ():
             new = slice(bisect_left(uncited, first), bisect_right(uncited, last))
             cited += uncited[new]
             del uncited[new]
@@ -221,3 +221,11 @@ def _gaps(first: int, last: int, pool: list[int], offsets: list[int]) -> Iterato
         else:
             yield sid
             sid += 1
+
+
+def id_ranges(sids: Sequence[int]) -> list[tuple[int, int]]:
+    """Ids as inclusive ranges, so that a pool is asked for a run of them at once."""
+    ordered = sorted(set(sids))
+    ends = [a for a, b in pairwise(ordered) if b != a + 1] + ordered[-1:]
+    starts = ordered[:1] + [b for a, b in pairwise(ordered) if b != a + 1]
+    return list(zip(starts, ends, strict=True))

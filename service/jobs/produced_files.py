@@ -1,16 +1,15 @@
-"""The parts of an answer that every file-producing tool has."""
+"""The parts of a response that every file-producing tool has."""
 
 import base64
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 from contracts.blocks import TEXT_BYTES_MAX, TRUNCATED_SUFFIX
 from contracts.media_types import is_inline_binary, is_text
-from contracts.tool_calls import ArtifactResult, Usage
+from contracts.tool_call_response import ArtifactResult, Usage
 from service.artifacts.port import StoredArtifact
-from service.file_content import opened
 from service.jobs.path_mentions import find_sids
-from service.jobs.verdicts import Verdict, is_kept
+from service.jobs.verdicts import Verdict, is_storable
 from service.sandbox.port import CollectedFile, FileState, ProcessOutcome
 from service.timeline.block_writer import embedded_text
 from service.timeline.token_counter import TokenCounter
@@ -33,6 +32,23 @@ class Content:
     sources_used: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class ProducedFiles:
+    """The files of a run.
+
+    Attributes:
+        verdicts: one for each promised file.
+        contents: what the blocks of kept files carry, by physical path.
+        stored: the stored versions, by physical path.
+        removed: physical paths of the files of the turn that the program removed.
+    """
+
+    verdicts: list[Verdict]
+    contents: dict[str, Content]
+    stored: dict[str, StoredArtifact]
+    removed: list[str] = field(default_factory=list)
+
+
 def read_contents(verdicts: list[Verdict], inline_bytes_max: int) -> dict[str, Content]:
     """The contents of produced files by physical path, read from where they are.
 
@@ -43,8 +59,8 @@ def read_contents(verdicts: list[Verdict], inline_bytes_max: int) -> dict[str, C
     contents: dict[str, Content] = {}
     left = inline_bytes_max
     for verdict in verdicts:
-        if is_kept(verdict) and verdict.found is not None:
-            # No model opens a PDF that needs a password, and who calls one refuses its bytes.
+        if is_storable(verdict) and verdict.found is not None:
+            # Model APIs refuse a PDF that needs a password.
             is_locked = verdict.promise is not None and verdict.promise.checks.password is not None
             content = Content() if is_locked else _content(verdict.mime, verdict.found, left)
             left -= verdict.found.size_bytes if content.base64 is not None else 0
@@ -52,12 +68,12 @@ def read_contents(verdicts: list[Verdict], inline_bytes_max: int) -> dict[str, C
     return contents
 
 
-def noted(contents: dict[str, Content], tokens: TokenCounter, known: frozenset[int]) -> dict[str, Content]:
-    """The contents with what their digests say of their texts; ``known`` are the ids of the sources pool."""
-    return {path: _noted(content, tokens, known) for path, content in contents.items()}
+def annotate(contents: dict[str, Content], tokens: TokenCounter, known: frozenset[int]) -> dict[str, Content]:
+    """Adds tokens and cited sources to the contents; ``known`` are the ids of the sources pool."""
+    return {path: _annotate(content, tokens, known) for path, content in contents.items()}
 
 
-def _noted(content: Content, tokens: TokenCounter, known: frozenset[int]) -> Content:
+def _annotate(content: Content, tokens: TokenCounter, known: frozenset[int]) -> Content:
     if content.text is None:
         return content
     count = None if content.text.endswith(TRUNCATED_SUFFIX) else tokens.count(content.text)
@@ -67,7 +83,7 @@ def _noted(content: Content, tokens: TokenCounter, known: frozenset[int]) -> Con
 def _content(mime: str, found: CollectedFile, inline_bytes_max: int) -> Content:
     if found.source is None:
         raise AssertionError("a produced file has been collected")
-    with opened(found.source) as file:
+    with found.source.open() as file:
         return content_of(mime, found.size_bytes, file, inline_bytes_max)
 
 

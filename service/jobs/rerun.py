@@ -1,9 +1,9 @@
-"""What is kept of calls beyond their answers: their audit lines, and running them again to compare."""
+"""Provenance: the audit lines of calls, and reruns that compare a call with its line."""
 
 import asyncio
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from contracts.provenance import (
     AuditLine,
@@ -13,51 +13,49 @@ from contracts.provenance import (
     ComparedOutput,
     RerunReport,
 )
-from contracts.tool_calls import Limits, ToolCallRequest, ToolCallResponse, Usage
-from service.calls.answer import problem_answer
+from contracts.tool_call_request import Limits, ToolCallRequest
+from contracts.tool_call_response import ToolCallResponse, Usage
+from service.artifacts.conversation_files import ConversationFiles
+from service.artifacts.port import SourcePool
+from service.calls.answer import build_problem_answer
 from service.calls.audit_port import AuditStore
-from service.calls.audit_record import AuditedCall, canonical, draft_of, say
-from service.calls.invalid_params import open_call
+from service.calls.audit_record import AuditedCall, build_draft, canonical_json, log_audit_line
+from service.calls.invalid_params import prepare_call
 from service.calls.lookup import find_call
+from service.calls.observer import CallObserver, CallRecord
 from service.calls.port import AuditedLine, CallKey, CallState, CallStore, StoredCall
-from service.calls.run_record import CallRecord, recording
-from service.calls.tool import NullObserver, PreparedCall, Tool
+from service.calls.tool import PreparedCall, Tools
 from service.errors import NoProvenanceError, NotRerunnableError
 from service.identity import ConversationKey, Principal
-from service.jobs.replay_inputs import ReplayInputs, ReplayRunner
+from service.jobs.replay_inputs import ReplayInputs, UnsavedOutputs
 from service.jobs.runner import JobRunner
 from service.observability.log_context import about
 from service.observability.tracing import open_span, span
 from service.sandbox.limits import CallLimits
 
-StoriesOver = Callable[[JobRunner], Sequence[Tool]]
-"""The stories that run programs, over runs of one's own."""
+ToolsOver = Callable[[JobRunner], Tools]
+"""Builds the tools that run programs, over a job runner of the caller's."""
 
 
 @dataclass(frozen=True, slots=True)
 class RerunDependencies:
-    """What a call is run again with.
+    """What reruns need.
 
     Attributes:
-        runs: how programs are run.
-        stories: how the calls of tools that run programs are told.
-        inputs: finds what calls ran with.
+        jobs: runs programs.
+        tools_over: builds the tools whose calls can be run again.
+        files: the files of conversations.
+        sources: the sources of conversations.
         limits: the operator's.
-        service: which service it is.
+        service: the service that writes the audit lines.
     """
 
-    runs: JobRunner
-    stories: StoriesOver
-    inputs: ReplayInputs
+    jobs: JobRunner
+    tools_over: ToolsOver
+    files: ConversationFiles
+    sources: SourcePool
     limits: CallLimits
     service: AuditService
-
-
-class _Alone(NullObserver):
-    """Nobody watches a rerun, but somebody has to wait for a place."""
-
-    def __init__(self, owner: str) -> None:
-        self.owner = owner
 
 
 class Provenance:
@@ -76,7 +74,7 @@ class Provenance:
             NoProvenanceError: it has no line.
             StoreFailedError: the store failed.
         """
-        if conversation_id is not None:  # the usual case, which needs nothing of the call itself
+        if conversation_id is not None:  # the usual case, which does not need the call itself
             key = CallKey(ConversationKey(principal, conversation_id), tool_call_id)
             if (line := await self._audit.of_call(key)) is not None:
                 return line
@@ -93,37 +91,38 @@ class Provenance:
             OurError: the service could not do it.
         """
         stored = await find_call(self._calls, principal, tool_call_id, conversation_id)
-        kept = await self._line(stored.key)
-        first = AuditLine.model_validate_json(kept.text)
+        stored_line = await self._line(stored.key)
+        first = AuditLine.model_validate_json(stored_line.text)
         if first.limits is None or first.sandbox is None:
             raise NotRerunnableError(f"the call '{tool_call_id}' ran no program, so there is nothing to run again")
         rerun_id = f"rerun_{uuid.uuid4().hex[:24]}"
         key = CallKey(stored.key.scope, rerun_id)
         with about(call_id=rerun_id, conversation_id=key.scope.conversation_id), span("rerun"):
             request = await asyncio.to_thread(ToolCallRequest.model_validate_json, stored.request)
-            runs = ReplayRunner(self._again.runs, self._again.inputs, request, first)
-            opened = self._open(key, request, first.limits, runs)
+            inputs = ReplayInputs(self._again.files, self._again.sources, request, first)
+            prepared = self._prepare(key, request, first.limits, inputs)
             asked = AuditedCall(
-                # Who asks now, which may be by another key than then.
+                # The caller of the rerun, whose key may differ from that of the call.
                 CallKey(ConversationKey(principal, key.scope.conversation_id), rerun_id),
                 request,
                 stored.payload_sha256,
                 first.outcome.ended,
                 request_id,
                 open_span().traceparent,
-                kept.sha256,
+                stored_line.sha256,
             )
-            now, line = await self._run(asked, opened)
-        return _report(stored, (first, kept), (now, line), runs.sources_changed)
+            now, line = await self._run(asked, prepared)
+            sources_changed = await inputs.changed_sources(key.scope)
+        return _report(stored, (first, stored_line), (now, line), sources_changed)
 
     async def link_replay(self, key: CallKey) -> None:
-        """Points from the request that is being answered to the trace of the call whose answer it gets.
+        """Links the span of a request to the trace of the call that it replays.
 
         Raises:
             StoreFailedError: the store failed.
         """
         if not open_span().traceparent:
-            return  # nobody traces: nothing is looked up
+            return  # without tracing there is nothing to link
         line = await self._audit.of_call(key)
         if line is not None:
             open_span().link(AuditLine.model_validate_json(line.text).call.traceparent or "")
@@ -136,22 +135,25 @@ class Provenance:
             )
         return line
 
-    def _open(self, key: CallKey, request: ToolCallRequest, limits: Limits, runs: ReplayRunner) -> PreparedCall:
+    def _prepare(
+        self, key: CallKey, request: ToolCallRequest, limits: Limits, inputs: ReplayInputs
+    ) -> PreparedCall:
         allowed = self._again.limits
         lowered = {name: min(value, getattr(allowed, name)) for name, value in limits if value is not None}
         again = request.model_copy(update={"tool_call_id": key.tool_call_id, "limits": Limits(**lowered)})
-        if (call := open_call(self._again.stories(runs), key.scope, again)) is not None:
+        tools = self._again.tools_over(replace(self._again.jobs, inputs=inputs, outputs=UnsavedOutputs()))
+        if (call := prepare_call(tools, key.scope, again)) is not None:
             return call
         raise NotRerunnableError(f"calls of the tool '{request.tool_id}' cannot be run again")
 
-    async def _run(self, asked: AuditedCall, opened: PreparedCall) -> tuple[AuditLine, AuditedLine]:
-        record = CallRecord()
+    async def _run(self, asked: AuditedCall, prepared: PreparedCall) -> tuple[AuditLine, AuditedLine]:
+        observer = CallObserver(asked.key.scope.principal.caller)
+        record = observer.record
         try:
-            with recording(record):
-                response = await opened.tell(_Alone(asked.key.scope.principal.caller))
+            response = await prepared.run(observer)
         except BaseException as exc:
             if record.sandbox is not None:  # something ran: that is written down, whatever came of it
-                body = problem_answer(exc, asked.request_id or "").body
+                body = build_problem_answer(exc, asked.request_id or "").body
                 await asyncio.shield(self._add(asked, record, CallState.FAILED, body, None))
             raise
         body = await asyncio.to_thread(response.model_dump_json)
@@ -160,9 +162,9 @@ class Provenance:
     async def _add(
         self, asked: AuditedCall, record: CallRecord, state: CallState, body: str, response: ToolCallResponse | None
     ) -> tuple[AuditLine, AuditedLine]:
-        draft = await asyncio.to_thread(draft_of, asked, record, self._again.service, state, body, response)
+        draft = await asyncio.to_thread(build_draft, asked, record, self._again.service, state, body, response)
         line = await self._audit.add(asked.key.scope.principal, draft)
-        say(line)
+        log_audit_line(line)
         return AuditLine.model_validate_json(line.text), line
 
 
@@ -172,7 +174,7 @@ def _report(
     now: tuple[AuditLine, AuditedLine],
     sources_changed: list[int],
 ) -> RerunReport:
-    (then, kept), (facts, line) = first, now
+    (then, stored_line), (facts, line) = first, now
     outputs = _outputs(then.outputs, facts.outputs)
     outcome = _compared(then.outcome.code, facts.outcome.code)
     ended = _compared(_exit(then.usage), _exit(facts.usage))
@@ -190,7 +192,7 @@ def _report(
         exit=ended,
         limits=_compared(_limits(then.limits), _limits(facts.limits)),
         sources_changed=sources_changed,
-        first_line=kept.sha256,
+        first_line=stored_line.sha256,
         line=line.sha256,
         sandbox=facts.sandbox,
         usage=facts.usage,
@@ -235,4 +237,4 @@ def _exit(usage: Usage) -> str | None:
 
 
 def _limits(limits: Limits | None) -> str | None:
-    return None if limits is None else canonical(limits.model_dump(exclude_none=True))
+    return None if limits is None else canonical_json(limits.model_dump(exclude_none=True))

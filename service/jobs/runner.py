@@ -1,30 +1,26 @@
-"""What every tool that runs in a sandbox does the same way: a place, what the call refers to, put, run, collect."""
+"""The job runner: the steps that every program in a sandbox shares, a caller's program and our own alike."""
 
-import asyncio
 import time
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections import defaultdict
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import Literal, Protocol
 
 from contracts.codes import RuntimeCode
 from contracts.paths import FilePath
-from contracts.tool_calls import SandboxInfo, Timings, ToolCallRequest
+from contracts.tool_call_request import ToolCallRequest
+from contracts.tool_call_response import SandboxInfo, Timings
 from service.artifacts.port import ArtifactStore, NewArtifact, SourcePool, StoredArtifact
 from service.artifacts.staging import Staging, staging
 from service.calls.admission import Admission
+from service.calls.observer import CallObserver, UsedReference
 from service.calls.param_references import Reference
-from service.calls.run_record import call_record
-from service.calls.tool import CallObserver
 from service.identity import ConversationKey
 from service.jobs.failures import RuntimeFailure, classify, left_too_much
 from service.jobs.file_aliases import add_aliases
-from service.jobs.hosting import host
-from service.jobs.input_resolver import InputRequest, InputResolver
-from service.jobs.inputs import JobInputs
-from service.jobs.produced_files import Content
+from service.jobs.inputs import InputRequest, JobInputs
 from service.observability.log_context import about
 from service.observability.tracing import Attributes, Span, span
 from service.sandbox.limits import CallBounds, CallLimits
@@ -44,16 +40,17 @@ from service.sandbox.preload import flavour_of
 
 # Blocks, tokens and slack of OUT_DIR's file system: inputs may fill it to this share.
 _INPUT_SHARE = 0.9
+PhaseName = Literal["queue", "rehost", "acquire", "run", "validate", "host"]
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What runs in a sandbox, and what is wanted of it.
+    """A program for a sandbox.
 
     Attributes:
         job: the program.
         wanted: what is collected after it.
-        on_output: who gets its output.
+        on_output: gets what it prints.
     """
 
     job: Job
@@ -61,39 +58,56 @@ class Program:
     on_output: OnOutput
 
 
-_NOTHING = JobInputs()
-"""What is known to be put into OUT_DIR before it was looked for; nobody adds to it."""
+@dataclass(frozen=True, slots=True)
+class JobResult:
+    """The result of a program in a sandbox.
 
+    Attributes:
+        outcome: how the program ended.
+        collected: the files that it left.
+        sandbox: the sandbox that it ran in; None if it did not run.
+        failure: why it failed; None if it did not.
+    """
 
-@dataclass(slots=True)
-class Attempt:
-    """What is known of a call while it goes through its story; the answer is written from it."""
-
-    timings: Timings = field(default_factory=Timings)
-    gathered: JobInputs = field(default_factory=lambda: _NOTHING)
     outcome: ProcessOutcome = field(default_factory=ProcessOutcome)
     collected: Collected = field(default_factory=lambda: Collected(()))
     sandbox: SandboxInfo | None = None
-    removed: list[str] = field(default_factory=list)
     failure: RuntimeFailure | None = None
-    began: float = field(default_factory=time.perf_counter)
 
-    def phase(self, name: str) -> "_Phase":
-        """Adds the time of a ``with`` block to a phase, which is a span too."""
-        return _Phase(self.timings, name)
 
-    def finish(self) -> None:
-        """Notes the time from the door to here."""
-        self.timings.total = _ms_since(self.began)
+class PhaseTimer:
+    """Measures a call and its phases.
+
+    Args:
+        began: when the call came, on the performance counter; None for now.
+    """
+
+    __slots__ = ("_began", "_phases_ms", "_total_ms")
+
+    def __init__(self, began: float | None = None) -> None:
+        self._began = time.perf_counter() if began is None else began
+        self._phases_ms: defaultdict[str, float] = defaultdict(float)
+        self._total_ms = 0.0
+
+    def phase(self, name: PhaseName) -> "_Phase":
+        """Adds the time of a ``with`` block to a phase, which is also a span and a field of log lines."""
+        return _Phase(self._phases_ms, name)
+
+    def stop(self) -> None:
+        """Sets the total time."""
+        self._total_ms = _ms_since(self._began)
+
+    @property
+    def timings(self) -> Timings:
+        """What was measured up to now; no total before `stop`."""
+        return Timings(**self._phases_ms, total=self._total_ms)
 
 
 class _Phase:
-    """A context manager: the time of its block is a phase of a call, a span, and what the log lines tell."""
+    __slots__ = ("_about", "_began", "_name", "_phases_ms", "_span")
 
-    __slots__ = ("_about", "_began", "_name", "_span", "_timings")
-
-    def __init__(self, timings: Timings, name: str) -> None:
-        self._timings = timings
+    def __init__(self, phases_ms: defaultdict[str, float], name: PhaseName) -> None:
+        self._phases_ms = phases_ms
         self._name = name
         self._about = about(phase=name)
         self._span = span(name)
@@ -106,183 +120,209 @@ class _Phase:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        setattr(self._timings, self._name, getattr(self._timings, self._name) + _ms_since(self._began))
+        self._phases_ms[self._name] += _ms_since(self._began)
         self._span.__exit__(kind, error, traceback)
         self._about.__exit__(kind, error, traceback)
 
 
-class JobRunner:
-    """Runs programs, the user's or ours; holds nothing of any call."""
+@dataclass(frozen=True, slots=True)
+class JobContext:
+    """The call that a job belongs to.
 
-    def __init__(
-        self,
-        admission: Admission,
-        rehosting: InputResolver,
-        engine: SandboxEngine,
-        artifacts: ArtifactStore,
-        sources: SourcePool,
-    ) -> None:
-        self._admission = admission
-        self._rehosting = rehosting
-        self._engine = engine
-        self._artifacts = artifacts
-        self._sources = sources
-        self.parts = (admission, rehosting, engine, artifacts, sources)
-        """What it was made of."""
+    Attributes:
+        scope: its conversation.
+        request: the request.
+        bounds: what it may use.
+        observer: observes it.
+        timer: measures it.
+    """
 
-    @asynccontextmanager
-    async def place(self, bounds: CallBounds, attempt: Attempt, watcher: CallObserver) -> AsyncIterator[Staging]:
-        """A place to run and a staging folder, for the time of the block.
+    scope: ConversationKey
+    request: ToolCallRequest
+    bounds: CallBounds
+    observer: CallObserver
+    timer: PhaseTimer = field(default_factory=PhaseTimer)
+
+
+class InputSource(Protocol):
+    """Where the inputs of jobs come from."""
+
+    async def resolve_inputs(self, request: InputRequest, staging: Staging) -> JobInputs:
+        """Returns the files that a call refers to, valid while ``staging`` is.
 
         Raises:
-            QueueFullError, QueueTimeoutError: there is no place.
+            ServiceError: an input is refused, or a store failed.
         """
-        with attempt.phase("queue"):
-            place = await self._admission.enter(bounds.deadline, watcher.queued, watcher.owner)
-        with place:
-            async with staging(self._artifacts) as folder:
-                yield folder
 
-    async def resolve(
-        self, scope: ConversationKey, request: ToolCallRequest, reference: Reference, attempt: Attempt
-    ) -> str:
-        """The text that a parameter names by its path.
+    async def resolve_reference(
+        self, scope: ConversationKey, request: ToolCallRequest, reference: Reference
+    ) -> tuple[str, UsedReference]:
+        """Returns the text that a parameter gives by its path, and its entry in the audit line.
 
         Raises:
             ContractError: ``param_ref_not_visible``: the conversation has no such text.
-            StoreFailedError: a store failed.
+            ServiceError: a store failed.
         """
-        with attempt.phase("rehost"):
-            text, used = await self._rehosting.references.resolve(scope, request, reference)
-        call_record().references.append(used)
+
+
+class OutputStore(Protocol):
+    """Where the files that jobs produce are stored."""
+
+    async def save(self, scope: ConversationKey, artifacts: Sequence[NewArtifact]) -> list[StoredArtifact]:
+        """See `ArtifactStore.save`."""
+
+    async def remove(self, scope: ConversationKey, artifacts: Sequence[StoredArtifact]) -> None:
+        """See `ArtifactStore.remove`."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobRunner:
+    """Runs programs in sandboxes. Stateless.
+
+    Attributes:
+        admission: gives the slots.
+        inputs: where inputs come from.
+        engine: where sandboxes come from.
+        artifacts: has the staging folders.
+        sources: the sources of conversations.
+        outputs: where produced files are stored; None for ``artifacts``.
+    """
+
+    admission: Admission
+    inputs: InputSource
+    engine: SandboxEngine
+    artifacts: ArtifactStore
+    sources: SourcePool
+    outputs: OutputStore | None = None
+
+    async def resolve_reference(self, context: JobContext, reference: Reference) -> str:
+        """Returns the text that a parameter gives by its path. Raises as `InputSource.resolve_reference`."""
+        with context.timer.phase("rehost"):
+            text, used = await self.inputs.resolve_reference(context.scope, context.request, reference)
+        context.observer.on_reference(used)
         return text
 
-    async def gather(self, wish: InputRequest, attempt: Attempt, staging: Staging) -> None:
-        """Resolves what the call refers to; raises what `InputResolver.gather` does."""
-        with attempt.phase("rehost"):
-            attempt.gathered = await self._rehosting.gather(wish, staging)
-            attempt.gathered.tell(call_record())
+    @asynccontextmanager
+    async def slot(self, context: JobContext) -> AsyncIterator["SandboxJob"]:
+        """Waits for a slot; it and the staging folder of the job last as long as the block.
 
-    async def run(
-        self,
-        request: ToolCallRequest,
-        bounds: CallBounds,
-        program: Program,
-        *,
-        attempt: Attempt,
-        staging: Staging,
-        watcher: CallObserver,
-    ) -> None:
-        """Container, put, run, collect. The container is gone when this returns, whatever happened."""
-        limits, record = bounds.limits, call_record()
-        record.limits = limits
-        gathered = attempt.gathered
-        if gathered.out_dir_bytes > room_bytes(limits) or gathered.out_dir_inodes > limits.out_dir_inodes:
-            attempt.failure = _inputs_too_large(gathered, limits)
-            return
-        flavour = flavour_of(program.job.language, program.job.code)
-        spec = SandboxSpec(
-            request.tool_call_id,
-            limits,
-            bounds.lifetime_s,
-            flavour,
-            watcher.owner,
-            is_only_call=self._admission.running_of(watcher.owner) <= 1,  # itself
-        )
+        Raises:
+            QueueFullError, QueueTimeoutError: there is no slot.
+        """
+        observer = context.observer
+        with context.timer.phase("queue"):
+            slot = await self.admission.enter(context.bounds.deadline, observer.on_queued, observer.owner)
+        with slot:
+            async with staging(self.artifacts) as folder:
+                yield SandboxJob(self, context, folder)
+
+
+class SandboxJob:
+    """A job that has a slot: its steps, to be called in their order. Each returns its result."""
+
+    def __init__(self, runner: JobRunner, context: JobContext, folder: Staging) -> None:
+        self._runner = runner
+        self._context = context
+        self.staging = folder
+
+    async def resolve_inputs(self, request: InputRequest) -> JobInputs:
+        """Resolves what the call refers to; raises as `InputSource.resolve_inputs`."""
+        with self._context.timer.phase("rehost"):
+            inputs = await self._runner.inputs.resolve_inputs(request, self.staging)
+        self._context.observer.on_inputs(inputs.used(), inputs.all_missing, inputs.cited)
+        return inputs
+
+    async def run(self, program: Program, inputs: JobInputs) -> JobResult:
+        """Runs a program in a sandbox of its own, which is gone when this returns, whatever happened.
+
+        ``inputs`` have no files any more afterwards, for these may hold megabytes while the program runs.
+
+        Raises:
+            EngineUnavailableError: there is no sandbox.
+            StoreFailedError, StoreFullError: the staging folder cannot take what the program left.
+        """
+        limits, observer, timer = self._context.bounds.limits, self._context.observer, self._context.timer
+        observer.on_limits(limits)
+        if inputs.out_dir_bytes > room_bytes(limits) or inputs.out_dir_inodes > limits.out_dir_inodes:
+            return JobResult(failure=_inputs_too_large(inputs, limits))
+        outcome, collected = ProcessOutcome(), Collected(())
         async with AsyncExitStack() as stack:
-            with attempt.phase("acquire"):
-                sandbox = await stack.enter_async_context(self._engine.open(spec))
-            attempt.sandbox = record.sandbox = sandbox.info
-            watcher.started(sandbox.info)
+            with timer.phase("acquire"):
+                sandbox = await stack.enter_async_context(self._runner.engine.open(self._spec(program.job)))
+            observer.on_started(sandbox.info)
             try:
-                with attempt.phase("run") as phase:
-                    await sandbox.put(program.job.turn_id, _named_inputs(program.job, attempt.gathered))
-                    attempt.gathered.inputs.clear()  # which may hold megabytes
-                    attempt.outcome = await sandbox.run(
-                        program.job, on_output=program.on_output, wanted=program.wanted
-                    )
-                    phase.set(_told(attempt.outcome))
-                if attempt.outcome.lost is None:
-                    with attempt.phase("validate"):
-                        attempt.collected = await sandbox.collect(program.wanted, staging)
+                with timer.phase("run") as phase:
+                    await sandbox.put(program.job.turn_id, _named_inputs(program.job, inputs))
+                    inputs.files.clear()
+                    outcome = await sandbox.run(program.job, on_output=program.on_output, wanted=program.wanted)
+                    phase.set(_span_attributes(outcome))
+                if outcome.lost is None:
+                    with timer.phase("validate"):
+                        collected = await sandbox.collect(program.wanted, self.staging)
             except SandboxLostError as exc:
-                attempt.outcome = ProcessOutcome(lost=str(exc), lost_to_memory=exc.to_memory)
-        failure = classify(attempt.outcome, limits, program.job)
-        attempt.failure = failure or left_too_much(attempt.collected, limits)
+                outcome = ProcessOutcome(lost=str(exc), lost_to_memory=exc.to_memory)
+        failure = classify(outcome, limits, program.job) or left_too_much(collected, limits)
+        return JobResult(outcome, collected, sandbox.info, failure)
 
-    async def remove(self, scope: ConversationKey, attempt: Attempt) -> list[str]:
-        """Notes which files of the turn the program removed: the next call of the turn finds them no more.
-
-        Returns:
-            Their physical paths; those that were made by the same call are none of them.
+    async def store(self, artifacts: Sequence[NewArtifact]) -> dict[str, StoredArtifact]:
+        """Stores files, all of them or none, and returns them by physical path; external ones become sources.
 
         Raises:
             StoreFailedError, StoreFullError: the store failed.
         """
-        inputs = {line.physical_path for line in attempt.gathered.ledger}
-        made = {found.path.physical for found in attempt.collected.found if found.source is not None}
-        removed = [path for path in attempt.collected.removed if path in inputs and path not in made]
-        stored = [attempt.gathered.stored[path] for path in removed if path in attempt.gathered.stored]
-        if stored:
-            with attempt.phase("host"):
-                await self._artifacts.remove(scope, stored)
-        return removed
-
-    async def known_sids(self, scope: ConversationKey) -> frozenset[int]:
-        """The ids of the conversation's sources.
-
-        Raises:
-            StoreFailedError: the store failed.
-        """
-        return await self._sources.sids(scope)
-
-    async def host(
-        self, scope: ConversationKey, artifacts: Sequence[NewArtifact], attempt: Attempt
-    ) -> dict[str, StoredArtifact]:
-        """Stores artifacts, all of them or none, by physical path; external ones become sources."""
-        with attempt.phase("host"):
-            # A file that two entries promise, by name and by pattern, is one version; the first entry describes it.
-            once: dict[FilePath, NewArtifact] = {}
-            for artifact in artifacts:
-                once.setdefault(artifact.path, artifact)
-            stored = await host(self._artifacts, scope, list(once.values()))
+        # A file that two entries promise, by name and by pattern, is one version; the first entry describes it.
+        once: dict[FilePath, NewArtifact] = {}
+        for artifact in artifacts:
+            once.setdefault(artifact.path, artifact)
+        if not once:
+            return {}
+        with self._context.timer.phase("host"):
+            stored = await self._outputs.save(self._context.scope, list(once.values()))
+        self._context.observer.on_stored(stored)
         return {version.path.physical: version for version in stored}
 
-    async def host_and_read(
-        self,
-        scope: ConversationKey,
-        artifacts: Sequence[NewArtifact],
-        attempt: Attempt,
-        contents: Coroutine[Any, Any, dict[str, Content]],
-    ) -> tuple[dict[str, StoredArtifact], dict[str, Content]]:
-        """What `host` returns, and contents of the same files.
+    async def remove_files(self, inputs: JobInputs, collected: Collected) -> list[str]:
+        """Marks the files of the turn that the program removed: the next call of the turn does not get them.
 
-        What is in memory is read while it is stored; a file is read before, as the store may move it.
+        Returns:
+            Their physical paths, without those that the same call wrote.
 
         Raises:
-            StoreFailedError, StoreFullError: a store failed.
+            StoreFailedError, StoreFullError: the store failed.
         """
-        reading = asyncio.create_task(contents)
-        try:
-            if any(isinstance(artifact.source, Path) for artifact in artifacts):
-                await reading
-            stored = await self.host(scope, artifacts, attempt)
-            return stored, await reading
-        finally:
-            reading.cancel()
-            await asyncio.gather(reading, return_exceptions=True)
+        given = {line.physical_path for line in inputs.ledger}
+        made = {found.path.physical for found in collected.found if found.source is not None}
+        removed = [path for path in collected.removed if path in given and path not in made]
+        if stored := [inputs.stored[path] for path in removed if path in inputs.stored]:
+            with self._context.timer.phase("host"):
+                await self._outputs.remove(self._context.scope, stored)
+        return removed
+
+    @property
+    def _outputs(self) -> OutputStore:
+        return self._runner.outputs or self._runner.artifacts
+
+    def _spec(self, job: Job) -> SandboxSpec:
+        bounds, owner = self._context.bounds, self._context.observer.owner
+        return SandboxSpec(
+            self._context.request.tool_call_id,
+            bounds.limits,
+            bounds.lifetime_s,
+            flavour_of(job.language, job.code),
+            owner,
+            is_only_call=self._runner.admission.running_of(owner) <= 1,  # itself
+        )
 
 
-def _named_inputs(job: Job, gathered: JobInputs) -> list[InputFile]:
-    """What is put in; for a program of the user's with the further names that it may use."""
-    inputs = list(gathered.inputs.values())
+def _named_inputs(job: Job, inputs: JobInputs) -> list[InputFile]:
+    """The files that are put in; for a caller's program with the further names that it may use."""
+    files = list(inputs.files.values())
     if job.language in {"render", "page_text"}:
-        return inputs
-    return add_aliases(inputs, job.turn_id, job.code.decode(errors="replace"))
+        return files
+    return add_aliases(files, job.turn_id, job.code.decode(errors="replace"))
 
 
-def _told(outcome: ProcessOutcome) -> Attributes:
-    """What the span of a run says of it."""
+def _span_attributes(outcome: ProcessOutcome) -> Attributes:
     return {
         "process.exit.code": outcome.exit_code,
         "proofbox.signal": outcome.signal,
@@ -297,10 +337,10 @@ def room_bytes(limits: CallLimits) -> int:
     return int(limits.out_dir_bytes * _INPUT_SHARE)
 
 
-def _inputs_too_large(gathered: JobInputs, limits: CallLimits) -> RuntimeFailure:
+def _inputs_too_large(inputs: JobInputs, limits: CallLimits) -> RuntimeFailure:
     return RuntimeFailure(
         RuntimeCode.DISK_LIMIT,
-        f"the files that the call refers to take {gathered.out_dir_bytes} bytes and {gathered.out_dir_inodes} "
+        f"the files that the call refers to take {inputs.out_dir_bytes} bytes and {inputs.out_dir_inodes} "
         f"files and folders, OUT_DIR holds {limits.out_dir_bytes} and {limits.out_dir_inodes}; nothing was run",
     )
 

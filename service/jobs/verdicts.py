@@ -32,7 +32,7 @@ class Verdict:
 
     Attributes:
         path: which file.
-        promise: its entry in the contract; None if nobody promised it.
+        promise: its entry in the contract; None for a file that was not promised.
         code: ``produced``, or why not.
         message: what is wrong, in a sentence; None if produced.
         mime: its media type.
@@ -70,7 +70,7 @@ def judge(promises: tuple[Promise, ...], collected: Collected, limits: CallLimit
     return verdicts
 
 
-def is_kept(verdict: Verdict) -> bool:
+def is_storable(verdict: Verdict) -> bool:
     """Whether a rendered or written file is kept: one that is unusually small is, with a warning."""
     return verdict.produced or verdict.code is VerdictCode.UNUSUALLY_SMALL
 
@@ -85,12 +85,12 @@ def produced_once(verdicts: list[Verdict]) -> list[Verdict]:
 
 
 def failed_with_bytes(verdicts: list[Verdict]) -> list[Verdict]:
-    """The files that fail, and whose bytes came back all the same: they stay in the turn's workspace."""
+    """The files that fail their checks and were collected: they stay in the turn's workspace."""
     return [v for v in verdicts if not v.produced and v.found is not None and v.found.source is not None]
 
 
 def extras(collected: Collected, promises: tuple[Promise, ...]) -> list[CollectedFile]:
-    """What was found that nobody promised: matches beyond a pattern's ``max_count``, and files of other names."""
+    """Files that were not promised: matches beyond a pattern's ``max_count``, and files of other names."""
     matches: Counter[int] = Counter()
     promised: set[FilePath] = set()
     surplus: dict[FilePath, CollectedFile] = {}
@@ -109,7 +109,7 @@ def extras(collected: Collected, promises: tuple[Promise, ...]) -> list[Collecte
 def mime_to_store(verdict: Verdict) -> str:
     """The media type under which a file that fails is stored.
 
-    A block of a PDF or an image carries its bytes, and who calls a model refuses those that do not open.
+    A block of a PDF or an image carries its bytes, and model APIs refuse those that do not open.
     """
     found = verdict.found
     inspection = None if found is None else found.inspection

@@ -50,5 +50,5 @@ class About:
 
 
 def about(**fields: str) -> About:
-    """Says what the lines inside a ``with`` block are about; what is not said stays as it is around the block."""
+    """Sets fields of the log lines inside a ``with`` block; other fields keep their values."""
     return About(fields)

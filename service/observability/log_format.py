@@ -22,16 +22,16 @@ _INDENT = "\n    | "
 
 
 def escaped(text: str) -> str:
-    """A text on one line, as it is shown to nobody but a terminal."""
+    """Escapes a text for one line of a terminal."""
     return visible_text(_CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text))
 
 
 class _Lines(logging.Formatter):
     def facts(self, record: logging.LogRecord) -> dict[str, Any]:
-        """What a record says and is about; nothing that is not known."""
-        told = getattr(record, "told", None)
+        """The fields of a record and of its context, without those that are not known."""
+        fields = getattr(record, "fields", None)
         return {
-            **(told if isinstance(told, dict) else {}),
+            **(fields if isinstance(fields, dict) else {}),
             **{name: value for name, value in asdict(log_context()).items() if value},
         }
 
@@ -72,10 +72,10 @@ class TextLines(_Lines):
         """One line, and those of the traceback."""
         facts = " ".join(f"{name}={escaped(str(value))}" for name, value in self.facts(record).items())
         line = f"{_time_of(record)} {record.levelname} {escaped(record.name)} {escaped(self.message(record))}"
-        told = [f"{line} {facts}" if facts else line]
+        lines = [f"{line} {facts}" if facts else line]
         if trouble := self.trouble(record):
-            told += [escaped(part) for part in trouble.split("\n")]
-        return _INDENT.join(told)
+            lines += [escaped(part) for part in trouble.split("\n")]
+        return _INDENT.join(lines)
 
 
 def configure(form: LogFormat, level: int = logging.INFO, stream: TextIO | None = None) -> None:
@@ -95,7 +95,7 @@ def configure(form: LogFormat, level: int = logging.INFO, stream: TextIO | None 
     handler.setFormatter(JsonLines() if form == "json" else TextLines())
     root.handlers[:] = [handler]
     root.setLevel(level)
-    # Its lines about itself; what has become of the schema is said by the store.
+    # Its lines about itself; the store logs the state of the schema.
     logging.getLogger("alembic").setLevel(logging.WARNING)
     logging.captureWarnings(capture=True)
     threading.excepthook = _thread_failed

@@ -1,9 +1,9 @@
-"""The port of the counters: who is told what became of calls."""
+"""The port of the metrics: it counts calls, requests and uses of the stores."""
 
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from contracts.tool_calls import ToolCallResponse
+from contracts.tool_call_response import ToolCallResponse
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Meter(Protocol):
 
 
 class NoMeter:
-    """Counts nothing: for calls that nobody watches."""
+    """Counts nothing."""
 
     def request_ended(self, request: ServedRequest) -> None:
         """See `Meter.request_ended`."""

@@ -1,7 +1,7 @@
 """Traces by OpenTelemetry, sent over OTLP/HTTP (protobuf) in the background, in batches.
 
 A span that ends goes into a bounded queue; a thread of its own sends what is there. A receiver that is slow or gone
-costs spans, which are dropped and said to be in the log, and never a call. Sampling, headers, certificates and the
+costs spans, which are dropped and reported in the log, and never a call. Sampling, headers, certificates and the
 queue are set by OpenTelemetry's own variables (``OTEL_TRACES_SAMPLER``, ``OTEL_EXPORTER_OTLP_HEADERS``,
 ``OTEL_BSP_MAX_QUEUE_SIZE`` and so on).
 """
@@ -30,9 +30,9 @@ class OtlpTracer:
     """The port ``Tracer`` over OpenTelemetry.
 
     Args:
-        endpoint: the receiver's base URL; empty: what OpenTelemetry's own variables say.
+        endpoint: the receiver's base URL; empty: the one of OpenTelemetry's own variables.
         version: the release.
-        boot_id: this life of the service.
+        boot_id: this process of the service.
     """
 
     def __init__(self, endpoint: str, version: str, boot_id: str) -> None:

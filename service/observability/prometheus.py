@@ -19,7 +19,7 @@ Look = Callable[[], float]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What somebody else counts, at this moment.
+    """A metric that is read on each scrape.
 
     Attributes:
         name: without ``proofbox_``.
@@ -56,9 +56,9 @@ class PrometheusMeter:
     """The port ``Meter`` as Prometheus metrics.
 
     Args:
-        gauges: what is looked at when it is asked for: name without ``proofbox_``, what it is, and how to see it.
+        gauges: values that are read on each scrape: name without ``proofbox_``, description and reader.
         version: the release.
-        readings: what is looked at then and has labels.
+        readings: values with labels that are read then.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """The port of the tracer: where the time of requests and calls goes, as a tree of spans.
 
-The span that is open follows its task, so that a phase need not be told whose it is. Nothing that is put on a span
-may be code, the content of a file, a secret or the name of a tenant, project or user.
+The open span follows its task, so that a phase does not need it as an argument. No attribute of a span may be code,
+the content of a file, a secret or the name of a tenant, project or user.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ class Span(Protocol):
 
     @property
     def traceparent(self) -> str:
-        """Its name in the form of W3C Trace Context; empty if nobody traces."""
+        """Its name in the form of W3C Trace Context; empty without tracing."""
 
     def start(self, name: str, attributes: Attributes) -> "Span":
         """Begins a span inside of this one."""
@@ -26,13 +26,13 @@ class Span(Protocol):
         """Gives it a name that was not known when it began."""
 
     def set(self, attributes: Attributes) -> None:
-        """Says more about it."""
+        """Sets attributes."""
 
     def link(self, traceparent: str) -> None:
         """Points to a span of another trace."""
 
     def fail(self, what: str) -> None:
-        """Says in one word what went wrong."""
+        """Sets its error, in one word."""
 
     def end(self) -> None:
         """Ends it."""
@@ -52,7 +52,7 @@ class Tracer(Protocol):
 
 
 class _NoSpan:
-    """What there is when nobody traces."""
+    """The span of a service without tracing."""
 
     traceparent = ""
 
@@ -109,7 +109,7 @@ class Inside:
 
     def __enter__(self) -> Span:
         self._before = _open.get()
-        if self._span is not self._before:  # they are the same where nobody traces
+        if self._span is not self._before:  # they are the same without tracing
             _open.set(self._span)
         return self._span
 

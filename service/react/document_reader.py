@@ -7,15 +7,14 @@ from typing import Any
 
 from contracts.media_types import MIME_BY_EXTENSION
 from contracts.paths import FilePath, Namespace
-from contracts.tool_calls import ToolCallRequest
-from service.artifacts.conversation_files import Fetched
-from service.calls.tool import CallObserver
+from service.artifacts.found_file import Fetched
+from service.calls.direct_tool import ReactCall
 from service.errors import OurError
 from service.identity import ConversationKey
 from service.jobs.inputs import JobInputs
-from service.jobs.runner import Attempt, JobRunner, Program
-from service.sandbox.port import ExpectedFile, InputFile, Job, OutputSpec
-from service.web.page_reader import ANSWER_NAME, ReadingPolicy, answer_rows, discard_output
+from service.jobs.runner import JobContext, JobRunner, PhaseTimer
+from service.sandbox.port import InputFile
+from service.web.page_reader import ANSWER_NAME, ReadingPolicy, answer_rows, reader_program
 from service.web.port import clean_text
 
 TEXT_CHARS_MAX = 1_000_000
@@ -36,12 +35,12 @@ class DocumentReader:
     """Runs the program that extracts the text of a document; the last texts stay at hand, by the file's hash.
 
     Args:
-        runs: runs programs in sandboxes.
+        jobs: runs programs in sandboxes.
         policy: the wall clock of a call and of one document.
     """
 
-    def __init__(self, runs: JobRunner, policy: ReadingPolicy) -> None:
-        self._runs = runs
+    def __init__(self, jobs: JobRunner, policy: ReadingPolicy) -> None:
+        self._jobs = jobs
         self._policy = policy
         self._texts: OrderedDict[tuple[str, str, str], str] = OrderedDict()
 
@@ -54,12 +53,10 @@ class DocumentReader:
 
     async def read(
         self,
-        scope: ConversationKey,
-        request: ToolCallRequest,
+        call: ReactCall[Any],
         file: Fetched,
         kind: str,
-        attempt: Attempt,
-        watcher: CallObserver,
+        timer: PhaseTimer,
     ) -> str:
         """The text of a document as Markdown, its pages, slides and sheets under headings of their own.
 
@@ -71,7 +68,7 @@ class DocumentReader:
                 f"it has {file.size_bytes} bytes, the text of {DOCUMENT_BYTES_MAX} at most is extracted"
             )
         try:
-            row = await self._run(request, file, kind, attempt, watcher)
+            row = await self._run(call, file, kind, timer)
         except OurError as exc:
             raise DocumentUnreadableError("there is no free sandbox to read it in; read it again later") from exc
         text = row.get("text")
@@ -82,14 +79,12 @@ class DocumentReader:
         text = clean_text(text)[:TEXT_CHARS_MAX]
         if row.get("truncated") is True:
             text += f"\n\n(the text is cut here, after {len(text)} characters)"
-        self._cache(_key(scope, file.sha256), text)
+        self._cache(_key(call.scope, file.sha256), text)
         return text
 
-    async def _run(
-        self, request: ToolCallRequest, file: Fetched, kind: str, attempt: Attempt, watcher: CallObserver
-    ) -> dict[str, Any]:
-        bounds = self._policy.calls.bounds(request.limits, timeout_s=self._policy.wall_s)
-        turn_id = request.turn_id or ""
+    async def _run(self, call: ReactCall[Any], file: Fetched, kind: str, timer: PhaseTimer) -> dict[str, Any]:
+        bounds = self._policy.calls.bounds(call.request.limits, timeout_s=self._policy.wall_s)
+        turn_id = call.turn_id
         path = FilePath(turn_id, Namespace.FILES, f"document.{kind}")
         job = {
             "pages": [{"path": path.physical, "kind": kind}],
@@ -97,20 +92,14 @@ class DocumentReader:
             "characters_max": TEXT_CHARS_MAX,
             "seconds_per_page": self._policy.page_s,
         }
-        wanted = ExpectedFile(ANSWER_NAME, is_glob=False, matches_max=1, checks={})
-        program = Program(
-            Job("page_text", json.dumps(job).encode(), "page_text", turn_id, bounds.limits),
-            OutputSpec(turn_id, (wanted,), 0, bounds.limits),
-            discard_output,
-        )
-        async with self._runs.place(bounds, attempt, watcher) as staging:
-            attempt.gathered = JobInputs(
-                {path.physical: InputFile(path, file.source, file.size_bytes, writable=False)}
-            )
-            await self._runs.run(request, bounds, program, attempt=attempt, staging=staging, watcher=watcher)
-            if attempt.failure is not None:
-                return {"error": attempt.failure.message}
-            rows = await asyncio.to_thread(answer_rows, attempt)
+        context = JobContext(call.scope, call.request, bounds, call.observer, timer)
+        async with self._jobs.slot(context) as slot:
+            files = {path.physical: InputFile(path, file.source, file.size_bytes, writable=False)}
+            program = reader_program(json.dumps(job).encode(), turn_id, bounds.limits)
+            result = await slot.run(program, JobInputs(files))
+            if result.failure is not None:
+                return {"error": result.failure.message}
+            rows = await asyncio.to_thread(answer_rows, result.collected)
         return rows[0] if rows and isinstance(rows[0], dict) else {}
 
     def _cache(self, key: tuple[str, str, str], text: str) -> None:

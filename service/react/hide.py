@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from contracts.codes import ToolCode
 from contracts.paths import FilePath, UnsafePathError
 from contracts.react_tools import HideParams
-from contracts.tool_calls import ToolCallResponse
-from service.artifacts.read_paths import meanings
+from contracts.tool_call_response import ToolCallResponse
+from service.artifacts.path_forms import possible_paths
 from service.calls.direct_tool import ReactCall, ToolRefusedError
 from service.timeline.block_writer import now_text
 from service.timeline.cache_points import CachePolicy, cache_points
@@ -15,9 +15,9 @@ from service.timeline.model_text import read_text
 from service.timeline.port import PlacedBlock, TimelineStore
 from service.timeline.token_counter import TokenCounter, count_tokens
 from service.timeline.view import TimelineView, timeline_for
-from service.timeline.visibility import visibility_of
+from service.timeline.visibility import compute_visibility
 
-_BLOCKS_MAX = 1_000  # of one path that are looked at; what is hidden lies near the end
+_BLOCKS_MAX = 1_000  # read of one path; what is hidden lies near the end
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class _Group:
 
 
 class HideTool:
-    """Tells the calls of ``react.hide``.
+    """Answers ``react.hide``.
 
     Args:
         store: the stored timelines.
@@ -45,18 +45,18 @@ class HideTool:
         self._tokens = tokens
         self._policy = policy
 
-    async def tell(self, call: ReactCall[HideParams]) -> ToolCallResponse:
+    async def run(self, call: ReactCall[HideParams]) -> ToolCallResponse:
         """Hides the visible blocks of a path that lie after the pre-tail cache point.
 
         Raises:
-            ToolRefusedError: the path is none, has nothing visible, or lies too far back; nothing is hidden.
+            ToolRefusedError: the path is not valid, has no visible block, or lies too far back; nothing is hidden.
             StoreFailedError: the store failed.
         """
         replacement = " ".join(call.params.replacement.split())
         if not replacement:
             raise ToolRefusedError(ToolCode.HIDE_FAILED, "replacement: it is blank; say what was there")
-        path = named_path(call.params.path, call.turn_id)
         memory = timeline_for(self._store, call.scope, call.request)
+        path = await _shown_path(memory, parse_hidden_paths(call.params.path, call.turn_id))
         group = await self._group(memory, path)
         payload = {
             "tool_id": call.request.tool_id,
@@ -67,7 +67,7 @@ class HideTool:
             "ts": now_text(),
         }
         meta = {"hides": path, "hides_from": group.since, "replacement_text": replacement}
-        return call.answered(
+        return call.build_response(
             [*call.opening_blocks(), call.write.result_json(payload, meta)],
             report=f"Hidden: {path} ({len(group.blocks)} blocks). react.read brings it back.",
             ret=payload,
@@ -75,7 +75,7 @@ class HideTool:
 
     async def _group(self, memory: TimelineView, path: str) -> _Group:
         last = await memory.last()
-        visibility = await visibility_of(memory, last)
+        visibility = await compute_visibility(memory, last)
         found = await memory.of_path(path, _BLOCKS_MAX, binaries=False)
         visible = [placed for placed in found if placed.position <= last and visibility.shows(placed)]
         if not visible:
@@ -109,14 +109,22 @@ class HideTool:
             )
 
 
-def named_path(text: str, turn_id: str) -> str:
-    """The canonical logical path of what a model names: any logical path, or a file by its physical or bare path.
+async def _shown_path(memory: TimelineView, paths: list[str]) -> str:
+    """The first of some paths that blocks have; the first of all if none has any."""
+    for path in paths:
+        if await memory.of_path(path, 1, binaries=False):
+            return path
+    return paths[0]
+
+
+def parse_hidden_paths(text: str, turn_id: str) -> list[str]:
+    """The canonical logical paths that a path may mean: any logical path, or a file by its physical or bare path.
 
     Raises:
-        ToolRefusedError: it is no path.
+        ToolRefusedError: it is not a path.
     """
     try:
-        path = meanings(text, turn_id)[0]
+        paths = possible_paths(text, turn_id)
     except UnsafePathError as exc:
         raise ToolRefusedError(ToolCode.HIDE_FAILED, f"path: {exc}", path=text[:200]) from exc
-    return path.logical if isinstance(path, FilePath) else str(path)
+    return [path.logical if isinstance(path, FilePath) else str(path) for path in paths]

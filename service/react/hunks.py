@@ -16,7 +16,7 @@ class HunkHeaderError(ValueError):
 
     Attributes:
         line: which line of the patch, from 1.
-        text: what it says.
+        text: that line.
     """
 
     def __init__(self, message: str, line: int, text: str) -> None:

@@ -7,28 +7,30 @@ from typing import Any
 from contracts.blocks import Block
 from contracts.codes import ToolCode
 from contracts.media_types import is_text
-from contracts.paths import FilePath, NamedPath
+from contracts.paths import FilePath, NamedPath, Namespace, UnsafePathError
 from contracts.react_tools import CONTENT_BYTES_MAX, PatchParams
-from contracts.tool_calls import ToolCallResponse
-from service.artifacts.conversation_files import CallFiles, ConversationFile, ConversationFiles
+from contracts.tool_call_response import ToolCallResponse
+from service.artifacts.conversation_files import CallFiles
+from service.artifacts.found_file import ConversationFile
+from service.artifacts.path_resolver import LogicalPathResolver
 from service.artifacts.port import StoredArtifact
 from service.artifacts.staging import Staging, staging
 from service.calls.direct_tool import ReactCall, ToolRefusedError
 from service.errors import StoreFailedError, StoreFullError
 from service.react.hunks import HunkHeaderError, HunkMismatchError
 from service.react.patch_forms import apply_diff, is_diff
-from service.react.syntax_check import parse_problem
+from service.react.syntax_check import find_syntax_problem
 from service.react.text_file import (
     Measured,
     TextFile,
     TextFiles,
+    build_artifact_result,
+    build_hosting_failure,
+    build_rewrite_notices,
     digest_of,
-    named_file,
-    not_hosted,
-    result_of,
-    rewrites,
+    resolve_target,
 )
-from service.react.text_formats import text_mime
+from service.react.text_formats import choose_text_mime
 from service.timeline.block_writer import shortened, text_head
 
 _SVG = "image/svg+xml"
@@ -40,21 +42,21 @@ class _Patched:
 
     Attributes:
         text: the new text.
-        said: what the summary says of it: mode, hunks, lines, offsets.
+        summary: mode, hunks, lines and offsets, for the summary of the call.
         warning: what is odd about the new text; None if nothing is.
     """
 
     text: str
-    said: dict[str, Any]
+    summary: dict[str, Any]
     warning: str | None
 
 
 class PatchTool:
     """Patches texts. A file of another turn, or an attachment, is copied into the current turn first."""
 
-    def __init__(self, files: TextFiles, turn_files: ConversationFiles) -> None:
+    def __init__(self, files: TextFiles, paths: LogicalPathResolver) -> None:
         self._files = files
-        self._turn_files = turn_files
+        self._paths = paths
 
     async def patch(self, call: ReactCall[PatchParams]) -> ToolCallResponse:
         """Answers ``react.patch``.
@@ -64,38 +66,47 @@ class PatchTool:
             ServiceError: the caller's program or the service is at fault; nothing is stored.
         """
         params = call.params
-        named = named_file(params.path, call.turn_id)
+        paths = self._paths.for_call(call.scope, call.turn_id, call.request.timeline)
+        source = await paths.find_file(params.path.strip())
+        named = (
+            resolve_target(params.path, call.turn_id) if source is None else _named_as(params.path, source, call)
+        )
         if not params.patch.strip():
             raise ToolRefusedError(
                 ToolCode.MISSING_PATCH, "patch is blank; give a unified diff or the whole new text"
             )
-        files = self._turn_files.of_call(call.scope, call.request.timeline)
-        source = await _source(named, files)
-        async with staging(self._turn_files.artifacts) as folder:
-            old = await _read(source, files, folder)
+        if source is None:
+            raise ToolRefusedError(
+                ToolCode.PATCH_TARGET_MISSING,
+                f"there is no file {named.source.physical}; react.search_files lists those of this turn",
+                path=named.source.physical,
+            )
+        async with staging(self._paths.files.artifacts) as folder:
+            old = await _read(source, paths.files, folder)
         patched = await asyncio.to_thread(_patched, named.file.rel, old, params.patch)
         if named.foreign:
-            await self._files.refuse_folder(call.scope, named.file)
+            await self._files.refuse_folder(paths.files, named.file)
         file = _file(call, named.file, source.mime, patched.text)
         copy = TextFile(named.file, old, file.mime, "file", "internal", None)
         measured = await self._files.measure(call, file.text)
         try:
             *_, stored = await self._files.store(call, [copy, file] if named.foreign else [file])
         except (StoreFailedError, StoreFullError) as exc:
-            return not_hosted(call, file, measured, rewrites(named), exc)
+            return build_hosting_failure(call, file, measured, build_rewrite_notices(named), exc)
         return _answered(call, named, file, measured, patched, stored)
 
 
-async def _source(named: NamedPath, files: CallFiles) -> ConversationFile:
-    path = named.source
-    source = await files.latest(path)
-    if source is None:
-        raise ToolRefusedError(
-            ToolCode.PATCH_TARGET_MISSING,
-            f"there is no file {path.physical}; react.search_files lists those of this turn",
-            path=path.physical,
-        )
-    return source
+def _named_as(text: str, source: ConversationFile, call: ReactCall[PatchParams]) -> NamedPath:
+    """The file of the current turn that gets the new version of a file that a path names.
+
+    Raises:
+        ToolRefusedError: ``unsafe_path``: its path is too long below the current turn.
+    """
+    try:
+        file = FilePath(call.turn_id, Namespace.FILES, source.path.rel)
+    except UnsafePathError as exc:
+        raise ToolRefusedError(ToolCode.UNSAFE_PATH, f"path: {exc}") from exc
+    return NamedPath(file, text, source.path != file, source.path)
 
 
 async def _read(source: ConversationFile, files: CallFiles, folder: Staging) -> str:
@@ -136,7 +147,7 @@ def _file(call: ReactCall[PatchParams], path: FilePath, mime: str, text: str) ->
     return TextFile(
         path,
         text,
-        mime if is_text(mime) or mime == _SVG else text_mime(path, kind),
+        mime if is_text(mime) or mime == _SVG else choose_text_mime(path, kind),
         kind,
         "external" if is_external else "internal",
         channel,
@@ -168,7 +179,7 @@ def _patched(name: str, old: str, patch: str) -> _Patched:
             ) from exc
         text = bom + applied.text
         offsets = [{"hunk": hunk, "lines": lines} for hunk, lines in applied.offsets.items()]
-        said: dict[str, Any] = {
+        summary: dict[str, Any] = {
             "mode": "diff",
             "hunks": applied.hunks,
             "added": applied.added,
@@ -176,15 +187,15 @@ def _patched(name: str, old: str, patch: str) -> _Patched:
             **({"offsets": offsets} if offsets else {}),
         }
     else:
-        text, said = patch, {"mode": "replacement"}
+        text, summary = patch, {"mode": "replacement"}
     size = len(text.encode())
     if size > CONTENT_BYTES_MAX:
         raise ToolRefusedError(
             ToolCode.CONTENT_TOO_LARGE,
             f"the patched file would have {size} bytes, {CONTENT_BYTES_MAX} are allowed; nothing was changed",
         )
-    warning = parse_problem(name, text) if text else "file is empty"
-    return _Patched(text, said, warning)
+    warning = find_syntax_problem(name, text) if text else "file is empty"
+    return _Patched(text, summary, warning)
 
 
 def _answered(
@@ -202,25 +213,25 @@ def _answered(
     summary = {
         "status": "patched",
         "path": file.path.physical,
-        **patched.said,
+        **patched.summary,
         "size_bytes": measured.size_bytes,
         **({"copied_from": named.original} if named.foreign else {}),
         **more,
     }
-    # The block tells the change, not the file: "patch" says so to who looks for its content.
-    marks = {**stored.hosting(), "patch": str(patched.said["mode"])}
+    # The block has the change, not the file: the mark "patch" keeps readers from taking it for the content.
+    marks = {**stored.hosting(), "patch": str(patched.summary["mode"])}
     blocks: list[Block] = [
         *call.opening_blocks(
-            rewrites(named),
+            build_rewrite_notices(named),
             shown_params={**call.request.params, "patch": shortened(patch, file.path.logical)},
         ),
         *call.write.artifact(digest, marks, text=text_head(patch), base64=None),
         call.write.result_json(summary),
     ]
     report = f"Patched: {file.path.physical}"
-    return call.answered(
+    return call.build_response(
         blocks,
         report=report if patched.warning is None else f"{report}\n- {patched.warning}",
         ret=summary,
-        artifacts=[result_of(file, stored)],
+        artifacts=[build_artifact_result(file, stored)],
     )

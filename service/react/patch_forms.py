@@ -157,7 +157,7 @@ def _remove_fence(lines: list[str]) -> None:
 
 
 def _remove_common_indent(lines: list[str]) -> None:
-    """Removes the blanks that all lines begin with; blank lines have no say."""
+    """Removes the blanks that all lines begin with; blank lines do not count."""
     indents = {line[: len(line) - len(line.lstrip())] for line in lines if line.strip()}
     if not indents:
         return

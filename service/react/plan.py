@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contracts.codes import ToolCode
 from contracts.paths import plan_ack_path, plan_path
 from contracts.react_tools import PlanParams, StepStatus
-from contracts.tool_calls import ToolCallResponse
+from contracts.tool_call_response import ToolCallResponse
 from service.calls.direct_tool import ReactCall, ToolRefusedError
 from service.timeline.block_text import STEP_SIGNS
 from service.timeline.block_writer import now_text
@@ -19,7 +19,7 @@ _ID_CHARS = 8
 
 
 class PlanTool:
-    """Tells the calls of ``react.plan``.
+    """Answers ``react.plan``.
 
     Args:
         store: the stored timelines.
@@ -28,11 +28,11 @@ class PlanTool:
     def __init__(self, store: TimelineStore) -> None:
         self._store = store
 
-    async def tell(self, call: ReactCall[PlanParams]) -> ToolCallResponse:
+    async def run(self, call: ReactCall[PlanParams]) -> ToolCallResponse:
         """Records a plan; the same steps in the same turn are the same plan.
 
         Raises:
-            ToolRefusedError: the status names a step that is none; nothing is recorded.
+            ToolRefusedError: the status names a step that does not exist; nothing is recorded.
             StoreFailedError: the store failed.
         """
         steps, status = call.params.steps, _status(call.params)
@@ -47,7 +47,7 @@ class PlanTool:
             "last_ts": now,
         }
         iteration = await _next_iteration(memory, call.turn_id)
-        told = _told(steps, status)
+        report = _format_steps(steps, status)
         payload = {
             "tool_id": call.request.tool_id,
             "tool_call_id": call.request.tool_call_id,
@@ -59,9 +59,9 @@ class PlanTool:
             *call.opening_blocks(),
             call.write.result_json(payload),
             call.write.plan(plan),
-            call.write.plan_ack(told, iteration),
+            call.write.plan_ack(report, iteration),
         ]
-        return call.answered(blocks, report=told, ret={"plan": plan, "iteration": iteration})
+        return call.build_response(blocks, report=report, ret={"plan": plan, "iteration": iteration})
 
 
 def _status(params: PlanParams) -> dict[str, StepStatus]:
@@ -78,8 +78,8 @@ def _status(params: PlanParams) -> dict[str, StepStatus]:
 
 
 def _plan_id(turn_id: str, steps: Sequence[str]) -> str:
-    said = json.dumps([turn_id, *steps], ensure_ascii=True)
-    return f"plan_{hashlib.sha256(said.encode()).hexdigest()[:_ID_CHARS]}"
+    identity = json.dumps([turn_id, *steps], ensure_ascii=True)
+    return f"plan_{hashlib.sha256(identity.encode()).hexdigest()[:_ID_CHARS]}"
 
 
 async def _created(memory: TimelineView, path: str) -> str | None:
@@ -111,7 +111,7 @@ async def _next_iteration(memory: TimelineView, turn_id: str) -> int:
     return free
 
 
-def _told(steps: Sequence[str], status: Mapping[str, StepStatus]) -> str:
+def _format_steps(steps: Sequence[str], status: Mapping[str, StepStatus]) -> str:
     states = [status[str(number)] for number in range(1, len(steps) + 1)]
     return "\n".join(
         f"{STEP_SIGNS[state]} {number}. {' '.join(step.split())}{_WORDS.get(state, '')}"

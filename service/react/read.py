@@ -7,22 +7,22 @@ from typing import Any
 from contracts.blocks import Block
 from contracts.codes import NoticeCode, ToolCode
 from contracts.react_tools import ReadParams
-from contracts.tool_calls import ToolCallResponse
-from service.artifacts.conversation_files import CallFiles, ConversationFile, ConversationFiles
-from service.artifacts.port import SourcePool
-from service.artifacts.skills import Skills
+from contracts.tool_call_response import ToolCallResponse
+from service.artifacts.conversation_files import CallFiles
+from service.artifacts.found_file import ConversationFile
+from service.artifacts.path_resolver import LogicalPathResolver
 from service.artifacts.staging import Staging, staging
 from service.calls.direct_tool import ReactCall
-from service.jobs.runner import Attempt
+from service.jobs.runner import PhaseTimer
 from service.react.document_reader import DOCUMENT_KINDS, DocumentReader, DocumentUnreadableError
-from service.react.read_items import CannotLoadError, Loaded, content_fingerprint
+from service.react.read_items import CannotLoadError, Loaded, fingerprint_block
 from service.react.read_loader import NO_SUCH_SOURCES, DocumentText, ReadLoader
 from service.timeline.artifact_versions import BLOCKS_MAX
 from service.timeline.block_writer import Notice
 from service.timeline.port import spelled
 from service.timeline.token_counter import TokenCounter
 from service.timeline.view import TimelineView
-from service.timeline.visibility import Visibility, visibility_of
+from service.timeline.visibility import Visibility, compute_visibility
 
 _REASON_CHARS_MAX = 300
 
@@ -75,9 +75,7 @@ class ReadTool:
     """Answers ``react.read``.
 
     Args:
-        files: where files are found, in the store and in blocks.
-        sources: the sources pool.
-        skills: the skills.
+        paths: resolves the paths.
         tokens: counts tokens.
         bounds: what one answer shows at most.
         documents: extracts the text of documents; None if nothing does.
@@ -85,53 +83,44 @@ class ReadTool:
 
     def __init__(
         self,
-        files: ConversationFiles,
-        sources: SourcePool,
-        skills: Skills,
+        paths: LogicalPathResolver,
         tokens: TokenCounter,
         bounds: ReadBounds,
         documents: DocumentReader | None = None,
     ) -> None:
-        self._files = files
-        self._sources = sources
-        self._skills = skills
+        self._paths = paths
         self._tokens = tokens
         self._bounds = bounds
         self._documents = documents
 
-    async def tell(self, call: ReactCall[ReadParams]) -> ToolCallResponse:
+    async def run(self, call: ReactCall[ReadParams]) -> ToolCallResponse:
         """Loads the paths; ``ok`` unless none of them could be.
 
         Raises:
             StoreFailedError: a store failed.
         """
-        files = self._files.of_call(call.scope, call.request.timeline)
-        attempt = Attempt(began=call.began)
-        async with staging(self._files.artifacts) as folder:
+        paths = self._paths.for_call(call.scope, call.turn_id, call.request.timeline)
+        timer = PhaseTimer(call.began)
+        async with staging(self._paths.files.artifacts) as folder:
             loading = ReadLoader(
-                call.scope,
-                files=files,
-                artifacts=self._files.artifacts,
-                sources=self._sources,
-                skills=self._skills,
+                paths,
                 tokens=self._tokens,
                 staging=folder,
                 inline_bytes_max=self._bounds.inline_bytes_max,
-                turn_id=call.turn_id,
-                document_text=self._document_text(call, files, folder, attempt),
+                document_text=self._document_text(call, paths.files, folder, timer),
             )
-            outcome = await self._outcome(call.params.paths, loading, files.memory)
+            outcome = await self._outcome(call.params.paths, loading, paths.files.memory)
         shown = [block for loaded in outcome.loaded for block in _blocks(call, loaded)]
-        attempt.finish()
+        timer.stop()
         response = _answer(call, outcome, outcome.status(call.params.paths, self._bounds.tokens_max), shown)
-        return response.model_copy(update={"timings_ms": attempt.timings, "sandbox": attempt.sandbox})
+        return response.model_copy(update={"timings_ms": timer.timings, "sandbox": call.observer.record.sandbox})
 
     async def _outcome(self, paths: list[str], loading: ReadLoader, memory: TimelineView) -> _Outcome:
         outcome = _Outcome()
-        view = await visibility_of(memory)
+        view = await compute_visibility(memory)
         seen: set[str] = set()
         for path in dict.fromkeys(paths):
-            if outcome.left_out:  # what comes after it is not even looked up
+            if outcome.left_out:  # the paths after it are not resolved
                 outcome.left_out.append(path)
                 continue
             try:
@@ -164,9 +153,9 @@ class ReadTool:
             outcome.partly[loaded.path] = loaded.partly
 
     def _document_text(
-        self, call: ReactCall[ReadParams], files: CallFiles, folder: Staging, attempt: Attempt
+        self, call: ReactCall[ReadParams], files: CallFiles, folder: Staging, timer: PhaseTimer
     ) -> DocumentText | None:
-        """Extracts the text of documents for one call; ``attempt`` gets the times and the sandbox."""
+        """Extracts the text of documents for one call."""
         documents = self._documents
         if documents is None:
             return None
@@ -178,13 +167,7 @@ class ReadTool:
             fetched = await files.fetch(file, folder) if file.fetched is None else file.fetched
             if fetched is None:
                 raise DocumentUnreadableError("its bytes cannot be had")
-            run = Attempt(timings=attempt.timings, began=attempt.began)
-            try:
-                return await documents.read(
-                    call.scope, call.request, fetched, DOCUMENT_KINDS[file.mime], run, call.watcher
-                )
-            finally:
-                attempt.sandbox = run.sandbox or attempt.sandbox
+            return await documents.read(call, fetched, DOCUMENT_KINDS[file.mime], timer)
 
         return text_of
 
@@ -196,7 +179,7 @@ async def _is_in_view(loaded: Loaded, memory: TimelineView, view: Visibility) ->
         return False
     placed = await memory.of_path(loaded.path, BLOCKS_MAX, binaries=False)
     at_path = (item for item in placed if spelled(item.block.path) == loaded.path)
-    return wanted <= {content_fingerprint(item) for item in at_path if view.shows(item)}
+    return wanted <= {fingerprint_block(item) for item in at_path if view.shows(item)}
 
 
 def _blocks(call: ReactCall[ReadParams], loaded: Loaded) -> list[Block]:
@@ -217,14 +200,14 @@ def _answer(
     report = _report(outcome)
     if outcome.loaded or outcome.in_view:
         blocks = [*call.opening_blocks(), call.write.result_json(status), *shown]
-        return call.answered(blocks, report=report, ret=status)
+        return call.build_response(blocks, report=report, ret=status)
     code = ToolCode.MISSING if outcome.missing else ToolCode.MISSING_SKILLS
     missing = [*outcome.missing, *outcome.missing_skills]
-    # Each path and its reason stand in the status once; notice and error only say that nothing was loaded.
+    # Each path and its reason stand in the status once; notice and error only state that nothing was loaded.
     short = "nothing could be loaded"
     notice = Notice(NoticeCode.TOOL_CALL_ERROR, short, {"error": code})
     payload = {**status, "error": {"code": code, "message": short}}
-    response = call.refused(code, f"nothing could be loaded: {_listed(missing, outcome)}")
+    response = call.refuse(code, f"nothing could be loaded: {_listed(missing, outcome)}")
     return response.model_copy(
         update={"ret": status, "blocks": [*call.opening_blocks([notice]), call.write.result_json(payload)]}
     )

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from contracts.blocks import TEXT_BYTES_MAX
-from service.artifacts.line_ranges import Stretch, bytes_shown, excerpt
+from service.artifacts.line_ranges import Stretch, excerpt, format_bytes
 from service.react.read_items import CannotLoadError
 
 
@@ -33,18 +33,18 @@ class Content:
     digest: dict[str, Any]
 
 
-def text_content(
+def build_text_content(
     name: str, mime: str, text: bytes, meta: dict[str, Any] | None = None, digest: dict[str, Any] | None = None
 ) -> Content:
     """The content of a text that is not the bytes of a file."""
     return Content(name, mime, len(text), partial(_slice, text), is_text=True, meta=meta or {}, digest=digest or {})
 
 
-async def lines_of(content: Content, stretch: Stretch) -> tuple[str, dict[str, Any], str | None]:
+async def read_lines(content: Content, stretch: Stretch) -> tuple[str, dict[str, Any], str | None]:
     """The lines of a stretch, which they are, and what is left out.
 
     Raises:
-        CannotLoadError: there is none of them.
+        CannotLoadError: it has none of them.
     """
     found = await excerpt(content.read(0, content.size_bytes), stretch)
     if found.last == 0:
@@ -53,18 +53,18 @@ async def lines_of(content: Content, stretch: Stretch) -> tuple[str, dict[str, A
     return found.shown, part, found.rest(stretch, content.name)
 
 
-async def bytes_of(content: Content, stretch: Stretch) -> tuple[str, dict[str, Any], str | None]:
+async def read_bytes(content: Content, stretch: Stretch) -> tuple[str, dict[str, Any], str | None]:
     """The bytes of a stretch, which they are, and what is left out.
 
     Raises:
-        CannotLoadError: there is none of them.
+        CannotLoadError: it has none of them.
     """
     first, total = stretch.first, content.size_bytes
     end = min(stretch.last + 1, total)
     if first >= total:
         raise CannotLoadError(f"it has {total} bytes, none from {first} on")
     data = b"".join([piece async for piece in content.read(first, min(end, first + TEXT_BYTES_MAX))])
-    shown, last = bytes_shown(data, first, total, is_text=content.is_text)
+    shown, last = format_bytes(data, first, total, is_text=content.is_text)
     partly = None
     if last + 1 < end:
         onward = f"{content.name}{stretch.mark(last + 1, stretch.last)}"

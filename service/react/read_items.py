@@ -1,11 +1,11 @@
-"""What ``react.read`` shows of a path, and what tells that a model sees the same already."""
+"""The blocks that ``react.read`` shows of a path, and fingerprints that find the same content in view."""
 
 import hashlib
 from dataclasses import dataclass, field
 from typing import Any
 
 from contracts.blocks import TEXT_BYTES_MAX, TRUNCATED_SUFFIX
-from service.timeline.artifact_versions import digest_of_block, safe_text
+from service.timeline.artifact_versions import parse_digest, redact_text
 from service.timeline.port import PlacedBlock
 
 JSON = "application/json"
@@ -14,7 +14,7 @@ EXTRACTED = "extracted"
 
 
 class CannotLoadError(Exception):
-    """Nothing can be shown of a path; the text says why, for the model."""
+    """Nothing can be shown of a path; the text is the reason, for the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class ShownBlock:
         text: its text.
         base64: its binary content.
         meta: its meta fields.
-        mark: what tells whether the same is in view already; None if nothing does.
+        mark: the fingerprint of the content; None if it has none.
     """
 
     path: str | None
@@ -55,21 +55,21 @@ class Loaded:
     absent: tuple[str, ...] = ()
 
 
-def content_fingerprint(placed: PlacedBlock) -> str | None:
+def fingerprint_block(placed: PlacedBlock) -> str | None:
     """What two blocks have in common that show the same: the hash of a file or of a text, and what is carried."""
     block = placed.block
-    sha256 = digest_of_block(block).get("sha256")
+    sha256 = parse_digest(block).get("sha256")
     if isinstance(sha256, str) and EXTRACTED in block.meta:
         return f"{sha256}:{EXTRACTED}"
-    # A stretch of lines and a patch stand at a file's path with its digest, and are not what it says.
+    # A stretch of lines and a patch stand at a file's path with its digest, and are not its content.
     if isinstance(sha256, str) and not {"lines", "bytes", "patch"} & block.meta.keys():
         carried = "text" if block.text is not None else "base64" if placed.base64_chars else "nothing"
         return f"{sha256}:{carried}"
-    text = safe_text(block)
-    return None if text is None else text_mark(text)
+    text = redact_text(block)
+    return None if text is None else fingerprint_text(text)
 
 
-def text_mark(text: str) -> str:
+def fingerprint_text(text: str) -> str:
     """The hash of what a block shows of a text: a long one and its cut form have the same."""
     shown = text.removesuffix(TRUNCATED_SUFFIX).encode(errors="replace")[:TEXT_BYTES_MAX]
     return hashlib.sha256(shown.decode(errors="ignore").encode()).hexdigest()

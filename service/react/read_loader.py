@@ -1,37 +1,35 @@
-"""Turns a logical path into what ``react.read`` shows of it: digests and content, or why there is nothing."""
+"""Load what ``react.read`` shows of a path: digests and content."""
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from contracts.blocks import TEXT_BYTES_MAX
-from contracts.logical import LogicalPath, SkillPath, SourcesPath, TurnPath
+from contracts.logical_paths import LogicalPath, SkillPath, SourcesPath
 from contracts.media_types import is_inline_binary, is_text
 from contracts.paths import FilePath, UnsafePathError
-from contracts.tool_calls import SourceRow
-from service.artifacts.conversation_files import CallFiles, ConversationFile, digest_json, digest_of
-from service.artifacts.line_ranges import Stretch, is_utf8, rest_of_file, stretch_of
-from service.artifacts.port import ArtifactStore, SourcePool
-from service.artifacts.read_paths import meanings
-from service.artifacts.skills import Skills
+from contracts.tool_call_request import SourceRow
+from service.artifacts.found_file import ConversationFile, format_digest
+from service.artifacts.line_ranges import Stretch, describe_rest, is_utf8, parse_stretch
+from service.artifacts.path_forms import possible_paths
+from service.artifacts.path_resolver import CallPaths, Resolved, ResolvedBlocks, ResolvedSkill, ResolvedSources
 from service.artifacts.staging import Staging
-from service.identity import ConversationKey
 from service.react.document_reader import DOCUMENT_KINDS, DocumentUnreadableError
-from service.react.read_content import Content, bytes_of, lines_of, text_content
+from service.react.read_content import Content, build_text_content, read_bytes, read_lines
 from service.react.read_items import (
     EXTRACTED,
     JSON,
     CannotLoadError,
     Loaded,
     ShownBlock,
-    content_fingerprint,
-    text_mark,
+    fingerprint_block,
+    fingerprint_text,
 )
-from service.react.source_texts import row_text, source_text
-from service.timeline.artifact_versions import discover, latest_blocks, main_block, safe_text
+from service.react.source_texts import format_row, load_rows
+from service.timeline.artifact_versions import find_versions, redact_text
 from service.timeline.block_writer import embedded_text
 from service.timeline.token_counter import TokenCounter
 
@@ -39,6 +37,10 @@ SOURCES_MAX = 200
 """How many sources one path shows."""
 NO_SUCH_SOURCES = "the sources pool has no such ids"
 _ABSENT = "the conversation has nothing at this path"
+_NOTHING_BEHIND: dict[type[LogicalPath], str] = {
+    SourcesPath: NO_SUCH_SOURCES,
+    SkillPath: "there is no such skill",
+}
 _MARKDOWN = "text/markdown"
 _HEAD_BYTES = TEXT_BYTES_MAX + 4
 
@@ -50,41 +52,27 @@ class ReadLoader:
     """Loads the paths of one call.
 
     Args:
-        scope: whose conversation.
-        files: the files and blocks that the call can reach.
-        artifacts: the bytes of stored files.
-        sources: the sources pool.
-        skills: the skills.
+        paths: resolves the paths.
         tokens: counts tokens.
         staging: a folder for bytes that come by URI.
         inline_bytes_max: how many bytes of PDFs and images all blocks together carry.
-        turn_id: the current turn, whose files bare paths name.
         document_text: extracts the text of a document; None if nothing does.
     """
 
-    def __init__(  # noqa: PLR0913 - all that a path can lead to
+    def __init__(
         self,
-        scope: ConversationKey,
+        paths: CallPaths,
         *,
-        files: CallFiles,
-        artifacts: ArtifactStore,
-        sources: SourcePool,
-        skills: Skills,
         tokens: TokenCounter,
         staging: Staging,
         inline_bytes_max: int,
-        turn_id: str,
         document_text: DocumentText | None = None,
     ) -> None:
-        self._scope = scope
-        self._files = files
-        self._artifacts = artifacts
-        self._sources = sources
-        self._skills = skills
+        self._paths = paths
+        self._files = paths.files
         self._tokens = tokens
         self._staging = staging
         self._inline_bytes_left = inline_bytes_max
-        self._turn_id = turn_id
         self._document_text = document_text
 
     async def load(self, text: str) -> list[Loaded]:
@@ -94,7 +82,7 @@ class ReadLoader:
             CannotLoadError: nothing; why.
             StoreFailedError: a store failed.
         """
-        stretch = stretch_of(text)
+        stretch = parse_stretch(text)
         try:
             return await self._first(text, self._whole)
         except CannotLoadError:
@@ -112,7 +100,7 @@ class ReadLoader:
         """
         reason: CannotLoadError | None = None
         try:
-            paths = meanings(text, self._turn_id)
+            paths = possible_paths(text, self._paths.turn_id)
         except UnsafePathError as exc:
             raise CannotLoadError(str(exc)) from exc
         for path in paths:
@@ -123,20 +111,32 @@ class ReadLoader:
         raise reason or CannotLoadError(_ABSENT)
 
     async def _whole(self, path: LogicalPath) -> list[Loaded]:
-        match path:
-            case FilePath():
-                return [await self._file(path)]
-            case TurnPath():
-                return [await self._blocks(path)]
-            case SourcesPath():
-                return await self._rows(path)
-            case SkillPath():
-                return [await self._skill(path)]
+        match await self._resolve(path):
+            case ConversationFile() as file:
+                return [await self._file(file)]
+            case ResolvedBlocks() as blocks:
+                return [await self._blocks(blocks)]
+            case ResolvedSources() as sources:
+                return await self._rows(sources)
+            case ResolvedSkill(skill=skill):
+                text = skill.active_text
+                return [Loaded(str(path), (ShownBlock(str(path), _MARKDOWN, text, mark=fingerprint_text(text)),))]
+
+    async def _resolve(self, path: LogicalPath) -> Resolved:
+        """What is behind a path.
+
+        Raises:
+            CannotLoadError: nothing.
+        """
+        found = await self._paths.resolve(path, SOURCES_MAX + 1)
+        if found is None:
+            raise CannotLoadError(_NOTHING_BEHIND.get(type(path), _ABSENT))
+        return found
 
     # ---- files ----
 
-    async def _file(self, path: FilePath) -> Loaded:
-        file = await self._found(path)
+    async def _file(self, found: ConversationFile) -> Loaded:
+        file, path = await self._at_hand(found), found.path
         digest = await self._digest(file)
         text = encoded = None
         partly: list[str] = []
@@ -144,22 +144,22 @@ class ReadLoader:
         if is_inline_binary(file.mime):
             if size <= self._inline_bytes_left:
                 self._inline_bytes_left -= size
-                content = b"".join([piece async for piece in self._read(file, 0, size)])
+                content = b"".join([piece async for piece in self._files.read(file, 0, size)])
                 encoded = (await asyncio.to_thread(base64.b64encode, content)).decode("ascii")
             else:
                 partly.append(f"its {size} bytes are too many to show; code can open it at {path.physical}")
         elif file.mime not in DOCUMENT_KINDS:
-            head = b"".join([piece async for piece in self._read(file, 0, min(size, _HEAD_BYTES))])
+            head = b"".join([piece async for piece in self._files.read(file, 0, min(size, _HEAD_BYTES))])
             if is_text(file.mime) or (head and is_utf8(head)):
                 text = embedded_text(head, more=size > len(head))
                 if size > TEXT_BYTES_MAX:
-                    partly.append(rest_of_file(path.logical, head, size))
+                    partly.append(describe_rest(path.logical, head, size))
                 elif "tokens" not in digest:
                     digest["tokens"] = await asyncio.to_thread(self._tokens.count, text)
         meta = self._meta(file, digest)
         carried = "base64" if encoded is not None else "text" if text is not None else "nothing"
         piece = ShownBlock(path.logical, file.mime, text, encoded, meta, f"{digest['sha256']}:{carried}")
-        pieces = [ShownBlock(None, JSON, digest_json(digest)), piece]
+        pieces = [ShownBlock(None, JSON, format_digest(digest)), piece]
         if file.mime in DOCUMENT_KINDS and self._document_text is not None:
             try:
                 pieces.append(_extracted(path, await self._document_text(file), meta, digest, partly))
@@ -167,39 +167,27 @@ class ReadLoader:
                 partly.append(f"its text cannot be extracted: {exc}")
         return Loaded(path.logical, tuple(pieces), "; ".join(partly) or None)
 
-    async def _found(self, path: FilePath) -> ConversationFile:
-        """A file whose size is known; one that only blocks know is in staging by now.
+    async def _at_hand(self, file: ConversationFile) -> ConversationFile:
+        """A file whose size is known; one that only blocks know is fetched.
 
         Raises:
-            CannotLoadError: there is none, or its bytes cannot be had.
+            CannotLoadError: its bytes cannot be had.
         """
-        file = await self._files.latest(path)
-        if file is None:
-            raise CannotLoadError(_ABSENT)
         if file.stored is None:
             got = await self._files.fetch(file, self._staging)
             if got is None:
                 raise CannotLoadError("the timeline names the file, but its bytes cannot be had")
-            file = file.at(got)
+            file = file.with_content(got)
         return file
 
     async def _digest(self, file: ConversationFile) -> dict[str, Any]:
         """The digest that came with the file's latest version, or one made of what is known of it."""
-        known = {} if file.stored is None else digest_of(file.stored)
-        if file.fetched is not None:
-            known = {
-                "artifact_path": file.path.logical,
-                "physical_path": file.path.physical,
-                "mime": file.mime,
-                "kind": "file",
-                "size_bytes": file.fetched.size_bytes,
-                "sha256": file.fetched.sha256,
-            }
-        versions = await discover(self._files.memory, file.path.logical)
-        told = dict(versions[-1].digest) if versions else {}
-        if told.get("sha256") not in {None, known["sha256"]}:
-            told = {}  # of a version before the one in the store
-        return {**known, **told, "sha256": known["sha256"]}
+        known = file.digest()
+        versions = await find_versions(self._files.memory, file.path.logical)
+        latest = dict(versions[-1].digest) if versions else {}
+        if latest.get("sha256") not in {None, known["sha256"]}:
+            latest = {}  # of a version before the one in the store
+        return {**known, **latest, "sha256": known["sha256"]}
 
     async def _stretch(self, stretch: Stretch, path: LogicalPath) -> list[Loaded]:
         """Some lines or bytes.
@@ -209,14 +197,14 @@ class ReadLoader:
         """
         content = await self._content(path)
         if stretch.unit == "bytes":
-            shown, part, partly = await bytes_of(content, stretch)
+            shown, part, partly = await read_bytes(content, stretch)
         elif not content.is_text:
             raise CannotLoadError(f"{content.mime} has no lines; give the path without #L, or #B0- for its bytes")
         else:
-            shown, part, partly = await lines_of(content, stretch)
+            shown, part, partly = await read_lines(content, stretch)
         name = f"{content.name}{stretch.mark(stretch.first, stretch.last)}"
-        piece = ShownBlock(name, content.mime, shown, None, {**content.meta, **part}, text_mark(shown))
-        head = (ShownBlock(None, JSON, digest_json({**content.digest, **part})),) if content.digest else ()
+        piece = ShownBlock(name, content.mime, shown, None, {**content.meta, **part}, fingerprint_text(shown))
+        head = (ShownBlock(None, JSON, format_digest({**content.digest, **part})),) if content.digest else ()
         return [Loaded(name, (*head, piece), partly)]
 
     async def _content(self, path: LogicalPath) -> Content:
@@ -225,10 +213,10 @@ class ReadLoader:
         Raises:
             CannotLoadError: nothing, or a document whose text cannot be extracted.
         """
-        if not isinstance(path, FilePath):
-            text = (await self._texts(path)).encode(errors="replace")
-            return text_content(str(path), "text/plain", text)
-        file = await self._found(path)
+        found = await self._resolve(path)
+        if not isinstance(found, ConversationFile):
+            return build_text_content(str(path), "text/plain", _text_of(found).encode(errors="replace"))
+        file = await self._at_hand(found)
         digest = await self._digest(file)
         meta = self._meta(file, digest)
         if file.mime in DOCUMENT_KINDS and self._document_text is not None:
@@ -236,43 +224,30 @@ class ReadLoader:
                 text = (await self._document_text(file)).encode(errors="replace")
             except DocumentUnreadableError as exc:
                 raise CannotLoadError(f"its text cannot be extracted: {exc}") from exc
-            return text_content(path.logical, _MARKDOWN, text, {**meta, EXTRACTED: True}, digest)
+            return build_text_content(file.path.logical, _MARKDOWN, text, {**meta, EXTRACTED: True}, digest)
         size = file.size_bytes or 0
-        head = b"".join([piece async for piece in self._read(file, 0, min(size, _HEAD_BYTES))])
+        head = b"".join([piece async for piece in self._files.read(file, 0, min(size, _HEAD_BYTES))])
         has_lines = is_text(file.mime) or is_utf8(head)
-        return Content(path.logical, file.mime, size, partial(self._read, file), has_lines, meta, digest)
+        return Content(file.path.logical, file.mime, size, partial(self._files.read, file), has_lines, meta, digest)
 
     def _meta(self, file: ConversationFile, digest: dict[str, Any]) -> dict[str, Any]:
         hosted = file.stored.hosting() if file.stored is not None else {}
         if file.version is not None and file.version.hosted_uri is not None:
             hosted = {"hosted_uri": file.version.hosted_uri}
-        return {"digest": digest_json(digest), **hosted, "physical_path": file.path.physical}
-
-    async def _read(self, file: ConversationFile, start: int, end: int) -> AsyncIterator[bytes]:
-        """Some bytes of a file, never all of a large one at once."""
-        if file.stored is not None:
-            async for piece in self._artifacts.read(self._scope, file.stored, start, end):
-                yield piece
-        elif file.fetched is not None:
-            at = 0
-            async for piece in file.fetched.pieces(end):
-                yield piece[max(start - at, 0) :]
-                at += len(piece)
+        return {"digest": format_digest(digest), **hosted, "physical_path": file.path.physical}
 
     # ---- blocks ----
 
-    async def _blocks(self, path: TurnPath) -> Loaded:
-        placed = await latest_blocks(self._files.memory, path)
-        if not placed:
-            raise CannotLoadError(_ABSENT)
+    async def _blocks(self, found: ResolvedBlocks) -> Loaded:
+        path = found.path
         pieces = []
         partly = None
-        for item in placed:
-            block, mark = item.block, content_fingerprint(item)
-            text, encoded = safe_text(block), None
+        for item in found.placed:
+            block, mark = item.block, fingerprint_block(item)
+            text, encoded = redact_text(block), None
             if text is not None and len(raw := text.encode(errors="replace")) > TEXT_BYTES_MAX:
                 text = embedded_text(raw[: TEXT_BYTES_MAX + 4], more=True)
-                partly = rest_of_file(str(path), raw, len(raw))
+                partly = describe_rest(str(path), raw, len(raw))
             if item.base64_chars:
                 size = item.base64_chars * 3 // 4
                 if size > self._inline_bytes_left:
@@ -283,55 +258,45 @@ class ReadLoader:
             pieces.append(ShownBlock(str(path), block.mime, text, encoded, {}, mark))
         return Loaded(str(path), tuple(pieces), partly)
 
-    async def _texts(self, path: TurnPath | SourcesPath | SkillPath) -> str:
-        """The whole text of what is no file."""
-        if isinstance(path, TurnPath):
-            placed = await latest_blocks(self._files.memory, path)
-            text = safe_text(main_block(placed).block) if placed else None
-        elif isinstance(path, SkillPath):
-            text = await self._skill_text(path)
-        else:
-            found = await self._sources.pick(self._scope, path.ranges, SOURCES_MAX)
-            text = "".join(row_text(row, None) for row in found) or None
-        if text is None:
-            raise CannotLoadError(_ABSENT)
-        return text
-
     # ---- sources ----
 
-    async def _rows(self, path: SourcesPath) -> list[Loaded]:
+    async def _rows(self, sources: ResolvedSources) -> list[Loaded]:
         """Files as files, in their order, then all other rows as one text."""
-        found = await self._sources.pick(self._scope, path.ranges, SOURCES_MAX + 1)
-        if not found:
-            raise CannotLoadError(NO_SUCH_SOURCES)
-        rows = found[:SOURCES_MAX]
+        found, rows = sources.rows, sources.rows[:SOURCES_MAX]
         loaded: list[Loaded] = []
         others: list[SourceRow] = []
         for row in rows:
+            file = None if row.file is None else await self._files.latest(row.file)
             try:
-                loaded += [await self._file(row.file)] if row.file is not None else []
+                loaded += [await self._file(file)] if file is not None else []
             except CannotLoadError:
+                file = None
+            if file is None:
                 others.append(row)
-            else:
-                others += [row] if row.file is None else []
         if others:
-            loaded.append(source_text(others, more=len(found) > len(rows)))
+            loaded.append(load_rows(others, more=len(found) > len(rows)))
         if len(found) == len(rows):
-            unmet = (span for span in path.ranges if not any(span[0] <= row.sid <= span[1] for row in rows))
+            unmet = (span for span in sources.path.ranges if not any(span[0] <= row.sid <= span[1] for row in rows))
             loaded[0] = replace(loaded[0], absent=tuple(str(SourcesPath((span,))) for span in unmet))
         return loaded
 
-    # ---- skills ----
 
-    async def _skill(self, path: SkillPath) -> Loaded:
-        text = await self._skill_text(path)
-        return Loaded(str(path), (ShownBlock(str(path), _MARKDOWN, text, mark=text_mark(text)),))
+def _text_of(found: ResolvedBlocks | ResolvedSources | ResolvedSkill) -> str:
+    """The whole text of what is not a file.
 
-    async def _skill_text(self, path: SkillPath) -> str:
-        skill = await self._skills.read(path.skill_id)
-        if skill is None:
-            raise CannotLoadError("there is no such skill")
-        return skill.active_text
+    Raises:
+        CannotLoadError: it has no text.
+    """
+    match found:
+        case ResolvedBlocks():
+            text = found.text
+        case ResolvedSources():
+            text = "".join(format_row(row, None) for row in found.rows[:SOURCES_MAX]) or None
+        case ResolvedSkill():
+            text = found.skill.active_text
+    if text is None:
+        raise CannotLoadError(_ABSENT)
+    return text
 
 
 def _extracted(
@@ -340,7 +305,7 @@ def _extracted(
     """The text of a document, at the document's own path; ``partly`` learns how to read on."""
     raw = whole.encode(errors="replace")
     if len(raw) > TEXT_BYTES_MAX:
-        partly.append(f"of its text {rest_of_file(path.logical, raw, len(raw))}")
+        partly.append(f"of its text {describe_rest(path.logical, raw, len(raw))}")
     text = embedded_text(raw[:_HEAD_BYTES], more=len(raw) > _HEAD_BYTES)
     mark = f"{digest['sha256']}:{EXTRACTED}"
     return ShownBlock(path.logical, _MARKDOWN, text, None, {**meta, EXTRACTED: True}, mark)

@@ -1,4 +1,4 @@
-"""The story of ``react.search_files``: files of the current workspace by name and by what they say.
+"""``react.search_files``: search the files of the current workspace by name and content.
 
 The workspace of a turn: its own files and attachments, and the files of other turns that it has brought into view.
 Patterns are a model's, so they run under a clock of processor time, and without the lock that would hold up
@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from contracts.codes import ToolCode
 from contracts.react_tools import SearchFilesParams
-from contracts.tool_calls import ToolCallResponse
-from service.artifacts.conversation_files import ConversationFile, ConversationFiles
+from contracts.tool_call_response import ToolCallResponse
+from service.artifacts.conversation_files import ConversationFiles
+from service.artifacts.found_file import ConversationFile
 from service.artifacts.staging import staging
 from service.calls.direct_tool import ReactCall, ToolRefusedError
 
@@ -27,8 +28,8 @@ FILE_BYTES_MAX = 10 * 1024 * 1024
 """As much of a file is searched."""
 CALL_BYTES_MAX = 512 * 1024 * 1024
 """As much is read for one call."""
-BROUGHT_MAX = 1_000
-"""As many files of other turns are looked at."""
+READ_FILES_MAX = 1_000
+"""How many files of other turns are searched."""
 _LINES_SHOWN = 5
 _SNIFFED_BYTES = 8_192
 STRETCH_CHARS = 64 * 1024
@@ -44,7 +45,7 @@ _NUMBER = re.compile(r"\d{1,9}")
 class _Clock:
     """What is left of the processor time that the patterns of one call may take.
 
-    It is no time of day: where other programs keep the processors busy, the same search takes longer to answer.
+    It is not wall-clock time: on a busy machine the same search takes longer to answer.
 
     Attributes:
         left_s: in seconds.
@@ -127,8 +128,8 @@ class SearchFilesTool:
         name = await asyncio.to_thread(_read, "name_regex", params.name_regex, clock)
         content = await asyncio.to_thread(_read, "content_regex", params.content_regex, clock)
         reach = self._files.of_call(call.scope, call.request.timeline)
-        brought = await reach.brought(call.turn_id, BROUGHT_MAX)
-        files = await reach.of_turn(call.turn_id) + sorted(brought, key=lambda file: file.path)
+        read = await reach.read_in_turn(call.turn_id, READ_FILES_MAX)
+        files = await reach.of_turn(call.turn_id) + sorted(read, key=lambda file: file.path)
         if name is not None:
             files = await asyncio.to_thread(_named, files, name, clock)
         found = _Found()
@@ -163,7 +164,7 @@ class SearchFilesTool:
         result = _result(found)
         blocks = [*call.opening_blocks(), call.write.result_json(result)]
         listed = f", {len(found.hits)} of them listed" if found.total > len(found.hits) else ""
-        return call.answered(blocks, report=f"Found: {found.total} files{listed}", ret=result)
+        return call.build_response(blocks, report=f"Found: {found.total} files{listed}", ret=result)
 
 
 async def _lines(
@@ -200,10 +201,10 @@ def _compiled(field_name: str, text: str | None) -> "regex.Pattern[str] | None":
     except (regex.error, RecursionError, MemoryError, OverflowError, ValueError) as exc:
         position = getattr(exc, "pos", None)
         at = "" if position is None else f" at position {position}"
-        said = getattr(exc, "msg", None) or (str(exc) if isinstance(exc, ValueError) else "it is nested too deep")
+        reason = getattr(exc, "msg", None) or (str(exc) if isinstance(exc, ValueError) else "it is nested too deep")
         raise ToolRefusedError(
             ToolCode.INVALID_REGEX,
-            f"{field_name} is no regular expression that can be searched for: {said}{at}",
+            f"{field_name} is no regular expression that can be searched for: {reason}{at}",
             field=field_name,
             position=position,
         ) from exc
@@ -237,7 +238,7 @@ def _named(files: list[ConversationFile], pattern: "regex.Pattern[str]", clock: 
 
 
 def _matches(data: bytes, pattern: "regex.Pattern[str]", clock: _Clock) -> list[int]:
-    """The first lines where a pattern matches; a byte that is no UTF-8 stands for U+FFFD."""
+    """The first lines where a pattern matches; a byte that is not UTF-8 stands for U+FFFD."""
     text = data.decode("utf-8", "replace")
     lines: list[int] = []
     line = 1

@@ -1,4 +1,4 @@
-"""Whether a text can be read as what its extension says: parsed, never run, and with no more than its own size."""
+"""Check the syntax of a text by its extension: it is parsed, never run."""
 
 import ast
 import csv
@@ -22,8 +22,8 @@ class _EntityError(ValueError):
     """A document type that defines entities."""
 
 
-def parse_problem(name: str, text: str) -> str | None:
-    """What keeps a text from being read as its extension says; None if nothing does or the format is not checked.
+def find_syntax_problem(name: str, text: str) -> str | None:
+    """The syntax error of a text; None if it has none or its format is not checked.
 
     Blocking: a few milliseconds for most texts, a second at most.
     """
@@ -36,11 +36,11 @@ def parse_problem(name: str, text: str) -> str | None:
     except (RecursionError, MemoryError):
         return "is nested too deep"
     except (ValueError, SyntaxError, xml.parsers.expat.ExpatError, csv.Error) as exc:
-        return f"does not parse: {_said(exc)}"[:_SHOWN_CHARS]
+        return f"does not parse: {_describe(exc)}"[:_SHOWN_CHARS]
     return None
 
 
-def _said(exc: Exception) -> str:
+def _describe(exc: Exception) -> str:
     if isinstance(exc, SyntaxError):
         return f"{exc.msg} (line {exc.lineno})"
     return " ".join(str(exc).split())

@@ -1,4 +1,4 @@
-"""Text files of the current turn: named, read, measured, stored and told in the blocks of a call."""
+"""Text files of the current turn: names, measures, storing, digests."""
 
 import asyncio
 import hashlib
@@ -10,15 +10,15 @@ from typing import Any, Literal
 from contracts.blocks import Digest
 from contracts.codes import NoticeCode, ToolCode, VerdictCode
 from contracts.paths import FilePath, NamedPath, Namespace, UnsafePathError, in_turn, is_turn_id
-from contracts.tool_calls import ArtifactResult, ToolCallResponse
-from service.artifacts.port import ArtifactStore, NewArtifact, SourcePool, StoredArtifact
+from contracts.tool_call_response import ArtifactResult, ToolCallResponse
+from service.artifacts.conversation_files import CallFiles, ConversationFiles
+from service.artifacts.port import NewArtifact, SourcePool, StoredArtifact
 from service.calls.direct_tool import ReactCall, ToolRefusedError
 from service.errors import StoreFailedError, StoreFullError
-from service.identity import ConversationKey
-from service.jobs.hosting import host
+from service.file_content import FileContent
 from service.jobs.path_mentions import find_sids
 from service.jobs.produced_files import Content, content_of
-from service.timeline.artifact_versions import is_remembered
+from service.timeline.artifact_versions import has_path
 from service.timeline.block_writer import Notice, now_text
 from service.timeline.token_counter import TokenCounter, count_tokens
 
@@ -29,7 +29,7 @@ class TextFile:
 
     Attributes:
         path: the file, in the current turn.
-        text: what it says.
+        text: its content.
         mime: its media type.
         kind: ``display`` or ``file``.
         visibility: only ``external`` ones are hosted.
@@ -67,21 +67,25 @@ class TextFiles:
     """Measures and stores text files; holds nothing of any call.
 
     Args:
-        artifacts: where they are stored.
+        files: where they are stored and found.
         sources: the pool that they cite, and that external ones become part of.
         tokens: counts their tokens.
         inline_bytes_max: how many bytes of an image (SVG) a block carries.
     """
 
     def __init__(
-        self, artifacts: ArtifactStore, sources: SourcePool, tokens: TokenCounter, inline_bytes_max: int
+        self, files: ConversationFiles, sources: SourcePool, tokens: TokenCounter, inline_bytes_max: int
     ) -> None:
-        self._artifacts = artifacts
+        self._files = files
         self._sources = sources
         self._tokens = tokens
         self._inline_bytes_max = inline_bytes_max
 
-    async def refuse_folder(self, scope: ConversationKey, path: FilePath) -> None:
+    def files_of(self, call: ReactCall[Any]) -> CallFiles:
+        """The files that a call can reach."""
+        return self._files.of_call(call.scope, call.request.timeline)
+
+    async def refuse_folder(self, files: CallFiles, path: FilePath) -> None:
         """Refuses a path that cannot lie in one tree with the files of its turn.
 
         Raises:
@@ -89,7 +93,7 @@ class TextFiles:
                 file.
             StoreFailedError: the store failed.
         """
-        for other in await self._artifacts.of_turn(scope, path.turn_id):
+        for other in await files.of_turn(path.turn_id):
             if other.path.namespace is not Namespace.FILES:
                 continue
             if other.path.rel.startswith(path.rel + "/"):
@@ -117,7 +121,9 @@ class TextFiles:
             StoreFailedError, StoreFullError: nothing was stored, or only a row of the sources pool is missing.
         """
         new = [await asyncio.to_thread(_new, file, call.request.tool_call_id) for file in files]
-        return await host(self._artifacts, call.scope, new)
+        stored = await self._files.artifacts.save(call.scope, new) if new else []
+        call.observer.on_stored(stored)
+        return stored
 
     async def content(self, file: TextFile, measured: Measured) -> Content:
         """What the content block of a stored text carries."""
@@ -125,7 +131,7 @@ class TextFiles:
         return await asyncio.to_thread(content_of, file.mime, measured.size_bytes, encoded, self._inline_bytes_max)
 
 
-def named_file(path: str, turn_id: str) -> NamedPath:
+def resolve_target(path: str, turn_id: str) -> NamedPath:
     """The file of the current turn that a path means.
 
     Raises:
@@ -150,7 +156,7 @@ def _is_folder(text: str, turn_id: str) -> bool:
     return text.endswith("/") or is_namespace or (not rest and head in {Namespace.FILES, turn_id})
 
 
-def rewrites(named: NamedPath) -> list[Notice]:
+def build_rewrite_notices(named: NamedPath) -> list[Notice]:
     """The notice of a path that meant another turn or an attachment."""
     if not named.foreign:
         return []
@@ -162,9 +168,7 @@ def digest_of(
     call: ReactCall[Any], file: TextFile, measured: Measured, stored: StoredArtifact | None = None, **more: str
 ) -> Digest:
     """The digest of a text; ``stored`` is None if it could not be stored."""
-    is_edited = stored is not None and (
-        stored.version > 1 or is_remembered(call.request.timeline, file.path.logical)
-    )
+    is_edited = stored is not None and (stored.version > 1 or has_path(call.request.timeline, file.path.logical))
     return Digest(
         artifact_path=file.path.logical,
         physical_path=file.path.physical,
@@ -185,7 +189,7 @@ def digest_of(
     )
 
 
-def result_of(file: TextFile, stored: StoredArtifact) -> ArtifactResult:
+def build_artifact_result(file: TextFile, stored: StoredArtifact) -> ArtifactResult:
     """What became of a text, for the caller's program."""
     return ArtifactResult(
         logical_path=file.path.logical,
@@ -201,7 +205,7 @@ def result_of(file: TextFile, stored: StoredArtifact) -> ArtifactResult:
     )
 
 
-def not_hosted(
+def build_hosting_failure(
     call: ReactCall[Any],
     file: TextFile,
     measured: Measured,
@@ -209,12 +213,12 @@ def not_hosted(
     error: StoreFailedError | StoreFullError,
 ) -> ToolCallResponse:
     """The answer of a call whose file could not be stored or hosted: the text is still in its call block."""
-    # Not the store's own words: they may name places that no model is told.
+    # Not the store's own words: they may name places that a model must not see.
     message = f"the file could not be stored ({error.code}); call again under a new tool_call_id"
     details = {"error": str(error.code), "path": file.path.physical, "retryable": error.retryable}
     notice = Notice(NoticeCode.HOSTING_FAILED, message, details)
     digest = digest_of(call, file, measured, error=f"{ToolCode.HOSTING_FAILED}: {error.code}")
-    return call.failed(
+    return call.build_failed(
         ToolCode.HOSTING_FAILED, message, [*call.opening_blocks([*notices, notice]), call.write.meta(digest)]
     )
 
@@ -231,7 +235,7 @@ def _new(file: TextFile, tool_call_id: str) -> NewArtifact:
     content = file.text.encode()
     return NewArtifact(
         path=file.path,
-        source=content,
+        source=FileContent(content),
         size_bytes=len(content),
         sha256=hashlib.sha256(content).hexdigest(),
         mime=file.mime,

@@ -1,4 +1,4 @@
-"""What a file that is written as text may be called, and what its name says of it."""
+"""Names and media types of files that are written as text."""
 
 from pathlib import PurePosixPath
 from typing import Literal
@@ -13,7 +13,7 @@ from service.calls.direct_tool import ToolRefusedError
 _SVG = "image/svg+xml"  # an image by its type, and text all the same
 _UNKNOWN = "application/octet-stream"
 _RENDERED = frozenset({"pdf", "docx", "pptx", "png"})
-# Formats that are no text and that the protocol's table of media types does not know.
+# Formats that are not text and that the protocol's table of media types does not know.
 _BINARY = frozenset(
     "7z aac apk avif avro bin class dll dmg dylib eot exe feather heic ico iso jar mpeg msg pickle pkl psd pyc "  # noqa: SIM905 - a word list
     "rar so wasm whl xlsb xlsm zst".split()
@@ -21,7 +21,7 @@ _BINARY = frozenset(
 _SHOWN_IN_TIMELINE = frozenset({"", "md", "markdown", "txt"})
 
 
-def text_mime(path: FilePath, kind: Literal["display", "file"]) -> str:
+def choose_text_mime(path: FilePath, kind: Literal["display", "file"]) -> str:
     """The media type of a text file.
 
     An extension that nobody knows is plain text: the content was given as text. So is a name without extension

@@ -1,10 +1,10 @@
-"""The stories of ``react.write``, ``react.stream`` and ``react.file``: a text becomes a file of the turn."""
+"""``react.write``, ``react.stream`` and ``react.file``: write a text as a file of the turn."""
 
 from typing import Literal
 
 from contracts.codes import NoticeCode, ToolCode, VerdictCode
 from contracts.react_tools import FileParams, WriteParams
-from contracts.tool_calls import ToolCallResponse
+from contracts.tool_call_response import ToolCallResponse
 from service.calls.direct_tool import ReactCall
 from service.calls.param_references import find_reference
 from service.errors import StoreFailedError, StoreFullError
@@ -12,13 +12,13 @@ from service.react.text_file import (
     Measured,
     TextFile,
     TextFiles,
+    build_artifact_result,
+    build_hosting_failure,
+    build_rewrite_notices,
     digest_of,
-    named_file,
-    not_hosted,
-    result_of,
-    rewrites,
+    resolve_target,
 )
-from service.react.text_formats import refuse_format, text_mime
+from service.react.text_formats import choose_text_mime, refuse_format
 from service.timeline.block_writer import Notice, shortened, text_head
 
 
@@ -42,25 +42,25 @@ class WriteTool:
         channel: str | None,
         kind: Literal["display", "file"],
     ) -> ToolCallResponse:
-        """Writes a text and tells it in blocks.
+        """Writes a text.
 
         Raises:
             ToolRefusedError: the path or the format is not one that can be written; nothing is stored.
             ServiceError: the caller's program or the service is at fault; nothing is stored.
         """
-        named = named_file(call.params.path, call.turn_id)
+        named = resolve_target(call.params.path, call.turn_id)
         refuse_format(named.file, channel, kind)
-        await self._files.refuse_folder(call.scope, named.file)
+        await self._files.refuse_folder(self._files.files_of(call), named.file)
         file = TextFile(
             named.file,
             call.params.content,
-            text_mime(named.file, kind),
+            choose_text_mime(named.file, kind),
             kind,
             "internal" if channel == "internal" else "external",
             channel,
         )
         measured = await self._files.measure(call, file.text)
-        notices = rewrites(named)
+        notices = build_rewrite_notices(named)
         if not file.text:
             return _empty(call, file, measured, notices)
         if measured.unknown:
@@ -69,7 +69,7 @@ class WriteTool:
         try:
             [stored] = await self._files.store(call, [file])
         except (StoreFailedError, StoreFullError) as exc:
-            return not_hosted(call, file, measured, notices, exc)
+            return build_hosting_failure(call, file, measured, notices, exc)
         digest = digest_of(call, file, measured, stored)
         given = str(call.request.params["content"])
         content = given if find_reference("content", given) else shortened(given, file.path.logical)
@@ -80,7 +80,7 @@ class WriteTool:
         else:
             carried = await self._files.content(file, measured)
             blocks.append(call.write.content(digest, stored.hosting(), text=carried.text, base64=carried.base64))
-        return call.answered(
+        return call.build_response(
             blocks,
             report=f"Written: {file.path.physical} ({measured.size_bytes} bytes, {measured.tokens} tokens)",
             ret={
@@ -89,7 +89,7 @@ class WriteTool:
                 "size_bytes": measured.size_bytes,
                 "edited": bool(digest.edited),
             },
-            artifacts=[result_of(file, stored)],
+            artifacts=[build_artifact_result(file, stored)],
         )
 
 
@@ -100,4 +100,4 @@ def _empty(
     notice = Notice(NoticeCode.TOOL_RESULT_ERROR, message, {"error": ToolCode.EMPTY_FILE})
     digest = digest_of(call, file, measured, error=f"{VerdictCode.EMPTY_FILE}: file is empty")
     blocks = [*call.opening_blocks([*notices, notice]), call.write.meta(digest)]
-    return call.failed(ToolCode.EMPTY_FILE, message, blocks)
+    return call.build_failed(ToolCode.EMPTY_FILE, message, blocks)

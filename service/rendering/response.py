@@ -1,4 +1,4 @@
-"""Writes the answer to a rendering call: envelope, blocks and verdict. It decides nothing."""
+"""The response to a rendering call: envelope, blocks and verdict. It decides nothing."""
 
 import json
 from dataclasses import dataclass, field
@@ -9,25 +9,27 @@ from contracts.blocks import Block, Digest
 from contracts.codes import ContractCode, NoticeCode, RuntimeCode
 from contracts.paths import FilePath
 from contracts.render_tools import OutputFormat, RenderParams
-from contracts.tool_calls import EnvelopeError, ToolCallRequest, ToolCallResponse
-from service.artifacts.port import StoredArtifact
+from contracts.tool_call_request import ToolCallRequest
+from contracts.tool_call_response import EnvelopeError, Timings, ToolCallResponse
 from service.calls.interruptions import Interruption
 from service.calls.param_references import find_reference
 from service.identity import ConversationKey
 from service.jobs.error_lines import error_line
-from service.jobs.produced_files import Content, artifact_result, usage
-from service.jobs.runner import Attempt
+from service.jobs.inputs import JobInputs
+from service.jobs.produced_files import ProducedFiles, artifact_result, usage
+from service.jobs.runner import JobResult
 from service.jobs.verdicts import Verdict
 from service.sandbox.limits import CallBounds
+from service.sandbox.port import ProcessOutcome
 from service.sandbox.program_output import stderr_text
-from service.timeline.artifact_versions import is_remembered
+from service.timeline.artifact_versions import has_path
 from service.timeline.block_writer import BlockWriter, Notice, now_text, shortened
 from service.visible_text import visible_line
 
 _WARNINGS_MAX = 100
 _WARNINGS_SHOWN_MAX = 20
 _WARNING_CHARS_MAX = 400
-_REFUSED_BY = {
+_NOTICE_OF_REFUSAL = {
     ContractCode.MISSING_ASSETS: NoticeCode.MISSING_ASSETS,
     ContractCode.PARAM_REF_NOT_VISIBLE: NoticeCode.PARAM_REF_NOT_VISIBLE,
 }
@@ -36,11 +38,11 @@ _REFUSED_BY = {
 
 @dataclass(frozen=True, slots=True)
 class RenderCall:
-    """One rendering call at the door.
+    """One rendering call.
 
     Attributes:
-        scope: whose conversation.
-        request: the call as it came.
+        scope: its conversation.
+        request: the request.
         output: the format that is written.
         params: its parameters.
         bounds: what it may use.
@@ -58,8 +60,8 @@ class RenderCall:
 
 
 @dataclass(frozen=True, slots=True)
-class RenderResult:
-    """What the renderer said.
+class RendererAnswer:
+    """What the renderer printed of its work.
 
     Attributes:
         error: why nothing was rendered: code and message.
@@ -72,9 +74,9 @@ class RenderResult:
     facts: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, said: bytes) -> "RenderResult":
-        """Reads the last line of the renderer's output; a renderer that said nothing has failed."""
-        lines = said.splitlines()
+    def parse(cls, printed: bytes) -> "RendererAnswer":
+        """Parses the last line of the renderer's output; without one it has failed."""
+        lines = printed.splitlines()
         try:
             fields = json.loads(lines[-1]) if lines else {}
         except ValueError:
@@ -85,34 +87,64 @@ class RenderResult:
         return cls((str(error.get("code", "render_failed")), str(error.get("message", ""))))
 
 
-def refused(call: RenderCall, error: ContractError, attempt: Attempt) -> ToolCallResponse:
-    """The answer to a call that the model has to write differently; nothing was rendered."""
-    is_asset = error.code is ContractCode.MISSING_ASSETS
-    code = _REFUSED_BY.get(error.code, NoticeCode.TOOL_CALL_ERROR)
-    notice = Notice(code, error.message, error.details if is_asset else {"error": error.code, **error.details})
-    return _failed(call, str(error.code), error.message, [*attempt.gathered.notices, notice], attempt)
+@dataclass(frozen=True, slots=True)
+class RenderRun:
+    """A rendering and what came of it.
+
+    Attributes:
+        inputs: its inputs.
+        result: how the renderer ended.
+        answer: what it printed of its work.
+        files: the document, if there is one.
+    """
+
+    inputs: JobInputs
+    result: JobResult
+    answer: RendererAnswer
+    files: ProducedFiles
 
 
-def interrupted(call: RenderCall, why: Interruption) -> ToolCallResponse:
-    """The answer to a call that was ended from outside; it is never run again under its id."""
-    notice = Notice(NoticeCode.TOOL_RESULT_ERROR, why.message, {"error": why.code})
-    return _failed(call, why.code, why.message, [notice], Attempt(sandbox=why.sandbox))
-
-
-def answered(
-    call: RenderCall,
-    attempt: Attempt,
-    result: RenderResult,
-    verdict: Verdict,
-    contents: dict[str, Content],
-    stored: dict[str, StoredArtifact],
+def refuse(
+    call: RenderCall, error: ContractError, timings: Timings, inputs: JobInputs | None = None
 ) -> ToolCallResponse:
-    """The answer to a call that was rendered, or failed to be."""
-    artifact = stored.get(call.target.physical)
+    """Builds the response to a call that the model has to write differently; nothing was rendered."""
+    is_asset = error.code is ContractCode.MISSING_ASSETS
+    code = _NOTICE_OF_REFUSAL.get(error.code, NoticeCode.TOOL_CALL_ERROR)
+    notice = Notice(code, error.message, error.details if is_asset else {"error": error.code, **error.details})
+    notices = [*(inputs.notices if inputs is not None else ()), notice]
+    return _build_failed(
+        call,
+        str(error.code),
+        error.message,
+        notices,
+        rehosted=inputs.ledger if inputs is not None else [],
+        timings_ms=timings,
+        usage=usage(ProcessOutcome()),
+    )
+
+
+def build_interrupted(call: RenderCall, why: Interruption) -> ToolCallResponse:
+    """Builds the response to a call that was ended from outside; it never runs again under its id."""
+    notice = Notice(NoticeCode.TOOL_RESULT_ERROR, why.message, {"error": why.code})
+    return _build_failed(call, why.code, why.message, [notice], usage=usage(ProcessOutcome()), sandbox=why.sandbox)
+
+
+def build_response(call: RenderCall, run: RenderRun, timings: Timings) -> ToolCallResponse:
+    """Builds the response to a call whose renderer ran."""
+    inputs, result, answer = run.inputs, run.result, run.answer
+    (verdict,) = run.files.verdicts
+    known: dict[str, Any] = {
+        "ret": {"warnings": answer.warnings, "facts": answer.facts},
+        "rehosted": inputs.ledger,
+        "timings_ms": timings,
+        "usage": usage(result.outcome),
+        "sandbox": result.sandbox,
+    }
+    artifact = run.files.stored.get(call.target.physical)
     if artifact is None:
-        code, message = _failure(attempt, result, verdict)
+        code, message = _failure(result, answer, verdict)
         notice = Notice(NoticeCode.TOOL_RESULT_ERROR, message, {"error": code})
-        return _failed(call, code, message, [*_notices(call, attempt), notice], attempt, result)
+        return _build_failed(call, code, message, [*_notices(call, inputs), notice], **known)
     digest = Digest(
         artifact_path=call.target.logical,
         physical_path=call.target.physical,
@@ -121,55 +153,47 @@ def answered(
         visibility="external",
         tool_call_id=call.request.tool_call_id,
         tool_id=call.request.tool_id,
-        edited=True if artifact.version > 1 or is_remembered(call.request.timeline, call.target.logical) else None,
+        edited=True if artifact.version > 1 or has_path(call.request.timeline, call.target.logical) else None,
         ts=now_text(),
         size_bytes=artifact.size_bytes,
         sha256=artifact.sha256,
         description=call.params.title or None,
-        sources_used=[row.sid for row in attempt.gathered.cited] or None,
+        sources_used=[row.sid for row in inputs.cited] or None,
         write_warning=None if verdict.produced else str(verdict.code),
     )
     write = _writer(call)
-    blocks = _opening_blocks(call, _notices(call, attempt))
-    if result.warnings:
-        blocks.append(write.report(_summary(call, result)))
+    blocks = _opening_blocks(call, _notices(call, inputs))
+    if answer.warnings:
+        blocks.append(write.report(_summary(call, answer)))
     blocks.append(write.meta(digest))
-    content = contents.get(call.target.physical)
+    content = run.files.contents.get(call.target.physical)
     if content is not None and content.base64 is not None:
         blocks.append(write.content(digest, artifact.hosting(), text=None, base64=content.base64))
     return ToolCallResponse(
         ok=True,
-        ret={"warnings": result.warnings, "facts": result.facts},
-        report=_report(call, result),
+        report=_report(call, answer),
         blocks=blocks,
         artifacts=[artifact_result(verdict, artifact)],
-        rehosted=attempt.gathered.ledger,
-        timings_ms=attempt.timings,
-        usage=usage(attempt.outcome),
-        sandbox=attempt.sandbox,
+        **known,
     )
 
 
-def _failure(attempt: Attempt, result: RenderResult, verdict: Verdict) -> tuple[str, str]:
+def _failure(result: JobResult, answer: RendererAnswer, verdict: Verdict) -> tuple[str, str]:
     """Why there is no file: the sandbox, then the renderer, then the file itself."""
-    failure = attempt.failure
+    failure = result.failure
     if failure is not None and failure.code is not RuntimeCode.NONZERO_EXIT:
         return failure.code, failure.message
-    if result.error is not None:
-        code, message = result.error
-        last = error_line(stderr_text(attempt.outcome.output))
+    if answer.error is not None:
+        code, message = answer.error
+        last = error_line(stderr_text(result.outcome.output))
         return code, message or last or "the document could not be rendered"
     return verdict.code, f"{verdict.path.physical}: {verdict.message}"
 
 
-def _failed(
-    call: RenderCall,
-    code: str,
-    message: str,
-    notices: list[Notice],
-    attempt: Attempt,
-    result: RenderResult | None = None,
+def _build_failed(
+    call: RenderCall, code: str, message: str, notices: list[Notice], **known: Any
 ) -> ToolCallResponse:
+    """Builds the response of a call without a document; ``known`` are further fields of it."""
     message = visible_line(message)
     blocks = _opening_blocks(call, notices)
     if blocks:
@@ -183,27 +207,23 @@ def _failed(
     return ToolCallResponse(
         ok=False,
         error=EnvelopeError(code=code, message=message, where="render", managed=True),
-        ret=None if result is None else {"warnings": result.warnings, "facts": result.facts},
         report=f"Rendering failed: {code} — {message}",
         blocks=blocks,
-        rehosted=attempt.gathered.ledger,
-        timings_ms=attempt.timings,
-        usage=usage(attempt.outcome),
-        sandbox=attempt.sandbox,
+        **known,
     )
 
 
-def _notices(call: RenderCall, attempt: Attempt) -> list[Notice]:
-    notices = list(attempt.gathered.notices)
+def _notices(call: RenderCall, inputs: JobInputs) -> list[Notice]:
+    notices = list(inputs.notices)
     if call.is_rewritten:
         details = {"original": call.params.path, "rewritten": call.target.physical}
         notices.insert(0, Notice(NoticeCode.PATH_REWRITTEN, "the path was rewritten to the current turn", details))
-    if attempt.gathered.missing:
+    if inputs.missing:
         text = "the document names files that are not in the conversation; placeholders stand in their places"
-        notices.append(Notice(NoticeCode.MISSING_ASSETS, text, {"missing": attempt.gathered.missing}))
-    if attempt.gathered.missing_cited:
+        notices.append(Notice(NoticeCode.MISSING_ASSETS, text, {"missing": inputs.missing}))
+    if inputs.missing_cited:
         text = "cited sources are files that cannot be had"
-        notices.append(Notice(NoticeCode.MISSING_SID_ASSETS, text, {"missing": attempt.gathered.missing_cited}))
+        notices.append(Notice(NoticeCode.MISSING_SID_ASSETS, text, {"missing": inputs.missing_cited}))
     return notices
 
 
@@ -219,21 +239,21 @@ def _opening_blocks(call: RenderCall, notices: list[Notice]) -> list[Block]:
     return [*blocks, write.call({**request.params, "content": shown})]
 
 
-def _report(call: RenderCall, result: RenderResult) -> str:
-    return "\n".join([visible_line(f"Rendered: {call.target.physical}"), *_warning_lines(result)])
+def _report(call: RenderCall, answer: RendererAnswer) -> str:
+    return "\n".join([visible_line(f"Rendered: {call.target.physical}"), *_warning_lines(answer)])
 
 
-def _summary(call: RenderCall, result: RenderResult) -> str:
+def _summary(call: RenderCall, answer: RendererAnswer) -> str:
     """The report block of a rendering that went well with warnings: what was made, and what is wrong with it."""
-    return "\n".join(["ok", visible_line(f"- {call.target.physical}"), "Warnings:", *_warning_lines(result)])
+    return "\n".join(["ok", visible_line(f"- {call.target.physical}"), "Warnings:", *_warning_lines(answer)])
 
 
-def _warning_lines(result: RenderResult) -> list[str]:
-    shown = result.warnings[:_WARNINGS_SHOWN_MAX]
+def _warning_lines(answer: RendererAnswer) -> list[str]:
+    shown = answer.warnings[:_WARNINGS_SHOWN_MAX]
     lines = [
         visible_line(f"- {warning.get('code')}: {warning.get('message')}")[:_WARNING_CHARS_MAX] for warning in shown
     ]
-    more = len(result.warnings) - len(shown)
+    more = len(answer.warnings) - len(shown)
     return [*lines, *([f"- and {more} more"] if more else [])]
 
 

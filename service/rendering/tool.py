@@ -1,4 +1,4 @@
-"""The story of a rendering call: read, admit, rehost, render in a sandbox, check, host, blocks."""
+"""The rendering tools: run the renderer in a sandbox and store its document."""
 
 import asyncio
 import contextlib
@@ -13,25 +13,34 @@ from pydantic import ValidationError
 from contracts.artifacts import Checks, ContractError, Promise
 from contracts.codes import ContractCode
 from contracts.paths import FilePath, NamedPath, Namespace, UnsafePathError, in_turn
-from contracts.render_tools import RENDER_PARAMS, render_format
-from contracts.tool_calls import SourceRow, ToolCallRequest, ToolCallResponse
+from contracts.render_tools import RENDER_PARAMS, OutputFormat
+from contracts.tool_call_request import SourceRow, ToolCallRequest
+from contracts.tool_call_response import ToolCallResponse
 from service.artifacts.port import NewArtifact
 from service.calls.invalid_params import parse_params
+from service.calls.observer import CallObserver
 from service.calls.param_references import find_reference
-from service.calls.tool import CallObserver, PreparedCall
+from service.calls.tool import PreparedCall
 from service.calls.validation import invalid_value
 from service.identity import ConversationKey
-from service.jobs.input_resolver import InputRequest
-from service.jobs.produced_files import read_contents
-from service.jobs.runner import Attempt, JobRunner, Program, collected_artifact, room_bytes
-from service.jobs.verdicts import is_kept, judge
-from service.rendering.response import RenderCall, RenderResult, answered, interrupted, refused
+from service.jobs.inputs import InputRequest, JobInputs
+from service.jobs.produced_files import ProducedFiles, read_contents
+from service.jobs.runner import JobContext, JobRunner, PhaseTimer, Program, collected_artifact, room_bytes
+from service.jobs.verdicts import Verdict, is_storable, judge
+from service.rendering.response import (
+    RenderCall,
+    RendererAnswer,
+    RenderRun,
+    build_interrupted,
+    build_response,
+    refuse,
+)
 from service.sandbox.limits import CallPolicy
 from service.sandbox.port import ExpectedFile, Job, OnOutput, OutputSpec, StreamName
 
 # Until the path is read; a call that is refused before has no artifact.
 _NO_TARGET = FilePath("turn_0", Namespace.FILES, "none")
-_SAID_BYTES_MAX = 1024 * 1024
+_PRINTED_BYTES_MAX = 1024 * 1024
 _FORMAT_OF_SUFFIX = {
     ".md": "markdown",
     ".markdown": "markdown",
@@ -57,66 +66,60 @@ class RenderPolicy:
 
 
 class RenderTool:
-    """The story of ``rendering_tools.write_*``."""
+    """The tool ``rendering_tools.write_*`` of one format.
 
-    def __init__(self, runs: JobRunner, policy: RenderPolicy) -> None:
-        self._runs = runs
+    Args:
+        output: the format that it writes.
+        jobs: runs the renderer in sandboxes.
+        policy: the operator's decisions.
+    """
+
+    def __init__(self, output: OutputFormat, jobs: JobRunner, policy: RenderPolicy) -> None:
+        self._output = output
+        self._jobs = jobs
         self._policy = policy
 
-    def open(self, scope: ConversationKey, request: ToolCallRequest) -> PreparedCall | None:
-        """See `Tool.open`."""
-        output = render_format(request.tool_id)
-        if output is None:
-            return None
+    def prepare(self, scope: ConversationKey, request: ToolCallRequest) -> PreparedCall:
+        """See `Tool.prepare`."""
         if request.code is not None:
             raise invalid_value("code", "a rendering tool takes no code; its document is params.content")
-        params = parse_params(RENDER_PARAMS[output], request.params)
+        params = parse_params(RENDER_PARAMS[self._output], request.params)
         bounds = self._policy.calls.bounds(request.limits, timeout_s=self._policy.wall_s)
-        call = RenderCall(scope, request, output, params, bounds, _NO_TARGET)
-        return PreparedCall(lambda watcher: self.render(call, watcher), partial(interrupted, call))
+        call = RenderCall(scope, request, self._output, params, bounds, _NO_TARGET)
+        return PreparedCall(partial(self.run, call), partial(build_interrupted, call))
 
-    async def render(self, call: RenderCall, watcher: CallObserver) -> ToolCallResponse:
-        """Renders one document to its answer.
+    async def run(self, call: RenderCall, observer: CallObserver) -> ToolCallResponse:
+        """Renders one document.
 
         Raises:
-            ServiceError: the caller's program or the service is at fault.
+            ServiceError: the call cannot be answered.
         """
-        attempt = Attempt()
+        timer = PhaseTimer()
+        context = JobContext(call.scope, call.request, call.bounds, observer, timer)
         try:
-            target = _target(call)
-            call = await self._resolved(call, attempt)
+            target = _parse_target(call)
+            call = await self._resolve_content(call, context)
             _require_content(call)
         except ContractError as exc:
-            return refused(call, exc, attempt)
+            return refuse(call, exc, timer.timings)
         call = replace(call, target=target.file, is_rewritten=target.foreign)
-        async with self._runs.place(call.bounds, attempt, watcher) as staging:
-            await self._runs.gather(_wish(call), attempt, staging)
-            missing = [*attempt.gathered.missing, *attempt.gathered.missing_cited]
-            if call.params.strict and missing:
-                return refused(call, _missing_assets(missing), attempt)
-            said = bytearray()
-            program = Program(_job(call, attempt), _wanted(call), _into(said))
-            await self._runs.run(
-                call.request, call.bounds, program, attempt=attempt, staging=staging, watcher=watcher
-            )
-            result = RenderResult.read(bytes(said))
-            (verdict,) = judge((_promise(call),), attempt.collected, call.bounds.limits)
-            found = verdict.found
-            new: list[NewArtifact] = []
-            if result.error is None and is_kept(verdict) and found is not None:
-                title = call.params.title
-                new = [
-                    collected_artifact(
-                        call.request, found, mime=verdict.mime, visibility="external", description=title
-                    )
-                ]
-            reading = asyncio.to_thread(read_contents, [verdict], self._policy.calls.inline_bytes_max)
-            stored, contents = await self._runs.host_and_read(call.scope, new, attempt, reading)
-            attempt.finish()
-            return answered(call, attempt, result, verdict, contents, stored)
+        async with self._jobs.slot(context) as job:
+            inputs = await job.resolve_inputs(_input_request(call))
+            if call.params.strict and inputs.all_missing:
+                return refuse(call, _missing_assets(inputs.all_missing), timer.timings, inputs)
+            printed = bytearray()
+            program = Program(_renderer_job(call, inputs), _output_spec(call), _collect_stdout(printed))
+            result = await job.run(program, inputs)
+            answer = RendererAnswer.parse(bytes(printed))
+            (verdict,) = judge((_promise(call),), result.collected, call.bounds.limits)
+            contents = await asyncio.to_thread(read_contents, [verdict], self._policy.calls.inline_bytes_max)
+            stored = await job.store(_new_artifacts(call, answer, verdict))
+        timer.stop()
+        files = ProducedFiles([verdict], contents, stored)
+        return build_response(call, RenderRun(inputs, result, answer, files), timer.timings)
 
-    async def _resolved(self, call: RenderCall, attempt: Attempt) -> RenderCall:
-        """The call with its content, if that was given by reference.
+    async def _resolve_content(self, call: RenderCall, context: JobContext) -> RenderCall:
+        """Returns the call with its content, if that was given by its path.
 
         The extension of the file gives the format if the call does not.
 
@@ -126,7 +129,7 @@ class RenderTool:
         reference = find_reference("content", call.params.content)
         if reference is None:
             return call
-        text = await self._runs.resolve(call.scope, call.request, reference, attempt)
+        text = await self._jobs.resolve_reference(context, reference)
         params = call.params.model_copy(update={"content": text})
         source_format = _FORMAT_OF_SUFFIX.get(PurePosixPath(reference.path).suffix.lower())
         if source_format is not None and "format" not in params.model_fields_set:
@@ -134,6 +137,15 @@ class RenderTool:
                 fields = {**params.model_dump(exclude_unset=True), "format": source_format}
                 params = RENDER_PARAMS[call.output].model_validate(fields)
         return replace(call, params=params)
+
+
+def _new_artifacts(call: RenderCall, answer: RendererAnswer, verdict: Verdict) -> list[NewArtifact]:
+    if answer.error is not None or not is_storable(verdict) or verdict.found is None:
+        return []
+    title = call.params.title
+    return [
+        collected_artifact(call.request, verdict.found, mime=verdict.mime, visibility="external", description=title)
+    ]
 
 
 def _require_content(call: RenderCall) -> None:
@@ -148,7 +160,7 @@ def _require_content(call: RenderCall) -> None:
         )
 
 
-def _target(call: RenderCall) -> NamedPath:
+def _parse_target(call: RenderCall) -> NamedPath:
     """The file to write, in the current turn.
 
     Raises:
@@ -169,7 +181,7 @@ def _target(call: RenderCall) -> NamedPath:
         raise ContractError(ContractCode.UNSAFE_PATH, f"params.path: {exc}") from exc
 
 
-def _wish(call: RenderCall) -> InputRequest:
+def _input_request(call: RenderCall) -> InputRequest:
     request = call.request
     limits = call.bounds.limits
     return InputRequest(
@@ -186,7 +198,7 @@ def _wish(call: RenderCall) -> InputRequest:
     )
 
 
-def _job(call: RenderCall, attempt: Attempt) -> Job:
+def _renderer_job(call: RenderCall, inputs: JobInputs) -> Job:
     params = call.params
     request = {
         "output": call.output,
@@ -203,8 +215,8 @@ def _job(call: RenderCall, attempt: Attempt) -> Job:
             "date": getattr(params, "date", ""),
         },
         "theme": params.theme,
-        "sources": [_source(row) for row in attempt.gathered.cited],
-        "missing": [*attempt.gathered.missing, *attempt.gathered.missing_cited],
+        "sources": [_source(row) for row in inputs.cited],
+        "missing": inputs.all_missing,
         "options": params.options(),
         "strict": params.strict,
     }
@@ -231,17 +243,17 @@ def _promise(call: RenderCall) -> Promise:
     )
 
 
-def _wanted(call: RenderCall) -> OutputSpec:
+def _output_spec(call: RenderCall) -> OutputSpec:
     file = ExpectedFile(call.target.rel, is_glob=False, matches_max=1, checks=call.params.checks())
     return OutputSpec(call.target.turn_id, (file,), 0, call.bounds.limits)
 
 
-def _into(said: bytearray) -> OnOutput:
-    """Keeps what the renderer says on stdout; its libraries' chatter on stderr is nobody's."""
+def _collect_stdout(printed: bytearray) -> OnOutput:
+    """Collects what the renderer prints on stdout; what its libraries print on stderr is dropped."""
 
     def on_output(stream: StreamName, piece: bytes, _: bool) -> None:
-        if stream == "stdout" and len(said) < _SAID_BYTES_MAX:
-            said.extend(piece)
+        if stream == "stdout" and len(printed) < _PRINTED_BYTES_MAX:
+            printed.extend(piece)
 
     return on_output
 

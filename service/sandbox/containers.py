@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from contracts.tool_calls import SandboxInfo
+from contracts.tool_call_response import SandboxInfo
 from service.sandbox.limits import CallLimits
 from service.sandbox.preload import PreloadSet
 from service.sandbox.service_cgroup import ServiceCgroup

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
-from contracts.tool_calls import SandboxInfo
+from contracts.tool_call_response import SandboxInfo
 from service.errors import EngineUnavailableError
 from service.observability.tracing import NoTracer, Tracer, inside, open_span
 from service.sandbox.containers import Container, Containers, ContainerTransport, LeftContainer

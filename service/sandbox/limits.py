@@ -3,7 +3,7 @@
 import time
 from dataclasses import dataclass, fields, replace
 
-from contracts.tool_calls import Limits
+from contracts.tool_call_request import Limits
 from service.errors import LimitNotAllowedError
 
 # A sandbox that lowers its memory must not be filled by its own temporary file systems, which count as memory.

@@ -19,7 +19,7 @@ from contextvars import Context
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from contracts.tool_calls import SandboxInfo
+from contracts.tool_call_response import SandboxInfo
 from service.errors import EngineUnavailableError, ShuttingDownError
 from service.sandbox.pool_queue import PoolQueue, Waiter
 from service.sandbox.pool_sizing import Demands, PoolPolicy

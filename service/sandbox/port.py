@@ -8,10 +8,10 @@ from typing import Any, Literal, Protocol
 
 from contracts.artifacts import GLOB_MATCHES_MAX
 from contracts.paths import FilePath
-from contracts.tool_calls import SandboxInfo
+from contracts.tool_call_response import SandboxInfo
 from contracts.tools import Language
 from service.artifacts.staging import Staging
-from service.file_content import FileBytes
+from service.file_content import FileContent
 from service.sandbox.limits import CallLimits
 from service.sandbox.preload import PreloadSet
 
@@ -49,7 +49,7 @@ class InputFile:
 
     Attributes:
         path: where.
-        source: a local file with its bytes, which is only read; or the bytes of a small one.
+        source: its content, which is only read.
         size_bytes: how many.
         writable: the program may change it; files of other turns are read-only.
         links: further names of it, relative to OUT_DIR: a change through one is a change of the file.
@@ -57,7 +57,7 @@ class InputFile:
     """
 
     path: FilePath
-    source: FileBytes
+    source: FileContent
     size_bytes: int
     writable: bool
     links: tuple[str, ...] = ()
@@ -241,7 +241,7 @@ class CollectedFile:
         state: what lies there.
         size_bytes: its size, if it is a file.
         inspection: the inspector's verdict; None if it was not opened.
-        source: its bytes, or a file below the folder given to ``collect``; None if they stayed inside.
+        source: its content, below the folder given to ``collect`` or in memory; None if it stayed inside.
         sha256: their SHA-256 in hex, computed as they came.
     """
 
@@ -250,7 +250,7 @@ class CollectedFile:
     state: FileState
     size_bytes: int = 0
     inspection: Inspection | None = None
-    source: FileBytes | None = None
+    source: FileContent | None = None
     sha256: str | None = None
 
 

@@ -3,7 +3,7 @@
 import codecs
 from collections.abc import Iterator, Sequence
 
-from contracts.tool_calls import ProgramOutput
+from contracts.tool_call_response import ProgramOutput
 from service.sandbox.port import OutputPiece, StreamName
 
 STREAMS: tuple[StreamName, ...] = ("stdout", "stderr")

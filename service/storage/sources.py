@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Select, bindparam, func, insert, select, upda
 from typing_extensions import override
 
 from contracts.paths import Namespace
-from contracts.tool_calls import SourceRow
+from contracts.tool_call_request import SourceRow
 from service.artifacts.port import NewPage, SourcePool, StoredArtifact
 from service.errors import SidConflictError, StoreFailedError
 from service.identity import ConversationKey

@@ -1,7 +1,7 @@
 """Artifacts of a conversation, reconstructed from the blocks of its timeline.
 
 A *meta piece* is a block whose text is the digest of the artifact (a call's meta block, an attachment's); any other
-block at the logical path is content. The pieces of one call are one version; every version is kept, and the latest
+block at the logical path is content. The pieces of one call are one version; the latest
 one is what the path means, hidden or not. A block that ``react.read`` brought back is a copy, not a version.
 """
 
@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from contracts.blocks import TRUNCATED_SUFFIX, Block
-from contracts.logical import TurnPath
+from contracts.logical_paths import TurnPath
+from contracts.media_types import OCTET_STREAM
 from contracts.paths import call_path, is_call_id, is_turn_id
 from service.timeline.port import PlacedBlock, described_path, spelled
 from service.timeline.view import TimelineView
@@ -21,11 +22,10 @@ from service.visible_text import visible_text
 HOSTING_FIELDS = frozenset({"hosted_uri", "rn", "key", "local_path"})
 """What a digest of another program may hold and no model may read."""
 BLOCKS_MAX = 200
-"""How many of an artifact's newest blocks are looked at."""
+"""How many of an artifact's newest blocks are read."""
 _READERS = frozenset({"react.read", "fetch_ctx"})
 _PATCHERS = frozenset({"react.patch"})
 _OF_ONE_CALL = frozenset({"code", "notes", "call", "notice", "result"})
-_UNKNOWN_MIME = "application/octet-stream"
 _SHA256_HEX = 64
 
 
@@ -36,7 +36,7 @@ class Version:
     Attributes:
         path: its logical path.
         tool_call_id: the call that made it; None for what no call made.
-        tool_id: the tool that the call was of, where its call block or the digest says so.
+        tool_id: the tool that the call was of, where its call block or the digest has it.
         digest: the safe digest: no hosting field, whatever the blocks held; empty if there is none.
         hosted_uri: where its bytes are hosted, for the service alone.
         content: the block that carries it, if there is one.
@@ -58,22 +58,22 @@ class Version:
     @property
     def mime(self) -> str:
         """Its media type: the digest's, else the content block's."""
-        said = self.digest.get("mime")
-        if isinstance(said, str) and said:
-            return said
-        return self.content.block.mime if self.content is not None else _UNKNOWN_MIME
+        value = self.digest.get("mime")
+        if isinstance(value, str) and value:
+            return value
+        return self.content.block.mime if self.content is not None else OCTET_STREAM
 
     @property
     def sha256(self) -> str | None:
-        """Its SHA-256 in hex, where the digest says it."""
-        said = self.digest.get("sha256")
-        return said.lower() if isinstance(said, str) and len(said) == _SHA256_HEX else None
+        """Its SHA-256 in hex, if the digest has it."""
+        value = self.digest.get("sha256")
+        return value.lower() if isinstance(value, str) and len(value) == _SHA256_HEX else None
 
     @property
     def size_bytes(self) -> int | None:
-        """Its size, where the digest says it."""
-        said = self.digest.get("size_bytes")
-        return said if isinstance(said, int) and not isinstance(said, bool) and said >= 0 else None
+        """Its size, if the digest has it."""
+        value = self.digest.get("size_bytes")
+        return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
     @property
     def has_payload(self) -> bool:
@@ -82,7 +82,7 @@ class Version:
 
     @property
     def is_whole_text(self) -> bool:
-        """Whether the text of its content block may be all of it; `holds` says whether given bytes are."""
+        """Whether the text of its content block may be all of it; `holds` checks given bytes."""
         text = None if self.content is None else self.content.block.text
         if text is None:
             return False
@@ -92,7 +92,7 @@ class Version:
         return self.tool_id not in _PATCHERS and not text.endswith(TRUNCATED_SUFFIX)
 
     def holds(self, content: bytes) -> bool:
-        """Whether bytes are what the digest says of this version, as far as it says anything."""
+        """Whether bytes have the size and hash of the digest, as far as it has them."""
         if self.size_bytes is not None and self.size_bytes != len(content):
             return False
         return self.sha256 is None or hashlib.sha256(content).hexdigest() == self.sha256
@@ -120,7 +120,7 @@ class _Group:
             self._note_uri(self.digest)
             return
         self.content = placed
-        self.carried = digest_of_block(block) or self.carried
+        self.carried = parse_digest(block) or self.carried
         physical = block.meta.get("physical_path")
         if isinstance(physical, str):
             self.carried.setdefault("physical_path", physical)
@@ -133,23 +133,23 @@ class _Group:
             self.hosted_uri = uri
 
 
-def call_of(block: Block) -> str | None:
-    """The tool call that a block belongs to; loops say it in different places."""
-    said = block.call_id or block.meta.get("tool_call_id")
-    return said if isinstance(said, str) and said else None
+def find_call_id(block: Block) -> str | None:
+    """The tool call that a block belongs to; loops put it in different places."""
+    value = block.call_id or block.meta.get("tool_call_id")
+    return value if isinstance(value, str) and value else None
 
 
-def digest_of_block(block: Block) -> dict[str, Any]:
+def parse_digest(block: Block) -> dict[str, Any]:
     """The digest that a content block carries; empty if it carries none."""
     return _object(block.meta.get("digest")) or {}
 
 
-def safe_digest(fields: Mapping[str, Any]) -> dict[str, Any]:
+def redact_digest(fields: Mapping[str, Any]) -> dict[str, Any]:
     """A digest without its hosting fields and without what it leaves blank."""
     return {name: value for name, value in fields.items() if name not in HOSTING_FIELDS and value is not None}
 
 
-def safe_text(block: Block) -> str | None:
+def redact_text(block: Block) -> str | None:
     """The text of a block as a model may read it: a JSON object loses its hosting fields."""
     fields = _object(block.text) if block.mime == "application/json" else None
     if not fields or not HOSTING_FIELDS & fields.keys():
@@ -158,7 +158,7 @@ def safe_text(block: Block) -> str | None:
     return visible_text(json.dumps(safe, ensure_ascii=False))
 
 
-def versions_of(
+def build_versions(
     path: str, placed: Iterable[PlacedBlock], tools: Mapping[str, str], *, has_earlier: bool = False
 ) -> list[Version]:
     """The versions of an artifact, the oldest first.
@@ -187,7 +187,7 @@ def versions_of(
                 path=path,
                 tool_call_id=maker if isinstance(maker, str) else None,
                 tool_id=tool_id if isinstance(tool_id, str) and tool_id not in _READERS else None,
-                digest=safe_digest(digest),
+                digest=redact_digest(digest),
                 hosted_uri=group.hosted_uri,
                 content=group.content,
                 position=group.position,
@@ -206,7 +206,7 @@ def _grouped(path: str, placed: Iterable[PlacedBlock]) -> list[_Group]:
         if {"lines", "bytes", "extracted"} & block.meta.keys() and described_path(block) is None:
             continue  # a stretch, or the text of a document, that react.read showed
         is_meta = block.type == "user.attachment.meta" or described_path(block) == path
-        call_id = call_of(block)
+        call_id = find_call_id(block)
         group = of_calls.get(call_id) if call_id is not None else _open_end(groups, is_meta=is_meta)
         if group is None:
             group = _Group(call_id)
@@ -225,7 +225,7 @@ def _open_end(groups: Sequence[_Group], *, is_meta: bool) -> _Group | None:
     return last
 
 
-async def discover(memory: TimelineView, path: str) -> list[Version]:
+async def find_versions(memory: TimelineView, path: str) -> list[Version]:
     """The versions of what a logical path names, the oldest first; the last one is what it means now.
 
     Args:
@@ -236,16 +236,16 @@ async def discover(memory: TimelineView, path: str) -> list[Version]:
         StoreFailedError: the store failed.
     """
     placed = await memory.of_path(path, BLOCKS_MAX, binaries=False)
-    return versions_of(path, placed, await call_map(memory, placed), has_earlier=len(placed) >= BLOCKS_MAX)
+    return build_versions(path, placed, await map_calls(memory, placed), has_earlier=len(placed) >= BLOCKS_MAX)
 
 
-async def call_map(memory: TimelineView, placed: Iterable[PlacedBlock]) -> dict[str, str]:
-    """Which tool each call of some blocks was of, as their call blocks say.
+async def map_calls(memory: TimelineView, placed: Iterable[PlacedBlock]) -> dict[str, str]:
+    """Which tool each call of some blocks was of, by their call blocks.
 
     Raises:
         StoreFailedError: the store failed.
     """
-    turns = {call_id: item.block.turn_id for item in placed if (call_id := call_of(item.block)) is not None}
+    turns = {call_id: item.block.turn_id for item in placed if (call_id := find_call_id(item.block)) is not None}
     tools = {}
     for call_id, turn_id in turns.items():
         tool_id = await _tool_of(memory, turn_id, call_id)
@@ -260,13 +260,13 @@ async def _tool_of(memory: TimelineView, turn_id: str, call_id: str) -> str | No
     for item in await memory.of_path(call_path(turn_id, call_id), 2, binaries=False):
         payload = _object(item.block.text) or {}
         tool_id = payload.get("tool_id")
-        # Not a call block that react.read brought back: that one tells another call.
+        # Not a call block that react.read brought back: that one is of another call.
         if item.block.type == "react.tool.call" and isinstance(tool_id, str):
             return tool_id
     return None
 
 
-async def latest_blocks(memory: TimelineView, path: TurnPath) -> list[PlacedBlock]:
+async def find_latest_blocks(memory: TimelineView, path: TurnPath) -> list[PlacedBlock]:
     """What stands at the path of a prompt, a call, a plan and so on: the blocks of the call that wrote there last.
 
     Blocks that ``react.read`` brought back do not count; those of no call stand each for itself. They come without
@@ -279,34 +279,34 @@ async def latest_blocks(memory: TimelineView, path: TurnPath) -> list[PlacedBloc
     placed = [item for item in placed if spelled(item.block.path) == str(path)]
     if not placed:
         return []
-    own = [item for item in placed if call_of(item.block) == path.item_id]
+    own = [item for item in placed if find_call_id(item.block) == path.item_id]
     if own and path.kind in _OF_ONE_CALL:
         return own
-    tools = await call_map(memory, placed)
-    written = [item for item in placed if tools.get(call_of(item.block) or "") not in _READERS] or placed
-    last = call_of(written[-1].block)
-    return written[-1:] if last is None else [item for item in written if call_of(item.block) == last]
+    tools = await map_calls(memory, placed)
+    written = [item for item in placed if tools.get(find_call_id(item.block) or "") not in _READERS] or placed
+    last = find_call_id(written[-1].block)
+    return written[-1:] if last is None else [item for item in written if find_call_id(item.block) == last]
 
 
-def main_block(placed: Sequence[PlacedBlock]) -> PlacedBlock:
-    """The block that says most of some at one path: a report or a result, before the digests of what was made."""
-    told = [item for item in placed if described_path(item.block) is None]
-    return (told or list(placed))[-1]
+def pick_main_block(placed: Sequence[PlacedBlock]) -> PlacedBlock:
+    """The main one of some blocks at one path: a report or a result, before the digests of what was made."""
+    reports = [item for item in placed if described_path(item.block) is None]
+    return (reports or list(placed))[-1]
 
 
-def is_remembered(blocks: Iterable[Block] | None, path: str) -> bool:
+def has_path(blocks: Iterable[Block] | None, path: str) -> bool:
     """Whether blocks of a timeline hold a version of a logical path."""
-    return path in remembered_paths(blocks)
+    return path in collect_paths(blocks)
 
 
-def remembered_paths(blocks: Iterable[Block] | None) -> frozenset[str]:
+def collect_paths(blocks: Iterable[Block] | None) -> frozenset[str]:
     """The logical paths that blocks of a timeline hold or describe."""
     found = {path for block in blocks or () for path in (spelled(block.path), described_path(block))}
     return frozenset(path for path in found if path)
 
 
 def _object(value: object) -> dict[str, Any] | None:
-    """A JSON object, given as its text or as itself; None if it is none."""
+    """A JSON object, given as its text or as itself; None for anything else."""
     if isinstance(value, str):
         try:
             value = json.loads(value)

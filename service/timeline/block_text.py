@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from contracts.blocks import Block
-from contracts.logical import TurnPath, parse
+from contracts.logical_paths import TurnPath, parse
 from contracts.paths import UnsafePathError
 from service.timeline.artifact_versions import HOSTING_FIELDS
 from service.timeline.port import PlacedBlock, described_path, spelled
-from service.timeline.shown_json import json_text, shown_call, shown_digest, shown_notice, shown_result
+from service.timeline.shown_json import format_call, format_digest_line, format_notice, format_result, json_text
 from service.visible_text import visible_line, visible_text
 
 STEP_SIGNS = {"done": "✓", "in_progress": "…", "pending": "□", "failed": "✗"}
@@ -40,7 +40,7 @@ class RenderedView:
     """Turns the blocks of a timeline into text, one after the other.
 
     Args:
-        turns: whether a line says where a turn begins.
+        turns: whether a line marks where a turn begins.
         begins: whether the first block is the timeline's first.
     """
 
@@ -77,7 +77,7 @@ class RenderedView:
     def covered(self, placed: PlacedBlock) -> str:
         """The next block, for which a summary stands: the digest of an artifact stays, all else goes."""
         self.skip_covered()
-        return "" if described_path(placed.block) is None else self._told(_kept(placed))
+        return "" if described_path(placed.block) is None else self._in_turn_text(_kept(placed))
 
     def skip_covered(self) -> None:
         """Blocks for which a summary stands come next, and are not read."""
@@ -87,12 +87,12 @@ class RenderedView:
     def summary(self, placed: PlacedBlock) -> str:
         """A summary in the place of its turns."""
         self._forget_call()
-        return self._told(_PARTS[placed.block.type](placed))
+        return self._in_turn_text(_PARTS[placed.block.type](placed))
 
     def hidden_summary(self, line: str | None) -> str:
         """A summary that is hidden itself: the line in place of its group, or nothing if that was shown."""
         self._forget_call()
-        return self._told([] if line is None else [line])
+        return self._in_turn_text([] if line is None else [line])
 
     def pass_summary(self) -> str:
         """The next block is a summary; it stands in another place, so nothing is shown here."""
@@ -124,9 +124,9 @@ class RenderedView:
         if self._turns and block.turn_id != self._turn:
             lines = [f"[TURN {block.turn_id}] ts={block.ts}", *([""] if lines else []), *lines]
         self._turn = block.turn_id
-        return self._told(lines, continues=continues)
+        return self._in_turn_text(lines, continues=continues)
 
-    def _told(self, lines: list[str], *, continues: bool = False) -> str:
+    def _in_turn_text(self, lines: list[str], *, continues: bool = False) -> str:
         if not lines:
             return ""
         gap = "" if continues or self._is_empty else "\n"
@@ -159,7 +159,7 @@ class RenderedView:
         if payload is None:
             return [_head(block, kind, self._tool), _path_line(block.path), *_content(placed)]
         self._plan_id = payload.get("plan_id")
-        shown = json_text(shown_result(payload, self._params, self._notices), payload, block.text)
+        shown = json_text(format_result(payload, self._params, self._notices), payload, block.text)
         # Nobody reads a short result again or hides it.
         path = [_path_line(block.path)] if len(shown) > SHORT_RESULT_CHARS else []
         return [_head(block, kind, self._tool), *path, shown]
@@ -169,14 +169,14 @@ class RenderedView:
         payload = _object(text) or {}
         params = payload.get("params")
         self._params = params if isinstance(params, dict) else {}
-        return ["[react.tool.call] (JSON)", json_text(shown_call(payload), payload, text)]
+        return ["[react.tool.call] (JSON)", json_text(format_call(payload), payload, text)]
 
     def _notice_lines(self, placed: PlacedBlock) -> list[str]:
         payload = _object(placed.block.text)
         if payload is None:
             return _message(placed.block.type)(placed)
         self._notices.append(payload)
-        return [f"[{placed.block.type}]", json_text(shown_notice(payload), payload, placed.block.text)]
+        return [f"[{placed.block.type}]", json_text(format_notice(payload), payload, placed.block.text)]
 
     def _plan_lines(self, placed: PlacedBlock) -> list[str]:
         """A plan, without the words of its steps and its id where the call and its result have them."""
@@ -247,7 +247,7 @@ def _artifact(tool: str, block: Block, digest: dict[str, Any]) -> list[str]:
     lines = [_head(block, kind, tool), _path_line(digest["artifact_path"])]
     if "physical_path" in digest:
         lines.append(visible_line(f"[physical_path: {digest['physical_path']}]"))
-    shown = shown_digest(digest)
+    shown = format_digest_line(digest)
     return [*lines, shown] if shown else lines
 
 
@@ -339,7 +339,7 @@ def _nothing(_: PlacedBlock) -> list[str]:
 
 
 _PARTS: dict[str, Callable[[PlacedBlock], list[str]]] = {
-    "turn.header": _nothing,  # where a turn begins is told by the first block of it
+    "turn.header": _nothing,  # the first block of a turn marks where it begins
     "user.prompt": _message("USER MESSAGE"),
     "user.attachment.meta": _attachment_meta,
     "user.attachment": _content,

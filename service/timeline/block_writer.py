@@ -48,7 +48,7 @@ class BlockWriter:
     tool_id: str
 
     def notes(self, text: str) -> Block:
-        """What the agent said about the call."""
+        """The agent's notes about the call."""
         return self._block(
             "react.notes",
             AUTHOR_LOOP,
@@ -100,7 +100,7 @@ class BlockWriter:
         return self._meta(digest_text(digest))
 
     def result_json(self, payload: dict[str, Any] | list[Any], meta: dict[str, Any] | None = None) -> Block:
-        """A result that is JSON: what a tool that made no artifact has to say."""
+        """A result that is JSON: the result of a tool that made no artifact."""
         path = result_path(self.turn_id, self.call_id)
         return self._result("application/json", path, text=_json(payload), meta=meta)
 
@@ -115,15 +115,15 @@ class BlockWriter:
         return self._block("react.plan.ack", AUTHOR_LOOP, "text/markdown", path, text=text)
 
     def content(self, digest: Digest, hosting: dict[str, str], *, text: str | None, base64: str | None) -> Block:
-        """The content block of an artifact; a binary that is no PDF and no image has neither text nor base64."""
+        """The content block of an artifact; a binary other than a PDF or an image has neither text nor base64."""
         return self._content(digest, digest_text(digest), hosting, text=text, base64=base64)
 
     def artifact(
         self, digest: Digest, hosting: dict[str, str], *, text: str | None, base64: str | None
     ) -> tuple[Block, Block]:
         """The two blocks of an artifact: what `meta` and `content` write."""
-        said = digest_text(digest)
-        return self._meta(said), self._content(digest, said, hosting, text=text, base64=base64)
+        encoded = digest_text(digest)
+        return self._meta(encoded), self._content(digest, encoded, hosting, text=text, base64=base64)
 
     def result_text(self, mime: str, text: str, meta: dict[str, Any]) -> Block:
         """A text at the path of the call's results."""
@@ -138,13 +138,13 @@ class BlockWriter:
         meta = {"channel": "internal", "digest": digest_text(digest), "physical_path": digest.physical_path}
         return self._block("react.note", AUTHOR_LOOP, digest.mime, digest.artifact_path, text=text, meta=meta)
 
-    def _meta(self, said: str) -> Block:
-        return self._result("application/json", result_path(self.turn_id, self.call_id), text=said)
+    def _meta(self, encoded: str) -> Block:
+        return self._result("application/json", result_path(self.turn_id, self.call_id), text=encoded)
 
     def _content(
-        self, digest: Digest, said: str, hosting: dict[str, str], *, text: str | None, base64: str | None
+        self, digest: Digest, encoded: str, hosting: dict[str, str], *, text: str | None, base64: str | None
     ) -> Block:
-        meta = {"digest": said, **hosting, "physical_path": digest.physical_path}
+        meta = {"digest": encoded, **hosting, "physical_path": digest.physical_path}
         return self._result(digest.mime, digest.artifact_path, text=text, base64=base64, meta=meta)
 
     def _result(
@@ -197,7 +197,7 @@ def shortened(text: str, see: str) -> str:
 
 
 def bounded_params(params: dict[str, Any]) -> dict[str, Any]:
-    """Parameters as a call block shows them where no file holds what they say: long texts are cut."""
+    """Parameters as a call block shows them where no file holds them: long texts are cut."""
     return {name: text_head(value) if isinstance(value, str) else value for name, value in params.items()}
 
 
@@ -211,7 +211,7 @@ def text_head(text: str) -> str:
 def embedded_text(content: bytes, *, more: bool) -> str:
     """A text file as its content block carries it: at most 20,480 bytes, cut at a character boundary.
 
-    ``content`` may be the beginning of a larger file; ``more`` says so. Bytes that are no UTF-8 become U+FFFD,
+    ``content`` may be the beginning of a larger file; then ``more`` is set. Bytes that are not UTF-8 become U+FFFD,
     which counts with the three bytes that it has.
     """
     # With more to come, a character that is cut at the end of ``content`` is left out, not replaced.

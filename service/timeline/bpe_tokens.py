@@ -36,7 +36,7 @@ class BpeTokenCounter:
         """How many tokens a text has; up to 50 MB of text in a second, if its words were seen before, else 4."""
         if not text:
             return 0
-        # A lone surrogate, which JSON can carry, is no text for the tokenizer.
+        # A lone surrogate, which JSON can carry, is not a text for the tokenizer.
         clean = text if text.isascii() else text.encode(errors="replace").decode()
         if any(name in clean for name in self._special):
             return len(self._tokenizer.encode(clean, add_special_tokens=False))

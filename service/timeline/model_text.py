@@ -12,10 +12,10 @@ from contracts.blocks import Block
 from service.timeline.block_text import RenderedView, hidden_line, own_line
 from service.timeline.port import PlacedBlock
 from service.timeline.view import TimelineView
-from service.timeline.visibility import SUMMARY, Hiding, Visibility, comes_hidden, visibility_of
+from service.timeline.visibility import SUMMARY, Hiding, Visibility, comes_hidden, compute_visibility
 
 _READ_AT_ONCE = 500
-_OF_PATH_MAX = 10_000  # blocks of one path that are looked at to find those that a hiding hides
+_OF_PATH_MAX = 10_000  # blocks of one path that are read to find those that a hiding hides
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ async def read_text(memory: TimelineView, after: int) -> ReadText:
         StoreFailedError: the store failed.
     """
     last = await memory.last()
-    visibility = await visibility_of(memory, last)
+    visibility = await compute_visibility(memory, last)
     reading = await _begun(memory, visibility, after)
     pages = _pages(memory, visibility, after, last)
     parts = [await asyncio.to_thread(reading.text, page) async for page in pages]
@@ -63,7 +63,7 @@ async def revision(memory: TimelineView, visibility: Visibility) -> int:
     return newest_summary
 
 
-async def marked(memory: TimelineView, visibility: Visibility, page: Sequence[PlacedBlock]) -> list[Block]:
+async def with_visibility(memory: TimelineView, visibility: Visibility, page: Sequence[PlacedBlock]) -> list[Block]:
     """Consecutive blocks with ``meta.hidden`` where they are hidden, the first of each group with the replacement.
 
     Raises:
@@ -191,11 +191,11 @@ async def _pages(
     memory: TimelineView, visibility: Visibility, after: int, last: int
 ) -> AsyncIterator[Sequence[PlacedBlock]]:
     """The blocks after a position that have something to show, in order: whole stretches, and digests between."""
-    kept = deque(await _kept_digests(memory, visibility, after))
+    waiting = deque(await _kept_digests(memory, visibility, after))
     for start, end in _stretches(visibility, after, last):
         between = []
-        while kept and kept[0].position <= end:
-            placed = kept.popleft()
+        while waiting and waiting[0].position <= end:
+            placed = waiting.popleft()
             if placed.position < start:
                 between.append(placed)
         yield between
@@ -206,7 +206,7 @@ async def _pages(
                 return
             yield page
             position = page[-1].position
-    yield tuple(kept)
+    yield tuple(waiting)
 
 
 async def _kept_digests(memory: TimelineView, visibility: Visibility, after: int) -> list[PlacedBlock]:

@@ -1,4 +1,4 @@
-"""The port of the store of timelines, and what a block says of paths."""
+"""The port of the store of timelines, and the paths in a block."""
 
 import json
 from collections.abc import Collection, Sequence
@@ -55,7 +55,7 @@ def described_path(block: Block) -> str | None:
 
 
 def spelled(path: str) -> str:
-    """The canonical spelling of a logical path that another program wrote; a text that is none stays as it is."""
+    """The canonical spelling of a logical path that another program wrote; any other text stays as it is."""
     if path.isascii() and ".tool_calls." not in path:
         return path  # the only spelling that it has
     try:

@@ -7,11 +7,11 @@ from contracts.timeline import TimelineAppend, TimelineAppended, TimelinePage
 from service.identity import ConversationKey
 from service.timeline.block_writer import now_text
 from service.timeline.cache_points import CachePoints, CachePolicy, cache_points
-from service.timeline.model_text import marked, read_text
+from service.timeline.model_text import read_text, with_visibility
 from service.timeline.port import TimelineStore
 from service.timeline.token_counter import TokenCounter, count_tokens
 from service.timeline.view import StoredTimelineView
-from service.timeline.visibility import visibility_of
+from service.timeline.visibility import compute_visibility
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +54,16 @@ class Timeline:
         return TimelineAppended(last=last)
 
     async def page(self, scope: ConversationKey, after: int, limit: int) -> TimelinePage:
-        """At most ``limit`` blocks after a position, with their base64; those that are hidden now say so.
+        """At most ``limit`` blocks after a position, with their base64; those that are hidden now are marked.
 
         Raises:
             StoreFailedError: the store failed.
         """
         found = await self._store.after(scope, after, limit + 1, binaries=True)
-        kept = found[:limit]
+        page = found[:limit]
         memory = StoredTimelineView(self._store, scope)
-        blocks = await marked(memory, await visibility_of(memory), kept)
-        return TimelinePage(blocks=blocks, last=kept[-1].position if kept else after, more=len(found) > limit)
+        blocks = await with_visibility(memory, await compute_visibility(memory), page)
+        return TimelinePage(blocks=blocks, last=page[-1].position if page else after, more=len(found) > limit)
 
     async def rendered(self, scope: ConversationKey, after: int) -> RenderedTimeline:
         """The text of all blocks after a position.

@@ -15,20 +15,20 @@ _IN_THE_HEAD = frozenset({"tool_id", "tool_call_id", "ts", "iteration"})
 _OF_EVERY_NOTICE = frozenset({"code", "message", "error"})
 
 
-def shown_digest(digest: Mapping[str, Any]) -> str:
-    """The line of an artifact's digest, below its paths; empty if it says nothing beyond them."""
+def format_digest_line(digest: Mapping[str, Any]) -> str:
+    """The line of an artifact's digest, below its paths; empty if it has nothing beyond them."""
     shown = {name: digest[name] for name in _OF_A_DIGEST if not _is_blank(digest.get(name))}
     if digest.get("visibility") == "internal":
         shown["visibility"] = "internal"
     return _json(shown) if shown else ""
 
 
-def shown_call(payload: Mapping[str, Any]) -> dict[str, Any]:
+def format_call(payload: Mapping[str, Any]) -> dict[str, Any]:
     """What is shown of a call."""
     return {name: value for name, value in payload.items() if name != "ts"}
 
 
-def shown_notice(payload: Mapping[str, Any]) -> dict[str, Any]:
+def format_notice(payload: Mapping[str, Any]) -> dict[str, Any]:
     """What is shown of a notice: not the details that its message has word for word."""
     message = str(payload.get("message", ""))
     return {
@@ -38,7 +38,7 @@ def shown_notice(payload: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def shown_result(
+def format_result(
     payload: Mapping[str, Any], params: Mapping[str, Any], notices: Iterable[Mapping[str, Any]]
 ) -> dict[str, Any]:
     """What is shown of a call's result: not what its head, its parameters and its notices show.

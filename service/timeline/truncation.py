@@ -17,7 +17,7 @@ def shared(texts: Sequence[str], room_bytes: int) -> list[str]:
     A text that needs less than an equal share leaves the rest to the others. A cut one ends with
     ``...[truncated]``; one that has no room for that is empty.
     """
-    # Every character takes a byte at least, so what lies behind the room is not looked at.
+    # Every character takes a byte at least, so what lies behind the room is not read.
     needs = [json_bytes(text[: room_bytes + 1]) - 2 for text in texts]
     shares = [0] * len(texts)
     left = room_bytes

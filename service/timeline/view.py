@@ -1,12 +1,12 @@
 """What a call can look back at: the conversation's stored timeline, or the one that its loop hands in."""
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 from typing import Protocol
 
 from contracts.blocks import Block
-from contracts.tool_calls import ToolCallRequest
+from contracts.tool_call_request import ToolCallRequest
 from service.identity import ConversationKey
 from service.timeline.port import (
     PlacedBlock,
@@ -41,10 +41,10 @@ class TimelineView(Protocol):
         """The block at a position, with its base64; None if there is none."""
 
     async def files_of_turn(self, turn_id: str) -> list[str]:
-        """The ``fi:`` paths of the blocks of a turn, each once."""
+        """The ``fi:`` paths that the blocks of a turn have or describe, each once."""
 
     async def newest_files(self, limit: int) -> list[str]:
-        """The newest ``fi:`` paths of blocks, each once; none where the artifact store has them."""
+        """The newest ``fi:`` paths that blocks have or describe, each once; none if the artifact store has them."""
 
     async def removals(self) -> dict[str, int]:
         """The physical paths that programs removed, with the position of the report; none if the store has them."""
@@ -168,13 +168,11 @@ class SuppliedTimelineView:
 
     async def files_of_turn(self, turn_id: str) -> list[str]:
         """See `TimelineView.files_of_turn`."""
-        paths = (spelled(p.block.path) for p in self._placed if p.block.turn_id == turn_id)
-        return list(dict.fromkeys(path for path in paths if path.startswith("fi:")))
+        return list(_file_paths(placed for placed in self._placed if placed.block.turn_id == turn_id))
 
     async def newest_files(self, limit: int) -> list[str]:
         """See `TimelineView.newest_files`."""
-        paths = (spelled(p.block.path) for p in reversed(self._placed) if p.block.path.startswith("fi:"))
-        return list(islice(dict.fromkeys(paths), limit))
+        return list(islice(_file_paths(reversed(self._placed)), limit))
 
     async def removals(self) -> dict[str, int]:
         """See `TimelineView.removals`."""
@@ -206,8 +204,14 @@ class SuppliedTimelineView:
         return [p for p in self._placed if p.block.turn_id in turn_ids and described_path(p.block) is not None]
 
 
+def _file_paths(placed: Iterable[PlacedBlock]) -> dict[str, None]:
+    """The ``fi:`` paths of blocks, and those that their digests describe, in order."""
+    paths = (path for item in placed for path in (spelled(item.block.path), described_path(item.block)))
+    return dict.fromkeys(path for path in paths if path is not None and path.startswith("fi:"))
+
+
 def _by_path(placed: Sequence[PlacedBlock]) -> dict[str, list[PlacedBlock]]:
-    """Blocks by their path and by the path that they describe; read once, for a loop's whole life may be in it."""
+    """Blocks by their path and by the path that they describe; built once: a loop's whole timeline may be in it."""
     found: dict[str, list[PlacedBlock]] = {}
     for item in placed:
         for path in {spelled(item.block.path), described_path(item.block)} - {None}:

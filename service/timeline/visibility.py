@@ -55,7 +55,7 @@ class Summary:
 
 
 class Visibility:
-    """Tells of each block of a timeline whether a model sees it; see the module.
+    """Which blocks of a timeline a model sees; see the module.
 
     Args:
         hidings: the blocks that hide others, in order.
@@ -121,7 +121,7 @@ class Visibility:
         return next((hiding for hiding in hidings[start:] if hiding.since <= position), None)
 
 
-async def visibility_of(memory: TimelineView, last: int | None = None) -> Visibility:
+async def compute_visibility(memory: TimelineView, last: int | None = None) -> Visibility:
     """What a model sees of a conversation; as its timeline was when it ended at ``last``, if that is given.
 
     Raises:
@@ -139,7 +139,7 @@ async def visibility_of(memory: TimelineView, last: int | None = None) -> Visibi
 
 
 def comes_hidden(block: Block) -> bool:
-    """Whether a block says of itself that it is hidden: a loop added it so."""
+    """Whether a block is marked as hidden: a loop added it so."""
     return block.meta.get("hidden") is True
 
 

@@ -1,4 +1,4 @@
-"""The story of ``web_tools.web_fetch``: check, fetch, read in a sandbox, remember as sources, blocks."""
+"""The tool ``web_tools.web_fetch``: fetches pages, extracts their text in a sandbox and stores them as sources."""
 
 import asyncio
 import time
@@ -9,11 +9,11 @@ from typing import Any
 from contracts.blocks import TEXT_BYTES_MAX
 from contracts.codes import WebCode
 from contracts.react_tools import WebFetchParams
-from contracts.tool_calls import ToolCallResponse
+from contracts.tool_call_response import SandboxInfo, ToolCallResponse
 from service.artifacts.port import NewPage, SourcePool
 from service.calls.admission import Admission
 from service.calls.direct_tool import ReactCall, ToolRefusedError
-from service.jobs.runner import Attempt
+from service.jobs.runner import PhaseTimer
 from service.timeline.truncation import json_bytes, shared
 from service.web.page_reader import PageReader, PageText, plain_text
 from service.web.port import FetchedPage, PageFetcher, WebFailedError
@@ -45,7 +45,7 @@ class ReadPage:
 
     Attributes:
         page: what came.
-        text: what it says.
+        text: its text.
         sid: its id in the sources pool.
     """
 
@@ -71,8 +71,8 @@ class WebFetchTool:
         self._admission = admission
         self._policy = policy
 
-    async def tell(self, call: ReactCall[WebFetchParams]) -> ToolCallResponse:
-        """Answers one call; a page that cannot be had is told in its own place.
+    async def run(self, call: ReactCall[WebFetchParams]) -> ToolCallResponse:
+        """Runs one call; a page that cannot be had is an error in its own place.
 
         Raises:
             ToolRefusedError: ``fetch_failed``, if no page could be had.
@@ -80,9 +80,9 @@ class WebFetchTool:
         """
         asked = {text: _parsed(text) for text in call.params.urls}
         wanted = list(dict.fromkeys(url for url in asked.values() if isinstance(url, WebUrl)))
-        attempt = Attempt(began=call.began)
+        timer = PhaseTimer(call.began)
         fetched = dict(zip(wanted, await self._fetch(wanted, call), strict=True))
-        texts = await self._read(call, fetched, attempt)
+        texts, sandbox = await self._read(call, fetched, timer)
         known = await self._remember(call, fetched, texts)
         answers: dict[str, ReadPage | WebFailedError] = {}
         for text, url in asked.items():
@@ -91,9 +91,9 @@ class WebFetchTool:
         read = [answer.sid for answer in answers.values() if isinstance(answer, ReadPage)]
         if not read:
             raise ToolRefusedError(WebCode.FETCH_FAILED, "no page could be fetched; urls says why", urls=content)
-        attempt.finish()
-        response = call.answered(result_blocks(call, content, read), report=_report(answers), ret=content)
-        return response.model_copy(update={"timings_ms": attempt.timings, "sandbox": attempt.sandbox})
+        timer.stop()
+        response = call.build_response(result_blocks(call, content, read), report=_report(answers), ret=content)
+        return response.model_copy(update={"timings_ms": timer.timings, "sandbox": sandbox})
 
     async def _fetch(self, urls: Sequence[WebUrl], call: ReactCall[WebFetchParams]) -> list[Outcome]:
         """What became of each address; all that is not there in time counts as failed."""
@@ -113,14 +113,14 @@ class WebFetchTool:
                     f"the {len(urls)} pages of the call took longer than {self._policy.call_s:g} s; ask for fewer",
                 )
 
-        deadline, watcher = time.monotonic() + self._policy.queue_s, call.watcher
-        with await self._admission.enter(deadline, watcher.queued, watcher.owner):
+        deadline, observer = time.monotonic() + self._policy.queue_s, call.observer
+        with await self._admission.enter(deadline, observer.on_queued, observer.owner):
             ends = asyncio.get_running_loop().time() + self._policy.call_s
             return list(await asyncio.gather(*(one(url) for url in urls)))
 
     async def _read(
-        self, call: ReactCall[WebFetchParams], fetched: dict[WebUrl, Outcome], attempt: Attempt
-    ) -> dict[WebUrl, PageText | WebFailedError]:
+        self, call: ReactCall[WebFetchParams], fetched: dict[WebUrl, Outcome], timer: PhaseTimer
+    ) -> tuple[dict[WebUrl, PageText | WebFailedError], SandboxInfo | None]:
         texts: dict[WebUrl, PageText | WebFailedError] = {}
         markup: dict[WebUrl, FetchedPage] = {}
         for url, outcome in fetched.items():
@@ -130,10 +130,10 @@ class WebFetchTool:
                 markup[url] = outcome
             else:
                 texts[url] = await asyncio.to_thread(plain_text, outcome)
-        if markup:
-            read = await self._reading.read(call.request, list(markup.values()), attempt, call.watcher)
-            texts |= dict(zip(markup, read, strict=True))
-        return texts
+        if not markup:
+            return texts, None
+        read = await self._reading.read(call, list(markup.values()), timer)
+        return texts | dict(zip(markup, read.texts, strict=True)), read.sandbox
 
     async def _remember(
         self,

@@ -5,19 +5,18 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from contracts.codes import WebCode
 from contracts.paths import FilePath, Namespace
-from contracts.tool_calls import ToolCallRequest
-from service.calls.tool import CallObserver
-from service.errors import StoreFailedError
-from service.file_content import opened
+from contracts.tool_call_response import SandboxInfo
+from service.artifacts.staging import Staging
+from service.calls.direct_tool import ReactCall
+from service.file_content import FileContent
 from service.jobs.inputs import JobInputs
-from service.jobs.runner import Attempt, JobRunner, Program
-from service.sandbox.limits import CallPolicy
-from service.sandbox.port import ExpectedFile, FileState, InputFile, Job, OutputSpec, StreamName
+from service.jobs.runner import JobContext, JobRunner, PhaseTimer, Program
+from service.sandbox.limits import CallLimits, CallPolicy
+from service.sandbox.port import Collected, ExpectedFile, FileState, InputFile, Job, OutputSpec, StreamName
 from service.web.port import FetchedPage, WebFailedError, clean_text
 
 TEXT_CHARS_MAX = 100_000
@@ -32,12 +31,12 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """What a page says.
+    """The text of a page.
 
     Attributes:
         title: its title; empty if it has none.
         text: its readable text: Markdown of HTML, anything else as it is.
-        language: the language that it says it is in, such as ``de`` or ``en-GB``.
+        language: the language that it declares, such as ``de`` or ``en-GB``.
         published: the day it was published, as ``2026-11-22``.
     """
 
@@ -62,63 +61,83 @@ class ReadingPolicy:
     page_s: float
 
 
-class PageReader:
-    """Runs the program that takes the readable text out of HTML, once for all pages of a call."""
+@dataclass(frozen=True, slots=True)
+class PagesRead:
+    """The texts of some pages.
 
-    def __init__(self, runs: JobRunner, policy: ReadingPolicy) -> None:
-        self._runs = runs
+    Attributes:
+        texts: the text of each page, in their order, or why there is none.
+        sandbox: where they were read; None if there was no sandbox.
+    """
+
+    texts: list[PageText | WebFailedError]
+    sandbox: SandboxInfo | None = None
+
+
+class PageReader:
+    """Extracts the readable text of HTML pages, all pages of a call in one sandbox.
+
+    Args:
+        jobs: runs the reader in sandboxes.
+        policy: the operator's decisions.
+    """
+
+    def __init__(self, jobs: JobRunner, policy: ReadingPolicy) -> None:
+        self._jobs = jobs
         self._policy = policy
 
-    async def read(
-        self, request: ToolCallRequest, pages: Sequence[FetchedPage], attempt: Attempt, watcher: CallObserver
-    ) -> list[PageText | WebFailedError]:
-        """What the pages say, in their order; a page that cannot be read is an error of its own.
+    async def read(self, call: ReactCall[Any], pages: Sequence[FetchedPage], timer: PhaseTimer) -> PagesRead:
+        """Reads pages; one that cannot be read is an error of its own.
 
         Raises:
-            QueueFullError, QueueTimeoutError: there is no place to run.
+            QueueFullError, QueueTimeoutError: there is no slot.
             EngineUnavailableError: there is no sandbox.
             StoreFailedError, StoreFullError: there is no staging folder.
         """
-        bounds = self._policy.calls.bounds(request.limits, timeout_s=self._policy.wall_s)
-        turn_id = request.turn_id or ""
-        async with self._runs.place(bounds, attempt, watcher) as staging:
-            inputs = await asyncio.to_thread(_staged, turn_id, pages, await staging.folder())
-            attempt.gathered = JobInputs({file.path.physical: file for file in inputs})
-            code = _request_of(pages, inputs, turn_id, self._policy.page_s)
-            wanted = ExpectedFile(ANSWER_NAME, is_glob=False, matches_max=1, checks={})
-            program = Program(
-                Job("page_text", code, "page_text", turn_id, bounds.limits),
-                OutputSpec(turn_id, (wanted,), 0, bounds.limits),
-                discard_output,
-            )
-            await self._runs.run(request, bounds, program, attempt=attempt, staging=staging, watcher=watcher)
-            if attempt.failure is not None:
-                failed = WebFailedError(
-                    WebCode.UNREADABLE_PAGE, f"no page could be read: {attempt.failure.message}"
-                )
-                return [failed] * len(pages)
-            rows = await asyncio.to_thread(answer_rows, attempt)
-        return [_page_text(row) for row in (rows + [None] * len(pages))[: len(pages)]]
+        bounds = self._policy.calls.bounds(call.request.limits, timeout_s=self._policy.wall_s)
+        context = JobContext(call.scope, call.request, bounds, call.observer, timer)
+        async with self._jobs.slot(context) as job:
+            inputs = await _stage_pages(call.turn_id, pages, job.staging)
+            code = _reader_request(pages, inputs, call.turn_id, self._policy.page_s)
+            files = JobInputs({file.path.physical: file for file in inputs})
+            result = await job.run(reader_program(code, call.turn_id, bounds.limits), files)
+            if result.failure is not None:
+                failed = WebFailedError(WebCode.UNREADABLE_PAGE, f"no page could be read: {result.failure.message}")
+                return PagesRead([failed] * len(pages), result.sandbox)
+            rows = await asyncio.to_thread(answer_rows, result.collected)
+        padded = (rows + [None] * len(pages))[: len(pages)]
+        return PagesRead([_page_text(row) for row in padded], result.sandbox)
 
 
-def discard_output(stream: StreamName, piece: bytes, truncated: bool) -> None:
-    """What the libraries of the program print is nobody's."""
+def reader_program(request: bytes, turn_id: str, limits: CallLimits) -> Program:
+    """The program that extracts text from pages and documents.
+
+    Args:
+        request: its request, as JSON.
+        turn_id: the current turn.
+        limits: what it may use.
+    """
+    expected = ExpectedFile(ANSWER_NAME, is_glob=False, matches_max=1, checks={})
+    job = Job("page_text", request, "page_text", turn_id, limits)
+    return Program(job, OutputSpec(turn_id, (expected,), 0, limits), _discard_output)
 
 
-def _staged(turn_id: str, pages: Sequence[FetchedPage], staging: Path) -> list[InputFile]:
+def _discard_output(stream: StreamName, piece: bytes, truncated: bool) -> None:
+    """Drops what the libraries of the program print."""
+
+
+async def _stage_pages(turn_id: str, pages: Sequence[FetchedPage], staging: Staging) -> list[InputFile]:
     files = []
     for number, page in enumerate(pages, start=1):
-        source = staging / f"fetched-{number}"
-        try:
-            source.write_bytes(page.body)
-        except OSError as exc:
-            raise StoreFailedError("the staging folder of the artifact store cannot be written") from exc
+        source = await staging.write(f"fetched-{number}", page.body)
         path = FilePath(turn_id, Namespace.FILES, f"page-{number}.html")
-        files.append(InputFile(path, source, len(page.body), writable=False))
+        files.append(InputFile(path, FileContent(source), len(page.body), writable=False))
     return files
 
 
-def _request_of(pages: Sequence[FetchedPage], inputs: Sequence[InputFile], turn_id: str, page_s: float) -> bytes:
+def _reader_request(
+    pages: Sequence[FetchedPage], inputs: Sequence[InputFile], turn_id: str, page_s: float
+) -> bytes:
     request = {
         "pages": [
             {"path": file.path.physical, "charset": page.charset, "url": str(page.url)}
@@ -131,13 +150,12 @@ def _request_of(pages: Sequence[FetchedPage], inputs: Sequence[InputFile], turn_
     return json.dumps(request).encode()
 
 
-def answer_rows(attempt: Attempt) -> list[Any]:
-    """What the program wrote; a page may have taken it over, so nothing is taken for granted."""
-    for found in attempt.collected.found:
+def answer_rows(collected: Collected) -> list[Any]:
+    """Parses what the program wrote; a page may control the program, so every value is checked."""
+    for found in collected.found:
         if found.state is FileState.FILE and found.source is not None and found.size_bytes <= _ANSWER_BYTES_MAX:
             try:
-                with opened(found.source) as file:
-                    pages = json.loads(file.read())["pages"]
+                pages = json.loads(found.source.read())["pages"]
             except (OSError, ValueError, KeyError, TypeError, RecursionError):
                 return []
             return pages if isinstance(pages, list) else []
@@ -146,8 +164,8 @@ def answer_rows(attempt: Attempt) -> list[Any]:
 
 def _page_text(row: Any) -> PageText | WebFailedError:
     if not isinstance(row, dict) or not isinstance(row.get("text"), str) or not isinstance(row.get("title"), str):
-        told = row.get("error") if isinstance(row, dict) else None
-        reason = clean_text(told)[:_TITLE_CHARS_MAX] if isinstance(told, str) else "the reader gave no answer"
+        error = row.get("error") if isinstance(row, dict) else None
+        reason = clean_text(error)[:_TITLE_CHARS_MAX] if isinstance(error, str) else "the reader gave no answer"
         return WebFailedError(WebCode.UNREADABLE_PAGE, f"the page cannot be read: {reason}")
     text = clean_text(row["text"])[:TEXT_CHARS_MAX].strip()
     if not text:
@@ -165,7 +183,7 @@ def _matching(pattern: re.Pattern[str], value: Any) -> str | None:
 
 
 def plain_text(page: FetchedPage) -> PageText:
-    """A page that is no markup, as it is: decoding is all that happens to it."""
+    """Decodes a page that is not markup."""
     charset = page.charset if page.charset and _PAGE_CHARSET.fullmatch(page.charset) else "utf-8-sig"
     try:
         text = page.body.decode(charset, errors="replace")

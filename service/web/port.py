@@ -1,4 +1,4 @@
-"""The ports of the web: pages are fetched, searches are asked; what a page says is read in a sandbox."""
+"""The ports of the web: fetching pages and searching."""
 
 import re
 from dataclasses import dataclass
@@ -26,12 +26,12 @@ class WebFailedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FetchedPage:
-    """What a server answered; nobody has looked into it.
+    """A fetched page, not parsed.
 
     Attributes:
         url: where it came from, after redirects.
         mime: its media type, in lower case.
-        charset: the encoding that the server says it has.
+        charset: the encoding that the server declares.
         body: its bytes, decompressed.
     """
 

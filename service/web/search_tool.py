@@ -1,4 +1,4 @@
-"""The story of ``web_tools.web_search``: ask the operator's engine, merge, remember as sources, blocks."""
+"""The tool ``web_tools.web_search``: queries the operator's engine and stores the results as sources."""
 
 import asyncio
 from typing import Any
@@ -6,7 +6,8 @@ from typing import Any
 from contracts.blocks import TEXT_BYTES_MAX
 from contracts.codes import WebCode
 from contracts.react_tools import WebSearchParams
-from contracts.tool_calls import SourceRow, ToolCallResponse
+from contracts.tool_call_request import SourceRow
+from contracts.tool_call_response import ToolCallResponse
 from service.artifacts.port import NewPage, SourcePool
 from service.calls.direct_tool import ReactCall, ToolRefusedError
 from service.timeline.truncation import json_bytes, shared
@@ -15,7 +16,7 @@ from service.web.response import result_blocks
 
 _AT_ONCE = 4
 _SHOWN_TITLE_CHARS = 200
-# A text shorter than that tells nothing; results are left out before texts become so short.
+# A shorter text is useless; results are left out before texts become so short.
 _TEXT_BYTES_MIN = 60
 
 
@@ -31,7 +32,7 @@ class WebSearchTool:
         self._searcher = searcher
         self._sources = sources
 
-    async def tell(self, call: ReactCall[WebSearchParams]) -> ToolCallResponse:
+    async def run(self, call: ReactCall[WebSearchParams]) -> ToolCallResponse:
         """Answers one call; a query that fails costs the others nothing.
 
         Raises:
@@ -62,10 +63,10 @@ class WebSearchTool:
         rows = await self._remember(call, hits)
         content = _content(hits, rows)
         blocks = result_blocks(call, content, [row.sid for row in rows])
-        return call.answered(blocks, report=_report(rows, failed), ret=content)
+        return call.build_response(blocks, report=_report(rows, failed), ret=content)
 
     async def _remember(self, call: ReactCall[WebSearchParams], hits: list[Hit]) -> list[SourceRow]:
-        """The results as sources. What a page itself says, if it was fetched before, stays its text."""
+        """The results as sources. A page that was fetched before keeps its own text."""
         if not hits:
             return []
         pages = [NewPage(str(hit.url), hit.title, None, None, call.turn_id) for hit in hits]

@@ -10,7 +10,7 @@ import idna
 
 URL_CHARS_MAX = 8_192  # as the wire allows
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-# Parsers disagree about these; nobody needs them in an address.
+# Parsers disagree about these characters, and no address needs them.
 _REFUSED_CHARACTER = re.compile(r"[\x00-\x20\x7f-\xa0\\\u2028\u2029\ud800-\udfff]")
 _NUMERIC_LABEL = re.compile(r"\d+|0[xX][0-9A-Fa-f]*")
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
@@ -22,7 +22,7 @@ _QUERY_SAFE = _PATH_SAFE + "?"
 
 
 class UrlRefusedError(ValueError):
-    """An address that no page is fetched from; the message says why."""
+    """An address that no page is fetched from; the message is the reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from typing import Any
 from contracts.exec_params import ExecParams
 from contracts.paths import FilePath
 from contracts.problems import Problem
-from contracts.tool_calls import Attachment, ToolCallRequest, ToolCallResponse
+from contracts.tool_call_request import ToolCallRequest
+from contracts.tool_call_response import Attachment, ToolCallResponse
 from contracts.tools import Language, exec_tool_id
 from service.app.bootstrap import Service
 from service.calls.service import Answer, CallEvent, CallTicket

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from contracts.tool_calls import ToolCallResponse
+from contracts.tool_call_response import ToolCallResponse
 from tests.container.calling import Caller
 
 # Prints every file in OUT_DIR.

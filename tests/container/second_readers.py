@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from contracts.tool_calls import ToolCallRequest, ToolCallResponse
+from contracts.tool_call_request import ToolCallRequest
+from contracts.tool_call_response import ToolCallResponse
 from service.app.bootstrap import Service
 from service.identity import ConversationKey
 from tests.container.calling import Caller

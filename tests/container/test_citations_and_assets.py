@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from contracts.codes import ProblemCode
-from contracts.tool_calls import ToolCallRequest, ToolCallResponse
+from contracts.tool_call_request import ToolCallRequest
+from contracts.tool_call_response import ToolCallResponse
 from service.app.bootstrap import Service
 from service.identity import Principal
 from tests.container.calling import Caller

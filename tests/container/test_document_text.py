@@ -6,7 +6,8 @@ import zipfile
 
 import pytest
 
-from contracts.tool_calls import ToolCallRequest, ToolCallResponse
+from contracts.tool_call_request import ToolCallRequest
+from contracts.tool_call_response import ToolCallResponse
 from service.identity import ConversationKey
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from contracts.paths import FilePath
-from contracts.tool_calls import ArtifactResult, ToolCallResponse
+from contracts.tool_call_response import ArtifactResult, ToolCallResponse
 from service.app.bootstrap import Service
 from service.timeline.block_text import rendered
 from tests.container.calling import Caller

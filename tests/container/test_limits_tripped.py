@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from contracts.tool_calls import ToolCallResponse
+from contracts.tool_call_response import ToolCallResponse
 from service.app.bootstrap import Service
 from service.errors import LimitNotAllowedError
 from tests.container.calling import Caller

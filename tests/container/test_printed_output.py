@@ -5,7 +5,7 @@ import shlex
 
 import pytest
 
-from contracts.tool_calls import ToolCallResponse
+from contracts.tool_call_response import ToolCallResponse
 from contracts.tools import Language
 from tests.container.calling import Caller
 

@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy import text
 
 from contracts.provenance import AuditLine, RerunReport
-from contracts.tool_calls import ToolCallRequest
+from contracts.tool_call_request import ToolCallRequest
 from service.app.bootstrap import build, running
 from service.app.serving import application
 from service.calls.port import CallKey, NewCall

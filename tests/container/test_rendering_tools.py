@@ -12,7 +12,8 @@ from docx import Document
 from PIL import Image
 from pptx import Presentation
 
-from contracts.tool_calls import ToolCallRequest, ToolCallResponse
+from contracts.tool_call_request import ToolCallRequest
+from contracts.tool_call_response import ToolCallResponse
 from service.errors import InvalidRequestError
 from service.identity import ConversationKey
 from service.timeline.block_text import rendered

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from contracts.paths import FilePath
-from contracts.tool_calls import ToolCallResponse
+from contracts.tool_call_response import ToolCallResponse
 from tests.container.calling import Caller
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]

@@ -20,7 +20,7 @@ from service.sandbox.limits import CallLimits
 from service.sandbox.port import ExpectedFile, Job, OutputSpec, SandboxSpec
 from service.sandbox.preload import PreloadSet
 from tests.container.calling import Caller
-from tests.support.staging import MadeFolder, bytes_of
+from tests.support.staging import MadeFolder
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
 
@@ -235,7 +235,7 @@ async def test_an_inspector_is_gone_before_its_files_are_here(waiting, tmp_path)
         await sandbox.put("turn_1", [])
         await sandbox.run(job, on_output=lambda *_: None, wanted=wanted)
         collected = await sandbox.collect(wanted, MadeFolder(tmp_path))
-        assert [bytes_of(found.source) for found in collected.found] == [b"a"]
+        assert [found.source.read() for found in collected.found] == [b"a"]
         assert inspectors_inside() == {}
 
 

@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from contracts.tool_calls import ToolCallRequest, ToolCallResponse
+from contracts.tool_call_request import ToolCallRequest
+from contracts.tool_call_response import ToolCallResponse
 from service.app.bootstrap import build, running
 from service.app.settings import Settings
 from service.identity import ConversationKey

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from contracts.tool_calls import Asset
+from contracts.tool_call_request import Asset
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.logical import SkillPath, SourcesPath, TurnPath, parse, sid_ranges
+from contracts.logical_paths import SkillPath, SourcesPath, TurnPath, parse, parse_sid_ranges
 from contracts.paths import (
     FilePath,
     Namespace,
@@ -124,7 +124,7 @@ def test_what_has_no_form_is_refused(text):
     ],
 )
 def test_lists_of_source_ids(text, ranges):
-    assert sid_ranges(text) == ranges
+    assert parse_sid_ranges(text) == ranges
 
 
 TURNS = st.from_regex(

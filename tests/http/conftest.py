@@ -26,8 +26,9 @@ from service.api.services import Services
 from service.artifacts.attachments import Attachments
 from service.artifacts.conversation_files import ConversationFiles
 from service.artifacts.download_links import DownloadLinks, LinkKey
-from service.artifacts.logical_paths import LogicalPathResolver
+from service.artifacts.path_resolver import LogicalPathResolver
 from service.artifacts.port import NewArtifact, StoredArtifact
+from service.file_content import FileContent
 from service.identity import ConversationKey, Principal
 from service.jobs.rerun import Provenance
 from service.observability.prometheus import PrometheusMeter
@@ -47,7 +48,7 @@ from service.timeline.bpe_tokens import BpeTokenCounter
 from service.timeline.cache_points import CachePolicy
 from service.timeline.service import Timeline
 from tests.support.calls import MemoryCalls
-from tests.support.engine import BareEngine
+from tests.support.fake_engine import FakeSandboxEngine
 
 PRINCIPAL = Principal("acme", "sales", "registered", "u-17")
 BODY_BYTES_MAX = 300_000
@@ -93,8 +94,8 @@ def calls() -> MemoryCalls:
 
 
 @pytest.fixture
-def engine() -> BareEngine:
-    return BareEngine()
+def engine() -> FakeSandboxEngine:
+    return FakeSandboxEngine()
 
 
 @pytest.fixture
@@ -119,7 +120,7 @@ def link_keys() -> list[LinkKey]:
 def services(
     stores: Stores,
     calls: MemoryCalls,
-    engine: BareEngine,
+    engine: FakeSandboxEngine,
     flags: Flags,
     skills_dir: Path,
     link_keys: list[LinkKey],
@@ -131,14 +132,13 @@ def services(
         attachments=Attachments(
             stores.artifacts,
             stores.sources,
-            stores.timelines,
             bytes_max=ATTACHMENT_BYTES_MAX,
             inline_bytes_max=100_000,
         ),
         artifacts=stores.artifacts,
         sources=stores.sources,
         timeline=Timeline(stores.timelines, BpeTokenCounter(), CachePolicy(6, 4, 10_000)),
-        recall=LogicalPathResolver(
+        paths=LogicalPathResolver(
             ConversationFiles(stores.artifacts, stores.timelines, AssetFolders(())),
             stores.sources,
             FolderSkills(skills_dir),
@@ -221,7 +221,7 @@ def saved(stores: Stores) -> Any:
             source.write_bytes(content)
             artifact = NewArtifact(
                 path=path,
-                source=source,
+                source=FileContent(source),
                 size_bytes=len(content),
                 sha256=hashlib.sha256(content).hexdigest(),
                 mime=mime,

@@ -6,9 +6,13 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-from contracts.tool_calls import Attachment
-from service.artifacts.attachments import _append, _open, mime_of_name
+from contracts.media_types import guess_mime
+from contracts.paths import FilePath
+from contracts.tool_call_response import Attachment
+from service.artifacts.attachments import _append, _open
+from service.artifacts.port import NewArtifact
 from service.errors import StoreFailedError, StoreFullError
+from service.file_content import FileContent
 from service.identity import ConversationKey
 from tests.http.conftest import PRINCIPAL
 
@@ -91,6 +95,10 @@ async def test_a_media_type_that_is_none_or_a_form_is_refused(client, declared):
         ("notes.md", "text/markdown"),
         ("photo.webp", "image/webp"),
         ("code.ts", "text/x-typescript"),
+        ("build.log", "text/plain"),
+        ("rows.jsonl", "application/x-ndjson"),
+        ("song.aiff", "audio/x-aiff"),
+        ("page.html.br", "application/x-brotli"),
         ("logs.csv.gz", "application/gzip"),
         ("backup.tgz", "application/gzip"),
         ("noextension", "application/octet-stream"),
@@ -100,7 +108,7 @@ async def test_a_media_type_that_is_none_or_a_form_is_refused(client, declared):
     ],
 )
 def test_names_give_the_same_media_type_on_every_machine(name, expected):
-    assert mime_of_name(name) == expected
+    assert guess_mime(name) == expected
 
 
 @pytest.mark.parametrize(
@@ -167,6 +175,35 @@ async def test_a_chunked_attachment_is_stopped_at_the_bound_and_leaves_nothing(c
     assert read.status_code == 404
     left = [path for path in tmp_path.rglob("attachment") if path.is_file()]
     assert left == []
+
+
+async def test_an_attachment_whose_blocks_cannot_be_stored_is_not_stored_either(stores, client):
+    scope = ConversationKey(PRINCIPAL, "c1")
+    given = NewArtifact(
+        FilePath.from_physical("turn_1/attachments/a.txt"),
+        FileContent(b"x"),
+        1,
+        hashlib.sha256(b"x").hexdigest(),
+        "text/plain",
+        "external",
+        "",
+        None,
+    )
+
+    def no_blocks(stored):
+        raise StoreFullError(f"no room for the blocks of {stored[0].path.physical}")
+
+    with pytest.raises(StoreFullError):
+        await stores.artifacts.save(scope, [given], no_blocks)
+
+    assert await stores.artifacts.latest(scope, given.path) is None
+    assert (await stores.timelines.last(scope), await stores.sources.rows(scope)) == (0, [])
+    answer = await client.put(f"{BASE}/a.txt", content=b"x")
+    placed = await stores.timelines.after(scope, 0, 10, binaries=False)
+    assert (answer.status_code, [block.block.type for block in placed]) == (
+        201,
+        ["user.attachment.meta", "user.attachment"],
+    )
 
 
 async def test_a_store_that_is_closed_is_our_failure(client, stores):

@@ -17,7 +17,7 @@ async def ready(services):
 
 
 async def test_the_process_is_alive_whatever_the_engine_does(client, engine, flags):
-    engine.down = flags.draining = True
+    engine.is_down = flags.draining = True
     answer = await client.get("/livez")
     assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
 
@@ -29,7 +29,7 @@ async def test_the_service_is_ready_when_the_engine_answers(client):
 
 
 async def test_an_engine_that_is_down_makes_the_service_unready(client, engine):
-    engine.down = True
+    engine.is_down = True
     answer = await client.get("/readyz")
     assert (answer.status_code, answer.json()["code"]) == (503, "engine_unavailable")
 
@@ -41,7 +41,7 @@ async def test_a_service_that_shuts_down_is_unready(client, flags):
 
 
 async def test_an_engine_that_hangs_makes_the_service_unready(services, engine):
-    engine.hangs = True
+    engine.is_hanging = True
     transport = httpx.ASGITransport(create_app(replace(services, ping_s_max=0.05)))
     async with httpx.AsyncClient(transport=transport, base_url="http://proofbox") as client:
         answer = await client.get("/readyz")

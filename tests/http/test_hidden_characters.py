@@ -7,6 +7,7 @@ import pytest
 
 from contracts.react_tools import FileParams, PatchParams, SearchFilesParams
 from service.artifacts.conversation_files import ConversationFiles
+from service.artifacts.path_resolver import LogicalPathResolver
 from service.calls.admission import Admission
 from service.calls.direct_tool import DirectTool
 from service.calls.service import Calls, CallSettings
@@ -16,6 +17,7 @@ from service.react.text_file import TextFiles
 from service.react.write import WriteTool
 from service.storage.asset_folders import AssetFolders
 from service.storage.calls import SqlCallStore
+from service.storage.skill_folder import FolderSkills
 from service.timeline.bpe_tokens import BpeTokenCounter
 from service.visible_text import visible_text
 from tests.http.reacting import Agent
@@ -29,16 +31,17 @@ ATTACHMENTS = "/v1/conversations/c1/turns/turn_1/attachments"
 
 
 @pytest.fixture
-def calls(stores):
-    texts = TextFiles(stores.artifacts, stores.sources, BpeTokenCounter(), 100_000)
+def calls(stores, skills_dir):
     files = ConversationFiles(stores.artifacts, stores.timelines, AssetFolders(()))
-    stories = (
-        DirectTool(("react.file",), FileParams, WriteTool(texts).file),
-        DirectTool(("react.patch",), PatchParams, PatchTool(texts, files).patch),
-        DirectTool(("react.search_files",), SearchFilesParams, SearchFilesTool(files, 5).search),
-    )
+    texts = TextFiles(files, stores.sources, BpeTokenCounter(), 100_000)
+    paths = LogicalPathResolver(files, stores.sources, FolderSkills(skills_dir))
+    tools = {
+        "react.file": DirectTool(FileParams, WriteTool(texts).file),
+        "react.patch": DirectTool(PatchParams, PatchTool(texts, paths).patch),
+        "react.search_files": DirectTool(SearchFilesParams, SearchFilesTool(files, 5).search),
+    }
     return Calls(
-        stories, Admission(running_max=4, queue_max=10), SqlCallStore(stores.database), CallSettings(0, "boot-1")
+        tools, Admission(running_max=4, queue_max=10), SqlCallStore(stores.database), CallSettings(0, "boot-1")
     )
 
 

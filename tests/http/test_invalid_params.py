@@ -7,8 +7,9 @@ import pytest
 from contracts.react_tools import REACT_TOOLS, TOOL_ALIASES
 from contracts.tools import catalogue, exec_language
 from service.app.settings import Settings
-from service.app.tools import ToolDependencies, stories
+from service.app.tools import ToolDependencies, all_tools
 from service.artifacts.conversation_files import ConversationFiles
+from service.artifacts.path_resolver import LogicalPathResolver
 from service.calls.admission import Admission
 from service.calls.service import Calls, CallSettings
 from service.jobs.input_resolver import InputResolver, WorkspaceBounds
@@ -48,23 +49,22 @@ def calls(stores, engine, skills_dir):
     rehosting = InputResolver(files, stores.sources, WorkspaceBounds(10**6, 10))
     admission = Admission(running_max=2, queue_max=2)
     memory = MemorySearchTool(
-        stores.timelines, SqlPassageStore(stores.database), stores.artifacts, NoEmbedder(), half_life_days=90
+        stores.timelines, SqlPassageStore(stores.database), files, NoEmbedder(), half_life_days=90
     )
     parts = ToolDependencies(
-        runs=JobRunner(admission, rehosting, engine, stores.artifacts, stores.sources),
+        jobs=JobRunner(admission, rehosting, engine, stores.artifacts, stores.sources),
         policy=CallPolicy(LIMITS, 10, 10, MIB),
         artifacts=stores.artifacts,
         sources=stores.sources,
         timelines=stores.timelines,
-        files=files,
-        skills=FolderSkills(skills_dir),
+        paths=LogicalPathResolver(files, stores.sources, FolderSkills(skills_dir)),
         tokens=BpeTokenCounter(),
         memory=memory,
         fetcher=NoPages(),
         searcher=None,
     )
-    told = stories(Settings(), parts)
-    return Calls(told, Admission(running_max=4, queue_max=10), SqlCallStore(stores.database), CallSettings(0, "b"))
+    tools = all_tools(Settings(), parts)
+    return Calls(tools, Admission(running_max=4, queue_max=10), SqlCallStore(stores.database), CallSettings(0, "b"))
 
 
 async def call(client, tool_id, params, *, call_id="t1", **fields):

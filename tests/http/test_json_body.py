@@ -3,7 +3,7 @@ import math
 
 import pytest
 
-from contracts.tool_calls import ToolCallRequest
+from contracts.tool_call_request import ToolCallRequest
 from service.api import strict_json as json_body
 from service.api.strict_json import DEPTH_MAX, INLINE_BYTES_MAX
 from service.calls.validation import ERRORS_MAX

@@ -8,7 +8,9 @@ import httpx
 import pytest
 
 from contracts.react_tools import FileParams
-from contracts.tool_calls import ToolCallResponse
+from contracts.render_tools import OutputFormat
+from contracts.tool_call_response import ToolCallResponse
+from contracts.tools import Language
 from service.artifacts.conversation_files import ConversationFiles
 from service.calls.admission import Admission
 from service.calls.direct_tool import DirectTool
@@ -60,19 +62,19 @@ def admission():
 async def calls(stores, engine, admission, grace_s):
     files = ConversationFiles(stores.artifacts, stores.timelines, AssetFolders(()))
     rehosting = InputResolver(files, stores.sources, WorkspaceBounds(MIB, 10))
-    runs = JobRunner(admission, rehosting, engine, stores.artifacts, stores.sources)
+    jobs = JobRunner(admission, rehosting, engine, stores.artifacts, stores.sources)
 
     async def written(call):
         await engine.begin()
-        return call.answered([], report="written")
+        return call.build_response([], report="written")
 
-    stories = (
-        ExecTool(runs, POLICY, BpeTokenCounter()),
-        RenderTool(runs, RenderPolicy(POLICY, 60)),
-        DirectTool(("react.file",), FileParams, written),
-    )
+    tools = {
+        "exec_tools.execute_code_python": ExecTool(Language.PYTHON, jobs, POLICY, BpeTokenCounter()),
+        "rendering_tools.write_pdf": RenderTool(OutputFormat.PDF, jobs, RenderPolicy(POLICY, 60)),
+        "react.file": DirectTool(FileParams, written),
+    }
     settings = CallSettings(MIB, "boot-1", lost_connection_grace_s=grace_s)
-    calls = Calls(stories, admission, SqlCallStore(stores.database), settings)
+    calls = Calls(tools, admission, SqlCallStore(stores.database), settings)
     yield calls
     await calls.close(grace_s=0)
 
@@ -297,7 +299,7 @@ async def test_the_report_of_a_cancelled_program_has_what_it_had_printed_in_orde
     assert "step 1\ncareful\nstep 2" in response["report"]
     assert blocks[-1]["text"] == response["report"]
     assert (response["usage"]["stdout_bytes"], response["usage"]["stderr_bytes"]) == (14, 8)
-    assert response["sandbox"]["engine"] == "none"
+    assert response["sandbox"]["engine"] == "fake"
 
 
 async def test_cancelling_again_or_asking_again_brings_the_same_and_adds_no_block(web, calls, engine):
@@ -324,7 +326,7 @@ async def test_the_audit_line_of_a_cancelled_call_names_its_sandbox_and_its_outp
     await cancelled(web, calls, engine, "exec")
     line = (await web.get(f"{ROUTE}/t1/provenance", params=C1)).json()
     assert (line["outcome"]["state"], line["outcome"]["code"]) == ("cancelled", "cancelled")
-    assert (line["sandbox"]["engine"], line["usage"]["stdout_bytes"]) == ("none", 14)
+    assert (line["sandbox"]["engine"], line["usage"]["stdout_bytes"]) == ("fake", 14)
 
 
 async def test_the_client_that_waits_for_a_cancelled_call_gets_the_problem(web, engine):

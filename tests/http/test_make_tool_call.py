@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import httpx
 
-from contracts.tool_calls import ToolCallRequest
+from contracts.tool_call_request import ToolCallRequest
 from service.api.app import create_app
 from service.errors import QueueFullError
 from tests.support.calls import MemoryCalls

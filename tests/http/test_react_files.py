@@ -7,20 +7,24 @@ import pytest
 
 from contracts.paths import FilePath
 from contracts.react_tools import FileParams, PatchParams, SearchFilesParams, WriteParams
-from contracts.tool_calls import Asset
+from contracts.tool_call_request import Asset
 from service.artifacts.conversation_files import ConversationFiles
+from service.artifacts.path_resolver import LogicalPathResolver
 from service.calls.admission import Admission
 from service.calls.direct_tool import DirectTool
 from service.calls.param_references import References
 from service.calls.service import Calls, CallSettings
 from service.errors import StoreFailedError, StoreFullError
+from service.identity import ConversationKey
 from service.react.patch import PatchTool
 from service.react.search_files import SearchFilesTool
 from service.react.text_file import TextFiles
 from service.react.write import WriteTool
 from service.storage.asset_folders import AssetFolders
 from service.storage.calls import SqlCallStore
+from service.storage.skill_folder import FolderSkills
 from service.timeline.bpe_tokens import BpeTokenCounter
+from tests.http.conftest import PRINCIPAL
 from tests.http.reacting import Agent, masked, meta, notices
 
 SEARCH_S = 0.3
@@ -48,20 +52,31 @@ def failing(stores):
 
 
 @pytest.fixture
-def calls(stores, failing):
-    texts = TextFiles(failing, stores.sources, BpeTokenCounter(), 100_000)
+def shared(tmp_path):
+    """A folder that callers may name files in by URI."""
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def calls(stores, failing, shared, skills_dir):
+    files = ConversationFiles(failing, stores.timelines, AssetFolders((shared,)))
+    texts = TextFiles(files, stores.sources, BpeTokenCounter(), 100_000)
     writing = WriteTool(texts)
-    files = ConversationFiles(failing, stores.timelines, AssetFolders(()))
+    paths = LogicalPathResolver(files, stores.sources, FolderSkills(skills_dir))
     searching = SearchFilesTool(files, SEARCH_S)
     references = References(files)
-    stories = (
-        DirectTool(("react.write", "react.stream"), WriteParams, writing.write, stores.sources, references),
-        DirectTool(("react.file",), FileParams, writing.file, stores.sources, references),
-        DirectTool(("react.patch",), PatchParams, PatchTool(texts, files).patch, stores.sources, references),
-        DirectTool(("react.search_files",), SearchFilesParams, searching.search, stores.sources),
-    )
+    write = DirectTool(WriteParams, writing.write, stores.sources, references)
+    tools = {
+        "react.write": write,
+        "react.stream": write,
+        "react.file": DirectTool(FileParams, writing.file, stores.sources, references),
+        "react.patch": DirectTool(PatchParams, PatchTool(texts, paths).patch, stores.sources, references),
+        "react.search_files": DirectTool(SearchFilesParams, searching.search, stores.sources),
+    }
     admission = Admission(running_max=4, queue_max=10)
-    return Calls(stories, admission, SqlCallStore(stores.database), CallSettings(0, "boot-1"))
+    return Calls(tools, admission, SqlCallStore(stores.database), CallSettings(0, "boot-1"))
 
 
 @pytest.fixture
@@ -427,6 +442,14 @@ async def test_a_file_and_a_folder_cannot_have_one_name(agent):
     below_file = await write(agent, "a/b.md/c.md", "text")
 
     assert (onto_folder["error"]["code"], below_file["error"]["code"]) == ("missing_artifact_name", "unsafe_path")
+
+
+async def test_a_folder_whose_files_a_program_removed_gives_its_name_to_a_file(agent, stores):
+    await write(agent, "a/b.md", "text")
+    scope = ConversationKey(PRINCIPAL, "c1")
+    await stores.artifacts.remove(scope, await stores.artifacts.of_turn(scope, "turn_1"))
+
+    assert (await write(agent, "a", "text"))["ok"]
 
 
 async def test_an_empty_text_is_no_file(agent):
@@ -857,6 +880,125 @@ async def test_texts_of_a_handed_in_timeline_are_searched_beside_those_of_the_st
 
     found = [(hit["path"], hit["lines"]) for hit in answer["ret"]["hits"]]
     assert found == [("turn_1/files/handed.md", [2]), ("turn_1/files/stored.md", [1])]
+
+
+def described(path, uri, turn="turn_1", **digest):
+    """The blocks of a file that a timeline only points to: a digest, no content."""
+    fields = {"artifact_path": path, "mime": "text/markdown", "hosted_uri": uri, **digest}
+    block = {"mime": "application/json", "path": f"tc:{turn}.c1.result", "text": json.dumps(fields)}
+    return [{**known_text("", ""), "turn_id": turn, **block}]
+
+
+def attached(path, data, turn="turn_1"):
+    """An attachment as its content block carries it."""
+    content = {"type": "user.attachment", "author": "user", "text": None, "base64": base64.b64encode(data).decode()}
+    return [{**known_text(path, None), "turn_id": turn, "mime": "text/csv", **content}]
+
+
+def read_in(path, text, turn="turn_1"):
+    """A file of another turn that react.read showed in a turn."""
+    return [{**known_text(path, text), "turn_id": turn, "call_id": "r1"}]
+
+
+@pytest.mark.parametrize(
+    ("path", "physical"),
+    [
+        ("a.md", "turn_1/files/a.md"),
+        ("/out/turn_0/files/a.md", "turn_0/files/a.md"),
+        ("/mnt/data/turn_0/files/a.md", "turn_0/files/a.md"),
+        ("sandbox:/mnt/data/a.md", "turn_1/files/a.md"),
+        ("turn_0/attachments/a.md", "turn_0/attachments/a.md"),
+        ("/mnt/user-data/uploads/a.md", "turn_1/attachments/a.md"),
+        ("attachments/a.md", "turn_1/attachments/a.md"),
+        ("ar:turn_0.artifacts.a.md", "turn_0/files/a.md"),
+        ("so:sources_pool[7]", "turn_0/files/a.md"),
+        ("my%20notes.md", "turn_1/files/my notes.md"),
+    ],
+)
+@pytest.mark.parametrize("carries", ["content", "uri"])
+async def test_a_patch_finds_a_file_of_a_handed_in_timeline_by_any_of_its_paths(
+    agent, shared, path, physical, carries
+):
+    file = FilePath.from_physical(physical)
+    (shared / "old.md").write_text("old\n")
+    timeline = [known_text(file.logical, "old\n")]
+    if carries == "uri":
+        timeline = described(file.logical, (shared / "old.md").as_uri(), file.turn_id)
+    row = {"sid": 7, "source_type": "file", "physical_path": "turn_0/files/a.md"}
+    params = {"path": path, "channel": "canvas", "patch": DIFF, "kind": "file"}
+
+    answer = await agent.send("react.patch", params, timeline=timeline, sources_pool=[row])
+
+    target = FilePath.from_physical(f"turn_1/files/{file.rel}")
+    assert (answer["ok"], await agent.stored(target.logical)) == (True, b"new\n")
+    changed = [{"code": "protocol_violation.path_rewritten", "original": path, "rewritten": target.physical}]
+    assert notices(answer) == ([] if file == target else changed)
+
+
+async def test_a_source_that_is_not_a_file_or_that_is_several_is_no_target_of_a_patch(agent):
+    rows = [
+        {"sid": 1, "source_type": "web", "url": "https://e.org"},
+        {"sid": 2, "source_type": "file", "physical_path": "turn_0/files/a.md"},
+    ]
+    timeline = [known_text("fi:turn_0.files/a.md", "old\n")]
+    for path in ("so:sources_pool[1]", "so:sources_pool[1,2]", "so:sources_pool[9]"):
+        params = {"path": path, "channel": "canvas", "patch": DIFF, "kind": "file"}
+        answer = await agent.send("react.patch", params, timeline=timeline, sources_pool=rows)
+        assert answer["error"]["code"] == "patch_target_missing"
+
+
+async def test_a_file_whose_path_is_too_long_in_the_current_turn_is_not_patched(agent):
+    name = "/".join(["x" * 200] * 5)
+    agent.turn = "turn_" + "y" * 60
+    params = {"path": f"turn_1/files/{name}", "channel": "canvas", "patch": DIFF, "kind": "file"}
+
+    answer = await agent.send("react.patch", params, timeline=[known_text(f"fi:turn_1.files/{name}", "old\n")])
+
+    assert answer["error"]["code"] == "unsafe_path"
+
+
+@pytest.mark.parametrize("tool", ["react.write", "react.patch"])
+async def test_a_name_that_is_a_folder_of_a_handed_in_timeline_is_not_written(agent, tool):
+    timeline = [known_text("fi:turn_1.files/a/b.md", "text\n"), known_text("fi:turn_0.files/a", "old\n")]
+    content = {"content": "new"} if tool == "react.write" else {"patch": DIFF}
+    path = "a" if tool == "react.write" else "turn_0/files/a"
+    answer = await agent.send(
+        tool, {"path": path, "channel": "canvas", "kind": "display", **content}, timeline=timeline
+    )
+    assert (answer["error"]["code"], await agent.stored("fi:turn_1.files/a")) == ("missing_artifact_name", None)
+
+
+async def test_every_file_of_a_handed_in_timeline_is_searched_wherever_its_bytes_are(agent, shared):
+    (shared / "hosted.md").write_text("needle\n")
+    uri = (shared / "hosted.md").as_uri()
+    timeline = [
+        *described("fi:turn_1.files/described.md", uri),
+        *attached("fi:turn_1.user.attachments/sent.csv", b"hay\nneedle\n"),
+        *read_in("fi:turn_0.files/read.md", "needle\n"),
+        *described("fi:turn_0.files/elsewhere.md", uri, turn="turn_0"),
+    ]
+
+    answer = await agent.send("react.search_files", {"content_regex": "needle"}, timeline=timeline)
+
+    assert [(hit["path"], hit["lines"]) for hit in answer["ret"]["hits"]] == [
+        ("turn_1/attachments/sent.csv", [2]),
+        ("turn_1/files/described.md", [1]),
+        ("turn_0/files/read.md", [1]),
+    ]
+
+
+async def test_a_described_file_whose_bytes_are_not_those_of_its_digest_is_neither_searched_nor_patched(
+    agent, shared
+):
+    (shared / "a.md").write_text("needle\n")
+    timeline = described("fi:turn_1.files/a.md", (shared / "a.md").as_uri(), size_bytes=3)
+
+    searched = await agent.send("react.search_files", {"content_regex": "needle"}, timeline=timeline)
+    params = {"path": "a.md", "channel": "canvas", "patch": DIFF, "kind": "file"}
+    patched = await agent.send("react.patch", params, timeline=timeline)
+
+    assert (searched["ret"]["hits"], searched["ret"]["not_to_be_had"]) == ([], 1)
+    assert patched["error"]["code"] == "patch_target_unreadable"
 
 
 # ---- texts by reference ----

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from contracts.blocks import Block
-from contracts.tool_calls import SourceRow
+from contracts.tool_call_request import SourceRow
 from service.identity import ConversationKey
 from tests.http.conftest import PRINCIPAL
 

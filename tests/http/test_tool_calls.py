@@ -4,7 +4,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from contracts.tool_calls import CallStatus, ToolCallResponse
+from contracts.tool_call_response import CallStatus, ToolCallResponse
 from service.api.routes.tool_calls import prefers_async
 from service.errors import (
     CallCancelledError,

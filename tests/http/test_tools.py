@@ -32,7 +32,7 @@ async def test_the_catalogue_lists_what_the_image_has(client):
 
 
 async def test_a_catalogue_whose_image_cannot_be_asked_lacks_the_libraries_and_nothing_else(client, engine):
-    engine.down = True
+    engine.is_down = True
     answer = await client.get("/v1/tools")
     assert answer.status_code == 200
     assert answer.json() == {"tools": [tool.model_dump() for tool in catalogue()], "image": None}

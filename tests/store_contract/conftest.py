@@ -17,6 +17,7 @@ from sqlalchemy import text
 from contracts.paths import FilePath
 from service.app.cli import main
 from service.artifacts.port import NewArtifact
+from service.file_content import FileContent
 from service.identity import ConversationKey, Principal
 from service.storage.artifacts.local_blobs import LocalBlobStore
 from service.storage.artifacts.s3_blobs import S3BlobStore
@@ -236,7 +237,7 @@ def stage(in_memory):
         fields = {"mime": "text/plain", "description": "a test file", "tool_call_id": "call-1"} | more
         return NewArtifact(
             path=FilePath.from_physical(physical),
-            source=source,
+            source=FileContent(source),
             size_bytes=len(data),
             sha256=hashlib.sha256(data).hexdigest(),
             visibility=visibility,

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from contracts.paths import FilePath
 from service.artifacts.port import NewArtifact
+from service.file_content import FileContent
 from service.identity import ConversationKey, Principal
 from service.storage.artifacts.local_blobs import LocalBlobStore
 from service.storage.artifacts.s3_blobs import S3BlobStore
@@ -54,7 +55,7 @@ def staged(folder, physical, data, visibility, *, in_memory=False):
         source.write_bytes(data)
     return NewArtifact(
         path=FilePath.from_physical(physical),
-        source=source,
+        source=FileContent(source),
         size_bytes=len(data),
         sha256=hashlib.sha256(data).hexdigest(),
         mime="text/plain",

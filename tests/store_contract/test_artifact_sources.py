@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from contracts.tool_calls import SourceRow
+from contracts.tool_call_request import SourceRow
 from service.errors import StoreFailedError
 from service.storage.sources import SqlSourcePool
 

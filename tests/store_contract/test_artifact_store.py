@@ -10,6 +10,7 @@ import pytest
 
 from contracts.paths import FilePath
 from service.errors import StoreFailedError
+from service.file_content import FileContent
 
 PATH = FilePath.from_physical("turn_1/files/report.txt")
 
@@ -281,13 +282,13 @@ async def test_one_wrong_source_keeps_the_whole_save_out(artifact_store, scope, 
         if wrong == "size":
             bad = replace(bad, size_bytes=4)
         else:
-            bad.source.unlink()
+            bad.source.path.unlink()
         if wrong == "folder":
-            bad.source.mkdir()
+            bad.source.path.mkdir()
         if wrong == "symlink":
-            bad.source.symlink_to(good.source)
+            bad.source.path.symlink_to(good.source.path)
         if wrong == "fifo":
-            os.mkfifo(bad.source)
+            os.mkfifo(bad.source.path)
         with pytest.raises(StoreFailedError):
             await artifact_store.save(scope, [good, bad])
     assert await artifact_store.of_turn(scope, "turn_1") == []
@@ -360,7 +361,7 @@ async def test_a_fetched_file_can_be_saved_as_another(artifact_store, scope, sav
     (old,) = await save(artifact_store, scope, {PATH.physical: b"copied"})
     async with artifact_store.staging() as folder:
         from_store = await artifact_store.fetch(scope, old, folder)
-        given = replace(stage(folder, "turn_2/files/copy.txt", b"copied"), source=from_store)
+        given = replace(stage(folder, "turn_2/files/copy.txt", b"copied"), source=FileContent(from_store))
         (copy,) = await artifact_store.save(scope, [given])
     assert await content(artifact_store, scope, copy) == b"copied"
     assert await content(artifact_store, scope, old) == b"copied"

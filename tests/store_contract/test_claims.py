@@ -19,7 +19,7 @@ class Runs:
         self.claims = CallRegistry(store, boot_id, lambda key: key in self.running)
 
     async def submit(self, new):
-        async with self.claims.claimed(new) as (stored, is_new):
+        async with self.claims.register(new) as (stored, is_new):
             if is_new:
                 self.begun.append(stored.key)
                 self.running.add(stored.key)

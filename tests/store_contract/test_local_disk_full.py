@@ -10,7 +10,7 @@ import pytest
 from disk_check import assert_disk_says_what_the_rows_say, path_of
 from pydantic import SecretStr
 
-from contracts.tool_calls import SourceRow
+from contracts.tool_call_request import SourceRow
 from service.calls.port import CallKey, CallState, NewCall
 from service.errors import StoreFailedError, StoreFullError
 from service.storage.calls import SqlCallStore

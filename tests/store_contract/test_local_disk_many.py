@@ -142,6 +142,6 @@ def test_bytes_that_are_not_what_they_are_said_to_be_are_told_by_their_path(tmp_
     files.prepare()
     folder = files.stage()
     good, bad = (stage(folder, f"turn_1/files/{name}", b"12345") for name in ("good", "bad"))
-    bad.source.write_bytes(b"1234")
+    bad.source.path.write_bytes(b"1234")
     with pytest.raises(Exception, match=r"turn_1\.files/bad are not a file of 5 bytes"):
         files.seal([good, bad])

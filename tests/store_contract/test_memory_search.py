@@ -1,6 +1,7 @@
 """react.memsearch with the real model over every store: what is found, in which order, and by whom it is not."""
 
 import asyncio
+import base64
 import json
 from datetime import UTC, datetime, timedelta
 
@@ -8,12 +9,14 @@ import pytest
 
 from contracts.blocks import TEXT_BYTES_MAX, Block
 from contracts.react_tools import MemsearchParams
-from contracts.tool_calls import ToolCallRequest
-from service.artifacts.attachment_blocks import attachment_blocks
+from contracts.tool_call_request import ToolCallRequest
+from service.artifacts.attachment_blocks import build_attachment_blocks
+from service.artifacts.conversation_files import ConversationFiles
 from service.calls.direct_tool import DirectTool
-from service.calls.tool import NullObserver
+from service.calls.observer import CallObserver
 from service.react.memsearch.minilm import MiniLmEmbedder
 from service.react.memsearch.tool import MemorySearchTool
+from service.storage.asset_folders import AssetFolders
 
 EMBEDDER = MiniLmEmbedder()
 SAID = {
@@ -42,7 +45,7 @@ def attach(files, timelines, stage, scope):
     async def attached(path, data, mime="text/plain"):
         async with files.staging() as folder:
             [stored] = await files.save(scope, [stage(folder, path, data, mime=mime, tool_call_id=None)])
-        await timelines.append(scope, attachment_blocks(stored, None))
+        await timelines.append(scope, build_attachment_blocks(stored, None))
 
     return attached
 
@@ -70,8 +73,10 @@ def embedder():
 def memsearch(timelines_and_passages, files, scope_of, embedder):
     """Makes a call of memsearch in turn_9."""
     timelines, passages = timelines_and_passages
-    memory = MemorySearchTool(timelines, passages, files, embedder, half_life_days=90)
-    story = DirectTool(["react.memsearch"], MemsearchParams, memory.tell)
+    memory = MemorySearchTool(
+        timelines, passages, ConversationFiles(files, timelines, AssetFolders(())), embedder, half_life_days=90
+    )
+    story = DirectTool(MemsearchParams, memory.run)
 
     async def made(
         query, targets=("user", "assistant", "attachment"), *, scope=None, timeline=None, notes=None, **more
@@ -86,7 +91,7 @@ def memsearch(timelines_and_passages, files, scope_of, embedder):
             timeline=timeline,
             notes=notes,
         )
-        return await story.open(scope, request).tell(NullObserver())
+        return await story.prepare(scope, request).run(CallObserver())
 
     return made
 
@@ -301,6 +306,13 @@ async def test_an_attachment_of_another_scope_is_not_read(memsearch, timelines, 
     for other in others:
         answer = await memsearch("nut allergy", ["attachment"], scope=other, timeline=[given])
         assert [row["text"] for row in answer.ret if "cashews" in row["text"]] == []
+
+
+async def test_an_attachment_that_only_a_supplied_block_carries_is_searched_by_its_text(memsearch):
+    carried = {"base64": base64.b64encode(SAID[2].encode()).decode(), "mime": "text/plain"}
+    given = block(2, None, "user.attachment", path="fi:turn_2.user.attachments/letter.txt", **carried)
+    answer = await memsearch("nut allergy", ["attachment"], timeline=[given])
+    assert [row["text"] for row in answer.ret] == [f"letter.txt {SAID[2]}"]
 
 
 async def test_many_long_hits_share_the_room_of_the_block(memsearch, timelines, scope):

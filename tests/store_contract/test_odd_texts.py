@@ -7,7 +7,7 @@ import pytest
 
 from contracts.blocks import Block
 from contracts.paths import FilePath
-from contracts.tool_calls import SourceRow
+from contracts.tool_call_request import SourceRow
 from service.artifacts.port import NewPage
 from service.calls.port import CallKey, CallState, NewCall
 from service.react.memsearch.port import Passage

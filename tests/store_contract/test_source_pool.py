@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from contracts.paths import FilePath
-from contracts.tool_calls import SourceRow
+from contracts.tool_call_request import SourceRow
 from service.artifacts.port import NewPage, StoredArtifact
 from service.errors import SidConflictError
 from service.storage.sources import FILE_SID_MIN

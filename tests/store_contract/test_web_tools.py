@@ -8,11 +8,11 @@ import pytest
 
 from contracts.blocks import TEXT_BYTES_MAX
 from contracts.react_tools import WebFetchParams, WebSearchParams
-from contracts.tool_calls import ToolCallRequest
+from contracts.tool_call_request import ToolCallRequest
 from service.artifacts.conversation_files import ConversationFiles
 from service.calls.admission import Admission
 from service.calls.direct_tool import DirectTool
-from service.calls.tool import NullObserver
+from service.calls.observer import CallObserver
 from service.errors import SidConflictError
 from service.jobs.input_resolver import InputResolver, WorkspaceBounds
 from service.jobs.runner import JobRunner
@@ -75,7 +75,7 @@ def fetch(server, engine, files, timeline_store, source_pool, scope_of):
         Admission(running_max=1, queue_max=1),
         FetchPolicy(20, 5),
     )
-    story = DirectTool(["web_tools.web_fetch"], WebFetchParams, fetching.tell, source_pool)
+    story = DirectTool(WebFetchParams, fetching.run, source_pool)
 
     async def made(*urls, **fields):
         return await told(story, "web_tools.web_fetch", {"urls": list(urls)}, scope_of(), **fields)
@@ -91,9 +91,7 @@ def search(server, source_pool, scope_of):
         searcher = (
             SearxngSearcher(WebUrl.parse(server.url(path)), 2, local, loaded_when_asked(None)) if path else None
         )
-        story = DirectTool(
-            ["web_tools.web_search"], WebSearchParams, WebSearchTool(searcher, source_pool).tell, source_pool
-        )
+        story = DirectTool(WebSearchParams, WebSearchTool(searcher, source_pool).run, source_pool)
         params = {"queries": list(queries), "n": n}
         return await told(story, "web_tools.web_search", params, scope_of(), **fields)
 
@@ -111,7 +109,7 @@ async def told(story, tool_id, params, scope, **fields):
             **fields,
         }
     )
-    return await story.open(scope, request).tell(NullObserver())
+    return await story.prepare(scope, request).run(CallObserver())
 
 
 def shape(blocks):

@@ -9,12 +9,13 @@ from typing import Any
 from contracts.codes import ProblemCode
 from contracts.events import TERMINAL_EVENTS, EventName
 from contracts.problems import Problem
-from contracts.tool_calls import CallStatus, ToolCallRequest, ToolCallResponse
+from contracts.tool_call_request import ToolCallRequest
+from contracts.tool_call_response import CallStatus, ToolCallResponse
 from contracts.tools import catalogue
 from service.calls.events import CallEvent
-from service.calls.payload_hash import payload_sha256
 from service.calls.port import CallKey
 from service.calls.problem import problem_of
+from service.calls.registration import payload_sha256
 from service.calls.service import Answer
 from service.errors import (
     AmbiguousCallError,

@@ -8,15 +8,17 @@ from contextlib import asynccontextmanager
 from contracts.blocks import Block
 from contracts.paths import FilePath
 from contracts.react_tools import ReadParams
-from contracts.tool_calls import ToolCallRequest
+from contracts.tool_call_request import ToolCallRequest
 from service.artifacts.attachments import Attachments
 from service.artifacts.conversation_files import ConversationFiles
+from service.artifacts.path_resolver import LogicalPathResolver
 from service.artifacts.port import NewArtifact
 from service.calls.direct_tool import DirectTool
-from service.calls.tool import NullObserver
-from service.file_content import all_of
+from service.calls.observer import CallObserver
+from service.file_content import FileContent
 from service.identity import ConversationKey, Principal
-from service.jobs.input_resolver import InputRequest, InputResolver, WorkspaceBounds
+from service.jobs.input_resolver import InputResolver, WorkspaceBounds
+from service.jobs.inputs import InputRequest
 from service.react.read import ReadBounds, ReadTool
 from service.storage.artifacts.local_blobs import LocalBlobStore
 from service.storage.artifacts.store import SqlArtifactStore
@@ -107,7 +109,7 @@ class Conversation:
             source = staging / "in"
             source.write_bytes(data)
             path = FilePath.from_physical(physical)
-            new = NewArtifact(path, source, len(data), sha256(data), mime, visibility, "d", "call_0")
+            new = NewArtifact(path, FileContent(source), len(data), sha256(data), mime, visibility, "d", "call_0")
             [stored] = await self.artifacts.save(self.scope, [new])
         return stored
 
@@ -115,9 +117,7 @@ class Conversation:
         async def pieces():
             yield data
 
-        taking = Attachments(
-            self.artifacts, self.sources, self.timelines, bytes_max=10**9, inline_bytes_max=self.inline_bytes_max
-        )
+        taking = Attachments(self.artifacts, self.sources, bytes_max=10**9, inline_bytes_max=self.inline_bytes_max)
         return (await taking.store(self.scope, turn_id, name, pieces(), mime)).attachment
 
     async def append(self, *blocks):
@@ -127,9 +127,7 @@ class Conversation:
         """The answer of a call; its blocks are on the timeline afterwards, as those of every call are."""
         self._calls += 1
         read = ReadTool(
-            self.files,
-            self.sources,
-            FolderSkills(self.skills),
+            LogicalPathResolver(self.files, self.sources, FolderSkills(self.skills)),
             TOKENS,
             ReadBounds(self.inline_bytes_max, self.tokens_max),
             self.documents,
@@ -144,8 +142,8 @@ class Conversation:
                 **fields,
             }
         )
-        story = DirectTool(["react.read"], ReadParams, read.tell, self.sources)
-        response = await story.open(self.scope, request).tell(NullObserver())
+        story = DirectTool(ReadParams, read.run, self.sources)
+        response = await story.prepare(self.scope, request).run(CallObserver())
         if keep:
             await self.append(*response.blocks)
         return response
@@ -155,8 +153,8 @@ class Conversation:
         rehosting = InputResolver(self.files, self.sources, WorkspaceBounds(*bounds))
         async with self.artifacts.staging() as staging:
             wish = InputRequest(self.scope, turn_id, text, (), (), **fields)
-            gathered = await rehosting.gather(wish, MadeFolder(staging))
-            contents = {path: all_of(file.source) for path, file in gathered.inputs.items()}
+            gathered = await rehosting.resolve_inputs(wish, MadeFolder(staging))
+            contents = {path: file.source.read() for path, file in gathered.files.items()}
         return contents, gathered
 
 

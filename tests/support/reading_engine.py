@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from contracts.paths import FilePath, Namespace
-from contracts.tool_calls import SandboxInfo
-from service.file_content import all_of
+from contracts.tool_call_response import SandboxInfo
+from service.file_content import FileContent
 from service.sandbox.port import Collected, CollectedFile, FileState, ProcessOutcome, SandboxLostError, SandboxSpec
 from service.sandbox.runner.file_frames import PIECE_BYTES
 
@@ -29,7 +29,7 @@ class ReadingSandbox:
     async def put(self, turn_id, files) -> None:
         (self._folder / turn_id / "files").mkdir(parents=True)
         for file in files:
-            (self._folder / file.path.physical).write_bytes(all_of(file.source))
+            (self._folder / file.path.physical).write_bytes(file.source.read())
 
     async def run(self, job, *, on_output, wanted=None) -> ProcessOutcome:
         del on_output, wanted  # what the program prints is nobody's
@@ -53,10 +53,10 @@ class ReadingSandbox:
         for index, file in enumerate(wanted.files):
             path = FilePath(wanted.turn_id, Namespace.FILES, file.rel)
             data = (self._folder / path.physical).read_bytes()
-            source = data
+            source = FileContent(data)
             if len(data) > PIECE_BYTES:
-                source = await into.folder() / "0"
-                source.write_bytes(data)
+                source = FileContent(await into.folder() / "0")
+                source.path.write_bytes(data)
             sha256 = hashlib.sha256(data).hexdigest()
             found.append(CollectedFile(path, index, FileState.FILE, len(data), source=source, sha256=sha256))
         return Collected(tuple(found))

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from contracts.tool_calls import SandboxInfo
+from contracts.tool_call_response import SandboxInfo
 from service.sandbox.containers import Container, ContainerTransport, LeftContainer
 from service.sandbox.limits import CallLimits
 from service.sandbox.oci.transport import SocketTransport

@@ -87,7 +87,7 @@ class _Answered:
 
 def _record(request: Span, served: ServedRequest) -> None:
     fields = {"method": served.method, "route": served.route, "status": served.status, "ms": served.ms}
-    _LOGGER.info("%s %s %s %.1fms", *fields.values(), extra={"told": fields})
+    _LOGGER.info("%s %s %s %.1fms", *fields.values(), extra={"fields": fields})
     request.rename(f"{served.method} {served.route}")
     request.set({"http.route": served.route, "http.response.status_code": served.status})
     if served.status >= _SERVER_ERROR:

@@ -5,15 +5,16 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
-from contracts.logical import LogicalPath, parse
+from contracts.logical_paths import LogicalPath, parse
 from contracts.paths import FilePath, UnsafePathError
 from service import errors
 from service.api.file_response import BINARY, PART_HEADERS, VERSION_HEADERS, Conditions, file_response
 from service.api.identity import ReadsArtifacts
 from service.api.openapi_responses import answer, header, problems
 from service.api.routes.download_links import own_link
-from service.api.routes.logical_artifacts import logical_artifact_response
+from service.api.routes.logical_artifacts import content_response
 from service.api.services import InjectedServices, Services
+from service.artifacts.path_resolver import PathContent
 from service.artifacts.port import ArtifactStore, StoredArtifact
 from service.identity import ConversationKey
 
@@ -76,25 +77,31 @@ async def get_artifact(
 ) -> Response:
     """What a path means now; a browser saves it and does not run it. Ranges are served of files."""
     path = _parsed(logical_path)
-    artifact = await _stored(services.artifacts, scope, path, choice.version)
-    if artifact is None and choice.version is not None:
-        raise errors.UnknownArtifactError(f"version: {choice.version} does not exist; omit it to read the latest")
+    artifact: StoredArtifact | PathContent | None
+    if choice.version is None:
+        artifact = await services.paths.find(scope, path)
+    else:
+        artifact = await _version(services.artifacts, scope, path, choice.version)
     if artifact is None:
-        found = await services.recall.find(scope, path)
-        if found is None:
-            raise errors.UnknownArtifactError("the conversation has nothing at this path")
-        return logical_artifact_response(request, found, conditions.if_none_match)
+        raise errors.UnknownArtifactError("the conversation has nothing at this path")
+    if isinstance(artifact, PathContent):
+        return content_response(request, artifact, conditions.if_none_match)
     if choice.link:
         return await _link(services, scope, artifact)
     return await file_response(request, services.artifacts, scope, artifact, conditions)
 
 
-async def _stored(
-    store: ArtifactStore, scope: ConversationKey, path: LogicalPath, version: int | None
-) -> StoredArtifact | None:
-    if not isinstance(path, FilePath):
-        return None
-    return await (store.latest(scope, path) if version is None else store.version(scope, path, version))
+async def _version(store: ArtifactStore, scope: ConversationKey, path: LogicalPath, number: int) -> StoredArtifact:
+    """A version of a stored file.
+
+    Raises:
+        UnknownArtifactError: the file has no such version.
+        StoreFailedError: the store failed.
+    """
+    artifact = await store.version(scope, path, number) if isinstance(path, FilePath) else None
+    if artifact is None:
+        raise errors.UnknownArtifactError(f"version: {number} does not exist; omit it to read the latest")
+    return artifact
 
 
 def _parsed(logical_path: str) -> LogicalPath:

@@ -1,12 +1,13 @@
 """``PUT /v1/conversations/{c}/turns/{t}/attachments/{name}``: handing a file of the user over."""
 
-import re
 from typing import Annotated
 from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Request, Response
 
-from contracts.tool_calls import Attachment, TurnId
+from contracts.media_types import is_mime
+from contracts.tool_call_request import TurnId
+from contracts.tool_call_response import Attachment
 from service import errors
 from service.api.error_handlers import NoRouteError, invalid_field
 from service.api.identity import WritesArtifacts
@@ -15,9 +16,6 @@ from service.api.openapi_responses import header, json_answer, link, problems
 from service.api.responses import model_response
 from service.api.services import InjectedServices
 
-MIME_CHARS_MAX = 127
-# RFC 6838's restricted names
-_MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+")
 # Defaults of clients (the second is curl's); the media type comes from the file's name then.
 _DEFAULT_TYPES = {"", "application/octet-stream", "application/x-www-form-urlencoded"}
 # The conversation is read by the dependency that its routes share; :path, so that an encoded slash is seen.
@@ -90,7 +88,7 @@ def _mime(request: Request) -> str | None:
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if given in _DEFAULT_TYPES:
         return None
-    if len(given) > MIME_CHARS_MAX or _MIME.fullmatch(given) is None or given.startswith("multipart/"):
+    if not is_mime(given) or given.startswith("multipart/"):
         raise invalid_field(
             "Content-Type",
             "media_type",

@@ -5,10 +5,10 @@ import hashlib
 from fastapi import Request, Response
 
 from service.api.download_headers import harmless_headers, is_same_tag
-from service.artifacts.logical_paths import ResolvedPath
+from service.artifacts.path_resolver import PathContent
 
 
-def logical_artifact_response(request: Request, found: ResolvedPath, if_none_match: str | None) -> Response:
+def content_response(request: Request, found: PathContent, if_none_match: str | None) -> Response:
     """Build the response with the whole content; a browser saves it and does not run it."""
     tag = f'"{hashlib.sha256(found.content).hexdigest()}"'
     headers = {**harmless_headers(found.name, found.mime), "ETag": tag}

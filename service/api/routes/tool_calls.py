@@ -6,7 +6,8 @@ from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Header, Request, Response
 
-from contracts.tool_calls import CallStatus, ToolCallRequest, ToolCallResponse
+from contracts.tool_call_request import ToolCallRequest
+from contracts.tool_call_response import CallStatus, ToolCallResponse
 from service import errors
 from service.api.identity import ReadsCalls, RunsCalls
 from service.api.middleware.access_log import CLIENT_GONE

@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 from contracts.blocks import Block
 from contracts.media_types import is_text
 from contracts.paths import FilePath, UnsafePathError
-from service.artifacts.port import ArtifactStore
-from service.identity import ConversationKey
+from service.artifacts.conversation_files import CallFiles
 from service.react.memsearch.chunking import passages
 from service.timeline.block_writer import now_text
 from service.timeline.port import PlacedBlock
@@ -25,7 +24,7 @@ TEXT_CHARS_MAX = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class NewPassage:
     """One passage, before it has a vector; the fields of `Passage`."""
 
     position: int
@@ -36,42 +35,41 @@ class Said:
     text: str
 
 
-def target_of(block: Block) -> str | None:
+def find_target(block: Block) -> str | None:
     """Which target of a search a block belongs to; None for one that no search looks through."""
     return _TARGETS.get(block.type)
 
 
-async def said_in(scope: ConversationKey, placed: PlacedBlock, artifacts: ArtifactStore) -> list[Said]:
+async def extract_passages(placed: PlacedBlock, files: CallFiles) -> list[NewPassage]:
     """The passages of a block; none of a block that nobody searches for. Hidden blocks are found as well.
 
     Raises:
         StoreFailedError: the artifact store failed.
     """
     block = placed.block
-    target = target_of(block)
+    target = find_target(block)
     if target is None:
         return []
     if target == "attachment":
-        texts = await _attachment_passages(scope, block, artifacts)
+        texts = await _attachment_passages(block, files)
     else:
         texts = passages((block.text or "")[:TEXT_CHARS_MAX])
     ts = _utc(block.ts)
-    return [Said(placed.position, block.turn_id, target, ts, block.path, text) for text in texts]
+    return [NewPassage(placed.position, block.turn_id, target, ts, block.path, text) for text in texts]
 
 
-async def _attachment_passages(scope: ConversationKey, block: Block, artifacts: ArtifactStore) -> Sequence[str]:
-    """The name of an attachment, and what it says if it is a text; of other types the name is all that is known."""
+async def _attachment_passages(block: Block, files: CallFiles) -> Sequence[str]:
+    """The name of an attachment, and its text if it is a text; only the name of other types."""
     try:
         path = FilePath.from_logical(block.path)
     except UnsafePathError:
         return passages((block.text or "")[:TEXT_CHARS_MAX])
     text = block.text
     if text is None and is_text(block.mime):
-        stored = await artifacts.latest(scope, path)
-        if stored is not None and stored.sha256 in {_sha256(block), None}:
-            end = min(stored.size_bytes, TEXT_CHARS_MAX)
-            data = b"".join([piece async for piece in artifacts.read(scope, stored, 0, end)])
-            text = data.decode("utf-8-sig", errors="replace")
+        file = await files.latest(path)
+        if file is not None and file.sha256 in {_sha256(block), None}:
+            data = await files.read_at_hand(file, TEXT_CHARS_MAX)
+            text = None if data is None else data.decode("utf-8-sig", errors="replace")
     return passages(f"{path.rel}\n\n{(text or '')[:TEXT_CHARS_MAX]}")
 
 

@@ -46,7 +46,7 @@ class MiniLmEmbedder:
     def embed(self, texts: Sequence[str]) -> list[bytes]:
         """See `Embedder.embed`."""
         tokenizer, session = self._load()
-        # A lone surrogate, which JSON can carry, is no text for the tokenizer.
+        # A lone surrogate, which JSON can carry, is not a text for the tokenizer.
         clean = [text.encode(errors="replace").decode() for text in texts]
         vectors: list[bytes] = [b""] * len(clean)
         # Texts of about one length go together: a batch is as long as its longest text.

@@ -15,9 +15,9 @@ class Passage:
         position: of its block in the timeline.
         turn_id: its turn.
         target: ``assistant``, ``user`` or ``attachment``.
-        ts: when it was said: UTC, RFC 3339, ``Z``.
+        ts: when it was written: UTC, RFC 3339, ``Z``.
         path: the logical path of its block.
-        text: what it says.
+        text: its text.
         vector: its embedding: little-endian 32-bit floats; empty until a search needs it.
     """
 

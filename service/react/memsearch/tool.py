@@ -1,4 +1,4 @@
-"""The story of ``react.memsearch``: bring the passages up to date, compare meanings, blocks."""
+"""``react.memsearch``: find earlier passages of a conversation by meaning."""
 
 import asyncio
 import heapq
@@ -9,12 +9,12 @@ from typing import Any
 
 from contracts.blocks import TEXT_BYTES_MAX, Block
 from contracts.react_tools import MemsearchParams
-from contracts.tool_calls import ToolCallResponse
-from service.artifacts.port import ArtifactStore
+from contracts.tool_call_response import ToolCallResponse
+from service.artifacts.conversation_files import ConversationFiles
 from service.calls.direct_tool import ReactCall
 from service.identity import ConversationKey
 from service.react.memsearch.embedding_port import Embedder
-from service.react.memsearch.extract import Said, said_in, target_of
+from service.react.memsearch.extract import NewPassage, extract_passages, find_target
 from service.react.memsearch.port import Passage, PassageStore
 from service.timeline.port import PlacedBlock, TimelineStore
 from service.timeline.truncation import json_bytes, shared
@@ -27,7 +27,7 @@ _EMBEDDED_AT_ONCE = 256
 _NEWNESS_SHARE = 0.2
 """How much of a score newness decides; the rest is meaning alone."""
 _COSINE_MIN = 0.15
-"""Texts that are no nearer have nothing to do with the query."""
+"""Texts that are not nearer than this do not match the query."""
 _DAY_S = 86_400
 
 
@@ -35,17 +35,17 @@ _DAY_S = 86_400
 class Hit:
     """A passage that was found, with its score."""
 
-    passage: Passage | Said
+    passage: Passage | NewPassage
     score: float
 
 
 class MemorySearchTool:
-    """Searches what was said and attached in a conversation.
+    """Searches the messages and attachments of a conversation.
 
     Args:
         timelines: the event logs.
         passages: their passages that have vectors.
-        artifacts: what attachments say.
+        files: the texts of attachments.
         embedder: makes the vectors.
         half_life_days: after how many days newness counts half as much.
     """
@@ -54,19 +54,19 @@ class MemorySearchTool:
         self,
         timelines: TimelineStore,
         passages: PassageStore,
-        artifacts: ArtifactStore,
+        files: ConversationFiles,
         embedder: Embedder,
         *,
         half_life_days: float,
     ) -> None:
         self._timelines = timelines
         self._passages = passages
-        self._artifacts = artifacts
+        self._files = files
         self._embedder = embedder
         self._half_life_days = half_life_days
         self._embedding = asyncio.Lock()
 
-    async def tell(self, call: ReactCall[MemsearchParams]) -> ToolCallResponse:
+    async def run(self, call: ReactCall[MemsearchParams]) -> ToolCallResponse:
         """Answers one call; nothing found is an answer too.
 
         Raises:
@@ -82,10 +82,10 @@ class MemorySearchTool:
             hits = await self._handed_hits(call, query, since_ts, call.request.timeline)
         content = _content(hits)
         blocks = [*call.opening_blocks(), call.write.result_json(content)]
-        return call.answered(blocks, report=_report(hits), ret=content)
+        return call.build_response(blocks, report=_report(hits), ret=content)
 
     async def _catch_up(self, scope: ConversationKey) -> None:
-        """Stores the passages of what was said since the last search; another call may do the same meanwhile.
+        """Stores the passages of blocks since the last search; another call may do the same at the same time.
 
         They have no vectors yet: a search makes those of its own targets, which may be few of them.
         """
@@ -94,8 +94,11 @@ class MemorySearchTool:
             blocks = await self._timelines.after(scope, since, _BLOCKS_AT_ONCE, binaries=False)
             if not blocks:
                 return
-            said, through = await self._said(scope, blocks)
-            new = [Passage(row.position, row.turn_id, row.target, row.ts, row.path, row.text, b"") for row in said]
+            new_passages, through = await self._extract(scope, blocks)
+            new = [
+                Passage(row.position, row.turn_id, row.target, row.ts, row.path, row.text, b"")
+                for row in new_passages
+            ]
             await self._passages.add(scope, new, since=since, through=through)
 
     async def _vectors(
@@ -122,17 +125,18 @@ class MemorySearchTool:
                 vectors += await asyncio.to_thread(self._embedder.embed, texts[at : at + _TEXTS_AT_ONCE])
         return vectors
 
-    async def _said(self, scope: ConversationKey, blocks: Sequence[PlacedBlock]) -> tuple[list[Said], int]:
+    async def _extract(self, scope: ConversationKey, blocks: Sequence[PlacedBlock]) -> tuple[list[NewPassage], int]:
         """The passages of some blocks, and up to which position: long texts are taken a few at a time."""
-        said: list[Said] = []
+        found: list[NewPassage] = []
         chars = 0
+        files = self._files.of_call(scope)
         for placed in blocks:
-            rows = await said_in(scope, placed, self._artifacts)
-            said += rows
+            rows = await extract_passages(placed, files)
+            found += rows
             chars += sum(len(row.text) for row in rows)
             if chars > _CHARS_AT_ONCE:
-                return said, placed.position
-        return said, blocks[-1].position
+                return found, placed.position
+        return found, blocks[-1].position
 
     async def _stored_hits(self, call: ReactCall[MemsearchParams], query: bytes, since_ts: str) -> list[Hit]:
         targets = list(dict.fromkeys(call.params.targets))
@@ -155,17 +159,17 @@ class MemorySearchTool:
         self, call: ReactCall[MemsearchParams], query: bytes, since_ts: str, timeline: Sequence[Block]
     ) -> list[Hit]:
         """Hits among the blocks that came with the call; nothing of them is stored."""
-        said: list[Said] = []
+        passages: list[NewPassage] = []
+        files = self._files.of_call(call.scope, timeline)
         for position, block in enumerate(timeline, start=1):
-            if target_of(block) not in call.params.targets:
-                continue
-            said += await said_in(call.scope, PlacedBlock(position, block), self._artifacts)
-        said = [row for row in said if row.ts >= since_ts and _counts(row, call)]
-        vectors = await self._embed([row.text for row in said])
-        known = [(index, row.ts, vector) for index, (row, vector) in enumerate(zip(said, vectors, strict=True))]
+            if find_target(block) in call.params.targets:
+                passages += await extract_passages(PlacedBlock(position, block, len(block.base64 or "")), files)
+        passages = [row for row in passages if row.ts >= since_ts and _counts(row, call)]
+        vectors = await self._embed([row.text for row in passages])
+        known = [(index, row.ts, vector) for index, (row, vector) in enumerate(zip(passages, vectors, strict=True))]
         hits: dict[int, Hit] = {}
         for score, index in await asyncio.to_thread(self._ranked, query, known):
-            hits.setdefault(said[index].position, Hit(said[index], score))
+            hits.setdefault(passages[index].position, Hit(passages[index], score))
         return list(hits.values())[: call.params.top_k]
 
     def _ranked(self, query: bytes, known: Sequence[tuple[int, str, bytes]]) -> list[tuple[float, int]]:
@@ -185,7 +189,7 @@ class MemorySearchTool:
         return cosine * (1 - _NEWNESS_SHARE + _NEWNESS_SHARE * newness)
 
 
-def _counts(passage: Passage | Said, call: ReactCall[MemsearchParams]) -> bool:
+def _counts(passage: Passage | NewPassage, call: ReactCall[MemsearchParams]) -> bool:
     """Whether a passage may be an answer: words of the current turn are in view, its prompt is the question."""
     return passage.target == "attachment" or passage.turn_id != call.turn_id
 

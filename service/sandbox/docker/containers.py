@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from contracts.tool_calls import SandboxInfo
+from contracts.tool_call_response import SandboxInfo
 from service.errors import EngineUnavailableError
 from service.sandbox.containers import Container, LeftContainer, NotForkedError
 from service.sandbox.docker.client import EngineClient

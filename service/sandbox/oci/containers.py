@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from contracts.tool_calls import SandboxInfo
+from contracts.tool_call_response import SandboxInfo
 from service.errors import EngineUnavailableError
 from service.sandbox.containers import Container, ContainerTransport, Forks, LeftContainer
 from service.sandbox.hardening import CPU_PERIOD_US

@@ -14,7 +14,7 @@ from typing import TypeVar
 from service.artifacts.staging import Staging
 from service.concurrency import to_its_end
 from service.errors import StoreFailedError, StoreFullError
-from service.file_content import FileBytes, opened
+from service.file_content import FileContent
 from service.sandbox.port import InputFile
 from service.sandbox.runner.frames import Frame, encode
 
@@ -51,7 +51,7 @@ def _read(files: Sequence[InputFile], nonce: bytes) -> Generator[bytearray, None
 def _pieces(file: InputFile) -> Iterator[bytes]:
     left = file.size_bytes
     try:
-        with opened(file.source) as source:
+        with file.source.open() as source:
             while left > 0:
                 piece = source.read(min(left, PIECE_BYTES))
                 if not piece:
@@ -72,7 +72,7 @@ class Received:
         sha256: the hash of its bytes, in hex; empty until `ReceivedFiles.all_written`.
     """
 
-    source: FileBytes
+    source: FileContent
     left: int
     sha256: str = ""
     _digest: "hashlib._Hash" = field(default_factory=hashlib.sha256, repr=False)
@@ -82,7 +82,7 @@ class Received:
 
     def due(self, piece: bytes) -> bytes | None:
         """What is to be written when a piece has come: the piece, or of a file in memory all of it at its end."""
-        if not isinstance(self.source, bytes) or len(piece) == self.left:
+        if self.source.path is not None or len(piece) == self.left:
             return piece
         self._begun += piece
         if len(self._begun) < self.left:
@@ -93,10 +93,10 @@ class Received:
     def write(self, piece: bytes) -> None:
         """Adds a piece that was due; blocking. Raises OSError."""
         self._digest.update(piece)
-        if isinstance(self.source, bytes):
-            self.source = piece
+        if self.source.path is None:
+            self.source = FileContent(piece)
         else:
-            self._write(self.source, piece)
+            self._write(self.source.path, piece)
         self.left -= len(piece)
         if self.left == 0:
             self.sha256 = self._digest.hexdigest()
@@ -145,10 +145,10 @@ class ReceivedFiles:
         """
         if size_bytes <= PIECE_BYTES and self._stay_bytes + size_bytes <= _STAY_BYTES_MAX:
             self._stay_bytes += size_bytes
-            self._newest = file = Received(b"", size_bytes)
+            self._newest = file = Received(FileContent(b""), size_bytes)
         else:
             folder = await self._staging.folder()
-            self._newest = file = Received(folder / str(self._count), size_bytes)
+            self._newest = file = Received(FileContent(folder / str(self._count)), size_bytes)
             self._count += 1
         if size_bytes == 0:
             await self.add(file, b"")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from contracts.paths import FilePath
-from contracts.tool_calls import SandboxInfo
+from contracts.tool_call_response import SandboxInfo
 from sandbox_images.runner_protocol.frame_format import NO_NONCE, OF_PLAIN_FILES
 from service.artifacts.staging import Staging
 from service.sandbox.containers import Forks, NotForkedError

@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from service.file_content import FileBytes
-
 # Hard links are refused across file systems, by some file systems at all, and beyond a count for each file.
 _NO_LINK = frozenset(
     {errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP}
@@ -81,14 +79,6 @@ def begin_to_write(handle: int) -> None:
     """Start the write-back of a file that is synced soon; otherwise the syncs of several files run one by one."""
     # What is not on the disk yet cannot be dropped from memory, so the kernel begins to bring it there.
     os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
-
-
-def holds(source: FileBytes, size_bytes: int) -> bool:
-    """Whether those are so many bytes, or a regular file of that size and no link to one."""
-    if isinstance(source, bytes):
-        return len(source) == size_bytes
-    status = source.lstat()
-    return stat.S_ISREG(status.st_mode) and status.st_size == size_bytes
 
 
 def make_folders(folder: Path) -> set[Path]:

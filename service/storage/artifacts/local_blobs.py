@@ -83,14 +83,14 @@ class LocalBlobStore(BlobStore):
         in_files: list[tuple[Path, int]] = []
         for artifact in artifacts:
             checked_sha256(artifact.sha256)
-            if not isinstance(artifact.source, bytes):
-                in_files.append((artifact.source, artifact.size_bytes))
-            elif len(artifact.source) != artifact.size_bytes:
+            if artifact.source.path is not None:
+                in_files.append((artifact.source.path, artifact.size_bytes))
+            elif not artifact.source.has_size(artifact.size_bytes):
                 raise wrong_size(artifact)
         with self.translated():
             wrong = seal(in_files)
         if wrong is not None:
-            raise wrong_size(next(each for each in artifacts if (each.source, each.size_bytes) == wrong))
+            raise wrong_size(next(each for each in artifacts if (each.source.path, each.size_bytes) == wrong))
 
     @override
     def place(self, artifacts: Sequence[NewArtifact]) -> None:
@@ -98,7 +98,7 @@ class LocalBlobStore(BlobStore):
             files: dict[Path, Path] = {}  # by the blobs that they become
             contents: dict[Path, bytes] = {}
             for artifact in artifacts:
-                blob, source = self.blob(artifact.sha256), artifact.source
+                blob, source = self.blob(artifact.sha256), artifact.source.source
                 if blob.exists() and sha256_of(blob) == artifact.sha256:
                     continue
                 if isinstance(source, bytes):

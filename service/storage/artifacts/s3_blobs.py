@@ -23,10 +23,9 @@ from contracts.paths import FilePath, Namespace
 from service.artifacts.content_disposition import content_disposition, media_type
 from service.artifacts.port import NewArtifact
 from service.errors import OurError, StoreFailedError
-from service.file_content import opened
 from service.identity import ConversationKey
 from service.storage.artifacts.blob_port import BlobStore, ServedFile, checked_sha256, wrong_size
-from service.storage.artifacts.durable_files import READ_ONLY, holds
+from service.storage.artifacts.durable_files import READ_ONLY
 from service.storage.artifacts.hosted_names import key_of
 from service.storage.artifacts.s3_client import MISSING, Bucket, client, code_of, translated
 from service.storage.artifacts.staging import Staging
@@ -99,7 +98,7 @@ class S3BlobStore(BlobStore):
         for artifact in artifacts:
             checked_sha256(artifact.sha256)
             with self._local():
-                if not holds(artifact.source, artifact.size_bytes):
+                if not artifact.source.has_size(artifact.size_bytes):
                     raise wrong_size(artifact)
 
     @override
@@ -125,7 +124,7 @@ class S3BlobStore(BlobStore):
     def _parts(self, artifact: NewArtifact) -> Iterator[bytes]:
         """The bytes of a source, the hash of all of them checked before the last part is given."""
         digest, left = hashlib.sha256(), artifact.size_bytes
-        with self._local(), opened(artifact.source) as stream:
+        with self._local(), artifact.source.open() as stream:
             while left > 0:
                 part = stream.read(min(self._part_bytes, left))
                 digest.update(part)

@@ -28,7 +28,7 @@ from sqlalchemy import Connection
 from typing_extensions import override
 
 from contracts.paths import FilePath
-from service.artifacts.port import ArtifactStore, NewArtifact, StoredArtifact
+from service.artifacts.port import ArtifactStore, BlocksOf, NewArtifact, StoredArtifact
 from service.concurrency import in_thread, to_its_end
 from service.errors import StoreFailedError
 from service.identity import ConversationKey
@@ -42,6 +42,7 @@ from service.storage.artifacts.whole_files import read_whole
 from service.storage.conversation_rows import ensure_conversation
 from service.storage.database import Database
 from service.storage.sources import put_files
+from service.storage.timelines import append_rows, block_rows
 from service.storage.timing import StoreObserver, ignore, timed
 
 T = TypeVar("T")
@@ -237,15 +238,19 @@ class SqlArtifactStore(ArtifactStore):
     # ---- saved ----
 
     @override
-    async def save(self, scope: ConversationKey, artifacts: Sequence[NewArtifact]) -> list[StoredArtifact]:
+    async def save(
+        self, scope: ConversationKey, artifacts: Sequence[NewArtifact], blocks_of: BlocksOf | None = None
+    ) -> list[StoredArtifact]:
         if not artifacts:
             return []
-        task = asyncio.ensure_future(self._save(scope, artifacts))
+        task = asyncio.ensure_future(self._save(scope, artifacts, blocks_of))
         self._saving.add(task)
         task.add_done_callback(self._saving.discard)
         return await to_its_end(task)
 
-    async def _save(self, scope: ConversationKey, artifacts: Sequence[NewArtifact]) -> list[StoredArtifact]:
+    async def _save(
+        self, scope: ConversationKey, artifacts: Sequence[NewArtifact], blocks_of: BlocksOf | None
+    ) -> list[StoredArtifact]:
         await self._journal.undo_incomplete()
         names = [
             self._files.hosted_name(scope, artifact.path) if artifact.visibility == "external" else None
@@ -265,7 +270,10 @@ class SqlArtifactStore(ArtifactStore):
             stored = [self._stored(scope, row) for row in added]
             external = [one for one in stored if one.visibility == "external"]
             sids = {row.file: row.sid for row in put_files(connection, conversation, external)}
-            return [replace(one, sid=sids.get(one.path)) for one in stored]
+            done = [replace(one, sid=sids.get(one.path)) for one in stored]
+            if blocks_of is not None:
+                append_rows(connection, conversation, block_rows(blocks_of(done)))
+            return done
 
         try:
             await _all(

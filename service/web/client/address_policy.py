@@ -12,12 +12,12 @@ _REFUSED_V4 = tuple(
     for text in (
         "0.0.0.0/8",  # this network
         "10.0.0.0/8",  # private
-        "100.64.0.0/10",  # carrier-grade NAT; a cloud's metadata lives here too
+        "100.64.0.0/10",  # carrier-grade NAT; a cloud's metadata is here too
         "127.0.0.0/8",  # loopback
         "168.63.129.16/32",  # a cloud's host, at a public address
         "169.254.0.0/16",  # link-local, metadata services
         "172.16.0.0/12",  # private
-        "192.0.0.0/24",  # protocol assignments; a cloud's metadata lives here too
+        "192.0.0.0/24",  # protocol assignments; a cloud's metadata is here too
         "192.0.2.0/24",  # documentation
         "192.88.99.0/24",  # 6to4 relays
         "192.168.0.0/16",  # private

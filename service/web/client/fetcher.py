@@ -1,4 +1,4 @@
-"""Fetches pages of the public web: every hop is checked, nothing of the answer is opened."""
+"""Fetches pages of the public web: every hop is checked, and no response is parsed."""
 
 import time
 from collections.abc import Sequence
@@ -65,7 +65,7 @@ class HttpPageFetcher:
 
 
 def _wants_page(head: Head, host: str) -> None:
-    """Refuses what is no readable text; a PDF or a picture is named, so that the model knows what it was.
+    """Refuses a body that is not readable text; a PDF or a picture is named, so that the model knows what it was.
 
     Raises:
         WebFailedError: ``http_status`` or ``unsupported_type``.

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import httpcore
 
 from contracts.codes import WebCode
+from contracts.media_types import is_mime
 from service.web.client.tls import Tls
 from service.web.port import WebFailedError
 from service.web.urls import WebUrl
 
-_MIME = re.compile(r"[a-z0-9!#$&^_.+-]{1,60}/[a-z0-9!#$&^_.+-]{1,60}")
 _CHARSET = re.compile(r"""charset\s*=\s*"?\s*([A-Za-z0-9_.:-]{1,40})""", re.IGNORECASE)
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _OK = 200
@@ -23,13 +23,13 @@ _USER_AGENT = "Mozilla/5.0 (compatible; proofbox)"
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What a server says before the body.
+    """The head of a response.
 
     Attributes:
         status: the HTTP status.
         mime: the media type, in lower case; empty if there is none.
         charset: the encoding that the media type names.
-        location: where a redirect leads; None if the answer is none.
+        location: where a redirect leads; None if the response is not one.
     """
 
     status: int
@@ -71,11 +71,11 @@ class LimitedGet:
         Args:
             url: what to ask for.
             accept: the media types to ask for.
-            takes: looks at the head of an answer that is no redirect; raises if the body is not wanted.
+            takes: checks the head of a response that is not a redirect; raises if the body is not wanted.
             seconds: how long all of it may take.
 
         Raises:
-            WebFailedError: it cannot be had; the code says why.
+            WebFailedError: it cannot be had; the code is the reason.
         """
         try:
             async with asyncio.timeout(seconds):
@@ -143,13 +143,11 @@ class LimitedGet:
 
 
 def _head(response: httpcore.Response) -> Head:
-    said = _header(response, b"content-type").lower()
-    mime = said.partition(";")[0].strip()
-    charset = _CHARSET.search(said)
+    content_type = _header(response, b"content-type").lower()
+    mime = content_type.partition(";")[0].strip()
+    charset = _CHARSET.search(content_type)
     location = _header(response, b"location") if response.status in _REDIRECTS else ""
-    return Head(
-        response.status, mime if _MIME.fullmatch(mime) else "", charset[1] if charset else None, location or None
-    )
+    return Head(response.status, mime if is_mime(mime) else "", charset[1] if charset else None, location or None)
 
 
 def _header(response: httpcore.Response, name: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Makes connections to addresses that were checked: what a name resolves to is looked at once, here."""
+"""Connections to checked addresses: a name is resolved once, here."""
 
 from collections.abc import Iterable, Sequence
 
@@ -51,7 +51,7 @@ class CheckedNetwork(httpcore.AsyncNetworkBackend):
         if not addresses:
             raise WebFailedError(WebCode.DNS_FAILED, f"the host {host} has no address")
         if self._opened is not None and not all(is_allowed(address, self._opened) for address in addresses):
-            # Which address it is would tell the model about the network that the service runs in.
+            # The address itself would show the model the network of the service.
             raise WebFailedError(
                 WebCode.URL_NOT_ALLOWED,
                 f"the host {host} is not on the public internet; no page is fetched from it",

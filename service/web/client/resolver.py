@@ -12,7 +12,7 @@ _RESOLVER_THREADS = 8
 
 
 class SystemResolver:
-    """Resolves names as this machine does, on threads of its own: a slow name server holds up nobody else."""
+    """Resolves names as this machine does, on threads of its own: a slow name server delays nothing else."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(_RESOLVER_THREADS, thread_name_prefix="resolver")

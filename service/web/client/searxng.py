@@ -36,10 +36,13 @@ class SearxngSearcher:
 
     async def search(self, query: str, limit: int) -> list[Hit]:
         """See `PageSearcher.search`."""
-        told = f"q={quote(query.encode(errors='replace'), safe='')}&format=json"
+        query_string = f"q={quote(query.encode(errors='replace'), safe='')}&format=json"
         joint = "&" if "?" in self._endpoint.target else "?"
         url = WebUrl(
-            self._endpoint.scheme, self._endpoint.host, self._endpoint.port, f"{self._endpoint.target}{joint}{told}"
+            self._endpoint.scheme,
+            self._endpoint.host,
+            self._endpoint.port,
+            f"{self._endpoint.target}{joint}{query_string}",
         )
         try:
             got = await self._http.get(url, "application/json", _wants_200, self._answer_s)

@@ -6,14 +6,14 @@ from functools import cache
 from pathlib import Path
 
 Tls = Callable[[], ssl.SSLContext]
-"""Says how certificates are checked, each time the same; blocks for the time of loading them at the first."""
+"""Returns the context that checks certificates, each time the same; the first call loads it and blocks."""
 
 
 def loaded_when_asked(ca_file: Path | None) -> Tls:
     """`checked_tls` at its first use: a service that asks no web server is spared 2 MB.
 
     Raises:
-        OSError, ssl.SSLError: there is a ``ca_file``, which is looked at now, and it cannot be used.
+        OSError, ssl.SSLError: the ``ca_file``, which is read now, cannot be used.
     """
     tls = cache(lambda: checked_tls(ca_file))
     if ca_file is not None:

@@ -9,7 +9,7 @@ from service.artifacts.line_ranges import (
     Excerpt,
     Stretch,
     excerpt,
-    stretch_of,
+    parse_stretch,
 )
 
 
@@ -39,7 +39,7 @@ async def read(content, first, last, sizes=(7,)):
     ],
 )
 def test_a_path_asks_for_lines_or_bytes(path, expected):
-    assert stretch_of(path) == expected
+    assert parse_stretch(path) == expected
 
 
 @given(

@@ -84,7 +84,7 @@ def test_asking_how_it_stands_begins_no_grace_time_while_somebody_waits(clients,
 
 def test_a_call_that_is_kept_goes_on_whoever_leaves(clients, clock, abandoned):
     clients.leave()
-    clients.keep()
+    clients.disarm()
     clients.join()
     clients.leave()
     clients.restart_grace()

@@ -90,15 +90,15 @@ def log_of(*pieces):
 def test_ended_calls_keep_what_fits_and_forget_the_oldest():
     ended = EndedCalls(bytes_max=10)
     for key, text in (("a", "1234"), ("b", "5678"), ("c", "90")):
-        ended.keep(key, log_of(text))
+        ended.add(key, log_of(text))
     assert [[event.data for event in ended.events_of(key)] for key in "abc"] == [["1234"], ["5678"], ["90"]]
-    ended.keep("d", log_of("x"))
+    ended.add("d", log_of("x"))
     assert [[event.data for event in ended.events_of(key)] for key in "abcd"] == [[], ["5678"], ["90"], ["x"]]
 
 
 def test_a_call_that_said_more_than_all_that_is_remembered_is_not_remembered():
     ended = EndedCalls(bytes_max=10)
-    ended.keep("a", log_of("12345", "67890", "1"))
+    ended.add("a", log_of("12345", "67890", "1"))
     assert ended.events_of("a") == []
-    ended.keep("b", log_of("fits"))
+    ended.add("b", log_of("fits"))
     assert [event.data for event in ended.events_of("b")] == ["fits"]

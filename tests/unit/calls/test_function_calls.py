@@ -2,7 +2,7 @@
 
 import pytest
 
-from contracts.tool_calls import CODE_BYTES_MAX, ToolCallRequest
+from contracts.tool_call_request import CODE_BYTES_MAX, ToolCallRequest
 from service.calls.function_calls import canonical_call
 from service.errors import InvalidRequestError
 

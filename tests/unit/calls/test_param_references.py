@@ -5,7 +5,7 @@ import base64
 import pytest
 
 from contracts.artifacts import ContractError
-from contracts.tool_calls import ToolCallRequest
+from contracts.tool_call_request import ToolCallRequest
 from service.calls.param_references import TEXT_BYTES_MAX, References, find_reference
 from tests.support.conversations import (
     BOB,

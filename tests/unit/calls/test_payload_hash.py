@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from contracts.tool_calls import ToolCallRequest
-from service.calls.payload_hash import payload_sha256
+from contracts.tool_call_request import ToolCallRequest
+from service.calls.registration import payload_sha256
 
 BLOCK = {
     "type": "note",

@@ -5,13 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.artifacts import ContractError
-from service.execution.code_check import read_code
+from service.execution.code_check import encode_code
 
 
 @pytest.mark.parametrize("code", [None, "", " ", "\n\t\n"])
 def test_a_call_without_code_is_refused(code):
     with pytest.raises(ContractError) as refused:
-        read_code(code)
+        encode_code(code)
     assert (refused.value.code, refused.value.details) == ("missing_code", {})
 
 
@@ -46,7 +46,7 @@ def test_a_call_without_code_is_refused(code):
 )
 def test_what_a_chat_left_at_the_start_or_end_is_refused_with_its_line(code, marker, line):
     with pytest.raises(ContractError) as refused:
-        read_code(code)
+        encode_code(code)
     assert (refused.value.code, refused.value.details) == ("code_contaminated", {"marker": marker, "line": line})
     refused.value.message.encode()
 
@@ -74,13 +74,13 @@ def test_what_a_chat_left_at_the_start_or_end_is_refused_with_its_line(code, mar
     ],
 )
 def test_a_program_that_only_contains_such_marks_runs_byte_for_byte(code):
-    assert read_code(code) == code.encode()
+    assert encode_code(code) == code.encode()
 
 
 @given(st.text())
 def test_any_text_is_its_own_bytes_or_is_refused(code):
     try:
-        source = read_code(code)
+        source = encode_code(code)
     except ContractError as exc:
         refusal = exc
     else:
@@ -95,7 +95,7 @@ def test_any_text_is_its_own_bytes_or_is_refused(code):
 @given(st.text(st.characters(categories=["L", "N", "Zs"]), max_size=20), st.text(st.characters(categories=["L"])))
 def test_what_stands_between_plain_lines_is_never_looked_at(inside, tail):
     code = f"a = '''\n```{inside}\n<thinking>{tail}\n```\n'''"
-    assert read_code(code) == code.encode()
+    assert encode_code(code) == code.encode()
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_what_stands_between_plain_lines_is_never_looked_at(inside, tail):
 )
 def test_a_megabyte_of_half_marks_is_read(code):
     try:
-        source = read_code(code)
+        source = encode_code(code)
     except ContractError as exc:
         source = exc.details["marker"].encode()
     assert source == code.encode() or len(source) <= 40

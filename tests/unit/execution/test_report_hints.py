@@ -8,8 +8,7 @@ from contracts.artifacts import Contract, no_promises, parse_contract
 from contracts.codes import RuntimeCode, VerdictCode
 from service.execution.report_hints import build_hints, names_missing_library, run_hints
 from service.jobs.failures import RuntimeFailure
-from service.jobs.inputs import JobInputs
-from service.jobs.runner import Attempt
+from service.jobs.runner import JobResult
 from service.jobs.verdicts import Verdict
 from service.sandbox.port import OutputPiece, ProcessOutcome
 
@@ -22,10 +21,9 @@ FAILED = RuntimeFailure(RuntimeCode.NONZERO_EXIT, "exit status 1")
 PROMISED = parse_contract([{"filename": "out.csv", "description": "the result"}], "turn_2")
 
 
-def attempt_of(stdout: str = "", stderr: str = "", failure: RuntimeFailure | None = None) -> Attempt:
+def build_artifact_result(stdout: str = "", stderr: str = "", failure: RuntimeFailure | None = None) -> JobResult:
     pieces = (OutputPiece("stdout", stdout.encode()), OutputPiece("stderr", stderr.encode()))
-    gathered = JobInputs(known=list(KNOWN))
-    return Attempt(gathered=gathered, outcome=ProcessOutcome(output=pieces), failure=failure)
+    return JobResult(outcome=ProcessOutcome(output=pieces), failure=failure)
 
 
 def verdicts_of(code: VerdictCode, contract: Contract = PROMISED) -> list[Verdict]:
@@ -33,34 +31,34 @@ def verdicts_of(code: VerdictCode, contract: Contract = PROMISED) -> list[Verdic
 
 
 def hints_of(
-    attempt: Attempt, code: VerdictCode = VerdictCode.MISSING_FILE, contract: Contract = PROMISED
+    result: JobResult, code: VerdictCode = VerdictCode.MISSING_FILE, contract: Contract = PROMISED
 ) -> list[str]:
-    return run_hints("turn_2", contract, attempt, verdicts_of(code, contract), LIBRARIES)
+    return run_hints("turn_2", contract, result, verdicts_of(code, contract), KNOWN, LIBRARIES)
 
 
 @pytest.mark.parametrize(
-    ("attempt", "code", "contract"),
+    ("result", "code", "contract"),
     [
-        (attempt_of(f"Error: {NO_FILE}\n"), VerdictCode.MISSING_FILE, PROMISED),
-        (attempt_of(f"Error: {NO_FILE}\n", failure=FAILED), VerdictCode.PRODUCED, PROMISED),
-        (attempt_of(f"Error: {NO_FILE}\n"), VerdictCode.PRODUCED, no_promises("turn_2")),
-        (attempt_of(f"Error: {NO_FILE}\n", f"{NO_FILE}\n"), VerdictCode.MISSING_FILE, PROMISED),
+        (build_artifact_result(f"Error: {NO_FILE}\n"), VerdictCode.MISSING_FILE, PROMISED),
+        (build_artifact_result(f"Error: {NO_FILE}\n", failure=FAILED), VerdictCode.PRODUCED, PROMISED),
+        (build_artifact_result(f"Error: {NO_FILE}\n"), VerdictCode.PRODUCED, no_promises("turn_2")),
+        (build_artifact_result(f"Error: {NO_FILE}\n", f"{NO_FILE}\n"), VerdictCode.MISSING_FILE, PROMISED),
     ],
 )
-def test_an_error_that_a_program_caught_and_printed_gets_its_hint_once(attempt, code, contract):
-    assert hints_of(attempt, code, contract) == [CLOSE]
+def test_an_error_that_a_program_caught_and_printed_gets_its_hint_once(result, code, contract):
+    assert hints_of(result, code, contract) == [CLOSE]
 
 
 def test_what_a_run_printed_that_kept_its_promises_is_not_read():
-    attempt = attempt_of(f"Error: {NO_FILE}\n")
-    assert hints_of(attempt, VerdictCode.PRODUCED) == []
+    result = build_artifact_result(f"Error: {NO_FILE}\n")
+    assert hints_of(result, VerdictCode.PRODUCED) == []
 
 
 def test_a_library_that_a_program_found_missing_and_printed_is_one():
-    attempt = attempt_of("No module named 'torch'\n")
-    assert names_missing_library(PROMISED, attempt, verdicts_of(VerdictCode.MISSING_FILE))
-    assert not names_missing_library(PROMISED, attempt, verdicts_of(VerdictCode.PRODUCED))
-    [hint] = hints_of(attempt)
+    result = build_artifact_result("No module named 'torch'\n")
+    assert names_missing_library(PROMISED, result, verdicts_of(VerdictCode.MISSING_FILE))
+    assert not names_missing_library(PROMISED, result, verdicts_of(VerdictCode.PRODUCED))
+    [hint] = hints_of(result)
     assert hint.startswith("the library torch is not installed")
 
 
@@ -167,6 +165,6 @@ def test_hints_on_long_output_take_bounded_time(part):
 
 
 def test_a_missing_file_of_a_run_without_an_error_gets_the_place_where_it_belongs():
-    assert hints_of(attempt_of("done\n")) == ["out.csv was not written; write it to files/out.csv"]
-    assert hints_of(attempt_of("ValueError: a\n", failure=FAILED)) == []
-    assert hints_of(attempt_of("done\n"), VerdictCode.EMPTY_FILE) == []
+    assert hints_of(build_artifact_result("done\n")) == ["out.csv was not written; write it to files/out.csv"]
+    assert hints_of(build_artifact_result("ValueError: a\n", failure=FAILED)) == []
+    assert hints_of(build_artifact_result("done\n"), VerdictCode.EMPTY_FILE) == []

@@ -6,13 +6,14 @@ import hashlib
 import pytest
 
 from contracts.paths import FilePath
-from contracts.tool_calls import Asset, SourceRow
+from contracts.tool_call_request import Asset, SourceRow
 from service.artifacts.conversation_files import ConversationFiles
 from service.artifacts.port import NewArtifact
 from service.errors import AssetRefusedError, SidConflictError
-from service.file_content import all_of
+from service.file_content import FileContent
 from service.identity import ConversationKey, Principal
-from service.jobs.input_resolver import InputRequest, InputResolver, WorkspaceBounds
+from service.jobs.input_resolver import InputResolver, WorkspaceBounds
+from service.jobs.inputs import InputRequest
 from service.storage.artifacts.local_blobs import LocalBlobStore
 from service.storage.artifacts.store import SqlArtifactStore
 from service.storage.asset_folders import AssetFolders
@@ -42,7 +43,7 @@ class World:
             source.write_bytes(data)
             sha256 = hashlib.sha256(data).hexdigest()
             path = FilePath.from_physical(physical)
-            new = NewArtifact(path, source, len(data), sha256, "text/plain", visibility, "d", "call_0")
+            new = NewArtifact(path, FileContent(source), len(data), sha256, "text/plain", visibility, "d", "call_0")
             [stored] = await self.artifacts.save(scope, [new])
         return stored
 
@@ -51,16 +52,16 @@ class World:
         rehosting = InputResolver(files, self.sources, WorkspaceBounds(*bounds))
         async with self.artifacts.staging() as staging:
             wish = InputRequest(SCOPE, turn_id, text, assets, rows, timeline)
-            gathered = await rehosting.gather(wish, MadeFolder(staging))
-            contents = {path: all_of(file.source) for path, file in gathered.inputs.items()}
+            gathered = await rehosting.resolve_inputs(wish, MadeFolder(staging))
+            contents = {path: file.source.read() for path, file in gathered.files.items()}
             for line in gathered.ledger:
                 if line.physical_path in contents:
                     assert hashlib.sha256(contents[line.physical_path]).hexdigest() == line.sha256
                 assert line.ms >= 0
-        for path, file in gathered.inputs.items():
+        for path, file in gathered.files.items():
             assert (file.path.physical, file.size_bytes) == (path, len(contents[path]))
             assert file.writable == path.startswith(f"{turn_id}/")
-        self.in_memory = [path for path, file in gathered.inputs.items() if isinstance(file.source, bytes)]
+        self.in_memory = [path for path, file in gathered.files.items() if file.source.data is not None]
         self.ledger = [(line.asked, line.source, line.physical_path) for line in gathered.ledger]
         self.notices = [(str(notice.code), notice.details) for notice in gathered.notices]
         self.missing = gathered.missing

@@ -8,6 +8,7 @@ import pytest
 from contracts.artifacts import Checks, Promise
 from contracts.codes import VerdictCode
 from contracts.paths import FilePath, Namespace
+from service.file_content import FileContent
 from service.jobs.verdicts import extras, failed_with_bytes, judge, mime_to_store
 from service.sandbox.limits import CallLimits
 from service.sandbox.port import Collected, CollectedFile, FileState, Inspection
@@ -26,7 +27,7 @@ def promise_of(rel, *, is_glob=False, low=1, high=1, **checks):
 
 
 def found_of(rel, state=FileState.FILE, size=5_000, inspection=OK, promise=0):
-    source = Path("/staged/0") if state is FileState.FILE and inspection and inspection.ok else None
+    source = FileContent(Path("/staged/0")) if state is FileState.FILE and inspection and inspection.ok else None
     return CollectedFile(path_of(rel), promise, state, size, inspection, source, "0" * 64 if source else None)
 
 
@@ -163,7 +164,7 @@ def test_matches_beyond_the_bound_of_a_pattern_are_extras_unless_another_entry_p
 )
 def test_a_file_that_fails_is_kept_for_the_workspace_if_its_bytes_came(found, checks):
     promise = promise_of(found.path.rel, **checks)
-    for source, kept in ((b"x", 1), (None, 0)):
+    for source, kept in ((FileContent(b"x"), 1), (None, 0)):
         verdicts = judge((promise,), Collected((replace(found, source=source),)), LIMITS)
         assert len(failed_with_bytes(verdicts)) == kept
 

@@ -92,7 +92,7 @@ def configured():
 def test_any_text_makes_one_json_line_that_says_it_again(message, value, name):
     shown = Shown(JsonLines())
     with about(call_id=value):
-        shown.logger.info("%s", message, extra={"told": {name: value}})
+        shown.logger.info("%s", message, extra={"fields": {name: value}})
     assert shown.text.isascii()
     [line] = shown.objects
     assert (line["message"], line["logger"], line["level"]) == (message, "proofbox.test.JsonLines", "INFO")
@@ -103,7 +103,7 @@ def test_any_text_makes_one_json_line_that_says_it_again(message, value, name):
 def test_any_text_makes_one_line_of_text(message, value):
     shown = Shown(TextLines())
     with about(call_id=value):
-        shown.logger.info("%s", message, extra={"told": {"file": value}})
+        shown.logger.info("%s", message, extra={"fields": {"file": value}})
     assert len(shown.text.splitlines()) == 1
 
 
@@ -113,7 +113,7 @@ def test_no_value_passes_for_a_line_of_its_own(end, formatter):
     shown = Shown(formatter)
     nasty = f"a{end}{FORGED}"
     with about(request_id=nasty, call_id=nasty, conversation_id=nasty):
-        shown.logger.info("file %s", nasty, extra={"told": {"header": nasty}})
+        shown.logger.info("file %s", nasty, extra={"fields": {"header": nasty}})
     try:
         fail(nasty)
     except ValueError:
@@ -137,7 +137,7 @@ def test_a_traceback_is_a_field_of_json_and_indented_lines_of_text(as_json, as_t
 
 
 def test_what_a_record_tells_cannot_take_the_place_of_what_the_line_says(as_json):
-    as_json.logger.info("real", extra={"told": {"message": "forged", "level": "DEBUG", "status": 200}})
+    as_json.logger.info("real", extra={"fields": {"message": "forged", "level": "DEBUG", "status": 200}})
     [line] = as_json.objects
     assert (line["message"], line["level"], line["status"]) == ("real", "INFO", 200)
 

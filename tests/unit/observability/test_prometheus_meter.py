@@ -4,7 +4,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from contracts.codes import VerdictCode
-from contracts.tool_calls import ArtifactResult, Rehosted, SandboxInfo, Timings, ToolCallResponse
+from contracts.tool_call_response import ArtifactResult, Rehosted, SandboxInfo, Timings, ToolCallResponse
 from service.observability.metrics_port import EndedCall
 from service.observability.prometheus import PrometheusMeter, Reading
 

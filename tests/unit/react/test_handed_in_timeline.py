@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from contracts.tool_calls import SourceRow, ToolCallRequest
+from contracts.tool_call_request import SourceRow, ToolCallRequest
 from tests.support.conversations import (
     PNG,
     SCOPE,
@@ -62,7 +62,7 @@ async def test_text_and_base64_of_blocks_are_put_where_the_code_names_them(conve
         ("turn_1/attachments/p.png", "timeline", "turn_1/attachments/p.png"),
     ]
     assert [line.sha256 for line in gathered.ledger] == [sha256(CSV.encode()), sha256(PNG)]
-    assert {file.writable for file in gathered.inputs.values()} == {False}
+    assert {file.writable for file in gathered.files.values()} == {False}
 
 
 async def test_the_artifact_store_comes_before_the_blocks(conversation):
@@ -155,7 +155,7 @@ async def test_the_turns_own_files_of_the_blocks_are_there_unasked_and_writable(
     timeline = [*made("fi:turn_9.files/mine.csv", turn_id="turn_9", text=CSV), *made(call_id="c2", text="not mine")]
     got, gathered = await conversation.gather(timeline=timeline)
     assert (got, ledger(gathered)[0][0]) == ({"turn_9/files/mine.csv": CSV.encode()}, "workspace")
-    assert gathered.inputs["turn_9/files/mine.csv"].writable
+    assert gathered.files["turn_9/files/mine.csv"].writable
 
 
 async def test_a_file_of_the_turn_whose_bytes_are_gone_may_be_about_to_be_written(conversation):
@@ -179,7 +179,7 @@ async def test_what_was_read_in_a_turn_is_there_for_its_later_runs_read_only(con
     await conversation.read(PATH)
     got, gathered = await conversation.gather()
     assert got == {"turn_9/files/own.csv": b"own", "turn_1/files/a.csv": b"a"}
-    assert [file.writable for file in gathered.inputs.values()] == [True, False]
+    assert [file.writable for file in gathered.files.values()] == [True, False]
     assert (await conversation.gather(turn_id="turn_8"))[0] == {}
 
 

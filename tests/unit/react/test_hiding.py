@@ -6,14 +6,14 @@ import json
 import pytest
 
 from contracts.react_tools import HideParams
-from contracts.tool_calls import ToolCallRequest
+from contracts.tool_call_request import ToolCallRequest
 from service.calls.direct_tool import DirectTool
 from service.identity import ConversationKey, Principal
 from service.react.hide import HideTool
 from service.timeline.cache_points import CachePoints, CachePolicy, cache_points
-from service.timeline.model_text import marked, read_text
+from service.timeline.model_text import read_text, with_visibility
 from service.timeline.view import SuppliedTimelineView
-from service.timeline.visibility import visibility_of
+from service.timeline.visibility import compute_visibility
 from tests.support.timelines import (
     block,
     call_block,
@@ -44,8 +44,8 @@ def hide(blocks, path, replacement="a long list", *, policy=WIDE, tool="react.hi
         params={"path": path, "replacement": replacement},
         timeline=blocks,
     )
-    story = DirectTool(["react.hide"], HideParams, HideTool(None, Words(), policy).tell)
-    return asyncio.run(story.open(SCOPE, request).tell(None))
+    story = DirectTool(HideParams, HideTool(None, Words(), policy).run)
+    return asyncio.run(story.prepare(SCOPE, request).run(None))
 
 
 def text(blocks, after=0):
@@ -76,7 +76,7 @@ def test_a_hidden_file_is_one_line_in_view_and_its_blocks_are_marked():
     memory = SuppliedTimelineView(now)
 
     async def marks():
-        return await marked(memory, await visibility_of(memory), await memory.after(0, 10))
+        return await with_visibility(memory, await compute_visibility(memory), await memory.after(0, 10))
 
     said = [(item.meta.get("hidden"), item.meta.get("replacement_text")) for item in asyncio.run(marks())]
     assert said[:4] == [(None, None), (None, None), (True, "a long list"), (True, None)]
@@ -107,6 +107,7 @@ def test_a_later_block_of_the_path_is_in_view_again_and_can_be_hidden_again():
         (content_block(FILE, "words", "c"), "turn_1/files/a.md"),
         (content_block(FILE, "words", "c"), "files/a.md"),
         (content_block(FILE, "words", "c"), "a.md"),
+        (content_block("fi:turn_1.user.attachments/b.csv", "rows", "c"), "b.csv"),
         (content_block("fi:turn_2.files/a.md", "words", "c"), "turn_2/files/a.md"),
         (block("react.tool.code", "print(1)", path="fi:turn_1.code.c", call="c"), "fi:turn_1.code.c"),
         (summary_block(["turn_5"]), "su:turn_9.conv.range.summary"),

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from contracts.react_tools import PlanParams
-from contracts.tool_calls import ToolCallRequest
+from contracts.tool_call_request import ToolCallRequest
 from service.calls.direct_tool import DirectTool
 from service.identity import ConversationKey, Principal
 from service.react.plan import PlanTool
@@ -24,7 +24,7 @@ def plan(blocks, steps=STEPS, status=None, call="p1", turn="turn_1"):
         params={"steps": steps, "status": status or {}},
         timeline=blocks,
     )
-    return asyncio.run(DirectTool(["react.plan"], PlanParams, PlanTool(None).tell).open(SCOPE, request).tell(None))
+    return asyncio.run(DirectTool(PlanParams, PlanTool(None).run).prepare(SCOPE, request).run(None))
 
 
 def test_a_plan_is_a_snapshot_and_an_acknowledgement_after_call_and_result():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts.tool_calls import SourceRow
+from contracts.tool_call_request import SourceRow
 from service.artifacts.port import NewPage
 from service.identity import ConversationKey
 from service.timeline.block_text import rendered
@@ -590,7 +590,7 @@ async def test_no_path_reaches_another_conversation_or_principal(conversation, s
     other = await conversation.of(scope).read(*paths)
     assert status(other)["missing"] == paths
     _, gathered = await conversation.of(scope).gather("'turn_1/files/a.txt' 'turn_1/files/c.txt' [[S:1]]")
-    assert (gathered.missing, gathered.inputs) == (["turn_1/files/a.txt", "turn_1/files/c.txt"], {})
+    assert (gathered.missing, gathered.files) == (["turn_1/files/a.txt", "turn_1/files/c.txt"], {})
 
 
 async def test_a_hosted_uri_of_another_tenant_is_not_followed(conversation):
@@ -603,4 +603,4 @@ async def test_a_hosted_uri_of_another_tenant_is_not_followed(conversation):
     _, gathered = await conversation.of(ConversationKey(EVE, "conv-1")).gather(
         "'turn_1/files/x.txt'", timeline=timeline
     )
-    assert (gathered.missing, gathered.inputs) == (["turn_1/files/x.txt"], {})
+    assert (gathered.missing, gathered.files) == (["turn_1/files/x.txt"], {})

@@ -13,7 +13,7 @@ from service.jobs.input_resolver import InputResolver, WorkspaceBounds
 from service.jobs.runner import JobRunner
 from service.react.document_reader import DOCUMENT_KINDS, DocumentReader
 from service.sandbox.limits import CallLimits, CallPolicy
-from service.timeline.artifact_versions import discover
+from service.timeline.artifact_versions import find_versions
 from service.web.page_reader import ReadingPolicy
 from tests.support.conversations import opened_conversation, sha256, status, told
 from tests.support.reading_engine import ReadingEngine
@@ -86,7 +86,7 @@ async def test_what_is_in_view_is_not_shown_twice_and_is_not_taken_for_the_file(
     second = await conversation.read(path)
     assert status(second)["exists_in_visible_context"] == [path]
     assert len(engine.jobs) == 1
-    versions = await discover(conversation.files.of_call(conversation.scope).memory, path)
+    versions = await find_versions(conversation.files.of_call(conversation.scope).memory, path)
     assert [version.sha256 for version in versions] == [sha256(data)]
     contents, gathered = await conversation.gather("'turn_1/attachments/letter.docx'")
     assert (contents["turn_1/attachments/letter.docx"], gathered.missing) == (data, [])

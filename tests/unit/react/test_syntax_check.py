@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.react.syntax_check import CHECKED_CHARS_MAX, parse_problem
+from service.react.syntax_check import CHECKED_CHARS_MAX, find_syntax_problem
 from service.timeline.bpe_tokens import BpeTokenCounter
 from service.timeline.token_counter import count_tokens
 
@@ -34,14 +34,14 @@ BAD = {
 
 @pytest.mark.parametrize("name", GOOD)
 def test_a_text_that_is_what_its_name_says_has_no_problem(name):
-    assert parse_problem(name, GOOD[name]) is None
+    assert find_syntax_problem(name, GOOD[name]) is None
 
 
 @pytest.mark.parametrize("name", BAD)
 def test_what_keeps_a_text_from_being_read_is_said_with_its_place(name):
     text, said = BAD[name]
 
-    problem = parse_problem(name, text)
+    problem = find_syntax_problem(name, text)
 
     assert problem is not None
     assert (problem.startswith("does not parse: "), said in problem) == (True, True)
@@ -58,7 +58,7 @@ def test_what_keeps_a_text_from_being_read_is_said_with_its_place(name):
     ],
 )
 def test_what_is_nested_too_deep_is_told_and_stops_nothing(name, text):
-    assert parse_problem(name, text) == "is nested too deep"
+    assert find_syntax_problem(name, text) == "is nested too deep"
 
 
 @pytest.mark.parametrize(
@@ -71,13 +71,13 @@ def test_what_is_nested_too_deep_is_told_and_stops_nothing(name, text):
     ],
 )
 def test_what_would_take_too_long_is_not_checked(name, text):
-    assert parse_problem(name, text) is None
+    assert find_syntax_problem(name, text) is None
 
 
 def test_entities_of_a_document_type_are_never_expanded():
     bomb = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 12))
 
-    assert parse_problem("a.xml", f'<!DOCTYPE a [<!ENTITY l0 "x">{bomb}]><a>&l11;</a>') == (
+    assert find_syntax_problem("a.xml", f'<!DOCTYPE a [<!ENTITY l0 "x">{bomb}]><a>&l11;</a>') == (
         "does not parse: it defines entities, which are not read"
     )
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from contracts.tool_calls import SandboxInfo
+from contracts.tool_call_response import SandboxInfo
 from contracts.tools import Language
 from service.errors import EngineUnavailableError
 from service.sandbox.containers import Container, LeftContainer

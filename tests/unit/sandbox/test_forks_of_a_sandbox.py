@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from contracts.tool_calls import SandboxInfo
+from contracts.tool_call_response import SandboxInfo
 from contracts.tools import Language
 from service.sandbox.containers import NotForkedError
 from service.sandbox.limits import CallLimits

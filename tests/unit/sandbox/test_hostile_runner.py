@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 from contracts.artifacts import Checks, Promise
 from contracts.paths import FilePath, Namespace
-from contracts.tool_calls import ArtifactResult, SandboxInfo, Usage
+from contracts.tool_call_response import ArtifactResult, SandboxInfo, Usage
 from contracts.tools import Language
+from service.file_content import FileContent
 from service.jobs.failures import classify
 from service.jobs.verdicts import extras, failed_with_bytes, judge
 from service.sandbox.limits import CallLimits
@@ -38,7 +39,7 @@ from service.sandbox.runner.frames import HEADER, NO_NONCE, PAYLOAD_BYTES_MAX, F
 from service.sandbox.runner.requests import InspectorBounds
 from service.sandbox.runner.sandbox import RunnerSandbox, StreamBounds
 from tests.support.examples import examples
-from tests.support.staging import MadeFolder, bytes_of
+from tests.support.staging import MadeFolder
 
 MINUTES = float(os.environ.get("PROOFBOX_FUZZ_MINUTES", "0"))
 # The same examples in every run of the suite; `make fuzz` looks for new ones.
@@ -260,7 +261,7 @@ def test_putting_files_ends_well_or_with_a_lost_sandbox_whatever_the_runner_says
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "source"
         source.write_bytes(b"x")
-        file = InputFile(FilePath("turn_0", Namespace.FILES, "a"), source, 1, writable=False)
+        file = InputFile(FilePath("turn_0", Namespace.FILES, "a"), FileContent(source), 1, writable=False)
 
         async def put() -> str:
             sandbox = opened(script)
@@ -340,7 +341,7 @@ def judged(collected: Collected) -> None:
 
 
 def is_whole(found: CollectedFile) -> bool:
-    content = bytes_of(found.source)
+    content = found.source.read()
     return (len(content), hashlib.sha256(content).hexdigest()) == (found.size_bytes, found.sha256)
 
 
@@ -458,7 +459,7 @@ async def test_a_runner_that_keeps_to_the_protocol_is_understood(tmp_path):
     sandbox = opened(GOOD_STEPS)
     await sandbox.wait_ready()
     collected = await sandbox.collect(WANTED, MadeFolder(tmp_path))
-    assert [(found.path.rel, bytes_of(found.source)) for found in collected.found] == [
+    assert [(found.path.rel, found.source.read()) for found in collected.found] == [
         ("a.csv", b"abc"),
         ("b.csv", b"abc"),
         ("c.bin", LARGE),

@@ -77,11 +77,11 @@ async def test_an_image_that_prints_no_inventory_is_asked_again_later(engine, im
 
 async def test_an_engine_that_is_down_or_loses_the_sandbox_is_no_error(engine, image, monkeypatch):
     monkeypatch.setattr(image_inventory, "_RETRY_AFTER_S", 0.0)
-    engine.down = True
+    engine.is_down = True
     assert not (await image.get()).is_known
-    engine.down, engine.lost = False, "the sandbox ended by itself"
+    engine.is_down, engine.is_lost_at = False, "run"
     assert not (await image.get()).is_known
-    engine.lost = None
+    engine.is_lost_at = ""
     assert await image.get() == KNOWN
 
 

@@ -4,7 +4,7 @@ from dataclasses import fields
 
 import pytest
 
-from contracts.tool_calls import Limits
+from contracts.tool_call_request import Limits
 from service.errors import LimitNotAllowedError
 from service.sandbox.limits import CallLimits, limit_names
 

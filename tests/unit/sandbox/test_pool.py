@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from contracts.tool_calls import SandboxInfo
+from contracts.tool_call_response import SandboxInfo
 from service.errors import EngineUnavailableError, ShuttingDownError
 from service.observability.log_context import about, log_context
 from service.sandbox.pool import Pool

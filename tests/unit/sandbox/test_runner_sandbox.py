@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from contracts.paths import FilePath, Namespace
-from contracts.tool_calls import SandboxInfo
+from contracts.tool_call_response import SandboxInfo
 from contracts.tools import Language
 from service.errors import StoreFailedError
+from service.file_content import FileContent
 from service.sandbox.limits import CallLimits
 from service.sandbox.port import ExpectedFile, FileState, InputFile, Job, OutputPiece, OutputSpec, SandboxLostError
 from service.sandbox.runner.file_frames import PIECE_BYTES
@@ -19,7 +20,7 @@ from service.sandbox.runner.frames import NO_NONCE, Frame, encode
 from service.sandbox.runner.requests import InspectorBounds
 from service.sandbox.runner.sandbox import RunnerSandbox, StreamBounds
 from tests.support.memory_runner import HUNG_UP, MemoryRunner
-from tests.support.staging import MadeFolder, bytes_of
+from tests.support.staging import MadeFolder
 
 LIMITS = CallLimits(
     wall_s=0.05,
@@ -197,7 +198,7 @@ def input_file(tmp_path, content, size=None):
     source = tmp_path / "source"
     source.write_bytes(content)
     path = FilePath("turn_0", Namespace.FILES, "x/a.bin")
-    return InputFile(path, source, len(content) if size is None else size, writable=False)
+    return InputFile(path, FileContent(source), len(content) if size is None else size, writable=False)
 
 
 async def test_files_are_put_with_their_bytes(tmp_path):
@@ -227,7 +228,7 @@ async def test_exactly_the_recorded_bytes_of_a_file_are_sent(tmp_path, size):
 
 async def test_an_input_that_is_gone_is_a_failure_of_the_store(tmp_path):
     sandbox = await opened(MemoryRunner({}))
-    file = InputFile(FilePath("turn_0", Namespace.FILES, "a"), tmp_path / "gone", 1, writable=False)
+    file = InputFile(FilePath("turn_0", Namespace.FILES, "a"), FileContent(tmp_path / "gone"), 1, writable=False)
     with pytest.raises(StoreFailedError, match="turn_0/files/a cannot be read from the store"):
         await sandbox.put("turn_1", [file])
 
@@ -243,7 +244,9 @@ async def test_what_is_collected_is_told_by_its_path_with_its_bytes_and_their_ha
         found(promise=None, rel="c.csv", state="too_large", size=5_000, keep=False, inspection=None),
         (Frame.COLLECTED, {"extras_total": 72, "files_exceeded": True, "depth_exceeded": False}),
     )
-    shown = [(f.path.physical, f.promise, f.state, f.size_bytes, f.source) for f in collected.found]
+    shown = [
+        (f.path.physical, f.promise, f.state, f.size_bytes, f.source and f.source.data) for f in collected.found
+    ]
     assert shown == [
         ("turn_1/files/a.csv", 0, FileState.FILE, 3, b"abc"),
         ("turn_1/files/b.csv", None, FileState.FILE, 3, b"abc"),
@@ -268,8 +271,8 @@ async def received(tmp_path, *contents, piece_bytes=PIECE_BYTES):
         answers += [(Frame.DATA, piece) for piece in pieces]
     collected = await collect(tmp_path, *answers, DONE, wanted=MUCH_WANTED)
     assert [f.sha256 for f in collected.found] == [hashlib.sha256(content).hexdigest() for content in contents]
-    assert [bytes_of(f.source) for f in collected.found] == [*contents]
-    return [f.source for f in collected.found]
+    assert [f.source.read() for f in collected.found] == [*contents]
+    return [f.source.source for f in collected.found]
 
 
 def made(folder):

@@ -8,8 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.blocks import Block
-from contracts.logical import TurnPath
-from service.timeline.artifact_versions import discover, is_remembered, latest_blocks, main_block, safe_text
+from contracts.logical_paths import TurnPath
+from service.timeline.artifact_versions import (
+    find_latest_blocks,
+    find_versions,
+    has_path,
+    pick_main_block,
+    redact_text,
+)
 from service.timeline.view import StoredTimelineView, SuppliedTimelineView
 from tests.support.conversations import SCOPE, block, call_block, meta_block, opened_conversation, sha256
 
@@ -61,7 +67,7 @@ def exec_blocks(call_id="c1a2", payload="one", **digest):
 async def test_a_file_of_a_run_is_put_together_from_its_pieces(remember):
     hosting = {"hosted_uri": "s3://bucket/report.pdf", "rn": "ef:x", "key": "cb/x"}
     memory = await remember(*exec_blocks(**hosting))
-    [version] = await discover(memory, PATH)
+    [version] = await find_versions(memory, PATH)
     assert version.digest == {
         "artifact_path": PATH,
         "physical_path": "turn_1/files/report.pdf",
@@ -88,7 +94,7 @@ async def test_a_display_artifact_is_put_together_from_its_pieces(remember):
         meta_block("c1a2", digest, "turn_abc"),
         block(path, "# S", turn_id="turn_abc", call_id="c1a2", meta={"tool_call_id": "c1a2"}),
     )
-    [version] = await discover(memory, path)
+    [version] = await find_versions(memory, path)
     assert (version.digest, version.tool_id, version.mime) == (digest, "react.write", "text/markdown")
     assert (version.content.block.text, version.is_whole_text) == ("# S", True)
 
@@ -98,7 +104,7 @@ async def test_the_meta_block_says_what_the_file_is_and_not_the_content_block(re
         meta_block("c1", {"artifact_path": PATH, "mime": "application/pdf", "visibility": "internal"}),
         block(PATH, None, mime="application/octet-stream", call_id="c1", meta={"digest": '{"mime": "x/y"}'}),
     )
-    [version] = await discover(memory, PATH)
+    [version] = await find_versions(memory, PATH)
     assert (version.mime, version.digest["visibility"]) == ("application/pdf", "internal")
 
 
@@ -110,7 +116,7 @@ async def test_a_user_attachment_has_its_digest_in_a_block_of_its_own(remember):
         block(path, None, type="user.attachment", mime="application/pdf", base64="QUJD"),
     ]
     memory = await remember(*pieces, *pieces)
-    first, second = await discover(memory, path)
+    first, second = await find_versions(memory, path)
     assert (first.digest, await carried(memory, first)) == (digest, "QUJD")
     assert (second.digest, second.edited, second.tool_call_id) == ({**digest, "edited": True}, True, None)
 
@@ -121,7 +127,7 @@ async def test_a_meta_block_of_words_is_no_content(remember):
         block(path, "2-page menu", type="user.attachment.meta"),
         block(path, None, type="user.attachment", mime="application/pdf", base64="QUJD"),
     )
-    [version] = await discover(memory, path)
+    [version] = await find_versions(memory, path)
     assert (version.digest, version.mime, version.has_payload) == ({}, "application/pdf", True)
 
 
@@ -130,7 +136,7 @@ async def test_a_meta_block_of_words_is_no_content(remember):
 
 async def test_all_versions_are_kept_and_the_latest_is_the_last(remember):
     memory = await remember(*exec_blocks("c1", "one"), *exec_blocks("c2", "two"), *exec_blocks("c3", "two"))
-    found = await discover(memory, PATH)
+    found = await find_versions(memory, PATH)
     assert [(version.tool_call_id, version.edited) for version in found] == [
         ("c1", False),
         ("c2", True),
@@ -142,7 +148,7 @@ async def test_all_versions_are_kept_and_the_latest_is_the_last(remember):
 async def test_blocks_of_one_call_are_one_version_however_they_lie(remember):
     one, two = exec_blocks("c1", "one"), exec_blocks("c2", "two")
     memory = await remember(one[0], two[0], one[2], two[1], two[2], one[1])
-    found = await discover(memory, PATH)
+    found = await find_versions(memory, PATH)
     contents = [base64.b64decode(await carried(memory, version)) for version in found]
     assert ([version.tool_call_id for version in found], contents) == (["c1", "c2"], [b"one", b"two"])
 
@@ -150,17 +156,17 @@ async def test_blocks_of_one_call_are_one_version_however_they_lie(remember):
 async def test_a_hidden_version_is_still_the_latest(remember):
     hidden = [item.model_copy(update={"meta": {**item.meta, "hidden": True}}) for item in exec_blocks("c2", "two")]
     memory = await remember(*exec_blocks("c1", "one"), *hidden)
-    assert (await discover(memory, PATH))[-1].tool_call_id == "c2"
+    assert (await find_versions(memory, PATH))[-1].tool_call_id == "c2"
 
 
 async def test_the_call_block_says_the_tool_and_not_the_digest(remember):
     blocks = exec_blocks("c1", tool_id="react.write")
-    [version] = await discover(await remember(*blocks), PATH)
+    [version] = await find_versions(await remember(*blocks), PATH)
     assert version.tool_id == "exec_tools.execute_code_python"
 
 
 async def test_without_its_call_block_the_digest_says_the_tool(remember):
-    [version] = await discover(await remember(*exec_blocks("c1", tool_id="react.write")[1:]), PATH)
+    [version] = await find_versions(await remember(*exec_blocks("c1", tool_id="react.write")[1:]), PATH)
     assert version.tool_id == "react.write"
 
 
@@ -170,7 +176,7 @@ async def test_what_react_read_brought_back_is_a_copy_and_no_version(remember):
         meta_block("r1", {"artifact_path": PATH, "tool_call_id": "c1", "tool_id": "x"}, "turn_5"),
         block(PATH, None, mime="application/pdf", turn_id="turn_5", call_id="r1"),
     ]
-    found = await discover(await remember(*exec_blocks("c1"), *again), PATH)
+    found = await find_versions(await remember(*exec_blocks("c1"), *again), PATH)
     assert [(version.tool_call_id, version.edited) for version in found] == [("c1", False)]
 
 
@@ -180,7 +186,7 @@ async def test_a_copy_stands_for_the_version_that_the_loop_no_longer_has(remembe
         meta_block("r1", {"artifact_path": PATH, "tool_call_id": "c1", "tool_id": "x"}, "turn_5"),
         block(PATH, "all of it", turn_id="turn_5", call_id="r1"),
     )
-    [version] = await discover(memory, PATH)
+    [version] = await find_versions(memory, PATH)
     assert (version.tool_call_id, version.tool_id, version.edited) == ("c1", "x", False)
     assert version.has_payload
 
@@ -198,7 +204,7 @@ async def test_old_spellings_and_calls_that_only_the_meta_names_are_understood()
         block(old.format("out"), json.dumps(digest), mime="application/json", meta={"tool_call_id": "c1"}),
         block(old.format("out"), "[]", mime="application/x", meta={"tool_call_id": "c1"}),
     ]
-    [version] = await discover(SuppliedTimelineView(blocks), "tc:turn_1.c1.result")
+    [version] = await find_versions(SuppliedTimelineView(blocks), "tc:turn_1.c1.result")
     assert (version.tool_call_id, version.tool_id) == ("c1", "web_tools.web_search")
     assert (version.content.block.text, version.digest["artifact_path"]) == ("[]", "tc:turn_1.c1.result")
 
@@ -208,7 +214,7 @@ async def test_the_call_of_an_old_spelling_is_found():
         call_block("c1", "exec_tools.execute_code_python", path="tc:turn_1.tool_calls.c1.in.json"),
         *exec_blocks("c1")[1:],
     ]
-    assert (await discover(SuppliedTimelineView(blocks), PATH))[0].tool_id == "exec_tools.execute_code_python"
+    assert (await find_versions(SuppliedTimelineView(blocks), PATH))[0].tool_id == "exec_tools.execute_code_python"
 
 
 @pytest.mark.parametrize(
@@ -225,13 +231,13 @@ async def test_the_call_of_an_old_spelling_is_found():
     ],
 )
 async def test_missing_and_broken_pieces_leave_what_there_is(remember, pieces):
-    [version] = await discover(await remember(*pieces), PATH)
+    [version] = await find_versions(await remember(*pieces), PATH)
     assert (version.path, version.tool_id, version.sha256, version.size_bytes) == (PATH, None, None, None)
     assert version.hosted_uri is None
 
 
 async def test_a_path_that_no_block_has_is_no_artifact(remember):
-    assert await discover(await remember(*exec_blocks()), "fi:turn_1.files/other.pdf") == []
+    assert await find_versions(await remember(*exec_blocks()), "fi:turn_1.files/other.pdf") == []
 
 
 _texts = st.sampled_from(["", "{}", "[]", "{broken", f'{{"artifact_path": "{PATH}"}}', '{"tool_id": "react.read"}'])
@@ -255,13 +261,13 @@ _blocks = st.builds(
 
 @given(st.lists(_blocks, max_size=12))
 async def test_of_any_blocks_the_versions_are_in_order_and_their_digests_are_safe(blocks):
-    versions = await discover(SuppliedTimelineView(blocks), PATH)
+    versions = await find_versions(SuppliedTimelineView(blocks), PATH)
     assert len({version.position for version in versions}) == len(versions)
     assert [version.edited for version in versions[1:]] == [True] * (len(versions) - 1)
     calls = [version.tool_call_id for version in versions if version.tool_call_id]
     assert len(calls) == len(set(calls)) or "react.read" in str(blocks)
     assert not {"hosted_uri", "rn", "key", "local_path"} & {name for v in versions for name in v.digest}
-    assert bool(versions) <= is_remembered(blocks, PATH)
+    assert bool(versions) <= has_path(blocks, PATH)
 
 
 # ---- what stands at the path of a block ----
@@ -276,21 +282,21 @@ async def test_the_blocks_of_the_last_call_stand_at_an_artifacts_path(remember):
         block(str(path), "new 2", call_id="c2"),
         block(str(path), "old again", call_id="r1"),
     )
-    found = await latest_blocks(memory, path)
+    found = await find_latest_blocks(memory, path)
     assert [item.block.text for item in found] == ["new 1", "new 2"]
 
 
 async def test_the_report_says_more_of_a_result_than_the_digests_behind_it(remember):
     memory = await remember(block("tc:turn_1.c1a2.result", "Produced files:", call_id="c1a2"), *exec_blocks())
-    found = await latest_blocks(memory, TurnPath("result", "turn_1", "c1a2"))
-    assert (len(found), main_block(found).block.text) == (2, "Produced files:")
+    found = await find_latest_blocks(memory, TurnPath("result", "turn_1", "c1a2"))
+    assert (len(found), pick_main_block(found).block.text) == (2, "Produced files:")
 
 
 def test_hosting_fields_leave_the_text_of_a_json_block_and_nothing_else_changes():
     digest = {"artifact_path": PATH, "hosted_uri": "s3://x", "rn": "r", "key": "k", "n": 1}
-    assert json.loads(safe_text(meta_block("c1", digest))) == {"artifact_path": PATH, "n": 1}
+    assert json.loads(redact_text(meta_block("c1", digest))) == {"artifact_path": PATH, "n": 1}
     for text in ('{ "a":1 }', "[1]", "{broken", None):
-        assert safe_text(block(PATH, text, mime="application/json")) == text
+        assert redact_text(block(PATH, text, mime="application/json")) == text
 
 
 async def test_bytes_are_held_against_what_the_digest_says():
@@ -302,5 +308,7 @@ async def test_bytes_are_held_against_what_the_digest_says():
         ({"sha256": sha256(b"other")}, False),
         ({"size_bytes": 8}, False),
     ]:
-        [version] = await discover(SuppliedTimelineView([meta_block("c1", {"artifact_path": PATH, **said})]), PATH)
+        [version] = await find_versions(
+            SuppliedTimelineView([meta_block("c1", {"artifact_path": PATH, **said})]), PATH
+        )
         assert version.holds(data) is holds

@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contracts.react_tools import HideParams
-from contracts.tool_calls import ToolCallRequest
+from contracts.tool_call_request import ToolCallRequest
 from service.calls.direct_tool import ReactCall, ToolRefusedError
 from service.identity import ConversationKey, Principal
 from service.react.hide import HideTool
 from service.timeline.cache_points import CachePolicy, cache_points
-from service.timeline.model_text import marked, read_text
+from service.timeline.model_text import read_text, with_visibility
 from service.timeline.port import described_path
 from service.timeline.view import SuppliedTimelineView
-from service.timeline.visibility import visibility_of
+from service.timeline.visibility import compute_visibility
 from tests.support.examples import examples
 from tests.support.timelines import (
     block,
@@ -59,7 +59,7 @@ def hide(blocks, path, call):
     )
     story = HideTool(None, Words(), POLICY)
     try:
-        told = asyncio.run(story.tell(ReactCall(SCOPE, request, HideParams(**request.params))))
+        told = asyncio.run(story.run(ReactCall(SCOPE, request, HideParams(**request.params))))
     except ToolRefusedError:
         return []
     return told.blocks
@@ -250,11 +250,11 @@ def test_blocks_read_in_pages_are_marked_as_in_one_and_each_group_has_one_replac
     memory = SuppliedTimelineView(blocks)
 
     async def pages(size):
-        visibility = await visibility_of(memory)
+        visibility = await compute_visibility(memory)
         return [
             item
             for start in range(0, len(blocks), size)
-            for item in await marked(memory, visibility, await memory.after(start, size))
+            for item in await with_visibility(memory, visibility, await memory.after(start, size))
         ]
 
     whole = asyncio.run(pages(len(blocks) or 1))

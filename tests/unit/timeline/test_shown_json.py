@@ -5,7 +5,7 @@ import json
 import pytest
 
 from service.timeline.block_text import SHORT_RESULT_CHARS, rendered
-from service.timeline.shown_json import shown_digest, shown_notice, shown_result
+from service.timeline.shown_json import format_digest_line, format_notice, format_result
 from tests.support.timelines import block, call_block, content_block, digest_block
 
 TS = "2026-07-04T13:18:11.048Z"
@@ -42,7 +42,7 @@ def call_of(tool, params, call="c1"):
 
 
 def test_a_digest_shows_what_a_model_acts_on_and_nothing_that_stands_elsewhere():
-    assert json.loads(shown_digest(FULL)) == {
+    assert json.loads(format_digest_line(FULL)) == {
         "mime": "text/csv",
         "size_bytes": 0,
         "description": "a table",
@@ -57,8 +57,8 @@ def test_a_digest_shows_what_a_model_acts_on_and_nothing_that_stands_elsewhere()
 
 def test_an_external_file_shows_no_visibility_and_blank_fields_are_left_out():
     digest = {"mime": "text/csv", "visibility": "external", "description": "", "edited": False, "sources_used": []}
-    assert shown_digest(digest) == '{"mime": "text/csv"}'
-    assert shown_digest({"visibility": "external", "sha256": "0"}) == ""
+    assert format_digest_line(digest) == '{"mime": "text/csv"}'
+    assert format_digest_line({"visibility": "external", "sha256": "0"}) == ""
 
 
 def test_a_digest_that_says_nothing_beyond_its_paths_has_no_line():
@@ -99,11 +99,11 @@ def test_a_notice_keeps_its_code_its_sentence_and_the_details_that_the_sentence_
         "missing": [],
     }
     kept = {name: notice[name] for name in ("code", "message", "error", "limit", "field")}
-    assert shown_notice(notice) == kept
+    assert format_notice(notice) == kept
 
 
 def test_the_code_of_a_notice_is_shown_though_its_sentence_has_the_same_word():
-    assert shown_notice({"code": "c", "message": "it is missing", "error": "missing"})["error"] == "missing"
+    assert format_notice({"code": "c", "message": "it is missing", "error": "missing"})["error"] == "missing"
 
 
 def test_a_result_keeps_what_neither_its_call_nor_its_notices_have():
@@ -126,7 +126,7 @@ def test_a_result_keeps_what_neither_its_call_nor_its_notices_have():
         "missing": ["fi:a"],
         "reasons": {"fi:a": "nothing there"},
     }
-    assert shown_result(payload, {"paths": ["fi:a"]}, [notice]) == {
+    assert format_result(payload, {"paths": ["fi:a"]}, [notice]) == {
         "partly_shown": {"fi:b": "lines 1-20"},
         "error": {"code": "missing", "hint": "look"},
     }
@@ -134,14 +134,14 @@ def test_a_result_keeps_what_neither_its_call_nor_its_notices_have():
 
 def test_a_result_says_all_where_call_and_notice_are_not_in_view_or_tell_of_something_else():
     payload = {"paths": ["fi:a"], "missing": ["fi:a"], "error": {"code": "missing", "message": "m"}}
-    assert shown_result(payload, {}, []) == payload
-    assert shown_result(payload, {"paths": ["fi:b"]}, [{"error": "missing", "message": "another"}]) == payload
-    assert shown_result(payload, {}, [{"error": "other", "message": "m", "missing": ["fi:a"]}]) == payload
+    assert format_result(payload, {}, []) == payload
+    assert format_result(payload, {"paths": ["fi:b"]}, [{"error": "missing", "message": "another"}]) == payload
+    assert format_result(payload, {}, [{"error": "other", "message": "m", "missing": ["fi:a"]}]) == payload
 
 
 def test_a_result_that_went_well_keeps_its_empty_lists():
     payload = {"hits": [], "total": 0, "truncated": False}
-    assert shown_result(payload, {}, []) == payload
+    assert format_result(payload, {}, []) == payload
 
 
 def test_a_result_of_which_nothing_is_left_out_is_shown_as_it_was_written():

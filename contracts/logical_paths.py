@@ -95,7 +95,7 @@ class SkillPath:
 LogicalPath = FilePath | TurnPath | SourcesPath | SkillPath
 
 
-def sid_ranges(text: str) -> tuple[tuple[int, int], ...] | None:
+def parse_sid_ranges(text: str) -> tuple[tuple[int, int], ...] | None:
     """Reads ``1, 3-5`` as ``((1, 1), (3, 5))``; a reversed range is turned round; None if it is no such list.
 
     Ranges stay ranges, so that ``1-999999999`` costs nothing until it meets a pool.
@@ -128,7 +128,7 @@ def parse(text: str) -> LogicalPath:
     if text.startswith("fi:"):
         return FilePath.from_logical(text)
     if match := _SOURCES.fullmatch(text):
-        ranges = sid_ranges(match["sids"])
+        ranges = parse_sid_ranges(match["sids"])
         if ranges is not None:
             return SourcesPath(ranges)
     if match := _SKILL.fullmatch(text):

@@ -1,9 +1,9 @@
-"""What a path that a model gives to read something may mean, the likeliest first."""
+"""The paths that a text of a model may name, the likeliest first."""
 
 import re
 from urllib.parse import unquote
 
-from contracts.logical import LogicalPath, TurnPath, parse
+from contracts.logical_paths import LogicalPath, TurnPath, parse
 from contracts.paths import (
     FilePath,
     Namespace,
@@ -20,7 +20,7 @@ _ATTACHMENTS = "attachments/"
 _UPLOADS = re.compile(r"/mnt/user-data/uploads/+")
 
 
-def meanings(text: str, turn_id: str) -> list[LogicalPath]:
+def possible_paths(text: str, turn_id: str) -> list[LogicalPath]:
     """The logical paths that a text may mean: itself, or a file or an attachment of the current turn.
 
     Args:
@@ -29,19 +29,19 @@ def meanings(text: str, turn_id: str) -> list[LogicalPath]:
         turn_id: the current turn.
 
     Raises:
-        UnsafePathError: it means nothing.
+        UnsafePathError: it is not a path.
     """
-    found = list(_meanings(text, turn_id))
+    found = list(_paths_of(text, turn_id))
     plain = unquote(text)
     if plain != text:
         try:
-            found += _meanings(plain, turn_id)
+            found += _paths_of(plain, turn_id)
         except UnsafePathError:
             return found
     return found
 
 
-def _meanings(text: str, turn_id: str) -> list[LogicalPath]:
+def _paths_of(text: str, turn_id: str) -> list[LogicalPath]:
     text = unquoted(text)
     if text.startswith(_LOGICAL):
         path = parse(text)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 
-def utf8_at_most(limit: int) -> Callable[[str], str]:
-    """A validator that refuses a text of more than ``limit`` bytes of UTF-8, and says both numbers."""
+def limit_utf8(limit: int) -> Callable[[str], str]:
+    """A validator that refuses a text of more than ``limit`` bytes of UTF-8, with both numbers in the message."""
 
     def bounded(text: str) -> str:
         size = len(text.encode())
@@ -18,7 +18,7 @@ def utf8_at_most(limit: int) -> Callable[[str], str]:
     return bounded
 
 
-def as_list(value: Any) -> Any:
+def parse_list(value: Any) -> Any:
     """A text where a list of texts is meant: the list that it is as JSON, else a list of that one text."""
     if not isinstance(value, str):
         return value

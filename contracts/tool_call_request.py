@@ -1,0 +1,183 @@
+"""The request of a tool call."""
+
+import base64
+import binascii
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, Base64Encoder, EncodedBytes, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from contracts.blocks import GivenBlock
+from contracts.bounded_text import limit_utf8
+from contracts.logical_paths import parse
+from contracts.paths import FilePath, UnsafePathError, is_call_id, is_turn_id
+from contracts.wire_model import WireModel
+
+CODE_BYTES_MAX = 10 * 1024 * 1024
+
+
+def _turn_id(text: str) -> str:
+    if not is_turn_id(text):
+        raise ValueError("a turn id is turn_ and then any of A-Z a-z 0-9 _ . -")
+    return text
+
+
+def _call_id(text: str) -> str:
+    if not is_call_id(text):
+        raise ValueError("a tool call id is 1 to 128 of A-Z a-z 0-9 _ : -")
+    return text
+
+
+def _physical(text: str) -> str:
+    try:
+        return FilePath.from_physical(text).physical
+    except UnsafePathError as exc:
+        raise ValueError(str(exc)) from exc
+
+
+def _logical(text: str) -> str:
+    try:
+        return str(parse(text)) if not text.startswith("fi:") else FilePath.from_logical(text).logical
+    except UnsafePathError as exc:
+        raise ValueError(str(exc)) from exc
+
+
+# The patterns are for the schema's readers; the validators have the sentence for who wrote it wrong.
+TurnId = Annotated[
+    str, AfterValidator(_turn_id), Field(json_schema_extra={"pattern": r"^turn_[A-Za-z0-9_.-]+$", "maxLength": 255})
+]
+CallId = Annotated[str, AfterValidator(_call_id), Field(json_schema_extra={"pattern": r"^[A-Za-z0-9_:-]{1,128}$"})]
+ConversationId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$")]
+PhysicalPath = Annotated[str, AfterValidator(_physical)]
+LogicalPathText = Annotated[str, AfterValidator(_logical)]
+
+
+class Limits(WireModel):
+    """What one call may use. A request can only lower what the operator allows."""
+
+    wall_s: Annotated[float, Field(gt=0)] | None = None
+    """Wall-clock time of the program, in seconds."""
+    cpus: Annotated[float, Field(ge=0.01)] | None = None
+    """CPU share, in cores."""
+    memory_bytes: Annotated[int, Field(ge=32 * 1024 * 1024)] | None = None
+    """Memory of the whole sandbox, its temporary file systems included."""
+    pids: Annotated[int, Field(ge=8)] | None = None
+    """Processes and threads at one time, the sandbox's own four included."""
+    out_dir_bytes: Annotated[int, Field(ge=4096)] | None = None
+    """Size of OUT_DIR."""
+    out_dir_inodes: Annotated[int, Field(ge=16)] | None = None
+    """Files and folders that OUT_DIR can hold."""
+    file_bytes: Annotated[int, Field(ge=1)] | None = None
+    """Size of any one file that the program writes."""
+    files: Annotated[int, Field(ge=1)] | None = None
+    """Files that the program may leave behind."""
+    depth: Annotated[int, Field(ge=1)] | None = None
+    """Folders below one another that the program may leave behind."""
+    output_bytes: Annotated[int, Field(ge=1)] | None = None
+    """What the program may write to stdout and stderr together."""
+    artifact_bytes: Annotated[int, Field(ge=1)] | None = None
+    """Size of any one file that is taken out of the sandbox."""
+
+
+class SourceRow(WireModel):
+    """One row of the sources pool."""
+
+    sid: Annotated[int, Field(ge=1, le=10**9)]
+    """Its id, which never changes its meaning."""
+    source_type: Literal["web", "file", "attachment", "manual"]
+    """What it is."""
+    title: Annotated[str, Field(max_length=1_000)] = ""
+    """Its title."""
+    url: Annotated[str, Field(max_length=8_192)] | None = None
+    """Where it is on the web."""
+    text: str | None = None
+    """What it says."""
+    mime: Annotated[str, Field(max_length=128)] | None = None
+    """Its media type."""
+    size_bytes: Annotated[int, Field(ge=0)] | None = None
+    """Its size."""
+    artifact_path: LogicalPathText | None = None
+    """The logical path of a file or attachment."""
+    physical_path: PhysicalPath | None = None
+    """The OUT_DIR-relative path of a file or attachment."""
+    hosted_uri: str | None = None
+    """Where it is hosted."""
+    rn: str | None = None
+    """Its resource name."""
+    key: str | None = None
+    """Its key in the store."""
+    turn_id: TurnId | None = None
+    """The turn it came with."""
+
+    @property
+    def file(self) -> FilePath | None:
+        """The file that the row stands for, if it is a file or an attachment."""
+        if self.physical_path is not None:
+            return FilePath.from_physical(self.physical_path)
+        if self.artifact_path is not None and self.artifact_path.startswith("fi:"):
+            return FilePath.from_logical(self.artifact_path)
+        return None
+
+
+class _StrictBase64Encoder(Base64Encoder):
+    """Base64 in the standard alphabet; blanks and line feeds between are ignored, anything else is refused."""
+
+    @classmethod
+    def decode(cls, data: bytes) -> bytes:
+        """See `Base64Encoder.decode`."""
+        try:
+            return base64.b64decode(b"".join(data.split()), validate=True)
+        except binascii.Error as exc:
+            message = "Base64 decoding error: '{error}'"
+            raise PydanticCustomError("base64_decode", message, {"error": str(exc)}) from exc
+
+
+Base64Strict = Annotated[bytes, EncodedBytes(encoder=_StrictBase64Encoder)]
+
+
+class Asset(WireModel):
+    """A file that the caller hands over with the call: exactly one of base64, text and uri."""
+
+    physical_path: PhysicalPath
+    """Where it lies in OUT_DIR."""
+    base64: Base64Strict | None = None
+    """Its bytes."""
+    text: str | None = None
+    """Its content, as UTF-8."""
+    uri: Annotated[str, Field(max_length=8_192)] | None = None
+    """Where to read it: a URI below a store that the operator allows."""
+    mime: Annotated[str, Field(max_length=128)] | None = None
+    """Its media type."""
+
+    @model_validator(mode="after")
+    def _one_content(self) -> Self:
+        if sum(part is not None for part in (self.base64, self.text, self.uri)) != 1:
+            raise ValueError("give exactly one of base64, text and uri")
+        return self
+
+
+class ToolCallRequest(WireModel):
+    """One call of a tool, as an agent's loop sends it."""
+
+    tool_id: Annotated[str, Field(min_length=1, max_length=128)]
+    """Which tool, as ``GET /v1/tools`` lists it."""
+    tool_call_id: CallId
+    """The loop's own id of the call; with the conversation it makes the call idempotent."""
+    conversation_id: ConversationId
+    """Which conversation."""
+    turn_id: TurnId | None = None
+    """The current turn."""
+    params: dict[str, Any]
+    """The tool's own parameters."""
+    code: Annotated[str, AfterValidator(limit_utf8(CODE_BYTES_MAX))] | None = None
+    """The program of an exec tool, run byte for byte as given; 10 MiB of UTF-8 at most."""
+    notes: str | None = None
+    """What the agent says about the call; becomes a block of its own."""
+    sources_pool: Annotated[list[SourceRow], Field(max_length=10_000)] = []
+    """Rows that complete the conversation's stored pool."""
+    timeline: list[GivenBlock] | None = None
+    """The blocks of a loop that keeps its own timeline; of each only ``type`` is required."""
+    assets: Annotated[list[Asset], Field(max_length=1_000)] = []
+    """Files of a caller that keeps its own storage."""
+    limits: Limits = Limits()
+    """Lower limits for this call."""

@@ -1,0 +1,210 @@
+"""A sandbox engine in memory: its programs are functions of the test, its containers are dictionaries."""
+# ruff: noqa: ARG002 - a port has arguments that this side of it does not need
+
+import asyncio
+import fnmatch
+import hashlib
+import inspect
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from contracts.media_types import mime_of_name
+from contracts.paths import FilePath, Namespace
+from contracts.tool_call_response import SandboxInfo
+from service.artifacts.staging import Staging
+from service.errors import EngineUnavailableError
+from service.file_content import FileContent
+from service.sandbox.port import (
+    Collected,
+    CollectedFile,
+    ExpectedFile,
+    FileState,
+    InputFile,
+    Inspection,
+    Job,
+    OnOutput,
+    OutputPiece,
+    OutputSpec,
+    ProcessOutcome,
+    SandboxLostError,
+    SandboxSpec,
+    StreamName,
+)
+
+INFO = SandboxInfo(engine="fake", runtime="none", image_digest="sha256:0", acquired="cold")
+
+
+@dataclass
+class FakeRun:
+    """A program while it runs.
+
+    Attributes:
+        job: what was asked for.
+        files: the contents of OUT_DIR by physical path; the program may change them.
+        wanted: what will be collected.
+        on_output: gets what the program prints.
+        printed: what it has printed.
+    """
+
+    job: Job
+    files: dict[str, bytes]
+    wanted: OutputSpec
+    on_output: OnOutput
+    printed: list[OutputPiece]
+
+    def write(self, rel: str, content: bytes) -> None:
+        """Writes a file of the current turn."""
+        self.files[FilePath(self.job.turn_id, Namespace.FILES, rel).physical] = content
+
+    def print(self, text: str | bytes, stream: StreamName = "stdout") -> None:
+        """Prints a text."""
+        data = text.encode() if isinstance(text, str) else text
+        self.printed.append(OutputPiece(stream, data))
+        self.on_output(stream, data, False)  # noqa: FBT003 - the port is called so
+
+
+FakeProgram = Callable[[FakeRun], Any]
+"""What a sandbox runs: it returns, or awaits, a ``ProcessOutcome``, or None for the exit code 0."""
+
+
+def print_job(run: FakeRun) -> None:
+    """The default program: it prints that it ran, and nothing else."""
+    run.print("ran\n")
+
+
+class FakeSandbox:
+    """The port ``Sandbox``."""
+
+    def __init__(self, engine: "FakeSandboxEngine") -> None:
+        self.info = INFO
+        self._engine = engine
+        self._files: dict[str, bytes] = {}
+        self._put: dict[str, bytes] = {}
+
+    async def put(self, turn_id: str, files: Sequence[InputFile]) -> None:
+        for file in files:
+            self._files[file.path.physical] = file.source.read()
+        self._put = dict(self._files) if self._engine.keeps_inputs else {}
+        if self._engine.is_lost_at == "put":
+            raise SandboxLostError("the container is gone")
+
+    async def run(self, job: Job, *, on_output: OnOutput, wanted: OutputSpec | None = None) -> ProcessOutcome:
+        self._engine.jobs.append(job)
+        if self._engine.keeps_inputs:
+            self._engine.inputs.append(dict(self._files))
+        run = FakeRun(job, self._files, wanted or OutputSpec(job.turn_id, (), 0, job.limits), on_output, [])
+        outcome = self._engine.program(run)
+        if inspect.isawaitable(outcome):
+            outcome = await outcome
+        if self._engine.is_lost_at == "run":
+            return ProcessOutcome(lost="the container is gone")
+        return outcome or ProcessOutcome(
+            exit_code=0,
+            output=tuple(run.printed),
+            stdout_bytes=sum(len(piece.data) for piece in run.printed if piece.stream == "stdout"),
+            stderr_bytes=sum(len(piece.data) for piece in run.printed if piece.stream == "stderr"),
+        )
+
+    async def collect(self, wanted: OutputSpec, into: Staging) -> Collected:
+        if self._engine.is_lost_at == "collect":
+            raise SandboxLostError("the runner does not answer in time")
+        own = f"{wanted.turn_id}/{Namespace.FILES}/"
+        present = {path.removeprefix(own): data for path, data in self._files.items() if path.startswith(own)}
+        found: list[CollectedFile] = []
+        for index, expected in enumerate(wanted.files):
+            found += await self._expected(wanted, index, expected, present, into)
+        promised = {file.path.physical for file in found}
+        extras = [
+            await self._collected(FilePath.from_physical(f"{own}{rel}"), None, data, into)
+            for rel, data in sorted(present.items())
+            if f"{own}{rel}" not in promised and self._put.get(f"{own}{rel}") != data
+        ]
+        removed = tuple(path for path in self._put if path not in self._files)
+        return Collected((*found, *extras[: wanted.extras_max]), extras_total=len(extras), removed=removed)
+
+    async def _expected(
+        self, wanted: OutputSpec, index: int, expected: ExpectedFile, present: dict[str, bytes], into: Staging
+    ) -> list[CollectedFile]:
+        matches = [
+            rel
+            for rel in sorted(present)
+            if (fnmatch.fnmatchcase(rel, expected.rel) if expected.is_glob else rel == expected.rel)
+        ]
+        path = FilePath(wanted.turn_id, Namespace.FILES, expected.rel)
+        if not matches:
+            return [CollectedFile(path, index, FileState.MISSING)]
+        return [
+            await self._collected(FilePath(wanted.turn_id, Namespace.FILES, rel), index, present[rel], into)
+            for rel in matches[: expected.matches_max]
+        ]
+
+    async def _collected(self, path: FilePath, promise: int | None, data: bytes, into: Staging) -> CollectedFile:
+        source = FileContent(data)
+        if len(data) > self._engine.in_memory_bytes_max:
+            source = FileContent(await into.write(hashlib.sha256(path.physical.encode()).hexdigest(), data))
+        inspection = self._engine.inspections.get(path.rel) or Inspection(ok=True, mime=mime_of_name(path.rel))
+        return CollectedFile(
+            path,
+            promise,
+            FileState.FILE,
+            len(data),
+            inspection=inspection if promise is not None else None,
+            source=source,
+            sha256=hashlib.sha256(data).hexdigest(),
+        )
+
+
+class FakeSandboxEngine:
+    """The port ``SandboxEngine``.
+
+    Attributes:
+        program: what each sandbox runs.
+        inspections: what the inspector reports of a promised file, by its name; any other file is fine.
+        is_lost_at: the step at which the sandbox is lost: ``put``, ``run`` or ``collect``.
+        is_down: the engine does not answer.
+        is_hanging: the engine never answers a ping.
+        in_memory_bytes_max: larger collected files lie in the staging folder.
+        keeps_inputs: the engine itself keeps what programs find.
+        jobs: what was run.
+        inputs: the files that each of those found, by physical path.
+        open_sandboxes: how many sandboxes there are.
+    """
+
+    def __init__(self, program: FakeProgram = print_job) -> None:
+        self.program = program
+        self.inspections: dict[str, Inspection] = {}
+        self.is_lost_at = ""
+        self.is_down = False
+        self.is_hanging = False
+        self.in_memory_bytes_max = 64 * 1024
+        self.keeps_inputs = True
+        self.jobs: list[Job] = []
+        self.inputs: list[dict[str, bytes]] = []
+        self.open_sandboxes = 0
+
+    async def start(self) -> None:
+        await self.ping()
+
+    async def stop(self) -> None:
+        self.is_down = True
+
+    @asynccontextmanager
+    async def open(self, spec: SandboxSpec) -> AsyncIterator[FakeSandbox]:
+        if self.is_down:
+            raise EngineUnavailableError("the container engine does not answer")
+        self.open_sandboxes += 1
+        try:
+            yield FakeSandbox(self)
+        finally:
+            self.open_sandboxes -= 1
+
+    async def ping(self) -> None:
+        if self.is_hanging:
+            await asyncio.Event().wait()
+        if self.is_down:
+            raise EngineUnavailableError("the container engine does not answer")
+
+    async def sweep(self) -> int:
+        return 0

@@ -1,0 +1,265 @@
+"""Whole calls without a container: the real tools, calls and local stores over an engine in memory."""
+
+import hashlib
+import json
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pydantic import SecretStr
+
+from contracts.paths import FilePath
+from contracts.provenance import AuditLine, AuditService, RerunReport
+from contracts.tool_call_request import ToolCallRequest
+from service.access.authenticator import Access
+from service.access.quotas import NO_LIMITS, Quotas
+from service.api.services import Services
+from service.app.settings import Settings
+from service.app.tools import ToolDependencies, all_tools, program_tools
+from service.artifacts.attachments import Attachments
+from service.artifacts.conversation_files import ConversationFiles
+from service.artifacts.download_links import DownloadLinks
+from service.artifacts.path_resolver import LogicalPathResolver
+from service.artifacts.port import NewArtifact, StoredArtifact
+from service.calls.admission import Admission
+from service.calls.service import Calls, CallSettings, CallTicket
+from service.file_content import FileContent
+from service.identity import ConversationKey, Principal
+from service.jobs.input_resolver import InputResolver, WorkspaceBounds
+from service.jobs.rerun import Provenance, RerunDependencies
+from service.jobs.runner import JobRunner
+from service.react.memsearch.tool import MemorySearchTool
+from service.sandbox.image_inventory import ImageInventory
+from service.sandbox.limits import CallLimits, CallPolicy
+from service.storage.artifacts.local_blobs import LocalBlobStore
+from service.storage.artifacts.store import SqlArtifactStore
+from service.storage.asset_folders import AssetFolders
+from service.storage.audit import SqlAuditStore
+from service.storage.audit_export import audit_lines
+from service.storage.calls import SqlCallStore
+from service.storage.database import Database
+from service.storage.passages import SqlPassageStore
+from service.storage.readiness import StoreReadiness
+from service.storage.skill_folder import FolderSkills
+from service.storage.sources import SqlSourcePool
+from service.storage.timelines import SqlTimelineStore
+from service.timeline.bpe_tokens import BpeTokenCounter
+from service.timeline.cache_points import CachePolicy
+from service.timeline.service import Timeline
+from service.web.port import FetchedPage, WebFailedError
+from service.web.urls import WebUrl
+from tests.support.fake_engine import FakeSandboxEngine
+
+ANN = Principal("acme", "books", "registered", "ann")
+SCOPE = ConversationKey(ANN, "conv-1")
+MIB = 1024 * 1024
+LIMITS = CallLimits(60, 1.0, 256 * MIB, 64, 16 * MIB, 1_000, 16 * MIB, 100, 8, MIB, 16 * MIB)
+EXEC = "exec_tools.execute_code_python"
+
+
+class DiskStore(SqlArtifactStore):
+    """An artifact store whose staging folders have no room for some files.
+
+    Attributes:
+        full_names: the names whose writes end with "no space left on device".
+        saves_nothing: an error that each save raises.
+    """
+
+    full_names: Sequence[str] = ()
+    saves_nothing: Exception | None = None
+
+    @asynccontextmanager
+    async def staging(self) -> AsyncIterator[Path]:
+        async with super().staging() as folder:
+            for name in self.full_names:
+                (folder / name).symlink_to("/dev/full")
+            yield folder
+
+    async def save(self, scope: ConversationKey, artifacts: Sequence[NewArtifact]) -> list[StoredArtifact]:
+        if self.saves_nothing is not None:
+            raise self.saves_nothing
+        return await super().save(scope, artifacts)
+
+
+class FixedPages:
+    """The port ``PageFetcher``: each address has the page that the test gave it."""
+
+    def __init__(self) -> None:
+        self.pages: dict[str, FetchedPage | WebFailedError] = {}
+
+    async def fetch(self, url: WebUrl) -> FetchedPage:
+        page = self.pages[str(url)]
+        if isinstance(page, WebFailedError):
+            raise page
+        return page
+
+
+class Pipeline:
+    """Calls of one caller in one conversation.
+
+    Attributes:
+        engine: where their sandboxes come from.
+        artifacts: the files of the conversation.
+        admission: bounds how many calls run; the test may hold its only place.
+    """
+
+    def __init__(self, folder: Path, database: Database, artifacts: DiskStore) -> None:
+        self.folder = folder
+        self.engine = FakeSandboxEngine()
+        self.artifacts = artifacts
+        self.web = FixedPages()
+        self.admission = Admission(running_max=1, queue_max=1)
+        self.database = database
+        self.sources = SqlSourcePool(database)
+        self.timelines = SqlTimelineStore(database)
+        self.files = ConversationFiles(artifacts, self.timelines, AssetFolders((folder,)))
+        self.paths = LogicalPathResolver(self.files, self.sources, FolderSkills(folder / "skills"))
+        resolver = InputResolver(self.files, self.sources, WorkspaceBounds(1_000_000, 10))
+        jobs = JobRunner(self.admission, resolver, self.engine, artifacts, self.sources)
+        settings = Settings(data_dir=folder / "data")
+        tools = ToolDependencies(
+            jobs=jobs,
+            policy=CallPolicy(LIMITS, queue_s=5, overhead_s=10, inline_bytes_max=1_000),
+            artifacts=artifacts,
+            sources=self.sources,
+            timelines=self.timelines,
+            paths=self.paths,
+            tokens=BpeTokenCounter(),
+            memory=MemorySearchTool(self.timelines, SqlPassageStore(database), self.files, None, half_life_days=30),
+            fetcher=self.web,
+            searcher=None,
+        )
+        audited = AuditService(version="1.0", boot_id="boot-1")
+        rebuild = partial(program_tools, settings, tools)
+        reruns = RerunDependencies(jobs, rebuild, self.files, self.sources, LIMITS, audited)
+        store = SqlCallStore(database)
+        self.calls = Calls(all_tools(settings, tools), self.admission, store, CallSettings(MIB, "boot-1", "1.0"))
+        self.provenance = Provenance(store, SqlAuditStore(database), reruns)
+        self._count = 0
+
+    async def submit(self, tool_id: str, params: dict[str, Any], **fields: Any) -> CallTicket:
+        """Sends a call that outlives its client; its id is ``call_1``, ``call_2`` and so on."""
+        self._count += 1
+        request = {
+            "tool_id": tool_id,
+            "tool_call_id": f"call_{self._count}",
+            "conversation_id": SCOPE.conversation_id,
+            "turn_id": "turn_1",
+            "params": params,
+            **fields,
+        }
+        parsed = ToolCallRequest.model_validate_json(json.dumps(request))
+        return await self.calls.submit(ANN, parsed, idempotency_key=None, request_id="req-1", detached=True)
+
+    async def answer(self, tool_id: str, params: dict[str, Any], **fields: Any) -> dict[str, Any]:
+        """The body of a call's answer: a response, or a problem with its ``status``."""
+        answer = await (await self.submit(tool_id, params, **fields)).answer()
+        body: dict[str, Any] = json.loads(answer.body)
+        return body
+
+    async def execute(self, *contract: dict[str, Any], code: str = "print(1)", **fields: Any) -> dict[str, Any]:
+        """The answer of a program with a contract; without promises it explores."""
+        params = {"contract": list(contract)} if contract else {"explore": True}
+        return await self.answer(EXEC, params, code=code, **fields)
+
+    async def save(self, physical: str, content: bytes = b"some bytes", mime: str = "text/plain") -> StoredArtifact:
+        """Stores a file of the conversation."""
+        path, sha256 = FilePath.from_physical(physical), hashlib.sha256(content).hexdigest()
+        new = NewArtifact(path, FileContent(content), len(content), sha256, mime, "internal", "d", "call_0")
+        [stored] = await self.artifacts.save(SCOPE, [new])
+        return stored
+
+    async def stored(self, physical: str) -> bytes | None:
+        """The latest content of a file; None if there is none or a program removed it."""
+        artifact = await self.artifacts.latest(SCOPE, FilePath.from_physical(physical))
+        if artifact is None or artifact.removed:
+            return None
+        return (await self.artifacts.contents(SCOPE, [artifact]))[0]
+
+    async def until(self, name: str, ticket: CallTicket) -> None:
+        """Waits for an event of a call."""
+        async for event in await self.calls.events(ANN, ticket.key.tool_call_id, "conv-1", after=0):
+            if event.name == name:
+                return
+
+    @staticmethod
+    def deadline() -> float:
+        """Until when a test waits for a slot, on the monotonic clock."""
+        return time.monotonic() + 5
+
+    @staticmethod
+    def names_of(physical: str) -> list[str]:
+        """The names in a staging folder that a file of the timeline may be written to."""
+        return [f"block-{hashlib.sha256(physical.encode()).hexdigest()}"]
+
+    async def audit(self, tool_call_id: str = "call_1") -> AuditLine:
+        """The audit line of a call."""
+        line = await self.provenance.line(ANN, tool_call_id, SCOPE.conversation_id)
+        return AuditLine.model_validate_json(line.text)
+
+    def audit_lines(self) -> list[AuditLine]:
+        """All audit lines of the project, those of reruns too."""
+        with audit_lines(self.folder / "data", SecretStr("")) as lines:
+            return [AuditLine.model_validate_json(line.text) for line in lines]
+
+    async def rerun(self, tool_call_id: str = "call_1") -> RerunReport:
+        """Runs a call again."""
+        return await self.provenance.rerun(ANN, tool_call_id, SCOPE.conversation_id, "req-2")
+
+
+@asynccontextmanager
+async def opened_pipeline(folder: Path) -> AsyncIterator[Pipeline]:
+    """A pipeline on fresh local stores; its calls have ended when the block is left."""
+    database = Database(folder / "data")
+    await database.open()
+    artifacts = DiskStore(database, LocalBlobStore(folder / "data"))
+    await artifacts.open()
+    pipeline = Pipeline(folder, database, artifacts)
+    try:
+        yield pipeline
+    finally:
+        await pipeline.calls.close(0)
+        await artifacts.close()
+        await database.close()
+
+
+def services_over(pipeline: Pipeline) -> Services:
+    """The services of an HTTP application over a pipeline."""
+    return Services(
+        calls=pipeline.calls,
+        provenance=pipeline.provenance,
+        attachments=Attachments(pipeline.artifacts, pipeline.sources, bytes_max=MIB, inline_bytes_max=1_000),
+        artifacts=pipeline.artifacts,
+        sources=pipeline.sources,
+        timeline=Timeline(pipeline.timelines, BpeTokenCounter(), CachePolicy(6, 4, 10_000)),
+        paths=pipeline.paths,
+        engine=pipeline.engine,
+        image=ImageInventory(pipeline.engine, LIMITS),
+        access=Access(ANN),
+        quotas=Quotas(NO_LIMITS),
+        links=DownloadLinks(list, 600, time.time),
+        hosts=None,
+        metrics=bytes,
+        draining=lambda: False,
+        check_stores=StoreReadiness(pipeline.database, pipeline.folder).check,
+        body_bytes_max=MIB,
+    )
+
+
+def notices(answer: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The notices of an answer, by their codes."""
+    listed = [json.loads(block["text"]) for block in answer["blocks"] if block["type"] == "react.notice"]
+    return {notice["code"]: notice for notice in listed}
+
+
+def verdicts(answer: dict[str, Any]) -> dict[str, str]:
+    """The verdict on each file of an answer, by its physical path."""
+    return {artifact["physical_path"]: artifact["verdict"] for artifact in answer["artifacts"]}
+
+
+def digests(answer: dict[str, Any]) -> list[dict[str, Any]]:
+    """The digests of the content blocks of an answer."""
+    return [json.loads(block["meta"]["digest"]) for block in answer["blocks"] if "digest" in block["meta"]]
