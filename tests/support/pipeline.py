@@ -14,7 +14,7 @@ from pydantic import SecretStr
 from contracts.paths import FilePath
 from contracts.provenance import AuditLine, AuditService, RerunReport
 from contracts.tool_call_request import ToolCallRequest
-from service.access.authenticator import Access
+from service.access.authenticator import Authenticator
 from service.access.quotas import NO_LIMITS, Quotas
 from service.api.services import Services
 from service.app.settings import Settings
@@ -238,7 +238,7 @@ def services_over(pipeline: Pipeline) -> Services:
         paths=pipeline.paths,
         engine=pipeline.engine,
         image=ImageInventory(pipeline.engine, LIMITS),
-        access=Access(ANN),
+        authenticator=Authenticator(ANN),
         quotas=Quotas(NO_LIMITS),
         links=DownloadLinks(list, 600, time.time),
         hosts=None,

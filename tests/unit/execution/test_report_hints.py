@@ -21,7 +21,7 @@ FAILED = RuntimeFailure(RuntimeCode.NONZERO_EXIT, "exit status 1")
 PROMISED = parse_contract([{"filename": "out.csv", "description": "the result"}], "turn_2")
 
 
-def build_artifact_result(stdout: str = "", stderr: str = "", failure: RuntimeFailure | None = None) -> JobResult:
+def result_of(stdout: str = "", stderr: str = "", failure: RuntimeFailure | None = None) -> JobResult:
     pieces = (OutputPiece("stdout", stdout.encode()), OutputPiece("stderr", stderr.encode()))
     return JobResult(outcome=ProcessOutcome(output=pieces), failure=failure)
 
@@ -39,10 +39,10 @@ def hints_of(
 @pytest.mark.parametrize(
     ("result", "code", "contract"),
     [
-        (build_artifact_result(f"Error: {NO_FILE}\n"), VerdictCode.MISSING_FILE, PROMISED),
-        (build_artifact_result(f"Error: {NO_FILE}\n", failure=FAILED), VerdictCode.PRODUCED, PROMISED),
-        (build_artifact_result(f"Error: {NO_FILE}\n"), VerdictCode.PRODUCED, no_promises("turn_2")),
-        (build_artifact_result(f"Error: {NO_FILE}\n", f"{NO_FILE}\n"), VerdictCode.MISSING_FILE, PROMISED),
+        (result_of(f"Error: {NO_FILE}\n"), VerdictCode.MISSING_FILE, PROMISED),
+        (result_of(f"Error: {NO_FILE}\n", failure=FAILED), VerdictCode.PRODUCED, PROMISED),
+        (result_of(f"Error: {NO_FILE}\n"), VerdictCode.PRODUCED, no_promises("turn_2")),
+        (result_of(f"Error: {NO_FILE}\n", f"{NO_FILE}\n"), VerdictCode.MISSING_FILE, PROMISED),
     ],
 )
 def test_an_error_that_a_program_caught_and_printed_gets_its_hint_once(result, code, contract):
@@ -50,12 +50,12 @@ def test_an_error_that_a_program_caught_and_printed_gets_its_hint_once(result, c
 
 
 def test_what_a_run_printed_that_kept_its_promises_is_not_read():
-    result = build_artifact_result(f"Error: {NO_FILE}\n")
+    result = result_of(f"Error: {NO_FILE}\n")
     assert hints_of(result, VerdictCode.PRODUCED) == []
 
 
 def test_a_library_that_a_program_found_missing_and_printed_is_one():
-    result = build_artifact_result("No module named 'torch'\n")
+    result = result_of("No module named 'torch'\n")
     assert names_missing_library(PROMISED, result, verdicts_of(VerdictCode.MISSING_FILE))
     assert not names_missing_library(PROMISED, result, verdicts_of(VerdictCode.PRODUCED))
     [hint] = hints_of(result)
@@ -165,6 +165,6 @@ def test_hints_on_long_output_take_bounded_time(part):
 
 
 def test_a_missing_file_of_a_run_without_an_error_gets_the_place_where_it_belongs():
-    assert hints_of(build_artifact_result("done\n")) == ["out.csv was not written; write it to files/out.csv"]
-    assert hints_of(build_artifact_result("ValueError: a\n", failure=FAILED)) == []
-    assert hints_of(build_artifact_result("done\n"), VerdictCode.EMPTY_FILE) == []
+    assert hints_of(result_of("done\n")) == ["out.csv was not written; write it to files/out.csv"]
+    assert hints_of(result_of("ValueError: a\n", failure=FAILED)) == []
+    assert hints_of(result_of("done\n"), VerdictCode.EMPTY_FILE) == []
