@@ -40,6 +40,8 @@ _FORMAT_OF_SUFFIX = {
     ".svg": "svg",
     ".mmd": "mermaid",
     ".mermaid": "mermaid",
+    ".csv": "csv",
+    ".tsv": "csv",
 }
 
 
@@ -92,7 +94,7 @@ class Rendering:
         async with self._runs.place(call.bounds, attempt, watcher) as staging:
             await self._runs.gather(_wish(call), attempt, staging)
             missing = [*attempt.gathered.missing, *attempt.gathered.missing_cited]
-            if call.params.strict and missing:
+            if call.params.is_strict() and missing:
                 return refused(call, _missing_assets(missing), attempt)
             said = bytearray()
             program = Program(_job(call, attempt), _wanted(call), _into(said))
@@ -194,19 +196,12 @@ def _job(call: RenderCall, attempt: Attempt) -> Job:
         "content": params.content,
         "root": "/out",
         "target": call.target.physical,
-        "metadata": {
-            "title": params.title,
-            "author": params.author,
-            "subject": params.subject,
-            "keywords": params.keywords,
-            "language": params.language,
-            "date": getattr(params, "date", ""),
-        },
+        "metadata": params.metadata(),
         "theme": params.theme,
         "sources": [_source(row) for row in attempt.gathered.cited],
         "missing": [*attempt.gathered.missing, *attempt.gathered.missing_cited],
         "options": params.options(),
-        "strict": params.strict,
+        "strict": params.is_strict(),
     }
     limits = call.bounds.limits
     return Job(
