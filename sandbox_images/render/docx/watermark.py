@@ -11,7 +11,7 @@ _NAMESPACES = (
     'xmlns:v="urn:schemas-microsoft-com:vml" xmlns:o="urn:schemas-microsoft-com:office:office" '
     'xmlns:w10="urn:schemas-microsoft-com:office:word"'
 )
-_LETTER = 0.62
+_LETTER = 0.85
 """About how wide a capital letter is, by the height of the shape."""
 _HEIGHT_MAX = 150.0
 """Points."""

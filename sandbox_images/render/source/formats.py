@@ -54,7 +54,9 @@ def _of_table(text: str, given: SourceFormat) -> SourceFormat:
     inner = unfence(text, ("", "csv", "tsv"))
     start = _start(inner)
     if given == "csv":
-        return "html" if _PAGE.match(start) or _BLOCK.match(start) else "markdown" if _has_pipe_table(text) else "csv"
+        return (
+            "html" if _PAGE.match(start) or _BLOCK.match(start) else "markdown" if _has_pipe_table(text) else "csv"
+        )
     if not start.startswith("<") and not _has_pipe_table(text) and is_csv(inner):
         return "csv"
     return _of_html(text) if given == "html" else _of_markdown(text)

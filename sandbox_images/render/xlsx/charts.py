@@ -127,11 +127,12 @@ def _dress(chart: Any, plan: ChartPlan, count: int, theme: Theme) -> None:
         "num_font": small, "line": {"none": True},
         "major_gridlines": {"visible": True, "line": {"color": colours["border"], "width": 0.75}},
     }  # fmt: skip
-    if plan.kind == "bar":  # its categories go down, the first one on top
-        across["reverse"] = True
+    if plan.kind == "bar":  # its categories go down, the first one on top, and its figures stay below
+        across |= {"reverse": True, "crossing": "max"}
     for axis, label in ((across, plan.x_label), (up, plan.y_label)):
         if label:
             axis |= {"name": label, "name_font": {**small, "bold": False}}
-    # A bar that lies has its figures along x, and XlsxWriter names axes by what is on them.
-    chart.set_x_axis(across)
-    chart.set_y_axis(up)
+    # XlsxWriter names the axes of bars by where they are drawn.
+    horizontal, vertical = (up, across) if plan.kind == "bar" else (across, up)
+    chart.set_x_axis(horizontal)
+    chart.set_y_axis(vertical)
