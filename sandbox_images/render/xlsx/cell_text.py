@@ -19,9 +19,13 @@ _BLANKS = re.compile(r"[ \t\n\f\r]+")
 
 def read_text(element: Element) -> str:
     """The words of an element: blanks are one, lines and blocks stand on lines of their own."""
-    text = "".join(_pieces(element, is_literal=False))
-    lines = [line.strip(" ") for line in text.split("\n")]
+    lines = [line.strip(" ") for line in read_inline(element).split("\n")]
     return "\n".join(line for line in lines if line)
+
+
+def read_inline(element: Element) -> str:
+    """The same with the blanks around the words, which part them from what stands beside the element."""
+    return "".join(_pieces(element, is_literal=False))
 
 
 def _pieces(element: Element, *, is_literal: bool) -> Iterator[str]:

@@ -86,6 +86,7 @@ class _Reading:
         self._own = own
         self._open: list[str] = []
         self._wants_operand = True
+        self._signs = 0
         self._parts: list[str] = []
         self._references: list[Reference] = []
         self._functions: set[str] = set()
@@ -133,6 +134,9 @@ class _Reading:
     def _operator(self, token: Token) -> str:
         if token.type == Token.OP_PRE and token.value in "+-":
             self._expect(operand=True)
+            self._signs += 1
+            if self._signs > FORMULA_LEVELS_MAX:
+                raise ValueError(f"it has more than {FORMULA_LEVELS_MAX} signs")
         elif token.type == Token.OP_POST:
             self._expect(operand=False)
         elif token.type == Token.OP_IN and token.value in _INFIX:

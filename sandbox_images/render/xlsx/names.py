@@ -2,6 +2,8 @@
 
 import re
 
+from render.xlsx.limits import cut
+
 NAME_CHARACTERS_MAX = 31
 _FORBIDDEN = re.compile(r"[\[\]:*?/\\\x00-\x1f]")
 _RESERVED = frozenset({"history"})
@@ -10,10 +12,10 @@ _RESERVED = frozenset({"history"})
 def clean_name(text: str) -> str:
     """A text as the name of a sheet; empty if nothing is left of it."""
     name = " ".join(_FORBIDDEN.sub(" ", text).split())
-    if len(name) > NAME_CHARACTERS_MAX:
-        cut = name[:NAME_CHARACTERS_MAX]
-        name = cut.rpartition(" ")[0] if " " in cut[NAME_CHARACTERS_MAX // 2 :] else cut
-    return name.strip("' ")
+    start = cut(name, NAME_CHARACTERS_MAX)
+    if start != name:
+        start = start.rpartition(" ")[0] if " " in start[NAME_CHARACTERS_MAX // 2 :] else start
+    return start.strip("' ")
 
 
 def fits(text: str) -> bool:
@@ -34,6 +36,6 @@ class SheetNames:
         while free.lower() in self.taken or free.lower() in _RESERVED:
             number += 1
             end = f" {number}"
-            free = name[: NAME_CHARACTERS_MAX - len(end)].rstrip() + end
+            free = cut(name, NAME_CHARACTERS_MAX - len(end)).rstrip() + end
         self.taken[free.lower()] = free
         return free

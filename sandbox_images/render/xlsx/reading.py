@@ -7,7 +7,7 @@ from render.reading.tables import Placed, grid, header_rows, parts
 from render.source.chart_data import ChartData, read_fence, read_mermaid, read_table
 from render.source.diagrams import source_of
 from render.source.tree_edits import body_of, classes_of, name_of
-from render.xlsx.cell_text import BLOCKS, UNSEEN, is_all, link_of, read_text
+from render.xlsx.cell_text import BLOCKS, UNSEEN, is_all, link_of, read_inline, read_text
 from render.xlsx.csv_text import read_csv
 from render.xlsx.model import ChartPlan, Contents, Note, SourceCell, SourceTable
 from render.xlsx.sizes import require_size
@@ -15,6 +15,8 @@ from render.xlsx.sizes import require_size
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _CHART_FENCES = frozenset({"language-chart", "language-chartjs", "chart"})
 _CSV_FENCES = frozenset({"language-csv", "language-tsv"})
+_INDENT = "    "
+"""Before items of lists within lists."""
 _DRAWN = frozenset({"img", "svg", "picture", "video", "audio", "canvas"})
 
 
@@ -41,6 +43,7 @@ class _Reader:
         self.notes: list[Note] = []
         self._heading = ""
         self._words = ""
+        self._depth = 0
 
     def walk(self, element: Element) -> None:
         """Reads what is in an element: words in a line are one note, blocks end it."""
@@ -71,7 +74,7 @@ class _Reader:
             for item in element.iter():
                 if name_of(item).rpartition("}")[2] in _DRAWN:
                     self._warn_drawn(item.get("alt") or "")
-            self._words += read_text(element)
+            self._words += read_inline(element).replace("\n", "\n\v")
 
     def _takes(self, element: Element) -> bool:
         """Whether an element is a block, which was read then."""
@@ -101,6 +104,11 @@ class _Reader:
         return True
 
     def _list(self, element: Element, *, is_ordered: bool) -> None:
+        self._depth += 1
+        self._items(element, is_ordered=is_ordered)
+        self._depth -= 1
+
+    def _items(self, element: Element, *, is_ordered: bool) -> None:
         number = int(element.get("start", "1")) if element.get("start", "1").isdecimal() else 1
         for item in element:
             if name_of(item) != "li":
@@ -110,7 +118,9 @@ class _Reader:
             self.flush()
             count = len(self.notes)
             self.walk(item)
-            mark = f"{number}. " if is_ordered else "\u2022 "
+            mark = _INDENT * (self._depth - 1)
+            if "pb-task" not in classes_of(item):  # its box is mark enough
+                mark += f"{number}. " if is_ordered else "\u2022 "
             self.flush(mark)
             if (
                 len(self.notes) > count

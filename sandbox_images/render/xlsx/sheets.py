@@ -7,7 +7,7 @@ from typing import Any
 from xlsxwriter import Workbook
 from xlsxwriter.utility import xl_range
 
-from render.xlsx.limits import CELL_CHARACTERS_MAX
+from render.xlsx.limits import CELL_CHARACTERS_MAX, cut
 from render.xlsx.model import Note
 from render.xlsx.styles import Look, Styles
 from render.xlsx.typing_cells import TypedCell, TypedSheet
@@ -171,8 +171,10 @@ def write_notes(book: Workbook, name: str, notes: list[Note], styles: Styles) ->
     row = 0
     for note in notes:
         role = "heading" if note.level else "code" if note.is_code else "note"
-        for start in range(0, len(note.text), CELL_CHARACTERS_MAX):
-            text = note.text[start : start + CELL_CHARACTERS_MAX]
+        rest = note.text
+        while rest:
+            text = cut(rest, CELL_CHARACTERS_MAX)
+            rest = rest[len(text) :]
             look = Look(role, is_wrapped=True, is_quoted=text[:1] in _QUOTED, level=note.level)
             page.write_string(row, 0, text, styles.format(look))
             row += 1

@@ -8,7 +8,7 @@ from render.docx.package import safe_url
 from render.xlsx.columns import Column, Scalar, read_columns
 from render.xlsx.findings import Findings, place
 from render.xlsx.formulas import Formula, FormulaRefusedError, Reference, looks_meant, read_formula
-from render.xlsx.limits import CELL_CHARACTERS_MAX, LINKS_MAX
+from render.xlsx.limits import CELL_CHARACTERS_MAX, LINKS_MAX, cut
 from render.xlsx.model import SourceCell, SourceTable
 
 _TOTAL = re.compile(
@@ -175,11 +175,11 @@ class _Typing:
         return columns[reference.first_column - 1] if reference.first_column <= len(columns) else None
 
     def _text(self, cell: SourceCell) -> str:
-        if len(cell.text) > CELL_CHARACTERS_MAX:
-            self._findings.cut.append(
-                f"{place(self._name, cell.row, cell.column)} has {len(cell.text):,} characters"
-            )
-        return cell.text[:CELL_CHARACTERS_MAX]
+        text = cut(cell.text, CELL_CHARACTERS_MAX)
+        if text != cell.text:
+            where = place(self._name, cell.row, cell.column)
+            self._findings.cut.append(f"{where} has {len(cell.text):,} characters")
+        return text
 
     def _href(self, cell: SourceCell) -> str:
         if not cell.href:

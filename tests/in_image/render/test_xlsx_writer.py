@@ -3,11 +3,12 @@
 import zipfile
 
 import pytest
-from render.document import RenderError
+from render.document import RenderError, Source
 from render.xlsx import limits
 from xlsx_reading import book
 
 TWO = "# Report\n\n## North\n\n| a | b |\n|---|--:|\n| x | 1 |\n\n## South\n\n| a | b |\n|---|--:|\n| y | 2 |\n"
+HTML = "<table><tr><th>a<tr><td>1</table>"
 SALES = "| Item | Sum |\n|---|--:|\n| a | 1 |\n| b | 2 |\n| c | 3 |\n| Total | 6 |\n"
 
 
@@ -45,14 +46,19 @@ def test_text_outside_of_tables_stands_on_a_sheet_of_its_own(tmp_path):
     source = (
         "# Title\n\nSome *words*.\n\n## Part\n\n"
         + SALES
-        + "\n- one\n  1. two\n\n```\ncode  x\n```\n\n## Rest\n\nend\n"
+        + "\n- one\n  1. two\n- [x] three\n\n```\ncode  x\n```\n\n## Rest\n\nend\n"
     )
     made = book(source, tmp_path)
     assert made.names == ["Part", "Notes"]
     assert [row[0] for row in made.values("Notes")] == [
-        "Title", "Some words.", "\u2022 one", "1. two", "code  x", "Rest", "end",
+        "Title", "Some words.", "\u2022 one", "    1. two", "\u2611 three", "code  x", "Rest", "end",
     ]  # fmt: skip
     assert made.codes == []
+
+
+def test_blanks_at_the_edges_of_marked_words_part_them(tmp_path):
+    made = book(f"<p>one<b> two </b>three<br>four <i>five</i></p>{HTML}", tmp_path, source_format="html")
+    assert made.values("Notes") == [["one two three\nfour five"]]
 
 
 def test_a_heading_that_is_cut_in_the_name_of_its_sheet_is_kept_whole(tmp_path):
@@ -241,7 +247,17 @@ def test_pictures_are_a_warning(tmp_path):
     assert book(SALES + "\n![logo](x.png)\n", tmp_path).codes == ["picture_left_out"]
 
 
-def test_citations_are_numbers_and_metadata_is_there(tmp_path):
+def test_cited_sources_are_listed_on_the_sheet_of_notes(tmp_path):
+    sources = (Source(7, "The figures", "https://example.org/f"), Source(8, "Not cited"))
+    made = book(SALES + "\nSee [[S:7]].\n", tmp_path, sources=sources)
+    assert [row[0] for row in made.values("Notes")] == [
+        "See [1].",
+        "Sources",
+        "1. The figures https://example.org/f",
+    ]
+
+
+def test_title_and_author_are_properties_of_the_file(tmp_path):
     made = book("---\ntitle: Costs\nauthor: Ann\n---\n\n" + SALES, tmp_path)
     assert (made.opened.properties.title, made.opened.properties.creator) == ("Costs", "Ann")
 
