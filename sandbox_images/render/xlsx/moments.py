@@ -22,7 +22,7 @@ _SLASHED = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})")
 _DAY_FIRST = re.compile(r"(\d{1,2})\.?(?:[ -])([A-Za-z]{3,9})\.?,?(?:[ -])(\d{4})")
 _MONTH_FIRST = re.compile(r"([A-Za-z]{3,9})\.? (\d{1,2}),? (\d{4})")
 _TIME = re.compile(r"(\d\d):(\d\d)(?::(\d\d))?")
-_HAS_YEAR = re.compile(r"(?<!\d)[12]\d{3}(?!\d)")
+_HAS_YEAR = re.compile(r"(?<!\d)\d{4}(?!\d)")
 MOMENT_CHARACTERS_MAX = 30
 _SHORT_MONTH = 4
 """Letters of a month that is cut short, such as Sept."""

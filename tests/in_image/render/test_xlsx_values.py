@@ -88,6 +88,7 @@ def test_figures_that_stay_text_are_no_errors_to_excel(tmp_path):
             ["03/04/2024", "01/31/2024"],
             [(moment(2024, 3, 4), "mm/dd/yyyy"), (moment(2024, 1, 31), "mm/dd/yyyy")],
         ),
+        (["9999-12-31"], [(moment(9999, 12, 31), "yyyy-mm-dd")]),
         (["Jan 31, 2024"], [(moment(2024, 1, 31), "mmm d, yyyy")]),
         (["31 January 2024"], [(moment(2024, 1, 31), "d mmmm yyyy")]),
         (["09:30", "17:00"], [(time(9, 30), "hh:mm"), (time(17, 0), "hh:mm")]),
