@@ -17,6 +17,7 @@ _CHART_FENCES = frozenset({"language-chart", "language-chartjs", "chart"})
 _CSV_FENCES = frozenset({"language-csv", "language-tsv"})
 _INDENT = "    "
 """Before items of lists within lists."""
+_START_DIGITS_MAX = 9
 _DRAWN = frozenset({"img", "svg", "picture", "video", "audio", "canvas"})
 
 
@@ -109,7 +110,8 @@ class _Reader:
         self._depth -= 1
 
     def _items(self, element: Element, *, is_ordered: bool) -> None:
-        number = int(element.get("start", "1")) if element.get("start", "1").isdecimal() else 1
+        start = element.get("start", "1")[:_START_DIGITS_MAX]
+        number = int(start) if start.isdecimal() else 1
         for item in element:
             if name_of(item) != "li":
                 if not self._takes(item):

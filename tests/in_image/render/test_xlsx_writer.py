@@ -61,6 +61,12 @@ def test_blanks_at_the_edges_of_marked_words_part_them(tmp_path):
     assert made.values("Notes") == [["one two three\nfour five"]]
 
 
+def test_a_list_starts_at_its_number_within_reason(tmp_path):
+    html = f"<ol start=5><li>five</ol><ol start={'9' * 5_000}><li>many</ol>{HTML}"
+    notes = book(html, tmp_path, source_format="html").values("Notes")
+    assert notes == [["5. five"], ["999999999. many"]]
+
+
 def test_a_heading_that_is_cut_in_the_name_of_its_sheet_is_kept_whole(tmp_path):
     heading = "Costs of all departments by quarter and region"
     made = book(f"## {heading}\n\n{SALES}", tmp_path)
