@@ -12,6 +12,7 @@ from contracts.bounded_text import limit_utf8, parse_list
 RENDER_TOOL_PREFIX = "rendering_tools.write_"
 CONTENT_BYTES_MAX = 10 * 1024 * 1024
 ATTACHMENTS_MAX = 20
+SHEETS_MAX = 100
 
 
 class OutputFormat(StrEnum):
@@ -21,6 +22,7 @@ class OutputFormat(StrEnum):
     DOCX = "docx"
     PPTX = "pptx"
     PNG = "png"
+    XLSX = "xlsx"
 
 
 class PdfVariant(StrEnum):
@@ -109,11 +111,14 @@ OTHER_NAMES: Mapping[str, str] = {
     "padding": "padding_px", "lang": "language", "tags": "keywords", "template": "theme", "style": "theme",
     "coverpage": "cover", "titlepage": "cover", "extracss": "css", "stylesheet": "css", "styles": "css",
     "userpassword": "password", "ownerpassword": "password", "stamp": "watermark",
+    "sheetnames": "sheets", "sheetname": "sheets", "worksheets": "sheets", "tabs": "sheets", "csv": "content",
 }  # fmt: skip
 """Parameters under the names that browsers' tools and converters have for them, without underscores."""
 
 
-class _Shared(BaseModel):
+class _Written(BaseModel):
+    """What every format has."""
+
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
     OTHER_NAMES: ClassVar[Mapping[str, str]] = OTHER_NAMES
 
@@ -124,12 +129,6 @@ class _Shared(BaseModel):
     theme: _Text = "plain"
     """``plain``, ``dark``, ``brand``, ``paper``, or the path of a theme file."""
     author: _Text = ""
-    subject: _Text = ""
-    keywords: Annotated[list[_Text], BeforeValidator(parse_list), Field(max_length=100)] = []
-    language: Annotated[str, Field(pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$")] = "en"
-    """As a BCP 47 tag."""
-    strict: bool = False
-    """A missing picture is an error, not a placeholder."""
 
     def mentions(self) -> str:
         """All text in which files of the conversation can be named."""
@@ -139,10 +138,29 @@ class _Shared(BaseModel):
         """What the writer of the format wants to know beyond path, content, format and title."""
         return self.model_dump(exclude={"path", "content", "format", "title", "theme", "strict", *_METADATA})
 
+    def metadata(self) -> dict[str, Any]:
+        """The properties of the document: title, author and, where the format has them, subject and so on."""
+        return {name: getattr(self, name, "") for name in ("title", *_METADATA)}
+
+    def is_strict(self) -> bool:
+        """Whether a missing picture is an error."""
+        return bool(getattr(self, "strict", False))
+
     def checks(self) -> dict[str, Any]:
         """What a check of the file needs to open it."""
         password = getattr(self, "password", "")
         return {"password": password} if password else {}
+
+
+class _Shared(_Written):
+    """What documents and pictures have."""
+
+    subject: _Text = ""
+    keywords: Annotated[list[_Text], BeforeValidator(parse_list), Field(max_length=100)] = []
+    language: Annotated[str, Field(pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$")] = "en"
+    """As a BCP 47 tag."""
+    strict: bool = False
+    """A missing picture is an error."""
 
 
 class _Paged(_Shared):
@@ -165,7 +183,9 @@ class _Paged(_Shared):
     css: _Css = ""
     """Rules after the theme's and the content's."""
     numbered_sections: bool = False
-    """Number headings: 1, 1.1, 1.1.1."""
+    """Number headings."""
+    watermark: Annotated[str, Field(max_length=60)] = ""
+    """Word across each page, such as ``DRAFT``."""
 
 
 class WritePdfParams(_Paged):
@@ -183,9 +203,7 @@ class WritePdfParams(_Paged):
     password: Annotated[str, Field(max_length=127)] = ""
     """Needed to open the PDF."""
     permissions: Annotated[list[PdfPermission], BeforeValidator(parse_list)] | None = None
-    """Default: all of them."""
-    watermark: Annotated[str, Field(max_length=60)] = ""
-    """Word across each page, such as ``DRAFT``."""
+    """Default: all."""
     attachments: Annotated[list[_Path], BeforeValidator(parse_list), Field(max_length=ATTACHMENTS_MAX)] = []
     """Paths of files to embed in the PDF."""
 
@@ -247,12 +265,22 @@ class WritePngParams(_Shared):
     """Rules after the theme's and the content's."""
 
 
-RenderParams = WritePdfParams | WriteDocxParams | WritePptxParams | WritePngParams
+class WriteXlsxParams(_Written):
+    """Parameters of ``rendering_tools.write_xlsx``."""
+
+    format: Literal["markdown", "html", "csv"] = "markdown"
+    title: _Text = ""
+    sheets: Annotated[list[_Text], BeforeValidator(parse_list), Field(max_length=SHEETS_MAX)] = []
+    """Names; default: captions or headings."""
+
+
+RenderParams = WritePdfParams | WriteDocxParams | WritePptxParams | WritePngParams | WriteXlsxParams
 RENDER_PARAMS: dict[OutputFormat, type[RenderParams]] = {
     OutputFormat.PDF: WritePdfParams,
     OutputFormat.DOCX: WriteDocxParams,
     OutputFormat.PPTX: WritePptxParams,
     OutputFormat.PNG: WritePngParams,
+    OutputFormat.XLSX: WriteXlsxParams,
 }
 
 
@@ -262,9 +290,10 @@ _IN_DOCUMENTS = (
 )
 RENDER_DESCRIPTIONS: dict[OutputFormat, str] = {
     OutputFormat.PDF: f"Renders a document to PDF. {_IN_DOCUMENTS}",
-    OutputFormat.DOCX: "Renders a document to DOCX; parameters, pictures and sources as in write_pdf.",
-    OutputFormat.PPTX: "Renders a deck to PPTX; parameters, pictures and sources as in write_pdf.",
-    OutputFormat.PNG: "Renders HTML, Markdown, a diagram or an SVG to PNG; parameters and so on as in write_pdf.",
+    OutputFormat.DOCX: "Renders a document to DOCX; all else as in write_pdf.",
+    OutputFormat.PPTX: "Renders a deck to PPTX; all else as in write_pdf.",
+    OutputFormat.PNG: "Renders HTML, Markdown, a diagram or an SVG to PNG; all else as in write_pdf.",
+    OutputFormat.XLSX: ("Writes tables and charts to a workbook, each to a sheet from A1 on; = begins a formula."),
 }
 """What each tool does, for the model."""
 

@@ -130,13 +130,15 @@ def catalogue(image: ImageContents | None = None) -> list[Tool]:
 
 
 def _render_params_of_model(output: OutputFormat) -> dict[str, Any]:
-    """The compact schema of a rendering tool; what ``write_pdf`` describes in the same words is described there."""
+    """The compact schema of a rendering tool; a description or default that ``write_pdf`` has too stands there."""
     schema = compact_schema(render_params_schema(output))
     described = compact_schema(render_params_schema(OutputFormat.PDF))["properties"]
     if output is not OutputFormat.PDF:
         for name, parameter in schema["properties"].items():
-            if parameter.get("description") == described.get(name, {}).get("description"):
-                parameter.pop("description", None)
+            shared = described.get(name, {})
+            for key in ("description", "default"):
+                if key in parameter and parameter[key] == shared.get(key):
+                    del parameter[key]
     return schema
 
 

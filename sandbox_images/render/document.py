@@ -24,8 +24,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from xml.etree.ElementTree import Element
 
-Format = Literal["pdf", "png", "docx", "pptx"]
-SourceFormat = Literal["markdown", "html", "mermaid", "svg"]
+Format = Literal["pdf", "png", "docx", "pptx", "xlsx"]
+SourceFormat = Literal["markdown", "html", "mermaid", "svg", "csv"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from typing import Any
 from render.document import Metadata, RenderError, RenderRequest, Source
 from render.source.html_source import clean_text
 
-OUTPUTS = ("pdf", "png", "docx", "pptx")
-SOURCE_FORMATS = ("markdown", "html", "mermaid", "svg")
+OUTPUTS = ("pdf", "png", "docx", "pptx", "xlsx")
+SOURCE_FORMATS = ("markdown", "html", "mermaid", "svg", "csv")
 REQUEST_BYTES_MAX = 80_000_000
 METADATA_CHARACTERS_MAX = 1_000
 """Of a title, an author and so on; more is cut off. A deck shows them on its first slide."""

@@ -16,6 +16,8 @@ def write(document: Document, target_path: str) -> dict[str, Any]:
         from render.paged.png_writer import write_png as write_document  # noqa: PLC0415
     elif output == "docx":
         from render.docx.writer import write_docx as write_document  # noqa: PLC0415
+    elif output == "xlsx":
+        from render.xlsx.writer import write_xlsx as write_document  # noqa: PLC0415
     else:
         from render.pptx.writer import write_pptx as write_document  # noqa: PLC0415
     facts: dict[str, Any] = write_document(document, target_path) or {}

@@ -141,7 +141,7 @@ async def render(settings: Settings, *, source: Path, out: Path, params: dict[st
             given = {
                 "path": out.name,
                 "content": await asyncio.to_thread(source.read_text, encoding="utf-8"),
-                "format": "html" if source.suffix.lower() in {".html", ".htm"} else "markdown",
+                "format": _source_format(source, suffix),
                 **params,
             }
             theme = await asyncio.to_thread(_theme_text, source.parent / str(given.get("theme", "plain")))
@@ -154,6 +154,14 @@ async def render(settings: Settings, *, source: Path, out: Path, params: dict[st
                 return 0 if response.ok else 1
             while _newest(source) == seen:  # noqa: ASYNC110 - there is nothing to wait on but the clock
                 await asyncio.sleep(_POLL_S)
+
+
+def _source_format(source: Path, output: str) -> str:
+    """What a file is by its extension; a workbook may be made of CSV."""
+    extension = source.suffix.lower()
+    if output == OutputFormat.XLSX and extension in {".csv", ".tsv"}:
+        return "csv"
+    return "html" if extension in {".html", ".htm"} else "markdown"
 
 
 def _theme_text(path: Path) -> str:

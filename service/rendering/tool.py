@@ -49,6 +49,8 @@ _FORMAT_OF_SUFFIX = {
     ".svg": "svg",
     ".mmd": "mermaid",
     ".mermaid": "mermaid",
+    ".csv": "csv",
+    ".tsv": "csv",
 }
 
 
@@ -105,7 +107,7 @@ class RenderTool:
         call = replace(call, target=target.file, is_rewritten=target.foreign)
         async with self._jobs.slot(context) as job:
             inputs = await job.resolve_inputs(_input_request(call))
-            if call.params.strict and inputs.all_missing:
+            if call.params.is_strict() and inputs.all_missing:
                 return refuse(call, _missing_assets(inputs.all_missing), timer.timings, inputs)
             printed = bytearray()
             program = Program(_renderer_job(call, inputs), _output_spec(call), _collect_stdout(printed))
@@ -206,19 +208,12 @@ def _renderer_job(call: RenderCall, inputs: JobInputs) -> Job:
         "content": params.content,
         "root": "/out",
         "target": call.target.physical,
-        "metadata": {
-            "title": params.title,
-            "author": params.author,
-            "subject": params.subject,
-            "keywords": params.keywords,
-            "language": params.language,
-            "date": getattr(params, "date", ""),
-        },
+        "metadata": params.metadata(),
         "theme": params.theme,
         "sources": [_source(row) for row in inputs.cited],
         "missing": inputs.all_missing,
         "options": params.options(),
-        "strict": params.strict,
+        "strict": params.is_strict(),
     }
     limits = call.bounds.limits
     return Job(

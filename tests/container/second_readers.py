@@ -18,6 +18,8 @@ from tests.container.golden_documents import DOCUMENTS, FOLDER, PICTURE, SOURCES
 
 FORMATS = ("pdf", "png", "docx", "pptx")
 ARCHIVES = ("pdf/a-2b", "pdf/a-3b")
+WORKBOOK = "report.xlsx"
+"""The tables of a document and the text around them."""
 # Between them they have all that PDF/A forbids or demands: pictures, transparency, drawings, many fonts, links.
 ARCHIVED = ("report", "science", "scripts")
 IMAGE = "proofbox-readers:latest"
@@ -62,6 +64,7 @@ async def rendered_and_read(service: Service, folder: Path) -> Read:
         if name in ARCHIVED
         for variant in ARCHIVES
     ]
+    wanted.append((DOCUMENTS["report"], WORKBOOK, {}))
     free = asyncio.Semaphore(CALLS_AT_ONCE)
     numbers = itertools.count(1)
 

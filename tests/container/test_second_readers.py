@@ -11,7 +11,7 @@ from tests.container.golden_documents import DOCUMENTS, tokens
 from tests.container.office_structure import docx_structure, pptx_structure, slide_places
 from tests.container.page_pictures import differences, reference, sheet
 from tests.container.pdf_structure import outline, pdf_structure
-from tests.container.second_readers import ARCHIVED, ARCHIVES, FORMATS, rendered_and_read
+from tests.container.second_readers import ARCHIVED, ARCHIVES, FORMATS, WORKBOOK, rendered_and_read
 
 # The first test waits for all renderings and all readers.
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
@@ -41,7 +41,7 @@ def document_of(name):
 # ---- conformance ----
 
 
-@pytest.mark.parametrize("name", OFFICE)
+@pytest.mark.parametrize("name", [*OFFICE, WORKBOOK])
 def test_the_open_xml_sdk_and_openxml_audit_find_nothing(read, name):
     assert read.found["ooxml"][name] == {"sdk": [], "audit": []}
 
@@ -132,6 +132,12 @@ def test_the_titles_of_a_deck_are_those_of_its_slides(read, name):
     assert pptx_structure(read.folder / name).slides == document_of(name).slides
 
 
+def test_libreoffice_prints_every_cell_of_a_workbook(read):
+    cells = [cell for table in document_of(WORKBOOK).tables for row in table for cell in row]
+    seen = Counter(tokens([" ".join(read.words(WORKBOOK, "poppler"))]))
+    assert Counter(tokens(cells)) - seen == Counter()
+
+
 # ---- space ----
 
 
@@ -218,7 +224,7 @@ def test_a_heading_that_vanishes_or_changes_its_colour_changes_the_picture(read)
     )
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", [*EVERY, WORKBOOK])
 def test_a_page_looks_as_its_golden_picture(read, name):
-    shown = sheet(read.printed / f"{name}.pdf" if name in OFFICE else read.folder / name)
+    shown = sheet(read.printed / f"{name}.pdf" if name in [*OFFICE, WORKBOOK] else read.folder / name)
     assert differences(reference(name, shown), shown) == []

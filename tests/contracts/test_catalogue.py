@@ -108,6 +108,7 @@ def test_the_schema_of_params_accepts_what_a_model_should_write_and_nothing_else
             "rendering_tools.write_png",
             "path content format title fit selector padding_px background width height device_scale_factor",
         ),
+        ("rendering_tools.write_xlsx", "path content format title sheets"),
     ],
 )
 def test_the_params_of_a_rendering_tool_begin_with_those_of_the_protocol_in_its_order(tool_id, own_params):

@@ -157,6 +157,8 @@ async def test_each_kind_of_mistake_is_named(client, tool_id, params, field, sai
         ("rendering_tools.write_pdf", {"headerTemplate": "x"}, "header"),
         ("rendering_tools.write_pdf", {"tableOfContents": True}, "toc"),
         ("rendering_tools.write_pdf", {"Page-Numbers": True}, "page_numbers"),
+        ("rendering_tools.write_xlsx", {"sheetNames": ["a"]}, "sheets"),
+        ("rendering_tools.write_xlsx", {"tabs": ["a"]}, "sheets"),
         ("rendering_tools.write_docx", {"watermarks": "x", "file_name": "a"}, "path"),
         ("rendering_tools.write_png", {"deviceScaleFactor": 2}, "device_scale_factor"),
         ("rendering_tools.write_png", {"fullPage": True}, "fit"),

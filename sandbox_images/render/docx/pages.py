@@ -9,6 +9,7 @@ from render.docx.images import picture
 from render.docx.package import Part
 from render.docx.state import Place, State
 from render.docx.tables import is_too_wide
+from render.docx.watermark import watermark_run
 from render.docx.xml import DECLARATION, NAMESPACES, is_rtl, text_elements
 from render.ir import Block, Heading, Image, Table
 from render.page_setup import FIELD, page_margins, page_size, running_line
@@ -104,8 +105,16 @@ def running_parts(state: State, page: Page, number: int) -> Iterator[tuple[Edge,
         texts = running_line(options, edge)
         part = Part(f"word/{edge}{number}.xml")
         logo = _logo(state, part) if edge == "header" and "right" not in texts else ""
-        if texts or logo:
-            yield edge, part, _running_xml(state, edge, texts, logo, page.text_width)
+        mark = watermark_run(state, (page.text_width, page.text_height)) if edge == "header" else ""
+        if texts or logo or mark:
+            yield edge, part, _running_xml(state, edge, texts, mark + logo, page.text_width)
+
+
+def bare_header(state: State, page: Page) -> tuple[Part, str] | None:
+    """The header of a cover page, which has the watermark alone; None if there is none."""
+    mark = watermark_run(state, (page.text_width, page.text_height))
+    part = Part("word/header_cover.xml")
+    return (part, _running_xml(state, "header", {}, mark, page.text_width)) if mark else None
 
 
 def _logo(state: State, part: Part) -> str:
@@ -122,10 +131,10 @@ def _logo(state: State, part: Part) -> str:
     return picture(state, Place(part, 10_000), image)
 
 
-def _running_xml(state: State, edge: Edge, texts: dict[str, str], logo: str, width: int) -> str:
+def _running_xml(state: State, edge: Edge, texts: dict[str, str], drawn: str, width: int) -> str:
     pieces = {side: _runs(state, text) for side, text in texts.items()}
-    if logo:
-        pieces["right"] = logo
+    if drawn:  # a logo at the right; a watermark has its own place
+        pieces["right"] = pieces.get("right", "") + drawn
     bidi = "<w:bidi/>" if is_rtl("".join(texts.values())) else ""
     if len(pieces) == 1:
         side, runs = next(iter(pieces.items()))

@@ -8,7 +8,7 @@ from render.document import Document, RenderError
 from render.docx.blocks import blocks_xml
 from render.docx.frames import LEAST_SPACE
 from render.docx.package import Part, write_package
-from render.docx.pages import Page, page_of, running_parts, section_xml, sections
+from render.docx.pages import Page, bare_header, page_of, running_parts, section_xml, sections
 from render.docx.parts import (
     app_xml,
     core_xml,
@@ -140,10 +140,24 @@ def _body(state: State, main: Part, page: Page, package: tuple[dict[str, str | b
                 package[1][part.name] = f"{_MAIN}{edge}+xml"
                 relationships(part, package[0])
         covered = number == 1 and bool(state.document.request.options.get("cover"))
-        section = section_xml(paper, references[paper], bare_first=covered)
+        first = _cover_reference(state, main, paper, package) if covered else ""
+        section = section_xml(paper, references[paper] + first, bare_first=covered)
         texts.append(blocks_xml(state, Place(main, paper.text_width), blocks) or "<w:p/>")
         texts.append(section if number == len(found) else f"<w:p><w:pPr>{LEAST_SPACE}{section}</w:pPr></w:p>")
     return "".join(texts)
+
+
+def _cover_reference(
+    state: State, main: Part, paper: Page, package: tuple[dict[str, str | bytes], dict[str, str]]
+) -> str:
+    """What leads to the header of the cover page, if it has one."""
+    found = bare_header(state, paper)
+    if found is None:
+        return ""
+    part, package[0][found[0].name] = found
+    package[1][part.name] = f"{_MAIN}header+xml"
+    target = part.name.removeprefix("word/")
+    return f'<w:headerReference w:type="first" r:id="{main.link("header", target)}"/>'
 
 
 def _notes(state: State, part: Part, width: int) -> str:

@@ -17,9 +17,14 @@ _SIZE_MAX = 230.0
 
 def add_watermark(document: Document) -> None:
     """Add the element that is repeated on every page, if the request has a watermark."""
-    text = str(document.request.options.get("watermark") or "").strip()[:CHARACTERS_MAX]
+    text = watermark_text(document)
     if text:
         body_of(document.tree).append(_mark(document, text))
+
+
+def watermark_text(document: Document) -> str:
+    """The word of the request; empty if it has none."""
+    return " ".join(str(document.request.options.get("watermark") or "").split())[:CHARACTERS_MAX]
 
 
 def _mark(document: Document, text: str) -> Element:

@@ -18,7 +18,7 @@ def resolve_citations(document: Document) -> None:
     """Replaces the tokens of a document and appends its list of sources, if the request wants it."""
     _Citations(document).resolve()
     wanted = "include_sources_slide" if document.request.output == "pptx" else "include_sources_section"
-    if document.cited and document.request.options.get(wanted, document.request.output in {"pdf", "docx"}):
+    if document.cited and document.request.options.get(wanted, document.request.output in {"pdf", "docx", "xlsx"}):
         body_of(document.tree).append(sources_section(document.cited))
 
 

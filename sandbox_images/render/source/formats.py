@@ -3,7 +3,8 @@
 import re
 from typing import Literal
 
-from render.document import SourceFormat
+from render.document import Format, SourceFormat
+from render.source.csv_rows import is_csv
 from render.source.diagrams import is_diagram
 from render.source.html_source import clean_text, unfence
 
@@ -24,16 +25,21 @@ _MARKED_LINE = re.compile(
 )
 _FIRST_MARK = re.compile(r"#{1,6}[ \t]+\S|`{3}|~{3}|---[ \t]*\n[ \t]*[\w-]+[ \t]*:")
 _DRAWING = re.compile(r"<(/?)svg\b[^<>]*?(/?)>", re.IGNORECASE)
+_RULE = frozenset("|:- \t")
+"""What the line below the head of a table in Markdown is made of."""
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _INDENTED = re.compile(r"(?: {4}|\t)")
 
 
-def recognised(content: str, given: SourceFormat) -> SourceFormat:
+def recognised(content: str, given: SourceFormat, output: Format = "pdf") -> SourceFormat:
     """What a content is: ``given``, unless what stands in it contradicts that.
 
-    Markdown may hold HTML and any text is both, so only what would come out wrong counts as a contradiction.
+    Markdown may hold HTML and any text is both, so only what would come out wrong counts as a contradiction. CSV is
+    recognised for workbooks only: in a document its lines are text.
     """
     text = clean_text(content)
+    if output == "xlsx":
+        return _of_table(text, given)
     if given == "markdown":
         return _of_markdown(text)
     if given == "html":
@@ -41,6 +47,23 @@ def recognised(content: str, given: SourceFormat) -> SourceFormat:
     if given == "mermaid":
         return _of_mermaid(text)
     return given
+
+
+def _of_table(text: str, given: SourceFormat) -> SourceFormat:
+    """What the content of a workbook is: CSV has neither elements nor the line below the head of a table."""
+    inner = unfence(text, ("", "csv", "tsv"))
+    start = _start(inner)
+    if given == "csv":
+        return (
+            "html" if _PAGE.match(start) or _BLOCK.match(start) else "markdown" if _has_pipe_table(text) else "csv"
+        )
+    if not start.startswith("<") and not _has_pipe_table(text) and is_csv(inner):
+        return "csv"
+    return _of_html(text) if given == "html" else _of_markdown(text)
+
+
+def _has_pipe_table(text: str) -> bool:
+    return any("|" in line and "-" in line and _RULE.issuperset(line) for line in text.split("\n"))
 
 
 def _of_markdown(text: str) -> Literal["markdown", "html", "svg"]:

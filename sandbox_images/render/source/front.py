@@ -35,8 +35,9 @@ _FENCES = {
     "html": ("", "html", "htm", "xml"),
     "mermaid": ("", "mermaid"),
     "svg": ("", "svg", "xml", "html"),
+    "csv": ("", "csv", "tsv"),
 }
-_NAMES = {"markdown": "Markdown", "html": "HTML", "mermaid": "a Mermaid diagram", "svg": "an SVG"}
+_NAMES = {"markdown": "Markdown", "html": "HTML", "mermaid": "a Mermaid diagram", "svg": "an SVG", "csv": "CSV"}
 TITLE_CHARACTERS_MAX = 300
 _SVG_START = re.compile(r"<(?:[A-Za-z][\w-]{0,30}:)?svg[\s>/]", re.IGNORECASE)
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3}")
@@ -53,8 +54,9 @@ def open_document(request: RenderRequest) -> Document:
             ``missing_assets`` (strict).
     """
     given = request.source_format
-    request = replace(request, source_format=recognised(request.content, given))
+    request = replace(request, source_format=recognised(request.content, given, request.output))
     tree, front_matter = _parse(request)
+    is_workbook = request.output == "xlsx"
     theme = load_theme(_theme_name(request, front_matter), request.root, str(Path(request.target).parent))
     document = Document(request, request.metadata, theme, tree)
     if request.source_format != given:
@@ -67,21 +69,29 @@ def open_document(request: RenderRequest) -> Document:
     if front_matter.get("marp"):
         tree.set("data-marp", "true")
     steps: tuple[Callable[[Document], None], ...] = (
-        sanitise,
-        _add_css,
-        lambda document: add_title_block(document, front_matter),
-        normalise,
-        resolve_citations,
-        make_charts,
-        draw_diagrams,
-        set_formulas,
-        lambda document: highlight_code(document.tree),
-        check_assets,
-        mark_headings,
-        lambda document: wrap_emoji(document.tree),
-        split_long_words,
-        bound_nested_layouts,
-        warn_blank,
+        (
+            sanitise,
+            normalise,
+            resolve_citations,
+        )
+        if is_workbook
+        else (
+            sanitise,
+            _add_css,
+            lambda document: add_title_block(document, front_matter),
+            normalise,
+            resolve_citations,
+            make_charts,
+            draw_diagrams,
+            set_formulas,
+            lambda document: highlight_code(document.tree),
+            check_assets,
+            mark_headings,
+            lambda document: wrap_emoji(document.tree),
+            split_long_words,
+            bound_nested_layouts,
+            warn_blank,
+        )
     )
     for step in steps:
         step(document)
@@ -91,11 +101,13 @@ def open_document(request: RenderRequest) -> Document:
 
 
 def _parse(request: RenderRequest) -> tuple[Element, dict[str, Any]]:
+    if request.source_format == "csv":  # the writer of workbooks reads it: a tree would take ten times the memory
+        return parse_html(""), {}
     text = unfence(clean_text(request.content), _FENCES[request.source_format])
     if request.source_format == "markdown":
         if is_diagram(text):  # what a model calls Markdown and is a bare diagram
             return _one_diagram(text), {}
-        read = read_markdown(text)
+        read = read_markdown(text, has_cell_formulas=request.output == "xlsx")
         # A comment that comes first would stand outside of the body, where nobody reads a directive.
         start = "<body>" if read.html.lstrip().startswith("<!--") else ""
         return parse_html(start + read.html), read.front_matter

@@ -3,6 +3,8 @@
 import re
 from dataclasses import dataclass, field
 from functools import cache
+from html import unescape
+from itertools import pairwise
 from typing import Any
 
 from markdown_it import MarkdownIt
@@ -35,8 +37,13 @@ class MarkdownText:
     front_matter: dict[str, Any] = field(default_factory=dict)
 
 
-def read_markdown(text: str) -> MarkdownText:
-    """Turns Markdown into HTML; never fails, since every text is Markdown."""
+def read_markdown(text: str, *, has_cell_formulas: bool = False) -> MarkdownText:
+    """Turns Markdown into HTML; never fails, since every text is Markdown.
+
+    Args:
+        text: the source.
+        has_cell_formulas: cells that begin with ``=`` are taken as they are: stars in them are no emphasis.
+    """
     match = _FRONT_MATTER.match(text)
     front_matter = read_front_matter(match[1]) if match else None
     if match and front_matter is not None:
@@ -44,6 +51,8 @@ def read_markdown(text: str) -> MarkdownText:
     environment: dict[str, Any] = {}
     tokens = _parser().parse(text, environment)
     _mark_underlined(tokens)
+    if has_cell_formulas:
+        _keep_formulas(tokens)
     return MarkdownText(_parser().renderer.render(tokens, _parser().options, environment), front_matter or {})
 
 
@@ -52,6 +61,17 @@ def _mark_underlined(tokens: list[Token]) -> None:
     for index, token in enumerate(tokens):
         if token.type == "heading_open" and token.markup == "-" and (not index or tokens[index - 1].type == "hr"):
             token.attrSet("data-underlined", "1")
+
+
+_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+
+
+def _keep_formulas(tokens: list[Token]) -> None:
+    """Makes a cell that begins with ``=`` one text again, as it was written."""
+    for before, token in pairwise(tokens):
+        text = token.content.strip()
+        if token.type == "inline" and before.type in {"td_open", "th_open"} and text.startswith("="):
+            token.children = [Token("text", "", 0, content=_ESCAPE.sub(r"\1", unescape(text)))]
 
 
 @cache

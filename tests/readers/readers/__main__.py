@@ -26,7 +26,7 @@ def main() -> int:
     asked = parser.parse_args()
     source: Path = asked.source
     files = sorted(path for path in source.rglob("*") if path.is_file())
-    office_files = [path for path in files if path.suffix in {".docx", ".pptx"}]
+    office_files = [path for path in files if path.suffix in {".docx", ".pptx", ".xlsx"}]
     pdfs = [path for path in files if path.suffix == ".pdf"]
     with ThreadPoolExecutor() as pool:
         converted = (

@@ -1,4 +1,4 @@
-"""LibreOffice: opens DOCX and PPTX and prints them as PDF, many files a start."""
+"""LibreOffice: opens DOCX, PPTX and XLSX and prints them as PDF, many files a start."""
 
 import shutil
 import subprocess
@@ -16,7 +16,7 @@ def convert(paths: Sequence[Path], source: Path, target: Path, seconds: int) -> 
     A file that LibreOffice dies of costs only itself: the files after it are started anew.
 
     Args:
-        paths: DOCX and PPTX files.
+        paths: DOCX, PPTX and XLSX files.
         source: the folder that their names are relative to.
         target: where the PDFs go.
         seconds: how long a start may take, with all of its files.

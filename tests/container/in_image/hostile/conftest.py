@@ -8,7 +8,10 @@ from attack import CANARY, CANARY_RGB, ELSEWHERE
 from confined_run import SCRATCH, fresh
 from PIL import Image
 
-WRITERS = ("render.docx.writer", "render.paged.pdf_writer", "render.paged.png_writer", "render.pptx.writer")
+WRITERS = (
+    "render.docx.writer", "render.paged.pdf_writer", "render.paged.png_writer", "render.pptx.writer",
+    "render.xlsx.writer",
+)  # fmt: skip
 
 
 def pytest_addoption(parser):

@@ -42,7 +42,7 @@ def faults_of(path: Path, output: str) -> list[str]:
     data = path.read_bytes()
     if not data:
         return ["empty"]
-    return {"pdf": _pdf, "png": _png, "docx": _package, "pptx": _package}[output](data)
+    return {"pdf": _pdf, "png": _png, "docx": _package, "pptx": _package, "xlsx": _package}[output](data)
 
 
 def is_link(address: str) -> bool:

@@ -14,8 +14,9 @@ from reaching import REACHING
 from structure import STRUCTURE
 from styles import STYLES
 from texts import TEXTS
+from workbooks import WORKBOOKS
 
-ATTACKS = (*REACHING, *PICTURES, *STRUCTURE, *STYLES, *TEXTS)
+ATTACKS = (*REACHING, *PICTURES, *STRUCTURE, *STYLES, *TEXTS, *WORKBOOKS)
 OUT_DIR = Path("/out/hostile")
 CASES = [(attack, output) for attack in ATTACKS for output in attack.outputs]
 

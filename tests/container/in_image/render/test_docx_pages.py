@@ -88,3 +88,39 @@ def test_margins_leave_room_for_text():
 
 def test_a_footer_of_no_texts_is_none():
     assert running_line({"footer": {"left": "", "center": "", "right": ""}}, "footer") == {}
+
+
+VML = "{urn:schemas-microsoft-com:vml}"
+
+
+def watermarks(made):
+    """The word of each header that has one, by the header's name."""
+    headers = sorted(name for name in made.names() if name.startswith("word/header"))
+    return {
+        name: [shape.get("string") for shape in made.part(name).iter(VML + "textpath") if shape.get("string")]
+        for name in headers
+    }
+
+
+def test_a_watermark_is_a_shape_of_word_in_the_header_of_every_kind_of_page(tmp_path):
+    wide = "".join(f"<td>{'longwordlongword' * 2}</td>" for _ in range(14))
+    html = f"<h1>A</h1><p>x</p><table><tr>{wide}</tr></table><p>y</p>"
+    options = {"watermark": "DRAFT & <secret>", "cover": True, "header": {"right": "{title}"}}
+    made = written(html, tmp_path, source_format="html", options=options)
+    headers = ("word/header1.xml", "word/header2.xml", "word/header_cover.xml")
+    assert watermarks(made) == {name: ["DRAFT & <secret>"] for name in headers}
+    types = [
+        [item.get(W + "type") for item in section.iter(W + "headerReference")]
+        for section in made.body.iter(W + "sectPr")
+    ]
+    assert types == [["default", "first"], ["default"], ["default"]]
+    shape = next(made.part("word/header2.xml").iter(VML + "shape"))
+    assert shape.get("id").startswith("PowerPlusWaterMarkObject")
+    assert "rotation:315" in shape.get("style")
+    assert "DRAFT" not in made.words()
+
+
+def test_without_a_watermark_there_is_no_shape(tmp_path):
+    assert watermarks(written("x", tmp_path, options={"cover": True, "header": {"left": "a"}})) == {
+        "word/header1.xml": []
+    }

@@ -1,0 +1,132 @@
+"""Cells of a workbook have the types that people mean: figures count, ids stay as they were written."""
+
+import zipfile
+from datetime import datetime, time
+
+import pytest
+from xlsx_reading import book, column
+
+
+def moment(*parts):
+    """A moment as a cell holds it: without a zone."""
+    return datetime(*parts)  # noqa: DTZ001
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["5", "-7", "0"], [(5, "0"), (-7, "0"), (0, "0")]),
+        (["1,200", "900"], [(1200, "#,##0"), (900, "#,##0")]),
+        (["1.5", "2", "2.25"], [(1.5, "0.00"), (2, "0.00"), (2.25, "0.00")]),
+        (["12%", "8.5 %"], [(0.12, "0.0%"), (0.085, "0.0%")]),
+        (["$5.20", "-$1,000"], [(5.2, '"$"#,##0.00'), (-1000, '"$"#,##0.00')]),
+        (["1.234,50 €", "2,5 €"], [(1234.5, '#,##0.00 "€"'), (2.5, '#,##0.00 "€"')]),
+        (["USD 5", "7 EUR"], [(5, '"USD "#,##0'), (7, '#,##0 "EUR"')]),
+        (["(1,200)", "900"], [(-1200, "#,##0_);(#,##0)"), (900, "#,##0_);(#,##0)")]),
+        (["+5", "-3"], [(5, "+0;-0;0"), (-3, "+0;-0;0")]),
+        (["\u22125"], [(-5, "0")]),
+        (["1.5e-10"], [(1.5e-10, "0.0E+00")]),
+        (["3.14159265358979"], [(3.14159265358979, "0." + "0" * 10)]),
+        (["1\u202f234,5", "3,5"], [(1234.5, "#,##0.0"), (3.5, "#,##0.0")]),
+    ],
+)
+def test_figures_are_numbers_that_look_as_they_were_written(tmp_path, texts, expected):
+    assert column(texts, tmp_path) == expected
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["007", "123"],
+        ["12345678901234567890", "5"],
+        ["+49 30 1234567", "555"],
+        ["+4930123456789"],
+        ["1.2.3", "v1.2"],
+        ["2024-01"],
+        ["12E5", "1e5"],
+        ["1-2", "3/4", "MARCH1"],
+        ["555 123 4567"],
+        ["192.168.0.1"],
+        ["(555) 123-4567"],
+        ["(3)", "text", "more"],
+        ["12 kg", "1.2M", "n/a", "\u2014"],
+        ["0x1F", "1,2,3", "--5", "5-", "$", "%", "NaN", "inf"],
+        ["2024-13-01", "31.02.2024", "1899-12-31"],
+        ["2024-01-31T10:00:00Z"],
+    ],
+)
+def test_what_is_no_figure_stays_the_text_that_it_was(tmp_path, texts):
+    assert column(texts, tmp_path) == [(text, "General") for text in texts]
+
+
+@pytest.mark.parametrize("head", ["ZIP", "Postal code", "Phone", "SKU", "Version", "Order no.", "ISBN"])
+def test_a_head_that_names_ids_makes_a_column_of_texts(tmp_path, head):
+    assert column(["10115", "1.10"], tmp_path, head) == [("10115", "General"), ("1.10", "General")]
+
+
+def test_a_head_that_only_begins_like_one_of_ids_does_not(tmp_path):
+    assert column(["5000"], tmp_path, "Account balance") == [(5000, "0")]
+
+
+def test_figures_that_stay_text_are_no_errors_to_excel(tmp_path):
+    with zipfile.ZipFile(book("| ZIP | n |\n|---|---|\n| 01234 | 5 |\n", tmp_path).path) as package:
+        page = package.read("xl/worksheets/sheet1.xml").decode()
+    assert '<ignoredError sqref="A1:A2" numberStoredAsText="1"/>' in page
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["2024-01-31"], [(moment(2024, 1, 31), "yyyy-mm-dd")]),
+        (["2024-01-31 10:30"], [(moment(2024, 1, 31, 10, 30), "yyyy-mm-dd hh:mm")]),
+        (["31.01.2024"], [(moment(2024, 1, 31), "dd.mm.yyyy")]),
+        (
+            ["03/04/2024", "31/01/2024"],
+            [(moment(2024, 4, 3), "dd/mm/yyyy"), (moment(2024, 1, 31), "dd/mm/yyyy")],
+        ),
+        (
+            ["03/04/2024", "01/31/2024"],
+            [(moment(2024, 3, 4), "mm/dd/yyyy"), (moment(2024, 1, 31), "mm/dd/yyyy")],
+        ),
+        (["9999-12-31"], [(moment(9999, 12, 31), "yyyy-mm-dd")]),
+        (["Jan 31, 2024"], [(moment(2024, 1, 31), "mmm d, yyyy")]),
+        (["31 January 2024"], [(moment(2024, 1, 31), "d mmmm yyyy")]),
+        (["09:30", "17:00"], [(time(9, 30), "hh:mm"), (time(17, 0), "hh:mm")]),
+    ],
+)
+def test_dates_and_times_are_dates_and_times(tmp_path, texts, expected):
+    assert column(texts, tmp_path) == expected
+
+
+def test_dates_that_can_be_read_in_two_ways_stay_text_with_a_warning(tmp_path):
+    made = book("| Day | x |\n|---|---|\n| 03/04/2024 | 1 |\n", tmp_path)
+    assert made.values()[1][0] == "03/04/2024"
+    assert "Day: 03/04/2024" in made.message("ambiguous_dates")
+
+
+def test_true_and_false_are_booleans(tmp_path):
+    assert column(["true", "FALSE"], tmp_path) == [(True, "General"), (False, "General")]
+
+
+def test_one_decimal_comma_decides_for_all_figures_of_a_table(tmp_path):
+    made = book("| a | b |\n|---|---|\n| 1.234 | 3,5 |\n| 2.000 | 4,25 |\n", tmp_path)
+    assert made.values()[1:] == [[1234, 3.5], [2000, 4.25]]
+
+
+def test_years_above_columns_are_numbers_other_heads_are_texts(tmp_path):
+    made = book("| Year | 2024 | 01 |\n|---|---|---|\n| a | 1 | 2 |\n", tmp_path)
+    assert made.values()[0] == ["Year", 2024, "01"]
+
+
+def test_text_that_begins_as_a_formula_does_is_marked_as_text(tmp_path):
+    made = book("| a | b |\n|---|---|\n| @cmd | -x+y |\n", tmp_path)
+    assert [(cell.value, cell.data_type, cell.quotePrefix) for cell in made.sheet()[2]] == [
+        ("@cmd", "s", True),
+        ("-x+y", "s", True),
+    ]
+
+
+def test_a_cell_past_what_the_format_holds_is_cut_with_a_warning(tmp_path):
+    made = book(f"| a | b |\n|---|---|\n| {'x ' * 20_000} | 1 |\n", tmp_path)
+    assert len(made.values()[1][0]) == 32_767
+    assert "A2 has 39,999 characters" in made.message("content_lost")
