@@ -21,12 +21,14 @@ from render.pptx.shapes import SlideWriter
 from render.pptx.text import TextWriter
 from render.slides.arrange import arrange
 from render.slides.author_css import BODY_TAG, author_rules, of_body
+from render.slides.canvas import sized_slides, slide_factor, slide_size
 from render.slides.css import deck_css, plain_css, section_look, title_look
 from render.slides.design import design_of
 from render.slides.finish import finish
 from render.slides.fit import Fitted, fit
 from render.slides.layout import Sheet, Stage, own_ground
 from render.slides.model import Slide
+from render.slides.scale import scaled
 from render.slides.segment import Draft, title_of
 from render.slides.source import add_marp_styles, drafts_of
 from render.source.assets import BASE_URL
@@ -46,7 +48,7 @@ _SLIDE_REL = "http://schemas.openxmlformats.org/officeDocument/2006/relationship
 
 
 def write_pptx(document: Document, target: str) -> dict[str, Any]:
-    """Writes a document as a deck of 16:9 slides.
+    """Writes a document as a deck of slides.
 
     Args:
         document: its tree is taken apart.
@@ -56,7 +58,7 @@ def write_pptx(document: Document, target: str) -> dict[str, Any]:
         ``slides``, ``splits`` (drafts that became several slides), ``scaled`` (slides with smaller type).
 
     Raises:
-        RenderError: ``too_many_slides``, ``layout_failed``.
+        RenderError: ``too_many_slides``, ``layout_failed``, ``invalid_slide_size``.
     """
     outcome: dict[str, Any] = {}
 
@@ -95,6 +97,11 @@ def _on_big_stack(run: Any) -> None:
 
 
 def _write(document: Document, target: str) -> dict[str, Any]:
+    with sized_slides(*slide_size(document.request.options)):
+        return _write_sized(document, target)
+
+
+def _write_sized(document: Document, target: str) -> dict[str, Any]:
     theme = slide_theme(document.theme)
     add_marp_styles(document)
     if any("first-letter" in (style.text or "") for style in document.tree.iter("style")):
@@ -134,6 +141,9 @@ def _write(document: Document, target: str) -> dict[str, Any]:
             f"Most words of a slide are not shown: {shown}; give its elements more room, or show them.",
         )
     facts = _finished(document, slides, styled=styled)
+    if slide_factor() != 1.0:
+        for item in slides:
+            scaled(item.slide.shapes, slide_factor())
     deck = new_deck(theme, decorated=not styled)
     _fill(replace_theme(document, theme), deck, slides)
     _properties(document, deck)
