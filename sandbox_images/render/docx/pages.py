@@ -1,12 +1,12 @@
 """Pages of DOCX: their size and margins, headers and footers, and the sections that wide tables are turned in."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
 from render.docx.images import picture
 from render.docx.package import Part
+from render.docx.page import Page
 from render.docx.state import Place, State
 from render.docx.tables import is_too_wide
 from render.docx.xml import DECLARATION, NAMESPACES, is_rtl, text_elements
@@ -21,32 +21,6 @@ _LOGO = (170.0, 34.0)
 """The largest width and height of a logo, in pixels."""
 _TAGS = {"header": "hdr", "footer": "ftr"}
 Edge = Literal["header", "footer"]
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A page, in twips."""
-
-    width: int
-    height: int
-    top: int
-    right: int
-    bottom: int
-    left: int
-
-    @property
-    def text_width(self) -> int:
-        """The room for text between the margins."""
-        return max(self.width - self.left - self.right, 300)
-
-    @property
-    def text_height(self) -> int:
-        """The room for text between header and footer."""
-        return max(self.height - self.top - self.bottom, 300)
-
-    def turned(self) -> "Page":
-        """The page on its side."""
-        return replace(self, width=self.height, height=self.width)
 
 
 def page_of(options: dict[str, Any]) -> Page:
