@@ -7,11 +7,13 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
+from contracts.paths import FilePath, UnsafePathError
 from contracts.texts import as_list, utf8_at_most
 
 RENDER_TOOL_PREFIX = "rendering_tools.write_"
 CONTENT_BYTES_MAX = 10 * 1024 * 1024
 ATTACHMENTS_MAX = 20
+PARTS_MAX = 64
 
 
 class OutputFormat(StrEnum):
@@ -48,6 +50,8 @@ _Path = Annotated[str, Field(min_length=1, max_length=2_048)]
 _Content = Annotated[str, AfterValidator(utf8_at_most(CONTENT_BYTES_MAX))]
 _Text = Annotated[str, Field(max_length=1_000)]
 _Css = Annotated[str, Field(max_length=100_000)]
+_Template = Annotated[str, Field(max_length=2_048)]
+_Parts = Annotated[list[_Path], BeforeValidator(as_list), Field(max_length=PARTS_MAX)]
 _LENGTH = r"^\d{1,5}(\.\d{1,3})?(mm|cm|in|pt|px)$"
 
 
@@ -85,6 +89,14 @@ class RunningLine(BaseModel):
     right: RunningText = ""
 
 
+def _physical(path: str) -> str:
+    """A path as text in which files are looked for: in quotes, for names may have spaces."""
+    try:
+        return f'"{FilePath.from_logical(path.strip()).physical}"'
+    except UnsafePathError:
+        return f'"{path.strip()}"'
+
+
 def _all_sides(value: Any) -> Any:
     return dict.fromkeys(("top", "right", "bottom", "left"), _is_length(value)) if isinstance(value, str) else value
 
@@ -106,9 +118,12 @@ OTHER_NAMES: Mapping[str, str] = {
     "headertemplate": "header", "footertemplate": "footer", "displayheaderfooter": "header",
     "tableofcontents": "toc", "numbersections": "numbered_sections", "pageranges": "pages",
     "dpi": "device_scale_factor", "scale": "device_scale_factor", "fullpage": "fit", "omitbackground": "background",
-    "padding": "padding_px", "lang": "language", "tags": "keywords", "template": "theme", "style": "theme",
+    "padding": "padding_px", "lang": "language", "tags": "keywords", "style": "theme",
     "coverpage": "cover", "titlepage": "cover", "extracss": "css", "stylesheet": "css", "styles": "css",
     "userpassword": "password", "ownerpassword": "password", "stamp": "watermark",
+    "append": "merge", "documents": "merge", "files": "merge", "parts": "merge", "sources": "merge",
+    "mergepdfs": "merge", "referencedoc": "template", "referencedocument": "template", "templatepath": "template",
+    "master": "template", "slidesize": "slide_size", "aspectratio": "slide_size", "layout": "slide_size",
 }  # fmt: skip
 """Parameters under the names that browsers' tools and converters have for them, without underscores."""
 
@@ -131,9 +146,16 @@ class _Shared(BaseModel):
     strict: bool = False
     """A missing picture is an error, not a placeholder."""
 
+    def documents(self) -> str:
+        """The text in which files are named whose own text names files: a theme, documents to append."""
+        return "\n".join([self.theme, *map(_physical, getattr(self, "merge", ()))])
+
     def mentions(self) -> str:
         """All text in which files of the conversation can be named."""
-        return f"{self.content}\n{self.theme}\n{getattr(self, 'css', '')}"
+        rest = (getattr(self, "css", ""), _physical(getattr(self, "template", "")))
+        lines = (getattr(self, name, None) or RunningLine() for name in ("header", "footer"))
+        shown = (text for line in lines for text in (line.left, line.center, line.right))
+        return "\n".join([self.content, self.documents(), *rest, *shown])
 
     def options(self) -> dict[str, Any]:
         """What the writer of the format wants to know beyond path, content, format and title."""
@@ -151,7 +173,7 @@ class _Paged(_Shared):
     margins: _Margins = Margins()
     """``20mm`` (default) for all sides, or for each; mm, cm, in, pt or px."""
     header: _Line = RunningLine()
-    """On each page; may contain ``{page}``, ``{pages}``, ``{title}``, ``{date}``, ``{author}``."""
+    """On each page; may contain ``{page}``, ``{pages}``, ``{title}``, ``{date}``, ``{author}``, ``![](logo.png)``."""
     footer: _Line | None = None
     """As ``header``; default: page numbers."""
     page_numbers: bool = True
@@ -186,6 +208,8 @@ class WritePdfParams(_Paged):
     """Default: all of them."""
     watermark: Annotated[str, Field(max_length=60)] = ""
     """Word across each page, such as ``DRAFT``."""
+    merge: _Parts = []
+    """Paths of documents to append."""
     attachments: Annotated[list[_Path], BeforeValidator(as_list), Field(max_length=ATTACHMENTS_MAX)] = []
     """Paths of files to embed in the PDF."""
 
@@ -201,7 +225,7 @@ class WritePdfParams(_Paged):
 
     def mentions(self) -> str:
         """All text in which files of the conversation can be named."""
-        return "\n".join([super().mentions(), *self.attachments])
+        return "\n".join([super().mentions(), *map(_physical, self.attachments)])
 
 
 class WriteDocxParams(_Paged):
@@ -209,6 +233,10 @@ class WriteDocxParams(_Paged):
 
     format: Literal["markdown", "html"] = "markdown"
     title: _Text = ""
+    template: _Template = ""
+    """Path of a DOCX whose look is taken."""
+    merge: _Parts = []
+    """Paths of documents to append."""
     include_sources_section: bool = True
     """List the cited sources at the end."""
     landscape: bool = False
@@ -219,6 +247,14 @@ class WritePptxParams(_Shared):
 
     format: Literal["html", "markdown"] = "html"
     title: _Text = ""
+    template: _Template = ""
+    """Path of a PPTX whose look is taken."""
+    merge: _Parts = []
+    """Paths of documents to append."""
+    slide_size: Annotated[str, Field(max_length=64)] = ""
+    """``16:9``, ``4:3``, ``A4``, or ``254mm 143mm``."""
+    css: _Css = ""
+    """Rules after the theme's and the content's."""
     include_sources_slide: bool = False
     """List the cited sources on a last slide."""
     page_numbers: bool = False

@@ -4,7 +4,7 @@ import asyncio
 import fnmatch
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import PurePosixPath
 
@@ -27,7 +27,9 @@ from service.sandbox.port import InputFile
 from service.timeline.block_writer import Notice
 
 _LEFT_OUT_LISTED = 20
-_THEME_BYTES_MAX = 200_000
+_NAMING_BYTES_MAX = 10 * 1024 * 1024
+"""The largest text in which files are looked for: a theme, a document that is appended to another."""
+_BINARY = (b"%PDF", b"PK")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class Wish:
         room_bytes: what OUT_DIR can take; the workspace does not fill it beyond; None for no bound.
         room_inodes: as many files and folders.
         language: what the text is a program in; empty for a document, where every mention counts.
-        theme: where a theme file is named, if there is one: what it names in turn is gathered too.
+        theme: where files are named whose own text names files: a theme, documents to append.
     """
 
     scope: Scope
@@ -111,9 +113,10 @@ class Rehosting:
             await self._resolve(wish, mention, files, staging, gathered)
         if gathered.missing and wish.language:
             gathered.missing = await asyncio.to_thread(_needed, wish, mentions, gathered.missing)
+        texts = [wish.text]
         for mention in find_mentions(wish.theme):
-            await self._resolve_theme(wish, mention, files, staging, gathered)
-        await self._resolve_citations(wish, files, staging, gathered)
+            texts.append(await self._resolve_theme(wish, mention, files, staging, gathered))
+        await self._resolve_citations(replace(wish, text="\n".join(texts)), files, staging, gathered)
         await self._add_workspace(wish, files, staging, gathered)
         if wish.language:
             await self._add_others(wish, files, staging, gathered)
@@ -174,13 +177,16 @@ class Rehosting:
         files: CallFiles,
         staging: Staging,
         gathered: Gathered,
-    ) -> None:
-        """What a theme file names: files of turns, and those beside it by their names alone, such as its logo."""
+    ) -> str:
+        """The text of a file, once what it names is gathered: files of turns, and those beside it by their names."""
         readings = (f"{mention.turn_id}/{mention.namespace}/{rel}" for rel in mention.readings)
         file = next((gathered.inputs[path] for path in readings if path in gathered.inputs), None)
-        if file is None or file.size_bytes > _THEME_BYTES_MAX:
-            return
-        text = (await asyncio.to_thread(all_of, file.source)).decode(errors="replace")
+        if file is None or file.size_bytes > _NAMING_BYTES_MAX:
+            return ""
+        content = await asyncio.to_thread(all_of, file.source)
+        if content.startswith(_BINARY):
+            return ""
+        text = content.decode(errors="replace")
         for named in await _mentions(text):
             await self._resolve(wish, named, files, staging, gathered)
         folder = PurePosixPath(file.path.physical).parent
@@ -188,6 +194,7 @@ class Rehosting:
             beside = PurePosixPath(near.path.physical)
             if beside.parent == folder and beside.name in text:
                 await self._take(wish, beside.name, near, files, staging, gathered)
+        return text
 
     async def _resolve_citations(self, wish: Wish, files: CallFiles, staging: Staging, gathered: Gathered) -> None:
         if "[[" not in wish.text:

@@ -44,6 +44,11 @@ def theme_of(data: bytes | None, theme: Theme) -> Theme:
     )
 
 
+def slot_colour(data: bytes | None, slot: str) -> str:
+    """The colour of a slot of a theme part as ``#rrggbb``; "" if it has none."""
+    return "" if data is None else _colour(parse_part(data), slot)
+
+
 _SLOTS = ("dk1", "lt1", "dk2", "lt2", *(f"accent{number}" for number in range(1, 7)))
 
 
