@@ -106,8 +106,10 @@ def open_template(document: Document, kind: Kind) -> Package | None:
     try:
         data, found = read_file(document, path)
     except AssetRefused as refusal:
+        name = posixpath.basename(path)[:100]
+        reason = "is not in the conversation" if refusal.code == "missing_asset" else f"is not read: {refusal}"
         raise _refused(
-            f"{refusal} Give the path of {_NAMES[kind]}, such as turn_1/attachments/house.{kind}"
+            f"{name} {reason}; give the path of {_NAMES[kind]}, as turn_1/attachments/a.{kind}"
         ) from None
     name = posixpath.basename(found)
     package, left_out = read_package(data, name, kind)
