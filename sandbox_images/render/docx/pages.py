@@ -11,7 +11,7 @@ from render.docx.state import Place, State
 from render.docx.tables import is_too_wide
 from render.docx.xml import DECLARATION, NAMESPACES, is_rtl, text_elements
 from render.ir import Block, Heading, Image, Table
-from render.page_setup import FIELD, page_margins, page_size, running_line
+from render.page_setup import RUNNING_PICTURE_PX, page_margins, page_size, running_line, running_pieces
 from render.reading.images import fetch, natural_size
 
 _TWIPS_PER_MM = 1440 / 25.4
@@ -79,7 +79,7 @@ def running_parts(state: State, page: Page, number: int) -> Iterator[tuple[Edge,
         part = Part(f"word/{edge}{number}.xml")
         logo = _logo(state, part) if edge == "header" and "right" not in texts else ""
         if texts or logo:
-            yield edge, part, _running_xml(state, edge, texts, logo, page.text_width)
+            yield edge, part, _running_xml(state, part, texts, logo, page.text_width)
 
 
 def _logo(state: State, part: Part) -> str:
@@ -96,8 +96,8 @@ def _logo(state: State, part: Part) -> str:
     return picture(state, Place(part, 10_000), image)
 
 
-def _running_xml(state: State, edge: Edge, texts: dict[str, str], logo: str, width: int) -> str:
-    pieces = {side: _runs(state, text) for side, text in texts.items()}
+def _running_xml(state: State, part: Part, texts: dict[str, str], logo: str, width: int) -> str:
+    pieces = {side: _runs(state, part, text) for side, text in texts.items()}
     if logo:
         pieces["right"] = logo
     bidi = "<w:bidi/>" if is_rtl("".join(texts.values())) else ""
@@ -110,6 +110,7 @@ def _running_xml(state: State, edge: Edge, texts: dict[str, str], logo: str, wid
         stops = (("center", width // 2), ("right", width))
         rows = "".join(f'<w:tab w:val="{side}" w:pos="{at}"/>' for side, at in stops)
         shape = f"<w:tabs>{rows}</w:tabs>{bidi}"
+    edge = "header" if part.name.startswith("word/header") else "footer"
     tag, style = _TAGS[edge], edge.capitalize()
     return (
         f'{DECLARATION}<w:{tag} {NAMESPACES}><w:p><w:pPr><w:pStyle w:val="{style}"/>{shape}</w:pPr>'
@@ -117,18 +118,34 @@ def _running_xml(state: State, edge: Edge, texts: dict[str, str], logo: str, wid
     )
 
 
-def _runs(state: State, template: str) -> str:
+def _runs(state: State, part: Part, template: str) -> str:
     metadata = state.document.metadata
     today = metadata.date or datetime.now(UTC).date().isoformat()
     texts = {"title": metadata.title, "date": today, "author": metadata.author}
     runs = ""
-    for index, piece in enumerate(FIELD.split(template)):
-        if index % 2 and piece in {"page", "pages"}:
+    for kind, piece, alt in running_pieces(template):
+        if kind == "picture":
+            runs += _running_picture(state, part, piece, alt)
+        elif kind == "field" and piece in {"page", "pages"}:
             runs += field("PAGE" if piece == "page" else "NUMPAGES", "1")
-        elif piece:
-            text = texts[piece] if index % 2 else piece
+        else:
+            text = texts[piece] if kind == "field" else piece
             runs += f"<w:r>{text_elements(text)}</w:r>" if text else ""
     return runs
+
+
+def _running_picture(state: State, part: Part, path: str, alt: str) -> str:
+    """A picture in a running line, as large as a logo; its words if it cannot be had."""
+    found = fetch(path, state.document)
+    natural = natural_size(*found) if found else None
+    if found is None or natural is None:
+        state.document.warn(
+            "missing_asset", f"{path[:200]} of the header or footer cannot be had.", path=path[:200]
+        )
+        return f"<w:r>{text_elements(alt)}</w:r>" if alt else ""
+    scale = min(RUNNING_PICTURE_PX[0] / natural[0], RUNNING_PICTURE_PX[1] / natural[1])
+    state.number("logo")
+    return picture(state, Place(part, 10_000), Image(*found, alt, natural[0] * scale, natural[1] * scale))
 
 
 def field(instruction: str, shown: str) -> str:
