@@ -173,7 +173,7 @@ class _Paged(_Shared):
     margins: _Margins = Margins()
     """``20mm`` (default) for all sides, or for each; mm, cm, in, pt or px."""
     header: _Line = RunningLine()
-    """On each page; may contain ``{page}``, ``{pages}``, ``{title}``, ``{date}``, ``{author}``, ``![](logo.png)``."""
+    """On each page; may have ``{page}``, ``{pages}``, ``{title}``, ``{date}``, ``{author}``, ``![](logo.png)``."""
     footer: _Line | None = None
     """As ``header``; default: page numbers."""
     page_numbers: bool = True
@@ -233,12 +233,12 @@ class WriteDocxParams(_Paged):
 
     format: Literal["markdown", "html"] = "markdown"
     title: _Text = ""
+    include_sources_section: bool = True
+    """List the cited sources at the end."""
     template: _Template = ""
     """Path of a DOCX whose look is taken."""
     merge: _Parts = []
     """Paths of documents to append."""
-    include_sources_section: bool = True
-    """List the cited sources at the end."""
     landscape: bool = False
 
 
@@ -247,6 +247,8 @@ class WritePptxParams(_Shared):
 
     format: Literal["html", "markdown"] = "html"
     title: _Text = ""
+    include_sources_slide: bool = False
+    """List the cited sources on a last slide."""
     template: _Template = ""
     """Path of a PPTX whose look is taken."""
     merge: _Parts = []
@@ -255,8 +257,6 @@ class WritePptxParams(_Shared):
     """``16:9``, ``4:3``, ``A4``, or ``254mm 143mm``."""
     css: _Css = ""
     """Rules after the theme's and the content's."""
-    include_sources_slide: bool = False
-    """List the cited sources on a last slide."""
     page_numbers: bool = False
     """Number slides; a Marp deck sets ``paginate`` itself."""
 

@@ -114,8 +114,10 @@ class Rehosting:
         if gathered.missing and wish.language:
             gathered.missing = await asyncio.to_thread(_needed, wish, mentions, gathered.missing)
         texts = [wish.text]
-        for mention in find_mentions(wish.theme):
-            texts.append(await self._resolve_theme(wish, mention, files, staging, gathered))
+        texts += [
+            await self._resolve_theme(wish, mention, files, staging, gathered)
+            for mention in find_mentions(wish.theme)
+        ]
         await self._resolve_citations(replace(wish, text="\n".join(texts)), files, staging, gathered)
         await self._add_workspace(wish, files, staging, gathered)
         if wish.language:
@@ -178,7 +180,7 @@ class Rehosting:
         staging: Staging,
         gathered: Gathered,
     ) -> str:
-        """The text of a file, once what it names is gathered: files of turns, and those beside it by their names."""
+        """The text of a file; what it names is gathered: files of turns, and those beside it by their names."""
         readings = (f"{mention.turn_id}/{mention.namespace}/{rel}" for rel in mention.readings)
         file = next((gathered.inputs[path] for path in readings if path in gathered.inputs), None)
         if file is None or file.size_bytes > _NAMING_BYTES_MAX:

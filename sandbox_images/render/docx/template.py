@@ -93,7 +93,7 @@ class DocxTemplate:
             _set_page(section, page, self.page)
         if bare_first and section.find(f"{W}titlePg") is None:
             _add_title_page(section)
-        return etree.tostring(section, encoding="unicode")
+        return str(etree.tostring(section, encoding="unicode"))
 
     def document_xml(self, body: str) -> bytes:
         """The main part with a text in its place."""
@@ -103,7 +103,8 @@ class DocxTemplate:
         if place is None:  # opening a template without one is an error
             raise ValueError("the template has no body")
         place[:] = [*self.before, *inner, *self.after]
-        return etree.tostring(root, xml_declaration=True, encoding="UTF-8", standalone=True)
+        part: bytes = etree.tostring(root, xml_declaration=True, encoding="UTF-8", standalone=True)
+        return part
 
     def parts(self, document: Document) -> tuple[dict[str, str | bytes], dict[str, str]]:
         """The parts that are taken as they are, and the media types of all."""

@@ -63,7 +63,7 @@ class HouseNumbering(Numbering):
                 link.set(f"{W}val", str(_FIRST + int(link.get(f"{W}val", "0"))))
             root.insert(at, instance)
             at += 1
-        return DECLARATION + etree.tostring(root, encoding="unicode")
+        return DECLARATION + str(etree.tostring(root, encoding="unicode"))
 
     def _add(self, kind: str, override: str) -> int:
         number = super()._add(kind, override)

@@ -69,7 +69,7 @@ class HouseStyles:
         added = []
         for style in ours.iter(f"{W}style"):
             kind, identity = style.get(f"{W}type", ""), style.get(f"{W}styleId", "")
-            name = style.find(f"{W}name").get(f"{W}val", "").lower()  # type: ignore[union-attr]  # ours have names
+            name = style.find(f"{W}name").get(f"{W}val", "").lower()
             known = self._known(kind, name)
             if identity == _TABLE and self.table:
                 known = self.table
@@ -79,7 +79,8 @@ class HouseStyles:
         root = copy.deepcopy(self._root)
         for style in added:
             root.append(self._adapted(style))
-        return etree.tostring(root, xml_declaration=True, encoding="UTF-8", standalone=True)
+        part: bytes = etree.tostring(root, xml_declaration=True, encoding="UTF-8", standalone=True)
+        return part
 
     def renamed(self, xml: str, width: int) -> str:
         """A text whose paragraphs and tables have the template's styles; `part` has to be made before.
@@ -128,7 +129,7 @@ class HouseStyles:
             style.get(f"{W}val", "") for style in body.iter(f"{W}tblStyle") if style.get(f"{W}val") in known
         )
         if used:
-            return used.most_common(1)[0][0]
+            return str(used.most_common(1)[0][0])
         own = (
             style.get(f"{W}styleId", "")
             for style in self._root.iter(f"{W}style")

@@ -40,7 +40,8 @@ class HouseSlideWriter(SlideWriter):
 
     def write(self, content: Slide) -> None:
         """Writes the placeholders, then what is drawn, then the small print of the layout."""
-        title = next((shape for shape in content.shapes if _is_text(shape, "title")), None)
+        texts_of = [shape for shape in content.shapes if isinstance(shape, TextShape)]
+        title = next((shape for shape in texts_of if shape.role == "title"), None)
         rest = [shape for shape in content.shapes if shape is not title]
         if title is None or self.house.title is None:
             super().write(replace_number(content))

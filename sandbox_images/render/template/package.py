@@ -172,7 +172,8 @@ def rels_xml(part: str, links: dict[str, Link]) -> bytes:
         row = etree.SubElement(root, f"{_RELS}Relationship", Id=key, Type=link.full, Target=target)
         if link.external:
             row.set("TargetMode", "External")
-    return etree.tostring(root, xml_declaration=True, encoding="UTF-8", standalone=True)
+    content: bytes = etree.tostring(root, xml_declaration=True, encoding="UTF-8", standalone=True)
+    return content
 
 
 def parse_part(data: bytes) -> etree._Element:
