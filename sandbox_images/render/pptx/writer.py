@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlsplit
+from xml.etree.ElementTree import Element
 
 from pptx.opc.constants import RELATIONSHIP_TYPE as RT
 from pptx.oxml import parse_xml
@@ -35,7 +36,7 @@ from render.slides.segment import Draft, title_of
 from render.slides.source import add_marp_styles, drafts_of
 from render.source.assets import BASE_URL
 from render.source.links import SCHEMES
-from render.source.tree_edits import body_of, text_of
+from render.source.tree_edits import body_of, parents_of, remove, text_of
 
 STACK_BYTES = 512 * 1024 * 1024
 RECURSION_MAX = 60_000
@@ -154,7 +155,7 @@ def _source_of(document: Document) -> _Deck:
         document.warn(
             "dropped_css", "`::first-letter` has no counterpart on slides; the letter is set like the rest."
         )
-    extra = "\n".join(style.text or "" for style in document.tree.iter("style") if style.get("data-pb") == "extra")
+    extra = _take_extra(document.tree)
     css, width = author_rules(document.tree)
     html, body = dict(document.tree.attrib), dict(body_of(document.tree).attrib)
     drafts = drafts_of(document, css)
@@ -167,6 +168,15 @@ def _source_of(document: Document) -> _Deck:
         )
     design = design_of(css, drafts, markup=document.request.source_format == "html")
     return _Deck(drafts, css, tame(extra, width), width, html, body, design)
+
+
+def _take_extra(tree: Element) -> str:
+    """Takes the rules of the request out of a tree: they make no design of a document's own."""
+    parents = parents_of(tree)
+    styles = [style for style in tree.iter("style") if style.get("data-pb") == "extra" and style in parents]
+    for style in styles:
+        remove(parents[style], style)
+    return "\n".join(style.text or "" for style in styles)
 
 
 def _laid_out(

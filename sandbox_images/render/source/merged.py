@@ -10,15 +10,19 @@ from xml.etree.ElementTree import Element
 from render.document import Document, RenderError, RenderRequest, SourceFormat
 from render.source.assets import AssetRefused, read_file
 from render.source.formats import recognised
+from render.source.headings import slug_of
 from render.source.html_source import clean_text
 from render.source.title_block import word
-from render.source.tree_edits import body_of, head_of, make
+from render.source.tree_edits import body_of, head_of, make, text_of
 from render.themes import load_theme
 
 PARTS_MAX = 64
 PARTS_BYTES_MAX = 100_000_000
 """Of all parts together; each is bounded as a picture is."""
 TEXT_BYTES_MAX = 10 * 1024 * 1024
+HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+_START = "data-document"
+"""Attribute of the page break in front of a document: the levels of its headings have nothing to do with those before."""
 PDF_CLASS = "pb-pdf-part"
 _FORMATS: dict[str, SourceFormat] = {
     ".md": "markdown", ".markdown": "markdown", ".txt": "markdown", ".html": "html", ".htm": "html",
@@ -118,13 +122,15 @@ def append_parts(tree: Element, request: RenderRequest, parts: list[MergedPart],
             body.append(make("div", {"class": PDF_CLASS, "data-part": str(part.index)}))
             continue
         own, matter = parse(replace(request, content=part.content, source_format=part.source_format))
-        rename_ids(own, known, f"part-{part.index + 1}-")
+        prefix = f"part-{part.index + 1}-"
+        name_headings(own, prefix)
+        rename_ids(own, known, prefix)
         find_pictures(own, request.root, part.path)
         inner = body_of(own)
         last = body[-1] if len(body) else None
         is_behind_pdf = last is not None and last.get("class") == PDF_CLASS  # its pages have a size of their own
         if (last is not None and not is_behind_pdf) or (body.text or "").strip():
-            body.append(make("hr") if request.output == "pptx" else make("div", {"class": "pb-page-break"}))
+            body.append(make("div", {"class": "pb-page-break", _START: "1"}))
         body.extend(item for item in head_of(own) if item.tag in {"style", "link"})
         title = word(matter.get("title"))
         if title and next(inner.iter("h1"), None) is None:
@@ -132,6 +138,20 @@ def append_parts(tree: Element, request: RenderRequest, parts: list[MergedPart],
         if (inner.text or "").strip():
             body.append(make("p", None, inner.text))
         body.extend(list(inner))
+
+
+def name_headings(tree: Element, prefix: str) -> None:
+    """Gives the headings that links of their own document lead to anchors that no other document has, in place."""
+    headings = [item for item in tree.iter() if item.tag in HEADINGS and not item.get("id")]
+    named = {slug_of(text_of(item)): item for item in reversed(headings)}
+    known = {item.get("id") for item in tree.iter()}
+    for link in tree.iter("a"):
+        target = (link.get("href") or "").partition("#")
+        heading = named.get(target[2].lower()) if not target[0] and target[2] not in known else None
+        if heading is not None:
+            anchor = heading.get("id") or prefix + slug_of(text_of(heading))
+            heading.set("id", anchor)
+            link.set("href", f"#{anchor}")
 
 
 def rename_ids(tree: Element, known: set[str | None], prefix: str) -> None:
@@ -159,6 +179,17 @@ def find_pictures(tree: Element, root: str, path: str) -> None:
         near = folder / unquote(address)
         if ".." not in near.parts and "\0" not in address and Path(root, near).is_file():
             item.set("src", f"/{near}")
+
+
+def documents_of(blocks: list[Element]) -> list[list[Element]]:
+    """Blocks by the document that they are of, where several were appended to each other."""
+    parts: list[list[Element]] = [[]]
+    for block in blocks:
+        if block.get(_START):
+            parts.append([])
+        else:
+            parts[-1].append(block)
+    return [part for part in parts if part]
 
 
 def pdf_marks(tree: Element) -> Iterator[tuple[Element, int]]:
