@@ -9,6 +9,7 @@ from pptx import Presentation
 from pptx.opc.constants import RELATIONSHIP_TYPE as RT
 
 from render.document import Document, RenderError, Theme
+from render.faces import shown_face
 from render.pptx.deck import Deck
 from render.pptx.look import EMU, Palette
 from render.reading.style import mix
@@ -159,7 +160,7 @@ def _read(presentation: Any, theme: Theme) -> PptxTemplate:
         area = width * 0.08, height * 0.25, width * 0.84, height * 0.62
     wanted = _points(content.body, master, "bodyStyle")
     points = min(max(wanted, BODY_POINTS_MIN), BODY_POINTS_MAX, area[2] / _SIDE_PX_MIN * BODY_SIZE * 0.75)
-    own, palette, link = _looks(master, theme)
+    own, palette, link = _looks(master, content.layout, theme)
     return PptxTemplate(presentation, layouts, own, palette, area, points, points == wanted, link)
 
 
@@ -253,7 +254,7 @@ def _points(shape: Any, master: Any, styles: str) -> float:
     return _DEFAULT_POINTS
 
 
-def _looks(master: Any, theme: Theme) -> tuple[Theme, Palette, str]:
+def _looks(master: Any, layout: Any, theme: Theme) -> tuple[Theme, Palette, str]:
     """The theme of a master with the colours that its slides have, its palette, and the colour of its links."""
     try:
         data = master.part.part_related_by(RT.THEME).blob
@@ -267,9 +268,8 @@ def _looks(master: Any, theme: Theme) -> tuple[Theme, Palette, str]:
         slots.get(mapped.get("tx1", "dk1"), slots["dk1"]),
         slots.get(mapped.get("bg1", "lt1"), slots["lt1"]),
     )
-    solid = master._element.find(f"{_P}cSld/{_P}bg/{_P}bgPr/{_A}solidFill/{_A}srgbClr")  # noqa: SLF001
-    if solid is not None and len(solid.get("val", "")) == 6:  # noqa: PLR2004 - RRGGBB
-        ground = f"#{solid.get('val').lower()}"
+    grounds = (_ground(item._element, data, mapped) for item in (layout, master))  # noqa: SLF001
+    ground = next((found for found in grounds if found), ground)
     colours = dict(own.colours)
     if is_dark(ground) == is_dark(text):  # the ground is none of the theme's: text is what is read on it
         text = "#ffffff" if is_dark(ground) else "#1a1a1a"
@@ -280,10 +280,22 @@ def _looks(master: Any, theme: Theme) -> tuple[Theme, Palette, str]:
     )
     names = {colours["text"]: "tx1", colours["accent"]: "accent1"}
     names |= {colour: f"accent{key[-1]}" for key, colour in own.colours.items() if key.startswith("series_")}
-    palette = Palette(
-        {key.lstrip("#").lower(): slot for key, slot in names.items()}, own.body_font, own.heading_font
-    )
+    faces = shown_face(measured.body_font), shown_face(measured.heading_font)
+    palette = Palette({key.lstrip("#").lower(): slot for key, slot in names.items()}, *faces)
     return measured, palette, (slot_colour(data, "hlink") or own.colours["accent"]).lstrip("#")
+
+
+def _ground(element: etree._Element, data: bytes | None, mapped: dict[str, str]) -> str:
+    """The colour behind a master or a layout as ``#rrggbb``; "" if it has none of its own, or a picture."""
+    for path in (f"{_P}bgPr/{_A}solidFill", f"{_P}bgRef"):
+        fill = element.find(f"{_P}cSld/{_P}bg/{path}")
+        colour = fill[0] if fill is not None and len(fill) else None
+        value = colour.get("val", "") if colour is not None else ""
+        if colour is not None and colour.tag == f"{_A}srgbClr" and len(value) == 6:  # noqa: PLR2004 - RRGGBB
+            return f"#{value.lower()}"
+        if value:
+            return slot_colour(data, mapped.get(value, value))
+    return ""
 
 
 def _on_ground(text: str, ground: str) -> dict[str, str]:

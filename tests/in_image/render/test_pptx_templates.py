@@ -4,7 +4,7 @@ import json
 
 import pptx
 import pytest
-from house_files import slide_template, unpacked
+from house_files import changed, slide_template, unpacked
 from page_looks import codes, rendered
 from slide_geometry import geometry_faults
 
@@ -96,6 +96,28 @@ def test_what_no_placeholder_takes_is_drawn_in_the_area_of_the_content(house):
     assert frame.left + frame.width <= body.left + body.width + 20_000
     assert body.top <= frame.top + 20_000
     assert frame.top + frame.height <= body.top + body.height
+
+
+def test_drawn_text_has_the_fonts_of_the_template(house):
+    _, deck, _ = house("## One\n\n- **A**: b\n- **C**: d\n\n## Two\n\n| a | b |\n|---|---|\n| 1 | 2 |")
+    faces = [face.get("typeface") for slide in deck.slides for face in slide._element.iterfind(".//{*}latin")]
+    assert set(faces) <= {"+mj-lt", "+mn-lt"}
+
+
+def test_text_on_a_dark_ground_is_light(tmp_path):
+    def darken(parts):
+        master = "ppt/slideMasters/slideMaster1.xml"
+        ground = b'<p:bg><p:bgPr><a:solidFill><a:srgbClr val="14213D"/></a:solidFill><a:effectLst/></p:bgPr></p:bg>'
+        head, rest = parts[master].split(b"<p:bg>", 1)
+        parts[master] = head + ground + rest.split(b"</p:bg>", 1)[1]
+        parts[master] = parts[master].replace(b'bg1="lt1" tx1="dk1"', b'bg1="dk1" tx1="lt1"')
+
+    changed(slide_template(tmp_path / "house.pptx"), darken)
+    _, file = rendered(tmp_path, DECK, "pptx", "markdown", options={"template": "house.pptx"})
+    (table,) = [shape.table for shape in pptx.Presentation(str(file)).slides[2].shapes if shape.has_table]
+    fills = {run._r.rPr.find("{*}solidFill")[0].get("val") for cell in table.iter_cells()
+             for paragraph in cell.text_frame.paragraphs for run in paragraph.runs}  # fmt: skip
+    assert fills == {"tx1"}
 
 
 def test_nothing_of_the_template_s_own_slides_is_left(house):
