@@ -2,14 +2,19 @@
 
 import re
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from render.document import Document
 from render.docx.numbering import Numbering
 from render.docx.package import Media, Part
-from render.docx.template import FIRST_ID, DocxTemplate
 from render.ir import Align, Anchor, Content, Heading, Line, Sources
 from render.reading.flat import paragraphs, plain, walk
 
+if TYPE_CHECKING:  # few documents have a template
+    from render.docx.template import DocxTemplate
+
+FIRST_ID = 100_000
+"""Of bookmarks and drawings in a template: its own have small ids."""
 _MAX_NAME = 40
 
 
@@ -74,11 +79,11 @@ class State:
     charts: dict[str, bytes] = field(default_factory=dict)
     """Parts of charts by name."""
     counters: dict[str, int] = field(default_factory=dict)
-    template: DocxTemplate | None = None
+    template: "DocxTemplate | None" = None
     """The house template that the document is written into."""
     _names: set[str] = field(default_factory=set)
 
-    def take_template(self, template: DocxTemplate) -> None:
+    def take_template(self, template: "DocxTemplate") -> None:
         """Write into a house template: with its lists, and with names and ids that it has not."""
         self.template, self.numbering, self.media = template, template.numbering, Media("picture")
         self.counters.update(dict.fromkeys(("bookmark", "drawing", "chart"), FIRST_ID))

@@ -18,8 +18,6 @@ from render.template.theme import theme_of
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 MARK = "{{content}}"
-FIRST_ID = 100_000
-"""Of our bookmarks and drawings: the template's own have small ids."""
 _HOUSE = "house"
 """What the ids of the template's relationships begin with, beside ours."""
 _TWIPS_PER_MM = 1440 / 25.4
@@ -161,6 +159,13 @@ def _read(package: Package, document: Document) -> DocxTemplate:
     if body is None or not package.main.startswith("word/"):
         raise ValueError("it has no body")
     before, after, section = _around(body)
+    is_marked = any(_words(child) == MARK for child in body)
+    if not is_marked and MARK in "".join(text.text or "" for text in body.iter(f"{W}t")):
+        document.warn(
+            "content_mark_ignored",
+            f"{package.name}: {MARK} is not a paragraph of its own on the page, so the text replaced all of the "
+            "template's; take it out of its table or box.",
+        )
 
     def part(kind: str) -> bytes | None:
         name = package.linked(package.main, kind)

@@ -2,7 +2,7 @@
 
 import gc
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from render.document import Document, RenderError
 from render.docx.blocks import blocks_xml
@@ -19,14 +19,15 @@ from render.docx.parts import (
     settings_xml,
     theme_xml,
 )
-from render.docx.state import Place, State
+from render.docx.state import FIRST_ID, Place, State
 from render.docx.styles import styles_xml
-from render.docx.template import FIRST_ID, DocxTemplate, load_template
 from render.docx.xml import DECLARATION, NAMESPACES, hexa
 from render.ir import Paragraph, Run, Table
 from render.reading.flat import walk
 from render.reading.reader import read
-from render.template.package import rels_name
+
+if TYPE_CHECKING:
+    from render.docx.template import DocxTemplate
 
 _CHART = "application/vnd.openxmlformats-officedocument.drawingml.chart+xml"
 _THEME = "application/vnd.openxmlformats-officedocument.theme+xml"
@@ -53,7 +54,7 @@ def write_docx(document: Document, target: str) -> dict[str, Any]:
     # A long table makes a hundred thousand objects, none of them in a circle: looking for one takes half the time.
     gc.disable()
     try:
-        template = load_template(document)
+        template = _template_of(document)
         if template is not None:
             document = template.applied(document)
         content = read(document)
@@ -76,6 +77,14 @@ def write_docx(document: Document, target: str) -> dict[str, Any]:
         "images": state.counters.get("drawing", 0) - state.counters.get("logo", 0) - drawn,
         "footnotes": state.counters.get("note", 0),
     }
+
+
+def _template_of(document: Document) -> "DocxTemplate | None":
+    if not document.request.options.get("template"):
+        return None
+    from render.docx.template import load_template  # noqa: PLC0415 - few documents have one
+
+    return load_template(document)
 
 
 def _parts(state: State) -> tuple[dict[str, str | bytes], dict[str, str]]:
@@ -117,7 +126,7 @@ def _parts(state: State) -> tuple[dict[str, str | bytes], dict[str, str]]:
     return parts, types
 
 
-def _house_parts(state: State, template: DocxTemplate) -> tuple[dict[str, str | bytes], dict[str, str]]:
+def _house_parts(state: State, template: "DocxTemplate") -> tuple[dict[str, str | bytes], dict[str, str]]:
     """All parts of the package of a document in a house template, and their media types."""
     document = state.document
     page, name = page_of(document.request.options), template.package.main
@@ -146,7 +155,7 @@ def _house_parts(state: State, template: DocxTemplate) -> tuple[dict[str, str | 
             types[target] = _THEME if kind == "theme" else f"{_MAIN}{kind}+xml"
     main.link("footnotes", "footnotes.xml")
     types[notes.name], types[name] = f"{_MAIN}footnotes+xml", f"{_MAIN}document.main+xml"
-    parts[rels_name(name)] = template.relationships(main.relationships())
+    parts[f"word/_rels/{name.removeprefix('word/')}.rels"] = template.relationships(main.relationships())
     relationships(notes, parts)
     _frame(parts, types, state, name)
     parts.update(state.media.files)

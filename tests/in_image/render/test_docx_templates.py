@@ -110,6 +110,20 @@ def test_the_text_stands_where_the_template_says(tmp_path):
     assert len(made.opened.sections) == 1
 
 
+def test_a_mark_within_a_table_is_told(tmp_path):
+    def put_into_a_table(parts):
+        name = "word/document.xml"
+        head, rest = parts[name].split(b"<w:p>", 1)
+        parts[name] = (
+            head + b"<w:tbl><w:tr><w:tc><w:p>" + rest.replace(b"</w:p>", b"</w:p></w:tc></w:tr></w:tbl>", 1)
+        )
+
+    changed(word_template(tmp_path / "house.docx", body=("{{content}}",)), put_into_a_table)
+    made = written("# One", tmp_path, options={"template": "house.docx"})
+    assert [warning.code for warning in made.document.warnings] == ["content_mark_ignored"]
+    assert [text for _, text in made.styles()] == ["One"]
+
+
 def test_styles_are_found_by_name_whatever_their_ids(tmp_path):
     word_template(tmp_path / "house.docx", german=True)
     made = written("# One\n\ntext", tmp_path, options={"template": "house.docx"})
