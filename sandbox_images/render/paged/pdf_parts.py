@@ -279,8 +279,20 @@ def _annotations(source: Any) -> Iterator[Any]:
     found = rows.get_object() if rows is not None else []
     for row in list(found)[:ANNOTATIONS_MAX] if isinstance(found, list) else []:
         annotation = row.get_object()
-        if isinstance(annotation, DictionaryObject) and not int(annotation.get("/F", 0)) & _HIDDEN:
+        if not isinstance(annotation, DictionaryObject) or _box(annotation.get("/Rect")) is None:
+            continue
+        flags = annotation.get("/F", 0)
+        if not (isinstance(flags, int) and flags & _HIDDEN):
             yield annotation
+
+
+def _box(value: Any) -> tuple[float, float, float, float] | None:
+    """The four numbers of a rectangle: left, bottom, right, top; None if it is not one."""
+    try:
+        x0, y0, x1, y1 = (float(number.get_object()) for number in value.get_object())
+    except (PyPdfError, AttributeError, TypeError, ValueError):
+        return None
+    return min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1)
 
 
 def _appearances(source: Any) -> Iterator[tuple[Any, Matrix]]:
@@ -294,14 +306,12 @@ def _appearances(source: Any) -> Iterator[tuple[Any, Matrix]]:
         if isinstance(stream, DictionaryObject) and not isinstance(stream, StreamObject):  # one for each state
             state = stream.get(annotation.get("/AS", "/Off"))
             stream = state.get_object() if state is not None else None
-        if not isinstance(stream, StreamObject) or "/Rect" not in annotation:
+        place = _box(annotation.get("/Rect"))
+        box = _box(stream.get("/BBox")) if isinstance(stream, StreamObject) else None
+        if place is None or box is None or box[0] == box[2] or box[1] == box[3]:
             continue
-        x0, y0, x1, y1 = (float(value.get_object()) for value in annotation["/Rect"])
-        left, bottom, right, top = (float(value.get_object()) for value in stream.get("/BBox", [0, 0, 1, 1]))
-        if right == left or top == bottom:
-            continue
-        across, down = abs(x1 - x0) / abs(right - left), abs(y1 - y0) / abs(top - bottom)
-        yield stream, (across, 0, 0, down, min(x0, x1) - left * across, min(y0, y1) - bottom * down)
+        across, down = (place[2] - place[0]) / (box[2] - box[0]), (place[3] - place[1]) / (box[3] - box[1])
+        yield stream, (across, 0, 0, down, place[0] - box[0] * across, place[1] - box[1] * down)
 
 
 def _web_links(source: Any, matrix: Matrix) -> Iterator[DictionaryObject]:
@@ -309,11 +319,12 @@ def _web_links(source: Any, matrix: Matrix) -> Iterator[DictionaryObject]:
     a, b, c, d, e, f = matrix
     for annotation in _annotations(source):
         action = annotation.get("/A")
-        address = str(action.get_object().get("/URI", "")) if action is not None else ""
-        if annotation.get("/Subtype") != "/Link" or not address.lower().startswith(_SCHEMES):
+        found = action.get_object() if action is not None else None
+        address = str(found.get("/URI", "")) if isinstance(found, DictionaryObject) else ""
+        box = _box(annotation.get("/Rect"))
+        if box is None or annotation.get("/Subtype") != "/Link" or not address.lower().startswith(_SCHEMES):
             continue
-        x0, y0, x1, y1 = (float(value.get_object()) for value in annotation["/Rect"])
-        points = [(a * x + c * y + e, b * x + d * y + f) for x, y in ((x0, y0), (x1, y1))]
+        points = [(a * x + c * y + e, b * x + d * y + f) for x, y in (box[:2], box[2:])]
         rows = [
             *(min(axis) for axis in zip(*points, strict=True)),
             *(max(axis) for axis in zip(*points, strict=True)),

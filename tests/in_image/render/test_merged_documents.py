@@ -247,6 +247,50 @@ def test_what_acts_in_a_pdf_is_left_out(merge, tmp_path):
     assert "Cost page 1" in texts(file)[1]
 
 
+def written_by_hand(page: bytes, catalog: bytes = b"", more: bytes = b"") -> bytes:
+    """A PDF of one page, object by object."""
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R " + catalog + b">>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R " + page + b">>",
+        more or b"null",
+    ]
+    out, places = b"%PDF-1.7\n", []
+    for number, content in enumerate(objects, 1):
+        places.append(len(out))
+        out += b"%d 0 obj\n%s\nendobj\n" % (number, content)
+    rows = b"".join(b"%010d 00000 n \n" % place for place in places)
+    start = len(out)
+    out += b"xref\n0 5\n0000000000 65535 f \n" + rows
+    return out + b"trailer\n<< /Size 5 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF" % start
+
+
+BOX = b"/MediaBox [0 0 200 100] "
+LOOP = b"<< /First 4 0 R /Title (a) /Next 4 0 R /Dest [3 0 R /Fit] >>"
+
+
+@pytest.mark.parametrize(
+    ("data", "pages"),
+    [
+        (written_by_hand(BOX), 2),
+        (written_by_hand(BOX, b"/Outlines 4 0 R ", LOOP), 2),
+        (written_by_hand(BOX + b"/Annots [<< /Subtype /Widget /Rect [0 0 9] >> 7 << /Subtype /Link /A 8 >>] "), 2),
+        (written_by_hand(BOX + b"/Resources << /A " + b"[" * 3_000 + b"]" * 3_000 + b" >> "), 2),
+        (written_by_hand(BOX + b"/Resources << /XObject 4 0 R >> ", more=b"<< /A 4 0 R /B 2 0 R >>"), 2),
+        (written_by_hand(b""), 0),
+        (written_by_hand(b"/MediaBox [0 0 99999999 9] "), 0),
+        (written_by_hand(b"/MediaBox [0 0 0 0] "), 0),
+        (written_by_hand(BOX).replace(b"/Kids [3 0 R]", b"/Kids [2 0 R]"), 0),
+    ],
+    ids=["empty", "outline", "annotations", "deep", "pages", "no box", "huge", "nothing", "cycle"],
+)
+def test_an_odd_pdf_is_taken_or_named(merge, tmp_path, data, pages):
+    (tmp_path / "turn_1" / "files" / "parts" / "odd.pdf").write_bytes(data)
+    answer, _ = merge("odd.pdf")
+    assert answer.get("facts", {}).get("pages", 0) == pages
+    assert pages or answer["error"]["message"].startswith("merge[0]: odd.pdf ")
+
+
 def test_a_mark_of_an_author_s_own_places_no_pdf(merge):
     answer, file = merge(
         "c.pdf", content="<div class='pb-pdf-part' data-part='7'></div><p>Words", source_format="html"
