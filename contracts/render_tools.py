@@ -144,7 +144,7 @@ class _Shared(BaseModel):
     language: Annotated[str, Field(pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$")] = "en"
     """As a BCP 47 tag."""
     strict: bool = False
-    """A missing picture is an error, not a placeholder."""
+    """A missing picture is an error."""
 
     def documents(self) -> str:
         """The text in which files are named whose own text names files: a theme, documents to append."""
@@ -171,7 +171,7 @@ class _Paged(_Shared):
     page_size: Annotated[str, Field(max_length=64)] | None = None
     """``A4`` (default), ``A3``, ``A5``, ``Letter``, ``Legal``, ``Tabloid``, or ``148mm 210mm``."""
     margins: _Margins = Margins()
-    """``20mm`` (default) for all sides, or for each; mm, cm, in, pt or px."""
+    """``20mm`` (default), or for each side; mm, cm, in, pt, px."""
     header: _Line = RunningLine()
     """On each page; may have ``{page}``, ``{pages}``, ``{title}``, ``{date}``, ``{author}``, ``![](logo.png)``."""
     footer: _Line | None = None
@@ -181,7 +181,7 @@ class _Paged(_Shared):
     toc: bool = False
     """Table of contents in front."""
     cover: bool = False
-    """Page in front: logo, title, subtitle, author, date."""
+    """Page in front: logo, title, author, date."""
     subtitle: _Text = ""
     date: _Text = ""
     css: _Css = ""
@@ -199,19 +199,19 @@ class WritePdfParams(_Paged):
     """List the cited sources at the end."""
     landscape: bool = False
     pages: Annotated[str, Field(pattern=r"^[0-9, -]*$", max_length=256)] = ""
-    """Only these pages, such as ``1-3,7``."""
+    """Such as ``1-3,7``."""
     pdf_variant: PdfVariant = PdfVariant.UA_1
     """PDF/UA is accessible, PDF/A is for archives."""
     password: Annotated[str, Field(max_length=127)] = ""
-    """Needed to open the PDF."""
+    """To open the PDF."""
     permissions: Annotated[list[PdfPermission], BeforeValidator(as_list)] | None = None
     """Default: all of them."""
     watermark: Annotated[str, Field(max_length=60)] = ""
-    """Word across each page, such as ``DRAFT``."""
+    """Word across each page."""
     merge: _Parts = []
     """Paths of documents to append."""
     attachments: Annotated[list[_Path], BeforeValidator(as_list), Field(max_length=ATTACHMENTS_MAX)] = []
-    """Paths of files to embed in the PDF."""
+    """Paths of files to embed."""
 
     @model_validator(mode="after")
     def _is_not_locked_archive(self) -> Self:
@@ -267,7 +267,7 @@ class WritePngParams(_Shared):
     format: Literal["html", "markdown", "mermaid", "svg"] = "html"
     title: _Text = ""
     fit: Literal["content", "viewport", "page"] = "content"
-    """The picture shows the content's box, the viewport, or the whole page."""
+    """What the picture shows."""
     selector: Annotated[str, Field(max_length=256)] | None = None
     """Simple CSS selector: only that element."""
     padding_px: Annotated[int, Field(ge=0, le=1_000)] = 32
