@@ -25,13 +25,12 @@ from pypdf.generic import (
 )
 
 from render.document import Document, RenderError
+from render.limits import MERGED_PAGES_MAX
 from render.page_setup import SIDE_MM_MAX
 from render.source.assets import read_file
 from render.source.merged import pdf_marks
 from render.source.tree_edits import make
 
-PAGES_MAX = 2_000
-"""Of all appended PDFs together, as of a document."""
 OUTLINE_MAX = 1_000
 ANNOTATIONS_MAX = 2_000
 _MM_PER_POINT = 25.4 / 72
@@ -90,9 +89,9 @@ def place_pdf_parts(document: Document) -> PdfParts:
         reader, title, entries = _opened(document, path, label)
         mark.set("class", "pb-pdf-pages")
         for number, source in enumerate(reader.pages):
-            if len(parts.pages) >= PAGES_MAX:
+            if len(parts.pages) >= MERGED_PAGES_MAX:
                 raise RenderError(
-                    "invalid_part", f"{label}: the PDFs have more than {PAGES_MAX:,} pages; append fewer"
+                    "invalid_part", f"{label}: the PDFs have more than {MERGED_PAGES_MAX:,} pages; append fewer"
                 )
             page = _measured(source, label)
             anchor = f"pb-pdf-{index}-{number}"

@@ -8,6 +8,7 @@ from urllib.parse import unquote
 from xml.etree.ElementTree import Element
 
 from render.document import Document, RenderError, RenderRequest, SourceFormat
+from render.limits import MERGED_BYTES_MAX, MERGED_DOCUMENTS_MAX, MERGED_TEXT_BYTES_MAX
 from render.source.assets import AssetRefused, read_file
 from render.source.formats import recognised
 from render.source.headings import slug_of
@@ -16,10 +17,6 @@ from render.source.title_block import word
 from render.source.tree_edits import body_of, head_of, make, text_of
 from render.themes import load_theme
 
-PARTS_MAX = 64
-PARTS_BYTES_MAX = 100_000_000
-"""Of all parts together; each is bounded as a picture is."""
-TEXT_BYTES_MAX = 10 * 1024 * 1024
 HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _START = "data-document"
 """Attribute of the page break in front of a document: the levels of its headings have nothing to do with those before."""
@@ -58,18 +55,18 @@ def read_merge(request: RenderRequest) -> tuple[RenderRequest, list[MergedPart]]
     given = request.options.get("merge") or []
     if not isinstance(given, list) or not given:
         return request, []
-    if len(given) > PARTS_MAX:
+    if len(given) > MERGED_DOCUMENTS_MAX:
         raise RenderError(
-            "invalid_part", f"merge: {len(given)} documents (at most {PARTS_MAX}); merge them in steps"
+            "invalid_part", f"merge: {len(given)} documents (at most {MERGED_DOCUMENTS_MAX}); merge them in steps"
         )
     probe = Document(request, request.metadata, load_theme("plain", request.root, ""), Element("html"))
-    parts, room = [], PARTS_BYTES_MAX
+    parts, room = [], MERGED_BYTES_MAX
     for index, path in enumerate(given):
         part, size = _read(probe, index, str(path))
         room -= size
         if room < 0:
             raise RenderError(
-                "invalid_part", f"{part.label}: all documents together have more than {PARTS_BYTES_MAX:,} bytes"
+                "invalid_part", f"{part.label}: all documents together have more than {MERGED_BYTES_MAX:,} bytes"
             )
         parts.append(part)
     first = parts[0]
@@ -97,8 +94,10 @@ def _read(probe: Document, index: int, path: str) -> tuple[MergedPart, int]:
     source_format = _FORMATS.get(PurePosixPath(found).suffix.lower())
     if source_format is None:
         raise RenderError("invalid_part", f"{label} is neither Markdown (.md), HTML (.html) nor a PDF; convert it")
-    if len(data) > TEXT_BYTES_MAX:
-        raise RenderError("invalid_part", f"{label} has {len(data):,} bytes (at most {TEXT_BYTES_MAX:,}); split it")
+    if len(data) > MERGED_TEXT_BYTES_MAX:
+        raise RenderError(
+            "invalid_part", f"{label} has {len(data):,} bytes (at most {MERGED_TEXT_BYTES_MAX:,}); split it"
+        )
     try:
         content = clean_text(data.decode("utf-8-sig"))
     except UnicodeDecodeError:

@@ -14,14 +14,15 @@ from typing import Literal
 from lxml import etree
 
 from render.document import Document, RenderError
+from render.limits import (
+    TEMPLATE_BYTES_MAX,
+    TEMPLATE_PARTS_MAX,
+    TEMPLATE_UNPACKED_BYTES_MAX,
+    TEMPLATE_XML_BYTES_MAX,
+)
 from render.source.assets import AssetRefused, read_file
 
 Kind = Literal["docx", "pptx"]
-TEMPLATE_BYTES_MAX = 30_000_000
-UNPACKED_BYTES_MAX = 200_000_000
-XML_BYTES_MAX = 20_000_000
-"""Of one part: a style sheet of Word has 50 KB to 1 MB."""
-PARTS_MAX = 2_000
 LINKS_MAX = 2_000
 """Relationships of one part."""
 RELATIONSHIPS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -183,8 +184,8 @@ def parse_part(data: bytes) -> etree._Element:
         etree.XMLSyntaxError: it is not XML.
         ValueError: it is too large, or has a document type.
     """
-    if len(data) > XML_BYTES_MAX:
-        raise ValueError(f"a part has {len(data):,} bytes (at most {XML_BYTES_MAX:,})")
+    if len(data) > TEMPLATE_XML_BYTES_MAX:
+        raise ValueError(f"a part has {len(data):,} bytes (at most {TEMPLATE_XML_BYTES_MAX:,})")
     root = etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False))
     if root.getroottree().docinfo.doctype or next(root.iter(etree.Entity), None) is not None:
         raise ValueError("a part has a document type")
@@ -197,12 +198,12 @@ def _refused(message: str) -> RenderError:
 
 def _unpacked(data: bytes, name: str) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
-    room = UNPACKED_BYTES_MAX
+    room = TEMPLATE_UNPACKED_BYTES_MAX
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         entries = archive.infolist()
-        if len(entries) > PARTS_MAX:
+        if len(entries) > TEMPLATE_PARTS_MAX:
             raise _refused(
-                f"{name} has {len(entries):,} parts (at most {PARTS_MAX:,}); take slides and pictures out"
+                f"{name} has {len(entries):,} parts (at most {TEMPLATE_PARTS_MAX:,}); take slides and pictures out"
             )
         for entry in entries:
             if entry.flag_bits & 1:
@@ -212,7 +213,7 @@ def _unpacked(data: bytes, name: str) -> dict[str, bytes]:
             room -= len(content)
             if room < 0:
                 raise _refused(
-                    f"{name} unpacks to more than {UNPACKED_BYTES_MAX:,} bytes; take large pictures out of it"
+                    f"{name} unpacks to more than {TEMPLATE_UNPACKED_BYTES_MAX:,} bytes; take large pictures out of it"
                 )
             files[entry.filename.lstrip("/")] = content
     return files

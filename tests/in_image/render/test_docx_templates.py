@@ -110,7 +110,7 @@ def test_the_text_stands_where_the_template_says(tmp_path):
     assert len(made.opened.sections) == 1
 
 
-def test_a_mark_within_a_table_is_told(tmp_path):
+def test_a_mark_within_a_table_is_a_warning(tmp_path):
     def put_into_a_table(parts):
         name = "word/document.xml"
         head, rest = parts[name].split(b"<w:p>", 1)

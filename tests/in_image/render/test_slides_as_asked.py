@@ -93,7 +93,7 @@ def test_words_for_the_speaker_are_notes_and_not_on_the_slide(tmp_path, spoken):
     assert (notes(made), "say this" in " ".join(words(made))) == (["say this", ""], False)
 
 
-def test_all_that_follows_a_note_on_its_slide_is_said_and_told(tmp_path):
+def test_all_that_follows_a_note_on_its_slide_is_a_note(tmp_path):
     answer, made = deck(tmp_path, "## One\n\n- a\n\nNote: say *this*\n\n- and that\n\n---\n\n## Two\n\n- b")
     assert (notes(made), codes(answer)) == (["say this\nand that", ""], ["notes_recognised"])
 
