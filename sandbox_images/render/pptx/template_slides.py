@@ -20,6 +20,7 @@ _TITLE_CHARACTERS = 70
 _TITLE_SMALLEST = 60
 """Per cent."""
 _EDGE = 12.0
+"""Pixels between small print and the lower edge of a slide."""
 _NUMBER_EMU = 514_350
 """Room for the number of a list item, as PowerPoint gives it."""
 
@@ -40,11 +41,11 @@ class HouseSlideWriter(SlideWriter):
 
     def write(self, content: Slide) -> None:
         """Writes the placeholders, then what is drawn, then the small print of the layout."""
-        texts_of = [shape for shape in content.shapes if isinstance(shape, TextShape)]
-        title = next((shape for shape in texts_of if shape.role == "title"), None)
+        frames = [shape for shape in content.shapes if isinstance(shape, TextShape)]
+        title = next((frame for frame in frames if frame.role == "title"), None)
         rest = [shape for shape in content.shapes if shape is not title]
         if title is None or self.house.title is None:
-            super().write(replace_number(content))
+            super().write(_without_number(content))
         else:
             self._placeholder(self.house.title, title.paragraphs, "Title", is_title=True)
             texts = self._body(content.kind, rest)
@@ -56,7 +57,7 @@ class HouseSlideWriter(SlideWriter):
                 if isinstance(shape, TextShape) and shape.role in {"body", "subtitle"}:
                     shape.role = "text"
             # Without a title among its shapes a slide would get a hidden one.
-            super().write(replace(replace_number(content), shapes=[_WRITTEN, *rest]))
+            super().write(replace(_without_number(content), shapes=[_WRITTEN, *rest]))
         self._small_print(number=content.number)
 
     def _body(self, kind: str, shapes: list[Shape]) -> list[TextShape]:
@@ -65,7 +66,7 @@ class HouseSlideWriter(SlideWriter):
         if kind in {"title", "section"}:
             return [frame for frame in frames if frame.fill is None and frame.role not in _SMALL_PRINT]
         body = [frame for frame in frames if frame.role == "body"]
-        others = [shape for shape in shapes if shape not in body and not _is_text(shape, "footnotes")]
+        others = [shape for shape in shapes if not _is_text(shape, "body") and not _is_text(shape, "footnotes")]
         return body if len(body) == 1 and not others else []
 
     def _text(self, shape: TextShape) -> None:
@@ -187,7 +188,7 @@ _WRITTEN = TextShape(0, 0, 0, 0, role="title")
 """Stands for a title that is written already."""
 
 
-def replace_number(content: Slide) -> Slide:
+def _without_number(content: Slide) -> Slide:
     """A slide whose number is not drawn: the layout has a place for it."""
     return replace(content, number=False)
 
