@@ -67,7 +67,7 @@ class PptxTemplate:
         palette: its slots of colours.
         area: where content goes.
         points: size of body text in it.
-        is_own_size: whether that is the size that the template says.
+        is_own_size: whether that is the size that the template has.
         link: ``rrggbb`` of links.
     """
 
@@ -173,7 +173,7 @@ def _drop_slides(presentation: Any) -> None:
 
 
 def _layouts(master: Any) -> dict[str, HouseLayout]:
-    """The layouts by what they are for: as they say, else by their placeholders, else the nearest that there is."""
+    """The layouts by what they are for: by their types, else by their placeholders, else the nearest that there is."""
     found: dict[str, HouseLayout] = {}
     known = [(layout, _layout_of(layout)) for layout in master.slide_layouts]
     if not known:

@@ -1,4 +1,4 @@
-"""Slides in a house template: titles and text go into its placeholders and look as it says; the rest is drawn."""
+"""Slides in a house template: titles and text go into its placeholders and have its look; the rest is drawn."""
 
 import copy
 from dataclasses import dataclass, field, replace

@@ -7,7 +7,7 @@ from render.source.sanitise import SPOKEN
 from render.source.tree_edits import classes_of, make, text_of
 
 _ENDS = frozenset({"hr", "h1", "h2", "section"})
-_SAID = frozenset({"p", "ul", "ol", "blockquote", "h4", "h5", "h6", "aside"})
+_SPOKEN_BLOCKS = frozenset({"p", "ul", "ol", "blockquote", "h4", "h5", "h6", "aside"})
 
 
 def take_spoken(document: Document, body: Element) -> None:
@@ -23,14 +23,14 @@ def take_spoken(document: Document, body: Element) -> None:
         if child.tag != "p" or child not in body or not SPOKEN.match((child.text or "").lstrip()):
             continue
         rest = _rest_of_slide(children[index:])
-        if any(block.tag not in _SAID or block.find(".//img") is not None for block in rest):
+        if any(block.tag not in _SPOKEN_BLOCKS or block.find(".//img") is not None for block in rest):
             continue
         place = list(body).index(child)
         for block in rest:
             body.remove(block)
         child.text = SPOKEN.sub("", (child.text or "").lstrip(), count=1).lstrip()
-        said = [block for block in rest if len(block) or text_of(block)]
-        body.insert(place, make("aside", {"class": "pb-notes"}, None, *said))
+        spoken = [block for block in rest if len(block) or text_of(block)]
+        body.insert(place, make("aside", {"class": "pb-notes"}, None, *spoken))
         taken += 1
     if taken:
         document.warn(

@@ -57,7 +57,7 @@ _TAKEN = frozenset(
 """Kinds of relationships whose parts are taken; embedded workbooks only those of charts."""
 _SCHEMES = ("http:", "https:", "mailto:")
 _ACTIONS = ("ppaction://macro", "ppaction://program", "ppaction://hlinkfile", "ppaction://ole")
-_KEPT_WITHOUT = frozenset({"hyperlink", "blip", "hlinkClick", "hlinkHover"})
+_USABLE_WITHOUT = frozenset({"hyperlink", "blip", "hlinkClick", "hlinkHover"})
 """Elements that may stay without what they referred to; others leave with it."""
 _IDENTIFIERS = frozenset({"id", "embed", "link", "pict", "href", "dm", "lo", "qs", "cs"})
 
@@ -322,7 +322,7 @@ def _cleaned(data: bytes, mime: str, missing: set[str], known: set[str]) -> byte
                 continue
             if value in missing or value not in known:
                 changed = True
-                if etree.QName(element).localname in _KEPT_WITHOUT:
+                if etree.QName(element).localname in _USABLE_WITHOUT:
                     del element.attrib[key]
                 else:
                     _remove(_whole(element))
