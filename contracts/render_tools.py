@@ -8,11 +8,13 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from contracts.bounded_text import limit_utf8, parse_list
+from contracts.paths import FilePath, UnsafePathError
 
 RENDER_TOOL_PREFIX = "rendering_tools.write_"
 CONTENT_BYTES_MAX = 10 * 1024 * 1024
 ATTACHMENTS_MAX = 20
 SHEETS_MAX = 100
+PARTS_MAX = 64
 
 
 class OutputFormat(StrEnum):
@@ -50,6 +52,8 @@ _Path = Annotated[str, Field(min_length=1, max_length=2_048)]
 _Content = Annotated[str, AfterValidator(limit_utf8(CONTENT_BYTES_MAX))]
 _Text = Annotated[str, Field(max_length=1_000)]
 _Css = Annotated[str, Field(max_length=100_000)]
+_Template = Annotated[str, Field(max_length=2_048)]
+_Parts = Annotated[list[_Path], BeforeValidator(parse_list), Field(max_length=PARTS_MAX)]
 _LENGTH = r"^\d{1,5}(\.\d{1,3})?(mm|cm|in|pt|px)$"
 
 
@@ -87,6 +91,14 @@ class RunningLine(BaseModel):
     right: RunningText = ""
 
 
+def _physical(path: str) -> str:
+    """A path as text in which files are looked for: in quotes, for names may have spaces."""
+    try:
+        return f'"{FilePath.from_logical(path.strip()).physical}"'
+    except UnsafePathError:
+        return f'"{path.strip()}"'
+
+
 def _all_sides(value: Any) -> Any:
     return dict.fromkeys(("top", "right", "bottom", "left"), _is_length(value)) if isinstance(value, str) else value
 
@@ -108,10 +120,13 @@ OTHER_NAMES: Mapping[str, str] = {
     "headertemplate": "header", "footertemplate": "footer", "displayheaderfooter": "header",
     "tableofcontents": "toc", "numbersections": "numbered_sections", "pageranges": "pages",
     "dpi": "device_scale_factor", "scale": "device_scale_factor", "fullpage": "fit", "omitbackground": "background",
-    "padding": "padding_px", "lang": "language", "tags": "keywords", "template": "theme", "style": "theme",
+    "padding": "padding_px", "lang": "language", "tags": "keywords", "style": "theme",
     "coverpage": "cover", "titlepage": "cover", "extracss": "css", "stylesheet": "css", "styles": "css",
     "userpassword": "password", "ownerpassword": "password", "stamp": "watermark",
     "sheetnames": "sheets", "sheetname": "sheets", "worksheets": "sheets", "tabs": "sheets", "csv": "content",
+    "append": "merge", "documents": "merge", "files": "merge", "parts": "merge", "sources": "merge",
+    "mergepdfs": "merge", "referencedoc": "template", "referencedocument": "template", "templatepath": "template",
+    "master": "template", "slidesize": "slide_size", "aspectratio": "slide_size", "layout": "slide_size",
 }  # fmt: skip
 """Parameters under the names that browsers' tools and converters have for them, without underscores."""
 
@@ -130,9 +145,16 @@ class _Written(BaseModel):
     """``plain``, ``dark``, ``brand``, ``paper``, or the path of a theme file."""
     author: _Text = ""
 
+    def documents(self) -> str:
+        """The text in which files are named whose own text names files: a theme, documents to append."""
+        return "\n".join([self.theme, *map(_physical, getattr(self, "merge", ()))])
+
     def mentions(self) -> str:
         """All text in which files of the conversation can be named."""
-        return f"{self.content}\n{self.theme}\n{getattr(self, 'css', '')}"
+        rest = (getattr(self, "css", ""), _physical(getattr(self, "template", "")))
+        lines = (getattr(self, name, None) or RunningLine() for name in ("header", "footer"))
+        shown = (text for line in lines for text in (line.left, line.center, line.right))
+        return "\n".join([self.content, self.documents(), *rest, *shown])
 
     def options(self) -> dict[str, Any]:
         """What the writer of the format wants to know beyond path, content, format and title."""
@@ -167,9 +189,9 @@ class _Paged(_Shared):
     page_size: Annotated[str, Field(max_length=64)] | None = None
     """``A4`` (default), ``A3``, ``A5``, ``Letter``, ``Legal``, ``Tabloid``, or ``148mm 210mm``."""
     margins: _Margins = Margins()
-    """``20mm`` (default) for all sides, or for each; mm, cm, in, pt or px."""
+    """``20mm`` (default), or for each side; mm, cm, in, pt, px."""
     header: _Line = RunningLine()
-    """On each page; may contain ``{page}``, ``{pages}``, ``{title}``, ``{date}``, ``{author}``."""
+    """On each page; may have ``{page}``, ``{pages}``, ``{title}``, ``{date}``, ``{author}``, ``![](logo.png)``."""
     footer: _Line | None = None
     """As ``header``; default: page numbers."""
     page_numbers: bool = True
@@ -177,7 +199,7 @@ class _Paged(_Shared):
     toc: bool = False
     """Table of contents in front."""
     cover: bool = False
-    """Page in front: logo, title, subtitle, author, date."""
+    """Page in front: logo, title, author, date."""
     subtitle: _Text = ""
     date: _Text = ""
     css: _Css = ""
@@ -197,15 +219,17 @@ class WritePdfParams(_Paged):
     """List the cited sources at the end."""
     landscape: bool = False
     pages: Annotated[str, Field(pattern=r"^[0-9, -]*$", max_length=256)] = ""
-    """Only these pages, such as ``1-3,7``."""
+    """Such as ``1-3,7``."""
     pdf_variant: PdfVariant = PdfVariant.UA_1
     """PDF/UA is accessible, PDF/A is for archives."""
     password: Annotated[str, Field(max_length=127)] = ""
-    """Needed to open the PDF."""
+    """To open the PDF."""
     permissions: Annotated[list[PdfPermission], BeforeValidator(parse_list)] | None = None
     """Default: all."""
+    merge: _Parts = []
+    """Paths of documents to append."""
     attachments: Annotated[list[_Path], BeforeValidator(parse_list), Field(max_length=ATTACHMENTS_MAX)] = []
-    """Paths of files to embed in the PDF."""
+    """Paths of files to embed."""
 
     @model_validator(mode="after")
     def _is_not_locked_archive(self) -> Self:
@@ -219,7 +243,7 @@ class WritePdfParams(_Paged):
 
     def mentions(self) -> str:
         """All text in which files of the conversation can be named."""
-        return "\n".join([super().mentions(), *self.attachments])
+        return "\n".join([super().mentions(), *map(_physical, self.attachments)])
 
 
 class WriteDocxParams(_Paged):
@@ -229,6 +253,10 @@ class WriteDocxParams(_Paged):
     title: _Text = ""
     include_sources_section: bool = True
     """List the cited sources at the end."""
+    template: _Template = ""
+    """Path of a DOCX whose look is taken."""
+    merge: _Parts = []
+    """Paths of documents to append."""
     landscape: bool = False
 
 
@@ -239,6 +267,14 @@ class WritePptxParams(_Shared):
     title: _Text = ""
     include_sources_slide: bool = False
     """List the cited sources on a last slide."""
+    template: _Template = ""
+    """Path of a PPTX whose look is taken."""
+    merge: _Parts = []
+    """Paths of documents to append."""
+    slide_size: Annotated[str, Field(max_length=64)] = ""
+    """``16:9``, ``4:3``, ``A4``, or ``254mm 143mm``."""
+    css: _Css = ""
+    """Rules after the theme's and the content's."""
     page_numbers: bool = False
     """Number slides; a Marp deck sets ``paginate`` itself."""
 
@@ -249,7 +285,7 @@ class WritePngParams(_Shared):
     format: Literal["html", "markdown", "mermaid", "svg"] = "html"
     title: _Text = ""
     fit: Literal["content", "viewport", "page"] = "content"
-    """The picture shows the content's box, the viewport, or the whole page."""
+    """What the picture shows."""
     selector: Annotated[str, Field(max_length=256)] | None = None
     """Simple CSS selector: only that element."""
     padding_px: Annotated[int, Field(ge=0, le=1_000)] = 32

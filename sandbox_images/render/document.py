@@ -17,7 +17,8 @@ others, carry what HTML has no element for:
 | ``section.pb-sources`` | the list of cited sources, at the end |
 | ``section.footnotes`` with ``li[id]``; ``a.pb-footnote-ref[href]`` | footnotes and where they are called |
 | ``nav.pb-toc`` | where the table of contents stands |
-| ``div.pb-page-break`` | a page break |
+| ``div.pb-page-break`` | a page break; with ``data-document``: where a document begins that is appended |
+| ``div.pb-pdf-part[data-part]`` | where the pages of an appended PDF stand: its place in ``merge`` |
 """
 
 from dataclasses import dataclass, field

@@ -56,3 +56,21 @@ CSS_GRID_CHARACTERS_MAX = 4_000
 """Characters that tell the columns, rows or areas of a grid; with more there is no grid."""
 CSS_TRACKS_MAX = 999
 """Columns or rows that ``repeat()`` and grid lines can name, and digits of a padded counter. Larger ones are made this."""
+
+TEMPLATE_BYTES_MAX = 30_000_000
+"""``invalid_template``: bytes of a house template."""
+TEMPLATE_UNPACKED_BYTES_MAX = 200_000_000
+"""``invalid_template``: bytes of all of its parts."""
+TEMPLATE_PARTS_MAX = 2_000
+"""``invalid_template``: its parts."""
+TEMPLATE_XML_BYTES_MAX = 20_000_000
+"""``invalid_template``: bytes of one of its parts in XML; a style sheet of Word has 50 KB to 1 MB."""
+
+MERGED_DOCUMENTS_MAX = 64
+"""``invalid_part``: documents that are appended."""
+MERGED_BYTES_MAX = 100_000_000
+"""``invalid_part``: bytes of all of them; each is bounded as a picture is."""
+MERGED_TEXT_BYTES_MAX = 10 * 1024 * 1024
+"""``invalid_part``: bytes of one that is a text, as of a content."""
+MERGED_PAGES_MAX = 2_000
+"""``invalid_part``: pages of all PDFs together, as of a document."""

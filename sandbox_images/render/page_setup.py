@@ -1,6 +1,7 @@
 """Pages of a request, for every paged format: size, margins, and what stands above and below the text."""
 
 import re
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from render.document import RenderError
@@ -16,6 +17,10 @@ MARGIN_MM = 20.0
 LINE_CHARACTERS_MAX = 500
 FIELD = re.compile(r"\{(page|pages|title|date|author)\}")
 """What is filled in where a running line names it."""
+PICTURE = re.compile(r"!\[([^\[\]]{0,200})\]\(\s{0,9}<?([^()<>\"]{1,400}?)>?\s{0,9}\)")
+"""A picture in a running line, as in Markdown: what it shows, and its path."""
+RUNNING_PICTURE_PX = (170.0, 30.0)
+"""The largest width and height of one: 45 by 8 mm, as a logo has."""
 PAGE_NUMBERS = "{page} / {pages}"
 _SIDES = ("top", "right", "bottom", "left")
 _UNITS = {"mm": 1.0, "cm": 10.0, "in": 25.4, "pt": 25.4 / 72, "px": 25.4 / 96, "": 25.4 / 96}
@@ -65,6 +70,19 @@ def page_margins(options: dict[str, Any], size: tuple[float, float]) -> tuple[fl
     top, right, bottom, left = [MARGIN_MM if side is None else side for side in sides] or [MARGIN_MM] * 4
     across, down = size[0] * 0.4, size[1] * 0.4
     return min(top, down), min(right, across), min(bottom, down), min(left, across)
+
+
+def running_pieces(template: str) -> Iterator[tuple[Literal["text", "field", "picture"], str, str]]:
+    """The pieces of a running line: a text, the name of a field, or the path of a picture with what it shows."""
+    for index, part in enumerate(PICTURE.split(template)):
+        if index % 3 == 0:
+            for place, piece in enumerate(FIELD.split(part)):
+                if piece:
+                    yield ("field" if place % 2 else "text"), piece, ""
+        elif index % 3 == 1:
+            shown = part
+        else:
+            yield "picture", part.strip(), shown
 
 
 def running_line(options: dict[str, Any], edge: Literal["header", "footer"]) -> dict[str, str]:

@@ -28,7 +28,9 @@ from service.sandbox.port import InputFile
 from service.timeline.block_writer import Notice
 
 _LEFT_OUT_LISTED = 20
-_THEME_BYTES_MAX = 200_000
+_NAMING_BYTES_MAX = 10 * 1024 * 1024
+"""The largest text in which files are searched for: a theme, a document that is appended to another."""
+_BINARY = (b"%PDF", b"PK")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +109,8 @@ class _Resolution:
             await self._resolve(mention)
         if inputs.missing and request.language:
             inputs.missing = await asyncio.to_thread(_needed, request, mentions, inputs.missing)
-        for mention in find_mentions(request.theme):
-            await self._resolve_theme(mention)
-        await self._resolve_citations()
+        named = [await self._resolve_naming(mention) for mention in find_mentions(request.theme)]
+        await self._resolve_citations("\n".join([request.text, *named]))
         await self._add_workspace()
         if request.language:
             await self._add_others()
@@ -166,13 +167,19 @@ class _Resolution:
         if mention.asked not in self._inputs.missing:
             self._inputs.missing.append(mention.asked)
 
-    async def _resolve_theme(self, mention: Mention) -> None:
-        """What a theme file names: files of turns, and those beside it by their names alone, such as its logo."""
+    async def _resolve_naming(self, mention: Mention) -> str:
+        """Resolve the files that a file of the call names, and return its text.
+
+        They are files of turns, and files beside it by their names alone, such as the logo of a theme.
+        """
         readings = (f"{mention.turn_id}/{mention.namespace}/{rel}" for rel in mention.readings)
         file = next((self._inputs.files[path] for path in readings if path in self._inputs.files), None)
-        if file is None or file.size_bytes > _THEME_BYTES_MAX:
-            return
-        text = (await asyncio.to_thread(file.source.read)).decode(errors="replace")
+        if file is None or file.size_bytes > _NAMING_BYTES_MAX:
+            return ""
+        content = await asyncio.to_thread(file.source.read)
+        if content.startswith(_BINARY):
+            return ""
+        text = content.decode(errors="replace")
         for named in await _mentions(text):
             await self._resolve(named)
         folder = PurePosixPath(file.path.physical).parent
@@ -180,11 +187,12 @@ class _Resolution:
             beside = PurePosixPath(near.path.physical)
             if beside.parent == folder and beside.name in text:
                 await self._take(beside.name, near)
+        return text
 
-    async def _resolve_citations(self) -> None:
-        if "[[" not in self._request.text:
+    async def _resolve_citations(self, text: str) -> None:
+        if "[[" not in text:
             return
-        cited, unknown = find_sids(self._request.text, await self._sources.sids(self._request.scope))
+        cited, unknown = find_sids(text, await self._sources.sids(self._request.scope))
         pool = {row.sid: row for row in await self._sources.pick(self._request.scope, id_ranges(cited), len(cited))}
         for sid in cited:
             self._inputs.cited.append(pool[sid])

@@ -33,7 +33,7 @@ class InputRequest:
         room_bytes: what OUT_DIR can take; the workspace does not fill it beyond; None for no bound.
         room_inodes: as many files and folders.
         language: what the text is a program in; empty for a document, where every mention counts.
-        theme: the text that may name a theme file; the files that this one names are resolved too.
+        theme: names files whose own text names files, a theme or documents to append; those are resolved too.
     """
 
     scope: ConversationKey

@@ -156,7 +156,7 @@ def _require_content(call: RenderCall) -> None:
     Raises:
         ContractError: ``empty_content``.
     """
-    if not call.params.content.strip():
+    if not call.params.content.strip() and not getattr(call.params, "merge", ()):
         raise ContractError(
             ContractCode.EMPTY_CONTENT, "params.content is blank; give the document, or the path of a file with it"
         )
@@ -196,7 +196,7 @@ def _input_request(call: RenderCall) -> InputRequest:
         own_may_be_absent=False,
         room_bytes=room_bytes(limits),
         room_inodes=limits.out_dir_inodes,
-        theme=call.params.theme,
+        theme=call.params.documents(),
     )
 
 

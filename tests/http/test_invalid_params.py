@@ -162,6 +162,10 @@ async def test_each_kind_of_mistake_is_named(client, tool_id, params, field, sai
         ("rendering_tools.write_docx", {"watermarks": "x", "file_name": "a"}, "path"),
         ("rendering_tools.write_png", {"deviceScaleFactor": 2}, "device_scale_factor"),
         ("rendering_tools.write_png", {"fullPage": True}, "fit"),
+        ("rendering_tools.write_docx", {"referenceDoc": "a.docx"}, "template"),
+        ("rendering_tools.write_pptx", {"slideSize": "4:3"}, "slide_size"),
+        ("rendering_tools.write_pptx", {"aspectRatio": "4:3"}, "slide_size"),
+        ("rendering_tools.write_pdf", {"mergePdfs": ["a.pdf"]}, "merge"),
         ("exec_tools.execute_code_python", {"timeoutS": 3}, "timeout_s"),
     ],
 )

@@ -62,6 +62,7 @@ _FRAMED_POINTS = 450
 _TICKED, _OPEN = "\u2611", "\u2610"
 _COUNTED = re.compile(r"(Figure|Table|Chart|Listing|Abbildung|Tabelle|Figura|Tabla|Tableau)\s+(\d{1,4})(?![\d.])")
 """Captions that begin with a label and a number."""
+_LIST_STYLE = "ListParagraph"
 _INDENT_MAX = 0.6
 """Share of the room that indents may take."""
 
@@ -167,21 +168,30 @@ def _list(state: State, place: Place, block: ListBlock) -> str:
         number = numbering.ordered(block.marker, level, block.start)
     else:
         number = numbering.uncounted("none" if block.marker == "none" else "bullet")
-    inside = replace(deeper(place, STEP), level=place.level + 1, style=place.style or "ListParagraph")
-    return "".join(_item(state, inside, item, number, level) for item in block.items)
+    kind = block.marker if block.ordered else "bullet"
+    around = "" if place.style == _LIST_STYLE else place.style
+    marked = around or state.numbering.list_style(kind, level)
+    moved = deeper(place, state.numbering.step(kind, level))
+    inside = replace(moved, level=place.level + 1, style=around or _LIST_STYLE)
+    return "".join(
+        _item(state, inside, item, number, marked if item.checked is None else "") for item in block.items
+    )
 
 
-def _item(state: State, place: Place, item: ListItem, number: int, level: int) -> str:
+def _item(state: State, place: Place, item: ListItem, number: int, style: str) -> str:
+    """An item; ``style`` is that of its first paragraph if it is another than that of the rest."""
     first = item.blocks[0] if item.blocks else None
     ind = f'<w:ind w:left="{place.indent}" w:hanging="{min(STEP, place.indent)}"/>'
     mark = (
-        f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="{number}"/></w:numPr>' if item.checked is None else ""
+        f'<w:numPr><w:ilvl w:val="{min(place.level, LEVELS) - 1}"/><w:numId w:val="{number}"/></w:numPr>'
+        if item.checked is None
+        else ""
     )
     rest = item.blocks
     if isinstance(first, Heading | Paragraph) and not getattr(first.inlines[0], "display", False):
         rest = item.blocks[1:]
         if item.checked is None:
-            head = _text(state, place, first, number=mark, ind=ind)
+            head = _text(state, replace(place, style=style or place.style), first, number=mark, ind=ind)
         else:
             inner = check_box(checked=item.checked) + inlines_xml(state, place, first.inlines)
             head = paragraph(place, inner, Shape(ind=ind, rtl=is_rtl(plain(first.inlines))))

@@ -48,6 +48,14 @@ class Numbering:
         self._instances.append(f'<w:num w:numId="{number}"><w:abstractNumId w:val="{abstract}"/>{override}</w:num>')
         return number
 
+    def list_style(self, _kind: str, _level: int) -> str:
+        """The style of the paragraphs of a level, if it is none of ours."""
+        return ""
+
+    def step(self, _kind: str, _level: int) -> int:
+        """How far a level is moved in from the one around it, in twips."""
+        return STEP
+
     def xml(self) -> str:
         """The part."""
         kinds = "".join(_abstract(kind, number) for kind, number in self._kinds.items())

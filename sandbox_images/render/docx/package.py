@@ -93,7 +93,8 @@ def _ascii_host(host: str) -> str | None:
 class Media:
     """The pictures of a package, each stored once."""
 
-    def __init__(self) -> None:
+    def __init__(self, stem: str = "image") -> None:
+        self._stem = stem
         self.files: dict[str, bytes] = {}
         self._names: dict[str, str] = {}
         self._converted: dict[str, bytes | None] = {}
@@ -111,7 +112,7 @@ class Media:
             data, mime = converted, "image/png"
         digest = hashlib.sha256(data).hexdigest()
         if digest not in self._names:
-            name = f"media/image{len(self._names) + 1}.{_EXTENSIONS[mime]}"
+            name = f"media/{self._stem}{len(self._names) + 1}.{_EXTENSIONS[mime]}"
             self._names[digest] = name
             self.files[f"word/{name}"] = data
         return self._names[digest]

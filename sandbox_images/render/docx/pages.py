@@ -1,18 +1,18 @@
 """Pages of DOCX: their size and margins, headers and footers, and the sections that wide tables are turned in."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
 from render.docx.images import picture
 from render.docx.package import Part
+from render.docx.page import Page
 from render.docx.state import Place, State
 from render.docx.tables import is_too_wide
 from render.docx.watermark import watermark_run
 from render.docx.xml import DECLARATION, NAMESPACES, is_rtl, text_elements
 from render.ir import Block, Heading, Image, Table
-from render.page_setup import FIELD, page_margins, page_size, running_line
+from render.page_setup import RUNNING_PICTURE_PX, page_margins, page_size, running_line, running_pieces
 from render.reading.images import fetch, natural_size
 
 _TWIPS_PER_MM = 1440 / 25.4
@@ -22,32 +22,6 @@ _LOGO = (170.0, 34.0)
 """The largest width and height of a logo, in pixels."""
 _TAGS = {"header": "hdr", "footer": "ftr"}
 Edge = Literal["header", "footer"]
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A page, in twips."""
-
-    width: int
-    height: int
-    top: int
-    right: int
-    bottom: int
-    left: int
-
-    @property
-    def text_width(self) -> int:
-        """The room for text between the margins."""
-        return max(self.width - self.left - self.right, 300)
-
-    @property
-    def text_height(self) -> int:
-        """The room for text between header and footer."""
-        return max(self.height - self.top - self.bottom, 300)
-
-    def turned(self) -> "Page":
-        """The page on its side."""
-        return replace(self, width=self.height, height=self.width)
 
 
 def page_of(options: dict[str, Any]) -> Page:
@@ -107,14 +81,14 @@ def running_parts(state: State, page: Page, number: int) -> Iterator[tuple[Edge,
         logo = _logo(state, part) if edge == "header" and "right" not in texts else ""
         mark = watermark_run(state, (page.text_width, page.text_height)) if edge == "header" else ""
         if texts or logo or mark:
-            yield edge, part, _running_xml(state, edge, texts, mark + logo, page.text_width)
+            yield edge, part, _running_xml(state, part, texts, mark + logo, page.text_width)
 
 
 def bare_header(state: State, page: Page) -> tuple[Part, str] | None:
     """The header of a cover page, which has the watermark alone; None if there is none."""
     mark = watermark_run(state, (page.text_width, page.text_height))
     part = Part("word/header_cover.xml")
-    return (part, _running_xml(state, "header", {}, mark, page.text_width)) if mark else None
+    return (part, _running_xml(state, part, {}, mark, page.text_width)) if mark else None
 
 
 def _logo(state: State, part: Part) -> str:
@@ -131,8 +105,8 @@ def _logo(state: State, part: Part) -> str:
     return picture(state, Place(part, 10_000), image)
 
 
-def _running_xml(state: State, edge: Edge, texts: dict[str, str], drawn: str, width: int) -> str:
-    pieces = {side: _runs(state, text) for side, text in texts.items()}
+def _running_xml(state: State, part: Part, texts: dict[str, str], drawn: str, width: int) -> str:
+    pieces = {side: _runs(state, part, text) for side, text in texts.items()}
     if drawn:  # a logo at the right; a watermark has its own place
         pieces["right"] = pieces.get("right", "") + drawn
     bidi = "<w:bidi/>" if is_rtl("".join(texts.values())) else ""
@@ -145,6 +119,7 @@ def _running_xml(state: State, edge: Edge, texts: dict[str, str], drawn: str, wi
         stops = (("center", width // 2), ("right", width))
         rows = "".join(f'<w:tab w:val="{side}" w:pos="{at}"/>' for side, at in stops)
         shape = f"<w:tabs>{rows}</w:tabs>{bidi}"
+    edge = "header" if part.name.startswith("word/header") else "footer"
     tag, style = _TAGS[edge], edge.capitalize()
     return (
         f'{DECLARATION}<w:{tag} {NAMESPACES}><w:p><w:pPr><w:pStyle w:val="{style}"/>{shape}</w:pPr>'
@@ -152,18 +127,34 @@ def _running_xml(state: State, edge: Edge, texts: dict[str, str], drawn: str, wi
     )
 
 
-def _runs(state: State, template: str) -> str:
+def _runs(state: State, part: Part, template: str) -> str:
     metadata = state.document.metadata
     today = metadata.date or datetime.now(UTC).date().isoformat()
     texts = {"title": metadata.title, "date": today, "author": metadata.author}
     runs = ""
-    for index, piece in enumerate(FIELD.split(template)):
-        if index % 2 and piece in {"page", "pages"}:
+    for kind, piece, alt in running_pieces(template):
+        if kind == "picture":
+            runs += _running_picture(state, part, piece, alt)
+        elif kind == "field" and piece in {"page", "pages"}:
             runs += field("PAGE" if piece == "page" else "NUMPAGES", "1")
-        elif piece:
-            text = texts[piece] if index % 2 else piece
+        else:
+            text = texts[piece] if kind == "field" else piece
             runs += f"<w:r>{text_elements(text)}</w:r>" if text else ""
     return runs
+
+
+def _running_picture(state: State, part: Part, path: str, alt: str) -> str:
+    """A picture in a running line, as large as a logo; its words if it cannot be had."""
+    found = fetch(path, state.document)
+    natural = natural_size(*found) if found else None
+    if found is None or natural is None:
+        state.document.warn(
+            "missing_asset", f"{path[:200]} of the header or footer cannot be had.", path=path[:200]
+        )
+        return f"<w:r>{text_elements(alt)}</w:r>" if alt else ""
+    scale = min(RUNNING_PICTURE_PX[0] / natural[0], RUNNING_PICTURE_PX[1] / natural[1])
+    state.number("logo")
+    return picture(state, Place(part, 10_000), Image(*found, alt, natural[0] * scale, natural[1] * scale))
 
 
 def field(instruction: str, shown: str) -> str:

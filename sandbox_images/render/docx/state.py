@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from render.document import Document
 from render.docx.numbering import Numbering
@@ -9,6 +10,11 @@ from render.docx.package import Media, Part
 from render.ir import Align, Anchor, Content, Heading, Line, Sources
 from render.reading.flat import paragraphs, plain, walk
 
+if TYPE_CHECKING:  # few documents have a template
+    from render.docx.template import DocxTemplate
+
+FIRST_ID = 100_000
+"""Of bookmarks and drawings in a template: its own have small ids."""
 _MAX_NAME = 40
 
 
@@ -73,7 +79,19 @@ class State:
     charts: dict[str, bytes] = field(default_factory=dict)
     """Parts of charts by name."""
     counters: dict[str, int] = field(default_factory=dict)
+    template: "DocxTemplate | None" = None
+    """The house template that the document is written into."""
     _names: set[str] = field(default_factory=set)
+
+    def take_template(self, template: "DocxTemplate") -> None:
+        """Write into a house template: with its lists, and with names and ids that it has not."""
+        self.template, self.numbering, self.media = template, template.numbering, Media("picture")
+        self.counters.update(dict.fromkeys(("bookmark", "drawing", "chart"), FIRST_ID))
+
+    @property
+    def has_house_table(self) -> bool:
+        """Whether tables have the style of a template, with its own ground for their heads."""
+        return self.template is not None and self.template.has_table_style
 
     def number(self, kind: str) -> int:
         """The next number of a kind of things, from 1."""

@@ -64,8 +64,8 @@ def _one(state: State, place: Place, table: Table, write: WriteBlocks) -> str:
         for row in range(cell.row, min(cell.row + cell.rowspan, table.rows)):
             rows[row].append((cell, row == cell.row))
     head = min(table.header_rows, table.rows)
-    parts = [_opening(place, widths, head), grid_xml(widths)]
-    ground = Frame(state.content.theme.colours["surface"])
+    parts = [_opening(place, widths, head, banded=state.has_house_table), grid_xml(widths)]
+    ground = None if state.has_house_table else Frame(state.content.theme.colours["surface"])
     inner = replace(place, indent=0, align=None, bar=None, level=0, nested=place.nested + 1, ground=None)
     kept = table.rows <= KEPT_ROWS and all(_short(cell) for cell in table.cells)
     small = "Small" if is_too_wide(table, round(room * _SMALL_FROM)) else ""
@@ -107,7 +107,7 @@ def _short(cell: Cell) -> bool:
     )
 
 
-def _opening(place: Place, widths: list[int], head: int) -> str:
+def _opening(place: Place, widths: list[int], head: int, *, banded: bool) -> str:
     width, side = sum(widths), min(_SIDE, min(widths) // 12)
     indent = f'<w:tblInd w:w="{place.indent}" w:type="dxa"/>' if place.indent else ""
     margins = ""
@@ -117,7 +117,7 @@ def _opening(place: Place, widths: list[int], head: int) -> str:
     return (
         f'<w:tbl><w:tblPr><w:tblStyle w:val="ReportTable"/><w:tblW w:w="{width}" w:type="dxa"/>{indent}'
         f'<w:tblLayout w:type="fixed"/>{margins}<w:tblLook w:val="04A0" w:firstRow="{int(head > 0)}" w:lastRow="0" '
-        'w:firstColumn="0" w:lastColumn="0" w:noHBand="1" w:noVBand="1"/></w:tblPr>'
+        f'w:firstColumn="0" w:lastColumn="0" w:noHBand="{int(not banded)}" w:noVBand="1"/></w:tblPr>'
     )
 
 

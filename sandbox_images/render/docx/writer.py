@@ -2,13 +2,14 @@
 
 import gc
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from render.document import Document, RenderError
 from render.docx.blocks import blocks_xml
 from render.docx.frames import LEAST_SPACE
 from render.docx.package import Part, write_package
-from render.docx.pages import Page, bare_header, page_of, running_parts, section_xml, sections
+from render.docx.page import Page
+from render.docx.pages import bare_header, page_of, running_parts, section_xml, sections
 from render.docx.parts import (
     app_xml,
     core_xml,
@@ -18,14 +19,18 @@ from render.docx.parts import (
     settings_xml,
     theme_xml,
 )
-from render.docx.state import Place, State
+from render.docx.state import FIRST_ID, Place, State
 from render.docx.styles import styles_xml
 from render.docx.xml import DECLARATION, NAMESPACES, hexa
 from render.ir import Paragraph, Run, Table
 from render.reading.flat import walk
 from render.reading.reader import read
 
+if TYPE_CHECKING:
+    from render.docx.template import DocxTemplate
+
 _CHART = "application/vnd.openxmlformats-officedocument.drawingml.chart+xml"
+_THEME = "application/vnd.openxmlformats-officedocument.theme+xml"
 _MAIN = "application/vnd.openxmlformats-officedocument.wordprocessingml."
 
 
@@ -33,7 +38,7 @@ def write_docx(document: Document, target: str) -> dict[str, Any]:
     """Writes a document as DOCX.
 
     Options of the request: ``landscape``, ``page_size``, ``margins``, ``page_numbers``, ``header`` and ``footer``, as
-    `render.page_setup` reads them.
+    `render.page_setup` reads them; ``template``: the path of a house template.
 
     Args:
         document: what to write.
@@ -43,16 +48,22 @@ def write_docx(document: Document, target: str) -> dict[str, Any]:
         ``bytes`` of the file; ``headings``, ``tables``, ``images``, ``footnotes``: how many there are.
 
     Raises:
-        RenderError: ``document_too_complex``, ``invalid_page_size`` or ``write_failed``.
+        RenderError: ``document_too_complex``, ``invalid_page_size``, ``invalid_template`` or ``write_failed``.
     """
     collects = gc.isenabled()
     # A long table makes a hundred thousand objects, none of them in a circle: looking for one takes half the time.
     gc.disable()
     try:
+        template = _template_of(document)
+        if template is not None:
+            document = template.applied(document)
         content = read(document)
         state = State(document, content)
+        if template is not None:
+            state.take_template(template)
+        drawn = state.counters.get("drawing", 0) + state.counters.get("logo", 0)
         state.survey()
-        parts, types = _parts(state)
+        parts, types = _parts(state) if template is None else _house_parts(state, template)
     except RecursionError as exc:
         raise RenderError("document_too_complex", "The document is nested too deep to be written.") from exc
     finally:
@@ -63,9 +74,17 @@ def write_docx(document: Document, target: str) -> dict[str, Any]:
         "bytes": size,
         "headings": len(state.headings),
         "tables": sum(isinstance(block, Table) for block in walk(content.blocks)),
-        "images": state.counters.get("drawing", 0) - state.counters.get("logo", 0),
+        "images": state.counters.get("drawing", 0) - state.counters.get("logo", 0) - drawn,
         "footnotes": state.counters.get("note", 0),
     }
+
+
+def _template_of(document: Document) -> "DocxTemplate | None":
+    if not document.request.options.get("template"):
+        return None
+    from render.docx.template import load_template  # noqa: PLC0415 - few documents have one
+
+    return load_template(document)
 
 
 def _parts(state: State) -> tuple[dict[str, str | bytes], dict[str, str]]:
@@ -97,7 +116,7 @@ def _parts(state: State) -> tuple[dict[str, str | bytes], dict[str, str]]:
         main.link(name, f"{name}.xml")
     main.link("theme", "theme/theme1.xml")
     parts["word/theme/theme1.xml"] = theme_xml(theme)
-    types["word/theme/theme1.xml"] = "application/vnd.openxmlformats-officedocument.theme+xml"
+    types["word/theme/theme1.xml"] = _THEME
     relationships(main, parts)
     relationships(notes, parts)
     _frame(parts, types, state)
@@ -107,14 +126,54 @@ def _parts(state: State) -> tuple[dict[str, str | bytes], dict[str, str]]:
     return parts, types
 
 
-def _frame(parts: dict[str, str | bytes], types: dict[str, str], state: State) -> None:
+def _house_parts(state: State, template: "DocxTemplate") -> tuple[dict[str, str | bytes], dict[str, str]]:
+    """All parts of the package of a document in a house template, and their media types."""
+    document = state.document
+    page, name = page_of(document.request.options), template.package.main
+    main, notes = Part(name), Part("word/footnotes.xml")
+    parts, types = template.parts(document)
+    styles = template.styles.part(state.content.theme, document.metadata.language, page.text_width)
+    body = _body(state, main, page, (parts, types))
+    parts[name] = template.document_xml(template.styles.renamed(body, page.text_width))
+    parts[notes.name] = template.styles.renamed(
+        footnotes_xml(_notes(state, notes, page.text_width)), page.text_width
+    )
+    own: dict[str, str | bytes] = {
+        "styles": styles,
+        "numbering": state.numbering.xml(),
+        "settings": settings_xml(document.metadata.language, background=False),
+        "theme": theme_xml(state.content.theme),
+    }
+    for kind, content in own.items():
+        known = template.part_name(kind)
+        if known is not None and kind in {"settings", "theme"}:
+            continue
+        target = known or f"word/{kind}.xml"
+        parts[target] = content
+        if known is None:
+            main.link(kind, f"{kind}.xml")
+            types[target] = _THEME if kind == "theme" else f"{_MAIN}{kind}+xml"
+    main.link("footnotes", "footnotes.xml")
+    types[notes.name], types[name] = f"{_MAIN}footnotes+xml", f"{_MAIN}document.main+xml"
+    parts[f"word/_rels/{name.removeprefix('word/')}.rels"] = template.relationships(main.relationships())
+    relationships(notes, parts)
+    _frame(parts, types, state, name)
+    parts.update(state.media.files)
+    parts.update(state.charts)
+    types |= {chart: _CHART for chart in state.charts if chart.startswith("word/charts/chart")}
+    return parts, types
+
+
+def _frame(
+    parts: dict[str, str | bytes], types: dict[str, str], state: State, main: str = "word/document.xml"
+) -> None:
     """The properties, and what the package begins with."""
     parts["docProps/core.xml"] = core_xml(state.document.metadata)
     parts["docProps/app.xml"] = app_xml()
     types["docProps/core.xml"] = "application/vnd.openxmlformats-package.core-properties+xml"
     types["docProps/app.xml"] = "application/vnd.openxmlformats-officedocument.extended-properties+xml"
     root = Part("")
-    root.link("officeDocument", "word/document.xml")
+    root.link("officeDocument", main)
     root.link(
         "http://schemas.openxmlformats.org/package/2006/relationships/metadata/core-properties", "docProps/core.xml"
     )
@@ -127,23 +186,32 @@ def _body(state: State, main: Part, page: Page, package: tuple[dict[str, str | b
 
     Headers and footers of the pages go into the package: its parts, and their types.
     """
+    template = state.template
     found = list(sections(state.content.blocks, page))
     references: dict[Page, str] = {}
     texts = []
     for number, (blocks, paper) in enumerate(found, 1):
         if paper not in references:
             references[paper] = ""
-            for edge, part, content in running_parts(state, paper, len(references)):
+            first = 0 if template is None else FIRST_ID
+            for edge, part, content in running_parts(state, paper, first + len(references)):
                 target = part.name.removeprefix("word/")
                 references[paper] += f'<w:{edge}Reference w:type="default" r:id="{main.link(edge, target)}"/>'
-                package[0][part.name] = content
+                package[0][part.name] = (
+                    content if template is None else template.styles.renamed(content, paper.text_width)
+                )
                 package[1][part.name] = f"{_MAIN}{edge}+xml"
                 relationships(part, package[0])
         covered = number == 1 and bool(state.document.request.options.get("cover"))
-        first = _cover_reference(state, main, paper, package) if covered else ""
-        section = section_xml(paper, references[paper] + first, bare_first=covered)
+        cover = _cover_reference(state, main, paper, package) if covered else ""
+        write = section_xml if template is None else template.section_xml
+        section = write(paper, references[paper] + cover, bare_first=covered)
         texts.append(blocks_xml(state, Place(main, paper.text_width), blocks) or "<w:p/>")
-        texts.append(section if number == len(found) else f"<w:p><w:pPr>{LEAST_SPACE}{section}</w:pPr></w:p>")
+        if number < len(found) or (template is not None and template.after and paper != page):
+            section = f"<w:p><w:pPr>{LEAST_SPACE}{section}</w:pPr></w:p>"
+        elif template is not None and template.after:
+            section = ""  # the section goes on behind the text
+        texts.append(section)
     return "".join(texts)
 
 

@@ -5,8 +5,10 @@ from datetime import UTC, datetime
 from urllib.parse import quote
 
 from render.document import Document
-from render.page_setup import FIELD, page_margins, page_size, running_line
-from render.source.assets import BASE_URL
+from render.page_setup import RUNNING_PICTURE_PX, page_margins, page_size, running_line, running_pieces
+from render.reading.images import natural_size
+from render.source.assets import BASE_URL, AssetRefused, read_asset
+from render.source.svg import data_uri
 
 _PLACES = [f"{edge}-{side}" for edge in ("top", "bottom") for side in ("left", "center", "right")]
 _BARE_PAGE = re.compile(r"@page\s*\{[^{}]*\bmargin\s*:\s*0(?![.\d])", re.IGNORECASE)
@@ -68,12 +70,34 @@ def _content(document: Document, template: str) -> str:
     today = metadata.date or datetime.now(UTC).date().isoformat()
     texts = {"title": metadata.title, "date": today, "author": metadata.author}
     parts = []
-    for number, part in enumerate(FIELD.split(template)):
-        if number % 2 and part in {"page", "pages"}:
-            parts.append(f"counter({part})")
-        elif part:
-            parts.append(f'"{_quoted(texts[part] if number % 2 else part)}"')
-    return " ".join(parts)
+    for kind, piece, alt in running_pieces(template):
+        if kind == "picture":
+            parts.append(_picture(document, piece, alt))
+        elif kind == "field" and piece in {"page", "pages"}:
+            parts.append(f"counter({piece})")
+        else:
+            parts.append(f'"{_quoted(texts[piece] if kind == "field" else piece)}"')
+    return " ".join(part for part in parts if part) or "none"
+
+
+def _picture(document: Document, path: str, alt: str) -> str:
+    """A picture in a running line as the value of ``content``, as large as a logo; its words if it cannot be had."""
+    try:
+        asset = read_asset(document, path)
+    except AssetRefused as refusal:
+        document.warn(refusal.code, str(refusal), path=path[:200])
+        return f'"{_quoted(alt)}"' if alt else ""
+    size = natural_size(asset.data, asset.mime)
+    if size is None:
+        return f'"{_quoted(alt)}"' if alt else ""
+    scale = min(RUNNING_PICTURE_PX[0] / size[0], RUNNING_PICTURE_PX[1] / size[1])
+    width, height = size[0] * scale, size[1] * scale
+    # An image in ``content`` has its own size: the drawing around it gives it another.
+    svg = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.2f}" height="{height:.2f}"><image '
+        f'href="{data_uri(asset.data, asset.mime)}" width="{width:.2f}" height="{height:.2f}"/></svg>'
+    )
+    return f'url("{data_uri(svg.encode(), "image/svg+xml")}")'
 
 
 def _quoted(text: str) -> str:

@@ -18,6 +18,7 @@ from render.page_setup import SIDE_MM_MAX, page_margins, page_size
 from render.paged.conformance import mend
 from render.paged.fit_page import wider_page
 from render.paged.page_css import page_css
+from render.paged.pdf_parts import PdfParts, place_pdf_parts, put_pages
 from render.paged.protection import protect
 from render.paged.watermark import add_watermark
 from render.paged.wide_tables import fit_tables
@@ -36,7 +37,7 @@ def write_pdf(document: Document, target_path: str) -> dict[str, Any]:
 
     Options: ``page_size``, ``landscape``, ``margins``, ``header``, ``footer``, ``page_numbers``, ``toc``,
     ``pdf_variant``, ``attachments`` (OUT_DIR-relative paths), ``pages`` (such as ``1-3,7``), ``watermark``,
-    ``password``, ``permissions``.
+    ``password``, ``permissions``, ``merge``.
 
     Args:
         document: what to write; its tree is changed by it.
@@ -46,48 +47,58 @@ def write_pdf(document: Document, target_path: str) -> dict[str, Any]:
         ``pages``, ``size_bytes``, ``variant``, ``title``.
 
     Raises:
-        RenderError: ``invalid_page_size``, ``invalid_option``, ``layout_failed``.
+        RenderError: ``invalid_page_size``, ``invalid_option``, ``invalid_part``, ``layout_failed``.
     """
     options = document.request.options
-    variant = str(options.get("pdf_variant") or "pdf/ua-1").lower()
-    if variant not in VARIANTS:
-        raise RenderError("invalid_option", f"There is no PDF variant {variant[:40]}: {', '.join(VARIANTS)}.")
+    variant = _variant(options)
     size = page_size(options)
     margins = page_margins(options, size)
     fill_contents(document)
     add_watermark(document)
     wide = fit_tables(document, size[0] - margins[1] - margins[3], max(size) - margins[1] - margins[3])
-    css = page_css(document) + _CONTENTS_CSS % document.theme.colours["muted"] + "\n".join(wide)
+    parts = place_pdf_parts(document)
+    if parts.pages and variant.startswith("pdf/a"):
+        raise RenderError("invalid_option", f"merge: {variant} takes no other PDFs; leave pdf_variant out.")
+    variant = "" if parts.pages else variant  # pages of others are not tagged
+    css = page_css(document) + parts.css + _CONTENTS_CSS % document.theme.colours["muted"] + "\n".join(wide)
     if variant.startswith("pdf/a"):
         css += _ARCHIVE_CSS
     with noticing(document), fewer_collections():
-        pages = with_usable_styles(document, lambda: _write(document, css, variant, target_path))
+        pages = with_usable_styles(document, lambda: _write(document, css, variant, target_path, parts))
     protect(target_path, options, variant)
     size_bytes = Path(target_path).stat().st_size
     return {
         "pages": pages,
         "size_bytes": size_bytes,
-        "variant": variant,
+        "variant": variant or "pdf",
         "title": document.metadata.title,
     }
+
+
+def _variant(options: dict[str, Any]) -> str:
+    variant = str(options.get("pdf_variant") or "pdf/ua-1").lower()
+    if variant not in VARIANTS:
+        raise RenderError("invalid_option", f"There is no PDF variant {variant[:40]}: {', '.join(VARIANTS)}.")
+    return variant
 
 
 class _NotWritten(Exception):  # noqa: N818 - caught where it is raised for
     """WeasyPrint laid a document out and could not write it, as with a page of no size."""
 
 
-def _write(document: Document, css: str, variant: str, target_path: str) -> int:
+def _write(document: Document, css: str, variant: str, target_path: str, parts: PdfParts) -> int:
     """Lays out and writes; gives the number of pages."""
-    laid = lay_out_whole(document, style_sheets(document, css), pdf_variant=variant)
+    claimed = variant or None
+    laid = lay_out_whole(document, style_sheets(document, css), pdf_variant=claimed)
     if part_flex_rows(laid):
         del laid
         gc.collect()
-        laid = lay_out_whole(document, style_sheets(document, css), pdf_variant=variant)
+        laid = lay_out_whole(document, style_sheets(document, css), pdf_variant=claimed)
     wider, zoom = wider_page(document, laid) or ("", 1.0)
     if wider:
         del laid
         gc.collect()  # the first layout, which is full of cycles
-        laid = lay_out_whole(document, style_sheets(document, css, wider), pdf_variant=variant)
+        laid = lay_out_whole(document, style_sheets(document, css, wider), pdf_variant=claimed)
     if any(max(page.width, page.height) * zoom > SIDE_MM_MAX / 25.4 * 96 for page in laid.pages):
         raise _NotWritten(f"a page is larger than {SIDE_MM_MAX:,.0f} mm")
     warn_unseen(document, laid)
@@ -98,7 +109,7 @@ def _write(document: Document, css: str, variant: str, target_path: str) -> int:
             target_path,
             zoom,
             finisher=partial(_finish, variant),
-            pdf_variant=variant,
+            pdf_variant=claimed,
             pdf_tags=True,
             attachments=attached,
         )
@@ -106,6 +117,7 @@ def _write(document: Document, css: str, variant: str, target_path: str) -> int:
         raise
     except Exception as exc:
         raise _NotWritten(f"{type(exc).__name__}: {exc}"[:200]) from exc
+    put_pages(target_path, parts, parts.places(laid))
     return len(laid.pages)
 
 

@@ -15,30 +15,14 @@ from render.document import Theme
 from render.faces import shown_face
 from render.layout.look import Paint
 from render.pptx.look import NAMESPACES, Palette, emu, xml_attribute
+from render.slides.canvas import slide_factor, slide_height, slide_width
 from render.slides.css import BODY_SIZE, MARGIN_TOP, MARGIN_X, TITLE_SIZE, is_dark, section_look, title_look
-from render.slides.model import HEIGHT, WIDTH
+from render.slides.model import WIDTH
 
 Place = tuple[float, float, float, float]
 """Left, top, width, height."""
 
 _KEPT = {"title": 0, "content": 1, "section": 2, "title-only": 5, "blank": 6}
-TITLE_PLACES: dict[str, Place] = {
-    "title": (104, 270, 1072, 132),
-    "content": (MARGIN_X, MARGIN_TOP, WIDTH - 2 * MARGIN_X, TITLE_SIZE * 1.15),
-    "section": (104, 300, 1072, 64),
-    "title-only": (MARGIN_X, MARGIN_TOP, WIDTH - 2 * MARGIN_X, TITLE_SIZE * 1.15),
-}
-BODY_PLACES: dict[str, Place] = {
-    "title": (104, 420, 1072, 120),
-    "content": (MARGIN_X, 132, WIDTH - 2 * MARGIN_X, 536),
-    "section": (104, 380, 1072, 90),
-}
-NUMBER_PLACE: Place = (WIDTH - MARGIN_X - 80, HEIGHT - 44, 80, 24)
-_FOOT_PLACES: dict[str, Place] = {
-    "dt": (MARGIN_X, HEIGHT - 44, 220, 24),
-    "ftr": (420, HEIGHT - 44, 440, 24),
-    "sldNum": NUMBER_PLACE,
-}
 _LEVELS = 9
 _SCRIPTS = '<a:ea typeface=""/><a:cs typeface="Arial"/>' + "".join(
     f'<a:font script="{script}" typeface="{face}"/>'
@@ -48,6 +32,54 @@ _SCRIPTS = '<a:ea typeface=""/><a:cs typeface="Arial"/>' + "".join(
     )
 )  # fmt: skip
 """Fonts of other scripts, as Office has them."""
+
+
+def title_place(layout: str) -> Place | None:
+    """Where a layout has its title."""
+    middle, inner = slide_height() / 2, slide_width() - 2 * MARGIN_X
+    top = (MARGIN_X, MARGIN_TOP, inner, TITLE_SIZE * 1.15)
+    places: dict[str, Place] = {
+        "title": (104, middle - 90, slide_width() - 208, 132),
+        "content": top,
+        "section": (104, middle - 60, slide_width() - 208, 64),
+        "title-only": top,
+    }
+    return _enlarged(places.get(layout))
+
+
+def body_place(layout: str) -> Place | None:
+    """Where a layout has its text."""
+    middle, wide = slide_height() / 2, slide_width() - 208
+    places: dict[str, Place] = {
+        "title": (104, middle + 60, wide, 120),
+        "content": (MARGIN_X, 132, slide_width() - 2 * MARGIN_X, slide_height() - 184),
+        "section": (104, middle + 20, wide, 90),
+    }
+    return _enlarged(places.get(layout))
+
+
+def number_place() -> Place:
+    """Where slides have their numbers, in pixels of layout."""
+    return (slide_width() - MARGIN_X - 80, slide_height() - 44, 80, 24)
+
+
+def _foot_place(kind: str) -> Place | None:
+    """Where slides have their small print."""
+    top, middle = slide_height() - 44, slide_width() / 2
+    wide = min(440.0, slide_width() - 2 * MARGIN_X - 400)
+    places: dict[str, Place] = {
+        "dt": (MARGIN_X, top, 180 if slide_width() < WIDTH else 220, 24),
+        "ftr": (middle - wide / 2, top, wide, 24),
+        "sldNum": number_place(),
+    }
+    return _enlarged(places.get(kind))
+
+
+def _enlarged(place: Place | None) -> Place | None:
+    if place is None:
+        return None
+    left, top, width, height = (value * slide_factor() for value in place)
+    return left, top, width, height
 
 
 @dataclass(slots=True)
@@ -68,7 +100,9 @@ def new_deck(theme: Theme, *, decorated: bool) -> Deck:
         decorated: whether layouts have bars and grounds of their own, which an author's own design goes without.
     """
     presentation = Presentation()
-    presentation.slide_width, presentation.slide_height = Emu(emu(WIDTH)), Emu(emu(HEIGHT))
+    presentation.slide_width, presentation.slide_height = (
+        Emu(emu(side * slide_factor())) for side in (slide_width(), slide_height())
+    )
     presentation.part._element.sldSz.attrib.pop("type", None)  # noqa: SLF001
     # The template's printer settings are those of a printer that nobody has.
     for key, relation in list(presentation.part.rels.items()):
@@ -126,19 +160,20 @@ def _theme_part(master: Any, theme: Theme) -> None:
         mapping.set(slot, dim if dark else light)
 
 
-def _place(shape: Any, place: Place) -> None:
-    shape.left, shape.top, shape.width, shape.height = (Emu(emu(value)) for value in place)
+def _place(shape: Any, place: Place | None) -> None:
+    if place is not None:
+        shape.left, shape.top, shape.width, shape.height = (Emu(emu(value)) for value in place)
 
 
 def _master(master: Any, theme: Theme) -> None:
     for shape in master.placeholders:
         kind = shape._element.ph.get("type", "body")  # noqa: SLF001
         if kind == "title":
-            _place(shape, TITLE_PLACES["content"])
+            _place(shape, title_place("content"))
         elif kind == "body":
-            _place(shape, BODY_PLACES["content"])
-        elif kind in _FOOT_PLACES:
-            _place(shape, _FOOT_PLACES[kind])
+            _place(shape, body_place("content"))
+        elif _foot_place(kind) is not None:
+            _place(shape, _foot_place(kind))
             _small(shape, theme, "r" if kind == "sldNum" else "l" if kind == "dt" else "ctr")
         if kind in {"title", "body"}:
             _insets(shape)
@@ -166,16 +201,21 @@ def _small(shape: Any, theme: Theme, align: str) -> None:
         styles.remove(child)
     styles.append(
         parse_xml(
-            f'<a:lvl1pPr {NAMESPACES} algn="{align}"><a:defRPr sz="1100"><a:solidFill>'
+            f'<a:lvl1pPr {NAMESPACES} algn="{align}"><a:defRPr sz="{_points(1100 / 75)}"><a:solidFill>'
             f'<a:srgbClr val="{muted}"/></a:solidFill></a:defRPr></a:lvl1pPr>'
         )
     )
 
 
+def _points(pixels: float) -> int:
+    """A size of type in hundredths of a point."""
+    return round(pixels * 75 * slide_factor())
+
+
 def _text_styles() -> str:
     def level(number: int, size: float, font: str, colour: str, extra: str = "") -> str:
-        margin = emu(34 + 32 * (number - 1))
-        hang = emu(27)
+        margin = emu((34 + 32 * (number - 1)) * slide_factor())
+        hang = emu(27 * slide_factor())
         bullet = f'marL="{margin}" indent="-{hang}" ' if not extra else 'marL="0" indent="0" '
         marks = extra or '<a:buFont typeface="Arial"/><a:buChar char="•"/>'
         bold = ' b="1"' if font == "+mj" else ""
@@ -183,7 +223,7 @@ def _text_styles() -> str:
             f'<a:lvl{number}pPr {bullet}algn="l" defTabSz="914400" rtl="0" eaLnBrk="1" '
             f'latinLnBrk="0" hangingPunct="1">'
             f'<a:lnSpc><a:spcPct val="110000"/></a:lnSpc><a:spcBef><a:spcPts val="600"/></a:spcBef>{marks}'
-            f'<a:defRPr sz="{round(size * 75)}"{bold} kern="1200"><a:solidFill>'
+            f'<a:defRPr sz="{_points(size)}"{bold} kern="1200"><a:solidFill>'
             f'<a:schemeClr val="{colour}"/></a:solidFill>'
             f'<a:latin typeface="{font}-lt"/><a:ea typeface="{font}-ea"/>'
             f'<a:cs typeface="{font}-cs"/></a:defRPr></a:lvl{number}pPr>'
@@ -204,11 +244,11 @@ def _layout(name: str, layout: Any, theme: Theme, *, decorated: bool) -> None:
     for shape in list(layout.placeholders):
         kind = shape._element.ph.get("type", "body")  # noqa: SLF001
         if kind in {"title", "ctrTitle"}:
-            _place(shape, TITLE_PLACES[name])
-        elif kind in {"body", "subTitle", "obj"} and name in BODY_PLACES:
-            _place(shape, BODY_PLACES[name])
-        elif kind in _FOOT_PLACES:
-            _place(shape, _FOOT_PLACES[kind])
+            _place(shape, title_place(name))
+        elif kind in {"body", "subTitle", "obj"} and body_place(name) is not None:
+            _place(shape, body_place(name))
+        elif _foot_place(kind) is not None:
+            _place(shape, _foot_place(kind))
             continue
         styles = shape._element.txBody.find("{http://schemas.openxmlformats.org/drawingml/2006/main}lstStyle")  # noqa: SLF001
         for child in list(styles):
@@ -233,7 +273,7 @@ def _cover_level(name: str, kind: str, theme: Theme, *, decorated: bool) -> str:
         colour = f'<a:schemeClr val="{"tx2" if heading else "tx1"}"/>'
     return (
         f'<a:lvl1pPr {NAMESPACES} marL="0" indent="0" algn="l"><a:buNone/>'
-        f'<a:defRPr sz="{size * 75}" b="{int(heading)}">'
+        f'<a:defRPr sz="{_points(size)}" b="{int(heading)}">'
         f"<a:solidFill>{colour}</a:solidFill></a:defRPr></a:lvl1pPr>"
     )
 
@@ -248,9 +288,9 @@ def _decorate(name: str, layout: Any, theme: Theme) -> None:
     }
     dark = is_dark(theme.colours["background"])
     if dark:
-        bars["section"] = (0, 0, 28, HEIGHT)
+        bars["section"] = (0, 0, 28, slide_height())
     if name in bars:
-        x, y, width, height = (emu(value) for value in bars[name])
+        x, y, width, height = (emu(value * slide_factor()) for value in bars[name])
         tree.insert(2, parse_xml(
             f'<p:sp {NAMESPACES}><p:nvSpPr><p:cNvPr id="90" name="Accent"/><p:cNvSpPr/>'
             f'<p:nvPr userDrawn="1"/></p:nvSpPr>'
@@ -276,6 +316,7 @@ def add_logo(deck: Deck, data: bytes | None) -> None:
             wide, tall = picture.size
     except (OSError, ValueError):
         return
+    factor = slide_factor()
     height = 30.0
     width = min(260.0, height * wide / max(1, tall))
     height = width * tall / max(1, wide)
@@ -286,7 +327,7 @@ def add_logo(deck: Deck, data: bytes | None) -> None:
         f'<a:picLocks noChangeAspect="1"/>'
         f'</p:cNvPicPr><p:nvPr userDrawn="1"/></p:nvPicPr><p:blipFill><a:blip r:embed="{relation}"/>'
         f'<a:stretch><a:fillRect/></a:stretch>'
-        f'</p:blipFill><p:spPr><a:xfrm><a:off x="{emu(WIDTH - MARGIN_X - width)}" y="{emu(20)}"/>'
-        f'<a:ext cx="{emu(width)}" cy="{emu(height)}"/>'
+        f'</p:blipFill><p:spPr><a:xfrm><a:off x="{emu((slide_width() - MARGIN_X - width) * factor)}" y="{emu(20 * factor)}"/>'
+        f'<a:ext cx="{emu(width * factor)}" cy="{emu(height * factor)}"/>'
         f'</a:xfrm><a:prstGeom prst="rect"><a:avLst/></a:prstGeom></p:spPr></p:pic>'
     ))  # fmt: skip

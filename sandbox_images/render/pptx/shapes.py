@@ -9,10 +9,11 @@ from pptx.oxml import parse_xml
 from render.document import Document
 from render.layout.look import Border, Paint
 from render.pptx.charts import add_chart
-from render.pptx.deck import BODY_PLACES, NUMBER_PLACE, TITLE_PLACES, Place
+from render.pptx.deck import Place, body_place, number_place, title_place
 from render.pptx.look import NAMESPACES, Palette, emu, xml_text
 from render.pptx.media import Media
 from render.pptx.text import TextWriter
+from render.slides.canvas import slide_factor
 from render.slides.checks import overlap, solid
 from render.slides.contrast import soft_on
 from render.slides.finish import name_of_slide
@@ -28,6 +29,7 @@ from render.slides.model import (
     TableShape,
     TextShape,
 )
+from render.slides.scale import scaled
 
 _ROUND_LEAST = 0.5
 _NEAR = 1.5
@@ -147,12 +149,12 @@ class SlideWriter:
     def _role(self, shape: TextShape) -> tuple[str, Place | None]:
         if shape.role == "title":
             kind = "ctrTitle" if self.layout == "title" else "title"
-            return f'<p:ph type="{kind}"/>', TITLE_PLACES.get(self.layout)
+            return f'<p:ph type="{kind}"/>', title_place(self.layout)
         if shape.role == "subtitle":
             kind = ' type="subTitle"' if self.layout == "title" else ' type="body"'
-            return f'<p:ph{kind} idx="1"/>', BODY_PLACES.get(self.layout)
+            return f'<p:ph{kind} idx="1"/>', body_place(self.layout)
         if shape.role == "body":
-            return '<p:ph idx="1"/>', BODY_PLACES.get(self.layout)
+            return '<p:ph idx="1"/>', body_place(self.layout)
         return "", None
 
     @staticmethod
@@ -174,7 +176,7 @@ class SlideWriter:
 
     def _number(self, content: Slide) -> None:
         """The slide's number, unless something stands in its place."""
-        place = TextShape(*NUMBER_PLACE)
+        place = scaled([TextShape(*number_place())], slide_factor())[0]
         if any(solid(shape) and overlap(shape, place) for shape in content.shapes):
             return
         muted = self.document.theme.colours["muted"].lstrip("#").lower()

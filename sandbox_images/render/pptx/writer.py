@@ -2,15 +2,16 @@
 
 import sys
 import threading
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlsplit
+from xml.etree.ElementTree import Element
 
 from pptx.opc.constants import RELATIONSHIP_TYPE as RT
 from pptx.oxml import parse_xml
 
-from render.document import Document, RenderError
+from render.document import Document, RenderError, Theme
 from render.layout.boxes import Layouter
 from render.layout.engine import AssetFetcher, noticing
 from render.layout.look import Gradient, Paint
@@ -18,20 +19,24 @@ from render.pptx.deck import Deck, add_logo, new_deck
 from render.pptx.look import NAMESPACES, Palette, slide_theme
 from render.pptx.media import Media
 from render.pptx.shapes import SlideWriter
+from render.pptx.template import PptxTemplate, load_pptx_template
+from render.pptx.template_slides import house_writer, put_in_area
 from render.pptx.text import TextWriter
 from render.slides.arrange import arrange
-from render.slides.author_css import BODY_TAG, author_rules, of_body
-from render.slides.css import deck_css, plain_css, section_look, title_look
-from render.slides.design import design_of
+from render.slides.author_css import BODY_TAG, author_rules, of_body, tame
+from render.slides.canvas import sized_slides, slide_factor, slide_size, slide_width
+from render.slides.css import ROOMY_STEPS, STEPS, deck_css, plain_css, section_look, title_look
+from render.slides.design import Design, design_of
 from render.slides.finish import finish
 from render.slides.fit import Fitted, fit
 from render.slides.layout import Sheet, Stage, own_ground
 from render.slides.model import Slide
+from render.slides.scale import scaled
 from render.slides.segment import Draft, title_of
 from render.slides.source import add_marp_styles, drafts_of
 from render.source.assets import BASE_URL
 from render.source.links import SCHEMES
-from render.source.tree_edits import body_of, text_of
+from render.source.tree_edits import body_of, parents_of, remove, text_of
 
 STACK_BYTES = 512 * 1024 * 1024
 RECURSION_MAX = 60_000
@@ -46,7 +51,7 @@ _SLIDE_REL = "http://schemas.openxmlformats.org/officeDocument/2006/relationship
 
 
 def write_pptx(document: Document, target: str) -> dict[str, Any]:
-    """Writes a document as a deck of 16:9 slides.
+    """Writes a document as a deck of slides.
 
     Args:
         document: its tree is taken apart.
@@ -56,7 +61,7 @@ def write_pptx(document: Document, target: str) -> dict[str, Any]:
         ``slides``, ``splits`` (drafts that became several slides), ``scaled`` (slides with smaller type).
 
     Raises:
-        RenderError: ``too_many_slides``, ``layout_failed``.
+        RenderError: ``too_many_slides``, ``layout_failed``, ``invalid_slide_size``.
     """
     outcome: dict[str, Any] = {}
 
@@ -95,12 +100,62 @@ def _on_big_stack(run: Any) -> None:
 
 
 def _write(document: Document, target: str) -> dict[str, Any]:
-    theme = slide_theme(document.theme)
+    template = load_pptx_template(document)
+    if template is None:
+        with sized_slides(*slide_size(document.request.options)):
+            return _write_sized(document, target)
+    if document.request.options.get("slide_size"):
+        raise RenderError("invalid_option", "slide_size: the template has a size of its own; leave slide_size out.")
+    with sized_slides(*template.whole):
+        return _write_sized(document, target, template)
+
+
+@dataclass(frozen=True, slots=True)
+class _Deck:
+    """What is laid out: slides before layout, and the rules that are about them."""
+
+    drafts: list[Draft]
+    css: str
+    extra: str
+    width: float
+    html: dict[str, str]
+    body: dict[str, str]
+    design: Design
+
+
+def _write_sized(document: Document, target: str, template: PptxTemplate | None = None) -> dict[str, Any]:
+    theme = slide_theme(document.theme) if template is None else template.theme
+    source = _source_of(document)
+    styled = source.design.styled
+    if not styled:
+        arrange(source.drafts)
+    if template is None or styled:
+        slides, facts = _laid_out(document, theme, source, template)
+    else:
+        with sized_slides(*template.canvas):
+            slides, facts = _laid_out(document, theme, source, template)
+    document = replace_theme(document, theme)
+    if template is not None and not styled:
+        for item in slides:
+            put_in_area(item.slide, template)
+    elif slide_factor() != 1.0:
+        for item in slides:
+            scaled(item.slide.shapes, slide_factor())
+    deck = new_deck(theme, decorated=not styled) if template is None else template.deck()
+    _fill(document, deck, slides, None if styled else template)
+    _properties(document, deck)
+    deck.presentation.save(target)
+    return facts
+
+
+def _source_of(document: Document) -> _Deck:
+    """The slides of a document before layout, with its rules made fit for slides."""
     add_marp_styles(document)
     if any("first-letter" in (style.text or "") for style in document.tree.iter("style")):
         document.warn(
             "dropped_css", "`::first-letter` has no counterpart on slides; the letter is set like the rest."
         )
+    extra = _take_extra(document.tree)
     css, width = author_rules(document.tree)
     html, body = dict(document.tree.attrib), dict(body_of(document.tree).attrib)
     drafts = drafts_of(document, css)
@@ -112,18 +167,38 @@ def _write(document: Document, target: str) -> dict[str, Any]:
             f"The deck has {len(drafts):,} slides before any is split; at most {SLIDES_MAX:,} are made. Make several decks.",
         )
     design = design_of(css, drafts, markup=document.request.source_format == "html")
-    styled = design.styled
-    if not styled:
-        arrange(drafts)
-    layouter = Layouter(deck_css(theme, design, width), AssetFetcher(document), BASE_URL)
+    return _Deck(drafts, css, tame(extra, width), width, html, body, design)
+
+
+def _take_extra(tree: Element) -> str:
+    """Takes the rules of the request out of a tree: they make no design of a document's own."""
+    parents = parents_of(tree)
+    styles = [style for style in tree.iter("style") if style.get("data-pb") == "extra" and style in parents]
+    for style in styles:
+        remove(parents[style], style)
+    return "\n".join(style.text or "" for style in styles)
+
+
+def _laid_out(
+    document: Document, theme: Theme, source: _Deck, template: PptxTemplate | None
+) -> tuple[list[Fitted], dict[str, Any]]:
+    """The finished slides, and the facts about them."""
+    design = source.design
+    width = source.width if design.styled else slide_width()
+    rules = deck_css(theme, design, width)
+    if template is not None and not design.styled:
+        rules += template.css((*ROOMY_STEPS, *STEPS))
+    layouter = Layouter(rules, AssetFetcher(document), BASE_URL)
     paper = theme.colours["background"].lstrip("#").lower()
     stage = Stage(
-        layouter, css, width, html, body, paper=paper, design=design, plain_css=plain_css(theme)
+        layouter, f"{source.css}\n{source.extra}", width, source.html, source.body,
+        paper=paper, design=design, plain_css=plain_css(theme),
     )  # fmt: skip
+    sheets = [Sheet(draft, draft.root, title_of(draft.root), fixed=draft.authored) for draft in source.drafts]
+    for sheet in sheets:  # text of a template has the template's size
+        sheet.roomy = template is not None
     with noticing(document):
-        slides = fit(
-            stage, [Sheet(draft, draft.root, title_of(draft.root), fixed=draft.authored) for draft in drafts]
-        )
+        slides = fit(stage, sheets)
     for rule in stage.dropped:
         document.warn("styles_dropped", f"A rule could not be laid out and was left out: {rule}")
     for sheet in stage.lost:
@@ -133,12 +208,7 @@ def _write(document: Document, target: str) -> dict[str, Any]:
             "content_lost",
             f"Most words of a slide are not shown: {shown}; give its elements more room, or show them.",
         )
-    facts = _finished(document, slides, styled=styled)
-    deck = new_deck(theme, decorated=not styled)
-    _fill(replace_theme(document, theme), deck, slides)
-    _properties(document, deck)
-    deck.presentation.save(target)
-    return facts
+    return slides, _finished(replace_theme(document, theme), slides, styled=design.styled)
 
 
 def replace_theme(document: Document, theme: Any) -> Document:
@@ -200,10 +270,10 @@ def _layout_name(slide: Slide) -> str:
     return "content" if "body" in roles else "title-only"
 
 
-def _fill(document: Document, deck: Deck, slides: list[Fitted]) -> None:
+def _fill(document: Document, deck: Deck, slides: list[Fitted], template: PptxTemplate | None = None) -> None:
     """Adds all slides, then their shapes: links within the deck need every slide to be there."""
     theme = document.theme
-    palette = Palette.of(theme)
+    palette = Palette.of(theme) if template is None else template.palette
     media = Media(document)
     if theme.logo and deck.decorated:
         add_logo(deck, media.read(theme.logo))
@@ -219,13 +289,15 @@ def _fill(document: Document, deck: Deck, slides: list[Fitted]) -> None:
             anchors.setdefault(anchor, slide)
     for (slide, layout), item in zip(made, slides, strict=True):
         links = _Links(slide, anchors)
-        text = TextWriter(
-            palette, document.metadata.language or "en", links.attributes,
-            theme.colours["accent"].lstrip("#").lower(), theme.colours["text"].lstrip("#").lower(),
-        )  # fmt: skip
+        links_of = theme.colours["accent"].lstrip("#").lower() if template is None else template.link
+        default = theme.colours["text"].lstrip("#").lower()
+        text = TextWriter(palette, document.metadata.language or "en", links.attributes, links_of, default)
         if item.slide.background is not None:
             _background(slide, item.slide.background, palette)
-        SlideWriter(slide, layout, text, palette, media, document).write(item.slide)
+        writer = SlideWriter(slide, layout, text, palette, media, document)
+        if template is not None:
+            writer = house_writer(template, writer, item.slide)
+        writer.write(item.slide)
         _notes(slide, item)
 
 

@@ -5,7 +5,7 @@ from xml.etree.ElementTree import Element
 
 import tinycss2
 
-from render.slides.model import HEIGHT, WIDTH
+from render.slides.canvas import slide_height, slide_width
 from render.source.tree_edits import parents_of, remove
 
 _VIEWPORT = re.compile(r"(?<![\w#.-])(\d*\.?\d+)\s*(d|s|l)?(vw|vh|vmin|vmax)\b", re.IGNORECASE)
@@ -32,13 +32,13 @@ _USE = re.compile(r"var\(\s*(--[\w-]+)\s*(?:,([^()]*))?\)")
 _UNITS = {"px": 1.0, "rem": 16.0, "pt": 4 / 3, "": 1.0}
 
 
-def design_width(css: str) -> int:
-    """The width that an author designed slides for: 1280, unless a rule has a slide's width and height."""
+def design_width(css: str) -> float:
+    """The width that an author designed slides for: that of the slides, unless a rule has their width and height."""
     for block in _BLOCK.findall(css):
         width = _slide_width(block)
         if width:
             return width
-    return WIDTH
+    return slide_width()
 
 
 def _slide_width(block: str) -> int:
@@ -62,7 +62,7 @@ def of_body(css: str) -> str:
     return _PRELUDE.sub(lambda match: _BODY.sub(BODY_TAG, match[1]) + "{", css)
 
 
-def tame(css: str, width: int, variables: dict[str, str] | None = None) -> str:
+def tame(css: str, width: float, variables: dict[str, str] | None = None) -> str:
     """An author's rules with lengths of the window made pixels, and what makes sense in a browser only taken out.
 
     Args:
@@ -70,7 +70,7 @@ def tame(css: str, width: int, variables: dict[str, str] | None = None) -> str:
         width: the width that slides are designed for.
         variables: custom properties by name, for what has to be known before layout.
     """
-    height = width * HEIGHT / WIDTH
+    height = width * slide_height() / slide_width()
     units = {"vw": width / 100, "vh": height / 100, "vmin": height / 100, "vmax": width / 100}
     known = variables or {}
 
@@ -134,7 +134,7 @@ def _length(text: str) -> float | None:
     return sum(float(term[1].replace(" ", "")) * _UNITS[term[2] or ""] for term in terms)
 
 
-def author_rules(tree: Element) -> tuple[str, int]:
+def author_rules(tree: Element) -> tuple[str, float]:
     """The rules of a document's ``style`` elements, fit for slides, and the width they're designed for.
 
     Style attributes are tamed in place.

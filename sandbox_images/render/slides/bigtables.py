@@ -6,10 +6,11 @@ from xml.etree.ElementTree import Element
 
 from render.layout.grounds import flattened
 from render.layout.look import Gradient, Paint
+from render.slides.canvas import slide_width
 from render.slides.css import STEPS
 from render.slides.layout import Sheet, Stage
 from render.slides.measure import Measure
-from render.slides.model import WIDTH, Shape, Slide, TableCell, TableShape, TextShape
+from render.slides.model import Shape, Slide, TableCell, TableShape, TextShape
 from render.slides.paint import Painter
 from render.slides.scale import scaled
 from render.slides.segment import has_content
@@ -65,7 +66,7 @@ def spread(stage: Stage, sheet: Sheet) -> BigTable | None:
             return None
         painter = Painter(node, probe.title)
         shapes = scaled(painter.paint(), stage.scale(probe), node.x, node.y)
-        if all(shape.right <= WIDTH - _EDGE for shape in shapes if isinstance(shape, TableShape)):
+        if all(shape.right <= slide_width() - _EDGE for shape in shapes if isinstance(shape, TableShape)):
             break
     if node is None:
         return None

@@ -1,6 +1,7 @@
 """Geometry of a painted slide: what runs off it, what lies on top of what, and the last resort for both."""
 
-from render.slides.model import HEIGHT, WIDTH, ChartShape, PictureShape, Shape, TableShape, TextShape
+from render.slides.canvas import slide_height, slide_width
+from render.slides.model import ChartShape, PictureShape, Shape, TableShape, TextShape
 from render.slides.scale import scaled
 
 _SLACK = 3.0
@@ -57,7 +58,7 @@ def overlap(one: Shape, other: Shape) -> bool:
 def faults(shapes: list[Shape]) -> bool:
     """Whether solid shapes overlap, or something runs off the sides or the top."""
     known = [shape for shape in shapes if solid(shape) and not shape.turn]
-    if any(shape.x < -_EDGE or shape.right > WIDTH + _EDGE or shape.y < -_EDGE for shape in known):
+    if any(shape.x < -_EDGE or shape.right > slide_width() + _EDGE or shape.y < -_EDGE for shape in known):
         return True
     if any(_escapes(shape) for shape in known if isinstance(shape, TextShape)):
         return True
@@ -88,7 +89,7 @@ def overflow(shapes: list[Shape], height: float) -> float:
     flowing = [shape for shape in known if not shape.free and not _is_box(shape)]
     lowest = max((shape.bottom for shape in flowing), default=0.0)
     placed = max((shape.bottom for shape in known), default=0.0)
-    return max(height - HEIGHT - 1.0, lowest - (HEIGHT - 10), placed - HEIGHT - 1.0)
+    return max(height - slide_height() - 1.0, lowest - (slide_height() - 10), placed - slide_height() - 1.0)
 
 
 def _is_box(shape: Shape) -> bool:
@@ -108,16 +109,16 @@ def fitted(shapes: list[Shape]) -> list[Shape]:
             frame.y = hit.bottom + 1
     left = min([0.0, *(shape.x for shape in frames)])
     top = min([0.0, *(shape.y for shape in frames)])
-    right = max([float(WIDTH), *(shape.right for shape in frames)])
-    bottom = max([float(HEIGHT), *(shape.bottom + 10 for shape in frames)])
-    factor = min(1.0, WIDTH / (right - left), HEIGHT / (bottom - top))
+    right = max([float(slide_width()), *(shape.right for shape in frames)])
+    bottom = max([float(slide_height()), *(shape.bottom + 10 for shape in frames)])
+    factor = min(1.0, slide_width() / (right - left), slide_height() / (bottom - top))
     if factor < 1.0 or left < 0 or top < 0:
         scaled(shapes, factor, left, top)
     return shapes
 
 
 def _is_seen(shape: Shape) -> bool:
-    return shape.right > 0 and shape.bottom > 0 and shape.x < WIDTH and shape.y < HEIGHT
+    return shape.right > 0 and shape.bottom > 0 and shape.x < slide_width() and shape.y < slide_height()
 
 
 def clamp(shapes: list[Shape]) -> list[Shape]:
@@ -127,18 +128,18 @@ def clamp(shapes: list[Shape]) -> list[Shape]:
         if shape.turn:
             kept.append(shape)
             continue
-        right, bottom = min(shape.right, WIDTH), min(shape.bottom, HEIGHT)
+        right, bottom = min(shape.right, slide_width()), min(shape.bottom, slide_height())
         if not solid(shape):
             if isinstance(shape, TextShape) and shape.radius > 1 and not shape.paragraphs and _is_seen(shape):
                 kept.append(shape)  # cut, a circle would be another circle; what leaves a slide is not shown
                 continue
-            if right <= 0 or bottom <= 0 or shape.x >= WIDTH or shape.y >= HEIGHT:
+            if right <= 0 or bottom <= 0 or shape.x >= slide_width() or shape.y >= slide_height():
                 continue
             shape.x, shape.y = max(0.0, shape.x), max(0.0, shape.y)
             shape.width, shape.height = max(0.5, right - shape.x), max(0.5, bottom - shape.y)
         else:
             shape.x, shape.y = max(0.0, shape.x), max(0.0, shape.y)
-            shape.width = max(1.0, min(shape.width, WIDTH - shape.x))
-            shape.height = max(1.0, min(shape.height, HEIGHT - shape.y))
+            shape.width = max(1.0, min(shape.width, slide_width() - shape.x))
+            shape.height = max(1.0, min(shape.height, slide_height() - shape.y))
         kept.append(shape)
     return kept

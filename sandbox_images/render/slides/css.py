@@ -3,9 +3,9 @@
 import re
 
 from render.document import Theme
+from render.slides.canvas import slide_width
 from render.slides.contrast import contrast
 from render.slides.design import Design
-from render.slides.model import WIDTH
 from render.themes import KINDS
 
 STEPS = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.65, 0.55, 0.45, 0.35, 0.25)
@@ -23,7 +23,7 @@ TITLE_SIZE, BODY_SIZE = 40, 26
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?)px")
 
 
-def deck_css(theme: Theme, design: Design, width: int = WIDTH) -> str:
+def deck_css(theme: Theme, design: Design, width: float) -> str:
     """The deck's rules.
 
     Args:
@@ -45,7 +45,7 @@ def deck_css(theme: Theme, design: Design, width: int = WIDTH) -> str:
     if design.styled:
         parts.append(".pb-bottom,.pb-header{color:inherit;opacity:.8}")
     if not design.sized:
-        parts.append(_larger(_size_rules(), width / WIDTH))
+        parts.append(_larger(_size_rules(), width / slide_width()))
     if not design.bare:
         parts.append(plain_css(theme, design))
     if not design.styled:

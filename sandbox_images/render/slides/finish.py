@@ -3,9 +3,10 @@
 from dataclasses import replace
 
 from render.layout.look import Paint
+from render.slides.canvas import slide_height, slide_width
 from render.slides.checks import clamp, overlap, solid
 from render.slides.contrast import keep_readable
-from render.slides.model import HEIGHT, WIDTH, PictureShape, Shape, Slide, TableCell, TableShape, TextShape
+from render.slides.model import PictureShape, Shape, Slide, TableCell, TableShape, TextShape
 from render.slides.scale import move_down
 from render.slides.split import PART_MARK
 
@@ -78,7 +79,7 @@ def _is_ground(shape: Shape, slide: Slide) -> bool:
     """A filled box as large as the slide is its background."""
     if not isinstance(shape, TextShape) or shape.paragraphs or shape.fill is None or slide.background is not None:
         return False
-    whole = shape.width >= WIDTH - 4 and shape.height >= HEIGHT - 4 and shape.radius < 1
+    whole = shape.width >= slide_width() - 4 and shape.height >= slide_height() - 4 and shape.radius < 1
     if whole:
         slide.background = shape.fill
     return whole
@@ -123,7 +124,7 @@ def _pin_bottom(shapes: list[Shape]) -> None:
     if index is None:
         return
     frame = shapes[index]
-    down = HEIGHT - _FOOT - frame.bottom
+    down = slide_height() - _FOOT - frame.bottom
     above = [shape for shape in shapes if solid(shape) and shape is not frame]
     if down <= 0 or any(shape.bottom > frame.y - 4 for shape in above):
         return
@@ -186,7 +187,7 @@ def _widen(shape: TextShape, shapes: list[Shape]) -> None:
         return
     left = min(_SLACK, shape.x) if align == "center" else 0.0
     wider = TextShape(
-        shape.x - left, shape.y, min(shape.width + left + _SLACK, WIDTH - shape.x + left), shape.height
+        shape.x - left, shape.y, min(shape.width + left + _SLACK, slide_width() - shape.x + left), shape.height
     )
     if not any(other is not shape and solid(other) and overlap(wider, other) for other in shapes):
         shape.x, shape.width = wider.x, wider.width
@@ -225,7 +226,7 @@ def _lengthen(shape: TextShape, shapes: list[Shape]) -> None:
     own = shape.fill is not None or shape.border is not None
     shape.exact = more > 0 and (
         own
-        or longer.bottom > HEIGHT - _FOOT
+        or longer.bottom > slide_height() - _FOOT
         or any(o is not shape and solid(o) and overlap(longer, o) for o in shapes)
     )
     if more > 0 and not shape.exact:

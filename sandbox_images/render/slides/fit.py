@@ -9,11 +9,12 @@ from render.layout.look import Gradient, Paint
 from render.slides.arrange import growth_of
 from render.slides.bigtables import spread
 from render.slides.boxes import ground_shapes, pictures_behind
+from render.slides.canvas import slide_height, slide_width
 from render.slides.checks import faults, fitted, overflow
 from render.slides.css import MARGIN_BOTTOM, ROOMY_STEPS, STEPS
 from render.slides.layout import PLAIN, Sheet, Stage, mend_grids
 from render.slides.lost_words import lacks_words
-from render.slides.model import HEIGHT, WIDTH, LineShape, PictureShape, Shape, Slide, TableShape, TextShape
+from render.slides.model import LineShape, PictureShape, Shape, Slide, TableShape, TextShape
 from render.slides.paint import Painter
 from render.slides.place import block_of, centre, content_bottom, settle_block
 from render.slides.presplit import presplit
@@ -149,7 +150,7 @@ def _slide(stage: Stage, sheet: Sheet, node: BoxNode, shapes: list[Shape], ancho
         sheet.draft.kind,
         shapes=[*behind, *shapes],
         background=layers[0] if isinstance(layers[0], Paint | Gradient) else None,
-        pictured=any(isinstance(shape, PictureShape) and shape.width >= WIDTH - 1 for shape in behind),
+        pictured=any(isinstance(shape, PictureShape) and shape.width >= slide_width() - 1 for shape in behind),
         anchors=anchors,
         zoom=sheet.step,
     )
@@ -158,7 +159,7 @@ def _slide(stage: Stage, sheet: Sheet, node: BoxNode, shapes: list[Shape], ancho
 def _other_size(stage: Stage, job: _Job, shapes: list[Shape], over: float) -> bool:
     """Tries another size for a slide that is too full or nearly empty; False if there is none to try."""
     sheet = job.sheet
-    if sheet.step > 1.0 and (over > 0 or faults(shapes) or content_bottom(shapes) > HEIGHT - MARGIN_BOTTOM):
+    if sheet.step > 1.0 and (over > 0 or faults(shapes) or content_bottom(shapes) > slide_height() - MARGIN_BOTTOM):
         sheet.step = next((step for step in (*ROOMY_STEPS, 1.0) if step < sheet.step), 1.0)
         return True
     if not stage.design.styled and _is_sparse(sheet, shapes):
@@ -197,7 +198,7 @@ def _roomy_step(shapes: list[Shape], most: float) -> float:
     """The largest factor of type that a slide's content has room for: wrapped text grows in both directions."""
     block = block_of(shapes)
     top, bottom = min(shape.y for shape in block), content_bottom(shapes)
-    share = (bottom - top) / (HEIGHT - MARGIN_BOTTOM - top)
+    share = (bottom - top) / (slide_height() - MARGIN_BOTTOM - top)
     return next((step for step in ROOMY_STEPS if step <= most and share * step**_GROWTH < _FULL), 1.0)
 
 
@@ -216,14 +217,14 @@ def _behind(sheet: Sheet, node: BoxNode, layers: tuple[Ground, ...]) -> list[Sha
     """The pictures behind a slide: its element's own, and those that Marp was given."""
     found = pictures_behind(node)
     for shape in found:
-        shape.x, shape.y, shape.width, shape.height = 0.0, 0.0, WIDTH, HEIGHT
+        shape.x, shape.y, shape.width, shape.height = 0.0, 0.0, slide_width(), slide_height()
     rest = node.grounds[1:] if found and node.grounds and isinstance(node.grounds[0], Paint) else node.grounds
-    found += ground_shapes(rest if found else layers[1:], WIDTH, HEIGHT)
+    found += ground_shapes(rest if found else layers[1:], slide_width(), slide_height())
     backdrops = sheet.draft.backdrops
     count = len(backdrops.pictures)
-    left = WIDTH * (1 - backdrops.share) if backdrops.side == "right" else 0.0
+    left = slide_width() * (1 - backdrops.share) if backdrops.side == "right" else 0.0
     for index, (element, fit) in enumerate(backdrops.pictures):
-        wide, tall = WIDTH * backdrops.share, float(HEIGHT)
+        wide, tall = slide_width() * backdrops.share, float(slide_height())
         x, y = left, 0.0
         if backdrops.stacked:
             tall /= count
@@ -245,7 +246,7 @@ def _retry(job: _Job, shapes: list[Shape], over: float) -> bool:
     floor = max(_STEP_FLOOR, min(1.0, SMALLEST_TYPE / max(1.0, _body_size(shapes) / sheet.step)))
     emergency = sheet.depth >= _DEPTH_MAX or sheet.step < _STEP_FLOOR
     if not emergency:
-        ratio = HEIGHT / (HEIGHT + over)
+        ratio = slide_height() / (slide_height() + over)
         guess = min(1.0, math.sqrt(ratio) + 0.06) * sheet.step
         steps = [step for step in STEPS if floor - 1e-6 <= step < sheet.step and step <= guess]
         if steps and not sheet.coarse and math.sqrt(ratio) * sheet.step >= floor - 0.04:

@@ -9,9 +9,9 @@ from render.document import RenderError
 from render.layout.boxes import BoxNode, Layouter
 from render.layout.grounds import Ground, Tile
 from render.slides.author_css import rules_of
+from render.slides.canvas import slide_height, slide_width
 from render.slides.css import zoom_class
 from render.slides.design import Design
-from render.slides.model import HEIGHT, WIDTH
 from render.slides.segment import Draft
 from render.source.tree_edits import add_class, make
 
@@ -84,7 +84,7 @@ class Stage:
 
     layouter: Layouter
     author_css: str
-    width: int
+    width: float
     html: dict[str, str] = field(default_factory=dict)
     body: dict[str, str] = field(default_factory=dict)
     paper: str = "ffffff"
@@ -95,7 +95,7 @@ class Stage:
 
     def scale(self, sheet: Sheet) -> float:
         """Slide pixels per pixel of layout."""
-        base = WIDTH / self.width if sheet.trust < PLAIN else 1.0
+        base = slide_width() / self.width if sheet.trust < PLAIN else 1.0
         return base * sheet.step
 
     def lay_out(self, sheets: list[Sheet]) -> list[BoxNode | None]:
@@ -180,7 +180,7 @@ class Stage:
 
     def _page_rules(self, sheet: Sheet) -> str:
         scale = self.scale(sheet)
-        width, height = WIDTH / scale, HEIGHT / scale
+        width, height = slide_width() / scale, slide_height() / scale
         name = f"{zoom_class(sheet.step)}"
         extra = "x" if sheet.trust == PLAIN else ""
         return (
@@ -218,7 +218,9 @@ class Stage:
         wanted["background-image"] = directives.image
         backdrops = sheet.draft.backdrops
         if backdrops.side:
-            wanted[f"padding-{backdrops.side}"] = f"{(WIDTH * backdrops.share + _GUTTER) / self.scale(sheet):.1f}px"
+            wanted[f"padding-{backdrops.side}"] = (
+                f"{(slide_width() * backdrops.share + _GUTTER) / self.scale(sheet):.1f}px"
+            )
         rules = "".join(f";{name}:{value}" for name, value in wanted.items() if value)
         if own or rules:
             root.set("style", own + rules)

@@ -1,8 +1,9 @@
 """Where the content of a slide stands below its title."""
 
+from render.slides.canvas import slide_height
 from render.slides.checks import solid
 from render.slides.css import MARGIN_BOTTOM
-from render.slides.model import HEIGHT, Shape, TextShape
+from render.slides.model import Shape, TextShape
 from render.slides.scale import move_down
 
 _ABOVE = 0.45
@@ -36,7 +37,7 @@ def centre(shapes: list[Shape]) -> None:
     if not shapes:
         return
     top, bottom = min(shape.y for shape in shapes), max(shape.bottom for shape in shapes)
-    move = (HEIGHT - (bottom - top)) / 2 - top
+    move = (slide_height() - (bottom - top)) / 2 - top
     if top >= 0 and move > _LEAST:
         for shape in shapes:
             move_down(shape, move)
@@ -55,7 +56,9 @@ def settle_block(shapes: list[Shape]) -> None:
     if not block or _beside_title(shapes, block):
         return
     foot = next((shape.y for shape in shapes if isinstance(shape, TextShape) and shape.role == "footnotes"), None)
-    end = HEIGHT - MARGIN_BOTTOM if foot is None else min(foot, HEIGHT - MARGIN_BOTTOM) - _ROOM_BELOW
+    end = (
+        slide_height() - MARGIN_BOTTOM if foot is None else min(foot, slide_height() - MARGIN_BOTTOM) - _ROOM_BELOW
+    )
     titled = any(isinstance(shape, TextShape) and shape.role == "title" for shape in shapes)
     free = end - max(shape.bottom for shape in block)
     above = 0.0 if titled else max(0.0, min(shape.y for shape in block) - MARGIN_BOTTOM)

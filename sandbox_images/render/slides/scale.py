@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from render.layout.look import Border, Shadow
+from render.slides.canvas import slide_height
 from render.slides.css import MARGIN_BOTTOM
-from render.slides.model import HEIGHT, ChartShape, Para, PictureShape, Shape, TableShape, TextShape
+from render.slides.model import ChartShape, Para, PictureShape, Shape, TableShape, TextShape
 
 CHART_HEIGHT = 470.0
 
@@ -48,7 +49,7 @@ def grow_chart(shapes: list[Shape]) -> None:
     if len(charts) != 1:
         return
     chart = charts[0]
-    free = HEIGHT - MARGIN_BOTTOM - max(shape.bottom for shape in shapes)
+    free = slide_height() - MARGIN_BOTTOM - max(shape.bottom for shape in shapes)
     more = min(free, CHART_HEIGHT - chart.height)
     below = [shape for shape in shapes if shape.y >= chart.bottom - 1]
     beside = any(shape.bottom > chart.bottom + 1 for shape in shapes if all(shape is not other for other in below))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from xml.etree.ElementTree import Element
 
 from render.slides.marp import Backdrops, Directives, from_attributes, read_directive
+from render.source.merged import documents_of
 from render.source.tree_edits import classes_of, make, name_of, text_of
 
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
@@ -231,7 +232,8 @@ def _flush(walk: _Walk, chain: tuple[Element, ...]) -> None:
     if walk.explicit and all(is_notes(block) for block in blocks) and walk.drafts:
         walk.drafts[-1].notes.extend(blocks)
         return
-    for group in _groups(blocks, whole=not walk.explicit, divider=walk.directives.divider):
+    whole, divider = not walk.explicit, walk.directives.divider
+    for group in (group for part in documents_of(blocks) for group in _groups(part, whole=whole, divider=divider)):
         visible = [block for block in group if not is_notes(block)]
         told = all(name_of(block) == "template" for block in visible)
         if told and walk.drafts and not walk.explicit:

@@ -10,6 +10,7 @@ from render.slides.dialects import name_columns, read_marp_headings, read_slidev
 from render.slides.marp import from_front_matter, small_print, take_backdrops
 from render.slides.segment import Draft, has_slides, segment, title_draft, title_of
 from render.slides.split import whole_copy
+from render.slides.spoken import take_spoken
 from render.slides.tex import tex_as_text
 from render.source.citations import link_of
 from render.source.sanitise import scrub_css
@@ -30,6 +31,7 @@ def drafts_of(document: Document, css: str = "") -> list[Draft]:
     body = body_of(document.tree)
     read_slidev(body)
     read_marp_headings(body)
+    take_spoken(document, body)
     name_columns(body, css)
     if is_slide_body(css):
         _wrap_body(body)

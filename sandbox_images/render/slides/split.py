@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from xml.etree.ElementTree import Element
 
 from render.layout.boxes import BoxNode
-from render.slides.model import HEIGHT
+from render.slides.canvas import slide_height
 from render.slides.segment import HEADINGS
 from render.slides.text import Boxes, is_inline
 from render.source.tree_edits import classes_of, make
@@ -279,4 +279,4 @@ def append_text(parent: Element, text: str) -> None:
 
 def room_below(top: float, scale: float, margin: float) -> float:
     """The height there is for content that starts at ``top``, in pixels of layout."""
-    return max(60.0, HEIGHT / scale - margin / scale - top)
+    return max(60.0, slide_height() / scale - margin / scale - top)

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 from xml.etree.ElementTree import Element
 
 from render.layout.look import Gradient, Paint
+from render.slides.canvas import slide_height
 from render.slides.css import MARGIN_BOTTOM
 from render.slides.measure import Measure
-from render.slides.model import HEIGHT, Para, Piece, Shape, TableCell, TableShape
+from render.slides.model import Para, Piece, Shape, TableCell, TableShape
 from render.slides.text import collapsed
 from render.source.tree_edits import name_of
 
@@ -47,7 +48,7 @@ class Row:
 def chunks(rows: list[Element], model: Model, measure: Measure) -> Iterator[list[Row]]:
     """Rows by slide; a row that is too tall for any slide is cut into several."""
     head = sum(model.table.rows[: len({cell.row for cell in model.heads})])
-    room = HEIGHT - MARGIN_BOTTOM - model.table.y - head
+    room = slide_height() - MARGIN_BOTTOM - model.table.y - head
     chunk: list[Row] = []
     height = 0.0
     busy: dict[int, int] = {}

@@ -23,6 +23,7 @@ from render.source.highlighting import highlight_code
 from render.source.html_source import clean_text, parse_html, unfence
 from render.source.long_words import split_long_words
 from render.source.markdown_source import read_markdown
+from render.source.merged import append_parts, read_merge
 from render.source.nested_layouts import bound_nested_layouts
 from render.source.normalise import normalise
 from render.source.sanitise import sanitise, scrub_css
@@ -50,12 +51,14 @@ def open_document(request: RenderRequest) -> Document:
         The document, ready for any writer.
 
     Raises:
-        RenderError: ``content_too_large``, ``too_many_elements``, ``invalid_svg``, ``unknown_theme``,
+        RenderError: ``content_too_large``, ``too_many_elements``, ``invalid_svg``, ``invalid_part``, ``unknown_theme``,
             ``missing_assets`` (strict).
     """
+    request, parts = read_merge(request)
     given = request.source_format
     request = replace(request, source_format=recognised(request.content, given, request.output))
     tree, front_matter = _parse(request)
+    append_parts(tree, request, parts, _parse)
     is_workbook = request.output == "xlsx"
     theme = load_theme(_theme_name(request, front_matter), request.root, str(Path(request.target).parent))
     document = Document(request, request.metadata, theme, tree)

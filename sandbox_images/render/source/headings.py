@@ -30,7 +30,7 @@ def mark_headings(document: Document) -> None:
     found = list(headings_of(document.tree))
     for heading in found:
         if not heading.get("id"):
-            heading.set("id", _free(_slug(text_of(heading)), taken))
+            heading.set("id", _free(slug_of(text_of(heading)), taken))
     _mend_links(document.tree, found)
     if document.request.options.get("numbered_sections"):
         _number(document.tree, found)
@@ -124,7 +124,7 @@ def fill_contents(document: Document) -> None:
         contents.append(rows)
 
 
-def _slug(text: str) -> str:
+def slug_of(text: str) -> str:
     """The anchor that GitHub gives to a heading: a dash for every blank."""
     return re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", text.lower()).strip())[:80] or "section"
 

@@ -29,6 +29,8 @@ STYLE_CHECKED = 400
 _BOUNDED = re.compile(r"--|grid|\\|(?:\(.*){9}", re.IGNORECASE)
 _ADDRESS_MARKS = re.compile(r"""^\s*(?:url\()?\s*["']?|["']?\s*\)?[\s;]*$""", re.IGNORECASE)
 _REMOTE = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//", re.IGNORECASE)
+SPOKEN = re.compile(r"(?:speaker|presenter)?[\s_-]{0,2}notes?\s{0,9}:", re.IGNORECASE)
+"""What words for the speaker begin with, in a comment or in a paragraph of Markdown."""
 _DIRECTIVE = re.compile(r"\s*_?[A-Za-z][\w-]*\s*:")
 
 
@@ -115,13 +117,16 @@ def _is_idle(child: Element, name: str, relations: list[str]) -> bool:
 
 
 def _comment(document: Document, parent: Element, child: Element) -> None:
-    """Drops a comment; in a Marp deck it is a directive, or else what the speaker says."""
+    """Drops a comment; in a Marp deck it is a directive, or else what the speaker says, as ``notes:`` is in any deck."""
     text = (child.text or "").strip()
+    spoken = SPOKEN.match(text)
     marp = document.tree.get("data-marp") == "true"
-    if document.request.output != "pptx" or not marp or not text or name_of(parent) in LITERAL:
+    shown = document.request.output != "pptx" or not (marp or spoken)
+    if shown or not text or name_of(parent) in LITERAL:
         remove(parent, child)
         return
-    if _DIRECTIVE.match(text):
+    text = text[spoken.end() :].strip() if spoken else text
+    if not spoken and _DIRECTIVE.match(text):
         value = read_settings(text)
         if value and all(key.lstrip("_$") in MARP_KEYS for key in value):
             row = json.dumps(value, default=str)

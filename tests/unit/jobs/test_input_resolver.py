@@ -47,11 +47,11 @@ class World:
             [stored] = await self.artifacts.save(scope, [new])
         return stored
 
-    async def gather(self, text="", *, turn_id="turn_2", assets=(), rows=(), bounds=(10_000, 100), timeline=None):
+    async def gather(self, text="", *, turn_id="turn_2", assets=(), rows=(), bounds=(10_000, 100), **more):
         files = ConversationFiles(self.artifacts, self.timelines, AssetFolders((self.shared,)))
         rehosting = InputResolver(files, self.sources, WorkspaceBounds(*bounds))
         async with self.artifacts.staging() as staging:
-            wish = InputRequest(SCOPE, turn_id, text, assets, rows, timeline)
+            wish = InputRequest(SCOPE, turn_id, text, assets, rows, **more)
             gathered = await rehosting.resolve_inputs(wish, MadeFolder(staging))
             contents = {path: file.source.read() for path, file in gathered.files.items()}
             for line in gathered.ledger:
@@ -333,3 +333,26 @@ async def test_an_asset_that_is_not_below_an_allowed_store_is_refused(world, uri
     asset = Asset(physical_path="turn_1/files/a", uri=uri.format(shared=world.shared))
     with pytest.raises(AssetRefusedError, match=r"^assets\[1\]\.uri is not below a store that the operator allows"):
         await world.gather(assets=[Asset(physical_path="turn_1/files/b", text="b"), asset])
+
+
+async def test_what_an_appended_document_names_and_cites_is_put_in_too(world):
+    await world.save("turn_1/files/parts/a.md", b"![a](near.png) and turn_1/files/far.png, see [[S:7]] and [[S:8]]")
+    for name in ("parts/near.png", "far.png", "other.png"):
+        await world.save(f"turn_1/files/{name}")
+    row = SourceRow(sid=7, source_type="web", title="Cited", url="https://e.example")
+    path = "turn_1/files/parts/a.md"
+
+    contents = await world.gather(path, theme=path, rows=[row])
+
+    assert sorted(contents) == ["turn_1/files/far.png", path, "turn_1/files/parts/near.png"]
+    assert world.notices == [("tool_call_warning.missing_sources", {"missing_sids": [8]})]
+
+
+@pytest.mark.parametrize("content", [b"%PDF-1.7 turn_1/files/far.png", b"PK\x03\x04 turn_1/files/far.png"])
+async def test_a_binary_document_names_nothing(world, content):
+    await world.save("turn_1/files/a.pdf", content)
+    await world.save("turn_1/files/far.png")
+
+    contents = await world.gather("turn_1/files/a.pdf", theme="turn_1/files/a.pdf")
+
+    assert (list(contents), world.missing) == (["turn_1/files/a.pdf"], [])

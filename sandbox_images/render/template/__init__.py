@@ -1,0 +1,1 @@
+"""House templates: a DOCX or PPTX of the conversation whose looks a document takes."""

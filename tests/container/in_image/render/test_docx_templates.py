@@ -1,0 +1,167 @@
+"""A DOCX in a house template has its styles, page, headers and lists, and nothing of its text."""
+
+import posixpath
+
+import pytest
+from docx.oxml.ns import qn
+from docx_reading import W, png, values, written
+from house_files import changed, unpacked, word_template
+
+TEXT = """\
+---
+title: Quarterly report
+---
+
+# Summary
+
+Words[^1] of it.
+
+- one
+  - nested
+- two
+
+  more of two
+
+1. first
+
+> quoted
+
+| Region | Q1 |
+|---|---:|
+| North | 120 |
+
+- [x] done
+
+[^1]: A note.
+"""
+
+
+@pytest.fixture
+def house(tmp_path):
+    word_template(tmp_path / "house.docx")
+    return lambda source, **options: written(source, tmp_path, options={"template": "house.docx", **options})
+
+
+def test_text_has_the_styles_of_the_template_and_its_own_words_are_gone(house):
+    made = house(TEXT)
+    styles = {text: style for style, text in made.styles()}
+    assert "Old words" not in styles
+    assert {text: styles[text] for text in ("Quarterly report", "Summary", "quoted", "one", "two", "first")} == {
+        "Quarterly report": "Title",
+        "Summary": "Heading 1",
+        "quoted": "Quote",
+        "one": "List Bullet",
+        "two": "List Bullet",
+        "first": "List Number",
+    }
+    assert (styles["nested"], styles["more of two"]) == ("List Bullet 2", "List Paragraph")
+    heading = made.opened.styles["Heading 1"]
+    assert (str(heading.font.color.rgb), heading.font.size.pt) == ("0B6E4F", 24)
+    assert [table.style.name for table in made.opened.tables] == ["House Table"]
+
+
+def test_every_style_that_a_paragraph_names_exists(house):
+    made = house(TEXT + "\n```python\nx = 1\n```\n\n> [!NOTE]\n> note\n\nterm\n: meaning", toc=True)
+    known = set(values(made.part("word/styles.xml"), ".//w:style", "styleId"))
+    used = [name for tag in ("pStyle", "rStyle", "tblStyle") for name in values(made.body, f".//w:{tag}")]
+    assert len(used) >= 20
+    assert set(used) - known == set()
+    numbers = set(values(made.part("word/numbering.xml"), ".//w:num", "numId"))
+    assert set(values(made.body, ".//w:numId")) - numbers == set()
+
+
+def test_a_task_and_the_rest_of_an_item_have_no_bullet(house):
+    paragraphs = {item.text.strip(): item for item in house(TEXT).opened.paragraphs}
+    task = next(item for text, item in paragraphs.items() if text.endswith("done"))
+    assert (task.style.name, paragraphs["more of two"].style.name) == ("List Paragraph", "List Paragraph")
+
+
+def test_the_page_and_the_headers_are_those_of_the_template(house):
+    section = house(TEXT).opened.sections[0]
+    assert [round(side.mm) for side in (section.page_width, section.page_height, section.left_margin)] == [
+        216,
+        279,
+        35,
+    ]
+    assert section.header.paragraphs[0].text == "Quarterly report of Larkfield"
+    assert section.footer.paragraphs[0].text == "Larkfield Partners"
+
+
+def test_what_the_request_says_of_pages_counts_more(house):
+    section = house(TEXT, page_size="A5", margins={"left": "11mm"}, header="own", landscape=True).opened.sections[0]
+    assert [round(side.mm) for side in (section.page_width, section.page_height)] == [210, 148]
+    assert (round(section.left_margin.mm), section.header.paragraphs[0].text) == (11, "own")
+    assert section.footer.paragraphs[0].text == "Larkfield Partners"
+
+
+def test_a_wide_table_has_a_page_on_its_side_with_the_same_headers(house):
+    head = "| " + " | ".join(f"Column{number}words" for number in range(14)) + " |"
+    table = f"{head}\n|{'---|' * 14}\n|{' word |' * 14}"
+    made = house(f"before\n\n{table}\n\nafter")
+    sections = made.opened.sections
+    assert [section.page_width > section.page_height for section in sections] == [False, True, False]
+    assert {section.footer.paragraphs[0].text for section in sections} == {"Larkfield Partners"}
+
+
+def test_the_text_stands_where_the_template_says(tmp_path):
+    word_template(tmp_path / "house.docx", body=("Before", "{{content}}", "Imprint"))
+    made = written("# One\n\ntext", tmp_path, options={"template": "house.docx"})
+    assert [text for _, text in made.styles()] == ["Before", "One", "text", "Imprint"]
+    assert len(made.opened.sections) == 1
+
+
+def test_a_mark_within_a_table_is_a_warning(tmp_path):
+    def put_into_a_table(parts):
+        name = "word/document.xml"
+        head, rest = parts[name].split(b"<w:p>", 1)
+        parts[name] = (
+            head + b"<w:tbl><w:tr><w:tc><w:p>" + rest.replace(b"</w:p>", b"</w:p></w:tc></w:tr></w:tbl>", 1)
+        )
+
+    changed(word_template(tmp_path / "house.docx", body=("{{content}}",)), put_into_a_table)
+    made = written("# One", tmp_path, options={"template": "house.docx"})
+    assert [warning.code for warning in made.document.warnings] == ["content_mark_ignored"]
+    assert [text for _, text in made.styles()] == ["One"]
+
+
+def test_styles_are_found_by_name_whatever_their_ids(tmp_path):
+    word_template(tmp_path / "house.docx", german=True)
+    made = written("# One\n\ntext", tmp_path, options={"template": "house.docx"})
+    assert values(made.body, ".//w:pStyle")[0] == "berschrift1"
+    assert made.styles()[0] == ("Heading 1", "One")
+
+
+def test_pictures_footnotes_and_charts_are_beside_those_of_the_template(house, tmp_path):
+    (tmp_path / "a.png").write_bytes(png(40, 20))
+    chart = "```chart\ntype: bar\nlabels: [a, b]\nseries:\n  - name: s\n    data: [1, 2]\n```"
+    made = house(f"{TEXT}\n\n![a](a.png)\n\n{chart}", header="![logo](a.png) Acme")
+    assert made.result["images"] == 2
+    parts = unpacked(made.path)
+    for name, data in parts.items():
+        if name.endswith(".rels") and name != "_rels/.rels":
+            folder = name.partition("_rels/")[0]
+            for target in data.decode().split('Target="')[1:]:
+                path = target.partition('"')[0]
+                assert path.startswith("http") or posixpath.normpath(folder + path) in parts, (name, path)
+    assert "A note." in "".join(made.part("word/footnotes.xml").itertext())
+
+
+def test_a_section_of_a_template_keeps_its_settings(tmp_path):
+    def number_lines(parts):
+        parts["word/document.xml"] = parts["word/document.xml"].replace(
+            b"<w:cols", b'<w:lnNumType w:countBy="5"/><w:cols', 1
+        )
+
+    changed(word_template(tmp_path / "house.docx"), number_lines)
+    made = written("# One", tmp_path, options={"template": "house.docx"})
+    assert values(made.body, ".//w:sectPr/w:lnNumType", "countBy") == ["5"]
+
+
+def test_colours_of_boxes_and_code_are_those_of_the_template_s_theme(tmp_path):
+    def recolour(parts):
+        parts["word/theme/theme1.xml"] = parts["word/theme/theme1.xml"].replace(b"4F81BD", b"AA0011")
+
+    changed(word_template(tmp_path / "house.docx"), recolour)
+    made = written("[a](https://e.example)", tmp_path, options={"template": "house.docx"})
+    style = made.opened.styles["Hyperlink"]
+    assert style.element.find(f".//{W}color").get(qn("w:val")) == "AA0011"
