@@ -133,8 +133,8 @@ def _write(document: Document, target: str) -> dict[str, Any]:
             "content_lost",
             f"Most words of a slide are not shown: {shown}; give its elements more room, or show them.",
         )
-    facts = _finished(document, slides, styled=styled)
-    deck = new_deck(theme, decorated=not styled)
+    facts = _finished(document, slides, styled=styled or design.tinted)
+    deck = new_deck(theme, decorated=not (styled or design.tinted))
     _fill(replace_theme(document, theme), deck, slides)
     _properties(document, deck)
     deck.presentation.save(target)

@@ -6,11 +6,11 @@ from render.layout.look import Paint
 from render.slides.checks import clamp, overlap, solid
 from render.slides.contrast import keep_readable
 from render.slides.model import HEIGHT, WIDTH, PictureShape, Shape, Slide, TableCell, TableShape, TextShape
+from render.slides.place import FOOT
 from render.slides.scale import move_down
 from render.slides.split import PART_MARK
 
 _SLACK = 6.0
-_FOOT = 28.0
 _BODY_WIDTH = 380
 _RULE = 8
 _NAME_MAX, _NAME_WORDS = 60, 7
@@ -123,7 +123,7 @@ def _pin_bottom(shapes: list[Shape]) -> None:
     if index is None:
         return
     frame = shapes[index]
-    down = HEIGHT - _FOOT - frame.bottom
+    down = HEIGHT - FOOT - frame.bottom
     above = [shape for shape in shapes if solid(shape) and shape is not frame]
     if down <= 0 or any(shape.bottom > frame.y - 4 for shape in above):
         return
@@ -225,7 +225,7 @@ def _lengthen(shape: TextShape, shapes: list[Shape]) -> None:
     own = shape.fill is not None or shape.border is not None
     shape.exact = more > 0 and (
         own
-        or longer.bottom > HEIGHT - _FOOT
+        or longer.bottom > HEIGHT - FOOT
         or any(o is not shape and solid(o) and overlap(longer, o) for o in shapes)
     )
     if more > 0 and not shape.exact:

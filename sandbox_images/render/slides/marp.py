@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from xml.etree.ElementTree import Element
 
+from tinycss2.color3 import parse_color
+
 from render.source.tree_edits import classes_of, make, parents_of
 
 _CSS = re.compile(r"[#\w(),.%/ -]{1,60}")
@@ -17,6 +19,7 @@ _LENGTH = re.compile(r"(w|width|h|height):(auto|\d{1,5}(?:\.\d+)?(?:px|%|em|rem|
 _FILTER = re.compile(
     r"(?:blur|brightness|contrast|drop-shadow|grayscale|hue-rotate|invert|opacity|saturate|sepia)(?::.+)?"
 )
+_COLOUR = re.compile(r"#[0-9a-fA-F]{3,8}\b|(?:rgb|hsl)a?\([^()]{1,60}\)|\b[a-zA-Z]{3,20}\b(?!-|\()")
 _SHARE_LEAST, _SHARE_MOST = 0.1, 0.9
 
 
@@ -136,10 +139,19 @@ def from_attributes(element: Element, directives: Directives) -> Directives:
         directives = replace(directives, background=colour)
     if gradient:
         directives = replace(directives, image=gradient[0])
+    if (colour or gradient) and not directives.colour and _is_dark(gradient[0] if gradient else colour):
+        directives = replace(directives, colour="#ffffff")
     if picture and not picture.startswith(("#", "rgb", "hsl")):
         address = _ADDRESS.search(picture)
         directives = replace(directives, picture=address[2] if address else picture)
     return directives
+
+
+def _is_dark(ground: str) -> bool:
+    """Whether a colour, or the colours of a gradient, are dark in the mean: reveal.js has light text on them."""
+    found = [parse_color(part) for part in _COLOUR.findall(ground)]
+    shades = [0.299 * one.red + 0.587 * one.green + 0.114 * one.blue for one in found if hasattr(one, "red")]
+    return bool(shades) and sum(shades) / len(shades) < 0.5  # noqa: PLR2004 - the middle
 
 
 def small_print(tag: str, attributes: dict[str, str], text: str) -> Element:

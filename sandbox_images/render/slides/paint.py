@@ -5,7 +5,7 @@ from xml.etree.ElementTree import Element
 
 from render.layout.boxes import BoxNode
 from render.layout.look import Paint
-from render.slides.boxes import decorate, hand_down, merge_text, name_title
+from render.slides.boxes import decorate, edges_of, hand_down, merge_text, name_title
 from render.slides.bullets import bullet_of
 from render.slides.effects import fade, transform
 from render.slides.model import Bullet, ChartShape, LineShape, Para, PictureShape, Piece, Shape, TextShape
@@ -16,6 +16,7 @@ from render.slides.text import (
     break_before_pictures,
     code_lines,
     is_inline,
+    is_swatch,
     runs_of,
     settle_line,
     shift_with_text,
@@ -60,6 +61,7 @@ class Painter:
         self.boxes = Boxes.of(self.root)
         if self.root.element is not None:
             self.ranks = {id(item): rank for rank, item in enumerate(self.root.element.iter())}
+        self.shapes.extend(edges_of(self.root))
         self._children(self.root, _Place(id(self.root)))
         self._open = None
         self._keep_leftovers()
@@ -309,6 +311,10 @@ class Painter:
                 self._picture(item, inline=texty)
                 if not texty:
                     self._open = None
+            elif is_swatch(item):
+                item.y += shift_with_text(item, lines) if texty else 0.0
+                self.shapes.extend(decorate(item))
+                self._open = None if not texty else self._open
             elif not is_inline(item):
                 self._node(item, replace(place, key=id(item)), node)
             else:

@@ -7,6 +7,8 @@ from render.slides.scale import move_down
 
 _ABOVE = 0.45
 """The share of the free height that goes above the content: what looks like the middle is a little above it."""
+FOOT = 28.0
+"""Pixels between small print and the lower edge of its slide."""
 _LEAST = 12.0
 _ROOM_BELOW = 16.0
 
@@ -54,8 +56,9 @@ def settle_block(shapes: list[Shape]) -> None:
     block = block_of(shapes)
     if not block or _beside_title(shapes, block):
         return
-    foot = next((shape.y for shape in shapes if isinstance(shape, TextShape) and shape.role == "footnotes"), None)
-    end = HEIGHT - MARGIN_BOTTOM if foot is None else min(foot, HEIGHT - MARGIN_BOTTOM) - _ROOM_BELOW
+    foot = next((shape for shape in shapes if isinstance(shape, TextShape) and shape.role == "footnotes"), None)
+    # Small print goes to the foot of the slide afterwards, wherever it stands now.
+    end = HEIGHT - (MARGIN_BOTTOM if foot is None else max(MARGIN_BOTTOM, FOOT + foot.height) + _ROOM_BELOW)
     titled = any(isinstance(shape, TextShape) and shape.role == "title" for shape in shapes)
     free = end - max(shape.bottom for shape in block)
     above = 0.0 if titled else max(0.0, min(shape.y for shape in block) - MARGIN_BOTTOM)
