@@ -1,4 +1,4 @@
-"""Columns of ``repeat(auto-fit, …)`` and ``repeat(auto-fill, …)``, of which WeasyPrint 70 makes one.
+"""Columns of ``repeat(auto-fit, …)`` and ``repeat(auto-fill, …)``, of which WeasyPrint 70 makes one; items out of flow.
 
 Their number is known where a grid is laid out: as many as have room in its width.
 """
@@ -8,6 +8,7 @@ from typing import Any
 import weasyprint.layout.block
 import weasyprint.layout.grid
 import weasyprint.layout.inline
+from weasyprint.layout.absolute import AbsolutePlaceholder, absolute_layout
 from weasyprint.layout.percent import percentage
 
 from render.layout.changes import change
@@ -25,9 +26,34 @@ def fit_grids() -> None:
 
 
 def _counted(context: Any, box: Any, bottom_space: Any, skip_stack: Any, containing_block: Any, *rest: Any) -> Any:
+    loose = [child for child in box.children if child.is_absolutely_positioned()]
+    if not loose or len(loose) == len(box.children):
+        return _lay_out_counted(context, box, bottom_space, skip_stack, containing_block, *rest)
+    inner = box.copy_with_children([child for child in box.children if not child.is_absolutely_positioned()])
+    result = _lay_out_counted(context, inner, bottom_space, skip_stack, containing_block, *rest)
+    if result[0] is not None and skip_stack is None:
+        _place(context, result[0], loose, bottom_space, *rest[-2:])
+    return result
+
+
+def _place(context: Any, box: Any, loose: list[Any], bottom_space: Any, absolute: Any, fixed: Any) -> None:
+    """Lays out the absolutely positioned children of a grid, of which WeasyPrint 70 makes items."""
+    for child in loose:
+        placeholder = AbsolutePlaceholder(child)
+        child.position_x, child.position_y = box.content_box_x(), box.content_box_y()
+        box.children = [*box.children, placeholder]
+        if child.style["position"] == "fixed":
+            fixed.append(placeholder)
+        elif box.style["position"] == "static":
+            absolute.append(placeholder)
+        else:
+            absolute_layout(context, placeholder, box, fixed, bottom_space, None)
+
+
+def _lay_out_counted(context: Any, box: Any, bottom_space: Any, skip_stack: Any, around: Any, *rest: Any) -> Any:
     tracks = box.style[_PROPERTY]
     if isinstance(tracks, tuple) and any(_is_fitting(track) for track in tracks):
-        outer = containing_block[0] if isinstance(containing_block, tuple) else containing_block.width
+        outer = around[0] if isinstance(around, tuple) else around.width
         width = box.width if isinstance(box.width, int | float) else outer
         fixed = sum(_size(track, box, width) for track in tracks[1::2] if not _is_fitting(track))
         items = len([child for child in box.children if child.is_in_normal_flow()])
@@ -35,7 +61,7 @@ def _counted(context: Any, box: Any, bottom_space: Any, skip_stack: Any, contain
             ("repeat()", _count(box, track, width - fixed, items), track[2]) if _is_fitting(track) else track
             for track in tracks
         )
-    return _lay_out(context, box, bottom_space, skip_stack, containing_block, *rest)
+    return _lay_out(context, box, bottom_space, skip_stack, around, *rest)
 
 
 def _is_fitting(track: Any) -> bool:

@@ -301,6 +301,7 @@ padding-left:104px;padding-right:104px}}
 .pb-slide.pb-kind-title .pb-title{{font-size:76px;line-height:1.08;margin-bottom:28px}}
 .pb-slide.pb-kind-title .pb-title.pb-long{{font-size:60px}}
 .pb-slide.pb-kind-title>.pb-foot{{position:absolute;left:104px;bottom:64px;margin:0;font-size:24px}}
+.pb-slide.pb-kind-title>.pb-bottom{{position:absolute;left:104px;bottom:28px;margin:0}}
 .pb-slide.pb-kind-section .pb-title{{font-size:56px;margin-bottom:14px}}
 {"".join(rows)}
 .pb-coloured :is(h1,h2,h3,h4,h5,h6),.pb-class-invert :is(h1,h2,h3,h4,h5,h6){{color:inherit}}

@@ -6,13 +6,11 @@ from render.layout.look import Paint
 from render.slides.checks import clamp, overlap, solid
 from render.slides.contrast import keep_readable
 from render.slides.model import HEIGHT, WIDTH, PictureShape, Shape, Slide, TableCell, TableShape, TextShape
-from render.slides.place import FOOT
-from render.slides.scale import move_down
+from render.slides.place import FOOT, pin_bottom
 from render.slides.split import PART_MARK
 
 _SLACK = 6.0
 _BODY_WIDTH = 380
-_RULE = 8
 _NAME_MAX, _NAME_WORDS = 60, 7
 _WIDER = 0.06
 """The share by which another build of a font can be wider."""
@@ -38,7 +36,7 @@ def finish(slide: Slide, theme_background: str, accent: str, *, covered: bool) -
     for shape in slide.shapes:
         if isinstance(shape, TextShape) and shape.paragraphs:
             _hang(shape)
-    _pin_bottom(slide.shapes)
+    pin_bottom(slide.shapes)
     mended = keep_readable(slide, theme_background, covered=accent if covered else "")
     _roles(slide)
     for shape in slide.shapes:
@@ -113,30 +111,6 @@ def _hang(shape: TextShape) -> None:
     else:
         for para in shape.paragraphs:
             para.x += need
-
-
-def _pin_bottom(shapes: list[Shape]) -> None:
-    """Footnotes and footers go to the slide's foot, with the rule above them."""
-    index = next(
-        (i for i, shape in enumerate(shapes) if isinstance(shape, TextShape) and shape.role == "footnotes"), None
-    )
-    if index is None:
-        return
-    frame = shapes[index]
-    down = HEIGHT - FOOT - frame.bottom
-    above = [shape for shape in shapes if solid(shape) and shape is not frame]
-    if down <= 0 or any(shape.bottom > frame.y - 4 for shape in above):
-        return
-    moved = [frame]
-    if (
-        index
-        and not solid(shapes[index - 1])
-        and shapes[index - 1].height < _RULE
-        and shapes[index - 1].y >= frame.y - 24
-    ):
-        moved.append(shapes[index - 1])
-    for shape in moved:
-        move_down(shape, down)
 
 
 def _roles(slide: Slide) -> None:

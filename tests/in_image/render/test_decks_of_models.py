@@ -195,3 +195,33 @@ def test_two_titles_side_by_side_are_as_large_as_each_other(tmp_path: Path) -> N
         for size in slide._element.xpath(".//a:r[a:t='Left' or a:t='Right']/a:rPr/@sz")
     }
     assert len(sizes) == 1
+
+
+@pytest.mark.parametrize("position", ["position:relative;", ""])
+def test_what_is_placed_in_a_grid_is_no_item_of_it(tmp_path: Path, position: str) -> None:
+    css = f".slide{{{SIZE}{position}display:grid;grid-template-rows:auto 1fr auto}}"
+    css += "i{position:absolute;right:40px;bottom:30px;width:90px;text-align:right}"
+    css += "footer{height:50px;background:#123456}"
+    body = "<h2>T</h2><p>Words</p><footer></footer><i>7</i>"
+    deck = deck_of(tmp_path, f"<style>{css}</style><div class=slide>{body}</div>")
+    (number,) = [shape for shape in deck.slides[0].shapes if shape.has_text_frame and shape.text_frame.text == "7"]
+    assert (number.left + number.width) / EMU > 1200
+    assert [place[1] for place in filled(deck.slides[0], "123456")] == [670]
+
+
+def test_small_print_of_a_slide_stays_below_its_content(tmp_path: Path) -> None:
+    matter = "---\nmarp: true\nfooter: Small print\n---\n\n"
+    deck = deck_of(tmp_path, f"{matter}## Points\n\n- a\n- b\n- c\n", "markdown")
+    bottoms = {shape.text_frame.text.split()[0]: shape for shape in deck.slides[0].shapes if shape.has_text_frame}
+    assert bottoms["Small"].top > bottoms["a"].top + bottoms["a"].height
+    assert round((bottoms["Small"].top + bottoms["Small"].height) / EMU) == 720 - 28
+
+
+def test_names_of_series_may_be_years(tmp_path: Path) -> None:
+    rows = "<tr><th>Cause</th><th>2025</th><th>2026</th></tr><tr><td>Doors</td><td>41</td><td>9</td></tr>"
+    deck = deck_of(tmp_path, f"<section><h2>T</h2><table data-chart=bar>{rows}</table></section>")
+    (chart,) = [shape.chart for shape in deck.slides[0].shapes if shape.has_chart]
+    assert [(series.name, list(series.values)) for series in chart.plots[0].series] == [
+        ("2025", [41]),
+        ("2026", [9]),
+    ]
