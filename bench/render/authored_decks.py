@@ -1,4 +1,4 @@
-"""Sixteen decks in as many styles, as different language models write them; none of them is for tuning."""
+"""Sixteen decks in as many styles, as different language models write them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -306,15 +306,13 @@ class Painter:
         for item in blocks:
             if id(item) in seen:
                 continue
-            if item.kind == "replaced":
+            if item.kind == "replaced" or is_swatch(item):
                 item.y += shift_with_text(item, lines) if texty else 0.0
-                self._picture(item, inline=texty)
-                if not texty:
-                    self._open = None
-            elif is_swatch(item):
-                item.y += shift_with_text(item, lines) if texty else 0.0
-                self.shapes.extend(decorate(item))
-                self._open = None if not texty else self._open
+                if item.kind == "replaced":
+                    self._picture(item, inline=texty)
+                else:
+                    self.shapes.extend(decorate(item))
+                self._open = self._open if texty else None
             elif not is_inline(item):
                 self._node(item, replace(place, key=id(item)), node)
             else:
