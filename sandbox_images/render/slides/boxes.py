@@ -167,3 +167,22 @@ def name_title(shapes: list[Shape]) -> None:
         if isinstance(shape, TextShape) and shape.paragraphs:
             shape.role = "title"
             return
+
+
+def in_order(children: list[BoxNode], ranks: dict[int, int]) -> list[BoxNode]:
+    """Boxes with those out of flow, which layout may put first, where they stand in the document."""
+    loose = [
+        child for child in children if child.out_of_flow and child.element is not None and child.kind != "marker"
+    ]
+    if not loose or len(loose) == len(children):
+        return children
+    ordered = [child for child in children if all(child is not item for item in loose)]
+    for item in loose:
+        rank = ranks.get(id(item.element), 0)
+        later = [
+            index
+            for index, child in enumerate(ordered)
+            if child.principal and not child.pseudo and ranks.get(id(child.element), 0) > rank
+        ]
+        ordered.insert(0 if item.pseudo == "before" else later[0] if later else len(ordered), item)
+    return ordered

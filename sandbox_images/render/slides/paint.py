@@ -5,7 +5,7 @@ from xml.etree.ElementTree import Element
 
 from render.layout.boxes import BoxNode
 from render.layout.look import Paint
-from render.slides.boxes import decorate, edges_of, hand_down, merge_text, name_title
+from render.slides.boxes import decorate, edges_of, hand_down, in_order, merge_text, name_title
 from render.slides.bullets import bullet_of
 from render.slides.effects import fade, transform
 from render.slides.model import Bullet, ChartShape, LineShape, Para, PictureShape, Piece, Shape, TextShape
@@ -139,7 +139,7 @@ class Painter:
 
     def _children(self, node: BoxNode, place: _Place) -> None:
         lines: list[BoxNode] = []
-        for child in self._in_order(node.children):
+        for child in in_order(node.children, self.ranks):
             if child.kind == "line":
                 lines.append(child)
                 continue
@@ -150,26 +150,6 @@ class Painter:
                 self._node(child, place, node)
         if lines:
             self._lines(node, lines, place)
-
-    def _in_order(self, children: list[BoxNode]) -> list[BoxNode]:
-        """Boxes with those out of flow, which layout may put first, where they stand in the document."""
-        loose = [
-            child
-            for child in children
-            if child.out_of_flow and child.element is not None and child.kind != "marker"
-        ]
-        if not loose or len(loose) == len(children):
-            return children
-        ordered = [child for child in children if all(child is not item for item in loose)]
-        for item in loose:
-            rank = self.ranks.get(id(item.element), 0)
-            later = [
-                index
-                for index, child in enumerate(ordered)
-                if child.principal and not child.pseudo and self.ranks.get(id(child.element), 0) > rank
-            ]
-            ordered.insert(0 if item.pseudo == "before" else later[0] if later else len(ordered), item)
-        return ordered
 
     def _special(self, node: BoxNode, element: Element) -> bool:
         """Elements that become something other than text; returns whether it was one."""
