@@ -95,12 +95,12 @@ RENDERINGS = (
     Rendering("invoice.pdf", "invoice.html"),
 )
 SHEETS = (
-    Sheet("ferry-pptx", "A pitch deck", "HTML in a design of its own: glows, tiles, a drawing, bars, a timeline. What the "
-          "author draws is what the slides have, in native shapes.", (("ferry.pptx", ALL),), 3),
+    Sheet("ferry-pptx", "A pitch deck", "HTML in a design of its own: glows, tiles, a drawing, bars, a timeline. "
+          "What the author draws is what the slides have, in native shapes.", (("ferry.pptx", ALL),), 3),
     Sheet("board-pptx", "A review for the board", "HTML: sentences as titles, a native chart made of a table, "
           "coloured states.", (("board.pptx", ALL),), 3),
-    Sheet("museum-pptx", "A deck from Markdown alone", "The theme `brand`; the content of each slide chooses its layout: "
-          "title, number, cards, halves, quote, table, closing.", (("museum.pptx", ALL),), 3),
+    Sheet("museum-pptx", "A deck from Markdown alone", "The theme `brand`; the content of each slide chooses its "
+          "layout: title, number, cards, halves, quote, table, closing.", (("museum.pptx", ALL),), 3),
     Sheet("briefing-pptx", "An investor briefing", "As a language model writes it: `div.slide` with flex and grid, "
           "cards, gradients, a chart made of a table. Texts, tables and charts are native and can be edited.",
           (("briefing.pptx", ALL),), 3),
@@ -127,7 +127,8 @@ SHEETS = (
     Sheet("themes", "Four themes", "`plain`, `dark`, `brand` and `paper`.",
           tuple((f"report-{theme}.pdf", range(1, 2)) for theme in THEMES), 4),
     Sheet("report-png", "A report as PNG", "One tall picture, shown here from its top.", (("report.png", ALL),), 1),
-    Sheet("briefing-png", "A part of a deck as PNG", "The element that a selector names.", (("briefing.png", ALL),), 1),
+    Sheet("briefing-png", "A part of a deck as PNG", "The element that a selector names.",
+          (("briefing.png", ALL),), 1),
 )  # fmt: skip
 
 
