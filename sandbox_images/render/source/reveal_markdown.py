@@ -10,30 +10,36 @@ from render.source.markdown_source import read_markdown
 from render.source.tree_edits import body_of, make, name_of, parents_of
 
 _NOTES = re.compile(r"^[ \t]*notes?:[ \t]*", re.IGNORECASE | re.MULTILINE)
-_SLIDE = re.compile(r"<!--[ \t]*\.slide:(.{0,1000}?)-->", re.DOTALL)
+_SLIDE = re.compile(r"<!--[ \t]*\.slide:([^<>]{0,500})-->")
 _ATTRIBUTE = re.compile(r"""([\w-]{1,60})\s*=\s*(["'])(.{0,500}?)\2""", re.DOTALL)
 _ALLOWED = re.compile(r"class|id|data-background(?:-\w+)?")
 _PATTERN_SIGNS = re.compile(r"\\r|\\n|[\^$?\s]")
 _RULE = "---"
+SLIDES_MAX = 2_000
+"""More slides stay as they are: each is parsed by itself, and a deck of more is refused."""
 _TEMPLATES = frozenset({"textarea", "script", "template"})
 
 
 def read_reveal_markdown(tree: Element) -> None:
     """Makes the sections that are marked ``data-markdown`` sections of HTML, in place: one for each of their slides."""
     marked = [item for item in tree.iter("section") if item.get("data-markdown") is not None]
-    if not marked:
+    if not 0 < len(marked) <= SLIDES_MAX:
         return
     parents = parents_of(tree)
+    count = 0
     for section in marked:
         text = _markdown_of(section)
         if not text.strip():
             continue
         parent = parents[section]
         index = list(parent).index(section)
-        slides = [_slide(section, part) for part in _parts(section, text)]
-        if slides:
-            slides[-1].tail = section.tail
-            parent[index : index + 1] = slides
+        parts = list(_parts(section, text))
+        count += len(parts)
+        if count > SLIDES_MAX:
+            return
+        slides = [_slide(section, part) for part in parts]
+        slides[-1].tail = section.tail
+        parent[index : index + 1] = slides
 
 
 def _markdown_of(section: Element) -> str:
