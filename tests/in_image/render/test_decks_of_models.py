@@ -225,3 +225,12 @@ def test_names_of_series_may_be_years(tmp_path: Path) -> None:
         ("2025", [41]),
         ("2026", [9]),
     ]
+
+
+def test_a_grid_that_is_placed_has_its_columns_on_pages(tmp_path: Path) -> None:
+    css = f".s{{{SIZE}position:relative}} .f{{position:absolute;left:0;right:0;top:9px;display:grid;"
+    css += "grid-template-columns:1fr auto}"
+    body = "<div class=s><div class=f><span>left</span><span>7</span></div></div>"
+    document = open_document(RenderRequest("pdf", "html", f"<style>{css}</style>{body}", str(tmp_path), "deck.pdf"))
+    write_pdf(document, str(tmp_path / "deck.pdf"))
+    assert [warning.code for warning in document.warnings] == []
