@@ -137,9 +137,10 @@ bench-quick: venv images ## the same in less than two minutes, only printed: [ON
 bench-memory: venv images ## measure calls in long conversations; QUICK=1 for a smaller one
 	@$(ENGINE) $(BIN)/python -m bench.conversation_size $(if $(QUICK),--quick)
 
-bench-render: venv images ## measure rendering against Pandoc, LibreOffice, Chromium, Marp and others; QUICK=1 for fewer documents
+bench-render: venv images readers ## measure rendering against Pandoc, LibreOffice, Chromium, Marp and others; QUICK=1 for fewer documents
 	@bench/peers/build.sh
 	@$(ENGINE) $(BIN)/python -m bench.render.quality $(if $(QUICK),--quick)
+	@$(ENGINE) $(BIN)/python -m bench.render.slide_looks $(if $(QUICK),--quick)
 	@$(ENGINE) $(BIN)/python -m bench.render.speed $(if $(QUICK),--quick)
 	@$(ENGINE) $(BIN)/python -m bench.render.report
 

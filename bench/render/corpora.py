@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 
-from bench.render import decks, documents, model_decks
+from bench.render import authored_decks, decks, documents, model_decks
 from bench.render.model import Sample, SourceFormat
 
 ROOT = Path(__file__).parent.parent.parent
@@ -242,6 +242,12 @@ def _model_decks() -> list[Row]:
     return [_row("model-decks", deck.name, deck.text, None, "html") for deck in model_decks.decks()]
 
 
+def _authored_decks() -> list[Row]:
+    return [
+        _row("authored-decks", deck.name, deck.text, None, deck.source_format) for deck in authored_decks.decks()
+    ]
+
+
 def _hostile_decks() -> list[Row]:
     return [_row("hostile-decks", deck.name, deck.text, deck.said, deck.source_format) for deck in decks.hostile()]
 
@@ -259,5 +265,6 @@ CORPORA: dict[str, Callable[[], list[Row]]] = {
     "decks": _decks,
     "hostile-decks": _hostile_decks,
     "model-decks": _model_decks,
+    "authored-decks": _authored_decks,
 }
 """The corpora by name."""

@@ -58,14 +58,14 @@ def likenesses(deck: Path, pages: Path) -> list[float]:
     return pairs + [0.0] * abs(len(ours) - len(theirs))
 
 
-def used_shares(deck: Path) -> list[float]:
-    """For each content slide of a deck in a theme, the share of its area between the margins that is used.
+def used_shares(deck: Path) -> dict[int, float]:
+    """For each content slide of a deck in a theme, by its number, the share of its area that is used.
 
     Used is the rectangle around all that is on the slide, its title included; titles and sections are left out.
     """
     presentation = Presentation(str(deck))
-    found = []
-    for slide in presentation.slides:
+    found = {}
+    for number, slide in enumerate(presentation.slides, 1):
         if slide.slide_layout.name in {"Title Slide", "Section Header"}:
             continue
         boxes = [
@@ -76,7 +76,7 @@ def used_shares(deck: Path) -> list[float]:
         if boxes:
             wide = max(box[2] for box in boxes) - min(box[0] for box in boxes)
             tall = max(box[3] for box in boxes) - min(box[1] for box in boxes)
-            found.append(wide * tall / (presentation.slide_width * presentation.slide_height))
+            found[number] = wide * tall / (presentation.slide_width * presentation.slide_height)
     return found
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.render import corpora, glyphs, likeness, second_readers, structure, words
+from bench.render import corpora, glyphs, second_readers, structure, words
 from bench.render.figures import OURS, Figure, Row, Unit, write_rows
 from bench.render.model import Outcome, Sample
 from bench.render.renderers import ROOT, InContainer, ours, peers
@@ -227,26 +227,6 @@ def decks(bench: Bench) -> Iterator[Row]:
     fits = second_readers.decks_that_fit([path for rendered in everyone for path in _paths(rendered)])
     figures = [_share(rendered, lambda _, path: fits[path]) for rendered in everyone]
     yield _row(3, "decks without overflow or overlap", "%", 100.0, figures)
-    yield from _pictures(bench, everyone[0])
-
-
-def _pictures(bench: Bench, themed: Rendered) -> Iterator[Row]:
-    """Slides of authors' designs beside the same slides as PDF; how much of slides in a theme is used."""
-    samples = evenly(reported("model-decks"), max(4, bench.size.slow * 2))
-    (deck,), (pages,) = bench.render(samples, "pptx", (OURS,)), bench.render(samples, "pdf", (OURS,))
-    printed = second_readers.printed(_paths(deck), bench.folder / "printed")
-    alike: list[float] = []
-    for (_, slides), (_, page) in zip(deck.pairs, pages.pairs, strict=True):
-        shown = printed.get(slides.path) if slides.path is not None else None
-        alike += likeness.likenesses(shown, page.path) if shown is not None and page.path is not None else [0.0]
-    share = 100 * sum(value >= likeness.ALIKE for value in alike) / len(alike) if alike else None
-    yield _row(12, "slides of own designs like their PDF (SSIM 0.85 or more)", "%", 90.0, [_figure(deck, share)])
-    markdown = [
-        outcome.path for sample, outcome in themed.pairs if sample.source_format == "markdown" and outcome.path
-    ]
-    used = likeness.median([value for path in markdown for value in likeness.used_shares(path)])
-    figure = _figure(themed, 100 * used if used is not None else None)
-    yield _row(12, "area of a content slide in use, median", "%", 60.0, [figure])
 
 
 def signs(bench: Bench) -> list[Row]:

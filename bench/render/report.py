@@ -16,7 +16,7 @@ from bench.render.figures import Figure, Row, read_rows
 from bench.render.renderers import MEMORY, ROOT
 
 RESULTS = ROOT / "bench" / "results"
-PARTS = ("render_quality.json", "render_speed.json")
+PARTS = ("render_quality.json", "render_slides.json", "render_speed.json")
 CHARTS = ROOT / "docs" / "bench"
 WHOLE = 100.0
 _FINE_S = 10.0

@@ -28,7 +28,7 @@ WIDTH = 1640
 """Pixels of a contact sheet: twice what a README shows."""
 GAP = 20
 GROUND, FRAME = "#d3d9e1", "#b4bcc8"
-SHEET_BYTES_MAX = 200_000
+SHEET_BYTES_MAX = 240_000
 COLOURS_EXACT, COLOURS_APART, FLAT = 160, 8, 8
 LARKFIELD = "turn_1/files/larkfield.yaml"
 
@@ -44,7 +44,7 @@ CITED = [
 
 
 @dataclass(frozen=True, slots=True)
-class RenderTool:
+class Rendering:
     """One call of a rendering tool: what of, how, and the name of the file, whose extension is the format."""
 
     name: str
@@ -74,52 +74,61 @@ class Sheet:
 ALL = range(0)
 THEMES = ("plain", "dark", "brand", "paper")
 RENDERINGS = (
-    *(RenderTool(f"report.{kind}", "quarterly-report.md", LARKFIELD) for kind in ("pdf", "docx", "pptx")),
-    RenderTool("report.png", "quarterly-report.md", LARKFIELD, (("width", 900),)),
+    *(Rendering(f"report.{kind}", "quarterly-report.md", LARKFIELD) for kind in ("pdf", "docx")),
+    Rendering("report.png", "quarterly-report.md", LARKFIELD, (("width", 900),)),
     *(
-        RenderTool(f"report-{theme}.pdf", "quarterly-report.md", theme)
+        Rendering(f"report-{theme}.pdf", "quarterly-report.md", theme)
         for theme in ("plain", "dark", "brand", "paper")
     ),
-    RenderTool("paper.pdf", "tide-gauge-paper.md", "paper"),
-    RenderTool("paper.docx", "tide-gauge-paper.md", "paper"),
-    *(RenderTool(f"plan.{kind}", "field-notes-deck.md", "dark") for kind in ("pptx", "docx", "pdf")),
-    *(RenderTool(f"briefing.{kind}", "storage-deck.html", LARKFIELD) for kind in ("pptx", "pdf", "docx")),
-    RenderTool("briefing.png", "storage-deck.html", LARKFIELD, (("selector", ".grid3"), ("padding_px", 24))),
-    RenderTool("archive.pptx", "plain-deck.md", LARKFIELD),
-    *(RenderTool(f"scripts.{kind}", "scripts.md") for kind in ("pdf", "docx")),
-    RenderTool("invoice.pdf", "invoice.html"),
+    Rendering("paper.pdf", "tide-gauge-paper.md", "paper"),
+    Rendering("paper.docx", "tide-gauge-paper.md", "paper"),
+    Rendering("plan.pptx", "field-notes-deck.md", "dark"),
+    Rendering("briefing.pptx", "storage-deck.html", LARKFIELD),
+    Rendering("briefing.png", "storage-deck.html", LARKFIELD, (("selector", ".grid3"), ("padding_px", 24))),
+    Rendering("archive.pptx", "plain-deck.md", LARKFIELD),
+    Rendering("ferry.pptx", "ferry-pitch.html"),
+    Rendering("board.pptx", "board-review.html"),
+    Rendering("museum.pptx", "museum-deck.md", "brand"),
+    *(Rendering(f"proposal.{kind}", "proposal.md", "brand", (("cover", True),)) for kind in ("pdf", "docx")),
+    Rendering("cv.pdf", "cv.html"),
+    *(Rendering(f"scripts.{kind}", "scripts.md") for kind in ("pdf", "docx")),
+    Rendering("invoice.pdf", "invoice.html"),
 )
 SHEETS = (
-    Sheet("report-pdf", "A report as PDF", "Contents with page numbers, charts, tables, callouts and footnotes, "
-          "with the palette, the fonts and the logo of a theme file of 20 lines.",
-          (("report.pdf", ALL),), 3),
+    Sheet("ferry-pptx", "A pitch deck", "HTML in a design of its own: glows, tiles, a drawing, bars, a timeline. "
+          "What the author draws is what the slides have, in native shapes.", (("ferry.pptx", ALL),), 3),
+    Sheet("board-pptx", "A review for the board", "HTML: sentences as titles, a native chart made of a table, "
+          "coloured states.", (("board.pptx", ALL),), 3),
+    Sheet("museum-pptx", "A deck from Markdown alone", "The theme `brand`; the content of each slide chooses its "
+          "layout: title, number, cards, halves, quote, table, closing.", (("museum.pptx", ALL),), 3),
+    Sheet("briefing-pptx", "An investor briefing", "As a language model writes it: `div.slide` with flex and grid, "
+          "cards, gradients, a chart made of a table. Texts, tables and charts are native and can be edited.",
+          (("briefing.pptx", ALL),), 3),
+    Sheet("plan-pptx", "A product plan in Marp", "Front matter, columns, callouts, a chart, a diagram, "
+          "a formula and code; comments are speaker notes.", (("plan.pptx", ALL),), 3),
+    Sheet("archive-pptx", "A deck of plain headings", "Nothing but headings, lists, a table and a Mermaid chart, "
+          "with a theme file of 20 lines.", (("archive.pptx", ALL),), 3),
+    Sheet("report-pdf", "A quarterly report", "Contents with page numbers, charts, tables, callouts and footnotes, "
+          "with the palette, the fonts and the logo of the theme file.", (("report.pdf", ALL),), 3),
     Sheet("report-docx", "The same as DOCX", "Named styles, real headings, footnotes at the foot of their page, "
           "and the fonts that Office has.", (("report.docx", ALL),), 3),
-    Sheet("report-pptx", "The same as PPTX", "Each heading is a slide, with native tables and charts; what is too "
-          "long for a slide continues on the next one.", (("report.pptx", ALL),), 3),
-    Sheet("report-png", "The same as PNG", "One tall picture, shown here from its top.", (("report.png", ALL),), 1),
-    Sheet("themes", "Four themes", "`plain`, `dark`, `brand` and `paper`.",
-          tuple((f"report-{theme}.pdf", range(1, 2)) for theme in THEMES), 4),
-    Sheet("paper-pdf", "A paper as PDF", "Formulas, code, a figure, a Mermaid diagram, a chart, and cited sources.",
+    Sheet("proposal-pdf", "A proposal with a cover", "Markdown, the theme `brand`, and `cover: true`.",
+          (("proposal.pdf", ALL),), 4),
+    Sheet("proposal-docx", "The same as DOCX", "The chart is a drawing, all else can be edited.",
+          (("proposal.docx", ALL),), 4),
+    Sheet("paper-pdf", "A paper", "Formulas, code, a figure, a Mermaid diagram, a chart, and cited sources.",
           (("paper.pdf", ALL),), 3),
     Sheet("paper-docx", "The same as DOCX", "Formulas can be edited, citations lead to their sources.",
           (("paper.docx", ALL),), 3),
-    Sheet("plan-pptx", "A deck from Markdown", "Marp's front matter, columns, callouts, a chart, a diagram, "
-          "a formula and code; comments are speaker notes.", (("plan.pptx", ALL),), 3),
-    Sheet("plan-pages", "The same deck as pages", "DOCX and PDF, for those who would rather read.",
-          (("plan.docx", range(1, 3)), ("plan.pdf", range(1, 3))), 4),
-    Sheet("briefing-pptx", "A deck from HTML", "As a language model writes it: `div.slide` with flex and grid, "
-          "cards, gradients, a chart made of a table. Texts, tables and charts are native and can be edited.",
-          (("briefing.pptx", ALL),), 3),
-    Sheet("briefing-pdf", "The same deck as PDF", "Laid out by the same engine.",
-          (("briefing.pdf", range(1, 10)),), 3),
-    Sheet("briefing-png", "A part of it as PNG", "The element that a selector names.", (("briefing.png", ALL),), 1),
-    Sheet("archive-pptx", "A deck of plain headings", "Nothing but headings, lists, a table and a Mermaid chart.",
-          (("archive.pptx", ALL),), 3),
+    Sheet("cv", "A CV and an invoice", "HTML with style sheets of their own: flex, grid, floats and page rules.",
+          (("cv.pdf", ALL), ("invoice.pdf", ALL)), 2),
     Sheet("scripts", "Many scripts", "PDF and DOCX: scripts and emoji, with digits in the font of the text.",
           (("scripts.pdf", ALL), ("scripts.docx", ALL)), 2),
-    Sheet("invoice", "An invoice", "HTML with a style sheet of its own, flex, grid and page rules.",
-          (("invoice.pdf", ALL),), 1),
+    Sheet("themes", "Four themes", "`plain`, `dark`, `brand` and `paper`.",
+          tuple((f"report-{theme}.pdf", range(1, 2)) for theme in THEMES), 4),
+    Sheet("report-png", "A report as PNG", "One tall picture, shown here from its top.", (("report.png", ALL),), 1),
+    Sheet("briefing-png", "A part of a deck as PNG", "The element that a selector names.",
+          (("briefing.png", ALL),), 1),
 )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from weasyprint.text.fonts import FontConfiguration
 from weasyprint.urls import URLFetcher
 
 from render.layout.bounds import keep_bounds
+from render.layout.fitting_grids import fit_grids
 from render.layout.grounds import Ground, canvas_of, grounds_of
 from render.layout.look import Look
 
@@ -119,6 +120,7 @@ class Layouter:
             shape: height of what is shown of a page, in shares of its width.
         """
         keep_bounds()  # of repeating gradients, which are laid out here
+        fit_grids()
         html = HTML.__new__(HTML)
         html.base_url = self._base_url
         html.url_fetcher = self._fetcher

@@ -148,9 +148,19 @@ def fixed_blocks(page: weasyprint.Page) -> Iterator[tuple[float, float]]:
     """Width and height of the border boxes of what the body holds on a page; 0 where it is not fixed in px."""
     body = next((box for box in _walk(page) if box.element_tag == "body"), None)
     for box in body.children if body is not None else ():
-        box = getattr(box, "_box", box)  # noqa: PLW2901 - a placeholder stands for its box
-        sides = [box.style[name] for name in ("width", "height")]
-        fixed = [getattr(side, "unit", None) == "px" for side in sides]
-        extra = box.border_height() - box.height if all(fixed) else 0.0
-        height = sides[1].value + (0.0 if box.style["box_sizing"] == "border-box" else extra) if fixed[1] else 0.0
-        yield (float(box.border_width()) if fixed[0] else 0.0, float(height))
+        yield _fixed_size(getattr(box, "_box", box))  # a placeholder stands for its box
+
+
+def fixed_body(page: weasyprint.Page) -> tuple[float, float] | None:
+    """Width and height of the body, if both are fixed in px."""
+    body = next((box for box in _walk(page) if box.element_tag == "body"), None)
+    size = _fixed_size(body) if body is not None else (0.0, 0.0)
+    return size if all(size) else None
+
+
+def _fixed_size(box: Any) -> tuple[float, float]:
+    sides = [box.style[name] for name in ("width", "height")]
+    fixed = [getattr(side, "unit", None) == "px" for side in sides]
+    extra = box.border_height() - box.height if all(fixed) else 0.0
+    height = sides[1].value + (0.0 if box.style["box_sizing"] == "border-box" else extra) if fixed[1] else 0.0
+    return (float(box.border_width()) if fixed[0] else 0.0, float(height))

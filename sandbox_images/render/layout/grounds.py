@@ -13,6 +13,7 @@ from weasyprint.images import LinearGradient
 from render.layout.look import Gradient, Look, Paint, paint_of
 
 _NEAR = 1.0
+_EVEN = 0.02
 _SVG = "http://www.w3.org/2000/svg"
 _FAR = math.sqrt(2)
 """Radius of an ellipse through the corners of a box, in half widths and half heights of the box."""
@@ -116,7 +117,7 @@ def _layer(layer: Any, style: Any, current: Paint) -> list[Ground]:
     if min(width, height, wide, tall) <= 0:
         return []
     whole = abs(wide - width) <= _NEAR and abs(tall - height) <= _NEAR
-    if whole and not layer.image.repeating:
+    if whole and not layer.image.repeating and _is_native(layer.image, wide, tall, style):
         return [_native(layer.image, wide, tall, style, current)]
     left, top = (layer.positioning_area[side] + layer.position[side] - (x, y)[side] for side in (0, 1))
     if (width / wide) * (height / tall) > _TILES_MAX:  # finer than any screen
@@ -126,6 +127,16 @@ def _layer(layer: Any, style: Any, current: Paint) -> list[Ground]:
         (width, height), (left, top, wide, tall), repeat, _defs(layer.image, wide, tall, style, current)
     )
     return [Tile(x, y, width, height, drawing)]
+
+
+def _is_native(image: Any, width: float, height: float, style: Any) -> bool:
+    """Whether slides have such a gradient: of rings, only those around the middle and as flat as their box."""
+    scale_y, kind, points, *_ = image.layout(width, height, style)
+    if kind in {"solid", "linear"}:
+        return True
+    even = abs(scale_y * width / height - 1) < _EVEN
+    middle = abs(points[3] / width - 0.5) < _EVEN and abs(points[4] * scale_y / height - 0.5) < _EVEN
+    return bool(even and middle)
 
 
 def _native(image: Any, width: float, height: float, style: Any, current: Paint) -> Ground:

@@ -1,6 +1,7 @@
 """Shapes of a slide as PresentationML."""
 
 import io
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,6 +34,8 @@ from render.slides.scale import scaled
 
 _ROUND_LEAST = 0.5
 _NEAR = 1.5
+_CORNER = 1 - math.sqrt(0.5)
+"""The part of a corner's radius that the text of a round shape leaves free."""
 _TURNED = 0.05
 _MARGIN_MAX = 2_000_000
 _HIDDEN_PLACE: Place = (72, -120, 1136, 46)
@@ -365,8 +368,24 @@ def _preset(shape: TextShape | PictureShape) -> str:
     return f'<a:prstGeom prst="roundRect"><a:avLst><a:gd name="adj" fmla="val {share}"/></a:avLst></a:prstGeom>'
 
 
+def _text_margins(shape: TextShape) -> tuple[float, float, float, float]:
+    """How far the text of a shape stays away from its sides of its own accord: its corners are round."""
+    preset = _preset(shape)
+    if "ellipse" in preset:
+        wide, tall = shape.width / 2 * _CORNER, shape.height / 2 * _CORNER
+    elif "roundRect" in preset:
+        wide = tall = min(shape.radius, min(shape.width, shape.height) / 2) * _CORNER
+    else:
+        wide = tall = 0.0
+    return wide, tall, wide, tall
+
+
 def _body(shape: TextShape) -> str:
     names = ("lIns", "tIns", "rIns", "bIns")
-    insets = " ".join(f'{name}="{emu(value)}"' for name, value in zip(names, shape.insets, strict=True))
+    rounded = _text_margins(shape)
+    insets = " ".join(
+        f'{name}="{emu(max(0.0, value - own))}"'
+        for name, value, own in zip(names, shape.insets, rounded, strict=True)
+    )
     wrap = "square" if shape.wrap else "none"
     return f'<a:bodyPr wrap="{wrap}" {insets} rtlCol="0" anchor="{shape.anchor}"><a:noAutofit/></a:bodyPr>'

@@ -141,7 +141,7 @@ def _write_sized(document: Document, target: str, template: PptxTemplate | None 
     elif slide_factor() != 1.0:
         for item in slides:
             scaled(item.slide.shapes, slide_factor())
-    deck = new_deck(theme, decorated=not styled) if template is None else template.deck()
+    deck = new_deck(theme, decorated=not (styled or source.design.tinted)) if template is None else template.deck()
     _fill(document, deck, slides, None if styled else template)
     _properties(document, deck)
     deck.presentation.save(target)
@@ -208,7 +208,7 @@ def _laid_out(
             "content_lost",
             f"Most words of a slide are not shown: {shown}; give its elements more room, or show them.",
         )
-    return slides, _finished(replace_theme(document, theme), slides, styled=design.styled)
+    return slides, _finished(replace_theme(document, theme), slides, styled=design.styled or design.tinted)
 
 
 def replace_theme(document: Document, theme: Any) -> Document:

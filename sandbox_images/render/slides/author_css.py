@@ -6,7 +6,7 @@ from xml.etree.ElementTree import Element
 import tinycss2
 
 from render.slides.canvas import slide_height, slide_width
-from render.source.tree_edits import parents_of, remove
+from render.source.tree_edits import classes_of, parents_of, remove, text_of
 
 _VIEWPORT = re.compile(r"(?<![\w#.-])(\d*\.?\d+)\s*(d|s|l)?(vw|vh|vmin|vmax)\b", re.IGNORECASE)
 _BLOCK = re.compile(r"\{[^{}]*\}")
@@ -15,6 +15,7 @@ _FIXED = re.compile(r"position\s*:\s*(fixed|sticky)", re.IGNORECASE)
 _PAGE = re.compile(r"@page\b[^{}]*\{(?:[^{}]|\{[^{}]*\})*\}", re.IGNORECASE)
 _RATIOS = (16 / 9, 16 / 10, 4 / 3)
 _NARROWEST, _OFF = 700, 0.03
+_NEARLY_ALL = 0.9
 _PER_UNIT = {"px": 1.0, "pt": 4 / 3, "in": 96.0, "cm": 96 / 2.54, "mm": 9.6 / 2.54}
 _RULE = re.compile(r"(?:(?<=[{}])|^)([^{}]*)(\{[^{}]*\})")
 _PRELUDE = re.compile(r"(?:(?<=[{}])|^)([^{}]*)\{")
@@ -55,6 +56,28 @@ def is_slide_body(css: str) -> bool:
         if any(selector.strip() == "body" for selector in prelude.split(",")) and _slide_width(block):
             return True
     return False
+
+
+def sized_slides(body: Element, css: str) -> list[Element]:
+    """The outermost elements that rules make as large as a slide, if nearly all words of the page are in them."""
+    names = {
+        part
+        for prelude, block in _RULE.findall(css)
+        if _slide_width(block)
+        for selector in prelude.split(",")
+        if (part := selector.strip().rpartition(" ")[2]).startswith((".", "#"))
+    }
+    found: list[Element] = []
+    stack = list(reversed(body))
+    while stack:
+        element = stack.pop()
+        own = {*(f".{name}" for name in classes_of(element)), f"#{element.get('id')}"}
+        if names & own or _slide_width(f"{{{element.get('style') or ''}}}"):
+            found.append(element)
+        else:
+            stack.extend(reversed(element))
+    words = sum(len(text_of(element).split()) for element in found)
+    return found if words and words >= len(text_of(body).split()) * _NEARLY_ALL else []
 
 
 def of_body(css: str) -> str:
@@ -113,7 +136,7 @@ def rules_of(css: str) -> list[str]:
 
 
 def _best(match: re.Match[str]) -> str:
-    """The length that ``clamp()``, ``min()`` or ``max()`` comes to; unchanged where only layout can tell."""
+    """The length that ``clamp()``, ``min()`` or ``max()`` comes to; unchanged where only layout knows it."""
     values = [_length(part) for part in match[2].split(",")]
     known = [value for value in values if value is not None]
     if match[1].lower() != "clamp":

@@ -1,10 +1,11 @@
 """What stands behind text: fills, outlines, bars; and text that becomes the text of the shape behind it."""
 
+from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
 from render.layout.boxes import BoxNode
 from render.layout.grounds import Ground, Tile, flattened
-from render.layout.look import Gradient, Paint
+from render.layout.look import Border, Gradient, Paint
 from render.slides.model import LineShape, PictureShape, Shape, TextShape
 from render.source.tree_edits import make
 
@@ -17,7 +18,7 @@ def decorate(node: BoxNode) -> list[Shape]:
     look = node.look
     if node.width < 1 or node.height < 1 or not look.visible:
         return []
-    borders = {side: border for side in _SIDES if (border := look.border(side))}
+    borders = _borders(node)
     shapes, fill = _layers(node, node.grounds)
     whole = len(borders) == len(_SIDES) and len({round(border.width) for border in borders.values()}) == 1
     if fill or whole:
@@ -27,17 +28,25 @@ def decorate(node: BoxNode) -> list[Shape]:
         if whole:
             shape.border = borders["top"]
         shapes.append(shape)
-    if whole:
-        return shapes
+    return shapes if whole else [*shapes, *_bars(node, borders)]
+
+
+def edges_of(node: BoxNode) -> list[Shape]:
+    """The borders of a slide itself, as bars."""
+    return list(_bars(node, _borders(node)))
+
+
+def _borders(node: BoxNode) -> dict[str, Border]:
+    return {side: border for side in _SIDES if (border := node.look.border(side))}
+
+
+def _bars(node: BoxNode, borders: dict[str, Border]) -> Iterator[LineShape]:
     for side, border in borders.items():
         width = min(border.width, node.width if side in {"left", "right"} else node.height)
         x = node.x + node.width - width if side == "right" else node.x
         y = node.bottom - width if side == "bottom" else node.y
         across = side in {"top", "bottom"}
-        shapes.append(
-            LineShape(x, y, node.width if across else width, width if across else node.height, border.paint)
-        )
-    return shapes
+        yield LineShape(x, y, node.width if across else width, width if across else node.height, border.paint)
 
 
 def _layers(node: BoxNode, grounds: tuple[Ground, ...]) -> tuple[list[Shape], Paint | Gradient | None]:
@@ -52,7 +61,9 @@ def _layers(node: BoxNode, grounds: tuple[Ground, ...]) -> tuple[list[Shape], Pa
     radius = node.look.radius(node.width, node.height)
     for ground in grounds:
         if isinstance(ground, Tile):
-            shapes.append(_tile(ground))
+            tile = _tile(ground)
+            tile.radius = radius
+            shapes.append(tile)
         else:
             fill = TextShape(node.x, node.y, node.width, node.height, role="box", fill=ground, radius=radius)
             shapes.append(fill)
@@ -156,3 +167,22 @@ def name_title(shapes: list[Shape]) -> None:
         if isinstance(shape, TextShape) and shape.paragraphs:
             shape.role = "title"
             return
+
+
+def in_order(children: list[BoxNode], ranks: dict[int, int]) -> list[BoxNode]:
+    """Boxes with those out of flow, which layout may put first, where they stand in the document."""
+    loose = [
+        child for child in children if child.out_of_flow and child.element is not None and child.kind != "marker"
+    ]
+    if not loose or len(loose) == len(children):
+        return children
+    ordered = [child for child in children if all(child is not item for item in loose)]
+    for item in loose:
+        rank = ranks.get(id(item.element), 0)
+        later = [
+            index
+            for index, child in enumerate(ordered)
+            if child.principal and not child.pseudo and ranks.get(id(child.element), 0) > rank
+        ]
+        ordered.insert(0 if item.pseudo == "before" else later[0] if later else len(ordered), item)
+    return ordered

@@ -9,6 +9,7 @@ _LEAST = 1.7
 """Contrast below which text is as good as invisible; designers go down to 3, and their choices are theirs."""
 _SMALL = 4.5
 """Contrast that small print needs."""
+_ORNAMENT_CHARACTERS, _ORNAMENT_SIZE = 3, 80.0
 _HINT = 0.3
 """Text of which no more is seen is a ground, such as a number behind a title."""
 
@@ -35,11 +36,20 @@ def keep_readable(slide: Slide, theme_background: str, covered: str = "") -> boo
             own = _colours(shape.fill, behind) if shape.fill is not None else behind
             if shape.fill is not None:
                 painted.append((shape, own))
-            mended = _mend(shape.paragraphs, own) or mended
+            mended = (not _is_ornament(shape) and _mend(shape.paragraphs, own)) or mended
         elif isinstance(shape, TableShape):
             for cell in shape.cells:
                 mended = _mend(cell.paragraphs, _colours(cell.fill, behind) if cell.fill else behind) or mended
     return mended
+
+
+def _is_ornament(shape: TextShape) -> bool:
+    """Whether text is a big sign that its author has placed behind the rest in nearly the colour of the ground."""
+    words = "".join(para.text for para in shape.paragraphs).strip()
+    least = min(
+        (piece.size for para in shape.paragraphs for piece in para.pieces if piece.text.strip()), default=0.0
+    )
+    return shape.free and len(words) <= _ORNAMENT_CHARACTERS and least >= _ORNAMENT_SIZE
 
 
 Grounds = tuple[str, ...]

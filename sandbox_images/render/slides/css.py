@@ -11,15 +11,15 @@ from render.themes import KINDS
 STEPS = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.65, 0.55, 0.45, 0.35, 0.25)
 """Factors of type; those below 0.75 are for what can be neither scaled properly nor split."""
 
-ROOMY_STEPS = (1.45, 1.3, 1.15, 1.06)
-"""Factors of type on slides that are not full: body text of 28, 25, 22 and 20.5 points."""
+ROOMY_STEPS = (1.4, 1.28, 1.15, 1.06)
+"""Factors of type on slides that are not full: body text of 28, 25.5, 23 and 21 points."""
 _DEEP = 6.0
 """Contrast that white text has at least on a title slide's ground."""
 _TABLE_MOST, _CODE_MOST = 26.6, 22.0
 """Type of tables and code grows to 20 and 16 points."""
 
 MARGIN_X, MARGIN_TOP, MARGIN_BOTTOM = 72, 60, 52
-TITLE_SIZE, BODY_SIZE = 40, 26
+TITLE_SIZE, BODY_SIZE = 40, 27
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?)px")
 
 
@@ -49,7 +49,7 @@ def deck_css(theme: Theme, design: Design, width: float) -> str:
     if not design.bare:
         parts.append(plain_css(theme, design))
     if not design.styled:
-        parts.append(_kind_rules(theme))
+        parts.append(_kind_rules(theme, tinted=design.tinted))
     return "\n".join(parts)
 
 
@@ -78,7 +78,7 @@ def _zoom_rules(step: float, design: Design) -> str:
     title = (
         ""
         if design.styled or step < 0.75  # noqa: PLR2004 - below, everything is scaled
-        else f".{name} .pb-title{{font-size:{TITLE_SIZE / step:.2f}px;margin-bottom:{26 / step:.1f}px}}"
+        else f".{name} :is(.pb-title,.pb-column-title){{font-size:{TITLE_SIZE / step:.2f}px;margin-bottom:{26 / step:.1f}px}}"
     )
     if step > 1 and not design.styled:
         title += (
@@ -279,12 +279,17 @@ def title_look(colours: dict[str, str]) -> tuple[str, str, str]:
     return ground, "#ffffff", mixed("#ffffff", ground, 0.14)
 
 
-def _kind_rules(theme: Theme) -> str:
-    """The looks of the title slide and of section slides; the layouts of the deck carry the same colours."""
+def _kind_rules(theme: Theme, *, tinted: bool) -> str:
+    """The looks of the title slide and of section slides; the layouts of the deck carry the same colours.
+
+    Args:
+        theme: its colours.
+        tinted: whether the document has colours of its own.
+    """
     c = theme.colours
     rows = []
     looks = (("title", *title_look(c)), ("section", *section_look(c), section_look(c)[1]))
-    for kind, ground, text, soft in looks:
+    for kind, ground, text, soft in () if tinted else looks:
         own = f".pb-slide.pb-kind-{kind}:not(.pb-grounded):not(.pb-coloured):not(.pb-class-invert)"
         rows.append(f"{own}{{background:{ground};color:{soft}}} {own} *{{color:{soft}}} {own} .pb-title{{color:{text}}}"
                     f"{own} .pb-title *{{color:{text}}}")  # fmt: skip
@@ -296,10 +301,13 @@ padding-left:104px;padding-right:104px}}
 .pb-slide.pb-kind-title .pb-title{{font-size:76px;line-height:1.08;margin-bottom:28px}}
 .pb-slide.pb-kind-title .pb-title.pb-long{{font-size:60px}}
 .pb-slide.pb-kind-title>.pb-foot{{position:absolute;left:104px;bottom:64px;margin:0;font-size:24px}}
+.pb-slide.pb-kind-title>.pb-bottom{{position:absolute;left:104px;bottom:28px;margin:0}}
 .pb-slide.pb-kind-section .pb-title{{font-size:56px;margin-bottom:14px}}
 {"".join(rows)}
 .pb-coloured :is(h1,h2,h3,h4,h5,h6),.pb-class-invert :is(h1,h2,h3,h4,h5,h6){{color:inherit}}
 .pb-slide:is(.pb-grounded,.pb-class-invert) thead th{{background:none;color:inherit}}
+.pb-slide:is(.pb-grounded,.pb-coloured,.pb-class-invert) .pb-card{{background:rgba(127,127,127,.16)}}
+.pb-slide:is(.pb-grounded,.pb-coloured,.pb-class-invert) :is(.pb-term,.pb-number){{color:inherit}}
 .pb-class-lead.pb-kind-content{{text-align:center}}
 .pb-class-invert{{background:{c["text"]};color:{c["background"]}}}
 {_layout_rules(c)}"""
@@ -312,7 +320,7 @@ def _layout_rules(c: dict[str, str]) -> str:
 .pb-l-number p:not(.pb-number){{font-size:36px;max-width:900px}}
 .pb-cards{{display:flex;gap:28px;align-items:stretch}}
 .pb-card{{flex:1 1 0;min-width:0;background:{c["surface"]};border-top:6px solid {c["accent"]};padding:30px 28px 26px;
-min-height:230px;font-size:27px}}
+min-height:300px;font-size:27px}}
 .pb-card p:last-child{{margin-bottom:0}} .pb-term{{font-size:31px;margin-bottom:12px;color:{c["heading"]}}}
 .pb-figure .pb-term{{font-size:64px;line-height:1.1;color:{c["accent"]}}}
 .pb-l-quote blockquote{{border-left:0;padding:0 60px 0 0;font-size:42px;line-height:1.35;margin:0}}

@@ -21,6 +21,8 @@ _NESTED = frozenset({"media", "supports", "layer"})
 _DECLARATIONS_MAX = 20_000
 _SIZES = frozenset({"font", "font-size"})
 _BASES = frozenset({"html", "body", ":root", "p", "li", "ul", "ol", "div", "section", "article", "main"})
+_SLIDES = re.compile(r"(?:^|[\s,>])(?:section|body|html|:root)(?:[.:][\w-]+)?\s*$")
+_LAID_OUT = re.compile(r"display|position|padding(?:-.*)?|width|height|(?:flex|grid|justify|align|place)-.*")
 _MANY = 3
 """So many rules about the size of some text amount to one about all of it."""
 
@@ -31,12 +33,14 @@ class Design:
 
     Attributes:
         styled: there are rules of its own: the theme's decorations and colours stay away.
+        tinted: it has colours of its own, in the theme's layout: title slides and the like get none of the theme.
         bare: its elements look as in a browser where no rule is about them, not as in the theme.
         framed: slides have a size or a padding of their own: they get no margins of ours.
         sized: text has sizes of its own: what has none is as large as in a browser.
     """
 
     styled: bool = False
+    tinted: bool = False
     bare: bool = False
     framed: bool = False
     sized: bool = False
@@ -53,9 +57,11 @@ def design_of(css: str, drafts: list[Draft], *, markup: bool) -> Design:
     roots = [draft.root for draft in drafts if draft.authored]
     inline = [element.get("style") or "" for root in roots for element in root.iter() if element.get("style")]
     own = [root.get("style") or "" for root in roots]
-    styled = bool(css.strip()) or (markup and any(_LOOK.search(style) for style in own))
-    if not styled or not markup:
-        return Design(styled=styled)
+    if not markup:
+        return _additions(css)
+    styled = bool(css.strip()) or any(_LOOK.search(style) for style in own)
+    if not styled:
+        return Design()
     names = {name for root in roots for name in (name_of(root), *(f".{item}" for item in classes_of(root)))}
     names |= {f"#{root.get('id')}" for root in roots if root.get("id")}
     wanted = [row for style in own for row in _declared(style)]
@@ -71,6 +77,16 @@ def design_of(css: str, drafts: list[Draft], *, markup: bool) -> Design:
             sizes += _MANY if parts & (names | _BASES) or selector.strip() == "*" else 1
     framed = _is_framed(wanted, composed=inner)
     return Design(styled=styled, bare=framed or sizes >= _MANY, framed=framed, sized=sizes >= _MANY)
+
+
+def _additions(css: str) -> Design:
+    """What the style sheet of Markdown settles: it adds to the theme, unless it lays slides out."""
+    rows = [(_SLIDES.search(selector), rows) for selector, rows in _rules(css)]
+    composed = any(slides and _LAID_OUT.fullmatch(name) for slides, rows in rows for name, _ in rows)
+    tinted = any(
+        name == "color" or (slides and name.startswith("background")) for slides, rows in rows for name, _ in rows
+    )
+    return Design(styled=composed, tinted=tinted)
 
 
 def _is_framed(rows: list[tuple[str, str]], *, composed: bool) -> bool:

@@ -16,6 +16,8 @@ _COLUMN_NAMES = frozenset(
 )
 _HEADINGS = frozenset({"h1", "h2", "h3"})
 _PIECES_MOST = 4
+_NUMBERED = re.compile(r"\s*(?:Slide|Folie|Diapositive|Diapositiva|Slajd)\s+\d{1,3}\s*[:.\u2013\u2014-]\s+(?=\S)")
+_NOTES = re.compile(r"\s*(?:speaker|presenter)(?:['\u2019]?s)?\s+notes?\s*:", re.IGNORECASE)
 
 
 def read_slidev(body: Element) -> None:
@@ -56,12 +58,29 @@ def _place_slots(body: Element) -> None:
         columns = [column for column in columns if column]
         headed = [bool(column) and column[0].tag in _HEADINGS for column in columns]
         above = [columns[0].pop(0)] if headed[:1] == [True] and not any(headed[1:]) else []
+        for column in columns if headed and all(headed) else ():
+            add_class(column[0], "pb-column-title")
         index = list(body).index(blocks[0])
         for block in blocks:
             body.remove(block)
         cells = [make("div", {"class": "pb-column"}, None, *column) for column in columns if column]
         for offset, block in enumerate([*above, make("div", {"class": "pb-columns"}, None, *cells)]):
             body.insert(index + offset, block)
+
+
+def strip_slide_numbers(body: Element) -> None:
+    """Takes "Slide 3:" off headings: models write it in front of the title where they list the slides of a deck."""
+    headings = [item for item in body.iter() if item.tag in _HEADINGS and _NUMBERED.match(item.text or "")]
+    if len(headings) > 1:
+        for heading in headings:
+            heading.text = _NUMBERED.sub("", heading.text or "", count=1)
+
+
+def mark_notes(body: Element) -> None:
+    """Makes notes of the paragraphs and quotations that are called speaker notes."""
+    for block in body:
+        if block.tag in {"p", "blockquote"} and _NOTES.match(text_of(block)):
+            add_class(block, "pb-notes")
 
 
 def read_marp_headings(body: Element) -> None:

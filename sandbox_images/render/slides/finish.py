@@ -7,13 +7,11 @@ from render.slides.canvas import slide_height, slide_width
 from render.slides.checks import clamp, overlap, solid
 from render.slides.contrast import keep_readable
 from render.slides.model import PictureShape, Shape, Slide, TableCell, TableShape, TextShape
-from render.slides.scale import move_down
+from render.slides.place import FOOT, pin_bottom
 from render.slides.split import PART_MARK
 
 _SLACK = 6.0
-_FOOT = 28.0
 _BODY_WIDTH = 380
-_RULE = 8
 _NAME_MAX, _NAME_WORDS = 60, 7
 _WIDER = 0.06
 """The share by which another build of a font can be wider."""
@@ -39,7 +37,7 @@ def finish(slide: Slide, theme_background: str, accent: str, *, covered: bool) -
     for shape in slide.shapes:
         if isinstance(shape, TextShape) and shape.paragraphs:
             _hang(shape)
-    _pin_bottom(slide.shapes)
+    pin_bottom(slide.shapes)
     mended = keep_readable(slide, theme_background, covered=accent if covered else "")
     _roles(slide)
     for shape in slide.shapes:
@@ -114,30 +112,6 @@ def _hang(shape: TextShape) -> None:
     else:
         for para in shape.paragraphs:
             para.x += need
-
-
-def _pin_bottom(shapes: list[Shape]) -> None:
-    """Footnotes and footers go to the slide's foot, with the rule above them."""
-    index = next(
-        (i for i, shape in enumerate(shapes) if isinstance(shape, TextShape) and shape.role == "footnotes"), None
-    )
-    if index is None:
-        return
-    frame = shapes[index]
-    down = slide_height() - _FOOT - frame.bottom
-    above = [shape for shape in shapes if solid(shape) and shape is not frame]
-    if down <= 0 or any(shape.bottom > frame.y - 4 for shape in above):
-        return
-    moved = [frame]
-    if (
-        index
-        and not solid(shapes[index - 1])
-        and shapes[index - 1].height < _RULE
-        and shapes[index - 1].y >= frame.y - 24
-    ):
-        moved.append(shapes[index - 1])
-    for shape in moved:
-        move_down(shape, down)
 
 
 def _roles(slide: Slide) -> None:
@@ -226,7 +200,7 @@ def _lengthen(shape: TextShape, shapes: list[Shape]) -> None:
     own = shape.fill is not None or shape.border is not None
     shape.exact = more > 0 and (
         own
-        or longer.bottom > slide_height() - _FOOT
+        or longer.bottom > slide_height() - FOOT
         or any(o is not shape and solid(o) and overlap(longer, o) for o in shapes)
     )
     if more > 0 and not shape.exact:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from xml.etree.ElementTree import Element
 
+from tinycss2.color3 import parse_color
+
 from render.source.tree_edits import classes_of, make, parents_of
 
 _CSS = re.compile(r"[#\w(),.%/ -]{1,60}")
@@ -17,6 +19,7 @@ _LENGTH = re.compile(r"(w|width|h|height):(auto|\d{1,5}(?:\.\d+)?(?:px|%|em|rem|
 _FILTER = re.compile(
     r"(?:blur|brightness|contrast|drop-shadow|grayscale|hue-rotate|invert|opacity|saturate|sepia)(?::.+)?"
 )
+_COLOUR = re.compile(r"#[0-9a-fA-F]{3,8}\b|(?:rgb|hsl)a?\([^()]{1,60}\)|\b[a-zA-Z]{3,20}\b(?!-|\()")
 _SHARE_LEAST, _SHARE_MOST = 0.1, 0.9
 
 
@@ -28,7 +31,7 @@ class Directives:
         classes: names such as ``lead`` and ``invert``.
         colour, background: CSS colours, or "".
         image: a CSS gradient behind the slide, or "".
-        paginate: whether the slide shows its number; None if nothing was said.
+        paginate: whether the slide shows its number; None if it is not set.
         header, footer: text at the edges.
         divider: level of heading that slides begin at; 0 for rules only, None for pandoc's rule.
     """
@@ -136,10 +139,19 @@ def from_attributes(element: Element, directives: Directives) -> Directives:
         directives = replace(directives, background=colour)
     if gradient:
         directives = replace(directives, image=gradient[0])
+    if (colour or gradient) and not directives.colour and _is_dark(gradient[0] if gradient else colour):
+        directives = replace(directives, colour="#ffffff")
     if picture and not picture.startswith(("#", "rgb", "hsl")):
         address = _ADDRESS.search(picture)
         directives = replace(directives, picture=address[2] if address else picture)
     return directives
+
+
+def _is_dark(ground: str) -> bool:
+    """Whether a colour, or the colours of a gradient, are dark in the mean: reveal.js has light text on them."""
+    found = [parse_color(part) for part in _COLOUR.findall(ground)]
+    shades = [0.299 * one.red + 0.587 * one.green + 0.114 * one.blue for one in found if hasattr(one, "red")]
+    return bool(shades) and sum(shades) / len(shades) < 0.5  # noqa: PLR2004 - the middle
 
 
 def small_print(tag: str, attributes: dict[str, str], text: str) -> Element:
@@ -186,7 +198,7 @@ def take_backdrops(root: Element, directives: Directives) -> Backdrops:
 
 
 def _move_notices(root: Element, parents: dict[Element, Element]) -> None:
-    """What is told of a background that cannot be had stands at the slide's end, without Marp's keywords."""
+    """The notice of a missing background is at the slide's end, without Marp's keywords."""
     for notice in [item for item in root.iter("span") if "pb-missing" in classes_of(item)]:
         alt, mark, rest = (notice.text or "").partition(" \u2014 ")
         if mark and "bg" in alt.split():

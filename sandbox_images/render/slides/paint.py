@@ -5,7 +5,7 @@ from xml.etree.ElementTree import Element
 
 from render.layout.boxes import BoxNode
 from render.layout.look import Paint
-from render.slides.boxes import decorate, hand_down, merge_text, name_title
+from render.slides.boxes import decorate, edges_of, hand_down, in_order, merge_text, name_title
 from render.slides.bullets import bullet_of
 from render.slides.effects import fade, transform
 from render.slides.model import Bullet, ChartShape, LineShape, Para, PictureShape, Piece, Shape, TextShape
@@ -16,6 +16,7 @@ from render.slides.text import (
     break_before_pictures,
     code_lines,
     is_inline,
+    is_swatch,
     runs_of,
     settle_line,
     shift_with_text,
@@ -60,6 +61,7 @@ class Painter:
         self.boxes = Boxes.of(self.root)
         if self.root.element is not None:
             self.ranks = {id(item): rank for rank, item in enumerate(self.root.element.iter())}
+        self.shapes.extend(edges_of(self.root))
         self._children(self.root, _Place(id(self.root)))
         self._open = None
         self._keep_leftovers()
@@ -137,7 +139,7 @@ class Painter:
 
     def _children(self, node: BoxNode, place: _Place) -> None:
         lines: list[BoxNode] = []
-        for child in self._in_order(node.children):
+        for child in in_order(node.children, self.ranks):
             if child.kind == "line":
                 lines.append(child)
                 continue
@@ -148,26 +150,6 @@ class Painter:
                 self._node(child, place, node)
         if lines:
             self._lines(node, lines, place)
-
-    def _in_order(self, children: list[BoxNode]) -> list[BoxNode]:
-        """Boxes with those out of flow, which layout may put first, where they stand in the document."""
-        loose = [
-            child
-            for child in children
-            if child.out_of_flow and child.element is not None and child.kind != "marker"
-        ]
-        if not loose or len(loose) == len(children):
-            return children
-        ordered = [child for child in children if all(child is not item for item in loose)]
-        for item in loose:
-            rank = self.ranks.get(id(item.element), 0)
-            later = [
-                index
-                for index, child in enumerate(ordered)
-                if child.principal and not child.pseudo and self.ranks.get(id(child.element), 0) > rank
-            ]
-            ordered.insert(0 if item.pseudo == "before" else later[0] if later else len(ordered), item)
-        return ordered
 
     def _special(self, node: BoxNode, element: Element) -> bool:
         """Elements that become something other than text; returns whether it was one."""
@@ -304,11 +286,13 @@ class Painter:
         for item in blocks:
             if id(item) in seen:
                 continue
-            if item.kind == "replaced":
+            if item.kind == "replaced" or is_swatch(item):
                 item.y += shift_with_text(item, lines) if texty else 0.0
-                self._picture(item, inline=texty)
-                if not texty:
-                    self._open = None
+                if item.kind == "replaced":
+                    self._picture(item, inline=texty)
+                else:
+                    self.shapes.extend(decorate(item))
+                self._open = self._open if texty else None
             elif not is_inline(item):
                 self._node(item, replace(place, key=id(item)), node)
             else:

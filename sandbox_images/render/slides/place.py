@@ -8,8 +8,11 @@ from render.slides.scale import move_down
 
 _ABOVE = 0.45
 """The share of the free height that goes above the content: what looks like the middle is a little above it."""
+FOOT = 28.0
+"""Pixels between small print and the lower edge of its slide."""
 _LEAST = 12.0
 _ROOM_BELOW = 16.0
+_RULE = 8
 
 
 def block_of(shapes: list[Shape]) -> list[Shape]:
@@ -50,15 +53,39 @@ def _beside_title(shapes: list[Shape], block: list[Shape]) -> bool:
     return title is not None and any(solid(shape) and title.y - 4 < shape.y < title.bottom for shape in rest)
 
 
+def pin_bottom(shapes: list[Shape]) -> None:
+    """Footnotes and footers go to the slide's foot, with the rule above them."""
+    index = next(
+        (i for i, shape in enumerate(shapes) if isinstance(shape, TextShape) and shape.role == "footnotes"), None
+    )
+    if index is None:
+        return
+    frame = shapes[index]
+    down = slide_height() - FOOT - frame.bottom
+    above = [shape for shape in shapes if solid(shape) and shape is not frame]
+    if down <= 0 or any(shape.bottom > frame.y - 4 for shape in above):
+        return
+    moved = [frame]
+    if (
+        index
+        and not solid(shapes[index - 1])
+        and shapes[index - 1].height < _RULE
+        and shapes[index - 1].y >= frame.y - 24
+    ):
+        moved.append(shapes[index - 1])
+    for shape in moved:
+        move_down(shape, down)
+
+
 def settle_block(shapes: list[Shape]) -> None:
     """Moves the content of a slide that is not full into the optical middle of the room below its title."""
+    pin_bottom(shapes)
     block = block_of(shapes)
     if not block or _beside_title(shapes, block):
         return
-    foot = next((shape.y for shape in shapes if isinstance(shape, TextShape) and shape.role == "footnotes"), None)
-    end = (
-        slide_height() - MARGIN_BOTTOM if foot is None else min(foot, slide_height() - MARGIN_BOTTOM) - _ROOM_BELOW
-    )
+    foot = next((shape for shape in shapes if isinstance(shape, TextShape) and shape.role == "footnotes"), None)
+    lowest = slide_height() - MARGIN_BOTTOM
+    end = lowest if foot is None else min(foot.y, lowest) - _ROOM_BELOW
     titled = any(isinstance(shape, TextShape) and shape.role == "title" for shape in shapes)
     free = end - max(shape.bottom for shape in block)
     above = 0.0 if titled else max(0.0, min(shape.y for shape in block) - MARGIN_BOTTOM)

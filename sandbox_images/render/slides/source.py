@@ -5,8 +5,14 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from render.document import Document
-from render.slides.author_css import BODY_TAG, is_slide_body
-from render.slides.dialects import name_columns, read_marp_headings, read_slidev
+from render.slides.author_css import BODY_TAG, is_slide_body, sized_slides
+from render.slides.dialects import (
+    mark_notes,
+    name_columns,
+    read_marp_headings,
+    read_slidev,
+    strip_slide_numbers,
+)
 from render.slides.marp import from_front_matter, small_print, take_backdrops
 from render.slides.segment import Draft, has_slides, segment, title_draft, title_of
 from render.slides.split import whole_copy
@@ -32,9 +38,14 @@ def drafts_of(document: Document, css: str = "") -> list[Draft]:
     read_slidev(body)
     read_marp_headings(body)
     take_spoken(document, body)
+    strip_slide_numbers(body)
+    mark_notes(body)
     name_columns(body, css)
     if is_slide_body(css):
         _wrap_body(body)
+    if not has_slides(body):
+        for element in sized_slides(body, css):
+            element.set("data-slide", "1")
     notes = _take_footnotes(document.tree)
     _write_formulas(document.tree)
     _take_ticks(document.tree)

@@ -14,17 +14,12 @@ def read_table(node: BoxNode, paragraphs: Callable[[BoxNode], list[Para]]) -> Ta
         node: the table.
         paragraphs: paints what is in a cell.
     """
-    rows: list[tuple[BoxNode, bool, Paint | None]] = []
-    for child in node.children:
-        if child.kind == "group":
-            head = child.element is not None and child.element.tag == "thead"
-            rows.extend((row, head, child.look.background) for row in child.children if row.kind == "row")
-        elif child.kind == "row":
-            rows.append((child, False, None))
+    rows = _rows_of(node)
     filled = [bool(item[0].children) for item in rows]
     rows = [item for item in rows if item[0].children]
     spans = [index for index, has_cells in enumerate(filled) if has_cells]
     table = TableShape(node.x, node.y, node.width, node.height)
+    mirrored = node.look.right_to_left
     edges: dict[int, float] = {}
     taken: set[tuple[int, int]] = set()
     for index, (row, _, ground) in enumerate(rows):
@@ -32,8 +27,17 @@ def read_table(node: BoxNode, paragraphs: Callable[[BoxNode], list[Para]]) -> Ta
             if cell.kind == "cell":
                 # Rows without cells are left out, and so are those of them that a cell spans.
                 cell.rowspan = sum(filled[spans[index] : spans[index] + max(1, cell.rowspan)])
-                _add_cell(table, taken, edges, (cell, index, len(rows)), paragraphs, row.look.background or ground)
+                _add_cell(
+                    table,
+                    taken,
+                    edges,
+                    (cell, index, len(rows), mirrored),
+                    paragraphs,
+                    row.look.background or ground,
+                )
     _drop_empty_columns(table, edges)
+    if mirrored and edges:
+        edges = _mirrored(table, edges)
     _share_borders(table)
     table.columns = _widths(edges, table)
     table.rows = [max(1.0, row.height) for row, _, _ in rows]
@@ -49,6 +53,18 @@ def read_table(node: BoxNode, paragraphs: Callable[[BoxNode], list[Para]]) -> Ta
     return table
 
 
+def _rows_of(node: BoxNode) -> list[tuple[BoxNode, bool, Paint | None]]:
+    """The rows of a table, each with whether it is in its head, and with the ground of its group."""
+    rows: list[tuple[BoxNode, bool, Paint | None]] = []
+    for child in node.children:
+        if child.kind == "group":
+            head = child.element is not None and child.element.tag == "thead"
+            rows.extend((row, head, child.look.background) for row in child.children if row.kind == "row")
+        elif child.kind == "row":
+            rows.append((child, False, None))
+    return rows
+
+
 def _is_head(rows: list[tuple[BoxNode, bool, Paint | None]]) -> bool:
     cells = rows[0][0].children if rows else []
     return bool(cells) and all(cell.element is not None and cell.element.tag == "th" for cell in cells)
@@ -58,11 +74,11 @@ def _add_cell(
     table: TableShape,
     taken: set[tuple[int, int]],
     edges: dict[int, float],
-    where: tuple[BoxNode, int, int],
+    where: tuple[BoxNode, int, int, bool],
     paragraphs: Callable[[BoxNode], list[Para]],
     ground: Paint | None,
 ) -> None:
-    cell, index, count = where
+    cell, index, count, is_mirrored = where
     column = cell.column
     while (index, column) in taken:
         column += 1
@@ -71,9 +87,10 @@ def _add_cell(
     while colspan > 1 and (index, column + colspan - 1) in taken:
         colspan -= 1
     taken.update((index + down, column + right) for down in range(rowspan) for right in range(colspan))
-    edges.setdefault(column, cell.x)
-    if column + colspan not in edges or cell.x + cell.width > edges[column + colspan]:
-        edges.setdefault(column + colspan, cell.x + cell.width)
+    start = -cell.x - cell.width if is_mirrored else cell.x
+    edges.setdefault(column, start)
+    if column + colspan not in edges or start + cell.width > edges[column + colspan]:
+        edges.setdefault(column + colspan, start + cell.width)
     look = cell.look
     fill = look.background or ground
     lines = sorted(cell.children, key=lambda child: child.y)[:1]
@@ -93,6 +110,14 @@ def _add_cell(
             middle,
         )
     )
+
+
+def _mirrored(table: TableShape, edges: dict[int, float]) -> dict[int, float]:
+    """Numbers columns from the left, as slides count them, where the first stands at the right; gives their edges."""
+    last = max(edges)
+    for cell in table.cells:
+        cell.column = last - cell.column - cell.colspan
+    return {last - column: -x for column, x in edges.items()}
 
 
 def _share_borders(table: TableShape) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from xml.etree.ElementTree import Element
 
 from render.layout.boxes import BoxNode
@@ -16,6 +17,7 @@ _TALL_LINE, _USUAL_LINE = 1.75, 1.2
 """Heights of a line in ems: one that is there to centre text, and one that is as tall as type asks for."""
 _BLANKS = re.compile(r"[ \t\n\f\r]+")
 _SKIPPED = frozenset({"script", "style", "template", "head", "title"})
+_OWN_LINES = frozenset({"block", "flex", "grid", "table"})
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 
 
@@ -25,26 +27,45 @@ class Boxes:
 
     principal: dict[int, BoxNode] = field(default_factory=dict)
     pseudo: dict[tuple[int, str], str] = field(default_factory=dict)
+    looks: dict[tuple[int, str], Look] = field(default_factory=dict)
+    """Of ``::before`` and ``::after``, which need not look like their element."""
     marker: dict[int, BoxNode] = field(default_factory=dict)
+    steps: dict[int, float] = field(default_factory=dict)
+    """How far what follows an empty block of a line is from it."""
 
     @classmethod
     def of(cls, root: BoxNode) -> "Boxes":
         """Reads a laid-out tree once."""
         found = cls()
+        blocks: set[tuple[int, str]] = set()
         for node in root.walk():
             if node.element is None:
                 continue
             key = id(node.element)
-            if node.kind == "line" and _all_badges(node):
-                for badge in node.children:
-                    badge.kind = "badge" if badge.kind == "inline-block" else badge.kind
+            found._read_row(node)
             if node.kind == "marker":
                 found.marker.setdefault(key, node)
             elif node.pseudo and node.kind == "text":
+                found.looks.setdefault((key, node.pseudo), node.look)
                 found.pseudo[key, node.pseudo] = found.pseudo.get((key, node.pseudo), "") + node.text
+            elif node.pseudo and node.kind in _OWN_LINES and not node.out_of_flow:
+                blocks.add((key, node.pseudo))
             elif node.principal and not node.pseudo:
                 found.principal.setdefault(key, node)
+        for place in blocks:  # it is painted where it stands, not at the start or the end of its element's text
+            found.pseudo.pop(place, None)
         return found
+
+    def _read_row(self, node: BoxNode) -> None:
+        """Notes how far apart what stands in a line is, and that it is a row of badges."""
+        if node.kind not in {"line", "inline", "block"}:
+            return
+        for one, other in pairwise(node.children):
+            if one.element is not None and is_swatch(one) and other.kind in {"text", "inline"}:
+                self.steps[id(one.element)] = max(one.width, other.x - one.x)
+        if node.kind == "line" and _all_badges(node):
+            for badge in node.children:
+                badge.kind = "badge" if badge.kind == "inline-block" else badge.kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +137,8 @@ def _child(rows: list[list[Piece]], child: Element, style: _Style, boxes: Boxes)
         return
     elif not is_inline(node):
         rows.append([])
-    elif node.kind == "replaced":
-        _replaced(rows, child, node, style)
+    elif node.kind == "replaced" or is_swatch(node):
+        _replaced(rows, child, node, style, boxes)
     else:
         inner = _inner_style(child, node, style)
         _before_after(rows, child, inner, boxes, "before")
@@ -138,12 +159,19 @@ def _inner_style(child: Element, node: BoxNode, style: _Style) -> _Style:
     )
 
 
-def _replaced(rows: list[list[Piece]], child: Element, node: BoxNode, style: _Style) -> None:
+def is_swatch(node: BoxNode) -> bool:
+    """Whether a block in a line has a ground and nothing in it, such as the colour of a legend."""
+    seen = bool(node.grounds) or node.look.border("top") is not None
+    return node.kind == "inline-block" and seen and not any(item.text.strip() for item in node.walk())
+
+
+def _replaced(rows: list[list[Piece]], child: Element, node: BoxNode, style: _Style, boxes: Boxes) -> None:
     """A picture within a line: a gap as wide as it, unless it stands alone; the painter puts it there."""
     if child.tag == "input":
         return
     size = style.look.size
-    count = max(1, min(400, round(node.width / (size * 0.226))))
+    width = boxes.steps.get(id(child), node.width)
+    count = max(1, min(400, round(width / (size * 0.226))))
     rows[-1].append(Piece(GAP * count, size=size, kept=True, family=_GAP_FACE))
 
 
@@ -183,7 +211,8 @@ def shift_with_text(picture: BoxNode, lines: list[BoxNode]) -> float:
 def _before_after(rows: list[list[Piece]], element: Element, style: _Style, boxes: Boxes, which: str) -> None:
     text = boxes.pseudo.get((id(element), which), "")
     if text:
-        rows[-1].append(replace(_piece(text, style), kept=False))
+        look = boxes.looks.get((id(element), which), style.look)
+        rows[-1].append(replace(_piece(text, replace(style, look=look)), kept=False))
 
 
 def _add(rows: list[list[Piece]], text: str | None, style: _Style) -> None:

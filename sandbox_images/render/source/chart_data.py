@@ -222,7 +222,9 @@ def read_table(table: Element) -> ChartData:
     chart = ChartData(kind, table.get("data-title") or caption, stacked=table.get("data-stacked") is not None)
     if not rows:
         raise ValueError("the table has no rows")
-    has_head = all(number_of(cell) is None for cell in rows[0][1:]) or table.find("thead") is not None
+    first = next(iter(table.iter("tr")))
+    named = len(first) > 0 and all(cell.tag == "th" for cell in first) and table.find(".//td") is not None
+    has_head = named or all(number_of(cell) is None for cell in rows[0][1:]) or table.find("thead") is not None
     head = rows[0] if has_head else [""] * len(rows[0])
     body = rows[1:] if has_head else rows
     chart.categories = [row[0] for row in body]

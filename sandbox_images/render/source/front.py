@@ -26,6 +26,7 @@ from render.source.markdown_source import read_markdown
 from render.source.merged import append_parts, read_merge
 from render.source.nested_layouts import bound_nested_layouts
 from render.source.normalise import normalise
+from render.source.reveal_markdown import read_reveal_markdown
 from render.source.sanitise import sanitise, scrub_css
 from render.source.title_block import add_title_block, word, words
 from render.source.tree_edits import body_of, head_of, make, text_of
@@ -121,7 +122,9 @@ def _parse(request: RenderRequest) -> tuple[Element, dict[str, Any]]:
         if drawing is None:
             raise RenderError("invalid_svg", "content has no <svg> element; give the drawing, or another format.")
         text = text[drawing.start() :]
-    return parse_html(text), {}
+    tree = parse_html(text)
+    read_reveal_markdown(tree)
+    return tree, {}
 
 
 def _one_diagram(text: str) -> Element:

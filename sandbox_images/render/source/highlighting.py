@@ -10,6 +10,8 @@ from pygments.util import ClassNotFound
 
 from render.source.tree_edits import add_class, classes_of, make, name_of
 
+_BARE = "background:none;border:0;padding:0;margin:0;color:inherit;font-size:inherit"
+"""What an author's rules say of code within text is not about the element that we put into a block."""
 HIGHLIGHTED_CHARACTERS_MAX = 20_000
 """A longer block is shown plain: lexers are slow, and some of them quadratic, on what isn't their language."""
 DOCUMENT_CHARACTERS_MAX = 400_000
@@ -22,7 +24,7 @@ def highlight_code(tree: Element) -> None:
     for block in tree.iter("pre"):
         code = block.find("code")
         if code is None:
-            code = make("code", None, block.text)
+            code = make("code", {"style": _BARE}, block.text)
             code.extend(block)
             block[:], block.text = [code], None
         language = _language(block) or _language(code)

@@ -74,10 +74,17 @@ def _keep_formulas(tokens: list[Token]) -> None:
             token.children = [Token("text", "", 0, content=_ESCAPE.sub(r"\1", unescape(text)))]
 
 
+class _Parser(MarkdownIt):
+    """The library's parser, which reads drawings as data too: they are cleaned like all others."""
+
+    def validateLink(self, url: str) -> bool:  # noqa: N802 - the library's name
+        return super().validateLink(url) or url.strip().lower().startswith("data:image/svg+xml")
+
+
 @cache
 def _parser() -> MarkdownIt:
     """The parser: made once, since its rules cost more to build than a page to parse."""
-    parser = MarkdownIt("commonmark", {"html": True, "linkify": True, "maxNesting": 100})
+    parser = _Parser("commonmark", {"html": True, "linkify": True, "maxNesting": 100})
     parser.enable(["table", "strikethrough", "linkify"])
     if parser.linkify is not None:
         parser.linkify.set({"fuzzy_link": False})

@@ -5,6 +5,7 @@ eight flex boxes within each other take seconds, thirty take years. Past a bound
 """
 
 import re
+from itertools import islice
 from xml.etree.ElementTree import Element
 
 import cssselect2
@@ -16,7 +17,8 @@ from render.source.tree_edits import name_of
 COST_MAX = 250.0
 """How often the innermost content may be laid out; pages as people write them stay below 30."""
 SLIDES_COST_MAX = 40.0
-"""The same for slides, each of which is laid out several times until it fits."""
+"""The same for slides, each of which is laid out several times until it fits; those of few elements are as pages."""
+SMALL_MAX = 40
 TABLE_COST = 3.0
 """A table asks what it holds for its widths anew each time that it is laid out."""
 RULES_MAX = 5_000
@@ -48,7 +50,7 @@ def bound_nested_layouts(document: Document) -> None:
     while stack:
         element, cost = stack.pop()
         own = max(_cost(element.get("style") or ""), matched.get(element, 1.0), _cost_of_marks(element))
-        if own > 1 and cost * own > most:
+        if own > 1 and cost * own > most and not (cost * own <= COST_MAX and _is_small(element)):
             element.set("style", f"{element.get('style') or ''};{_PLAIN}")
             document.warn(
                 "nesting_flattened", "Flex, grid or column boxes nested too deep were laid out as plain blocks."
@@ -58,6 +60,11 @@ def bound_nested_layouts(document: Document) -> None:
         else:
             cost *= own
         stack.extend((child, cost) for child in element if name_of(child))
+
+
+def _is_small(element: Element) -> bool:
+    """Whether so little is in it that it may be laid out often."""
+    return sum(1 for _ in islice(element.iter(), SMALL_MAX + 1)) <= SMALL_MAX
 
 
 def _cost(declarations: str) -> float:

@@ -114,7 +114,7 @@ def test_few_lines_are_set_bigger_than_many(tmp_path: Path) -> None:
         for slide in deck.slides
     ]
     titles = [{run.font.size for run in runs_of(slide.shapes.title)} for slide in deck.slides]
-    assert sizes == [{Pt(30), Pt(28)}, {Pt(30), Pt(20.5)}]
+    assert sizes == [{Pt(30), Pt(28)}, {Pt(30), Pt(21)}]
     assert titles == [{Pt(30)}, {Pt(30)}]
 
 
