@@ -108,6 +108,18 @@ def _run_python(path: str) -> None:
         sys.exit(1)
 
 
+def _run_to_the_end(path: str, fork: "Fork | None") -> None:
+    """Runs a program, and passes its exit status to the shutdown of a fork."""
+    try:
+        _run_python(path)
+    except SystemExit as end:
+        if fork:
+            fork.shutdown.set_status(end)
+        raise
+    if fork:
+        fork.shutdown.set_status(None)
+
+
 def _keep_pango() -> None:
     """Has pango stay until the process is gone, if WeasyPrint is loaded.
 
@@ -171,7 +183,7 @@ def _run(job: dict[str, Any], fork: "Fork | None") -> None:
     sys.path[0] = cwd
     if job["language"] == "python":
         atexit.register(_keep_pango)
-        _run_python(job["path"])
+        _run_to_the_end(job["path"], fork)
     else:
         # Python ignores these two; what it becomes and starts would inherit that, so `yes | head` would complain.
         for number in (signal.SIGPIPE, signal.SIGXFSZ):

@@ -549,7 +549,7 @@ def test_files_that_a_program_leaves_open_are_written_and_its_last_words_are_sai
     assert {a["verdict"] for a in forked["artifacts"]} == {"produced"}
     for part in ("no newline", "at exit", "finalized"):
         assert (part in forked["report"], part in launched["report"]) == (True, True)
-    assert ("deleted" in forked["report"]) == ("deleted" in launched["report"])
+    assert ("deleted" in forked["report"]) >= ("deleted" in launched["report"])
 
 
 # ---- the stream to the runner

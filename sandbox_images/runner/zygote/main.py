@@ -15,6 +15,7 @@ A container cannot end before its last process is reaped. The kernel reaps forks
 never waits for one: a fork that a container holds up holds up no other.
 """
 
+import atexit
 import contextlib
 import gc
 import importlib
@@ -29,6 +30,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from zygote import clone3, enter_container, warm_up
+from zygote.interpreter_shutdown import InterpreterShutdown
 from zygote.runner_address import RUNNER_ADDRESS
 
 SERVICE_FD = 3
@@ -55,6 +57,8 @@ class Zygote:
         os.closerange(SERVICE_FD + 1, os.sysconf("SC_OPEN_MAX"))  # the other end, where the service had to take it
         self._confinement = enter_container.Confinement.from_settings(settings)
         self._runs_programs: bool = settings["runs_programs"]
+        self.shutdown = InterpreterShutdown()
+        atexit.register(self.shutdown)  # before any library registers a function: so it runs last
         _import(settings["imports"], settings["own_imports"])
         warm_up.warm(settings["kind"])
         self.ours = {name: module for name, module in sys.modules.items() if name.partition(".")[0] in _OUR_NAMES}
@@ -143,6 +147,7 @@ class Zygote:
             os.dup2(fd, standard)
         for name in self.ours:
             del sys.modules[name]
+        self.shutdown.mark_libraries()
         control = connection.detach()
         if control != SERVICE_FD:
             os.dup2(control, SERVICE_FD, inheritable=False)
@@ -240,13 +245,15 @@ class Fork:
     Attributes:
         connection: its socket to process 1.
         ours: modules of ours that it has.
+        shutdown: needs the exit status of the program.
     """
 
     connection: socket.socket
     ours: dict[str, ModuleType]
+    shutdown: InterpreterShutdown
 
 
 def serve(service: socket.socket) -> Fork:
     """Serves as a zygote; returns only in its forks."""
     process = Zygote(service)
-    return Fork(process.serve(), process.ours)
+    return Fork(process.serve(), process.ours, process.shutdown)
