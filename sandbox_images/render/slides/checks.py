@@ -1,5 +1,7 @@
 """Geometry of a painted slide: what runs off it, what lies on top of what, and the last resort for both."""
 
+import math
+
 from render.slides.model import HEIGHT, WIDTH, ChartShape, PictureShape, Shape, TableShape, TextShape
 from render.slides.scale import scaled
 
@@ -89,6 +91,24 @@ def overflow(shapes: list[Shape], height: float) -> float:
     lowest = max((shape.bottom for shape in flowing), default=0.0)
     placed = max((shape.bottom for shape in known), default=0.0)
     return max(height - HEIGHT - 1.0, lowest - (HEIGHT - 10), placed - HEIGHT - 1.0)
+
+
+def least_height(shapes: list[Shape], height: float, factor: float) -> float:
+    """The height that content has at least with smaller type: all shrinks with the type, and long text takes fewer lines.
+
+    Args:
+        shapes: of the content as it is.
+        height: of all of it.
+        factor: of the type, less than 1.
+    """
+    frames = [shape.paragraphs for shape in shapes if isinstance(shape, TextShape)]
+    frames += [cell.paragraphs for shape in shapes if isinstance(shape, TableShape) for cell in shape.cells]
+    saved = sum(
+        para.line * (para.lines - max(1, math.floor((para.lines - 1) * factor)))
+        for paragraphs in frames
+        for para in paragraphs
+    )
+    return (height - saved) * factor
 
 
 def _is_box(shape: Shape) -> bool:

@@ -9,7 +9,7 @@ from render.layout.look import Gradient, Paint
 from render.slides.arrange import growth_of
 from render.slides.bigtables import spread
 from render.slides.boxes import ground_shapes, pictures_behind
-from render.slides.checks import faults, fitted, overflow
+from render.slides.checks import faults, fitted, least_height, overflow
 from render.slides.css import MARGIN_BOTTOM, ROOMY_STEPS, STEPS
 from render.slides.layout import PLAIN, Sheet, Stage, mend_grids
 from render.slides.lost_words import lacks_words
@@ -248,7 +248,10 @@ def _retry(job: _Job, shapes: list[Shape], over: float) -> bool:
         ratio = HEIGHT / (HEIGHT + over)
         guess = min(1.0, math.sqrt(ratio) + 0.06) * sheet.step
         steps = [step for step in STEPS if floor - 1e-6 <= step < sheet.step and step <= guess]
-        if steps and not sheet.coarse and math.sqrt(ratio) * sheet.step >= floor - 0.04:
+        hopeful = math.sqrt(ratio) * sheet.step >= floor - 0.04 and (
+            sheet.draft.authored or least_height(shapes, HEIGHT + over, floor / sheet.step) <= HEIGHT
+        )
+        if steps and not sheet.coarse and hopeful:
             sheet.step = steps[0]
             return True
         if _split(job):
