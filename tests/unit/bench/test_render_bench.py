@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.render import likeness, model_decks
+from bench.render import likeness, model_decks, speed
 from bench.render.figures import Figure, Row, read_rows, write_rows
 from bench.render.report import table
 from bench.render.second_readers import fits
@@ -66,3 +66,9 @@ def test_there_are_forty_decks_in_eight_designs_each_of_slides_of_one_size():
     decks = list(model_decks.decks())
     assert len({deck.text for deck in decks}) == len(decks) == 40
     assert all(deck.text.count("class='slide'") == 6 for deck in decks)
+
+
+def test_the_readme_of_the_speed_rows_has_the_size_that_they_name():
+    text = speed.readme().text
+    assert speed.README_CHARACTERS <= len(text) < speed.README_CHARACTERS * 1.02
+    assert text.count("\n## ") == text.count("\n```python\n") == text.count("| Key |") > 50
