@@ -2,11 +2,13 @@
 
 import math
 
-from render.slides.model import HEIGHT, WIDTH, ChartShape, PictureShape, Shape, TableShape, TextShape
+from render.slides.model import HEIGHT, WIDTH, ChartShape, Para, PictureShape, Shape, TableShape, TextShape
 from render.slides.scale import scaled
 
 _SLACK = 3.0
 _EDGE = 4.0
+_NEARLY = 0.05
+"""The share of a line that text may be longer than its column and still be taken to fit."""
 _FAINT = 0.3
 """The share of its colour that text has at most to be no more than a ground."""
 
@@ -93,22 +95,29 @@ def overflow(shapes: list[Shape], height: float) -> float:
     return max(height - HEIGHT - 1.0, lowest - (HEIGHT - 10), placed - HEIGHT - 1.0)
 
 
-def least_height(shapes: list[Shape], height: float, factor: float) -> float:
-    """The height that content has at least with smaller type: all shrinks with the type, and long text takes fewer lines.
-
-    Args:
-        shapes: of the content as it is.
-        height: of all of it.
-        factor: of the type, less than 1.
-    """
+def paragraphs_of(shapes: list[Shape]) -> list[Para]:
+    """All paragraphs of frames and tables."""
     frames = [shape.paragraphs for shape in shapes if isinstance(shape, TextShape)]
     frames += [cell.paragraphs for shape in shapes if isinstance(shape, TableShape) for cell in shape.cells]
-    saved = sum(
-        para.line * (para.lines - max(1, math.floor((para.lines - 1) * factor)))
-        for paragraphs in frames
-        for para in paragraphs
-    )
-    return (height - saved) * factor
+    return [para for paragraphs in frames for para in paragraphs]
+
+
+def least_height(paragraphs: list[Para], height: float, factor: float) -> float:
+    """The height that content has at least with another size of type: all changes with the type, and so do lines.
+
+    Args:
+        paragraphs: of the content as it is.
+        height: of all of it.
+        factor: of the type.
+    """
+    more = sum(para.line * (_least_lines(para, factor) - para.lines) for para in paragraphs)
+    return (height + more) * factor
+
+
+def _least_lines(para: Para, factor: float) -> int:
+    if para.lines > 1 or para.width <= 0:
+        return max(1 if factor < 1 else para.lines, math.floor((para.lines - 1) * factor))
+    return max(1, math.ceil(para.text_width * factor / para.width - _NEARLY))
 
 
 def _is_box(shape: Shape) -> bool:

@@ -6,8 +6,8 @@ import pytest
 from render.document import RenderRequest
 from render.layout.boxes import BoxNode, Layouter
 from render.pptx.look import slide_theme
-from render.slides.checks import least_height
-from render.slides.css import deck_css
+from render.slides.checks import least_height, paragraphs_of
+from render.slides.css import ROOMY_STEPS, deck_css
 from render.slides.design import Design
 from render.slides.fit import fit
 from render.slides.layout import Sheet, Stage
@@ -69,4 +69,12 @@ def test_the_least_height_of_smaller_type_is_not_more_than_its_layout_takes(sour
     stage, (sheet,) = stage_and_sheets(f"## Points\n\n{source}", tmp_path)
     shapes, height = painted(stage, sheet, 1.0)
     _, smaller = painted(stage, sheet, SMALLER)
-    assert height * SMALLER * SMALLER / 2 < least_height(shapes, height, SMALLER) <= smaller + 1
+    assert height * SMALLER * SMALLER / 2 < least_height(paragraphs_of(shapes), height, SMALLER) <= smaller + 1
+
+
+def test_type_does_not_grow_to_a_size_in_which_the_lines_are_certain_to_wrap(tmp_path: Path) -> None:
+    items = "".join(f"- {TEXT}Again.\n" for _ in range(6))
+    stage, sheets = stage_and_sheets(f"## Points\n\n{items}", tmp_path)
+    (slide,) = fit(stage, sheets)
+    assert 1.0 < slide.slide.zoom < max(ROOMY_STEPS)
+    assert stage.steps == [1.0, slide.slide.zoom]
