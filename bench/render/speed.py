@@ -1,12 +1,12 @@
-"""Time and memory: a page, a hundred pages, a table of 5,000 rows; ours and the peers in turn.
+"""Time and memory: a page, a hundred pages, a table of 5,000 rows, long Markdown; ours and the peers in turn.
 
 Usage: python -m bench.render.speed [--quick]. Writes bench/results/render_speed.json.
 
-Every side gets the same HTML (Marp, which reads only Markdown, the same as Markdown), in a container of the same
-limits. CPU time is that of all processes of a side: it depends little on what else the machine does. *Warm* is a
-process that has rendered a small document before: ours and WeasyPrint are forked from it, Chromium is kept running.
-Programs that are started for each document, such as Pandoc and LibreOffice, have no other way. *Cold* is a whole
-``docker run``, from the command line to the file.
+Every side gets the same HTML (Marp, which reads only Markdown, the same as Markdown) or the same Markdown, in a
+container of the same limits. CPU time is that of all processes of a side: it depends little on what else the
+machine does. *Warm* is a process that has rendered a small document before: ours and WeasyPrint are forked from
+it, Chromium is kept running. Programs that are started for each document, such as Pandoc and LibreOffice, have
+no other way. *Cold* is a whole ``docker run``, from the command line to the file.
 """
 
 import argparse
@@ -29,6 +29,9 @@ RESULT = ROOT / "bench" / "results" / "render_speed.json"
 TABLE_ROWS, TABLE_COLUMNS = 5_000, 6
 BOOK_SECTIONS = 126
 """What fills a hundred pages in our theme, and about ninety in Chromium's own style."""
+REPORT_SECTIONS = 38
+"""What fills more than thirty pages in our theme."""
+README_CHARACTERS = 240_000
 CELL_ROWS = (50, 100, 200)
 """Sizes at which python-docx is measured; more takes minutes."""
 _TEXT = (
@@ -150,6 +153,44 @@ def table() -> tuple[Sample, Sample]:
     return _document("table", body), Sample("speed/table", "speed", "markdown", text)
 
 
+def report(sections: int = REPORT_SECTIONS) -> Sample:
+    """Thirty pages of Markdown: each section of text, a list and a table."""
+    parts = ["# A report of thirty pages\n"]
+    for number in range(sections):
+        paragraphs = "".join(f"{_text(number * 7 + part, 95)} *slanted*\n\n" for part in range(3))
+        items = "".join(f"- {_text(number + item, 12)}\n" for item in range(5))
+        rows = "".join(f"| {_text(number + row, 3)} | {row} | {number} |\n" for row in range(6))
+        head = "| What | Then | Now |\n|---|---|---|\n"
+        parts.append(f"## Section {number + 1}\n\n{paragraphs}{items}\n{head}{rows}")
+    return Sample("speed/report", "speed", "markdown", "\n".join(parts))
+
+
+def readme(characters: int = README_CHARACTERS) -> Sample:
+    """A long README: text with links and code, steps, examples of highlighted code, tables of settings."""
+    parts, size = ["# A long README\n"], 0
+    while size < characters:
+        parts.append(_readme_part(len(parts)))
+        size += len(parts[-1])
+    return Sample("speed/readme", "speed", "markdown", "\n".join(parts))
+
+
+def _readme_part(number: int) -> str:
+    link = f"[the manual](https://example.com/{number})"
+    paragraphs = "".join(
+        f"{_text(number * 7 + part, 70)} Use `option_{number}` or {link} with **care**.\n\n" for part in range(2)
+    )
+    steps = "".join(f"- **Step {step}**: {_text(number + step, 14)}\n" for step in range(6))
+    code = "".join(
+        f'def handler_{number}_{line}(value: int) -> str:\n    return f"{{value}} of {line}"  # {_text(line, 4)}\n'
+        for line in range(5)
+    )
+    rows = "".join(f"| `key_{number}_{row}` | {_text(number + row, 6)} | {row * 37 % 100} |\n" for row in range(8))
+    return (
+        f"## Part {number}\n\n{paragraphs}### Steps\n\n{steps}\n### Example\n\n```python\n{code}```\n\n"
+        f"### Settings\n\n| Key | Meaning | Default |\n|---|---|---|\n{rows}"
+    )
+
+
 def _document(name: str, body: str) -> Sample:
     head = f'<head><meta charset="utf-8"><title>{name}</title></head>'
     text = f'<!DOCTYPE html>\n<html lang="en">{head}<body>{body}</body></html>\n'
@@ -173,12 +214,34 @@ def measure(rounds: int, limit_s: float, *, quick: bool) -> Iterator[Row]:
     one.run(everyone, max(rounds, 2))
     yield one.row(6, "1-page PDF, warm", 0.1, "s", _wall)
     yield one.row(6, "1-page PDF, warm: CPU", None, "s", _cpu)
-    yield cold(max(rounds, 2))
+    yield cold(page(), "1-page PDF, cold: a whole docker run", max(rounds, 2))
     many = Case(book(), "pdf", of_long, limit_s)
     many.run(everyone, rounds)
     yield many.row(6, "100-page PDF: CPU", 6.0, "s", _cpu)
     yield many.row(6, "100-page PDF: peak memory", 150.0, "MB", _peak)
     yield from _long_table(everyone, rounds, limit_s, of_long)
+    yield from _long_markdown(everyone, rounds, limit_s, of_long)
+
+
+def _long_markdown(
+    everyone: dict[str, InContainer], rounds: int, limit_s: float, layouts: tuple[str, ...]
+) -> Iterator[Row]:
+    samples = {"30 pages of Markdown": report(), "README of 240 KB": readme()}
+    bars = {
+        ("30 pages of Markdown", "pptx"): 4.0,
+        ("README of 240 KB", "pptx"): 20.0,
+        ("README of 240 KB", "pdf"): 15.0,
+    }
+    for (what, fmt), bar_s in bars.items():
+        case = Case(samples[what], fmt, ("Pandoc", "Marp") if fmt == "pptx" else layouts, limit_s)
+        case.run(everyone, rounds)
+        yield case.row(6, f"{what}, {fmt.upper()}: CPU", bar_s, "s", _cpu)
+    whole = cold(report(), "30 pages of Markdown, PDF, cold: a whole docker run", rounds, (OURS,))
+    warm = Case(report(), "pdf", layouts, limit_s)
+    warm.run(everyone, rounds)
+    half_s = None if whole.ours.value is None else round(whole.ours.value / 2, 2)
+    yield whole
+    yield warm.row(6, "30 pages of Markdown, PDF, warm: at most half of cold", half_s, "s", _wall)
 
 
 def _long_table(
@@ -249,26 +312,27 @@ def _cold_commands(folder: Path) -> dict[str, list[str]]:
     }
 
 
-def cold(rounds: int) -> Row:
-    """A page through ``docker run``, from start to removal."""
+def cold(sample: Sample, what: str, rounds: int, sides: Sequence[str] = ()) -> Row:
+    """A document through ``docker run``, from start to removal; by all sides that can, unless some are named."""
     times: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory(prefix="proofbox-speed-") as name:
         folder = Path(name)
         folder.chmod(0o777)
-        text = page().text
-        (folder / "page.html").write_text(text, encoding="utf-8")
-        request = {"output": "pdf", "source_format": "html", "content": text, "root": "/jobs", "target": "page.pdf"}
+        (folder / "page.html").write_text(sample.text, encoding="utf-8")
+        request = {"output": "pdf", "source_format": sample.source_format, "content": sample.text}
+        request |= {"root": "/jobs", "target": "page.pdf"}
         (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
+        commands = _cold_commands(folder)
         for _ in range(rounds):
-            for side, command in _cold_commands(folder).items():
+            for side in sides or commands:
                 (folder / "page.pdf").unlink(missing_ok=True)
                 began = time.perf_counter()
-                done = subprocess.run(command, capture_output=True, text=True, check=False)
+                done = subprocess.run(commands[side], capture_output=True, text=True, check=False)
                 times.setdefault(side, []).append(time.perf_counter() - began)
                 if done.returncode or not (folder / "page.pdf").exists():
                     raise RuntimeError(f"{side}: no page: {done.stderr[-500:]}")
     figures = tuple(Figure(side, statistics.median(values)) for side, values in times.items())
-    return Row(6, "1-page PDF, cold: a whole docker run", "s", None, is_lower_better=True, figures=figures)
+    return Row(6, what, "s", None, is_lower_better=True, figures=figures)
 
 
 def main() -> None:

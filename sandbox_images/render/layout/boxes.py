@@ -9,16 +9,17 @@ from dataclasses import dataclass, field
 from typing import Any
 from xml.etree.ElementTree import Element
 
-import cssselect2
-from weasyprint import CSS, HTML
+from weasyprint import CSS
 from weasyprint.css.counters import CounterStyle
 from weasyprint.text.fonts import FontConfiguration
 from weasyprint.urls import URLFetcher
 
 from render.layout.bounds import keep_bounds
+from render.layout.engine import TreeHTML
 from render.layout.fitting_grids import fit_grids
 from render.layout.grounds import Ground, canvas_of, grounds_of
 from render.layout.look import Look
+from render.layout.savings import save
 
 _LARGEST = 1e7
 _KINDS = {
@@ -121,13 +122,8 @@ class Layouter:
         """
         keep_bounds()  # of repeating gradients, which are laid out here
         fit_grids()
-        html = HTML.__new__(HTML)
-        html.base_url = self._base_url
-        html.url_fetcher = self._fetcher
-        html.media_type = "print"
-        html.wrapper_element = cssselect2.ElementWrapper.from_html_root(tree, content_language=None)
-        html.etree_element = tree
-        rendered = html.render(
+        save()
+        rendered = TreeHTML(tree, self._fetcher, base_url=self._base_url).render(
             font_config=self._fonts,
             counter_style=CounterStyle(),
             stylesheets=[self._sheet],

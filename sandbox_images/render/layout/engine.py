@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
+from xml.etree.ElementTree import Element
 
 import cssselect2
 import weasyprint
@@ -72,16 +73,18 @@ class AssetFetcher(URLFetcher):  # type: ignore[misc]
         return URLFetcherResponse(f"asset:{shown}", data, {"Content-Type": asset.mime})
 
 
-class _TreeHTML(weasyprint.HTML):  # type: ignore[misc]
+class TreeHTML(weasyprint.HTML):  # type: ignore[misc]
     """WeasyPrint's document of a tree that is there: writing it out and parsing it again would change it."""
 
-    def __init__(self, document: Document, media: str) -> None:  # pylint: disable=super-init-not-called
-        self.base_url = BASE_URL
-        self.url_fetcher = AssetFetcher(document)
+    def __init__(  # pylint: disable=super-init-not-called
+        self, tree: Element, fetcher: URLFetcher, media: str = "print", base_url: str | None = BASE_URL
+    ) -> None:
+        self.base_url = base_url
+        self.url_fetcher = fetcher
         self.media_type = media
-        self.wrapper_element = cssselect2.ElementWrapper.from_html_root(document.tree, content_language=None)
+        self.wrapper_element = cssselect2.ElementWrapper.from_html_root(tree, content_language=None)
         self.etree_element = self.wrapper_element.etree_element
-        self.may_have_notes = _may_have_notes(document)
+        self.may_have_notes = _may_have_notes(tree)
 
     def _ua_stylesheets(self, forms: bool = False) -> list[weasyprint.CSS]:
         sheets: list[weasyprint.CSS] = super()._ua_stylesheets(forms)
@@ -150,9 +153,9 @@ def is_authored(document: Document) -> bool:
     return len(_PAGE_RULE.sub("", css).strip()) > _AUTHORED_CHARACTERS
 
 
-def _may_have_notes(document: Document) -> bool:
+def _may_have_notes(tree: Element) -> bool:
     """Whether the author's styles may ask for notes or list items of their own: a style sheet elsewhere may."""
-    for element in document.tree.iter():
+    for element in tree.iter():
         css = (element.text or "") if element.tag == "style" else element.get("style") or ""
         if element.tag == "link" or "note" in css or "list-item" in css or "@import" in css:
             return True
@@ -193,5 +196,5 @@ def _render(
     settle_letters()
     smooth_shadows()
     fit_grids()
-    html = _TreeHTML(document, media)
+    html = TreeHTML(document.tree, AssetFetcher(document), media)
     return html.render(font_config=FontConfiguration(), stylesheets=list(sheets), **options)

@@ -1,11 +1,15 @@
 """Geometry of a painted slide: what runs off it, what lies on top of what, and the last resort for both."""
 
+import math
+
 from render.slides.canvas import slide_height, slide_width
-from render.slides.model import ChartShape, PictureShape, Shape, TableShape, TextShape
+from render.slides.model import ChartShape, Para, PictureShape, Shape, TableShape, TextShape
 from render.slides.scale import scaled
 
 _SLACK = 3.0
 _EDGE = 4.0
+_NEARLY = 0.05
+"""The share of a line that text may be longer than its column and still be taken to fit."""
 _FAINT = 0.3
 """The share of its colour that text has at most to be no more than a ground."""
 
@@ -90,6 +94,31 @@ def overflow(shapes: list[Shape], height: float) -> float:
     lowest = max((shape.bottom for shape in flowing), default=0.0)
     placed = max((shape.bottom for shape in known), default=0.0)
     return max(height - slide_height() - 1.0, lowest - (slide_height() - 10), placed - slide_height() - 1.0)
+
+
+def paragraphs_of(shapes: list[Shape]) -> list[Para]:
+    """All paragraphs of frames and tables."""
+    frames = [shape.paragraphs for shape in shapes if isinstance(shape, TextShape)]
+    frames += [cell.paragraphs for shape in shapes if isinstance(shape, TableShape) for cell in shape.cells]
+    return [para for paragraphs in frames for para in paragraphs]
+
+
+def least_height(paragraphs: list[Para], height: float, factor: float) -> float:
+    """The height that content has at least with another size of type: all changes with the type, and so do lines.
+
+    Args:
+        paragraphs: of the content as it is.
+        height: of all of it.
+        factor: of the type.
+    """
+    more = sum(para.line * (_least_lines(para, factor) - para.lines) for para in paragraphs)
+    return (height + more) * factor
+
+
+def _least_lines(para: Para, factor: float) -> int:
+    if para.lines > 1 or para.width <= 0:
+        return max(1 if factor < 1 else para.lines, math.floor((para.lines - 1) * factor))
+    return max(1, math.ceil(para.text_width * factor / para.width - _NEARLY))
 
 
 def _is_box(shape: Shape) -> bool:

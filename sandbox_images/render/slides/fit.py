@@ -10,7 +10,7 @@ from render.slides.arrange import growth_of
 from render.slides.bigtables import spread
 from render.slides.boxes import ground_shapes, pictures_behind
 from render.slides.canvas import slide_height, slide_width
-from render.slides.checks import faults, fitted, overflow
+from render.slides.checks import faults, fitted, least_height, overflow, paragraphs_of
 from render.slides.css import MARGIN_BOTTOM, ROOMY_STEPS, STEPS
 from render.slides.layout import PLAIN, Sheet, Stage, mend_grids
 from render.slides.lost_words import lacks_words
@@ -198,8 +198,16 @@ def _roomy_step(shapes: list[Shape], most: float) -> float:
     """The largest factor of type that a slide's content has room for: wrapped text grows in both directions."""
     block = block_of(shapes)
     top, bottom = min(shape.y for shape in block), content_bottom(shapes)
-    share = (bottom - top) / (slide_height() - MARGIN_BOTTOM - top)
-    return next((step for step in ROOMY_STEPS if step <= most and share * step**_GROWTH < _FULL), 1.0)
+    lowest = slide_height() - MARGIN_BOTTOM
+    share = (bottom - top) / (lowest - top)
+    steps = [step for step in ROOMY_STEPS if step <= most and share * step**_GROWTH < _FULL]
+    return next((step for step in steps if _has_room(block, step, lowest)), 1.0)
+
+
+def _has_room(block: list[Shape], step: float, lowest: float) -> bool:
+    """Whether larger type may fit: no frame is certain to run off the slide, as one whose lines all wrap does."""
+    frames = [shape for shape in block if isinstance(shape, TextShape)]
+    return all(frame.y + least_height(frame.paragraphs, frame.height, step) <= lowest for frame in frames)
 
 
 def _lost(sheet: Sheet, shapes: list[Shape]) -> bool:
@@ -249,7 +257,11 @@ def _retry(job: _Job, shapes: list[Shape], over: float) -> bool:
         ratio = slide_height() / (slide_height() + over)
         guess = min(1.0, math.sqrt(ratio) + 0.06) * sheet.step
         steps = [step for step in STEPS if floor - 1e-6 <= step < sheet.step and step <= guess]
-        if steps and not sheet.coarse and math.sqrt(ratio) * sheet.step >= floor - 0.04:
+        hopeful = math.sqrt(ratio) * sheet.step >= floor - 0.04 and (
+            sheet.draft.authored
+            or least_height(paragraphs_of(shapes), slide_height() + over, floor / sheet.step) <= slide_height()
+        )
+        if steps and not sheet.coarse and hopeful:
             sheet.step = steps[0]
             return True
         if _split(job):

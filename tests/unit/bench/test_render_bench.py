@@ -7,7 +7,7 @@ import numpy as np
 import pypdfium2
 import pypdfium2.raw as pdfium
 
-from bench.render import authored_decks, likeness, model_decks, page_text
+from bench.render import authored_decks, likeness, model_decks, page_text, speed
 from bench.render.deck_type import SlideType, moved_titles
 from bench.render.figures import Figure, Row, read_rows, write_rows
 from bench.render.report import table
@@ -127,3 +127,9 @@ def test_body_text_is_small_only_where_the_slide_has_room():
     assert SlideType("content", None, 18.0, 0.5).is_small
     assert not SlideType("content", None, 18.0, 0.95).is_small
     assert not SlideType("content", None, 20.0, 0.5).is_small
+
+
+def test_the_readme_of_the_speed_rows_has_the_size_that_they_name():
+    text = speed.readme().text
+    assert speed.README_CHARACTERS <= len(text) < speed.README_CHARACTERS * 1.02
+    assert text.count("\n## ") == text.count("\n```python\n") == text.count("| Key |") > 50

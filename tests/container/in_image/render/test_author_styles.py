@@ -1,7 +1,7 @@
 """The author's style sheets count in a DOCX as they do on a page; the theme's are its named styles."""
 
 from docx_reading import opened_source, values, written
-from render.ir import Columns, Frame, Line, Paragraph, PooledContainer
+from render.ir import Box, Columns, Frame, Line, Paragraph
 from render.reading.reader import read
 
 
@@ -63,7 +63,7 @@ def test_a_block_with_ground_or_lines_is_framed(tmp_path):
     css = ".a{background:#eeeeee;border-left:4px solid #0000ff} .b{border:2px dashed red} .c{border-radius:4px}"
     made = styled(css, "<div class=a>1</div><div class=b><p>2<p>3</div><div class=c>4</div>", tmp_path).blocks
     line = Line(2.0, "#ff0000", "dashed")
-    assert [type(block) for block in made] == [Paragraph, PooledContainer, Paragraph]
+    assert [type(block) for block in made] == [Paragraph, Box, Paragraph]
     assert [block.frame for block in made] == [
         Frame("#eeeeee", left=Line(4.0, "#0000ff")), Frame(None, line, line, line, line), None,
     ]  # fmt: skip

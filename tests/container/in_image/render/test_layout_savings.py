@@ -20,7 +20,7 @@ from render.layout.changes import take_back
 from render.layout.savings import configure_fonts_ahead, save, without_notes
 from render.request import request_of
 from weasyprint.document import Page
-from weasyprint.formatting_structure.boxes import PooledContainer
+from weasyprint.formatting_structure.boxes import Box
 from weasyprint.images import LinearGradient
 from weasyprint.pdf.stream import Stream
 from weasyprint.text import line_break
@@ -100,7 +100,7 @@ def test_a_letter_is_read_as_itself_wherever_its_first_syllable_stands(tmp_path)
 
 def test_a_box_that_is_cut_loses_its_rounding_at_the_cut_only():
     save()
-    box = PooledContainer("p", None, None)
+    box = Box("p", None, None)
     other = box.copy()
     box.remove_decoration_sides.add("top")
     assert (box.remove_decoration_sides, other.remove_decoration_sides) == ({"top"}, set())
