@@ -109,9 +109,9 @@ layers: venv ## imports point down only
 schemas: venv ## committed JSON Schemas and examples match the models
 	@$(BIN)/python -m contracts --check
 
-# Those that start containers run one after the other; the rest beside them.
+# Two lanes of tests that start containers, which mostly wait, and the rest beside them.
 tests: venv images readers services ## the tests, against the real engine, databases and object store; `make faults` has the rest
-	@$(ENGINE) $(BIN)/python -m pytest --ignore tests/faults -m 'not slow' -n 2
+	@$(ENGINE) $(BIN)/python -m pytest --ignore tests/faults -m 'not slow' -n 3
 
 test-fast: venv ## what needs no container, server or image, with few examples of each property
 	@PROOFBOX_EXAMPLES=few $(BIN)/python -m pytest -q -n 2 -m 'not slow and not deep' tests/unit tests/contracts tests/http

@@ -67,18 +67,20 @@ def remapped_docker() -> Iterator[PrivateDocker]:
         engine.stop()
 
 
-_WITH_CONTAINERS = ("tests/container/", "tests/faults/", "tests/security/")
-"""Folders whose tests start containers of the service, and look at all that there are."""
+_LANES = ("tests/container/", "tests/faults/", "tests/security/")
+"""Folders whose tests start services and containers, and look at what these share."""
 _COMMANDS_IN_IMAGE = ("tests/container/images/test_image.py", "tests/container/images/test_render_programs.py")
 """Programs in the image by the engine's own command, which no other test looks at."""
 
 
 class _Lanes(LoadScopeScheduling):
-    """Where tests run side by side (``-n 2``): those of one lane run one after the other, in one process."""
+    """Where tests run side by side (``-n 3``): those of one lane run one after the other, in one process."""
 
     def _split_scope(self, nodeid: str) -> str:
         path = nodeid.partition("::")[0]
-        return "containers" if path.startswith(_WITH_CONTAINERS) and path not in _COMMANDS_IN_IMAGE else path
+        if path in _COMMANDS_IN_IMAGE:
+            return path
+        return next((lane for lane in _LANES if path.startswith(lane)), path)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -46,7 +46,7 @@ class InterpreterShutdown:
             os._exit(self._status)
 
     def _take_apart(self) -> bool:
-        """Takes the program's modules apart; False if Python has to end the process, and say why."""
+        """Takes the program's modules apart; False if Python has to end the process, and show why."""
         own = [name for name in sys.modules if name not in self._libraries]
         for name in own:
             sys.modules.pop(name, None)
@@ -77,7 +77,7 @@ def _clear(names: dict[str, object]) -> None:
 
 
 def _all_written() -> bool:
-    """Writes what waits to be written; False if that cannot be for what was printed: Python has to say so."""
+    """Writes what waits to be written; False if that cannot be for what was printed: Python has to show so."""
     for found in gc.get_objects():
         if isinstance(found, _WRITERS) and not found.closed:
             with contextlib.suppress(OSError, ValueError):  # as when it is deleted
