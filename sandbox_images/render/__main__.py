@@ -14,9 +14,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from render.document import Document, RenderError, RenderRequest
+from render.frontend.pipeline import open_document
+from render.model import Document, RenderError, RenderRequest
 from render.request import read_request
-from render.source.front import open_document
 from render.writers import write
 
 STACK_BYTES = 512 * 1024 * 1024
@@ -84,7 +84,7 @@ def _written(request: RenderRequest, path: str) -> tuple[Document, dict[str, Any
         reason = exc.message
     except Exception as exc:  # noqa: BLE001 - layout engines fail with all kinds of errors on hostile styles
         reason = f"{type(exc).__name__}: {exc}"[:200]
-    from render.layout.usable_styles import drop_styles  # noqa: PLC0415 - DOCX does without the layout engine
+    from render.weasy.usable_styles import drop_styles  # noqa: PLC0415 - DOCX does without the layout engine
 
     document = open_document(request)
     drop_styles(document)

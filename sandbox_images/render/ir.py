@@ -7,7 +7,7 @@ theme has it.
 from dataclasses import dataclass, field
 from typing import Literal
 
-from render.document import Metadata, Source, Theme
+from render.model import Metadata, Source, Theme
 
 Align = Literal["left", "center", "right", "justify"]
 Marker = Literal["decimal", "lower-alpha", "upper-alpha", "lower-roman", "upper-roman", "none"]

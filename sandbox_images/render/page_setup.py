@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from render.document import RenderError
+from render.model import RenderError
 
 SIZES = {
     "a3": (297.0, 420.0), "a4": (210.0, 297.0), "a5": (148.0, 210.0), "letter": (215.9, 279.4),

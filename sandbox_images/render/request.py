@@ -5,8 +5,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from render.document import Metadata, RenderError, RenderRequest, Source
-from render.source.html_source import clean_text
+from render.frontend.html import clean_text
+from render.model import Metadata, RenderError, RenderRequest, Source
 
 OUTPUTS = ("pdf", "png", "docx", "pptx", "xlsx")
 SOURCE_FORMATS = ("markdown", "html", "mermaid", "svg", "csv")

@@ -12,9 +12,9 @@ from typing import Any
 import yaml
 from tinycss2.color5 import parse_color
 
-from render.document import RenderError, Theme
-from render.faces import text_size_pt
-from render.source.code_colours import code_css
+from render.font_families import text_size_pt
+from render.frontend.figures.code_palette import code_css
+from render.model import RenderError, Theme
 
 BUILT_IN = ("plain", "dark", "brand", "paper")
 KINDS = ("note", "tip", "important", "warning", "caution")

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from render.document import Document
+from render.model import Document
 
 
 def write(document: Document, target_path: str) -> dict[str, Any]:

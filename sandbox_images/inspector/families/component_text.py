@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from model import Problem, Subject, quoted
-
-from families.text_stream import whole_text
+from parsing.text_stream import whole_text
 
 _OUTER = {"ics": "VCALENDAR", "vcf": "VCARD"}
 

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from model import Problem, Subject, counted
-
-from families.text_stream import HOW_TO_NAME_ANOTHER, UndecodableError, encoding_of, text_chunks
+from parsing.text_stream import HOW_TO_NAME_ANOTHER, UndecodableError, encoding_of, text_chunks
 
 _DELIMITERS = ",;\t|"
 _FIELD_CHARS_MAX = 1_048_576

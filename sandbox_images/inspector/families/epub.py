@@ -6,8 +6,7 @@ import zipfile
 
 from lxml import etree
 from model import Problem, Subject, quoted
-
-from families.typed_package import open_typed_package, parsed_part
+from parsing.typed_package import open_typed_package, parsed_part
 
 _CONTAINER = "META-INF/container.xml"
 _ROOTFILE = "{urn:oasis:names:tc:opendocument:xmlns:container}rootfile"

@@ -7,8 +7,7 @@ from typing import Any
 import openpyxl
 from lxml import etree
 from model import COLUMN_NAME_CHARS, Problem, Subject, one_line
-
-from families.office_package import judge_package
+from parsing.office_package import judge_package
 
 _MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _SHEET_ROWS_MAX = 1_048_576

@@ -6,11 +6,10 @@ It is strict, but for the settings of programs that are known to take comments a
 from __future__ import annotations
 
 from model import Problem, Subject
-
-from families.json_comments import takes_comments, without_comments
-from families.json_schema import schema_check
-from families.strict_json import parse_json
-from families.text_stream import whole_text
+from parsing.json_comments import takes_comments, without_comments
+from parsing.json_schema import schema_check
+from parsing.strict_json import parse_json
+from parsing.text_stream import whole_text
 
 
 def inspect(subject: Subject) -> None:

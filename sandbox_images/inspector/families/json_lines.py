@@ -5,10 +5,9 @@ from __future__ import annotations
 import io
 
 from model import Problem, Subject
-
-from families.json_schema import schema_check
-from families.strict_json import parse_json
-from families.text_stream import text_chunks
+from parsing.json_schema import schema_check
+from parsing.strict_json import parse_json
+from parsing.text_stream import text_chunks
 
 _NAMES_MAX = 10_000
 """Distinct keys remembered: a hostile file has a new one on each line."""

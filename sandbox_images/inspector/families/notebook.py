@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from model import Problem, Subject
-
-from families.json_schema import schema_check
-from families.strict_json import parse_json
-from families.text_stream import whole_text
+from parsing.json_schema import schema_check
+from parsing.strict_json import parse_json
+from parsing.text_stream import whole_text
 
 _OLDEST_WITH_CELLS = 4
 

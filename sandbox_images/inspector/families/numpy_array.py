@@ -10,8 +10,7 @@ from typing import IO, Any
 
 from model import Problem, Subject, counted, quoted
 from numpy.lib import format as npy
-
-from families.zip_members import open_zip
+from parsing.zip_members import open_zip
 
 _MAGIC = b"\x93NUMPY"
 _ENCODINGS = {1: "latin-1", 2: "latin-1", 3: "utf-8"}

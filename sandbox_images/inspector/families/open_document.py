@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from model import Problem, Subject
-
-from families.typed_package import open_typed_package, parsed_part
+from parsing.typed_package import open_typed_package, parsed_part
 
 _BODY = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}body"
 _DRAWING = "{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}"

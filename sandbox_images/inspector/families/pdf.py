@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pypdfium2 as pdfium
 from model import Problem, Subject, Unmet, counted
+from parsing.pdf_reader import FrugalReader
 from pypdf.generic import DictionaryObject, IndirectObject
-
-from families.pdf_reader import FrugalReader
 
 _HEADER_WITHIN_BYTES = 1_024
 _END_WITHIN_BYTES = 1_024

@@ -6,9 +6,8 @@ from typing import Any
 
 import pptx
 from model import Problem, Subject, counted
+from parsing.office_package import judge_package
 from pptx.oxml.ns import qn
-
-from families.office_package import judge_package
 
 _DRAWN_WITHOUT_TEXT = frozenset({qn("p:pic"), qn("p:graphicFrame"), qn("p:cxnSp"), qn("p:contentPart")})
 

@@ -6,8 +6,7 @@ import re
 
 from lxml import etree
 from model import Problem, Subject, quoted
-
-from families.xml_safety import parse_xml
+from parsing.xml_safety import parse_xml
 
 _SVG = "{http://www.w3.org/2000/svg}"
 _DRAWING = frozenset(

@@ -6,9 +6,9 @@ import tarfile
 from typing import IO
 
 from model import Problem, Subject, counted, quoted
+from parsing.member_names import refuse_escape, refuse_link_escape
 
 from families.compressed import UNPACKING_ERRORS, unpacked_stream, unpacking_problem
-from families.member_names import refuse_escape, refuse_link_escape
 
 _CHUNK_BYTES = 1_048_576
 _PACKINGS = {"application/gzip": "gzip", "application/x-bzip2": "bzip2", "application/x-xz": "xz"}

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from model import Problem, Subject
-
-from families.text_stream import HOW_TO_NAME_ANOTHER, encoding_of, text_chunks
+from parsing.text_stream import HOW_TO_NAME_ANOTHER, encoding_of, text_chunks
 
 
 def inspect(subject: Subject) -> None:

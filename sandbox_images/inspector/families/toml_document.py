@@ -5,8 +5,7 @@ from __future__ import annotations
 import tomllib
 
 from model import Problem, Subject, one_line
-
-from families.text_stream import whole_text
+from parsing.text_stream import whole_text
 
 _MESSAGE_CHARS_MAX = 160
 

@@ -9,8 +9,7 @@ import docx
 from docx.oxml.ns import qn
 from lxml import etree
 from model import Problem, Subject, counted
-
-from families.office_package import judge_package
+from parsing.office_package import judge_package
 
 _APP_PROPERTIES = "docProps/app.xml"
 _PAGES = "{http://schemas.openxmlformats.org/officeDocument/2006/extended-properties}Pages"

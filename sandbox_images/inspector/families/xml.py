@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from model import Problem, Subject
-
-from families.xml_safety import parse_xml
+from parsing.xml_safety import parse_xml
 
 
 def inspect(subject: Subject) -> None:

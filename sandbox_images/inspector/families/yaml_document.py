@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import yaml
 from model import Problem, Subject, one_line, quoted
-
-from families.text_stream import whole_text
+from parsing.text_stream import whole_text
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MESSAGE_CHARS_MAX = 160

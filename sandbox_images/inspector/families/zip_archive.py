@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from model import Problem, Subject
-
-from families.zip_members import open_zip
+from parsing.zip_members import open_zip
 
 
 def inspect(subject: Subject) -> None:

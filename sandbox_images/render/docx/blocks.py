@@ -6,17 +6,17 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from render.docx.borders import framed, paragraph_frame, side_by_side, spacer
 from render.docx.contents import contents_xml
-from render.docx.frames import framed, paragraph_frame, side_by_side, spacer
-from render.docx.heights import height_of_all
+from render.docx.height_estimate import height_of_all
 from render.docx.images import picture
 from render.docx.inline import formula_xml, inlines_xml, run_xml
 from render.docx.numbering import LEVELS, STEP
 from render.docx.package import safe_url
 from render.docx.pages import field
 from render.docx.parts import SYMBOLS
-from render.docx.state import Place, State
 from render.docx.tables import table_xml
+from render.docx.writer_state import Place, State
 from render.docx.xml import hexa, is_rtl
 from render.ir import (
     RIGHT_TAB,
@@ -48,8 +48,8 @@ from render.ir import (
     SpeakerNotes,
     Table,
 )  # fmt: skip
-from render.reading.flat import plain
-from render.reading.style import mix
+from render.to_ir.flatten import plain
+from render.to_ir.style import mix
 
 _CHUNK = 150
 """Lines of code in a paragraph."""

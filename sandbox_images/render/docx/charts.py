@@ -9,7 +9,7 @@ from pptx import Presentation
 from pptx.exc import PythonPptxError
 
 from render.docx.package import Part
-from render.docx.state import Place, State
+from render.docx.writer_state import Place, State
 from render.docx.xml import EMU, attribute
 from render.ir import Chart
 from render.pptx.charts import add_chart

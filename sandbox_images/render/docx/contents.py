@@ -1,8 +1,8 @@
 """The table of contents: a field that Word can update, with its entries filled in."""
 
-from render.docx.heights import pages_of
+from render.docx.height_estimate import pages_of
 from render.docx.pages import page_of
-from render.docx.state import Place, State, Target
+from render.docx.writer_state import Place, State, Target
 from render.docx.xml import text_elements
 from render.ir import Contents, Paragraph
 

@@ -1,11 +1,11 @@
 """Pictures in DOCX: at their own size, no wider than the text; SVG with a PNG beside it for readers without."""
 
 from render.docx.package import safe_url
-from render.docx.state import Place, State
+from render.docx.writer_state import Place, State
 from render.docx.xml import EMU, TWIPS, attribute
+from render.frontend.assets import AssetRefused, read_asset
 from render.ir import Image
-from render.reading.images import natural_size
-from render.source.assets import AssetRefused, read_asset
+from render.to_ir.images import natural_size
 
 _SVG_MIME = "image/svg+xml"
 _SVG_EXTENSION = "http://schemas.microsoft.com/office/drawing/2016/SVG/main"

@@ -5,11 +5,11 @@ import re
 from render.docx.images import picture
 from render.docx.math import MathError, omml
 from render.docx.package import safe_url
-from render.docx.state import Place, State
 from render.docx.styles import language_xml, mono, size_xml
+from render.docx.writer_state import Place, State
 from render.docx.xml import attribute, escape, has_rtl, hexa, text_elements
 from render.ir import Anchor, Formula, Image, Inline, LineBreak, Missing, NoteRef, Run
-from render.reading.flat import flat
+from render.to_ir.flatten import flat
 
 _PIECES = re.compile(
     "([\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc][\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\\s\\d.,:;!?()-]*)"

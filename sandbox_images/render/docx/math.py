@@ -5,10 +5,10 @@ from functools import lru_cache
 
 from lxml import etree
 
-from render.docx.math_marks import mark_structures
+from render.docx.math_accents import mark_structures
 from render.docx.xml import MATH
 from render.ir import Formula
-from render.tex import ALIGNED, escaped, known_tex
+from render.tex_symbols import ALIGNED, escaped, known_tex
 
 _WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 _M, _W = f"{{{MATH}}}", f"{{{_WORD}}}"

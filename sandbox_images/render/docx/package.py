@@ -13,7 +13,7 @@ import resvg_py
 from PIL import Image as Picture
 
 from render.docx.xml import DECLARATION, attribute
-from render.source.links import SCHEMES
+from render.frontend.links import SCHEMES
 
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/"
 _EXTENSIONS = {

@@ -7,13 +7,13 @@ from typing import Any, Literal
 from render.docx.images import picture
 from render.docx.package import Part
 from render.docx.page import Page
-from render.docx.state import Place, State
 from render.docx.tables import is_too_wide
 from render.docx.watermark import watermark_run
+from render.docx.writer_state import Place, State
 from render.docx.xml import DECLARATION, NAMESPACES, is_rtl, text_elements
 from render.ir import Block, Heading, Image, Table
 from render.page_setup import RUNNING_PICTURE_PX, page_margins, page_size, running_line, running_pieces
-from render.reading.images import fetch, natural_size
+from render.to_ir.images import fetch, natural_size
 
 _TWIPS_PER_MM = 1440 / 25.4
 _EDGE = 640

@@ -2,12 +2,12 @@
 
 from datetime import UTC, datetime
 
-from render.document import Metadata, Theme
 from render.docx.package import Part
 from render.docx.styles import language_tag
 from render.docx.xml import DECLARATION, NAMESPACES, attribute, escape, hexa
-from render.faces import code_face, shown_face
-from render.reading.style import mix
+from render.font_families import code_face, shown_face
+from render.model import Metadata, Theme
+from render.to_ir.style import mix
 
 SYMBOLS = "DejaVu Sans"
 """The font of boxes to tick; Word has another one for it, and without a name readers take that of emoji."""

@@ -1,8 +1,8 @@
 """The style sheet of DOCX files: named styles in the theme's fonts and colours."""
 
-from render.document import Theme
 from render.docx.xml import DECLARATION, NAMESPACES, attribute, hexa
-from render.faces import code_face
+from render.font_families import code_face
+from render.model import Theme
 
 HEADING_SIZES = (48, 32, 26, 23, 22, 22)
 """Half points, by level."""

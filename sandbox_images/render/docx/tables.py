@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from render.docx.frames import LEAST, MAX_NESTED, WORD_COLUMNS, cell_frame, closed, grid_xml, scaled, spacer
-from render.docx.heights import KEPT_ROWS
-from render.docx.state import Place, State
+from render.docx.borders import LEAST, MAX_NESTED, WORD_COLUMNS, cell_frame, closed, grid_xml, scaled, spacer
+from render.docx.height_estimate import KEPT_ROWS
+from render.docx.writer_state import Place, State
 from render.docx.xml import TWIPS
 from render.ir import Block, Cell, Frame, Image, Paragraph, Run, Table
-from render.reading.flat import paragraphs
+from render.to_ir.flatten import paragraphs
 
 _CHAR = 105
 """About the width of a letter of table text, in twips."""

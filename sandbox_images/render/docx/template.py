@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 from lxml import etree
 
-from render.document import Document, RenderError, Theme
 from render.docx.page import Page
 from render.docx.template_lists import HouseNumbering
 from render.docx.template_styles import HouseStyles
 from render.docx.xml import NAMESPACES
+from render.model import Document, RenderError, Theme
 from render.template.package import Package, open_template, parse_part, rels_xml
 from render.template.theme import theme_of
 

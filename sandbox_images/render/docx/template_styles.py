@@ -6,8 +6,8 @@ from collections import Counter
 
 from lxml import etree
 
-from render.document import Theme
 from render.docx.styles import styles_xml
+from render.model import Theme
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _USED = re.compile(r'<w:(pStyle|rStyle|tblStyle) w:val="([^"]+)"/>')

@@ -2,9 +2,9 @@
 
 from math import sqrt
 
-from render.docx.state import State
+from render.docx.writer_state import State
 from render.docx.xml import attribute, hexa
-from render.faces import shown_face
+from render.font_families import shown_face
 from render.paged.watermark import watermark_text
 
 _NAMESPACES = (

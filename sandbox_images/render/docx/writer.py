@@ -4,9 +4,8 @@ import gc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from render.document import Document, RenderError
 from render.docx.blocks import blocks_xml
-from render.docx.frames import LEAST_SPACE
+from render.docx.borders import LEAST_SPACE
 from render.docx.package import Part, write_package
 from render.docx.page import Page
 from render.docx.pages import bare_header, page_of, running_parts, section_xml, sections
@@ -19,12 +18,13 @@ from render.docx.parts import (
     settings_xml,
     theme_xml,
 )
-from render.docx.state import FIRST_ID, Place, State
 from render.docx.styles import styles_xml
+from render.docx.writer_state import FIRST_ID, Place, State
 from render.docx.xml import DECLARATION, NAMESPACES, hexa
 from render.ir import Paragraph, Run, Table
-from render.reading.flat import walk
-from render.reading.reader import read
+from render.model import Document, RenderError
+from render.to_ir.flatten import walk
+from render.to_ir.reader import read
 
 if TYPE_CHECKING:
     from render.docx.template import DocxTemplate

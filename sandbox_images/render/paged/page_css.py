@@ -4,11 +4,11 @@ import re
 from datetime import UTC, datetime
 from urllib.parse import quote
 
-from render.document import Document
+from render.frontend.assets import BASE_URL, AssetRefused, read_asset
+from render.frontend.figures.svg import data_uri
+from render.model import Document
 from render.page_setup import RUNNING_PICTURE_PX, page_margins, page_size, running_line, running_pieces
-from render.reading.images import natural_size
-from render.source.assets import BASE_URL, AssetRefused, read_asset
-from render.source.svg import data_uri
+from render.to_ir.images import natural_size
 
 _PLACES = [f"{edge}-{side}" for edge in ("top", "bottom") for side in ("left", "center", "right")]
 _BARE_PAGE = re.compile(r"@page\s*\{[^{}]*\bmargin\s*:\s*0(?![.\d])", re.IGNORECASE)

@@ -24,12 +24,12 @@ from pypdf.generic import (
     TextStringObject,
 )
 
-from render.document import Document, RenderError
+from render.frontend.assets import read_file
+from render.frontend.element_tree import make
+from render.frontend.merge import pdf_marks
 from render.limits import MERGED_PAGES_MAX
+from render.model import Document, RenderError
 from render.page_setup import SIDE_MM_MAX
-from render.source.assets import read_file
-from render.source.merged import pdf_marks
-from render.source.tree_edits import make
 
 OUTLINE_MAX = 1_000
 ANNOTATIONS_MAX = 2_000

@@ -9,21 +9,21 @@ from typing import Any
 import pydyf
 import weasyprint
 
-from render.document import Document, RenderError
-from render.layout.engine import fewer_collections, noticing, style_sheets
-from render.layout.flex_rows import part_flex_rows
-from render.layout.losses import lay_out_whole, warn_unseen
-from render.layout.usable_styles import with_usable_styles
+from render.frontend.assets import AssetRefused, read_file
+from render.frontend.headings import fill_contents
+from render.model import Document, RenderError
 from render.page_setup import SIDE_MM_MAX, page_margins, page_size
-from render.paged.conformance import mend
-from render.paged.fit_page import wider_page
+from render.paged.content_scale import wider_page
 from render.paged.page_css import page_css
 from render.paged.pdf_parts import PdfParts, place_pdf_parts, put_pages
+from render.paged.pdf_ua import mend
 from render.paged.protection import protect
 from render.paged.watermark import add_watermark
 from render.paged.wide_tables import fit_tables
-from render.source.assets import AssetRefused, read_file
-from render.source.headings import fill_contents
+from render.weasy.engine import fewer_collections, noticing, style_sheets
+from render.weasy.flex_rows import part_flex_rows
+from render.weasy.losses import lay_out_whole, warn_unseen
+from render.weasy.usable_styles import with_usable_styles
 
 VARIANTS = ("pdf/ua-1", "pdf/ua-2", "pdf/a-2b", "pdf/a-2u", "pdf/a-2a", "pdf/a-3b", "pdf/a-3u", "pdf/a-3a")
 ATTACHMENTS_MAX = 20

@@ -9,14 +9,14 @@ import pypdfium2
 import weasyprint
 from PIL import Image, PngImagePlugin
 
-from render.document import Document, RenderError
-from render.layout.engine import fewer_collections, noticing, style_sheets
-from render.layout.extents import Rectangle, canvas_colour, element_rectangles, painted_rectangle
-from render.layout.losses import lay_out_whole, warn_unseen
-from render.layout.usable_styles import with_usable_styles
+from render.frontend.headings import fill_contents
+from render.model import Document, RenderError
 from render.paged.wide_tables import fit_tables
-from render.source.headings import fill_contents
 from render.themes import hex_colour
+from render.weasy.engine import fewer_collections, noticing, style_sheets
+from render.weasy.losses import lay_out_whole, warn_unseen
+from render.weasy.positions import Rectangle, canvas_colour, element_rectangles, painted_rectangle
+from render.weasy.usable_styles import with_usable_styles
 
 FITS = ("content", "viewport", "page")
 PIXELS_MAX = 60_000_000

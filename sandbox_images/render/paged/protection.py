@@ -8,7 +8,7 @@ from typing import Any
 from pypdf import PdfWriter
 from pypdf.constants import UserAccessPermissions
 
-from render.document import RenderError
+from render.model import RenderError
 
 _BITS = {
     "print": UserAccessPermissions.PRINT | UserAccessPermissions.PRINT_TO_REPRESENTATION,

@@ -3,9 +3,9 @@
 from html import escape
 from xml.etree.ElementTree import Element
 
-from render.document import Document
-from render.source.svg import data_uri
-from render.source.tree_edits import body_of, make
+from render.frontend.element_tree import body_of, make
+from render.frontend.figures.svg import data_uri
+from render.model import Document
 
 CHARACTERS_MAX = 60
 _CLASS = "pb-watermark"

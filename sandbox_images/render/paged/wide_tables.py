@@ -7,9 +7,9 @@ as the whole document.
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
-from render.document import Document
-from render.source.headings import LEVELS
-from render.source.tree_edits import add_class, classes_of, make, parents_of
+from render.frontend.element_tree import add_class, classes_of, make, parents_of
+from render.frontend.headings import LEVELS
+from render.model import Document
 
 TYPE_PX = 12.4
 """Type of a table cell: 10 pt times .93."""

@@ -9,11 +9,11 @@ from pptx.dml.color import RGBColor
 from pptx.enum.chart import XL_CHART_TYPE, XL_LABEL_POSITION, XL_LEGEND_POSITION
 from pptx.util import Pt
 
-from render.document import Theme
-from render.pptx.look import emu
+from render.frontend.figures.chart_data import ChartData
+from render.frontend.figures.chart_svg import scale
+from render.model import Theme
+from render.pptx.drawingml_style import emu
 from render.slides.model import ChartShape
-from render.source.chart_data import ChartData
-from render.source.chart_svg import scale
 
 _TYPES = {
     "column": XL_CHART_TYPE.COLUMN_CLUSTERED,

@@ -11,13 +11,13 @@ from pptx.opc.constants import RELATIONSHIP_TYPE as RT
 from pptx.oxml import parse_xml
 from pptx.util import Emu
 
-from render.document import Theme
-from render.faces import shown_face
-from render.layout.look import Paint
-from render.pptx.look import NAMESPACES, Palette, emu, xml_attribute
+from render.font_families import shown_face
+from render.model import Theme
+from render.pptx.drawingml_style import NAMESPACES, Palette, emu, xml_attribute
 from render.slides.canvas import slide_factor, slide_height, slide_width
 from render.slides.css import BODY_SIZE, MARGIN_TOP, MARGIN_X, TITLE_SIZE, is_dark, section_look, title_look
 from render.slides.model import WIDTH
+from render.weasy.box_style import Paint
 
 Place = tuple[float, float, float, float]
 """Left, top, width, height."""

@@ -13,9 +13,9 @@ from pptx.opc.package import Part
 from pptx.opc.packuri import PackURI
 from pptx.oxml import parse_xml
 
-from render.document import Document
-from render.pptx.look import NAMESPACES
-from render.reading.images import fetch, serialised
+from render.model import Document
+from render.pptx.drawingml_style import NAMESPACES
+from render.to_ir.images import fetch, serialised
 
 _NATIVE = frozenset({"image/png", "image/jpeg", "image/gif"})
 _SVG = "image/svg+xml"

@@ -7,17 +7,15 @@ from typing import Any
 
 from pptx.oxml import parse_xml
 
-from render.document import Document
-from render.layout.look import Border, Paint
+from render.model import Document
 from render.pptx.charts import add_chart
 from render.pptx.deck import Place, body_place, number_place, title_place
-from render.pptx.look import NAMESPACES, Palette, emu, xml_text
+from render.pptx.drawingml_style import NAMESPACES, Palette, emu, xml_text
 from render.pptx.media import Media
 from render.pptx.text import TextWriter
 from render.slides.canvas import slide_factor
-from render.slides.checks import overlap, solid
 from render.slides.contrast import soft_on
-from render.slides.finish import name_of_slide
+from render.slides.geometry_checks import overlap, solid
 from render.slides.model import (
     ChartShape,
     LineShape,
@@ -30,7 +28,9 @@ from render.slides.model import (
     TableShape,
     TextShape,
 )
-from render.slides.scale import scaled
+from render.slides.post_process import name_of_slide
+from render.slides.px_to_slide import scaled
+from render.weasy.box_style import Border, Paint
 
 _ROUND_LEAST = 0.5
 _NEAR = 1.5

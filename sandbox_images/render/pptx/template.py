@@ -8,15 +8,15 @@ from lxml import etree
 from pptx import Presentation
 from pptx.opc.constants import RELATIONSHIP_TYPE as RT
 
-from render.document import Document, RenderError, Theme
-from render.faces import shown_face
+from render.font_families import shown_face
+from render.model import Document, RenderError, Theme
 from render.pptx.deck import Deck
-from render.pptx.look import EMU, Palette
-from render.reading.style import mix
+from render.pptx.drawingml_style import EMU, Palette
 from render.slides.css import BODY_SIZE, MARGIN_BOTTOM, MARGIN_X, is_dark
 from render.slides.model import HEIGHT
 from render.template.package import open_template, packed
 from render.template.theme import slot_colour, theme_of
+from render.to_ir.style import mix
 
 Place = tuple[float, float, float, float]
 """Left, top, width, height in pixels of the slide."""

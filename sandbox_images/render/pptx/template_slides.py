@@ -7,12 +7,12 @@ from typing import Any
 from lxml import etree
 from pptx.oxml import parse_xml
 
-from render.pptx.look import NAMESPACES, xml_text
+from render.pptx.drawingml_style import NAMESPACES, xml_text
 from render.pptx.shapes import SlideWriter
 from render.pptx.template import TOP, HouseLayout, PptxTemplate
 from render.slides.css import MARGIN_X
 from render.slides.model import TICKS, Para, PictureShape, Piece, Shape, Slide, TextShape
-from render.slides.scale import move_down, scaled
+from render.slides.px_to_slide import move_down, scaled
 
 _SMALL_PRINT = frozenset({"footnotes", "code"})
 _TITLE_CHARACTERS = 70

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from render.faces import shown_face
-from render.layout.look import Paint
-from render.pptx.look import NATURAL, Palette, emu, xml_text
+from render.font_families import shown_face
+from render.pptx.drawingml_style import NATURAL, Palette, emu, xml_text
 from render.slides.model import TICKS, Bullet, Para, Piece
+from render.weasy.box_style import Paint
 
 _LATIN_LAST = 0x24F
 _PUNCTUATION = "\u2013\u2014\u2018\u2019\u201c\u201d\u2026\u2022\u20ac"

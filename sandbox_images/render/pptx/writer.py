@@ -11,12 +11,12 @@ from xml.etree.ElementTree import Element
 from pptx.opc.constants import RELATIONSHIP_TYPE as RT
 from pptx.oxml import parse_xml
 
-from render.document import Document, RenderError, Theme
-from render.layout.boxes import Layouter
-from render.layout.engine import AssetFetcher, noticing
-from render.layout.look import Gradient, Paint
+from render.frontend.assets import BASE_URL
+from render.frontend.element_tree import body_of, parents_of, remove, text_of
+from render.frontend.links import SCHEMES
+from render.model import Document, RenderError, Theme
 from render.pptx.deck import Deck, add_logo, new_deck
-from render.pptx.look import NAMESPACES, Palette, slide_theme
+from render.pptx.drawingml_style import NAMESPACES, Palette, slide_theme
 from render.pptx.media import Media
 from render.pptx.shapes import SlideWriter
 from render.pptx.template import PptxTemplate, load_pptx_template
@@ -27,16 +27,16 @@ from render.slides.author_css import BODY_TAG, author_rules, of_body, tame
 from render.slides.canvas import sized_slides, slide_factor, slide_size, slide_width
 from render.slides.css import ROOMY_STEPS, STEPS, deck_css, plain_css, section_look, title_look
 from render.slides.design import Design, design_of
-from render.slides.finish import finish
 from render.slides.fit import Fitted, fit
 from render.slides.layout import Sheet, Stage, own_ground
 from render.slides.model import Slide
-from render.slides.scale import scaled
-from render.slides.segment import Draft, title_of
-from render.slides.source import add_marp_styles, drafts_of
-from render.source.assets import BASE_URL
-from render.source.links import SCHEMES
-from render.source.tree_edits import body_of, parents_of, remove, text_of
+from render.slides.post_process import finish
+from render.slides.prepare_tree import add_marp_styles, drafts_of
+from render.slides.px_to_slide import scaled
+from render.slides.splitting.split_document import Draft, title_of
+from render.weasy.box_style import Gradient, Paint
+from render.weasy.boxes import Layouter
+from render.weasy.engine import AssetFetcher, noticing
 
 STACK_BYTES = 512 * 1024 * 1024
 RECURSION_MAX = 60_000

@@ -5,8 +5,8 @@ from xml.etree.ElementTree import Element
 
 import tinycss2
 
+from render.frontend.element_tree import classes_of, parents_of, remove, text_of
 from render.slides.canvas import slide_height, slide_width
-from render.source.tree_edits import classes_of, parents_of, remove, text_of
 
 _VIEWPORT = re.compile(r"(?<![\w#.-])(\d*\.?\d+)\s*(d|s|l)?(vw|vh|vmin|vmax)\b", re.IGNORECASE)
 _BLOCK = re.compile(r"\{[^{}]*\}")

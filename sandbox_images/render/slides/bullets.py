@@ -2,10 +2,10 @@
 
 from xml.etree.ElementTree import Element
 
-from render.layout.boxes import BoxNode
+from render.frontend.element_tree import classes_of
 from render.slides.model import Bullet
 from render.slides.text import Boxes
-from render.source.tree_edits import classes_of
+from render.weasy.boxes import BoxNode
 
 _SCHEMES = {
     "decimal": "arabicPeriod",

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from render.document import RenderError
+from render.model import RenderError
 from render.page_setup import length_mm
 from render.slides.model import HEIGHT, WIDTH
 

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from render.layout.look import Gradient, Paint
 from render.slides.model import Para, PictureShape, Shape, Slide, TableShape, TextShape
+from render.weasy.box_style import Gradient, Paint
 
 _LEAST = 1.7
 """Contrast below which text is as good as invisible; designers go down to 3, and their choices are theirs."""

@@ -2,7 +2,7 @@
 
 import re
 
-from render.document import Theme
+from render.model import Theme
 from render.slides.canvas import slide_width
 from render.slides.contrast import contrast
 from render.slides.design import Design

@@ -7,8 +7,8 @@ from typing import Any
 
 import tinycss2
 
-from render.slides.segment import HEADINGS, Draft
-from render.source.tree_edits import classes_of, name_of
+from render.frontend.element_tree import classes_of, name_of
+from render.slides.splitting.split_document import HEADINGS, Draft
 
 _COMBINATORS = re.compile(r"[\s>+~]+")
 _PSEUDO = re.compile(r"::?[\w-]+(?:\([^()]*\))?|\[[^\]]*\]")

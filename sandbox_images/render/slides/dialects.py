@@ -3,7 +3,7 @@
 import re
 from xml.etree.ElementTree import Element
 
-from render.source.tree_edits import add_class, classes_of, make, parents_of, remove, text_of
+from render.frontend.element_tree import add_class, classes_of, make, parents_of, remove, text_of
 
 _KEYS = re.compile(
     r"(?:layout|class|background|backgroundSize|transition|image|theme|hideInToc|level|clicks|zoom|routeAlias|title|"

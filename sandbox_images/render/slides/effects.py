@@ -4,9 +4,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from render.layout.look import Border, Gradient, Paint
 from render.slides.model import LineShape, Para, PictureShape, Shape, TableShape, TextShape
-from render.slides.scale import scaled
+from render.slides.px_to_slide import scaled
+from render.weasy.box_style import Border, Gradient, Paint
 
 _EVEN = 0.005
 _LEAST, _MOST = 0.05, 20.0

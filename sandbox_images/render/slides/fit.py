@@ -3,27 +3,27 @@
 import math
 from dataclasses import dataclass, field, replace
 
-from render.layout.boxes import BoxNode
-from render.layout.grounds import Ground, flattened
-from render.layout.look import Gradient, Paint
+from render.frontend.element_tree import classes_of
 from render.slides.arrange import growth_of
-from render.slides.bigtables import spread
-from render.slides.boxes import ground_shapes, pictures_behind
+from render.slides.boxes_to_shapes import Painter
 from render.slides.canvas import slide_height, slide_width
-from render.slides.checks import faults, fitted, least_height, overflow, paragraphs_of
 from render.slides.css import MARGIN_BOTTOM, ROOMY_STEPS, STEPS
+from render.slides.geometry_checks import faults, fitted, least_height, overflow, paragraphs_of
 from render.slides.layout import PLAIN, Sheet, Stage, mend_grids
 from render.slides.lost_words import lacks_words
 from render.slides.model import LineShape, PictureShape, Shape, Slide, TableShape, TextShape
-from render.slides.paint import Painter
 from render.slides.place import block_of, centre, content_bottom, settle_block
-from render.slides.presplit import presplit
-from render.slides.scale import grow_chart, scaled
-from render.slides.segment import flow
-from render.slides.split import parts_of, plan, room_below, units_of
-from render.slides.text_cuts import cut_text
-from render.slides.wide_tables import SMALLEST_STEP, column_parts, cuts_words
-from render.source.tree_edits import classes_of
+from render.slides.px_to_slide import grow_chart, scaled
+from render.slides.shape_fills import ground_shapes, pictures_behind
+from render.slides.splitting.long_tables import spread
+from render.slides.splitting.split_after_layout import parts_of, plan, room_below, units_of
+from render.slides.splitting.split_before_layout import presplit
+from render.slides.splitting.split_document import flow
+from render.slides.splitting.split_text import cut_text
+from render.slides.splitting.wide_tables import SMALLEST_STEP, column_parts, cuts_words
+from render.weasy.box_style import Gradient, Paint
+from render.weasy.boxes import BoxNode
+from render.weasy.grounds import Ground, flattened
 
 PICTURES = (400, 320, 240)
 SMALLEST_TYPE = 14 / 0.75

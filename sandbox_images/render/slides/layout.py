@@ -5,15 +5,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from xml.etree.ElementTree import Element
 
-from render.document import RenderError
-from render.layout.boxes import BoxNode, Layouter
-from render.layout.grounds import Ground, Tile
+from render.frontend.element_tree import add_class, make
+from render.model import RenderError
 from render.slides.author_css import rules_of
 from render.slides.canvas import slide_height, slide_width
 from render.slides.css import zoom_class
 from render.slides.design import Design
-from render.slides.segment import Draft
-from render.source.tree_edits import add_class, make
+from render.slides.splitting.split_document import Draft
+from render.weasy.boxes import BoxNode, Layouter
+from render.weasy.grounds import Ground, Tile
 
 _COLUMNS_MAX = 100
 _CALM = re.compile(

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
+from render.frontend.element_tree import classes_of, name_of
 from render.slides.model import Shape, TableShape, TextShape
-from render.source.tree_edits import classes_of, name_of
 
 _LEAST = 0.5
 """So much of a slide's letters is shown; the rest may be hidden on purpose."""

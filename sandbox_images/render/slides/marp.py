@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 
 from tinycss2.color3 import parse_color
 
-from render.source.tree_edits import classes_of, make, parents_of
+from render.frontend.element_tree import classes_of, make, parents_of
 
 _CSS = re.compile(r"[#\w(),.%/ -]{1,60}")
 _ADDRESS = re.compile(r"""url\(\s*(["']?)(.{1,2000}?)\1\s*\)""", re.DOTALL)

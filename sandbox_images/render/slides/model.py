@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from xml.etree.ElementTree import Element
 
-from render.layout.look import Border, Gradient, Paint, Shadow
+from render.weasy.box_style import Border, Gradient, Paint, Shadow
 
 WIDTH, HEIGHT = 1280, 720
 HANG, HANG_NUMBER = 0.96, 1.3

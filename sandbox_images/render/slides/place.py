@@ -1,10 +1,10 @@
 """Where the content of a slide stands below its title."""
 
 from render.slides.canvas import slide_height
-from render.slides.checks import solid
 from render.slides.css import MARGIN_BOTTOM
+from render.slides.geometry_checks import solid
 from render.slides.model import Shape, TextShape
-from render.slides.scale import move_down
+from render.slides.px_to_slide import move_down
 
 _ABOVE = 0.45
 """The share of the free height that goes above the content: what looks like the middle is a little above it."""

@@ -2,9 +2,9 @@
 
 from xml.etree.ElementTree import Element
 
-from render.document import Document
-from render.source.sanitise import SPOKEN
-from render.source.tree_edits import classes_of, make, text_of
+from render.frontend.element_tree import classes_of, make, text_of
+from render.frontend.sanitise import SPOKEN
+from render.model import Document
 
 _ENDS = frozenset({"hr", "h1", "h2", "section"})
 _SPOKEN_BLOCKS = frozenset({"p", "ul", "ol", "blockquote", "h4", "h5", "h6", "aside"})

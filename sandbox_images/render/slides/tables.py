@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from render.layout.boxes import BoxNode
-from render.layout.look import Paint
 from render.slides.model import Para, TableCell, TableShape
+from render.weasy.box_style import Paint
+from render.weasy.boxes import BoxNode
 
 
 def read_table(node: BoxNode, paragraphs: Callable[[BoxNode], list[Para]]) -> TableShape:

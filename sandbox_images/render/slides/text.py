@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from xml.etree.ElementTree import Element
 
-from render.layout.boxes import BoxNode
-from render.layout.look import Look
+from render.frontend.element_tree import name_of
 from render.slides.model import Para, Piece
-from render.source.tree_edits import name_of
+from render.weasy.box_style import Look
+from render.weasy.boxes import BoxNode
 
 GAP = "\u00a0"
 _GAP_FACE = "\0gap"

@@ -13,14 +13,14 @@ from typing import Literal
 
 from lxml import etree
 
-from render.document import Document, RenderError
+from render.frontend.assets import AssetRefused, read_file
 from render.limits import (
     TEMPLATE_BYTES_MAX,
     TEMPLATE_PARTS_MAX,
     TEMPLATE_UNPACKED_BYTES_MAX,
     TEMPLATE_XML_BYTES_MAX,
 )
-from render.source.assets import AssetRefused, read_file
+from render.model import Document, RenderError
 
 Kind = Literal["docx", "pptx"]
 LINKS_MAX = 2_000

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from lxml import etree
 
-from render.document import Theme
-from render.reading.style import mix
+from render.model import Theme
 from render.template.package import parse_part
+from render.to_ir.style import mix
 
 _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _FACE_MAX = 60

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
-from render.source.tree_edits import name_of
+from render.frontend.element_tree import name_of
 
 BLOCKS = frozenset({
     "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details", "dialog", "div", "dl",

@@ -4,8 +4,8 @@ from typing import Any
 
 from xlsxwriter import Workbook
 
-from render.document import Theme
-from render.source.chart_data import SERIES_MAX
+from render.frontend.figures.chart_data import SERIES_MAX
+from render.model import Theme
 from render.xlsx.model import ChartPlan
 from render.xlsx.typing_cells import TypedSheet
 

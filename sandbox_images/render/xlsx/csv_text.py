@@ -1,7 +1,7 @@
 """Tables from CSV."""
 
-from render.source.csv_rows import read_rows
-from render.source.html_source import clean_text, unfence
+from render.frontend.csv_rows import read_rows
+from render.frontend.html import clean_text, unfence
 from render.xlsx.model import SourceCell, SourceTable
 from render.xlsx.numbers import read_figure
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from openpyxl.utils import get_column_letter
 
-from render.document import Document
+from render.model import Document
 
 _SHOWN_MAX = 5
 

@@ -2,11 +2,11 @@
 
 from xml.etree.ElementTree import Element
 
-from render.document import Document
-from render.reading.tables import Placed, grid, header_rows, parts
-from render.source.chart_data import ChartData, read_fence, read_mermaid, read_table
-from render.source.diagrams import source_of
-from render.source.tree_edits import body_of, classes_of, name_of
+from render.frontend.element_tree import body_of, classes_of, name_of
+from render.frontend.figures.chart_data import ChartData, read_fence, read_mermaid, read_table
+from render.frontend.figures.diagrams import source_of
+from render.model import Document
+from render.to_ir.tables import Placed, grid, header_rows, parts
 from render.xlsx.cell_text import BLOCKS, UNSEEN, is_all, link_of, read_inline, read_text
 from render.xlsx.csv_text import read_csv
 from render.xlsx.model import ChartPlan, Contents, Note, SourceCell, SourceTable

@@ -1,6 +1,6 @@
 """Refuses tables that no workbook of ours holds, before they are read cell by cell."""
 
-from render.document import RenderError
+from render.model import RenderError
 from render.xlsx.limits import CELLS_MAX, COLUMNS_MAX, ROWS_MAX, SHEETS_MAX
 from render.xlsx.model import SourceTable
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from xlsxwriter import Workbook
 
-from render.document import Theme
-from render.faces import code_face, shown_face
+from render.font_families import code_face, shown_face
+from render.model import Theme
 
 SIZE = 11
 _HEADING_SIZES = {1: 18, 2: 14, 3: 12}

@@ -6,9 +6,9 @@ from typing import Any
 
 from xlsxwriter import Workbook
 
-from render.document import Document, RenderError
-from render.faces import shown_face
-from render.source.title_block import word
+from render.font_families import shown_face
+from render.frontend.title_block import word
+from render.model import Document, RenderError
 from render.xlsx.charts import add_chart
 from render.xlsx.csv_text import read_csv
 from render.xlsx.findings import Findings

@@ -66,7 +66,7 @@ def _draw() -> None:
 
 def _warm_up_rendering() -> None:
     """Documents: fontconfig reads its files, style sheets of every page are parsed."""
-    from render.first_use import render_ahead  # noqa: PLC0415 - another kind has no renderer
+    from render.warm_up import render_ahead  # noqa: PLC0415 - another kind has no renderer
 
     render_ahead()
 
@@ -80,7 +80,7 @@ def _load_image_formats() -> None:
 
 def _load_schema_validator() -> None:
     """The library makes its validator of schemas when it first looks at one."""
-    from families.json_schema import schema_check  # noqa: PLC0415 - inspectors alone have it
+    from parsing.json_schema import schema_check  # noqa: PLC0415 - inspectors alone have it
 
     schema_check({"type": "object"})
 

@@ -22,12 +22,12 @@ _FAMILIES = (
     "zip_archive",
 )  # fmt: skip
 _RENDERER = (
-    "render.source.front",
+    "render.frontend.pipeline",
     "render.paged.pdf_writer",
     "render.paged.png_writer",
     "render.docx.writer",
     "render.pptx.writer",
-    "render.first_use",
+    "render.warm_up",
 )
 
 

@@ -16,9 +16,9 @@ PAGE = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] >>"
 def reader(monkeypatch):
     """The class, from the inspector's folder."""
     monkeypatch.syspath_prepend(str(INSPECTOR))
-    for name in [name for name in sys.modules if name.partition(".")[0] == "families"]:
+    for name in [name for name in sys.modules if name.partition(".")[0] in {"families", "parsing"}]:
         monkeypatch.delitem(sys.modules, name)
-    from families.pdf_reader import FrugalReader  # noqa: PLC0415 - from the folder that was just added
+    from parsing.pdf_reader import FrugalReader  # noqa: PLC0415 - from the folder that was just added
 
     return FrugalReader
 

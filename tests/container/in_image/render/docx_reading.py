@@ -10,9 +10,9 @@ from pathlib import Path
 import docx
 from lxml import etree
 from PIL import Image
-from render.document import Document, Metadata, RenderRequest, Source
 from render.docx.writer import write_docx
-from render.source.front import open_document
+from render.frontend.pipeline import open_document
+from render.model import Document, Metadata, RenderRequest, Source
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"

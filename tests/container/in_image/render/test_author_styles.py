@@ -2,7 +2,7 @@
 
 from docx_reading import opened_source, values, written
 from render.ir import Box, Columns, Frame, Line, Paragraph
-from render.reading.reader import read
+from render.to_ir.reader import read
 
 
 def styled(css, body, tmp_path):

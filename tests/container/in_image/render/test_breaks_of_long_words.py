@@ -2,7 +2,7 @@
 
 import pytest
 from docx_reading import opened_source
-from render.source.tree_edits import body_of
+from render.frontend.element_tree import body_of
 
 LONG = "x" * 40
 CHINESE = "\u6211\u4eec\u7684\u6536\u5165\u589e\u957f\u4e86" * 6

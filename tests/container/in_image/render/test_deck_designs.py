@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from pptx.util import Emu
-from render.document import Document, RenderRequest
+from render.frontend.pipeline import open_document
+from render.model import Document, RenderRequest
 from render.pptx.writer import write_pptx
-from render.source.front import open_document
 from slide_geometry import deck_words, open_deck, shown
 
 SQUARE = base64.b64encode(b'<svg xmlns="http://www.w3.org/2000/svg"><rect width="9" height="9"/></svg>').decode()

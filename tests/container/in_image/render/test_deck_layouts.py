@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 from pptx.util import Pt
-from render.document import RenderRequest
+from render.frontend.pipeline import open_document
+from render.model import RenderRequest
 from render.pptx.writer import write_pptx
 from render.slides.contrast import contrast
 from render.slides.css import mixed, title_look
-from render.source.front import open_document
 from render.themes import BUILT_IN, load_theme
 from slide_geometry import deck_words, geometry_faults, open_deck, shown
 

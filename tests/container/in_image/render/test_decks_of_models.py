@@ -6,10 +6,10 @@ from typing import Any
 
 import pypdfium2
 import pytest
-from render.document import RenderRequest
+from render.frontend.pipeline import open_document
+from render.model import RenderRequest
 from render.paged.pdf_writer import write_pdf
 from render.pptx.writer import write_pptx
-from render.source.front import open_document
 from slide_geometry import deck_words, open_deck
 
 EMU = 9525

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from docx_reading import Metadata, W, png, written
-from render.document import RenderError
+from render.model import RenderError
 from render.page_setup import page_margins, page_size, running_line
 
 

@@ -5,9 +5,9 @@ import zipfile
 import pytest
 from docx_reading import Metadata, R, Source, W, opened_source, png, png_uri, values, written
 from lxml import etree
-from render.document import RenderError
 from render.docx.package import safe_url
 from render.docx.writer import write_docx
+from render.model import RenderError
 
 SOURCES = (Source(1, "First", "https://example.org/one"), Source(7, "A file", None, "files/x.csv"))
 

@@ -5,8 +5,8 @@ import textwrap
 import pytest
 from docx_reading import opened_source
 from page_looks import codes, page_words, rendered
-from render.source.formats import recognised
-from render.source.tree_edits import body_of, text_of
+from render.frontend.content_format import recognised
+from render.frontend.element_tree import body_of, text_of
 
 PAGE = """<!DOCTYPE html>
 <html>

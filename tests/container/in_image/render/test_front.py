@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from render.document import Document, RenderError, RenderRequest, Source
-from render.source.front import open_document
-from render.source.html_source import unfence
-from render.source.pictures import svg_of
-from render.source.tree_edits import body_of, text_of
+from render.frontend.element_tree import body_of, text_of
+from render.frontend.figures.svg_image import svg_of
+from render.frontend.html import unfence
+from render.frontend.pipeline import open_document
+from render.model import Document, RenderError, RenderRequest, Source
 
 SOURCES = (
     Source(1, "One", "https://one.example/a"),

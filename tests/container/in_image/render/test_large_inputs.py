@@ -3,14 +3,14 @@
 from xml.etree.ElementTree import Element
 
 import pytest
-from render.document import Document, Metadata, RenderRequest
+from render.frontend.element_tree import make
+from render.frontend.gradient_text import plain_gradient_text
+from render.frontend.long_words import split_long_words
+from render.frontend.markdown import read_markdown
+from render.model import Document, Metadata, RenderRequest
 from render.slides.author_css import tame
 from render.slides.design import design_of
-from render.slides.segment import Draft
-from render.source.gradient_text import plain_gradient_text
-from render.source.long_words import split_long_words
-from render.source.markdown_source import read_markdown
-from render.source.tree_edits import make
+from render.slides.splitting.split_document import Draft
 
 MANY = 100_000
 

@@ -3,8 +3,8 @@
 
 import pytest
 import weasyprint
-from render.layout.boxes import BoxNode, Layouter
-from render.source.html_source import parse_html
+from render.frontend.html import parse_html
+from render.weasy.boxes import BoxNode, Layouter
 
 SOURCE = """<html><head><style>
 @page{size:1280px 40000px;margin:0} body{margin:0} .row{display:flex} .net{display:grid;grid-template-columns:1fr 1fr}

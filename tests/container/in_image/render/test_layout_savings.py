@@ -1,4 +1,4 @@
-"""What `render.layout.savings` changes in WeasyPrint and pydyf has the shape that it was written for."""
+"""What `render.weasy.savings` changes in WeasyPrint and pydyf has the shape that it was written for."""
 
 import inspect
 import os
@@ -14,11 +14,11 @@ import pypdf
 import pytest
 import weasyprint
 from render.__main__ import render
-from render.first_use import render_ahead
-from render.layout import savings, shadows
-from render.layout.changes import take_back
-from render.layout.savings import configure_fonts_ahead, save, without_notes
 from render.request import request_of
+from render.warm_up import render_ahead
+from render.weasy import savings, shadows
+from render.weasy.patch import take_back
+from render.weasy.savings import configure_fonts_ahead, save, without_notes
 from weasyprint.document import Page
 from weasyprint.formatting_structure.boxes import Box
 from weasyprint.images import LinearGradient
@@ -150,7 +150,7 @@ def test_a_configuration_of_fonts_loaded_ahead_serves_one_document_and_keeps_not
 
 def test_the_program_is_not_among_what_is_loaded_ahead():
     """Else Python says so on standard error whenever it is run."""
-    program = "import sys, render.first_use; print('render.__main__' in sys.modules)"
+    program = "import sys, render.warm_up; print('render.__main__' in sys.modules)"
     found = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", program], env=found, capture_output=True, check=True, text=True)
     assert done.stdout.strip() == "False"

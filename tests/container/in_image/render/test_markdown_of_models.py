@@ -5,8 +5,8 @@ from urllib.parse import unquote
 import pytest
 from docx_reading import opened_source, png_uri, written
 from page_looks import codes, page_words, rendered
-from render.source.headings import entries_of
-from render.source.tree_edits import body_of, text_of
+from render.frontend.element_tree import body_of, text_of
+from render.frontend.headings import entries_of
 
 
 def first(document, tag):

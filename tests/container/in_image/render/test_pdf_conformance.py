@@ -9,7 +9,7 @@ import pypdf
 from PIL import Image
 from pypdf.generic import DictionaryObject
 from render.__main__ import render
-from render.paged.conformance import mend
+from render.paged.pdf_ua import mend
 from render.request import request_of
 
 

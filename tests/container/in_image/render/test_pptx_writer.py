@@ -12,11 +12,11 @@ from PIL import Image
 sys.path.insert(0, str(Path(__file__).parent))
 
 from deck_corpus import GOOD, HOSTILE
-from render.document import Document, Metadata, RenderRequest, Source
+from render.frontend.element_tree import body_of, classes_of, name_of
+from render.frontend.pipeline import open_document
+from render.model import Document, Metadata, RenderRequest, Source
 from render.pptx.writer import write_pptx
-from render.slides.segment import is_notes
-from render.source.front import open_document
-from render.source.tree_edits import body_of, classes_of, name_of
+from render.slides.splitting.split_document import is_notes
 from slide_geometry import deck_words, found_share, geometry_faults, open_deck, part, words
 
 BLOCKS = {"p", "div", "li", "td", "th", "br", "h1", "h2", "h3", "section", "tr", "dt", "dd", "pre", "ul", "table"}

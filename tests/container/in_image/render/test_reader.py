@@ -23,8 +23,8 @@ from render.ir import (
     SpeakerNotes,
     Table,
 )  # fmt: skip
-from render.reading.flat import paragraphs
-from render.reading.reader import read
+from render.to_ir.flatten import paragraphs
+from render.to_ir.reader import read
 
 
 def blocks(source, tmp_path, source_format="markdown"):

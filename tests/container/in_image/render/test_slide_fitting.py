@@ -3,20 +3,20 @@
 from pathlib import Path
 
 import pytest
-from render.document import RenderRequest
-from render.layout.boxes import BoxNode, Layouter
-from render.pptx.look import slide_theme
-from render.slides.checks import least_height, paragraphs_of
+from render.frontend.pipeline import open_document
+from render.model import RenderRequest
+from render.pptx.drawingml_style import slide_theme
+from render.slides.boxes_to_shapes import Painter
 from render.slides.css import ROOMY_STEPS, deck_css
 from render.slides.design import Design
 from render.slides.fit import fit
+from render.slides.geometry_checks import least_height, paragraphs_of
 from render.slides.layout import Sheet, Stage
 from render.slides.model import Shape
-from render.slides.paint import Painter
-from render.slides.scale import scaled
-from render.slides.segment import title_of
-from render.slides.source import drafts_of
-from render.source.front import open_document
+from render.slides.prepare_tree import drafts_of
+from render.slides.px_to_slide import scaled
+from render.slides.splitting.split_document import title_of
+from render.weasy.boxes import BoxNode, Layouter
 
 TEXT = "Words that fill more than one line of a slide when they are repeated often enough. "
 ITEMS = "".join(f"- point number {number}\n" for number in range(20))

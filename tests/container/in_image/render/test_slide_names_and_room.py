@@ -10,9 +10,9 @@ from pptx.util import Pt
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from render.document import RenderRequest
+from render.frontend.pipeline import open_document
+from render.model import RenderRequest
 from render.pptx.writer import write_pptx
-from render.source.front import open_document
 from slide_geometry import deck_words, geometry_faults, is_hidden, open_deck, shown
 
 PIXEL = 9525

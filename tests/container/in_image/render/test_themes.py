@@ -8,12 +8,12 @@ from pathlib import Path
 import pypdfium2
 import pytest
 from render.__main__ import render
-from render.document import RenderError, RenderRequest
+from render.frontend.figures.code_palette import code_colours
+from render.frontend.figures.diagrams import draw
+from render.frontend.figures.svg_styles import inline_styles
+from render.model import RenderError, RenderRequest
 from render.slides.contrast import contrast
 from render.slides.css import section_look
-from render.source.code_colours import code_colours
-from render.source.diagrams import draw
-from render.source.svg_styles import inline_styles
 from render.themes import BUILT_IN, KINDS, load_theme
 
 LEAST = 4.5

@@ -4,10 +4,10 @@ import pypdf
 import pytest
 from docx_reading import Metadata, opened_source, png, written
 from page_looks import page_words, rendered, shows
-from render.document import RenderRequest
-from render.source.front import open_document
-from render.source.headings import entries_of
-from render.source.tree_edits import body_of, text_of
+from render.frontend.element_tree import body_of, text_of
+from render.frontend.headings import entries_of
+from render.frontend.pipeline import open_document
+from render.model import RenderRequest
 
 FRONT = "---\ntitle: Market Entry\nsubtitle: Three regions\nauthor: [Ada, Grace]\ndate: 2026-11-26\n---\n\n"
 BLOCK = ["Market Entry", "Three regions", "Ada, Grace \u00b7 2026-11-26"]

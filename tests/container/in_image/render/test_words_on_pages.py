@@ -2,10 +2,10 @@
 
 import pytest
 from page_looks import codes, page_words, rendered
-from render.document import RenderRequest
-from render.layout.losses import lay_out_whole
-from render.source.front import open_document
-from render.source.tree_edits import body_of, classes_of
+from render.frontend.element_tree import body_of, classes_of
+from render.frontend.pipeline import open_document
+from render.model import RenderRequest
+from render.weasy.losses import lay_out_whole
 
 TALL = '<div style="padding-bottom:1200px">first</div><p>LAST</p><p>more</p>'
 FULL = "<style>html,body{height:100%;margin:0} .w{display:flex;flex-direction:column;height:100%}</style>"

@@ -3,7 +3,7 @@
 import zipfile
 
 import pytest
-from render.document import RenderError, Source
+from render.model import RenderError, Source
 from render.xlsx import limits
 from xlsx_reading import book
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import openpyxl
-from render.document import Document, RenderRequest
-from render.source.front import open_document
+from render.frontend.pipeline import open_document
+from render.model import Document, RenderRequest
 from render.writers import write
 
 

@@ -1,0 +1,1 @@
+"""Drawings of a document: charts, diagrams, formulas, emoji, SVG and coloured code."""

@@ -1,0 +1,1 @@
+"""What is too long for one slide: splitting of documents, texts and tables."""
