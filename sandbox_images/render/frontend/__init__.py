@@ -1,1 +1,4 @@
-"""From Markdown or HTML to one sanitised element tree, `render.model.Document`; its entry is ``pipeline.open_document``."""
+"""From Markdown or HTML to one sanitised element tree, `render.model.Document`.
+
+The entry is `pipeline.open_document`.
+"""
