@@ -180,34 +180,31 @@ class _Shared(_Written):
     subject: _Text = ""
     keywords: Annotated[list[_Text], BeforeValidator(parse_list), Field(max_length=100)] = []
     language: Annotated[str, Field(pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$")] = "en"
-    """As a BCP 47 tag."""
     strict: bool = False
     """A missing picture is an error."""
 
 
 class _Paged(_Shared):
     page_size: Annotated[str, Field(max_length=64)] | None = None
-    """``A4`` (default), ``A3``, ``A5``, ``Letter``, ``Legal``, ``Tabloid``, or ``148mm 210mm``."""
+    """``A4`` (default), ``A3``, ``Letter``, and so on, or ``148mm 210mm``."""
     margins: _Margins = Margins()
     """``20mm`` (default), or for each side; mm, cm, in, pt, px."""
     header: _Line = RunningLine()
-    """On each page; may have ``{page}``, ``{pages}``, ``{title}``, ``{date}``, ``{author}``, ``![](logo.png)``."""
+    """On each page: ``{page}``, ``{pages}``, ``{title}``, ``{date}``, ``{author}``, ``![](logo.png)``."""
     footer: _Line | None = None
     """As ``header``; default: page numbers."""
     page_numbers: bool = True
     """Number pages if no ``footer`` is given."""
     toc: bool = False
-    """Table of contents in front."""
     cover: bool = False
-    """Page in front: logo, title, author, date."""
+    """Title page in front."""
     subtitle: _Text = ""
     date: _Text = ""
     css: _Css = ""
-    """Rules after the theme's and the content's."""
+    """Added after all other rules."""
     numbered_sections: bool = False
-    """Number headings."""
     watermark: Annotated[str, Field(max_length=60)] = ""
-    """Word across each page, such as ``DRAFT``."""
+    """Across each page, such as ``DRAFT``."""
 
 
 class WritePdfParams(_Paged):
@@ -225,7 +222,6 @@ class WritePdfParams(_Paged):
     password: Annotated[str, Field(max_length=127)] = ""
     """To open the PDF."""
     permissions: Annotated[list[PdfPermission], BeforeValidator(parse_list)] | None = None
-    """Default: all."""
     merge: _Parts = []
     """Paths of documents to append."""
     attachments: Annotated[list[_Path], BeforeValidator(parse_list), Field(max_length=ATTACHMENTS_MAX)] = []
@@ -266,7 +262,7 @@ class WritePptxParams(_Shared):
     format: Literal["html", "markdown"] = "html"
     title: _Text = ""
     include_sources_slide: bool = False
-    """List the cited sources on a last slide."""
+    """List the cited sources at the end."""
     template: _Template = ""
     """Path of a PPTX whose look is taken."""
     merge: _Parts = []
@@ -274,9 +270,9 @@ class WritePptxParams(_Shared):
     slide_size: Annotated[str, Field(max_length=64)] = ""
     """``16:9``, ``4:3``, ``A4``, or ``254mm 143mm``."""
     css: _Css = ""
-    """Rules after the theme's and the content's."""
+    """Added after all other rules."""
     page_numbers: bool = False
-    """Number slides; a Marp deck sets ``paginate`` itself."""
+    """Marp decks have ``paginate`` for it."""
 
 
 class WritePngParams(_Shared):
@@ -285,20 +281,19 @@ class WritePngParams(_Shared):
     format: Literal["html", "markdown", "mermaid", "svg"] = "html"
     title: _Text = ""
     fit: Literal["content", "viewport", "page"] = "content"
-    """What the picture shows."""
     selector: Annotated[str, Field(max_length=256)] | None = None
     """Simple CSS selector: only that element."""
     padding_px: Annotated[int, Field(ge=0, le=1_000)] = 32
-    """Space around the content."""
+    """Around the content."""
     background: Annotated[str, Field(max_length=64)] = "white"
     """``transparent`` or a CSS colour."""
     width: Annotated[int, Field(ge=16, le=10_000)] = 1280
-    """Of the viewport, in CSS pixels."""
+    """Of the viewport."""
     height: Annotated[int, Field(ge=16, le=10_000)] = 800
     device_scale_factor: Annotated[float, Field(ge=1, le=4)] = 2.0
     """Pixels for each CSS pixel."""
     css: _Css = ""
-    """Rules after the theme's and the content's."""
+    """Added after all other rules."""
 
 
 class WriteXlsxParams(_Written):

@@ -3,6 +3,7 @@
 from typing import Any
 
 _NULL = {"type": "null"}
+_TEXT = {"type": "string"}
 # The form of a text stands in its description in words, and the service's error names what is wrong with one.
 _FORMS_OF_TEXTS = frozenset({"minLength", "maxLength", "pattern"})
 _MANY_ITEMS = 64
@@ -40,7 +41,7 @@ def _compact(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, A
         if key == "properties":
             compact[key] = {name: _compact(inner, definitions) for name, inner in value.items()}
         elif key == "anyOf":
-            compact[key] = [_undescribed(_compact(inner, definitions)) for inner in value]
+            compact |= _merge_kinds([_undescribed(_compact(inner, definitions)) for inner in value])
         elif key in _SCHEMAS_INSIDE and isinstance(value, dict):
             compact[key] = _undescribed(_compact(value, definitions))
         elif key == "propertyNames":
@@ -51,6 +52,14 @@ def _compact(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, A
         else:
             compact[key] = value
     return compact
+
+
+def _merge_kinds(kinds: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return a text or an object as one schema, whose fields concern the object only; other kinds as they are."""
+    others = [kind for kind in kinds if kind != _TEXT]
+    if len(kinds) - len(others) == len(others) == 1 and others[0].get("type") == "object":
+        return {**others[0], "type": ["string", "object"]}
+    return {"anyOf": kinds}
 
 
 def _written_out(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
