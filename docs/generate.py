@@ -84,9 +84,9 @@ RENDERING = {
 }
 # Problems without an error class of the service: the HTTP layer and unexpected failures.
 HTTP = {
-    ProblemCode.NOT_FOUND: ("404", "no", "The address does not exist."),
-    ProblemCode.METHOD_NOT_ALLOWED: ("405", "no", "The address takes other methods; `Allow` lists them."),
-    ProblemCode.INTERNAL: ("500", "yes", "The service failed unexpectedly; its log has the id."),
+    ProblemCode.NOT_FOUND: ("404", "The address does not exist."),
+    ProblemCode.METHOD_NOT_ALLOWED: ("405", "The address takes other methods; `Allow` lists them."),
+    ProblemCode.INTERNAL: ("500, retry", "The service failed unexpectedly; its log has the id."),
 }
 RUNTIME = {
     RuntimeCode.TIMEOUT: "The wall clock ended the program.",
@@ -181,9 +181,9 @@ def _problems() -> str:
     kinds = [errors.CallerError, errors.OurError]
     classes = [cls for kind in kinds for cls in kind.__subclasses__() if cls.__module__ == errors.__name__]
     return "".join(
-        f"| `{cls.code}` | {cls.status} | {'yes' if cls.retryable else 'no'} | {(cls.__doc__ or '').strip()} |\n"
+        f"- `{cls.code}` ({cls.status}{', retry' if cls.retryable else ''}): {(cls.__doc__ or '').strip()}\n"
         for cls in classes
-    ) + "".join(f"| `{code}` | {' | '.join(row)} |\n" for code, row in HTTP.items())
+    ) + "".join(f"- `{code}` ({status}): {text}\n" for code, (status, text) in HTTP.items())
 
 
 def errors_page() -> str:
@@ -199,7 +199,7 @@ def errors_page() -> str:
         "## Failures of a run\n\n" + _rows(dict(RUNTIME)) + "\n"
         "## Verdicts on promised files\n\n" + _rows(dict(VERDICT)) + "\n"
         "## Notices on the timeline\n\n" + _rows(dict(NOTICE)) + "\n"
-        "## Problem documents\n\n| `code` | status | retryable | |\n|---|---|---|---|\n" + _problems()
+        "## Problem documents\n\nThe status is in brackets; *retry* means `retryable`.\n\n" + _problems()
     )
 
 
