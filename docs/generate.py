@@ -2,6 +2,7 @@
 
 import re
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from service.sandbox.limits import limit_names
 
 HERE = Path(__file__).parent
 IMAGES = HERE.parent / "sandbox_images"
+LINE_LENGTH = 140
 
 # The first setting of each group of the page.
 GROUPS = {
@@ -68,25 +70,25 @@ RENDERING = {
     "invalid_theme": "A field of the theme file has a wrong value; the message names it.",
     "layout_failed": "The layout engine could not lay the document out.",
     "missing_assets": "The document names missing files, and `strict` is set.",
-    "no_tables": "A workbook needs a table or a chart; the content has neither.",
+    "no_tables": "The content has neither table nor chart.",
     "render_failed": "The renderer failed unexpectedly; the message names the error.",
     "selector_not_found": "No element of the document matches `selector`.",
     "too_deep": "The nesting is too deep for the layout.",
-    "too_many_cells": "The tables of a workbook have too many cells.",
-    "too_many_columns": "A table of a workbook has too many columns.",
+    "too_many_cells": "A workbook has too many cells.",
+    "too_many_columns": "A sheet has too many columns.",
     "too_many_elements": "The document has too many elements.",
-    "too_many_pages": "The document would have too many pages.",
-    "too_many_rows": "A table of a workbook has too many rows.",
-    "too_many_sheets": "The workbook would have too many sheets.",
-    "too_many_slides": "The document would have too many slides.",
+    "too_many_pages": "The document has too many pages.",
+    "too_many_rows": "A sheet has too many rows.",
+    "too_many_sheets": "A workbook has too many sheets.",
+    "too_many_slides": "The document has too many slides.",
     "unknown_theme": "There is no theme of that name, or its file cannot be read.",
     "write_failed": "The file could not be written.",
 }
 # Problems without an error class of the service: the HTTP layer and unexpected failures.
 HTTP = {
-    ProblemCode.NOT_FOUND: ("404", "no", "The address does not exist."),
-    ProblemCode.METHOD_NOT_ALLOWED: ("405", "no", "The address takes other methods; `Allow` lists them."),
-    ProblemCode.INTERNAL: ("500", "yes", "The service failed unexpectedly; its log has the id."),
+    ProblemCode.NOT_FOUND: ("404", "The address does not exist."),
+    ProblemCode.METHOD_NOT_ALLOWED: ("405", "The address takes other methods; `Allow` lists them."),
+    ProblemCode.INTERNAL: ("500, retry", "The service failed unexpectedly; its log has the id."),
 }
 RUNTIME = {
     RuntimeCode.TIMEOUT: "The wall clock ended the program.",
@@ -181,9 +183,9 @@ def _problems() -> str:
     kinds = [errors.CallerError, errors.OurError]
     classes = [cls for kind in kinds for cls in kind.__subclasses__() if cls.__module__ == errors.__name__]
     return "".join(
-        f"| `{cls.code}` | {cls.status} | {'yes' if cls.retryable else 'no'} | {(cls.__doc__ or '').strip()} |\n"
+        f"- `{cls.code}` ({cls.status}{', retry' if cls.retryable else ''}): {(cls.__doc__ or '').strip()}\n"
         for cls in classes
-    ) + "".join(f"| `{code}` | {' | '.join(row)} |\n" for code, row in HTTP.items())
+    ) + "".join(f"- `{code}` ({status}): {text}\n" for code, (status, text) in HTTP.items())
 
 
 def errors_page() -> str:
@@ -199,7 +201,7 @@ def errors_page() -> str:
         "## Failures of a run\n\n" + _rows(dict(RUNTIME)) + "\n"
         "## Verdicts on promised files\n\n" + _rows(dict(VERDICT)) + "\n"
         "## Notices on the timeline\n\n" + _rows(dict(NOTICE)) + "\n"
-        "## Problem documents\n\n| `code` | status | retryable | |\n|---|---|---|---|\n" + _problems()
+        "## Problem documents\n\nThe status is in brackets; *retry* means `retryable`.\n\n" + _problems()
     )
 
 
@@ -240,7 +242,8 @@ def libraries_page() -> str:
         "Made by `docs/generate.py`. Programs can import all of them; [image.md](image.md) lists the commands, "
         "and\n[requirements.txt](../sandbox_images/requirements.txt) also the dependencies of these packages.\n\n"
     )
-    return text + "".join(f"- {name} {version}\n" for name, version in pins if name in named)
+    listed = ", ".join(f"{name} {version}" for name, version in pins if name in named)
+    return text + textwrap.fill(listed, LINE_LENGTH, break_on_hyphens=False) + ".\n"
 
 
 def main() -> int:

@@ -95,23 +95,23 @@ RENDERINGS = (
     Rendering("invoice.pdf", "invoice.html"),
 )
 SHEETS = (
-    Sheet("ferry-pptx", "A pitch deck", "HTML in a design of its own: glows, tiles, a drawing, bars, a timeline. "
-          "What the author draws is what the slides have, in native shapes.", (("ferry.pptx", ALL),), 3),
-    Sheet("board-pptx", "A review for the board", "HTML: sentences as titles, a native chart made of a table, "
-          "coloured states.", (("board.pptx", ALL),), 3),
-    Sheet("museum-pptx", "A deck from Markdown alone", "The theme `brand`; the content of each slide chooses its "
-          "layout: title, number, cards, halves, quote, table, closing.", (("museum.pptx", ALL),), 3),
-    Sheet("briefing-pptx", "An investor briefing", "As a language model writes it: `div.slide` with flex and grid, "
-          "cards, gradients, a chart made of a table. Texts, tables and charts are native and can be edited.",
+    Sheet("ferry-pptx", "A pitch deck", "HTML with its own design becomes native shapes.",
+          (("ferry.pptx", ALL),), 3),
+    Sheet("board-pptx", "A review for the board", "HTML: sentences as titles, a native chart from a table.",
+          (("board.pptx", ALL),), 3),
+    Sheet("museum-pptx", "A deck from Markdown alone", "The theme `brand`; the content selects each layout.",
+          (("museum.pptx", ALL),), 3),
+    Sheet("briefing-pptx", "An investor briefing", "HTML as a model writes it. Texts, tables and charts "
+          "are native and can be edited.",
           (("briefing.pptx", ALL),), 3),
-    Sheet("plan-pptx", "A product plan in Marp", "Front matter, columns, callouts, a chart, a diagram, "
-          "a formula and code; comments are speaker notes.", (("plan.pptx", ALL),), 3),
-    Sheet("archive-pptx", "A deck of plain headings", "Nothing but headings, lists, a table and a Mermaid chart, "
-          "with a theme file of 20 lines.", (("archive.pptx", ALL),), 3),
-    Sheet("report-pdf", "A quarterly report", "Contents with page numbers, charts, tables, callouts and footnotes, "
-          "with the palette, the fonts and the logo of the theme file.", (("report.pdf", ALL),), 3),
-    Sheet("report-docx", "The same as DOCX", "Named styles, real headings, footnotes at the foot of their page, "
-          "and the fonts that Office has.", (("report.docx", ALL),), 3),
+    Sheet("plan-pptx", "A product plan in Marp", "Columns, callouts, a chart, a diagram, a formula, code; "
+          "comments are speaker notes.", (("plan.pptx", ALL),), 3),
+    Sheet("archive-pptx", "A deck of plain headings", "Headings, lists, a table and a Mermaid chart.",
+          (("archive.pptx", ALL),), 3),
+    Sheet("report-pdf", "A quarterly report", "Contents, charts, tables, callouts and footnotes in a house theme.",
+          (("report.pdf", ALL),), 3),
+    Sheet("report-docx", "The same as DOCX", "Named styles, headings, footnotes, fonts of Office.",
+          (("report.docx", ALL),), 3),
     Sheet("proposal-pdf", "A proposal with a cover", "Markdown, the theme `brand`, and `cover: true`.",
           (("proposal.pdf", ALL),), 4),
     Sheet("proposal-docx", "The same as DOCX", "The chart is a drawing, all else can be edited.",
@@ -120,9 +120,9 @@ SHEETS = (
           (("paper.pdf", ALL),), 3),
     Sheet("paper-docx", "The same as DOCX", "Formulas can be edited, citations lead to their sources.",
           (("paper.docx", ALL),), 3),
-    Sheet("cv", "A CV and an invoice", "HTML with style sheets of their own: flex, grid, floats and page rules.",
+    Sheet("cv", "A CV and an invoice", "HTML with CSS: flex, grid, floats and page rules.",
           (("cv.pdf", ALL), ("invoice.pdf", ALL)), 2),
-    Sheet("scripts", "Many scripts", "PDF and DOCX: scripts and emoji, with digits in the font of the text.",
+    Sheet("scripts", "Many scripts", "PDF and DOCX with many scripts and emoji.",
           (("scripts.pdf", ALL), ("scripts.docx", ALL)), 2),
     Sheet("themes", "Four themes", "`plain`, `dark`, `brand` and `paper`.",
           tuple((f"report-{theme}.pdf", range(1, 2)) for theme in THEMES), 4),
@@ -261,15 +261,14 @@ def page(sheets: tuple[Sheet, ...]) -> str:
     lines = [
         "# Gallery",
         "",
-        "`make gallery` renders the [examples](../../examples); people, firms and figures are invented.",
-        "DOCX and PPTX are shown as LibreOffice prints them. Most use the theme file",
-        "[larkfield.yaml](../../examples/larkfield.yaml).",
+        "`make gallery` renders the [examples](../../examples), which are invented. DOCX and PPTX are printed by",
+        "LibreOffice. Most use the theme file [larkfield.yaml](../../examples/larkfield.yaml).",
     ]
     for sheet in sheets:
         names = {name: next(item for item in RENDERINGS if item.name == name).source for name, _ in sheet.pages}
         links = ", ".join(f"[{name}](../../examples/{name})" for name in dict.fromkeys(names.values()))
-        lines += ["", f"## {sheet.title}", "", f"{sheet.text} Source: {links}", ""]
-        lines.append(f"![{sheet.title}: {', '.join(names)}]({sheet.name}.png)")
+        lines += ["", f"## {sheet.title}", "", f"{sheet.text} {links}", ""]
+        lines.append(f"![{', '.join(names)}]({sheet.name}.png)")
     return "\n".join(lines) + "\n"
 
 

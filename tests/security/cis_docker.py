@@ -44,19 +44,19 @@ CHECKS = (
     Check(
         "5.1",
         "Swarm mode is not enabled",
-        "the operator decides; nothing here depends on it",
+        "the operator decides",
         None,
     ),
     Check(
         "5.2",
         "An AppArmor profile is enabled",
-        "is the engine's where the kernel has AppArmor; nothing here turns it off",
+        "the engine's, on kernels with AppArmor",
         lambda c: not any(o.startswith("apparmor") for o in c["HostConfig"]["SecurityOpt"]),
     ),
     Check(
         "5.3",
         "SELinux security options are set",
-        "is the engine's where the kernel has SELinux; nothing here turns it off",
+        "the engine's, on kernels with SELinux",
         lambda c: not any(o.startswith("label") for o in c["HostConfig"]["SecurityOpt"]),
     ),
     Check(
@@ -69,13 +69,13 @@ CHECKS = (
     Check(
         "5.6",
         "Sensitive host folders are not mounted",
-        "no folder of the host is; what can be written is tmpfs",
+        "none; all writable folders are tmpfs",
         _nothing_mounted,
     ),
     Check(
         "5.7",
         "sshd does not run in containers",
-        "the first process is our runner, and it starts one program",
+        "process 1 is the runner; it starts one program",
         lambda c: "sshd" not in str(c["Config"]["Cmd"]) + str(c["Config"]["Entrypoint"]),
     ),
     Check("5.8", "Privileged ports are not mapped", "there is no port", _no_port),
@@ -95,7 +95,7 @@ CHECKS = (
     Check(
         "5.12",
         "CPU priority is set",
-        "`PROOFBOX_CPUS`; all together weigh what one process does",
+        "`PROOFBOX_CPUS`; all together have the weight of one process",
         lambda c: c["HostConfig"]["NanoCpus"] > 0,
     ),
     Check("5.13", "The root file system is read-only", "always", _host("ReadonlyRootfs", wanted=True)),
@@ -103,7 +103,7 @@ CHECKS = (
     Check(
         "5.15",
         "The restart policy is on-failure, five times at most",
-        "it is never started again: a container serves one call",
+        "no restart: a container serves one call",
         lambda c: c["HostConfig"]["RestartPolicy"]["Name"] in ("", "no"),
     ),
     Check("5.16", "The host's process namespace is not shared", "it has its own", _host("PidMode", wanted="")),
@@ -130,7 +130,7 @@ CHECKS = (
     Check(
         "5.22",
         "The default seccomp profile is not disabled",
-        "a stricter one is in its place: `sandbox_images/seccomp`",
+        "a stricter one: `sandbox_images/seccomp`",
         lambda c: len(_profiles(c)) == 1 and '"defaultAction": "SCMP_ACT_ERRNO"' in _profiles(c)[0],
     ),
     Check(
@@ -148,7 +148,7 @@ CHECKS = (
     Check(
         "5.25",
         "Control groups are confirmed",
-        "each container's lies below the service's, `/proofbox/<service>`",
+        "each is below `/proofbox/<service>`",
         lambda c: c["HostConfig"]["CgroupParent"].startswith("/proofbox/"),
     ),
     Check(
@@ -160,14 +160,13 @@ CHECKS = (
     Check(
         "5.27",
         "Health is checked at run time",
-        "by the service, which speaks with the runner all the time, and not by the engine: a container that does"
-        " not answer is removed",
+        "by the service in place of the engine; a container that does not answer is removed",
         None,
     ),
     Check(
         "5.28",
         "The latest version of an image is used",
-        "one image is, the one that the service found when it started; its digest is in every answer",
+        "the image that the service finds at its start; every answer has its digest",
         lambda c: c["Image"].startswith("sha256:"),
     ),
     Check(
@@ -182,7 +181,7 @@ CHECKS = (
     Check(
         "5.31",
         "The host's user namespace is not shared",
-        "no container asks for it; `userns-remap`, which the operator sets in the engine, gives containers theirs",
+        "never requested; `userns-remap` of the engine gives containers their own",
         _host("UsernsMode", wanted=""),
     ),
     Check(
