@@ -111,7 +111,7 @@ schemas: venv ## committed JSON Schemas and examples match the models
 
 # Two lanes of tests that start containers, which mostly wait, and the rest beside them.
 tests: venv images readers services ## the tests, against the real engine, databases and object store; `make faults` has the rest
-	@$(ENGINE) $(BIN)/python -m pytest --ignore tests/faults -m 'not slow' -n 3
+	@$(ENGINE) $(BIN)/python -m pytest --ignore tests/faults -m 'not slow' -n 3 --no-loadscope-reorder
 
 test-fast: venv ## what needs no container, server or image, with few examples of each property
 	@PROOFBOX_EXAMPLES=few $(BIN)/python -m pytest -q -n 2 -m 'not slow and not deep' tests/unit tests/contracts tests/http

@@ -71,6 +71,8 @@ _LANES = ("tests/container/", "tests/faults/", "tests/security/")
 """Folders whose tests start services and containers, and look at what these share."""
 _COMMANDS_IN_IMAGE = ("tests/container/images/test_image.py", "tests/container/images/test_render_programs.py")
 """Programs in the image by the engine's own command, which no other test looks at."""
+_FIRST = ("tests/security/", "tests/container/images/test_render_programs.py", "tests/container/")
+"""What takes longest begins first: no worker is alone with it at the end (``--no-loadscope-reorder``)."""
 
 
 class _Lanes(LoadScopeScheduling):
@@ -89,8 +91,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
     return _Lanes(config, log)
 
 
+def _rank(item: pytest.Item) -> int:
+    return next((place for place, part in enumerate(_FIRST) if item.nodeid.startswith(part)), len(_FIRST))
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks what the index of hostile cases names, and under gVisor the tests whose claim it cannot keep."""
+    """Orders the tests, marks hostile cases, and under gVisor the tests whose claim it cannot keep."""
+    items.sort(key=_rank)
     on_gvisor = "runsc" in os.environ.get("PROOFBOX_RUNTIME", "")
     exceptions = tomllib.loads(Path(__file__).with_name("gvisor_exceptions.toml").read_text()) if on_gvisor else {}
     for item in items:
