@@ -5,8 +5,7 @@ import json
 
 import openpyxl
 import pytest
-
-from tests.container.test_rendering_tools import Renderer
+from test_rendering_tools import Renderer
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
 

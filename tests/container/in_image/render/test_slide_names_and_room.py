@@ -67,7 +67,7 @@ def test_every_slide_has_exactly_one_title(tmp_path: Path) -> None:
 
 
 def test_a_line_before_the_first_heading_stands_above_it(tmp_path: Path) -> None:
-    deck = deck_of(tmp_path, "<p>ServedFile from March.</p><h1>Menu</h1><ul><li>Soup</li></ul>", "html")
+    deck = deck_of(tmp_path, "<p>Served from March.</p><h1>Menu</h1><ul><li>Soup</li></ul>", "html")
     assert [slide.shapes.title.text_frame.text for slide in deck.slides] == ["Menu"]
     assert deck_words(deck) == ["served", "from", "march", "menu", "soup"]
 
