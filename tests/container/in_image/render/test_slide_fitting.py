@@ -73,7 +73,7 @@ def test_the_least_height_of_smaller_type_is_not_more_than_its_layout_takes(sour
 
 
 def test_type_does_not_grow_to_a_size_in_which_the_lines_are_certain_to_wrap(tmp_path: Path) -> None:
-    items = "".join(f"- {TEXT}Again.\n" for _ in range(6))
+    items = "".join(f"- {TEXT}Again and again.\n" for _ in range(6))
     stage, sheets = stage_and_sheets(f"## Points\n\n{items}", tmp_path)
     (slide,) = fit(stage, sheets)
     assert 1.0 < slide.slide.zoom < max(ROOMY_STEPS)
